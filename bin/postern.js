@@ -1,0 +1,85 @@
+#!/usr/bin/env node
+/**
+ * Starts Postern: in this process when its Node is new enough, else under the Node that came with the package.
+ * Old Nodes read this file too, so it keeps to syntax and modules that Node 14 has.
+ */
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+const NEEDED = 24
+const self = fileURLToPath(import.meta.url)
+const root = dirname(dirname(self))
+
+if (major(process.versions.node) >= NEEDED) runHere()
+else runUnder(bundledNode())
+
+function runHere() {
+  silenceSqliteWarning()
+  const source = join(root, 'src', 'main.ts')
+  const main = existsSync(source) ? source : join(root, 'dist', 'main.js')
+  import(pathToFileURL(main).href).catch((error) => {
+    console.error(error)
+    process.exit(1)
+  })
+}
+
+/** node:sqlite says at every start that it is experimental, which tells an operator nothing; other warnings stay. */
+function silenceSqliteWarning() {
+  const emitWarning = process.emitWarning
+  process.emitWarning = (warning, ...rest) => {
+    const text = warning instanceof Error ? warning.message : String(warning)
+    if (text.indexOf('SQLite is an experimental feature') !== 0) emitWarning.call(process, warning, ...rest)
+  }
+}
+
+function runUnder(node) {
+  if (node === null) {
+    console.error(
+      `Postern needs Node ${NEEDED} or newer, and this is Node ${process.versions.node}.\n` +
+        `Get it from https://nodejs.org/ or with a version manager (\`nvm install ${NEEDED}\`), then run this again.\n` +
+        'On Linux, x64 or arm64, `npm install` in the folder of Postern brings it too.',
+    )
+    process.exit(1)
+  }
+  // The channel tells the child that a launcher stands before it, and when the launcher is gone.
+  const stdio = ['inherit', 'inherit', 'inherit', 'ipc']
+  const child = spawn(node, process.execArgv.concat(self, process.argv.slice(2)), { stdio })
+  const signals = ['SIGTERM', 'SIGINT', 'SIGHUP']
+  for (const signal of signals) process.on(signal, () => child.kill(signal))
+  child.on('error', (error) => {
+    console.error(`Postern cannot run ${node}: ${error.message}. Install Node ${NEEDED} from https://nodejs.org/`)
+    process.exit(1)
+  })
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code === null ? 1 : code)
+    for (const each of signals) process.removeAllListeners(each)
+    process.kill(process.pid, signal)
+  })
+}
+
+/** The Node inside the package `node-linux-<arch>`, wherever npm has put that. */
+function bundledNode() {
+  const name = `node-${process.platform}-${process.arch}`
+  const folders = [join(root, 'node_modules', name)]
+  try {
+    folders.push(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)))
+  } catch {
+    // Not installed: an optional dependency of another platform.
+  }
+  for (const folder of folders) {
+    const node = join(folder, 'bin', 'node')
+    if (existsSync(node) && versionIn(folder) >= NEEDED) return node
+  }
+  return null
+}
+
+function versionIn(folder) {
+  return major(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version)
+}
+
+function major(version) {
+  return Number(version.split('.')[0])
+}

@@ -1,0 +1,67 @@
+/** The body of a request: JSON only, strict, checked against the route's schema (D7, D8). */
+import { BadValue, type BadValueKind, check } from '../lib/check.ts'
+import { BadJson, parseJson } from '../lib/json.ts'
+import { type ErrorCode, Refusal } from '../model/errors.ts'
+import type { Fields } from '../resources/resource.ts'
+import type { Route } from './routes.ts'
+
+export const MAX_BODY_BYTES = 1024 * 1024
+const MAX_DEPTH = 32
+
+/** What arrived, before anybody looked at it. */
+export interface RawBody {
+  readonly bytes: Buffer
+  readonly contentType: string | undefined
+  /** Parameters of the path, which a body may repeat. */
+  readonly params: Readonly<Record<string, string>>
+}
+
+/** Reads the body of a request to `route`; throws `Refusal`. */
+export function readBody(route: Route, { bytes, contentType, params }: RawBody): Fields {
+  if (!route.body) return {}
+  const value = bytes.length === 0 ? {} : parse(bytes, contentType)
+  try {
+    return check(route.body, withoutPathIds(route, value, params))
+  } catch (error) {
+    throw refusalOf(error)
+  }
+}
+
+/** A value that a schema or a resource refused, as the API answers it; anything else is passed through. */
+export function refusalOf(error: unknown): unknown {
+  return error instanceof BadValue ? new Refusal(codes[error.kind], error.message) : error
+}
+
+const codes: Record<BadValueKind, ErrorCode> = {
+  unknown_field: 'UNKNOWN_FIELD',
+  required: 'FIELD_REQUIRED',
+  type: 'INVALID_VALUE',
+  too_long: 'FIELD_TOO_LONG',
+  value: 'INVALID_VALUE',
+}
+
+function parse(bytes: Buffer, contentType: string | undefined): unknown {
+  if (!/^application\/json *(;|$)/i.test(contentType ?? '')) throw new Refusal('BODY_TYPE')
+  const charset = /;\s*charset="?([^";\s]+)/i.exec(contentType ?? '')?.[1]
+  if (charset && !/^utf-?8$/i.test(charset)) throw new Refusal('BODY_TYPE', 'send the body as UTF-8')
+  try {
+    return parseJson(bytes, { maxDepth: MAX_DEPTH })
+  } catch (cause) {
+    if (cause instanceof BadJson) throw new Refusal('BODY_MALFORMED', cause.message, { cause })
+    throw cause
+  }
+}
+
+/** D8: clients send the ids of the path in the body too; that is fine as long as they agree. */
+function withoutPathIds(route: Route, value: unknown, params: RawBody['params']): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const rest: Record<string, unknown> = { ...value }
+  for (const [name, id] of Object.entries(params)) {
+    if (!Object.hasOwn(rest, name) || Object.hasOwn(route.body?.properties ?? {}, name)) continue
+    if (rest[name] !== id) {
+      throw new Refusal('INVALID_VALUE', `\`${name}\` must be the one in the path, or be left out`)
+    }
+    delete rest[name]
+  }
+  return rest
+}

@@ -1,0 +1,35 @@
+/** CORS: any page may call the API with a key of its own; nothing is sent along by the browser itself (D13). */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { OPERATION_HEADER } from './answers.ts'
+
+const MAX_AGE_SECONDS = 600
+const MAX_ECHOED_HEADERS = 2048
+
+/** Marks an answer as readable by the page that asked. */
+export function allowOrigin(request: FastifyRequest, reply: FastifyReply): void {
+  const { origin } = request.headers
+  if (origin === undefined) return
+  reply.header('access-control-allow-origin', origin)
+  reply.header('access-control-expose-headers', `${OPERATION_HEADER}, retry-after`)
+  reply.header('vary', 'origin')
+}
+
+/** Whether this is a browser's question before the real request. */
+export function isPreflight({ method, headers }: FastifyRequest): boolean {
+  return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
+}
+
+/** Answers a preflight for a path that takes `methods`. */
+export function answerPreflight(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  methods: readonly string[],
+): FastifyReply {
+  const asked = request.headers['access-control-request-headers'] ?? ''
+  if (asked !== '' && asked.length <= MAX_ECHOED_HEADERS) reply.header('access-control-allow-headers', asked)
+  return reply
+    .header('access-control-allow-methods', methods.join(', '))
+    .header('access-control-max-age', String(MAX_AGE_SECONDS))
+    .code(204)
+    .send()
+}

@@ -1,0 +1,113 @@
+/** What each action of the route table does, once the caller, the path, the query and the body are known to be good. */
+import type { Links } from '../control/links.ts'
+import { showSession, showTunnel } from '../control/presence.ts'
+import type { Principal } from '../control/principal.ts'
+import type { Records, Target } from '../control/records.ts'
+import { show } from '../control/show.ts'
+import { Refusal } from '../model/errors.ts'
+import type { Presence } from '../model/presence.ts'
+import type { ModuleConfig } from '../modules/module.ts'
+import { showModule } from '../modules/view.ts'
+import type { Fields, Resource } from '../resources/resource.ts'
+import { tunnelSessions } from '../resources/tunnel-sessions.ts'
+import type { Page } from './query.ts'
+import type { Action, Route } from './routes.ts'
+
+/** One call, checked. */
+export interface Call {
+  readonly route: Route
+  readonly principal: Principal
+  readonly links: Links
+  readonly target: Target
+  readonly parentId: string | null
+  readonly page: Page
+  readonly body: Fields
+}
+
+export interface Behind {
+  readonly records: Records
+  readonly presence: Presence
+}
+
+/** Runs the action of a call's route and gives the body of the answer; undefined where it has none. */
+export function perform(behind: Behind, call: Call): Promise<unknown> {
+  const { source } = call.route.resource
+  return source === 'presence' ? whatIsPresent(behind, call) : actions[call.route.action](behind, call)
+}
+
+const actions: Record<Action, (behind: Behind, call: Call) => Promise<unknown>> = {
+  async create({ records }, { route: { resource }, principal, body, parentId, links }) {
+    return show(resource, await records.create(resource, principal, body, parentId), links)
+  },
+  async list({ records }, { route: { resource }, principal, page, links }) {
+    const { records: found, hasMore } = await records.list(resource, principal, page)
+    const items = found.map((record) => show(resource, record, links))
+    return envelope(resource, items, hasMore ? found.at(-1)?.id : undefined, page, links)
+  },
+  async get({ records }, { route: { resource }, principal, target, links }) {
+    return show(resource, await records.get(resource, principal, target), links)
+  },
+  async update({ records }, { route: { resource }, principal, target, body, links }) {
+    return show(resource, await records.update(resource, principal, target, body), links)
+  },
+  async delete({ records }, { route: { resource }, principal, target }) {
+    await records.remove(resource, principal, target)
+  },
+  async put_module({ records }, { route, principal, target, body, links }) {
+    const { resource, module, place } = moduleOf(route)
+    const config = await records.putModule(resource, principal, target, module, body as ModuleConfig)
+    return showModule(module, place, config, links.to)
+  },
+  async get_module({ records }, { route, principal, target, links }) {
+    const { resource, module, place } = moduleOf(route)
+    return showModule(module, place, await records.getModule(resource, principal, target, module), links.to)
+  },
+  async delete_module({ records }, { route, principal, target }) {
+    const { resource, module } = moduleOf(route)
+    await records.removeModule(resource, principal, target, module)
+  },
+  async command() {
+    throw new Error('only what is present takes commands')
+  },
+}
+
+/** Sessions and tunnels come from presence, not from the store. */
+async function whatIsPresent({ presence }: Behind, { route, target, page, links }: Call): Promise<unknown> {
+  const { resource, action, command } = route
+  const missing = () => new Refusal('NOT_FOUND', `there is no ${resource.noun} with this id`)
+  if (command) {
+    if (!(await presence.session(target.id))) throw missing()
+    await presence.command(target.id, command)
+    return undefined
+  }
+  if (action === 'list') {
+    // One more than asked for tells whether a next page would be empty.
+    const asked = { ...page, limit: page.limit + 1 }
+    const found =
+      resource === tunnelSessions
+        ? (await presence.sessions(asked)).map((each) => showSession(each, links))
+        : (await presence.tunnels(asked)).map((each) => showTunnel(each, links))
+    const items = found.slice(0, page.limit)
+    return envelope(resource, items, found.length > page.limit ? String(items.at(-1)?.id) : undefined, page, links)
+  }
+  if (resource === tunnelSessions) {
+    const session = await presence.session(target.id)
+    if (!session) throw missing()
+    return showSession(session, links)
+  }
+  const tunnel = await presence.tunnel(target.id)
+  if (!tunnel) throw missing()
+  return showTunnel(tunnel, links)
+}
+
+/** Contract 2.1: the paged list envelope. D3: the next page carries the limit. */
+function envelope(resource: Resource, items: readonly unknown[], lastId: string | undefined, page: Page, links: Links) {
+  const uri = links.list(resource)
+  const next = lastId === undefined ? null : `${uri}?before_id=${lastId}&limit=${page.limit}`
+  return { [resource.listKey ?? '']: items, uri, next_page_uri: next }
+}
+
+function moduleOf({ resource, module }: Route) {
+  if (!module || !resource.place) throw new Error('a module route names its module and place')
+  return { resource, module, place: resource.place }
+}

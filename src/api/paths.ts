@@ -1,0 +1,14 @@
+/** Which methods an address takes, for `Allow` and for preflights. */
+import type { Method, Route } from './routes.ts'
+
+/** The methods of the routes that `url` fits, in the order of the table; none when it fits no route. */
+export function methodsAt(routes: readonly Route[], url: string): readonly Method[] {
+  const path = (url.split('?')[0] ?? '').replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '')
+  return [...new Set(routes.filter((route) => fits(route.path, path)).map(({ method }) => method))]
+}
+
+function fits(pattern: string, path: string): boolean {
+  const wanted = pattern.split('/')
+  const given = path.split('/')
+  return wanted.length === given.length && wanted.every((part, i) => part.startsWith('{') || part === given[i])
+}

@@ -1,0 +1,47 @@
+/** The query of a request: `limit` and `before_id` on lists, nothing elsewhere (D3, D4). */
+import { isId } from '../lib/ids.ts'
+import { nearest } from '../lib/nearest.ts'
+import { Refusal } from '../model/errors.ts'
+import type { Route } from './routes.ts'
+
+export interface Page {
+  readonly limit: number
+  readonly beforeId?: string
+}
+
+const MAX_LIMIT = 100
+
+/** Reads the query of a request to `route`; throws `Refusal`. */
+export function readQuery(route: Route, search: string): Page {
+  const known = route.action === 'list' ? ['limit', 'before_id'] : []
+  const query = new URLSearchParams(search)
+  const seen = new Set<string>()
+  for (const name of query.keys()) {
+    if (!known.includes(name)) throw new Refusal('UNKNOWN_QUERY', unknown(name, known))
+    if (seen.has(name)) throw new Refusal('REPEATED_QUERY', `the query parameter \`${name}\` is given more than once`)
+    seen.add(name)
+  }
+  const limit = readLimit(query.get('limit'))
+  const beforeId = query.get('before_id')
+  if (beforeId === null) return { limit }
+  // Whether it exists does not matter: it is a place in the order (D3).
+  const { noun, prefix } = route.resource
+  if (!isId(beforeId, prefix))
+    throw new Refusal('BAD_CURSOR', `\`before_id\` must be the id of ${noun}s: \`${prefix}…\``)
+  return { limit, beforeId }
+}
+
+function readLimit(text: string | null): number {
+  if (text === null) return MAX_LIMIT
+  if (!/^[1-9][0-9]{0,2}$/.test(text) || Number(text) > MAX_LIMIT) throw new Refusal('BAD_LIMIT')
+  return Number(text)
+}
+
+function unknown(name: string, known: readonly string[]): string {
+  const said = `\`${name.slice(0, 100)}\` is not a query parameter of this address`
+  if (known.length === 0) return `${said}; it takes none`
+  const meant = nearest(name, known)
+  return meant
+    ? `${said}; did you mean \`${meant}\`?`
+    : `${said}; it takes ${known.map((k) => `\`${k}\``).join(' and ')}`
+}

@@ -1,0 +1,165 @@
+/** The route table: every operation of the API, derived from the registries. It is mounted, documented and tested from. */
+import type { TObject, TSchema } from 'typebox'
+import { Type } from 'typebox'
+import { closed, nullable } from '../lib/schema.ts'
+import type { AgentCommand } from '../model/presence.ts'
+import { modulesAt } from '../modules/index.ts'
+import type { Module } from '../modules/module.ts'
+import { moduleView } from '../modules/view.ts'
+import { resources } from '../resources/index.ts'
+import type { Resource, Verb } from '../resources/resource.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** What a route does, and so which handler of `operations.ts` serves it. */
+export type Action = Verb | 'put_module' | 'get_module' | 'delete_module' | 'command'
+
+export interface Route {
+  readonly method: Method
+  /** With parameters as `{id}`. */
+  readonly path: string
+  /** Unique name: `create_api_key`. */
+  readonly operation: string
+  readonly summary: string
+  readonly action: Action
+  readonly resource: Resource
+  readonly module?: Module
+  readonly command?: AgentCommand
+  readonly status: 200 | 201 | 204
+  /** Schema of the body; null when none is taken. */
+  readonly body: TObject | null
+  /** Schema of the answer; null when it has no body. */
+  readonly response: TSchema | null
+}
+
+/** Every route of the API, in the order of the document. */
+export function routeTable(): readonly Route[] {
+  return resources.flatMap((resource) => [
+    ...resourceRoutes(resource),
+    ...moduleRoutes(resource),
+    ...commands(resource),
+  ])
+}
+
+function resourceRoutes(resource: Resource): Route[] {
+  const { kind, noun, path, verbs, create, update, view } = resource
+  const one = `${path}/{id}`
+  const all: Record<Verb, Omit<Route, 'action' | 'resource'>> = {
+    create: {
+      method: 'POST',
+      path,
+      operation: `create_${kind}`,
+      summary: `Create ${article(noun)}`,
+      status: 201,
+      body: create,
+      response: view,
+    },
+    list: {
+      method: 'GET',
+      path,
+      operation: `list_${kind}s`,
+      summary: `List ${noun}s`,
+      status: 200,
+      body: null,
+      response: listView(resource),
+    },
+    get: {
+      method: 'GET',
+      path: one,
+      operation: `get_${kind}`,
+      summary: `Get ${article(noun)}`,
+      status: 200,
+      body: null,
+      response: view,
+    },
+    update: {
+      method: 'PATCH',
+      path: one,
+      operation: `update_${kind}`,
+      summary: `Update ${article(noun)}`,
+      status: 200,
+      body: update,
+      response: view,
+    },
+    delete: {
+      method: 'DELETE',
+      path: one,
+      operation: `delete_${kind}`,
+      summary: `Delete ${article(noun)}`,
+      status: 204,
+      body: null,
+      response: null,
+    },
+  }
+  return verbs.map((verb) => ({ ...all[verb], action: verb, resource }))
+}
+
+function moduleRoutes(resource: Resource): Route[] {
+  const { kind, noun, path, place } = resource
+  if (!place) return []
+  return modulesAt(place).flatMap((module): Route[] => {
+    const base = { path: `${path}/{id}/${module.name}`, resource, module }
+    const response = moduleView(module, place)
+    const of = `\`${module.name}\` of ${article(noun)}`
+    return [
+      {
+        ...base,
+        method: 'PUT',
+        action: 'put_module',
+        operation: `put_${kind}_${module.name}`,
+        summary: `Replace ${of}`,
+        status: 200,
+        body: module.at[place] ?? null,
+        response,
+      },
+      {
+        ...base,
+        method: 'GET',
+        action: 'get_module',
+        operation: `get_${kind}_${module.name}`,
+        summary: `Get ${of}`,
+        status: 200,
+        body: null,
+        response,
+      },
+      {
+        ...base,
+        method: 'DELETE',
+        action: 'delete_module',
+        operation: `delete_${kind}_${module.name}`,
+        summary: `Delete ${of}`,
+        status: 204,
+        body: null,
+        response: null,
+      },
+    ]
+  })
+}
+
+function commands(resource: Resource): Route[] {
+  return resource.commands.map((command) => ({
+    method: 'POST',
+    path: `${resource.path}/{id}/${command}`,
+    operation: `${command}_${resource.kind}`,
+    summary: `Tell the agent of ${article(resource.noun)} to ${command}`,
+    action: 'command',
+    resource,
+    command,
+    status: 204,
+    // D43: any body, or none; it says nothing.
+    body: null,
+    response: null,
+  }))
+}
+
+function listView({ listKey, noun, view }: Resource): TObject {
+  return closed({
+    [listKey ?? '']: Type.Array(view, { description: `The ${noun}s, newest first.` }),
+    uri: Type.String({ description: 'Address of this list.' }),
+    next_page_uri: nullable(Type.String({ description: 'Address of the next page; null at the end.' })),
+  })
+}
+
+function article(noun: string): string {
+  return /^([aeio]|API|SSH|HTTP)/i.test(noun) ? `an ${noun}` : `a ${noun}`
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Admin, adminCommand } from './admin.ts'
+import { testTerminal } from './test-terminal.ts'
+
+async function admin(args: readonly string[], given: Partial<Admin> = {}) {
+  const calls: unknown[] = []
+  const terminal = testTerminal()
+  const fake: Admin = {
+    createUser: async (user) => {
+      calls.push(user)
+      return { id: 'usr_1', ...user }
+    },
+    createKey: async (key) => {
+      calls.push(key)
+      return { id: 'ak_1', token: 't_1' }
+    },
+    listUsers: async () => [
+      { id: 'usr_1', name: 'Ada', role: 'admin', active: true, created_at: '2026-01-01T00:00:00Z' },
+    ],
+    close: async () => void calls.push('closed'),
+    ...given,
+  }
+  const command = adminCommand(terminal, async ({ databaseUrl }) => {
+    calls.push(databaseUrl)
+    return fake
+  })
+  const error: unknown = await command.parseAsync([...args], { from: 'user' }).catch((thrown: unknown) => thrown)
+  return { calls, out: terminal.printed.out, error }
+}
+
+const database = ['--database-url', 'sqlite:/tmp/x.db']
+
+test('create-user makes a member unless told otherwise, in the database that is named', async () => {
+  const { calls, out } = await admin(['create-user', '--name', 'Ada', ...database])
+  assert.deepEqual(calls, ['sqlite:/tmp/x.db', { name: 'Ada', role: 'member' }, 'closed'])
+  assert.equal(out, 'id\tusr_1\nname\tAda\nrole\tmember\n')
+})
+
+test('create-key prints the token once, as JSON too', async () => {
+  const { calls, out } = await admin(['create-key', '--owner', 'usr_1', '--json', ...database])
+  assert.deepEqual(calls[1], { ownerId: 'usr_1', description: '' })
+  assert.deepEqual(JSON.parse(out), { id: 'ak_1', token: 't_1' })
+})
+
+test('list-users prints one line a user', async () => {
+  assert.equal((await admin(['list-users', ...database])).out, 'usr_1\tAda\tadmin\ttrue\t2026-01-01T00:00:00Z\n')
+})
+
+test('the database is closed when the work fails, and the failure is told in one line', async () => {
+  const { calls, error } = await admin(['create-key', '--owner', 'usr_9', ...database], {
+    createKey: async () => {
+      throw new Error('no user or bot has the id usr_9')
+    },
+  })
+  assert.equal((error as Error).message, 'no user or bot has the id usr_9')
+  assert.equal(calls.at(-1), 'closed')
+})
+
+test('an empty name is refused', async () => {
+  const { calls, error } = await admin(['create-user', '--name', ' ', ...database])
+  assert.match((error as Error).message, /--name must not be empty/)
+  assert.deepEqual(calls, [])
+})

@@ -1,0 +1,110 @@
+/** `postern admin`: users and keys straight in the database, for when no key is at hand. */
+import { Command, Option } from 'commander'
+import type { Settings } from '../config/read.ts'
+import { Failure, misuse } from './failure.ts'
+import { group } from './group.ts'
+import { addSettingsFlags, settingsOf } from './settings-flags.ts'
+import { startFault } from './start-fault.ts'
+import { printFields, printJson, printTable } from './table.ts'
+import type { Terminal } from './terminal.ts'
+
+export type Role = 'admin' | 'member'
+
+/** What these commands need of the database. */
+export interface Admin {
+  createUser(user: { name: string; role: Role }): Promise<{ id: string; name: string; role: string }>
+  createKey(key: { ownerId: string; description: string }): Promise<{ id: string; token: string }>
+  listUsers(): Promise<readonly { id: string; name: string; role: string; active: boolean; created_at: string }[]>
+  close(): Promise<void>
+}
+
+export type OpenAdmin = (settings: Settings) => Promise<Admin>
+
+interface Work {
+  readonly terminal: Terminal
+  readonly open: OpenAdmin
+}
+
+const examples = `
+Examples:
+  postern admin create-user --name "Ada Lovelace" --role admin
+  postern admin create-key --owner usr_… --description "key for Ada"
+  postern admin list-users`
+
+/** `open` is for tests; without it the server's own is loaded on use. */
+export function adminCommand(terminal: Terminal, open: OpenAdmin = openServerAdmin): Command {
+  const work = { terminal, open }
+  return group(new Command('admin').description('manage users and keys in the database itself'))
+    .addHelpText('after', examples)
+    .addCommand(createUser(work))
+    .addCommand(createKey(work))
+    .addCommand(listUsers(work))
+}
+
+async function openServerAdmin(settings: Settings): Promise<Admin> {
+  return (await import('../server.ts')).openAdmin(settings)
+}
+
+function createUser(work: Work): Command {
+  const command = databaseCommand('create-user', 'add a user')
+    .requiredOption('--name <name>', 'what the user is called')
+    .addOption(new Option('--role <role>', 'what the user may do').choices(['admin', 'member']).default('member'))
+    .addHelpText('after', '\nExample:\n  postern admin create-user --name "Ada Lovelace" --role admin')
+  return command.action(({ name, role, json }: { name: string; role: Role; json?: true }) => {
+    if (name.trim() === '') throw misuse('--name must not be empty')
+    return using(work, command, async (admin) => {
+      const user = await admin.createUser({ name, role })
+      show(work.terminal, user, json)
+    })
+  })
+}
+
+function createKey(work: Work): Command {
+  const command = databaseCommand('create-key', 'make an API key for a user or bot; its token is shown this once')
+    .requiredOption('--owner <id>', 'id of the user or bot that owns the key')
+    .option('--description <text>', 'what the key is for', '')
+    .addHelpText('after', '\nExample:\n  postern admin create-key --owner usr_… --description "key for Ada"')
+  return command.action(({ owner, description, json }: { owner: string; description: string; json?: true }) =>
+    using(work, command, async (admin) => {
+      const key = await admin.createKey({ ownerId: owner, description })
+      show(work.terminal, key, json)
+    }),
+  )
+}
+
+function listUsers(work: Work): Command {
+  const command = databaseCommand('list-users', 'list all users').addHelpText(
+    'after',
+    '\nExample:\n  postern admin list-users --json',
+  )
+  return command.action(({ json }: { json?: true }) =>
+    using(work, command, async (admin) => {
+      const users = await admin.listUsers()
+      if (json) printJson(work.terminal, users)
+      else printTable(work.terminal, ['id', 'name', 'role', 'active', 'created_at'], users)
+    }),
+  )
+}
+
+function databaseCommand(name: string, about: string): Command {
+  const command = new Command(name).description(about).option('--json', 'print as JSON')
+  return addSettingsFlags(command, { only: ['data-dir', 'database-url', 'key-file'] })
+}
+
+async function using({ terminal, open }: Work, command: Command, job: (admin: Admin) => Promise<void>): Promise<void> {
+  const settings = settingsOf(command, terminal)
+  const failed = (cause: unknown): never => {
+    throw new Failure(startFault(cause, settings), { cause })
+  }
+  const admin = await open(settings).catch(failed)
+  try {
+    await job(admin).catch(failed)
+  } finally {
+    await admin.close()
+  }
+}
+
+function show(terminal: Terminal, fields: Readonly<Record<string, unknown>>, json: boolean | undefined): void {
+  if (json) printJson(terminal, fields)
+  else printFields(terminal, fields)
+}

@@ -1,0 +1,34 @@
+/** What a resource is called on the command line: its kind in the plural, and every other spelling people try. */
+
+interface Named {
+  readonly kind: string
+  readonly path: string
+}
+
+/** `tcp_edge` is `tcp-edges`. */
+export function resourceName({ kind }: Named): string {
+  return dashed(plural(kind))
+}
+
+/** Other words for the same: `tcp_edges`, `tcp-edge`, `edges/tcp`, and `routes` for what lies below another resource. */
+export function resourceAliases(resource: Named): readonly string[] {
+  const words = resource.path.split('/').filter((word) => word !== '' && !word.startsWith('{'))
+  const spellings = [plural(resource.kind), resource.kind, words.join('/'), words.join('-')]
+  if (resource.path.includes('{')) spellings.push(words.at(-1) ?? '')
+  const all = new Set(spellings.flatMap((each) => [each, dashed(each)]))
+  all.delete(resourceName(resource))
+  return [...all]
+}
+
+/** The parameters of a path: `edge_id` of `/edges/https/{edge_id}/routes`. */
+export function pathParameters(path: string): readonly string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+}
+
+export function dashed(name: string): string {
+  return name.replaceAll('_', '-')
+}
+
+function plural(word: string): string {
+  return /[^aeiou]y$/.test(word) ? `${word.slice(0, -1)}ies` : `${word}s`
+}

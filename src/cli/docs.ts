@@ -1,0 +1,31 @@
+/** `postern docs`: rewrites the pages of the documentation that are made from code. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { configReference } from '../config/reference.ts'
+import type { Terminal } from './terminal.ts'
+
+export interface GeneratedPage {
+  /** From the root of the repository. */
+  readonly path: string
+  readonly text: () => string
+}
+
+export const generatedPages: readonly GeneratedPage[] = [{ path: 'docs/config.md', text: configReference }]
+
+export function docsCommand(terminal: Terminal): Command {
+  return new Command('docs').action(() => {
+    for (const { path, text } of generatedPages) {
+      const file = pageFile(path)
+      mkdirSync(dirname(file), { recursive: true })
+      writeFileSync(file, text())
+      terminal.out(`${path}\n`)
+    }
+  })
+}
+
+/** Where a page lies on disk. */
+export function pageFile(path: string): string {
+  return fileURLToPath(new URL(`../../${path}`, import.meta.url))
+}

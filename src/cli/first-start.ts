@@ -1,0 +1,45 @@
+/** What the very first start tells its operator, once: the credentials it made and what to try with them. */
+import { isIPv6 } from 'node:net'
+import type { Settings } from '../config/read.ts'
+
+export interface FirstStart {
+  readonly apiKey: string
+  readonly authtoken: string
+  readonly userId: string
+}
+
+/** The text for stdout; a preset secret is not repeated, since whoever set it has it, and output is often kept. */
+export function firstStartBanner(
+  { apiKey, authtoken, userId }: FirstStart,
+  api: string,
+  { dataDir, bootstrap }: Settings,
+): string {
+  const key = bootstrap.apiKey ? '$POSTERN_BOOTSTRAP_API_KEY' : apiKey
+  const shownKey = bootstrap.apiKey ? 'as set in POSTERN_BOOTSTRAP_API_KEY' : apiKey
+  const shownAuthtoken = bootstrap.authtoken ? 'as set in POSTERN_BOOTSTRAP_AUTHTOKEN' : authtoken
+  const base = webAddress(api)
+  const curl = `curl -H "Authorization: Bearer ${key}" -H "Service-Version: 2"`
+  return `
+Welcome to Postern. This is its first start: keep what follows, it is not shown again.
+
+  Admin             ${userId}
+  Admin API key     ${shownKey}
+  Agent authtoken   ${shownAuthtoken}
+  Data folder       ${dataDir}
+
+Try:
+
+  curl ${base}/readyz
+  ${curl} ${base}/api_keys
+  ${curl} -H "Content-Type: application/json" -d '{"description":"my first edge"}' ${base}/edges/tcp
+
+`
+}
+
+/** The URL at which this machine reaches a listener: an address that means "all" is reached at loopback. */
+export function webAddress(address: string): string {
+  const [, host = '', port = ''] = /^(?:https?:\/\/)?\[?([^\]/]*?)\]?:(\d+)\/?$/.exec(address) ?? []
+  if (port === '') return address
+  const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${isIPv6(reached) ? `[${reached}]` : reached}:${port}`
+}

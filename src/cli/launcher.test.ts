@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const repository = fileURLToPath(new URL('../..', import.meta.url))
+const root = realpathSync(mkdtempSync(join(tmpdir(), 'postern-launcher-')))
+after(() => rmSync(root, { recursive: true }))
+
+/** A package with the launcher and a `main.ts` of the test's own. */
+function packageWith(main: string, { bundled = true }: { bundled?: boolean } = {}): string {
+  const folder = mkdtempSync(join(root, 'package-'))
+  mkdirSync(join(folder, 'src'))
+  cpSync(join(repository, 'bin'), join(folder, 'bin'), { recursive: true })
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+  writeFileSync(join(folder, 'src/main.ts'), main)
+  if (bundled) symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'))
+  return join(folder, 'bin/postern.js')
+}
+
+/** An older Node on this machine, if there is one: npm and the test runner put theirs first on PATH. */
+function olderNode(): string | undefined {
+  const candidates = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'node'))
+  return candidates.find((node) => {
+    if (!existsSync(node)) return false
+    const major = Number(/^v(\d+)/.exec(spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout)?.[1])
+    return major >= 14 && major < 24
+  })
+}
+
+const older = olderNode()
+const nodes: readonly [name: string, node: string | undefined][] = [
+  ['this Node', process.execPath],
+  ['an older Node', older],
+]
+
+async function firstLine(child: ChildProcess): Promise<string> {
+  assert.ok(child.stdout)
+  for await (const line of createInterface(child.stdout)) return line
+  return ''
+}
+
+for (const [name, node] of nodes) {
+  const options = { skip: node === undefined ? 'no older Node on this machine' : false }
+  const start = (launcher: string, ...args: string[]) =>
+    spawn(node ?? '', [launcher, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+
+  test(`${name}: runs main.ts on Node 24 or newer with the arguments and passes the exit code on`, options, () => {
+    const launcher = packageWith('console.log(process.version, ...process.argv.slice(2)); process.exitCode = 7')
+    const { status, stdout } = spawnSync(node ?? '', [launcher, 'a b', '--c'], { encoding: 'utf8' })
+    assert.match(stdout, /^v(2[4-9]|[3-9]\d)\.\S+ a b --c\n$/)
+    assert.equal(status, 7)
+  })
+
+  test(`${name}: hides the warning of node:sqlite and no other`, options, () => {
+    const launcher = packageWith(`await import('node:sqlite'); process.emitWarning('mind the gap')`)
+    const { stderr } = spawnSync(node ?? '', [launcher], { encoding: 'utf8' })
+    assert.ok(!stderr.includes('SQLite'), stderr)
+    assert.match(stderr, /mind the gap/)
+  })
+
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    test(`${name}: ${signal} reaches main.ts`, options, async () => {
+      const launcher = packageWith(`setInterval(() => {}, 1000)
+        process.on('${signal}', () => process.exit(5))
+        console.log('ready')`)
+      const child = start(launcher)
+      const exit = once(child, 'exit')
+      assert.equal(await firstLine(child), 'ready')
+      child.kill(signal)
+      assert.deepEqual(await exit, [5, null])
+    })
+  }
+
+  test(`${name}: dies of the signal that main.ts died of`, options, async () => {
+    const child = start(packageWith(`process.kill(process.pid, 'SIGKILL')`))
+    assert.deepEqual(await once(child, 'exit'), [null, 'SIGKILL'])
+  })
+}
+
+test('an older Node: main.ts does not outlive a killed launcher', {
+  skip: older === undefined ? 'no older Node on this machine' : false,
+}, async () => {
+  const launcher = packageWith(`import { followLauncher } from '${join(repository, 'src/cli/launcher.ts')}'
+      followLauncher()
+      setInterval(() => {}, 1000)
+      console.log('ready')`)
+  const child = spawn(older ?? '', [launcher], { stdio: ['ignore', 'pipe', 'inherit'] })
+  assert.equal(await firstLine(child), 'ready')
+  // main.ts holds the same pipe, which therefore closes only once both are gone.
+  const closed = once(child, 'close')
+  child.kill('SIGKILL')
+  await closed
+})
+
+test('an older Node without the bundled one says what is needed and where to get it', {
+  skip: older === undefined ? 'no older Node on this machine' : false,
+}, () => {
+  const { status, stderr } = spawnSync(older ?? '', [packageWith('', { bundled: false })], { encoding: 'utf8' })
+  assert.equal(status, 1)
+  assert.match(stderr, /^Postern needs Node 24 or newer, and this is Node .*\n.*nodejs\.org/)
+})

@@ -1,0 +1,111 @@
+/** The command line: names the commands, loads the one that is asked for, and turns its outcome into an exit code. */
+import { type Argument, Command, CommanderError } from 'commander'
+import { SettingsError } from '../config/read.ts'
+import { printable } from '../lib/printable.ts'
+import { Failure } from './failure.ts'
+import { group } from './group.ts'
+import type { Terminal } from './terminal.ts'
+
+interface Entry {
+  readonly name: string
+  readonly about: string
+  readonly hidden?: boolean
+  /** Loaded on use, so that `postern version` does not wait for a web server to load. */
+  readonly load: (terminal: Terminal) => Promise<Command>
+}
+
+const commands: readonly Entry[] = [
+  {
+    name: 'serve',
+    about: 'run the server',
+    load: async (terminal) => (await import('./serve.ts')).serveCommand(terminal),
+  },
+  {
+    name: 'api',
+    about: 'call the management API of a running server',
+    load: async (terminal) => (await import('./api.ts')).apiCommand(terminal, await registry()),
+  },
+  {
+    name: 'admin',
+    about: 'manage users and keys in the database itself',
+    load: async (terminal) => (await import('./admin.ts')).adminCommand(terminal),
+  },
+  {
+    name: 'version',
+    about: 'show the version of Postern and of Node',
+    load: async (terminal) => (await import('./version.ts')).versionCommand(terminal),
+  },
+  {
+    name: 'docs',
+    about: 'write the generated pages of the documentation',
+    hidden: true,
+    load: async (terminal) => (await import('./docs.ts')).docsCommand(terminal),
+  },
+]
+
+/** Runs one command to its end and answers the exit code: 0 done, 1 failed, 2 called wrongly. */
+export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    const named = asVersion(args)
+    const program = await load(named, terminal)
+    await program.parseAsync(named, { from: 'user' })
+    return 0
+  } catch (error) {
+    return report(error, terminal)
+  }
+}
+
+/** The program with the command that `args` name, and for the help the mere names of the others. */
+async function load(args: readonly string[], terminal: Terminal): Promise<Command> {
+  const program = group(new Command('postern'))
+    .description('A self-hosted tunnel and ingress platform.')
+    .option('-V, --version', 'show the version')
+    .addHelpText('after', '\nExamples:\n  postern serve\n  postern api api-keys list\n  postern serve --help')
+  const wanted = args.find((arg) => !arg.startsWith('-'))
+  for (const { name, about, hidden = false, load } of commands) {
+    const command = name === wanted ? await load(terminal) : new Command(name)
+    program.addCommand(command.description(command.description() || about), { hidden })
+  }
+  prepare(program, terminal)
+  return program
+}
+
+function asVersion(args: readonly string[]): readonly string[] {
+  return args[0] === '-V' || args[0] === '--version' ? ['version', ...args.slice(1)] : args
+}
+
+async function registry() {
+  const [{ resources }, { modulesAt }] = await Promise.all([
+    import('../resources/index.ts'),
+    import('../modules/index.ts'),
+  ])
+  return { resources, modulesAt }
+}
+
+/** commander hands these down only to commands that it makes itself. */
+function prepare(command: Command, terminal: Terminal): void {
+  command
+    .exitOverride()
+    .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
+    .configureHelp({ subcommandTerm: (sub) => [sub.name(), ...sub.registeredArguments.map(argument)].join(' ') })
+  for (const each of command.commands) prepare(each, terminal)
+}
+
+function argument(given: Argument): string {
+  return given.required ? `<${given.name()}>` : `[${given.name()}]`
+}
+
+function report(error: unknown, terminal: Terminal): number {
+  // commander has already printed its own.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  if (error instanceof SettingsError) {
+    for (const problem of error.problems) terminal.err(`error: ${printable(problem)}\n`)
+    return 2
+  }
+  if (error instanceof Failure) {
+    terminal.err(`error: ${error.message}\n`)
+    return error.exitCode
+  }
+  terminal.err(`error: ${error instanceof Error ? error.stack : String(error)}\n`)
+  return 1
+}

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { test } from 'node:test'
+import { readSettings } from '../config/read.ts'
+import { firstStartBanner, webAddress } from './first-start.ts'
+import { type RunningServer, serve } from './serve.ts'
+import { stopSignal } from './signals.ts'
+import { startFault } from './start-fault.ts'
+import { testTerminal } from './test-terminal.ts'
+
+const settings = readSettings({ flags: { 'log-level': 'silent' }, env: {}, cwd: '/srv' })
+const preset = readSettings({
+  env: { POSTERN_BOOTSTRAP_API_KEY: 'k'.repeat(32), POSTERN_BOOTSTRAP_AUTHTOKEN: 't'.repeat(32) },
+  cwd: '/srv',
+})
+const firstStart = { apiKey: 'key_made', authtoken: 'token_made', userId: 'usr_1' }
+
+/** A server whose stop the test lets finish. */
+function serving(given: Partial<RunningServer> = {}) {
+  const signals = new EventEmitter()
+  const terminal = testTerminal()
+  const exits: number[] = []
+  const stopping = Promise.withResolvers<void>()
+  const stopped = Promise.withResolvers<void>()
+  const server: RunningServer = {
+    addresses: { api: '127.0.0.1:41234', metrics: '127.0.0.1:41235' },
+    firstStart: null,
+    stop() {
+      stopping.resolve()
+      return stopped.promise
+    },
+    ...given,
+  }
+  const start = async () => server
+  const done = serve(settings, terminal, { start, signals, exit: (code) => void exits.push(code) })
+  return { signals, terminal, exits, stopping: stopping.promise, finish: stopped.resolve, done }
+}
+
+for (const signal of ['SIGTERM', 'SIGINT']) {
+  test(`${signal} stops the server, then exits 0`, async () => {
+    const { signals, exits, stopping, finish, done } = serving()
+    signals.emit(signal)
+    await stopping
+    assert.deepEqual(exits, [])
+    finish()
+    await done
+    assert.deepEqual(exits, [0])
+  })
+}
+
+test('a second signal exits 1 at once', async () => {
+  const { signals, exits, stopping, finish, done } = serving()
+  signals.emit('SIGTERM')
+  await stopping
+  signals.emit('SIGINT')
+  assert.deepEqual(exits, [1])
+  finish()
+  await done
+})
+
+test('under a launcher the echo of a signal does not count as the second', async () => {
+  const source = new EventEmitter()
+  let time = 0
+  let insisted = 0
+  const stop = stopSignal({ source, echoes: true, now: () => time, insist: () => void insisted++ })
+  source.emit('SIGTERM')
+  await stop
+  time = 100
+  source.emit('SIGTERM')
+  assert.equal(insisted, 0)
+  time = 2000
+  source.emit('SIGTERM')
+  assert.equal(insisted, 1)
+})
+
+test('prints the credentials on the first start and only then, and the chosen ports always', async () => {
+  for (const [given, shown] of [[firstStart, true] as const, [null, false] as const]) {
+    const { signals, terminal, finish, done } = serving({ firstStart: given })
+    signals.emit('SIGTERM')
+    finish()
+    await done
+    assert.equal(terminal.printed.out.includes('key_made'), shown)
+    assert.match(
+      terminal.printed.out,
+      /Listening: API http:\/\/127\.0\.0\.1:41234, metrics http:\/\/127\.0\.0\.1:41235\n$/,
+    )
+  }
+})
+
+test('the banner has what an operator needs and three commands with the real port', () => {
+  const text = firstStartBanner(firstStart, '0.0.0.0:41234', settings)
+  for (const part of ['key_made', 'token_made', 'usr_1', '/srv/data']) assert.ok(text.includes(part), part)
+  const commands = text.split('\n').filter((line) => line.startsWith('  curl '))
+  assert.equal(commands.length, 3)
+  for (const command of commands) assert.match(command, /http:\/\/127\.0\.0\.1:41234\//)
+})
+
+test('the banner does not repeat preset secrets', () => {
+  const text = firstStartBanner({ ...firstStart, apiKey: 'k'.repeat(32), authtoken: 't'.repeat(32) }, 'h:1', preset)
+  assert.doesNotMatch(text, /k{32}|t{32}/)
+  assert.match(text, /POSTERN_BOOTSTRAP_API_KEY/)
+})
+
+const addresses: readonly [address: string, url: string][] = [
+  ['127.0.0.1:7400', 'http://127.0.0.1:7400'],
+  ['0.0.0.0:7400', 'http://127.0.0.1:7400'],
+  ['[::]:7400', 'http://[::1]:7400'],
+  [':::7400', 'http://[::1]:7400'],
+  ['[::1]:7400', 'http://[::1]:7400'],
+  ['http://127.0.0.1:7400', 'http://127.0.0.1:7400'],
+  ['https://api.example.com', 'https://api.example.com'],
+]
+for (const [address, url] of addresses) {
+  test(`${address} is reached at ${url}`, () => assert.equal(webAddress(address), url))
+}
+
+const fault = (fields: object, message = 'low level') => Object.assign(new Error(message), fields)
+const faults: readonly [name: string, error: unknown, says: RegExp][] = [
+  [
+    'a taken port',
+    new Error('start API', { cause: fault({ code: 'EADDRINUSE', syscall: 'listen', port: 7401 }) }),
+    /^127\.0\.0\.1:7401 is taken .* --metrics-listen$/,
+  ],
+  ['a port of edges', fault({ code: 'EADDRINUSE', syscall: 'listen', port: 20005 }), /^port 20005 .* --tcp-ports$/],
+  [
+    'a low port',
+    fault({ code: 'EACCES', syscall: 'listen', port: 8443 }),
+    /may not listen on 0\.0\.0\.0:8443.*--https-listen/,
+  ],
+  [
+    'no PostgreSQL, at two addresses',
+    new Error('open store', { cause: new AggregateError([fault({ code: 'ECONNREFUSED', syscall: 'connect' })]) }),
+    /nothing answers at the database.*--database-url/,
+  ],
+  ['a wrong password', fault({ code: '28P01' }), /refuses the password/],
+  ['a missing database', fault({ code: '3D000' }), /does not exist; create it/],
+  ['a SQLite file that cannot be opened', fault({ code: 'ERR_SQLITE_ERROR', errcode: 14 }), /cannot be opened/],
+  ['an extended SQLite code', fault({ code: 'ERR_SQLITE_ERROR', errcode: 8 | (1 << 8) }), /read-only/],
+  [
+    'a folder of somebody else',
+    fault({ code: 'EACCES', syscall: 'mkdir', path: '/srv/data' }),
+    /may not use \/srv\/data/,
+  ],
+  [
+    'a key file with its own words',
+    new Error('read key file', { cause: new Error('it must hold 32 bytes') }),
+    /^read key file: it must hold 32 bytes$/,
+  ],
+  [
+    'a URL with a password',
+    new Error('connect postgres://u:hunter2@h/db'),
+    /^connect postgres:\/\/u:\[secret\]@h\/db$/,
+  ],
+]
+for (const [name, error, says] of faults) {
+  test(`tells in one line of ${name}`, () => {
+    const text = startFault(error, settings)
+    assert.match(text, says)
+    assert.ok(!text.includes('\n'))
+  })
+}
+
+test('a start that fails is a failure with exit code 1', async () => {
+  const start = () => Promise.reject(fault({ code: 'EADDRINUSE', syscall: 'listen', port: 7400 }))
+  const served = serve(settings, testTerminal(), { start, signals: new EventEmitter(), exit: () => undefined })
+  await assert.rejects(served, { exitCode: 1, message: /^Postern cannot start: 127\.0\.0\.1:7400 is taken/ })
+})

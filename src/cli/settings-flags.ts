@@ -1,0 +1,31 @@
+/** The settings as flags of a command. */
+import { type Command, Option } from 'commander'
+import { readSettings, type Settings } from '../config/read.ts'
+import { configFlag, type Setting, settings } from '../config/table.ts'
+import type { Terminal } from './terminal.ts'
+
+/** Gives `command` a flag for each setting, or for those in `only`, and `--config`. */
+export function addSettingsFlags(command: Command, { only }: { only?: readonly string[] } = {}): Command {
+  command.option(`--${configFlag} <path>`, 'settings file (default: ./postern.yml when there is one)')
+  for (const setting of settings) {
+    if (setting.envOnly || (only && !only.includes(setting.name))) continue
+    // No default is given to commander: what is not on the command line may still come from elsewhere.
+    command.addOption(
+      new Option(`--${setting.name} <${setting.takes}>`, about(setting)).hideHelp(setting.hidden === true),
+    )
+  }
+  return command
+}
+
+/** The settings for a command that has these flags; throws `SettingsError`. */
+export function settingsOf(command: Command, { env, cwd }: Terminal): Settings {
+  const values = command.opts<Record<string, string | undefined>>()
+  const names = [configFlag, ...settings.filter((each) => !each.envOnly).map((each) => each.name)]
+  const flags = Object.fromEntries(names.map((name) => [name, values[new Option(`--${name}`).attributeName()]]))
+  return readSettings({ flags, env, cwd })
+}
+
+function about(setting: Setting<unknown>): string {
+  const fallback = setting.default ?? setting.defaultNote
+  return fallback === undefined ? setting.about : `${setting.about} (default: ${fallback})`
+}

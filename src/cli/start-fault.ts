@@ -1,0 +1,114 @@
+/** Why a server did not start or its database did not open, in one line that says what to do about it. */
+
+import type { Listen } from '../config/parse.ts'
+import type { Settings } from '../config/read.ts'
+import { printable } from '../lib/printable.ts'
+
+interface Fault {
+  readonly code?: unknown
+  readonly errcode?: unknown
+  readonly syscall?: unknown
+  readonly path?: unknown
+  readonly port?: unknown
+}
+
+/** Looks through an error and its causes for one that it knows; otherwise the messages themselves. */
+export function startFault(error: unknown, settings: Settings): string {
+  const chain = causes(error)
+  for (const each of chain) {
+    const known = listenFault(each, settings) ?? databaseFault(each) ?? fileFault(each)
+    if (known !== undefined) return known
+  }
+  // The outer errors say where, the innermost says what.
+  const told = chain.map((each) => (each instanceof Error ? each.message : '')).filter((text) => text !== '')
+  return printable(withoutPasswords(told.join(': ')))
+}
+
+function listenFault(error: Fault, settings: Settings): string | undefined {
+  if (error.syscall !== 'listen' && error.code !== 'EADDRINUSE') return undefined
+  const { flag, at } = listenerWith(Number(error.port), settings)
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return `${at} is taken by another program; stop that one, or choose another address with ${flag}`
+    case 'EACCES':
+      return `this user may not listen on ${at}; choose a port above 1023 with ${flag}, or grant CAP_NET_BIND_SERVICE`
+    case 'EADDRNOTAVAIL':
+      return `this machine does not have the address of ${at}; choose another with ${flag}`
+    default:
+      return undefined
+  }
+}
+
+function listenerWith(port: number, settings: Settings): { flag: string; at: string } {
+  const listeners: readonly [flag: string, listen: Listen][] = [
+    ['--api-listen', settings.apiListen],
+    ['--metrics-listen', settings.metricsListen],
+    ['--https-listen', settings.httpsListen],
+  ]
+  const found = listeners.find(([, listen]) => listen.port === port)
+  if (found) return { flag: found[0], at: `${found[1].host}:${port}` }
+  return { flag: '--tcp-ports', at: Number.isNaN(port) ? 'a port' : `port ${port}` }
+}
+
+const databaseFaults: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing answers at the database; start PostgreSQL, or correct the host and port in --database-url',
+  ENOTFOUND: 'the host in --database-url does not exist; correct it',
+  EAI_AGAIN: 'the host in --database-url cannot be looked up now; check the name and the network',
+  ETIMEDOUT: 'the database does not answer; check the host in --database-url and any firewall before it',
+  '28P01': 'the database refuses the password; correct it in --database-url',
+  '28000': 'the database refuses this user; check --database-url and pg_hba.conf',
+  '3D000': 'the database that --database-url names does not exist; create it with `createdb`',
+  '42501': 'the user of --database-url may not create tables; grant it the right to',
+}
+
+// SQLite's own result codes.
+const sqliteFaults: Readonly<Record<number, string>> = {
+  5: 'the database file is locked by another program; stop that one',
+  8: 'the database file is read-only; give this user the right to write it',
+  11: 'the database file is damaged; restore it from a backup',
+  13: 'the disk of the database file is full; free some space',
+  14: 'the database file cannot be opened; check --database-url, and who may write that folder',
+  26: 'the file that --database-url names is not a SQLite database',
+}
+
+function databaseFault({ code, errcode }: Fault): string | undefined {
+  // Extended SQLite codes carry the plain one in their low byte.
+  if (code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number') return sqliteFaults[errcode & 0xff]
+  return typeof code === 'string' ? databaseFaults[code] : undefined
+}
+
+function fileFault({ code, path }: Fault): string | undefined {
+  if (typeof path !== 'string') return undefined
+  const where = printable(path)
+  switch (code) {
+    case 'EACCES':
+    case 'EPERM':
+      return `this user may not use ${where}; change its owner, or choose another place with --data-dir or --key-file`
+    case 'EROFS':
+      return `${where} lies on a read-only file system; choose another folder with --data-dir`
+    case 'ENOSPC':
+      return `the disk of ${where} is full; free some space`
+    case 'ENOTDIR':
+    case 'EEXIST':
+      return `${where} is not a folder; choose another with --data-dir`
+    case 'ENOENT':
+      return `${where} does not exist; create it, or name another with --data-dir or --key-file`
+    default:
+      return undefined
+  }
+}
+
+/** The error and what caused it, outermost first; a failed connection to several addresses holds one error for each. */
+function causes(error: unknown): readonly (Fault & object)[] {
+  const chain: object[] = []
+  let each: unknown = error
+  while (typeof each === 'object' && each !== null && !chain.includes(each)) {
+    chain.push(each)
+    each = each instanceof AggregateError ? each.errors[0] : 'cause' in each ? each.cause : undefined
+  }
+  return chain
+}
+
+function withoutPasswords(text: string): string {
+  return text.replace(/(\w+:\/\/[^\s:/@]*):[^\s@]*@/g, '$1:[secret]@')
+}

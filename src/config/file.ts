@@ -1,0 +1,61 @@
+/** Reads `postern.yml`: a flat map of settings, each with the line it stands on. */
+import { readFileSync } from 'node:fs'
+import { basename, resolve } from 'node:path'
+import { isMap, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml'
+import type { Given } from './sources.ts'
+
+const DEFAULT_FILE = 'postern.yml'
+
+export interface ConfigFile {
+  readonly entries: ReadonlyMap<string, Given>
+  readonly problems: readonly string[]
+}
+
+/** Reads the file that was named, which must be there, or `postern.yml` in `cwd` when there is one. */
+export function readConfigFile({ named, cwd }: { named: string | undefined; cwd: string }): ConfigFile {
+  const path = resolve(cwd, named ?? DEFAULT_FILE)
+  try {
+    return parseConfig(readFileSync(path, 'utf8'), basename(path))
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    if (code === 'ENOENT' && named === undefined) return { entries: new Map(), problems: [] }
+    const why = code === 'ENOENT' ? 'there is no such file' : code
+    return { entries: new Map(), problems: [`the settings file ${path} cannot be read: ${why}`] }
+  }
+}
+
+function parseConfig(text: string, file: string): ConfigFile {
+  const lines = new LineCounter()
+  const at = (offset: number) => `${file} line ${lines.linePos(offset).line}`
+  // The failsafe schema keeps every value as the text that was written: settings have their own parsers.
+  const document = parseDocument(text, { schema: 'failsafe', lineCounter: lines, prettyErrors: false, strict: true })
+  const entries = new Map<string, Given>()
+  const problems = document.errors.map((error) => `${at(error.pos[0])} ${faultOf(error)}`)
+  if (problems.length > 0) return { entries, problems }
+  // A file of comments alone sets nothing.
+  if (document.contents === null || (isScalar(document.contents) && document.contents.value === '')) {
+    return { entries, problems }
+  }
+  if (!isMap(document.contents)) {
+    return { entries, problems: [`${file} must be a map of settings, for example \`data_dir: /var/lib/postern\``] }
+  }
+  for (const { key, value } of document.contents.items) {
+    if (!isScalar(key)) {
+      problems.push(`${file} has a key that is not a plain name`)
+      continue
+    }
+    const name = String(key.value)
+    const from = at(key.range?.[0] ?? 0)
+    if (!isScalar(value) || typeof value.value !== 'string') {
+      problems.push(`\`${name}\` (${from}) must be one plain value, not a list, a map or an alias`)
+    } else if (value.value === '') problems.push(`\`${name}\` (${from}) has no value; give it one or remove the line`)
+    else entries.set(name, { text: value.value, from })
+  }
+  return { entries, problems }
+}
+
+/** The parser quotes the text it stumbled over, which may be a password; that part is left out. */
+function faultOf(error: YAMLError): string {
+  if (error.code === 'DUPLICATE_KEY') return 'sets a key for the second time; remove one of the two'
+  return `is not valid YAML: ${error.message.replace(/: .*$/s, '')}`
+}

@@ -1,0 +1,122 @@
+/** How the text of a setting becomes its value; each of these throws an `Error` whose text goes on from the name: "must be …". */
+import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { domainToASCII } from 'node:url'
+import { Secret } from '../lib/secret.ts'
+
+export interface Listen {
+  readonly host: string
+  /** 0 lets the system choose. */
+  readonly port: number
+}
+
+export interface PortRange {
+  readonly from: number
+  readonly to: number
+}
+
+const MAX_PORT = 65535
+
+/** Longest duration in milliseconds: a day. Timers overflow at 24 days. */
+const MAX_DURATION_MS = 24 * 60 * 60 * 1000
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+/** `host:port` or `[ipv6]:port`. */
+export function listen(text: string): Listen {
+  const [, bracketed, plain, digits = ''] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d+)$/.exec(text) ?? []
+  const valid = bracketed === undefined ? plain !== undefined && isHost(plain) : isIPv6(bracketed)
+  const number = portNumber(digits)
+  if (!valid || number === undefined) throw new Error('must be an address and a port: `host:port` or `[ipv6]:port`')
+  return { host: bracketed ?? plain ?? '', port: number }
+}
+
+export function port(text: string): number {
+  const number = portNumber(text)
+  if (number === undefined || number === 0) throw new Error(`must be a port between 1 and ${MAX_PORT}`)
+  return number
+}
+
+/** `from-to`, or one port. */
+export function portRange(text: string): PortRange {
+  const [, first = '', last = first] = /^(\d+)(?:-(\d+))?$/.exec(text) ?? []
+  const from = portNumber(first)
+  const to = portNumber(last)
+  if (!from || !to || from > to) throw new Error(`must be ports \`from-to\`, each between 1 and ${MAX_PORT}`)
+  return { from, to }
+}
+
+/** Milliseconds, from a number with a unit. */
+export function duration(text: string): number {
+  const [, digits = '', unit = ''] = /^(\d{1,9})(ms|s|m|h)$/.exec(text) ?? []
+  const ms = Number(digits) * (units[unit] ?? Number.NaN)
+  if (!(ms <= MAX_DURATION_MS)) throw new Error('must be a number with a unit (`ms`, `s`, `m`, `h`), at most `24h`')
+  return ms
+}
+
+export function count(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new Error('must be a whole number, 0 or more')
+  return Number(text)
+}
+
+export function oneOf<const T extends string>(allowed: readonly T[]): (text: string) => T {
+  return (text) => {
+    const found = allowed.find((each) => each === text)
+    if (found === undefined) throw new Error(`must be one of ${allowed.map((each) => `\`${each}\``).join(', ')}`)
+    return found
+  }
+}
+
+export function path(text: string): string {
+  if (text === '' || text.includes('\0')) throw new Error('must be a path')
+  if (/^~(\/|$)/.test(text)) throw new Error('must be a whole path; `~` is understood by shells only')
+  return text
+}
+
+/** A base URL, without the slash at its end. */
+export function baseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const web = url?.protocol === 'http:' || url?.protocol === 'https:'
+  if (!url || !web || url.search || url.hash || url.username || url.password) {
+    throw new Error('must be an `http://` or `https://` URL without user, query or fragment')
+  }
+  return url.href.replace(/\/+$/, '')
+}
+
+export function databaseUrl(text: string): string {
+  if (/^sqlite:./.test(text) && !text.includes('\0')) return text
+  if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return text
+  throw new Error('must be `sqlite:<path>` or `postgres://<user>@<host>/<database>`')
+}
+
+/** A domain name as it goes over the wire: lower case, punycode, no dot at the end. */
+export function domain(text: string): string {
+  const name = domainToASCII(text.replace(/\.$/, ''))
+  if (!isHost(name) || isIP(name) !== 0) throw new Error('must be a domain name, without scheme or port')
+  return name
+}
+
+export function region(text: string): string {
+  if (!/^[a-z0-9][a-z0-9-]{0,31}$/.test(text)) {
+    throw new Error('must be at most 32 lower-case letters, digits and hyphens')
+  }
+  return text
+}
+
+/** A token that an operator chooses; what is wrong is said without saying what it is. */
+export function presetToken(text: string): Secret {
+  if (!/^[A-Za-z0-9_]+$/.test(text)) throw new Error('must hold only the characters A-Z a-z 0-9 _')
+  if (text.length < 32) throw new Error('must be 32 characters or more')
+  return new Secret(text)
+}
+
+/** A name or an IPv4 address; what ends in a number must be a whole address, so that `010.1.1.1` and `1.2` are not names. */
+function isHost(host: string): boolean {
+  if (/(^|\.)\d+$/.test(host)) return isIPv4(host)
+  const label = '[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?'
+  return host.length <= 253 && new RegExp(`^${label}(?:\\.${label})*$`, 'i').test(host)
+}
+
+function portNumber(digits: string): number | undefined {
+  const number = /^(0|[1-9]\d{0,4})$/.test(digits) ? Number(digits) : Number.NaN
+  return number <= MAX_PORT ? number : undefined
+}

@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { readSettings, type Settings, SettingsError } from './read.ts'
+import { configReference } from './reference.ts'
+import { envName, fileKey, settings } from './table.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'postern-config-'))
+after(() => rmSync(root, { recursive: true }))
+
+interface Source {
+  readonly flags?: Record<string, string>
+  readonly env?: Record<string, string>
+  /** Content of postern.yml. */
+  readonly file?: string
+}
+
+function read({ flags = {}, env = {}, file }: Source = {}): Settings {
+  const cwd = mkdtempSync(join(root, 'cwd-'))
+  if (file !== undefined) writeFileSync(join(cwd, 'postern.yml'), file)
+  return readSettings({ flags, env, cwd })
+}
+
+function problemsOf(source: Source): readonly string[] {
+  try {
+    read(source)
+  } catch (error) {
+    assert.ok(error instanceof SettingsError, String(error))
+    return error.problems
+  }
+  assert.fail('the settings were accepted')
+}
+
+test('every setting has its default when nothing is given', () => {
+  const cwd = mkdtempSync(join(root, 'cwd-'))
+  assert.deepEqual(readSettings({ env: {}, cwd }), {
+    dataDir: join(cwd, 'data'),
+    databaseUrl: `sqlite:${join(cwd, 'data/postern.db')}`,
+    keyFile: join(cwd, 'data/secret.key'),
+    apiListen: { host: '127.0.0.1', port: 7400 },
+    apiUrl: null,
+    apiRateLimit: 0,
+    metricsListen: { host: '127.0.0.1', port: 7401 },
+    httpsListen: { host: '0.0.0.0', port: 8443 },
+    publicHttpsPort: 8443,
+    tcpPorts: { from: 20000, to: 20999 },
+    domain: 'localhost',
+    region: 'local',
+    drainTimeoutMs: 30_000,
+    logLevel: 'info',
+    logFormat: 'auto',
+    bootstrap: { apiKey: null, authtoken: null },
+  })
+})
+
+test('a flag wins over a variable, a variable over the file, the file over the default', () => {
+  const flags = { region: 'flag' }
+  const env = { POSTERN_REGION: 'env' }
+  const file = 'region: file'
+  assert.equal(read({ flags, env, file }).region, 'flag')
+  assert.equal(read({ env, file }).region, 'env')
+  assert.equal(read({ file }).region, 'file')
+  assert.equal(read().region, 'local')
+})
+
+for (const { name, example, envOnly, parse } of settings) {
+  test(`${name} takes its own example from every source it has`, () => {
+    parse(example)
+    read({ env: { [envName(name)]: example } })
+    if (envOnly) return
+    read({ flags: { [name]: example } })
+    read({ file: `${fileKey(name)}: ${example}` })
+  })
+}
+
+test('the settings are frozen all the way down', () => {
+  const settings = read({ env: { POSTERN_BOOTSTRAP_API_KEY: 'a'.repeat(32) } })
+  for (const each of [settings, settings.apiListen, settings.tcpPorts, settings.bootstrap])
+    assert.ok(Object.isFrozen(each))
+})
+
+test('what depends on other settings follows them', () => {
+  const settings = read({ flags: { 'data-dir': '/srv/postern', 'https-listen': '[::]:443' } })
+  assert.equal(settings.databaseUrl, 'sqlite:/srv/postern/postern.db')
+  assert.equal(settings.keyFile, '/srv/postern/secret.key')
+  assert.equal(settings.publicHttpsPort, 443)
+})
+
+const accepted: readonly [name: string, text: string, field: keyof Settings, value: unknown][] = [
+  ['api-listen', '[::1]:0', 'apiListen', { host: '::1', port: 0 }],
+  ['api-listen', 'localhost:65535', 'apiListen', { host: 'localhost', port: 65535 }],
+  ['api-url', 'https://api.example.com/base/', 'apiUrl', 'https://api.example.com/base'],
+  ['database-url', 'sqlite:/tmp/x.db', 'databaseUrl', 'sqlite:/tmp/x.db'],
+  ['database-url', 'sqlite::memory:', 'databaseUrl', 'sqlite::memory:'],
+  ['database-url', 'postgresql:///db?host=/run/pg', 'databaseUrl', 'postgresql:///db?host=/run/pg'],
+  ['tcp-ports', '5000', 'tcpPorts', { from: 5000, to: 5000 }],
+  ['domain', 'Tunnels.Bücher.example.', 'domain', 'tunnels.xn--bcher-kva.example'],
+  ['drain-timeout', '0s', 'drainTimeoutMs', 0],
+  ['drain-timeout', '1500ms', 'drainTimeoutMs', 1500],
+  ['drain-timeout', '24h', 'drainTimeoutMs', 86_400_000],
+  ['log-level', 'silent', 'logLevel', 'silent'],
+]
+for (const [name, text, field, value] of accepted) {
+  test(`${name} takes ${text}`, () => assert.deepEqual(read({ flags: { [name]: text } })[field], value))
+}
+
+const malformed: Readonly<Record<string, readonly string[]>> = {
+  'data-dir': ['', 'a\0b', '~/data', '~'],
+  'database-url': ['mysql://x', 'sqlite:', 'postgres:db', '/var/x.db', 'postgres://h:port/x'],
+  'key-file': ['', '~/key'],
+  'api-listen': ['7400', ':7400', '127.0.0.1', '127.0.0.1:', '::1:7400', '[::1]', '[x]:1', '010.0.0.1:1', '1.2:80'],
+  'metrics-listen': ['h:65536', 'h:-1', 'h:01', 'http://h:1', 'a b:1', '*:80'],
+  'https-listen': ['h:x', 'h:1:2'],
+  'api-url': ['api.example.com', 'ftp://x', 'http://u:p@x', 'http://x?q', 'http://x#f'],
+  'api-rate-limit': ['-1', '1.5', 'off', '', '9999999999'],
+  'public-https-port': ['0', '65536', '443/tcp', ' 443'],
+  'tcp-ports': ['0-10', '10-5', '1-65536', 'a-b', '1-2-3', '20000-', '-5'],
+  domain: ['', 'a..b', 'http://x', 'x:80', '10.0.0.1', '-a.example', 'a b', `${'a'.repeat(64)}.example`],
+  region: ['', 'EU', 'a_b', '-x', 'a'.repeat(33)],
+  'drain-timeout': ['30', '30 s', '-1s', '1.5s', '25h', '1d', 's'],
+  'log-level': ['verbose', 'INFO', ''],
+  'log-format': ['text', ''],
+}
+for (const [name, texts] of Object.entries(malformed)) {
+  for (const text of texts) {
+    test(`${name} refuses ${JSON.stringify(text)}, naming itself, its source and an example`, () => {
+      const example = settings.find((each) => each.name === name)?.example ?? ''
+      const [problem = '', ...more] = problemsOf({ flags: { [name]: text } })
+      assert.deepEqual(more, [])
+      assert.ok(problem.startsWith(`\`${name}\` (--${name}) must be `), problem)
+      assert.ok(problem.endsWith(`, for example \`${example}\``), problem)
+      assert.ok(!problem.includes('\n'))
+    })
+  }
+}
+
+const refused: readonly [name: string, source: Source, problems: readonly RegExp[]][] = [
+  ['a bad variable', { env: { POSTERN_REGION: 'EU' } }, [/^`region` \(POSTERN_REGION\) must be/]],
+  ['a bad value in the file', { file: '# x\nregion: EU' }, [/^`region` \(postern\.yml line 2\) must be/]],
+  ['an unknown variable', { env: { POSTERN_DATADIR: 'x' } }, [/`POSTERN_DATADIR` is not .* `POSTERN_DATA_DIR`\?$/]],
+  ['a wholly unknown variable', { env: { POSTERN_COLOUR_OF_DOOR: 'x' } }, [/not a known setting; see `postern serve/]],
+  ['an unknown key', { file: 'data_dri: x' }, [/^`data_dri` \(postern\.yml line 1\) is not .* `data_dir`\?$/]],
+  ['a key spelled as a flag', { file: 'data-dir: x' }, [/`data-dir` .* did you mean `data_dir`\?$/]],
+  ['an unknown flag', { flags: { 'data-dri': 'x' } }, [/^`--data-dri` is not .* `--data-dir`\?$/]],
+  [
+    'a duplicate key',
+    { file: 'region: a\ndomain: b\nregion: c' },
+    [/^postern\.yml line 3 sets a key for the second time/],
+  ],
+  ['a nested map', { file: 'api:\n  listen: x' }, [/^`api` \(postern\.yml line 1\) must be one plain value/]],
+  ['a list', { file: 'region: [a, b]' }, [/^`region` \(postern\.yml line 1\) must be one plain value/]],
+  ['an alias', { file: 'region: &r a\ndomain: *r' }, [/^`domain` \(postern\.yml line 2\) must be one plain value/]],
+  ['a merge key', { file: '<<: x' }, [/^`<<` .* is not a known setting/]],
+  ['a key without value', { file: 'region:' }, [/^`region` \(postern\.yml line 1\) has no value/]],
+  ['a file that is no map', { file: '- a' }, [/^postern\.yml must be a map/]],
+  ['broken YAML', { file: 'region: "a' }, [/^postern\.yml line 1 is not valid YAML: /]],
+  ['two documents', { file: 'region: a\n---\nregion: b' }, [/is not valid YAML/]],
+  [
+    'a named file that is not there',
+    { flags: { config: 'nowhere.yml' } },
+    [/nowhere\.yml cannot be read: there is no/],
+  ],
+  ['a folder as file', { env: { POSTERN_CONFIG: '.' } }, [/cannot be read: EISDIR/]],
+  ['a secret in the file', { file: 'bootstrap_api_key: x' }, [/environment only: set POSTERN_BOOTSTRAP_API_KEY$/]],
+  ['a secret as flag', { flags: { 'bootstrap-authtoken': 'x' } }, [/only: set POSTERN_BOOTSTRAP_AUTHTOKEN$/]],
+  [
+    'everything at once',
+    { flags: { region: 'EU' }, env: { POSTERN_X: 'x', POSTERN_DOMAIN: 'a..b' }, file: 'reigon: x' },
+    [/`reigon`/, /`POSTERN_X`/, /`domain` \(POSTERN_DOMAIN\)/, /`region` \(--region\)/],
+  ],
+]
+for (const [name, source, expected] of refused) {
+  test(`refuses ${name}`, () => {
+    const problems = problemsOf(source)
+    assert.equal(problems.length, expected.length, problems.join('\n'))
+    for (const pattern of expected)
+      assert.ok(
+        problems.some((each) => pattern.test(each)),
+        `${pattern}: ${problems.join()}`,
+      )
+  })
+}
+
+const secrets: readonly [name: string, value: string][] = [
+  ['too short', 'hunter2_hunter2'],
+  ['31 characters', 'x'.repeat(31)],
+  ['other characters', `${'hunter2'.repeat(6)}-!`],
+]
+for (const variable of ['POSTERN_BOOTSTRAP_API_KEY', 'POSTERN_BOOTSTRAP_AUTHTOKEN']) {
+  for (const [name, value] of secrets) {
+    test(`${variable} refuses ${name} without repeating it`, () => {
+      const [problem = ''] = problemsOf({ env: { [variable]: value } })
+      assert.ok(problem.includes(variable), problem)
+      assert.ok(!problem.includes(value), problem)
+    })
+  }
+}
+
+test('a preset token is held as a secret', () => {
+  const token = 'Preset_0123456789_abcdefghijklmnop'
+  const { bootstrap } = read({ env: { POSTERN_BOOTSTRAP_API_KEY: token, POSTERN_BOOTSTRAP_AUTHTOKEN: 'z'.repeat(32) } })
+  assert.equal(bootstrap.apiKey?.reveal(), token)
+  assert.ok(!JSON.stringify(bootstrap).includes(token))
+})
+
+test('broken YAML is reported without the text of the file', () => {
+  const problems = problemsOf({ file: 'database_url: postgres://u:hunter2@h/db\n] hunter2: "x' })
+  assert.ok(!problems.join().includes('hunter2'), problems.join())
+})
+
+test('empty variables, foreign variables and those of other commands are passed over', () => {
+  read({ env: { POSTERN_REGION: '', POSTERN_UNKNOWN: '', PATH: 'x', POSTERN_API_KEY: 'x' } })
+})
+
+test('the variables that Kubernetes sets for a service called postern are passed over', () => {
+  const env = {
+    POSTERN_SERVICE_HOST: '10.0.0.1',
+    POSTERN_SERVICE_PORT: '7400',
+    POSTERN_SERVICE_PORT_API: '7400',
+    POSTERN_PORT: 'tcp://10.0.0.1:7400',
+    POSTERN_PORT_7400_TCP: 'tcp://10.0.0.1:7400',
+    POSTERN_PORT_7400_TCP_PROTO: 'tcp',
+    POSTERN_API_SERVICE_HOST: '10.0.0.1',
+  }
+  read({ env })
+})
+
+test('an empty file and a file of comments set nothing', () => {
+  assert.equal(read({ file: '' }).region, 'local')
+  assert.equal(read({ file: '# region: x\n' }).region, 'local')
+})
+
+test('numbers in the file keep the text that was written', () => {
+  assert.equal(read({ file: 'region: 007\npublic_https_port: 443' }).region, '007')
+})
+
+test('--config names another file, and wins over POSTERN_CONFIG', () => {
+  writeFileSync(join(root, 'a.yml'), 'region: a')
+  writeFileSync(join(root, 'b.yml'), 'region: b')
+  const env = { POSTERN_CONFIG: 'b.yml' }
+  assert.equal(readSettings({ flags: { config: 'a.yml' }, env, cwd: root }).region, 'a')
+  assert.equal(readSettings({ env, cwd: root }).region, 'b')
+})
+
+test('the example file of the reference page is accepted', () => {
+  const [, yaml = ''] = /```yaml\n(.*?)```/s.exec(configReference()) ?? []
+  assert.equal(read({ file: yaml }).domain, 'tunnels.example.com')
+})

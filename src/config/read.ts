@@ -1,0 +1,94 @@
+/** From flags, environment and file to the one frozen value that the server is built from. */
+import { resolve } from 'node:path'
+import type { LogFormat, LogLevel } from '../lib/log.ts'
+import type { Secret } from '../lib/secret.ts'
+import type { Listen, PortRange } from './parse.ts'
+import { type Given, gather, type Sources } from './sources.ts'
+import { table, type Values } from './table.ts'
+
+export interface Settings {
+  /** Absolute, as is every path here. */
+  readonly dataDir: string
+  /** `sqlite:<absolute path>`, or `postgres://…`, which may hold a password: do not print it. */
+  readonly databaseUrl: string
+  readonly keyFile: string
+  readonly apiListen: Listen
+  readonly apiUrl: string | null
+  /** Requests a minute and key; 0 is no limit. */
+  readonly apiRateLimit: number
+  readonly metricsListen: Listen
+  readonly httpsListen: Listen
+  /** The port of `httpsListen` unless set; 0 when the system is to choose that one. */
+  readonly publicHttpsPort: number
+  readonly tcpPorts: PortRange
+  readonly domain: string
+  readonly region: string
+  readonly drainTimeoutMs: number
+  readonly logLevel: LogLevel
+  readonly logFormat: LogFormat
+  readonly bootstrap: { readonly apiKey: Secret | null; readonly authtoken: Secret | null }
+}
+
+/** Everything that is wrong with the settings, one line each. */
+export class SettingsError extends Error {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.name = 'SettingsError'
+    this.problems = problems
+  }
+}
+
+/** Reads, checks and completes the settings; throws `SettingsError` with all that is wrong with them. */
+export function readSettings(sources: Sources): Settings {
+  const { given, problems: misnamed } = gather(sources)
+  const problems = [...misnamed]
+  const values: Record<string, unknown> = {}
+  for (const [field, setting] of Object.entries(table)) {
+    const found = given.get(setting.name) ?? (setting.default === null ? undefined : byDefault(setting.default))
+    if (found === undefined) continue
+    try {
+      values[field] = setting.parse(found.text)
+    } catch (error) {
+      const fault = error instanceof Error ? error.message : String(error)
+      problems.push(`\`${setting.name}\` (${found.from}) ${fault}, for example \`${setting.example}\``)
+    }
+  }
+  if (problems.length > 0) throw new SettingsError(problems)
+  // The loop has filled in every field that has a default; `Parsed` says which have none.
+  return deepFreeze(complete(values as Parsed, sources.cwd))
+}
+
+/** Settings whose default is null in the table. */
+type Undefaulted = 'databaseUrl' | 'keyFile' | 'apiUrl' | 'publicHttpsPort' | 'bootstrapApiKey' | 'bootstrapAuthtoken'
+type Parsed = Omit<Values, Undefaulted> & Partial<Pick<Values, Undefaulted>>
+
+/** Fills in what depends on other settings, and makes paths absolute. */
+function complete(values: Parsed, cwd: string): Settings {
+  const { bootstrapApiKey = null, bootstrapAuthtoken = null, ...plain } = values
+  const dataDir = resolve(cwd, values.dataDir)
+  return {
+    ...plain,
+    dataDir,
+    databaseUrl: absoluteDatabase(values.databaseUrl ?? `sqlite:${resolve(dataDir, 'postern.db')}`, cwd),
+    keyFile: resolve(cwd, values.keyFile ?? resolve(dataDir, 'secret.key')),
+    apiUrl: values.apiUrl ?? null,
+    publicHttpsPort: values.publicHttpsPort ?? values.httpsListen.port,
+    bootstrap: { apiKey: bootstrapApiKey, authtoken: bootstrapAuthtoken },
+  }
+}
+
+function absoluteDatabase(url: string, cwd: string): string {
+  const [, path] = /^sqlite:(.*)$/s.exec(url) ?? []
+  return path === undefined || path === ':memory:' ? url : `sqlite:${resolve(cwd, path)}`
+}
+
+function byDefault(text: string): Given {
+  return { text, from: 'default' }
+}
+
+function deepFreeze<T extends object>(value: T): T {
+  for (const each of Object.values(value)) if (typeof each === 'object' && each !== null) deepFreeze(each)
+  return Object.freeze(value)
+}

@@ -1,0 +1,195 @@
+/** Every setting of the server, once: flags, environment, file, help and the reference page derive from this table. */
+import { logFormats, logLevels } from '../lib/log.ts'
+import * as parse from './parse.ts'
+
+export interface Setting<T> {
+  /** The flag without its dashes; the other spellings derive from it. */
+  readonly name: string
+  /** What stands for the value in `--help`. */
+  readonly takes: string
+  readonly parse: (text: string) => T
+  /** As an operator would write it; null when it depends on other settings or is unset. */
+  readonly default: string | null
+  /** What to show instead when `default` is null. */
+  readonly defaultNote?: string
+  readonly about: string
+  readonly example: string
+  /** Read from the environment alone: flags show in process lists, and files get committed. */
+  readonly envOnly?: boolean
+  /** Works, but stands neither in help nor in the reference. */
+  readonly hidden?: boolean
+}
+
+export const table = {
+  dataDir: setting({
+    name: 'data-dir',
+    takes: 'folder',
+    parse: parse.path,
+    default: './data',
+    about: 'folder for the database, keys and certificates',
+    example: '/var/lib/postern',
+  }),
+  databaseUrl: setting({
+    name: 'database-url',
+    takes: 'url',
+    parse: parse.databaseUrl,
+    default: null,
+    defaultNote: 'sqlite:<data-dir>/postern.db',
+    about: 'the database: a SQLite file, or PostgreSQL for several nodes',
+    example: 'postgres://postern@db.example.com/postern',
+  }),
+  keyFile: setting({
+    name: 'key-file',
+    takes: 'path',
+    parse: parse.path,
+    default: null,
+    defaultNote: '<data-dir>/secret.key',
+    about: 'the key that encrypts secrets in the database; made on first start',
+    example: '/etc/postern/secret.key',
+  }),
+  apiListen: setting({
+    name: 'api-listen',
+    takes: 'host:port',
+    parse: parse.listen,
+    default: '127.0.0.1:7400',
+    about: 'address of the management API',
+    example: '127.0.0.1:7400',
+  }),
+  apiUrl: setting({
+    name: 'api-url',
+    takes: 'url',
+    parse: parse.baseUrl,
+    default: null,
+    defaultNote: "the caller's own Host",
+    about: 'how callers reach the API; `uri` fields begin with it',
+    example: 'https://api.example.com',
+  }),
+  apiRateLimit: setting({
+    name: 'api-rate-limit',
+    takes: 'number',
+    parse: parse.count,
+    default: '0',
+    about: 'API requests a minute that each key may make; 0 is no limit',
+    example: '600',
+  }),
+  metricsListen: setting({
+    name: 'metrics-listen',
+    takes: 'host:port',
+    parse: parse.listen,
+    default: '127.0.0.1:7401',
+    about: 'address of `/metrics`',
+    example: '127.0.0.1:7401',
+  }),
+  httpsListen: setting({
+    name: 'https-listen',
+    takes: 'host:port',
+    parse: parse.listen,
+    default: '0.0.0.0:8443',
+    about: 'address of HTTPS and TLS edges, which share it by name',
+    example: '0.0.0.0:443',
+  }),
+  publicHttpsPort: setting({
+    name: 'public-https-port',
+    takes: 'port',
+    parse: parse.port,
+    default: null,
+    defaultNote: 'the port of --https-listen',
+    about: 'port at which visitors reach HTTPS and TLS edges',
+    example: '443',
+  }),
+  tcpPorts: setting({
+    name: 'tcp-ports',
+    takes: 'from-to',
+    parse: parse.portRange,
+    default: '20000-20999',
+    about: 'ports for TCP edges and TCP endpoints',
+    example: '20000-20999',
+  }),
+  domain: setting({
+    name: 'domain',
+    takes: 'name',
+    parse: parse.domain,
+    default: 'localhost',
+    about: 'domain under which random names are made',
+    example: 'tunnels.example.com',
+  }),
+  region: setting({
+    name: 'region',
+    takes: 'name',
+    parse: parse.region,
+    default: 'local',
+    about: 'region that sessions and tunnels of this node show',
+    example: 'eu-1',
+  }),
+  drainTimeoutMs: setting({
+    name: 'drain-timeout',
+    takes: 'duration',
+    parse: parse.duration,
+    default: '30s',
+    about: 'how long a stopping server lets open work finish',
+    example: '30s',
+  }),
+  logLevel: setting({
+    name: 'log-level',
+    takes: 'level',
+    parse: parse.oneOf(logLevels),
+    default: 'info',
+    about: `least level that is logged: ${logLevels.join(', ')}`,
+    example: 'debug',
+  }),
+  logFormat: setting({
+    name: 'log-format',
+    takes: 'format',
+    parse: parse.oneOf(logFormats),
+    default: 'auto',
+    about: '`json` or `pretty` lines; `auto` is pretty on a terminal',
+    example: 'json',
+  }),
+  bootstrapApiKey: setting({
+    name: 'bootstrap-api-key',
+    takes: 'token',
+    parse: parse.presetToken,
+    default: null,
+    defaultNote: 'made and printed on first start',
+    about: 'presets the API key of the first admin: 32 or more of A-Z a-z 0-9 _',
+    example: '32_or_more_characters_of_your_own',
+    envOnly: true,
+  }),
+  bootstrapAuthtoken: setting({
+    name: 'bootstrap-authtoken',
+    takes: 'token',
+    parse: parse.presetToken,
+    default: null,
+    defaultNote: 'made and printed on first start',
+    about: 'presets the first authtoken of agents: 32 or more of A-Z a-z 0-9 _',
+    example: '32_or_more_characters_of_your_own',
+    envOnly: true,
+  }),
+} as const
+
+export type Field = keyof typeof table
+
+/** What each setting parses to. */
+export type Values = { readonly [F in Field]: ReturnType<(typeof table)[F]['parse']> }
+
+/** The table in its order, for whoever walks over it. */
+export const settings: readonly Setting<unknown>[] = Object.values(table)
+
+/** `postern.yml` can be named by this flag and variable; it is no key of the file itself. */
+export const configFlag = 'config'
+
+/** Variables that other commands read, and `serve` passes over. */
+export const clientVariables: readonly string[] = ['POSTERN_API_KEY']
+
+export function envName(name: string): string {
+  return `POSTERN_${name.toUpperCase().replaceAll('-', '_')}`
+}
+
+export function fileKey(name: string): string {
+  return name.replaceAll('-', '_')
+}
+
+/** Keeps the type of each entry's value while checking its shape. */
+function setting<T>(entry: Setting<T>): Setting<T> {
+  return entry
+}

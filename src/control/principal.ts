@@ -1,0 +1,28 @@
+/** Who is calling: from a bearer token to the user or bot that owns the key. */
+import { createHash } from 'node:crypto'
+import { API_KEY_TOKENS } from '../resources/api-keys.ts'
+import type { Store } from '../store/store.ts'
+
+/** A user or bot that called with a key of its own. */
+export interface Principal {
+  readonly id: string
+  readonly role: 'admin' | 'member'
+  readonly keyId: string
+}
+
+/** Tokens are 27 + 1 + 27 characters; a preset one may be longer. More is not looked up. */
+const TOKEN = /^[0-9A-Za-z_]{32,255}$/
+
+/** How a token is stored and found: by hash, so that a copy of the database opens nothing. */
+export function tokenHash(token: string): string {
+  return createHash('sha256').update(token).digest('hex')
+}
+
+/** The principal behind an API key's token; undefined when it opens nothing. */
+export async function authenticate(store: Store, token: string): Promise<Principal | undefined> {
+  if (!TOKEN.test(token)) return undefined
+  // Looking up the hash compares nothing that depends on how much of the token was right.
+  const found = await store.read((reader) => reader.holderWithOwner(API_KEY_TOKENS, tokenHash(token)))
+  if (!found || found.owner.fields.active === false) return undefined
+  return { id: found.owner.id, role: found.owner.fields.role === 'admin' ? 'admin' : 'member', keyId: found.id }
+}

@@ -1,0 +1,43 @@
+/** How many requests a key may make in a minute (D14). */
+import type { Clock } from '../lib/clock.ts'
+
+const WINDOW_MS = 60_000
+/** Beyond this many keys in one minute the oldest windows are forgotten first. */
+const MAX_KEYS = 10_000
+
+export class RateLimit {
+  readonly #perMinute: number
+  readonly #now: Clock
+  readonly #windows = new Map<string, { startedAt: number; used: number }>()
+
+  /** `perMinute` 0 limits nothing. */
+  constructor({ perMinute, now }: { perMinute: number; now: Clock }) {
+    this.#perMinute = perMinute
+    this.#now = now
+  }
+
+  /** Counts one request of `key`; gives the seconds to wait when it is one too many, else 0. */
+  take(key: string): number {
+    if (this.#perMinute === 0) return 0
+    const now = this.#now()
+    const window = this.#windows.get(key)
+    // A clock that was set back must not lock a key out, so a window from the future is over too.
+    if (!window || now - window.startedAt >= WINDOW_MS || now < window.startedAt) {
+      this.#windows.delete(key)
+      this.#windows.set(key, { startedAt: now, used: 1 })
+      this.#forget()
+      return 0
+    }
+    if (window.used < this.#perMinute) {
+      window.used++
+      return 0
+    }
+    return Math.max(1, Math.ceil((window.startedAt + WINDOW_MS - now) / 1000))
+  }
+
+  #forget(): void {
+    if (this.#windows.size <= MAX_KEYS) return
+    const oldest = this.#windows.keys().next().value
+    if (oldest !== undefined) this.#windows.delete(oldest)
+  }
+}

@@ -1,0 +1,29 @@
+/** What HTTP allows as the name and the value of a header. */
+
+/** RFC 9110 §5.6.2: token. */
+export function isHeaderName(name: string): boolean {
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)
+}
+
+/** RFC 9110 §5.5. Wider than CR, LF and NUL: an HTTP client refuses to send the others as well. A tab is fine. */
+export function isHeaderValue(value: string): boolean {
+  return !/(?!\t)\p{Cc}/u.test(value)
+}
+
+/** Names that frame the message or belong to one connection (RFC 9110 §7.6.1); whoever forwards writes them itself. */
+export function isConnectionHeader(name: string): boolean {
+  const lower = name.toLowerCase()
+  return connectionHeaders.has(lower) || lower.startsWith('proxy-')
+}
+
+const connectionHeaders: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  // Its answer comes before the body, so a proxy that forwards bodies answers for itself.
+  'expect',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])

@@ -1,0 +1,64 @@
+/** Ids that sort by creation: a prefix and 27 base62 characters, strictly increasing within a process. */
+import { randomBytes } from 'node:crypto'
+import type { Clock } from './clock.ts'
+
+/** In the order of their bytes, so that comparing text compares numbers. */
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** 160 bits need 27 base62 digits. */
+const BYTES = 20
+export const ID_LENGTH = 27
+
+const COUNTER_MAX = 0xffff
+
+export class IdSource {
+  readonly #now: Clock
+  readonly #random: (bytes: number) => Uint8Array
+  #millis = 0
+  #counter = 0
+
+  constructor({ now, random = randomBytes }: { now: Clock; random?: (bytes: number) => Uint8Array }) {
+    this.#now = now
+    this.#random = random
+  }
+
+  /** The next id: 48 bits of time, 16 that count within the millisecond, 96 random ones. */
+  next(prefix: string): string {
+    const now = this.#now()
+    if (now > this.#millis) {
+      this.#millis = now
+      this.#counter = 0
+    } else if (this.#counter < COUNTER_MAX) {
+      // The same millisecond, or a clock that was set back: go on from where we were.
+      this.#counter++
+    } else {
+      this.#millis++
+      this.#counter = 0
+    }
+    const bytes = Buffer.alloc(BYTES)
+    bytes.writeUIntBE(this.#millis, 0, 6)
+    bytes.writeUInt16BE(this.#counter, 6)
+    bytes.set(this.#random(12), 8)
+    return prefix + base62(bytes)
+  }
+}
+
+/** 160 random bits as 27 base62 characters, for tokens. */
+export function randomText(): string {
+  return base62(randomBytes(BYTES))
+}
+
+/** Whether `text` is `prefix` and exactly the characters an id has. */
+export function isId(text: string, prefix: string): boolean {
+  if (!text.startsWith(prefix) || text.length !== prefix.length + ID_LENGTH) return false
+  return /^[0-9A-Za-z]+$/.test(text.slice(prefix.length))
+}
+
+function base62(bytes: Buffer): string {
+  let rest = BigInt(`0x${bytes.toString('hex')}`)
+  let text = ''
+  for (let i = 0; i < ID_LENGTH; i++) {
+    text = ALPHABET.charAt(Number(rest % 62n)) + text
+    rest /= 62n
+  }
+  return text
+}

@@ -1,0 +1,58 @@
+/** Pieces to build schemas with: closed objects, nullable values, and a form's schema turned into its view's. */
+import { type TObject, type TProperties, type TSchema, Type } from 'typebox'
+import type { SchemaNode } from './check.ts'
+
+/** An object that takes and shows no other fields. */
+export function closed(properties: TProperties, options: { description?: string } = {}): TObject {
+  return Type.Object(properties, { additionalProperties: false, ...options })
+}
+
+/** The same schema, or null. */
+export function nullable(schema: TSchema): TSchema {
+  const { type = 'string', enum: values, ...rest } = schema as SchemaNode & TSchema
+  return Type.Unsafe({ ...rest, type: [type, 'null'], ...(values && { enum: [...values, null] }) })
+}
+
+/**
+ * The schema of the answer for the schema of a request: every field is there, null where the request may leave it out
+ * and nothing fills it in. Limits are the request's business and are left off.
+ */
+export function viewOf(schema: TSchema): TSchema {
+  const {
+    type,
+    description,
+    properties,
+    items,
+    required,
+    enum: values,
+    patternProperties,
+  } = schema as SchemaNode & TSchema
+  const about = description === undefined ? {} : { description }
+  // Taking the empty string for "unset" is the request's business too.
+  if (values) return Type.Unsafe({ ...about, type: 'string', enum: values.filter((value) => value !== '') })
+  if (type === 'object' && properties) {
+    const fields = Object.entries(properties).map(([name, node]) => {
+      const view = viewOf(node)
+      return [name, node.default !== undefined || required?.includes(name) ? view : nullable(view)] as const
+    })
+    return closed(Object.fromEntries(fields), about)
+  }
+  if (type === 'object') {
+    const value = patternProperties ? Object.values(patternProperties)[0] : undefined
+    return Type.Unsafe({ ...about, type: 'object', additionalProperties: value ? viewOf(value as TSchema) : true })
+  }
+  if (type === 'array') return Type.Array(items ? viewOf(items as TSchema) : Type.Unknown(), about)
+  return Type.Unsafe({ ...about, ...(type !== undefined && { type }) })
+}
+
+/** `value` with every field of `view`, null where it has none: nothing is missing from an answer, and nothing leaks. */
+export function shape(view: TSchema, value: unknown): unknown {
+  const { properties, items } = view as SchemaNode
+  if (value === undefined || value === null) return null
+  if (Array.isArray(value)) return items ? value.map((each) => shape(items as TSchema, each)) : value
+  if (!properties || typeof value !== 'object') return value
+  const given = value as Readonly<Record<string, unknown>>
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, node]) => [name, shape(node as TSchema, given[name])]),
+  )
+}

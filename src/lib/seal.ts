@@ -1,0 +1,56 @@
+/** Encrypts secrets for the store: AES-256-GCM under the key of one file. */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const MARK = 'sealed:1:'
+
+export class Sealer {
+  readonly #key: Buffer
+  /** Tells keys apart without telling the key. */
+  readonly keyId: string
+
+  constructor(key: Buffer) {
+    if (key.length !== KEY_BYTES) throw new Error(`a sealing key has ${KEY_BYTES} bytes`)
+    this.#key = key
+    this.keyId = createHash('sha256').update('postern key id\0').update(key).digest('hex').slice(0, 16)
+  }
+
+  seal(text: string): string {
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv('aes-256-gcm', this.#key, nonce)
+    const sealed = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
+    return MARK + sealed.toString('base64')
+  }
+
+  /** Gives back what was sealed; throws when it was changed or sealed under another key. */
+  open(sealed: string): string {
+    if (!sealed.startsWith(MARK)) throw new Error('not a sealed value')
+    const bytes = Buffer.from(sealed.slice(MARK.length), 'base64')
+    const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, NONCE_BYTES))
+    decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
+    return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+  }
+}
+
+/** Whether a sealing key stands at `path` already. */
+export function hasKeyFile(path: string): boolean {
+  return existsSync(path)
+}
+
+/** Makes a new key file that only its owner can read. Fails when there is one already. */
+export function makeKeyFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  writeFileSync(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true })
+}
+
+/** Reads the key file at `path`. */
+export function readKeyFile(path: string): Sealer {
+  const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64')
+  if (key.length !== KEY_BYTES)
+    throw new Error(`${path} is not a key file: it should hold ${KEY_BYTES} bytes as base64`)
+  return new Sealer(key)
+}

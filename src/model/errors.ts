@@ -1,0 +1,91 @@
+/** Every error the API can answer: its code, status, the usual sentence, and its number in the ngrok dialect. */
+
+interface ErrorEntry {
+  readonly status: number
+  readonly ngrok: number
+  readonly text: string
+}
+
+const table = {
+  UNAUTHENTICATED: { status: 401, ngrok: 203, text: 'Send a valid API key: `Authorization: Bearer <token>`.' },
+  FORBIDDEN: { status: 403, ngrok: 635, text: 'This key is valid but its owner may not do this; an admin may.' },
+  OWNER_NOT_ALLOWED: { status: 403, ngrok: 630, text: 'Only an admin may name an owner other than themselves.' },
+  VERSION_MISSING: { status: 400, ngrok: 218, text: 'Send the header `Service-Version: 2`.' },
+  VERSION_UNSUPPORTED: { status: 400, ngrok: 217, text: 'The only supported API version is `2`.' },
+  RATE_LIMITED: { status: 429, ngrok: 226, text: 'Too many requests with this key; wait as `Retry-After` says.' },
+
+  NOT_FOUND: { status: 404, ngrok: 222, text: 'There is no such resource.' },
+  ROUTE_NOT_FOUND: { status: 404, ngrok: 209, text: 'There is no such address in this API.' },
+  MODULE_NOT_SET: { status: 404, ngrok: 7010, text: 'This module is not set.' },
+  METHOD_NOT_ALLOWED: { status: 405, ngrok: 212, text: 'This address does not take that method; see `Allow`.' },
+
+  BAD_REQUEST: { status: 400, ngrok: 204, text: 'The request is not well-formed HTTP.' },
+  HEADERS_TOO_LARGE: { status: 431, ngrok: 205, text: 'The request line and headers are too large.' },
+  REQUEST_TIMEOUT: { status: 408, ngrok: 221, text: 'The request did not arrive in time.' },
+  BODY_TYPE: { status: 415, ngrok: 210, text: 'Send the body as `Content-Type: application/json`.' },
+  BODY_TOO_LARGE: { status: 413, ngrok: 812, text: 'The body is over 1 MiB.' },
+  BODY_MALFORMED: { status: 400, ngrok: 213, text: 'The body is not acceptable JSON.' },
+  UNKNOWN_FIELD: { status: 400, ngrok: 214, text: 'The body has a field that is not known here.' },
+  INVALID_VALUE: { status: 400, ngrok: 215, text: 'A field has a value that is not allowed.' },
+  FIELD_REQUIRED: { status: 400, ngrok: 234, text: 'A field that is needed is missing.' },
+  FIELD_TOO_LONG: { status: 400, ngrok: 604, text: 'A field is longer than allowed.' },
+  UNKNOWN_QUERY: { status: 400, ngrok: 231, text: 'The query has a parameter that is not known here.' },
+  REPEATED_QUERY: { status: 400, ngrok: 232, text: 'A query parameter is given more than once.' },
+  BAD_LIMIT: { status: 400, ngrok: 233, text: '`limit` must be a whole number between 1 and 100.' },
+  BAD_CURSOR: { status: 400, ngrok: 223, text: '`before_id` must be an id of the listed kind.' },
+
+  UNKNOWN_REFERENCE: { status: 400, ngrok: 227, text: 'The body names a resource that does not exist.' },
+  STILL_REFERENCED: { status: 409, ngrok: 6502, text: 'Other resources still refer to this one.' },
+  CONFLICT: { status: 409, ngrok: 245, text: 'Somebody changed the same thing at the same time; try again.' },
+  UNKNOWN_OWNER: { status: 400, ngrok: 634, text: 'No user or bot has that id.' },
+  BAD_ACL_RULE: { status: 400, ngrok: 600, text: 'An ACL rule is `*` or `bind:` and a domain, an address or a label.' },
+  BAD_PUBLIC_KEY: { status: 400, ngrok: 612, text: 'The public key cannot be read.' },
+  PUBLIC_KEY_IN_USE: { status: 409, ngrok: 609, text: 'That public key is already on another credential.' },
+  NAME_IN_USE: { status: 409, ngrok: 4105, text: 'That name is taken.' },
+
+  BAD_HOSTPORT: { status: 400, ngrok: 7104, text: 'A hostport is `host:port`.' },
+  BAD_HOSTPORT_PORT: { status: 400, ngrok: 7116, text: 'No listener of this server has that port.' },
+  HOSTPORT_IN_USE: { status: 409, ngrok: 7122, text: 'That hostport belongs to another edge.' },
+  MODULE_NEEDS_TERMINATION: {
+    status: 400,
+    ngrok: 7062,
+    text: 'With `terminate_at` `upstream` the edge does not see the traffic that this module needs.',
+  },
+  MIN_VERSION_NOT_ALLOWED: { status: 400, ngrok: 7032, text: '`min_version` must be null when TLS ends upstream.' },
+  ROUTE_MATCH_IN_USE: { status: 409, ngrok: 7126, text: 'Another route of this edge has the same `match`.' },
+  BAD_CIDR: { status: 400, ngrok: 1406, text: '`cidr` must be a network in CIDR form.' },
+  RULE_IN_USE: { status: 409, ngrok: 1408, text: 'This IP policy already has a rule for that network.' },
+  BAD_CERTIFICATE: { status: 400, ngrok: 1919, text: '`ca_pem` must be one or more CA certificates in PEM form.' },
+  BAD_REGEX: { status: 400, ngrok: 2090, text: 'A pattern is not a valid RE2 regular expression.' },
+  BAD_POLICY: { status: 400, ngrok: 2201, text: 'The traffic policy is not valid.' },
+
+  COMMAND_UNSUPPORTED: { status: 400, ngrok: 806, text: 'The agent of this session does not support that command.' },
+  COMMAND_REFUSED: { status: 409, ngrok: 809, text: 'The agent refused the command.' },
+  COMMAND_FAILED: { status: 502, ngrok: 807, text: 'The agent could not carry out the command.' },
+  COMMAND_TIMEOUT: { status: 504, ngrok: 810, text: 'The agent did not answer in time.' },
+
+  STARTING_OR_STOPPING: { status: 503, ngrok: 1500, text: 'The server is starting or stopping; try again shortly.' },
+  STORE_UNAVAILABLE: { status: 503, ngrok: 1501, text: 'The database cannot be reached; try again shortly.' },
+  INTERNAL: { status: 500, ngrok: 722, text: 'Something broke on our side; the operation id finds it in the log.' },
+} as const satisfies Record<string, ErrorEntry>
+
+export type ErrorCode = keyof typeof table
+
+/** The whole table, for whoever documents or translates it. */
+export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = table
+
+/** An answer the API gives on purpose: the caller did something that is not allowed, or the server cannot serve now. */
+export class Refusal extends Error {
+  readonly code: ErrorCode
+  readonly status: number
+  /** Headers the answer carries, such as `Allow`. */
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: ErrorCode, msg?: string, options: { headers?: Record<string, string>; cause?: unknown } = {}) {
+    super(msg ?? errors[code].text, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'Refusal'
+    this.code = code
+    this.status = errors[code].status
+    this.headers = options.headers ?? {}
+  }
+}

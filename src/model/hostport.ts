@@ -1,0 +1,47 @@
+/** Hostports: where an edge listens, as `host:port`. */
+import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
+
+export interface Hostport {
+  /** Lower case, without a trailing dot, in punycode: what names are compared by. */
+  readonly host: string
+  readonly port: number
+}
+
+const MAX_NAME = 253
+/** RFC 1035 §2.3.1 with the digits of RFC 1123 §2.1; `--` in third place belongs to punycode. */
+const LABEL = /^(?!..--)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$|^xn--[a-z0-9-]{0,58}[a-z0-9]$/
+
+/** Reads `host:port` or `[address]:port`; throws an error whose message can be shown. */
+export function readHostport(text: string): Hostport {
+  const match = /^(\[[^\]]*\]|[^:]*):([^:]*)$/.exec(text)
+  const [, host = '', port = ''] = match ?? []
+  if (!match || host === '' || port === '') throw new Error('must have the form `host:port`')
+  if (!/^[1-9][0-9]{0,4}$/.test(port) || Number(port) > 65_535) throw new Error('must have a port between 1 and 65535')
+  if (host.startsWith('[')) {
+    const address = host.slice(1, -1)
+    if (isIP(address) !== 6) throw new Error('must hold an IPv6 address inside `[` and `]`')
+    return { host: host.toLowerCase(), port: Number(port) }
+  }
+  return { host: readName(host), port: Number(port) }
+}
+
+/** Reads a domain name, which may begin with `*.`, or an IPv4 address; throws an error whose message can be shown. */
+export function readName(text: string): string {
+  const plain = text.toLowerCase().replace(/\.$/, '')
+  const isWildcard = plain.startsWith('*.')
+  const rest = isWildcard ? plain.slice(2) : plain
+  // Names in other scripts become punycode; ASCII is left alone, since URL parsing would read `1.2` as an address.
+  const name = /^[\x21-\x7e]*$/.test(rest) ? rest : domainToASCII(rest)
+  if (name === '' || name.length + (isWildcard ? 2 : 0) > MAX_NAME) {
+    throw new Error(`must have a host name of 1 to ${MAX_NAME} characters`)
+  }
+  if (name.includes('*')) throw new Error('may have `*` only as the whole first label, as in `*.example.com`')
+  for (const label of name.split('.')) {
+    if (!LABEL.test(label)) {
+      throw new Error('must have a host name of letters, digits and `-` in labels of at most 63 characters')
+    }
+  }
+  if (isWildcard && isIP(name)) throw new Error('cannot put `*` before an address')
+  return isWildcard ? `*.${name}` : name
+}

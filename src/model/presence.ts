@@ -1,0 +1,54 @@
+/** What is online: the sessions and tunnels of agents, as the API reads them. */
+
+export type AgentCommand = 'restart' | 'stop' | 'update'
+
+/** One agent's live connection, in the fields of contract 2.4; `credentialId` becomes the Ref. */
+export interface PresentSession {
+  readonly id: string
+  readonly agentVersion: string
+  readonly credentialId: string
+  readonly ip: string
+  readonly metadata: string
+  readonly os: string
+  readonly region: string
+  readonly startedAt: string
+  readonly transport: 'v2' | 'ssh'
+}
+
+/** One thing a session serves, in the fields of contract 2.5. */
+export interface PresentTunnel {
+  readonly id: string
+  readonly sessionId: string
+  readonly startedAt: string
+  readonly metadata: string
+  readonly region: string
+  readonly forwardsTo: string
+  /** Agent-initiated: it has a URL of its own. */
+  readonly endpoint?: {
+    readonly id: string
+    readonly proto: 'http' | 'https' | 'tcp' | 'tls'
+    readonly publicUrl: string
+  }
+  /** Backend: tunnel groups find it by these. */
+  readonly labels?: Readonly<Record<string, string>>
+  /** The tunnel groups it serves. */
+  readonly backendIds: readonly string[]
+}
+
+/** Those that are online, newest first, at most `limit` with ids before `beforeId`. */
+export interface PresencePage {
+  readonly beforeId?: string
+  readonly limit: number
+}
+
+/** Where the API reads what is online, and sends a command to whoever holds a session. */
+export interface Presence {
+  sessions(page: PresencePage): Promise<readonly PresentSession[]>
+  session(id: string): Promise<PresentSession | undefined>
+  tunnels(page: PresencePage): Promise<readonly PresentTunnel[]>
+  tunnel(id: string): Promise<PresentTunnel | undefined>
+  /** Ids of the backend tunnels that carry all of `labels`, oldest first. */
+  tunnelsWith(labels: Readonly<Record<string, string>>): Promise<readonly string[]>
+  /** Resolves once the agent acknowledged; throws a `Refusal` that says why it did not. */
+  command(sessionId: string, command: AgentCommand): Promise<void>
+}

@@ -1,0 +1,20 @@
+/** References as the API shows them. */
+import { Type } from 'typebox'
+
+export interface Ref {
+  readonly id: string
+  readonly uri: string
+}
+
+/** From an id to the reference that is shown for it. */
+export type Link = (id: string) => Ref
+
+export const RefSchema = Type.Object(
+  {
+    id: Type.String({ description: 'Resource identifier.' }),
+    uri: Type.String({ description: 'Address of the resource.' }),
+  },
+  { additionalProperties: false, description: 'A reference to another resource.' },
+)
+
+export const RefListSchema = Type.Array(RefSchema)

@@ -1,0 +1,26 @@
+/** The `backend` module: where the traffic of an edge or route goes. */
+import { Type } from 'typebox'
+import { enabled } from '../fields.ts'
+import type { Module } from '../module.ts'
+
+const form = Type.Object(
+  {
+    enabled,
+    backend_id: Type.String({ minLength: 1, maxBytes: 255, description: 'Id of the backend that serves the traffic.' }),
+  },
+  { additionalProperties: false },
+)
+
+export const backend: Module = {
+  name: 'backend',
+  about: 'Sends the traffic that passed every other module to a backend.',
+  at: { tcp: form, tls: form, route: form },
+  needs: () => 'bytes',
+  reference: {
+    field: 'backend_id',
+    shownAs: 'backend',
+    // R-2.3: an HTTP response has no meaning on a raw connection.
+    kinds: (place) =>
+      place === 'route' ? ['tunnel_group_backend', 'http_response_backend'] : ['tunnel_group_backend'],
+  },
+}

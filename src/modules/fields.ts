@@ -1,0 +1,21 @@
+/** What the request forms of several modules have in common. */
+import { Type } from 'typebox'
+import { BadValue } from '../lib/check.ts'
+
+export const enabled = Type.Boolean({
+  default: true,
+  description: 'Whether the module is applied to traffic; a disabled module is kept but does nothing.',
+})
+
+/** Throws `BadValue` when a list names the same thing twice; `key` gives what two entries are compared by. */
+export function refuseRepeats(field: string, values: readonly string[], key = (value: string): string => value): void {
+  const seen = new Map<string, number>()
+  for (const [i, value] of values.entries()) {
+    const first = seen.get(key(value))
+    if (first !== undefined) {
+      const again = `${field}[${i}]`
+      throw new BadValue(again, 'value', `\`${again}\` repeats \`${field}[${first}]\`; name each entry once`)
+    }
+    seen.set(key(value), i)
+  }
+}

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { check } from '../lib/check.ts'
+import { moduleConflicts, modules, modulesAt } from './index.ts'
+import type { ModuleConfig, Place } from './module.ts'
+
+test('each place has its modules, in the order of execution', () => {
+  const names = (place: Place): string[] => modulesAt(place).map((module) => module.name)
+  assert.deepEqual(names('tcp'), ['ip_restriction', 'policy', 'backend'])
+  assert.deepEqual(names('tls'), ['tls_termination', 'mutual_tls', 'ip_restriction', 'policy', 'backend'])
+  assert.deepEqual(names('https'), ['tls_termination', 'mutual_tls'])
+  assert.deepEqual(names('route'), [
+    'ip_restriction',
+    'user_agent_filter',
+    'oidc',
+    'policy',
+    'request_headers',
+    'backend',
+  ])
+})
+
+test('every form is closed, describes its fields and is enabled by default', () => {
+  for (const module of modules) {
+    for (const [place, form] of Object.entries(module.at)) {
+      const at = `${module.name} at ${place}`
+      assert.equal((form as { additionalProperties?: unknown }).additionalProperties, false, at)
+      for (const [name, field] of Object.entries(form.properties)) {
+        assert.equal(typeof (field as { description?: unknown }).description, 'string', `${at}: ${name}`)
+      }
+      assert.equal((form.properties.enabled as { default?: unknown }).default, true, at)
+    }
+  }
+})
+
+const ids = { ip_restriction: 'ip_policy_ids', mutual_tls: 'certificate_authority_ids' }
+
+for (const [name, field] of Object.entries(ids)) {
+  test(`${name} needs at least one id, and each once`, () => {
+    const module = modules.find((each) => each.name === name)
+    const form = module?.at.tls
+    assert.ok(form && module.accept)
+    assert.throws(() => check(form, {}), { field, kind: 'required' })
+    assert.throws(() => check(form, { [field]: [] }), { field, kind: 'value' })
+    const config = check(form, { [field]: ['x', 'y', 'x'] }) as ModuleConfig
+    assert.throws(() => module.accept?.(config, { place: 'tls', at: '' }), { field: `${field}[2]` })
+  })
+}
+
+test('an http response backend serves routes only', () => {
+  const backend = modules.find((each) => each.name === 'backend')
+  assert.ok(backend?.reference?.kinds('route').includes('http_response_backend'))
+  for (const place of ['tcp', 'tls'] as const) {
+    assert.ok(!backend?.reference?.kinds(place).includes('http_response_backend'))
+  }
+})
+
+const upstream = { enabled: true, terminate_at: 'upstream' }
+const mutual = { enabled: true, certificate_authority_ids: ['ca_x'] }
+
+test('with TLS ending upstream, what looks inside the traffic is refused by name', () => {
+  const configs = new Map<string, ModuleConfig>(Object.entries({ tls_termination: upstream, mutual_tls: mutual }))
+  assert.throws(() => moduleConflicts('tls', configs), {
+    code: 'MODULE_NEEDS_TERMINATION',
+    message: /need: `mutual_tls`; set `terminate_at` to `edge`/,
+  })
+})
+
+const allowed: Record<string, [Place, Record<string, ModuleConfig>]> = {
+  'modules of the connection alone': [
+    'tls',
+    {
+      tls_termination: upstream,
+      backend: { enabled: true, backend_id: 'bkdtg_x' },
+      ip_restriction: { enabled: true, ip_policy_ids: ['ipp_x'] },
+    },
+  ],
+  'a disabled module': ['tls', { tls_termination: upstream, mutual_tls: { ...mutual, enabled: false } }],
+  'TLS ending at the edge': ['tls', { tls_termination: { ...upstream, terminate_at: 'edge' }, mutual_tls: mutual }],
+  'a disabled tls_termination': ['tls', { tls_termination: { ...upstream, enabled: false }, mutual_tls: mutual }],
+  'no tls_termination': ['tls', { mutual_tls: mutual }],
+  'an HTTPS edge': ['https', { tls_termination: { enabled: true, terminate_at: 'edge' }, mutual_tls: mutual }],
+}
+
+for (const [what, [place, configs]] of Object.entries(allowed)) {
+  test(`no conflict: ${what}`, () => moduleConflicts(place, new Map(Object.entries(configs))))
+}

@@ -1,0 +1,32 @@
+/** The `ip_restriction` module: which source addresses may connect. */
+import { type Static, Type } from 'typebox'
+import { enabled, refuseRepeats } from '../fields.ts'
+import type { Module } from '../module.ts'
+
+const MAX_POLICIES = 100
+
+const form = Type.Object(
+  {
+    enabled,
+    ip_policy_ids: Type.Array(Type.String({ minLength: 1, maxBytes: 255 }), {
+      minItems: 1,
+      maxItems: MAX_POLICIES,
+      description: 'Ids of the IP policies whose rules, taken together, decide which source addresses may connect.',
+    }),
+  },
+  { additionalProperties: false },
+)
+
+export const ipRestriction: Module = {
+  name: 'ip_restriction',
+  about: 'Lets in the source addresses that some rule of the IP policies allows and none denies.',
+  at: { tcp: form, tls: form, route: form },
+  needs: () => 'bytes',
+  reference: { field: 'ip_policy_ids', shownAs: 'ip_policies', kinds: () => ['ip_policy'] },
+  accept: (config, { at }) => {
+    // The form was checked before, so the value has its shape.
+    const { ip_policy_ids } = config as Static<typeof form>
+    refuseRepeats(`${at}ip_policy_ids`, ip_policy_ids)
+    return config
+  },
+}

@@ -1,0 +1,48 @@
+/** What an edge module is: the one shape that every folder beside this file fills in. */
+import type { TObject } from 'typebox'
+
+/** Where a module can hang. */
+export type Place = 'tcp' | 'tls' | 'https' | 'route'
+
+/** A module's stored configuration: its request form, checked and with defaults filled in. */
+export type ModuleConfig = { readonly enabled: boolean } & Readonly<Record<string, unknown>>
+
+/**
+ * How deep a module looks into the traffic. `bytes`: the connection alone. `plaintext`: what TLS protects.
+ * `http`: requests. A TLS edge that passes TLS through carries only modules that need `bytes`.
+ */
+export type Needs = 'bytes' | 'plaintext' | 'http'
+
+/** The field of a module that names other resources, and how it is shown: a Ref for an id, a list of Ref for a list. */
+export interface Reference {
+  readonly field: string
+  readonly shownAs: string
+  /** Kinds of resource that may be named, by place where they differ. */
+  readonly kinds: (place: Place) => readonly string[]
+}
+
+/** One id inside a configuration; `field` is its path there. */
+export interface Mention {
+  readonly field: string
+  readonly id: string
+  readonly kinds: readonly string[]
+}
+
+export interface Module {
+  readonly name: string
+  /** One sentence for the API document. */
+  readonly about: string
+  /** The request form in each place the module attaches to. What is optional without default is shown as null. */
+  readonly at: Readonly<Partial<Record<Place, TObject>>>
+  readonly needs: (config: ModuleConfig) => Needs
+  readonly reference?: Reference
+  /** Further resources that a configuration names somewhere inside. */
+  readonly mentions?: (config: ModuleConfig) => readonly Mention[]
+  /** Fields that are encrypted in the store and masked in logs. */
+  readonly secrets?: readonly string[]
+  /**
+   * Checks what a schema cannot say and gives the value to store; throws `BadValue` or `Refusal`. `at` stands before
+   * each field named in a message: empty for the module's own PUT, `policy.` inside the body of an edge.
+   */
+  readonly accept?: (config: ModuleConfig, where: { readonly place: Place; readonly at: string }) => ModuleConfig
+}

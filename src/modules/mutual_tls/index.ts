@@ -1,0 +1,37 @@
+/** The `mutual_tls` module: visitors prove themselves with a client certificate. */
+import { type Static, Type } from 'typebox'
+import { enabled, refuseRepeats } from '../fields.ts'
+import type { Module } from '../module.ts'
+
+const MAX_AUTHORITIES = 10
+
+const form = Type.Object(
+  {
+    enabled,
+    certificate_authority_ids: Type.Array(Type.String({ minLength: 1, maxBytes: 255 }), {
+      minItems: 1,
+      maxItems: MAX_AUTHORITIES,
+      description: 'Ids of the certificate authorities; a client certificate must chain to one of them.',
+    }),
+  },
+  { additionalProperties: false },
+)
+
+export const mutualTls: Module = {
+  name: 'mutual_tls',
+  about: 'Asks every visitor for a client certificate that one of the certificate authorities signed.',
+  at: { tls: form, https: form },
+  // The edge can ask for a client certificate only in a handshake that it takes part in.
+  needs: () => 'plaintext',
+  reference: {
+    field: 'certificate_authority_ids',
+    shownAs: 'certificate_authorities',
+    kinds: () => ['certificate_authority'],
+  },
+  accept: (config, { at }) => {
+    // The form was checked before, so the value has its shape.
+    const { certificate_authority_ids } = config as Static<typeof form>
+    refuseRepeats(`${at}certificate_authority_ids`, certificate_authority_ids)
+    return config
+  },
+}

@@ -1,0 +1,117 @@
+/** Checks a policy as far as it can be checked before traffic flows (D40). */
+import { Type } from 'typebox'
+import { check } from '../../lib/check.ts'
+import { nearest } from '../../lib/nearest.ts'
+import { Refusal } from '../../model/errors.ts'
+import type { Place } from '../module.ts'
+import { type ActionName, actionNames, isActionName } from './action-names.ts'
+import { actions } from './actions.ts'
+import { BadExpression } from './cel.ts'
+import { checkExpression } from './expression.ts'
+import type { Action, Policy, Rule } from './form.ts'
+import { pieces } from './interpolation.ts'
+import { patternSize } from './pattern.ts'
+import { type Direction, directions, phaseOf, placeName, type Site } from './phases.ts'
+import { type Source, sources } from './sources.ts'
+
+/** Bytes of CEL and instructions of patterns in one policy; the checks of more would hold up the server for a second. */
+const MAX_COST = 64 * 1024
+
+/** Throws `BadValue` or `Refusal` unless every rule can run where it stands; `at` stands before each field named. */
+export function checkPolicy(policy: Policy, { place, at }: { place: Place; at: string }): void {
+  for (const direction of directions) {
+    const rules = policy[direction] ?? []
+    if (rules.length > 0) checkRules(rules, site(place, direction, at), `${at}${direction}`)
+  }
+  let cost = 0
+  for (const source of sources(policy, at)) {
+    cost += checkSource(source, site(place, source.direction, at))
+    if (cost > MAX_COST) {
+      throw refuse(
+        source.at,
+        'is where the expressions and patterns of this policy become too much; use fewer or shorter ones',
+      )
+    }
+  }
+}
+
+function site(place: Place, direction: Direction, at: string): Site {
+  const phase = phaseOf(place, direction)
+  if (phase) return { place, phase }
+  throw refuse(
+    `${at}${direction}`,
+    `takes no rules on ${placeName(place)}, which judges connections when they come in; use \`inbound\``,
+  )
+}
+
+function checkRules(rules: readonly Rule[], site: Site, at: string): void {
+  let end: string | undefined
+  for (const [i, rule] of rules.entries()) {
+    let endOfRule: string | undefined
+    for (const [j, action] of rule.actions.entries()) {
+      const path = `${at}[${i}].actions[${j}]`
+      if (end !== undefined || endOfRule !== undefined) {
+        throw refuse(
+          path,
+          `is never reached, since \`${endOfRule ?? end}\` always ends the phase; remove one or move it`,
+        )
+      }
+      const type = checkAction(action, site, path)
+      if (actions[type].ends) endOfRule = path
+    }
+    if (rule.expressions.length === 0) end = endOfRule
+  }
+}
+
+function checkAction({ type, config }: Action, { place, phase }: Site, at: string): ActionName {
+  if (!isActionName(type)) throw refuse(`${at}.type`, unknownAction(type, place))
+  const { phases, config: form, refine } = actions[type]
+  if (!phases.includes(phase)) {
+    throw refuse(`${at}.type`, `is \`${type}\`, which ${elsewhere(type, place)}`)
+  }
+  const path = `${at}.config`
+  // The path as the name of one field, so that messages begin with it. R-4.10: no settings are the same as empty ones.
+  const checked = check(Type.Object({ [path]: form }), { [path]: config ?? {} })[path]
+  refine?.(checked as Record<string, unknown>, path)
+  return type
+}
+
+function unknownAction(type: string, place: Place): string {
+  const possible = actionsFor(place)
+  const meant = nearest(type, possible)
+  if (meant !== undefined) return `is not a known action; did you mean \`${meant}\`?`
+  return `is not a known action; ${placeName(place)} has ${possible.map((name) => `\`${name}\``).join(', ')}`
+}
+
+function elsewhere(type: ActionName, place: Place): string {
+  const { phases } = actions[type]
+  if (place !== 'route') {
+    const possible = actionsFor(place).map((name) => `\`${name}\``)
+    return `needs HTTP; ${placeName(place)} has ${possible.join(', ')}`
+  }
+  return `works in \`${phases.includes('request') ? 'inbound' : 'outbound'}\` only; move it there`
+}
+
+function actionsFor(place: Place): readonly ActionName[] {
+  const possible = directions.map((direction) => phaseOf(place, direction))
+  return actionNames.filter((name) => actions[name].phases.some((phase) => possible.includes(phase)))
+}
+
+/** What a source costs to prepare. */
+function checkSource({ kind, text, at }: Source, site: Site): number {
+  try {
+    if (kind === 'pattern' && !text.includes('${')) return patternSize(text)
+    if (kind === 'condition' || kind === 'value')
+      return checkExpression(text, site, { condition: kind === 'condition' })
+    return pieces(text).reduce((cost, piece) => {
+      return 'expression' in piece ? cost + checkExpression(piece.expression, site, { condition: false }) : cost
+    }, 0)
+  } catch (cause) {
+    if (!(cause instanceof BadExpression)) throw cause
+    throw refuse(at, cause.message, cause)
+  }
+}
+
+function refuse(at: string, what: string, cause?: unknown): Refusal {
+  return new Refusal('BAD_POLICY', `\`${at}\` ${what}`, { cause })
+}

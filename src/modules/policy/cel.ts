@@ -1,0 +1,65 @@
+/** Reads CEL source into a tree, guarded against source that is made to hurt the parser or whoever walks the tree. */
+import { createRequire } from 'node:module'
+import { isOpenString, nesting, tokens } from './tokens.ts'
+import { type Cel, children, type Expr } from './tree.ts'
+
+/** An expression that cannot be used; the message continues a sentence that began with where it stands. */
+export class BadExpression extends Error {}
+
+/** Brackets inside each other; the parser recurses some twenty calls for each. */
+const MAX_NESTING = 32
+/** Words, signs and literals: 4 KiB of nothing but signs would keep the parser busy for 50 ms. */
+const MAX_TOKENS = 1500
+/** Levels of the tree, such as the fields of a chain or the terms of a sum. */
+const MAX_DEPTH = 100
+
+/** The CEL library; loaded on first use, since its 100 ms are for those who have policies. */
+export function cel(): Cel {
+  return require('@bufbuild/cel') as Cel
+}
+
+const require = createRequire(import.meta.url)
+
+/** The tree of `text`, at most `MAX_DEPTH` deep; throws `BadExpression`. */
+export function parseExpression(text: string): Expr {
+  guard(text)
+  const expr = parse(text)
+  if (isDeep(expr)) throw new BadExpression(`is nested too deep (over ${MAX_DEPTH} levels); split it`)
+  return expr
+}
+
+function guard(text: string): void {
+  let count = 0
+  let depth = 0
+  for (const token of tokens(text)) {
+    if (isOpenString(token)) throw new BadExpression(`has a string that is not closed at column ${token.start + 1}`)
+    if (++count > MAX_TOKENS) throw new BadExpression(`has over ${MAX_TOKENS} words and signs; split it`)
+    depth += nesting(token)
+    if (depth > MAX_NESTING) throw new BadExpression(`has over ${MAX_NESTING} brackets inside each other; split it`)
+    if (depth < 0) throw new BadExpression(`closes a bracket at column ${token.start + 1} that was not opened`)
+  }
+  if (depth > 0) throw new BadExpression(`leaves ${depth} ${depth === 1 ? 'bracket' : 'brackets'} open; close them`)
+}
+
+function parse(text: string): Expr {
+  try {
+    return cel().parse(text).expr
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    const [, line, column, what = reason] = /^<input>:(\d+):(\d+): (.*)$/s.exec(reason) ?? []
+    // The list of what could have stood there instead is long and helps nobody.
+    const brief = what.replace(/^found (.*) but expecting.*$/s, 'unexpected $1').slice(0, 100)
+    const why = line === undefined ? brief : `${brief} at line ${line}, column ${column}`
+    throw new BadExpression(`is not a CEL expression: ${why}`, { cause })
+  }
+}
+
+/** Without recursion, since nothing is known of the tree yet. */
+function isDeep(expr: Expr): boolean {
+  let level: readonly Expr[] = [expr]
+  for (let depth = 0; depth < MAX_DEPTH; depth++) {
+    level = level.flatMap(children)
+    if (level.length === 0) return false
+  }
+  return true
+}

@@ -1,0 +1,16 @@
+/** The `policy` module: rules that filter, change and answer traffic, with conditions written in CEL. */
+import type { Module } from '../module.ts'
+import { checkPolicy } from './accept.ts'
+import { form } from './form.ts'
+import { policyNeeds } from './needs.ts'
+
+export const policy: Module = {
+  name: 'policy',
+  about: 'Runs rules on traffic: each has CEL expressions that say when it applies, and actions that are then taken.',
+  at: { tcp: form, tls: form, route: form },
+  needs: policyNeeds,
+  accept: (config, where) => {
+    checkPolicy(config, where)
+    return config
+  },
+}

@@ -1,0 +1,31 @@
+/** Finds the `${…}` in the strings of an action's settings. */
+import { BadExpression } from './cel.ts'
+import { isOpenString, nesting, tokens } from './tokens.ts'
+
+/** A string in pieces: text as it is, and the CEL source of each `${…}`. */
+export type Piece = { readonly text: string } | { readonly expression: string }
+
+/** Splits a string at its `${…}`; throws `BadExpression` when one is not closed. */
+export function pieces(template: string): readonly Piece[] {
+  const found: Piece[] = []
+  let at = 0
+  for (let open = template.indexOf('${'); open >= 0; open = template.indexOf('${', at)) {
+    const close = closing(template, open + 2)
+    if (open > at) found.push({ text: template.slice(at, open) })
+    found.push({ expression: template.slice(open + 2, close) })
+    at = close + 1
+  }
+  if (at < template.length) found.push({ text: template.slice(at) })
+  return found
+}
+
+/** Where the brace closes that was opened just before `start`; braces in strings and maps of the CEL do not count. */
+function closing(template: string, start: number): number {
+  let depth = 0
+  for (const token of tokens(template, start)) {
+    if (isOpenString(token)) break
+    if (token.text === '}' && depth === 0) return token.start
+    depth += nesting(token)
+  }
+  throw new BadExpression(`has a \`\${\` at column ${start - 1} that is not closed; end it with \`}\``)
+}

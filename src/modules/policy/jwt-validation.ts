@@ -1,0 +1,93 @@
+/** The settings of `jwt-validation`: where tokens stand in a request, and who may have signed them for whom. */
+import { type Static, Type } from 'typebox'
+import { bad, checkHeaderName, text } from './settings.ts'
+
+const allowList = (description: string) =>
+  Type.Object(
+    {
+      allow_list: Type.Array(Type.Object({ value: text(1024, 'The exact value.') }, { additionalProperties: false }), {
+        minItems: 1,
+        maxItems: 20,
+        description: 'Values of which one must be in the token.',
+      }),
+    },
+    { additionalProperties: false, description },
+  )
+
+const token = Type.Object(
+  {
+    type: text(64, 'Media type of the token as in its `typ` header, such as `jwt` or `at+jwt`.'),
+    method: Type.Enum(['header', 'body'], { description: 'Where the token stands in the request.' }),
+    name: text(256, 'Name of the header or of the form field.'),
+    prefix: Type.String({ default: '', maxBytes: 64, description: 'What stands before the token, such as `Bearer `.' }),
+  },
+  { additionalProperties: false },
+)
+
+/** Only signatures that a public key proves: a key set that is published cannot hold a shared secret. */
+const algorithms = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512']
+
+export const jwtForm = Type.Object(
+  {
+    issuer: allowList('Who may have issued the token (`iss`).'),
+    audience: Type.Optional(allowList('Whom the token must be meant for (`aud`).')),
+    http: Type.Object(
+      {
+        tokens: Type.Array(token, {
+          minItems: 1,
+          maxItems: 10,
+          description: 'Tokens that must all be there and valid.',
+        }),
+      },
+      { additionalProperties: false, description: 'How tokens come with a request.' },
+    ),
+    jws: Type.Object(
+      {
+        allowed_algorithms: Type.Array(Type.Enum(algorithms), {
+          minItems: 1,
+          description: 'Signature algorithms that are trusted.',
+        }),
+        keys: Type.Object(
+          {
+            sources: Type.Object(
+              {
+                additional_jkus: Type.Array(Type.String({ maxBytes: 2048 }), {
+                  minItems: 1,
+                  maxItems: 10,
+                  description: 'URLs of JSON web key sets with the keys that are trusted.',
+                }),
+              },
+              { additionalProperties: false, description: 'Where the keys come from.' },
+            ),
+          },
+          { additionalProperties: false, description: 'The keys that are trusted.' },
+        ),
+      },
+      { additionalProperties: false, description: 'How signatures are checked.' },
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** Throws `BadValue` for what the form cannot express. */
+export function checkJwt({ http, jws }: Static<typeof jwtForm>, at: string): void {
+  for (const [i, { method, name }] of http.tokens.entries()) {
+    if (method === 'header') checkHeaderName(name, `${at}.http.tokens[${i}].name`)
+  }
+  for (const [i, jku] of jws.keys.sources.additional_jkus.entries()) {
+    if (!isTrustworthy(jku)) {
+      throw bad(
+        `${at}.jws.keys.sources.additional_jkus[${i}]`,
+        'must be an https URL; http is for loopback addresses only',
+      )
+    }
+  }
+}
+
+function isTrustworthy(text: string): boolean {
+  const url = URL.parse(text)
+  if (url?.protocol === 'https:') return true
+  return url?.protocol === 'http:' && loopback.has(url.hostname)
+}
+
+const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])

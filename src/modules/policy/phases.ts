@@ -1,0 +1,25 @@
+/** When rules run: the phases of traffic, and which of them the two rule lists mean in each place. */
+import type { Place } from '../module.ts'
+
+/** `connect`: a connection was accepted. `request`: a request has arrived. `response`: its answer is on the way back. */
+export type Phase = 'connect' | 'request' | 'response'
+
+export const directions = ['inbound', 'outbound'] as const
+export type Direction = (typeof directions)[number]
+
+/** Where and when an expression or action runs. */
+export interface Site {
+  readonly place: Place
+  readonly phase: Phase
+}
+
+/** R-4.2: the phase of a rule list, or undefined where that list has none. */
+export function phaseOf(place: Place, direction: Direction): Phase | undefined {
+  if (place === 'route') return direction === 'inbound' ? 'request' : 'response'
+  return direction === 'inbound' ? 'connect' : undefined
+}
+
+/** A place as a sentence names it. */
+export function placeName(place: Place): string {
+  return { tcp: 'a TCP edge', tls: 'a TLS edge', https: 'an HTTPS edge', route: 'a route' }[place]
+}

@@ -1,0 +1,64 @@
+/** What is known of a CEL value before traffic flows: its kind, its fields, or why it is not there. */
+import { nearest } from '../../lib/nearest.ts'
+import { BadExpression } from './cel.ts'
+
+/** `value`: known not to be true or false, and nothing else. `any`: only known when traffic flows. */
+export type Kind = 'bool' | 'string' | 'number' | 'timestamp' | 'list' | 'map' | 'record' | 'value' | 'any' | 'absent'
+
+export interface Shape {
+  readonly kind: Kind
+  /** A string may have fields too: `req.url` is the URL, `req.url.path` a part of it (edge semantics §4.4). */
+  readonly fields?: Readonly<Record<string, Shape>>
+  /** What a list or map holds. */
+  readonly items?: Shape
+  /** Why it is absent, as the end of a sentence. */
+  readonly why?: string
+}
+
+export const any: Shape = { kind: 'any' }
+export const bool: Shape = { kind: 'bool' }
+export const string: Shape = { kind: 'string' }
+export const number: Shape = { kind: 'number' }
+export const timestamp: Shape = { kind: 'timestamp' }
+
+export const list = (items: Shape): Shape => ({ kind: 'list', items })
+export const map = (items: Shape): Shape => ({ kind: 'map', items })
+export const record = (fields: Readonly<Record<string, Shape>>): Shape => ({ kind: 'record', fields })
+export const stringWith = (fields: Readonly<Record<string, Shape>>): Shape => ({ kind: 'string', fields })
+export const absent = (why: string): Shape => ({ kind: 'absent', why })
+
+/** The shape of `name` among the fields of what is called `of`; throws `BadExpression` when it cannot exist. */
+export function member(of: string, shape: Shape, name: string): Shape {
+  if (shape.kind === 'any') return any
+  if (shape.kind === 'map') return shape.items ?? any
+  if (!shape.fields)
+    throw new BadExpression(`reads \`${brief(name)}\` of ${of}, which is ${kindName(shape)} and has no fields`)
+  const found = Object.hasOwn(shape.fields, name) ? shape.fields[name] : undefined
+  if (found === undefined) throw new BadExpression(unknown('field', name, Object.keys(shape.fields), ` of ${of}`))
+  if (found.kind === 'absent') throw new BadExpression(`reads \`${name}\` of ${of}, ${found.why}`)
+  return found
+}
+
+/** The sentence about a name nobody knows, with the one that was probably meant. */
+export function unknown(what: string, name: string, known: readonly string[], where = ''): string {
+  const meant = name.length > 64 ? undefined : nearest(name, known)
+  const remedy = meant !== undefined ? `did you mean \`${meant}\`?` : listed(known)
+  return `names an unknown ${what}${where}, \`${brief(name)}\`; ${remedy}`
+}
+
+function listed(known: readonly string[]): string {
+  if (known.length > MAX_LISTED) return 'check its spelling'
+  return `known are ${known.map((name) => `\`${name}\``).join(', ')}`
+}
+
+/** A longer list would bury the sentence. */
+const MAX_LISTED = 20
+
+export function kindName({ kind }: Shape): string {
+  return kind === 'value' || kind === 'any' ? 'a value' : `a ${kind}`
+}
+
+/** A hostile name can be as long as an expression; what we say back is not. */
+export function brief(name: string): string {
+  return name.length > 64 ? `${name.slice(0, 61)}...` : name
+}

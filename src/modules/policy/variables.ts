@@ -1,0 +1,162 @@
+/** The variables that expressions can read, by place and phase (edge semantics §4.4). */
+import { actionNames } from './action-names.ts'
+import { type Phase, placeName, type Site } from './phases.ts'
+import { absent, any, bool, list, map, number, record, type Shape, string, stringWith, timestamp } from './shape.ts'
+
+const names = list(string)
+
+const location = {
+  city: string,
+  country: string,
+  country_code: string,
+  latitude: string,
+  longitude: string,
+  radius: string,
+  subdivision: string,
+}
+
+const clientIp = stringWith({
+  as: record({ number, organization: string }),
+  categories: names,
+  geo: record({ location: record(location) }),
+  is_on_blocklist: bool,
+  is_tor_node: bool,
+})
+
+const distinguishedName = stringWith({
+  common_name: string,
+  country: names,
+  locality: names,
+  organization: names,
+  organizational_unit: names,
+  postal_code: names,
+  province: names,
+  street_address: names,
+})
+
+const certificate = {
+  extensions: list(record({ id: string, critical: bool, value: any })),
+  issuer: distinguishedName,
+  san: stringWith({ dns_names: names, email_addresses: names, ip_addresses: names, uris: names }),
+  serial_number: string,
+  signature_algorithm: string,
+  subject: distinguishedName,
+  validity: record({ not_before: timestamp, not_after: timestamp }),
+}
+
+const tls = record({
+  cipher_suite: string,
+  client: record({ ...certificate, pem: string }),
+  ja4_fingerprint: string,
+  negotiated_alpn: string,
+  server: record(certificate),
+  session_resumed: bool,
+  sni: string,
+  version: string,
+})
+
+const connection = {
+  client_ip: clientIp,
+  client_port: number,
+  geo: record(location),
+  server_ip: string,
+  server_port: number,
+  server_region: string,
+  ts: record({ start: timestamp }),
+}
+
+const endpoint = record({ addr: string, host: string, id: string, port: number, protocol: string, url: string })
+
+const contentType = stringWith({ parameters: map(string), raw: string })
+
+const message = {
+  content_encoding: names,
+  content_length: number,
+  content_type: contentType,
+  headers: map(names),
+  location: string,
+  trailers: map(names),
+}
+
+const req = record({
+  ...message,
+  cookies: map(list(record({ name: string, value: string }))),
+  host: string,
+  method: string,
+  ts: record({ body_received: timestamp, header_received: timestamp }),
+  url: stringWith({
+    authority: string,
+    host: string,
+    path: string,
+    port: any,
+    query: string,
+    query_params: map(names),
+    raw: string,
+    raw_path: string,
+    scheme: string,
+    uri: string,
+    user_password: string,
+  }),
+  user_agent: stringWith({
+    device: string,
+    is_bot: bool,
+    is_desktop: bool,
+    is_mobile: bool,
+    is_tablet: bool,
+    name: string,
+    os: string,
+    os_version: string,
+    url: string,
+    version: string,
+  }),
+  version: string,
+})
+
+const res = record({
+  ...message,
+  cookies: map(
+    list(
+      record({
+        domain: string,
+        expires: any,
+        http_only: bool,
+        max_age: number,
+        name: string,
+        path: string,
+        same_site: string,
+        secure: bool,
+        unparsed_attributes: any,
+        value: string,
+      }),
+    ),
+  ),
+  status_code: number,
+})
+
+/** The spelling of `restrict-ips` where actions leave their results: `actions.ngrok.restrict_ips`. */
+const results = record(Object.fromEntries(actionNames.map((name) => [name.replaceAll('-', '_'), any])))
+
+/** Every variable, with `absent` ones where this place or phase does not have them. */
+export function variables({ place, phase }: Site): Readonly<Record<string, Shape>> {
+  const http = place === 'route'
+  const noHttp = absent(`which only routes of HTTPS edges have; ${placeName(place)} sees connections, not requests`)
+  const counted = http ? number : noHttp
+  return {
+    actions: record({ ngrok: results }),
+    conn: record({
+      ...connection,
+      bytes_in: counted,
+      bytes_out: counted,
+      tls: place === 'tcp' ? absent('which a TCP edge does not have') : tls,
+    }),
+    endpoint,
+    req: http ? req : noHttp,
+    res: http ? response(phase) : noHttp,
+    time: record({ now: string }),
+    vars: http ? any : absent('which only `set-vars` fills, an action of routes of HTTPS edges'),
+  }
+}
+
+function response(phase: Phase): Shape {
+  return phase === 'response' ? res : absent('which does not exist before the response; move the rule to `outbound`')
+}

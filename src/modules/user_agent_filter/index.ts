@@ -1,0 +1,75 @@
+/** The `user_agent_filter` module: which programs, by their `User-Agent`, may send requests. */
+import { RE2JS, RE2JSException } from 're2js'
+import { type Static, Type } from 'typebox'
+import { Refusal } from '../../model/errors.ts'
+import { enabled } from '../fields.ts'
+import type { Module } from '../module.ts'
+
+const MAX_PATTERNS = 100
+const MAX_PATTERN_BYTES = 1024
+/** Instructions in the program of one pattern. RE2 is linear in the header, but also in this. */
+const MAX_PROGRAM = 10_000
+/** Instructions in all programs of a module, which may all run for one request: 200 patterns of 100 on average. */
+const MAX_PROGRAMS = 20_000
+
+const patterns = (description: string) =>
+  Type.Array(Type.String({ maxBytes: MAX_PATTERN_BYTES }), { default: [], maxItems: MAX_PATTERNS, description })
+
+const form = Type.Object(
+  {
+    enabled,
+    allow: patterns('RE2 regular expressions; a request passes when one matches anywhere in its `User-Agent`.'),
+    deny: patterns('RE2 regular expressions; a request that none of `allow` matches is refused when one matches.'),
+  },
+  { additionalProperties: false },
+)
+
+export const userAgentFilter: Module = {
+  name: 'user_agent_filter',
+  about: 'Lets in requests whose `User-Agent` some `allow` pattern matches or no `deny` pattern matches.',
+  at: { route: form },
+  needs: () => 'http',
+  accept: (config, { at }) => {
+    // The form was checked before, so the value has its shape.
+    const { allow, deny } = config as Static<typeof form>
+    let total = 0
+    for (const [list, entries] of Object.entries({ allow, deny })) {
+      for (const [i, pattern] of entries.entries()) {
+        total += programSize(`${at}${list}[${i}]`, pattern)
+        // Inside the loop, so that a hostile body is not compiled to its end.
+        if (total > MAX_PROGRAMS) {
+          throw new Refusal(
+            'BAD_REGEX',
+            `the patterns of \`${at}allow\` and \`${at}deny\` are too costly together (over ${MAX_PROGRAMS} instructions, reached at \`${at}${list}[${i}]\`); use fewer or simpler ones`,
+          )
+        }
+      }
+    }
+    return config
+  },
+}
+
+function programSize(field: string, pattern: string): number {
+  const size = compile(field, pattern).programSize()
+  if (size > MAX_PROGRAM) {
+    throw new Refusal(
+      'BAD_REGEX',
+      `\`${field}\` is too costly: it compiles to ${size} instructions, and at most ${MAX_PROGRAM} are allowed; use fewer or smaller repetitions`,
+    )
+  }
+  return size
+}
+
+function compile(field: string, pattern: string): RE2JS {
+  try {
+    return RE2JS.compile(pattern)
+  } catch (cause) {
+    if (!(cause instanceof RE2JSException)) throw cause
+    const reason = cause.message.replace(/^error parsing regexp: /, '')
+    throw new Refusal(
+      'BAD_REGEX',
+      `\`${field}\` is not a valid RE2 regular expression: ${reason} (RE2 has no look-around and no back-references)`,
+      { cause },
+    )
+  }
+}

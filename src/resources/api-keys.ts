@@ -1,0 +1,18 @@
+/** API keys: what opens this API. */
+import { description, metadata } from './fields.ts'
+import { stored } from './resource.ts'
+
+/** Where the hash of an API key's token is claimed. */
+export const API_KEY_TOKENS = 'api_key_token'
+
+export const apiKeys = stored({
+  kind: 'api_key',
+  noun: 'API key',
+  about: 'Keys that authenticate to this API.',
+  prefix: 'ak_',
+  path: '/api_keys',
+  listKey: 'keys',
+  access: 'owner',
+  mints: { field: 'token', scope: API_KEY_TOKENS },
+  form: { description, metadata },
+})

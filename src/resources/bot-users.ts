@@ -1,0 +1,24 @@
+/** Bots: principals that are not people, made by admins to own keys and credentials. */
+import { Type } from 'typebox'
+import { stored } from './resource.ts'
+
+export const botUsers = stored({
+  kind: 'bot_user',
+  noun: 'bot user',
+  about: 'Principals for machines. A bot is a member; deleting it deletes its keys and credentials.',
+  prefix: 'bot_',
+  path: '/bot_users',
+  listKey: 'bot_users',
+  access: 'admin',
+  form: {
+    name: Type.String({ description: 'Name of the bot, unique in the account.', minLength: 1, maxBytes: 255 }),
+    active: Type.Boolean({ description: 'Keys and credentials of an inactive bot open nothing.', default: true }),
+  },
+  claims: ({ name }) => [
+    {
+      scope: 'bot_name',
+      key: name,
+      taken: { code: 'NAME_IN_USE', msg: 'another bot has this `name`; choose another' },
+    },
+  ],
+})

@@ -1,0 +1,41 @@
+/** Certificate authorities: who signs the client certificates that mutual TLS asks for. */
+import { Type } from 'typebox'
+import { MAX_CA_PEM_BYTES, readCaCertificates } from '../lib/certificate.ts'
+import { Refusal } from '../model/errors.ts'
+import { description, metadata } from './fields.ts'
+import { stored } from './resource.ts'
+
+export const certificateAuthorities = stored({
+  kind: 'certificate_authority',
+  noun: 'certificate authority',
+  about: 'CA certificates that mutual TLS checks client certificates against.',
+  prefix: 'ca_',
+  path: '/certificate_authorities',
+  listKey: 'certificate_authorities',
+  access: 'account',
+  form: {
+    description,
+    metadata,
+    ca_pem: Type.String({
+      description: 'One or more CA certificates in PEM form, concatenated. The other fields describe the first.',
+      maxBytes: MAX_CA_PEM_BYTES,
+    }),
+  },
+  fixed: ['ca_pem'],
+  shows: {
+    subject_common_name: Type.String({ description: 'Common name of the subject.' }),
+    not_before: Type.String({ description: 'Valid from, RFC 3339.' }),
+    not_after: Type.String({ description: 'Valid until, RFC 3339.' }),
+    key_usages: Type.Array(Type.String(), { description: 'What the key may do.' }),
+    extended_key_usages: Type.Array(Type.String(), { description: 'What the key may be used for.' }),
+  },
+  settle: (fields) => ({ ...fields, ...describe(fields.ca_pem) }),
+})
+
+function describe(pem: string) {
+  try {
+    return readCaCertificates(pem).first
+  } catch (cause) {
+    throw new Refusal('BAD_CERTIFICATE', `\`ca_pem\`: ${(cause as Error).message}`, { cause })
+  }
+}

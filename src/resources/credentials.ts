@@ -1,0 +1,22 @@
+/** Tunnel credentials: the authtokens that agents connect with. */
+import { acl, checkAcl, description, metadata } from './fields.ts'
+import { stored } from './resource.ts'
+
+/** Where the hash of an authtoken is claimed; API keys have a scope of their own, so each opens one door (D20). */
+export const AUTHTOKENS = 'authtoken'
+
+export const credentials = stored({
+  kind: 'credential',
+  noun: 'tunnel credential',
+  about: 'Authtokens that agents connect with, optionally restricted by bind rules.',
+  prefix: 'cr_',
+  path: '/credentials',
+  listKey: 'credentials',
+  access: 'owner',
+  mints: { field: 'token', scope: AUTHTOKENS },
+  form: { description, metadata, acl },
+  settle(fields) {
+    checkAcl(fields.acl)
+    return fields
+  },
+})

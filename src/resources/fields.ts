@@ -1,0 +1,35 @@
+/** Fields that several resources share. */
+import { Type } from 'typebox'
+import { checkAclRule, MAX_ACL_RULE_BYTES, MAX_ACL_RULES } from '../model/acl.ts'
+import { Refusal } from '../model/errors.ts'
+
+/** Contract part 8: bytes, not characters (D9). */
+export const description = Type.String({
+  description: 'Human-readable description; at most 255 bytes.',
+  maxBytes: 255,
+  default: '',
+})
+
+export const metadata = Type.String({
+  description: 'Arbitrary user-defined data; at most 4096 bytes.',
+  maxBytes: 4096,
+  default: '',
+})
+
+/** Contract 2.3: none, or one that holds `*`, restricts nothing. */
+export const acl = Type.Array(Type.String({ maxBytes: MAX_ACL_RULE_BYTES }), {
+  description: 'What the credential may bind: `bind:<domain, address or label>`, or `*`. Empty: no restriction.',
+  maxItems: MAX_ACL_RULES,
+  default: [],
+})
+
+/** Refuses the first rule of `rules` that is not one. */
+export function checkAcl(rules: readonly string[]): void {
+  for (const [i, rule] of rules.entries()) {
+    try {
+      checkAclRule(rule)
+    } catch (cause) {
+      throw new Refusal('BAD_ACL_RULE', `\`acl[${i}]\` ${(cause as Error).message}`, { cause })
+    }
+  }
+}

@@ -1,0 +1,84 @@
+/** The hostports of an edge: read, checked against the server's listeners, and claimed. */
+import { isIP } from 'node:net'
+import { Type } from 'typebox'
+import { BadValue } from '../lib/check.ts'
+import { Refusal } from '../model/errors.ts'
+import { type Hostport, readHostport } from '../model/hostport.ts'
+import type { Claim, Surroundings } from './resource.ts'
+
+const HTTPS_PORT = 443
+
+export const hostports = Type.Optional(
+  Type.Array(Type.String({ maxBytes: 300 }), {
+    description: 'Where the edge listens, each as `host:port`; null when nowhere.',
+    maxItems: 100,
+  }),
+)
+
+/** Checks the names of a TLS or HTTPS edge, which share one listener; gives them as they are shown. */
+export function checkNames(sent: readonly string[] | undefined, around: Surroundings): string[] {
+  return checkAll(sent, nameKey, ({ host, port }, field) => {
+    if (host.startsWith('[') || isIP(host)) {
+      throw new Refusal('BAD_HOSTPORT', `${field} must have a name, not an address: visitors are told apart by name`)
+    }
+    if (port !== HTTPS_PORT && port !== around.publicHttpsPort) {
+      throw new Refusal('BAD_HOSTPORT_PORT', `${field} must have port ${ports(around.publicHttpsPort)}`)
+    }
+  })
+}
+
+/** Checks the addresses of a TCP edge, told apart by port alone; gives them as they are shown. */
+export function checkAddresses(sent: readonly string[] | undefined, around: Surroundings): string[] {
+  const { from, to } = around.tcpPorts
+  return checkAll(sent, portKey, ({ host, port }, field) => {
+    if (host.startsWith('*')) throw new Refusal('BAD_HOSTPORT', `${field} cannot have a wildcard: TCP has no names`)
+    if (port < from || port > to) {
+      throw new Refusal('BAD_HOSTPORT_PORT', `${field} must have a port between ${from} and ${to}`)
+    }
+  })
+}
+
+/** TLS and HTTPS edges share the names; the port says nothing more, since they share the listener too (D26). */
+export function nameClaims(kept: readonly string[]): Claim[] {
+  return kept.map((hostport) => claim('edge_name', nameKey(readHostport(hostport)), hostport))
+}
+
+export function portClaims(kept: readonly string[]): Claim[] {
+  return kept.map((hostport) => claim('edge_tcp_port', portKey(readHostport(hostport)), hostport))
+}
+
+const nameKey = ({ host }: Hostport) => host
+const portKey = ({ port }: Hostport) => String(port)
+
+function claim(scope: string, key: string, hostport: string): Claim {
+  const msg = `\`hostports\`: \`${hostport}\` belongs to another edge; remove it there first`
+  return { scope, key, taken: { code: 'HOSTPORT_IN_USE', msg } }
+}
+
+function checkAll(
+  sent: readonly string[] | undefined,
+  key: (hostport: Hostport) => string,
+  check: (hostport: Hostport, field: string) => void,
+): string[] {
+  const seen = new Set<string>()
+  return (sent ?? []).map((text, i) => {
+    const field = `\`hostports[${i}]\``
+    const hostport = read(text, field)
+    check(hostport, field)
+    if (seen.has(key(hostport))) throw new BadValue(`hostports[${i}]`, 'value', `${field} stands in the list twice`)
+    seen.add(key(hostport))
+    return text.toLowerCase()
+  })
+}
+
+function read(text: string, field: string): Hostport {
+  try {
+    return readHostport(text)
+  } catch (cause) {
+    throw new Refusal('BAD_HOSTPORT', `${field} ${(cause as Error).message}`, { cause })
+  }
+}
+
+function ports(publicPort: number): string {
+  return publicPort === HTTPS_PORT ? String(HTTPS_PORT) : `${HTTPS_PORT} or ${publicPort}`
+}

@@ -1,0 +1,43 @@
+/** The registry of API resources; a new one is a file and a line here. */
+import { apiKeys } from './api-keys.ts'
+import { botUsers } from './bot-users.ts'
+import { certificateAuthorities } from './certificate-authorities.ts'
+import { credentials } from './credentials.ts'
+import { httpResponseBackends } from './http-response-backends.ts'
+import { httpsEdgeRoutes } from './https-edge-routes.ts'
+import { httpsEdges } from './https-edges.ts'
+import { ipPolicies } from './ip-policies.ts'
+import { ipPolicyRules } from './ip-policy-rules.ts'
+import type { Resource } from './resource.ts'
+import { sshCredentials } from './ssh-credentials.ts'
+import { tcpEdges } from './tcp-edges.ts'
+import { tlsEdges } from './tls-edges.ts'
+import { tunnelGroupBackends } from './tunnel-group-backends.ts'
+import { tunnelSessions } from './tunnel-sessions.ts'
+import { tunnels } from './tunnels.ts'
+
+/** In the order in which the API document lists them. */
+export const resources: readonly Resource[] = [
+  apiKeys,
+  sshCredentials,
+  credentials,
+  botUsers,
+  tunnelSessions,
+  tunnels,
+  tcpEdges,
+  tlsEdges,
+  httpsEdges,
+  httpsEdgeRoutes,
+  tunnelGroupBackends,
+  httpResponseBackends,
+  ipPolicies,
+  ipPolicyRules,
+  certificateAuthorities,
+]
+
+/** The resource of a kind; asking for an unknown one is a mistake in our own code. */
+export function resourceOf(kind: string): Resource {
+  const found = resources.find((resource) => resource.kind === kind)
+  if (!found) throw new Error(`no resource is of kind ${kind}`)
+  return found
+}

@@ -1,0 +1,192 @@
+/** What an API resource is: the one shape that every file beside this one fills in. */
+import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
+import { closed, nullable, viewOf } from '../lib/schema.ts'
+import type { ErrorCode } from '../model/errors.ts'
+import type { AgentCommand, Presence } from '../model/presence.ts'
+import { RefSchema } from '../model/ref.ts'
+import { modulesAt } from '../modules/index.ts'
+import type { Place } from '../modules/module.ts'
+import { moduleView } from '../modules/view.ts'
+
+export type Verb = 'create' | 'list' | 'get' | 'update' | 'delete'
+
+/** What a resource keeps of its own in the store; ids, times, owner, parent and modules are kept beside it. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/** A name that only one resource may hold, such as a hostport. */
+export interface Claim {
+  readonly scope: string
+  readonly key: string
+  /** What the caller is told when somebody else holds it. */
+  readonly taken: { readonly code: ErrorCode; readonly msg: string }
+}
+
+/** What resources may know of the server they stand on. */
+export interface Surroundings {
+  readonly tcpPorts: { readonly from: number; readonly to: number }
+  readonly publicHttpsPort: number
+}
+
+/** The resource this one goes with: named in the path (a route's edge) or in the body (a rule's IP policy). */
+export interface Parent {
+  readonly kind: string
+  readonly field: string
+  readonly in: 'path' | 'body'
+  /** The field of a response that holds the parent: its id, or a Ref where `field` and this one differ. */
+  readonly shownAs: string
+}
+
+export interface Resource {
+  /** Stored with each row and used as the schema's name in the API document: `api_key`. */
+  readonly kind: string
+  /** In sentences: `API key`. */
+  readonly noun: string
+  readonly about: string
+  readonly prefix: string
+  /** `/api_keys`; a `{edge_id}` in it names the parent. */
+  readonly path: string
+  /** Name of the array in a list response; null when there is no list operation. */
+  readonly listKey: string | null
+  readonly verbs: readonly Verb[]
+  /** `owner`: a member sees its own. `account`: any valid key. `admin`: admins only. */
+  readonly access: 'owner' | 'account' | 'admin'
+  /** `store`: kept in the database. `presence`: what is online now, read only. */
+  readonly source: 'store' | 'presence'
+  readonly commands: readonly AgentCommand[]
+  readonly parent?: Parent
+  /** The children shown inside this resource. */
+  readonly embeds?: { readonly field: string; readonly kind: string }
+  /** Modules that attach to this place are fields of the resource. */
+  readonly place?: Place
+  /** A secret made at creation, shown in that one answer, and kept only as a hash under this scope of claims. */
+  readonly mints?: { readonly field: 'token'; readonly scope: string }
+  /** The whole bodies of create and update, and the whole response. */
+  readonly create: TObject
+  readonly update: TObject
+  readonly view: TObject
+  readonly settle: (fields: Fields, around: Surroundings) => Fields
+  readonly read: (fields: Fields) => Fields
+  readonly claims: (fields: Fields, parentId: string | null) => readonly Claim[]
+  /** Fields that name what is online now, as lists of ids that are shown as references. */
+  readonly live?: (fields: Fields, presence: Presence) => Promise<Readonly<Record<string, readonly string[]>>>
+}
+
+/** What a file of this folder says about a stored resource; everything else follows from it. */
+export interface StoredSpec<Form extends TProperties, Kept extends Fields>
+  extends Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'access'>,
+    Partial<Pick<Resource, 'parent' | 'embeds' | 'place' | 'mints'>> {
+  /** Fields of the create body. Those with a default, or required, are always shown; others are null when unset. */
+  readonly form: Form
+  /** Fields of `form` that no update takes. */
+  readonly fixed?: readonly (keyof Form & string)[]
+  /** Fields of the response beyond those of `form`, and those of `form` that are shown in another shape. */
+  readonly shows?: TProperties
+  /** Fields of `form` that no response holds. */
+  readonly hides?: readonly (keyof Form & string)[]
+  /** Checks what a schema cannot say and gives what is kept; throws `BadValue` or `Refusal`. Runs on every write. */
+  readonly settle?: (fields: Static<TObject<Form>>, around: Surroundings) => Kept
+  /** From what is kept to what is shown, by name; what it leaves out is shown as kept. */
+  readonly read?: (fields: Kept) => Fields
+  readonly claims?: (fields: Kept, parentId: string | null) => readonly Claim[]
+  readonly live?: (fields: Kept, presence: Presence) => ReturnType<NonNullable<Resource['live']>>
+}
+
+/** Makes the resource that `spec` describes. */
+export function stored<Form extends TProperties, Kept extends Fields = Static<TObject<Form>> & Fields>(
+  spec: StoredSpec<Form, Kept>,
+): Resource {
+  const { form, fixed = [], shows = {}, hides = [], settle, read, claims, live, ...rest } = spec
+  const owner = spec.access === 'owner' ? { owner_id: Type.Optional(ownerField) } : {}
+  const modules = moduleFields(spec.place)
+  return {
+    ...rest,
+    source: 'store',
+    commands: [],
+    verbs:
+      spec.listKey === null ? ['create', 'get', 'update', 'delete'] : ['create', 'list', 'get', 'update', 'delete'],
+    create: closed({ ...form, ...owner, ...modules.forms }),
+    update: closed({ ...forUpdate(without(form, fixed)), ...modules.forms }),
+    view: closed({
+      ...identity(spec),
+      ...(viewOf(closed(without(form, hides))) as TObject).properties,
+      ...shows,
+      ...modules.views,
+    }),
+    // The engine hands each function only what this very resource's forms let in, so the narrower types hold.
+    settle: (settle ?? ((fields: unknown) => fields)) as Resource['settle'],
+    read: (read ?? (() => ({}))) as Resource['read'],
+    claims: (claims ?? (() => [])) as Resource['claims'],
+    ...(live && { live: live as NonNullable<Resource['live']> }),
+  }
+}
+
+/** The modules of a place as fields of a body and of a response. */
+function moduleFields(place: Place | undefined): { forms: TProperties; views: TProperties } {
+  const forms: TProperties = {}
+  const views: TProperties = {}
+  if (!place) return { forms, views }
+  for (const module of modulesAt(place)) {
+    const form = module.at[place]
+    if (form) forms[module.name] = Type.Optional(form)
+    views[module.name] = nullable(moduleView(module, place))
+  }
+  return { forms, views }
+}
+
+/** A resource that is read from presence: what agents are online. */
+export function present(
+  spec: Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'commands'> & { shows: TProperties },
+): Resource {
+  const { shows, ...rest } = spec
+  return {
+    ...rest,
+    source: 'presence',
+    access: 'account',
+    verbs: ['list', 'get'],
+    create: closed({}),
+    update: closed({}),
+    view: closed(shows),
+    settle: (fields) => fields,
+    read: () => ({}),
+    claims: () => [],
+  }
+}
+
+const ownerField = Type.String({
+  description: 'Owning user or bot; the caller when left out. Only admins may name somebody else.',
+  maxBytes: 64,
+})
+
+/** The fields that every stored resource shows first. */
+function identity(spec: Pick<Resource, 'access' | 'parent' | 'mints'>): TProperties {
+  const fields: TProperties = {
+    id: Type.String({ description: 'Unique identifier.' }),
+    uri: Type.String({ description: 'Address of this resource.' }),
+    created_at: Type.String({ description: 'When it was created, RFC 3339.' }),
+  }
+  if (spec.parent) {
+    const { shownAs, field } = spec.parent
+    fields[shownAs] = shownAs === field ? Type.String({ description: 'The one it belongs to.' }) : RefSchema
+  }
+  if (spec.mints) {
+    fields[spec.mints.field] = nullable(
+      Type.String({ description: 'Shown once, in the answer to its creation; null ever after.' }),
+    )
+  }
+  if (spec.access === 'owner') fields.owner_id = Type.String({ description: 'Owning user or bot.' })
+  return fields
+}
+
+function without(properties: TProperties, names: readonly string[]): TProperties {
+  return Object.fromEntries(Object.entries(properties).filter(([name]) => !names.includes(name)))
+}
+
+/** An update leaves alone what it does not name, so nothing is required and nothing filled in. */
+function forUpdate(properties: TProperties): TProperties {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => {
+      const { default: _, ...rest } = schema as TSchema & { default?: unknown }
+      return [name, Type.Optional(rest)]
+    }),
+  )
+}

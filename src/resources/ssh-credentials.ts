@@ -1,0 +1,51 @@
+/** SSH credentials: uploaded public keys that start tunnels through the SSH gateway. */
+import { Type } from 'typebox'
+import { readSshPublicKey } from '../lib/ssh-public-key.ts'
+import { Refusal } from '../model/errors.ts'
+import { acl, checkAcl, description, metadata } from './fields.ts'
+import { stored } from './resource.ts'
+
+/** Where the fingerprint of a public key is claimed; the gateway finds the credential by it. */
+export const SSH_KEYS = 'ssh_key'
+
+export const sshCredentials = stored({
+  kind: 'ssh_credential',
+  noun: 'SSH credential',
+  about: 'Uploaded public keys that may start tunnels through the SSH gateway, optionally restricted by bind rules.',
+  prefix: 'sshcr_',
+  path: '/ssh_credentials',
+  listKey: 'ssh_credentials',
+  access: 'owner',
+  form: {
+    description,
+    metadata,
+    acl,
+    public_key: Type.String({
+      description: 'Public key: an OpenSSH line, RFC 4716 or PEM. Ed25519, ECDSA, or RSA of 2048 to 8192 bits.',
+      maxBytes: 16_384,
+    }),
+  },
+  fixed: ['public_key'],
+  settle(fields) {
+    checkAcl(fields.acl)
+    return { ...fields, fingerprint: fingerprint(fields.public_key) }
+  },
+  claims: (fields) => [
+    {
+      scope: SSH_KEYS,
+      key: fields.fingerprint,
+      taken: {
+        code: 'PUBLIC_KEY_IN_USE',
+        msg: 'another SSH credential has the same `public_key`; use that one or delete it first',
+      },
+    },
+  ],
+})
+
+function fingerprint(publicKey: string): string {
+  try {
+    return readSshPublicKey(publicKey).fingerprint
+  } catch (cause) {
+    throw new Refusal('BAD_PUBLIC_KEY', `\`public_key\`: ${(cause as Error).message}`, { cause })
+  }
+}

@@ -1,0 +1,137 @@
+/** The composition root: builds, starts and stops everything, in the order it is written here. */
+import { readFileSync } from 'node:fs'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buildApi } from './api/app.ts'
+import { ApiMetrics } from './api/metrics.ts'
+import type { Listen } from './config/parse.ts'
+import type { Settings } from './config/read.ts'
+import { nobodyPresent } from './control/presence.ts'
+import { RateLimit } from './control/rate-limit.ts'
+import { Records } from './control/records.ts'
+import { openSealer } from './control/sealing.ts'
+import { createKey, createUser, type FirstStart, listUsers, makeFirstUser, type Role } from './control/users.ts'
+import { IdSource } from './lib/ids.ts'
+import type { Logger } from './lib/log.ts'
+import { openStore } from './store/store.ts'
+
+export interface RunningServer {
+  readonly addresses: { readonly api: string; readonly metrics: string }
+  /** What the very first start made, to be shown once. */
+  readonly firstStart: FirstStart | null
+  /** Finishes what is open within the drain time, then closes everything. */
+  stop(): Promise<void>
+}
+
+/** Starts a whole server; resolves once it is ready. Whatever was opened is closed again when something fails. */
+export async function startServer(settings: Settings, { log }: { log: Logger }): Promise<RunningServer> {
+  const now = Date.now
+  const ids = new IdSource({ now })
+  const opened: (() => Promise<void>)[] = []
+  const closeAll = async () => {
+    for (const close of opened.splice(0).reverse()) await close()
+  }
+
+  try {
+    const store = await openStore(settings.databaseUrl)
+    opened.push(() => store.close())
+    const sealer = await openSealer(store, settings.keyFile)
+    const firstStart = await makeFirstUser({ store, ids, now }, revealed(settings))
+
+    const presence = nobodyPresent
+    const around = { tcpPorts: settings.tcpPorts, publicHttpsPort: settings.publicHttpsPort }
+    const records = new Records({ store, ids, now, sealer, around, presence })
+    const metrics = new ApiMetrics()
+    let isStopping = false
+    const addresses = { api: '', metrics: '' }
+    const readiness = async () => {
+      const isReady =
+        !isStopping &&
+        (await store.feed.latest().then(
+          () => true,
+          () => false,
+        ))
+      return { isReady, addresses }
+    }
+
+    const metricsServer = metrics.server()
+    addresses.metrics = await listen(metricsServer, settings.metricsListen)
+    opened.push(() => close(metricsServer))
+
+    const api = await buildApi({
+      store,
+      ids,
+      records,
+      presence,
+      metrics,
+      log,
+      readiness,
+      rateLimit: new RateLimit({ perMinute: settings.apiRateLimit, now }),
+      apiUrl: settings.apiUrl,
+      version: packageVersion(),
+    })
+    await api.ready()
+    addresses.api = await listen(api.server, settings.apiListen)
+    opened.push(async () => {
+      const overdue = setTimeout(() => api.server.closeAllConnections(), settings.drainTimeoutMs)
+      await api.close()
+      clearTimeout(overdue)
+    })
+
+    log.info({ ...addresses, database: store.dialect, region: settings.region }, 'server ready')
+    return {
+      addresses,
+      firstStart,
+      stop: async () => {
+        isStopping = true
+        log.info('server stopping')
+        await closeAll()
+        log.info('server stopped')
+      },
+    }
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+/** Users and keys straight in the database, for when no key is at hand. */
+export async function openAdmin(settings: Settings) {
+  const now = Date.now
+  const store = await openStore(settings.databaseUrl)
+  const making = { store, ids: new IdSource({ now }), now }
+  return {
+    createUser: (user: { name: string; role: Role }) => createUser(making, user),
+    createKey: (key: { ownerId: string; description: string }) => createKey(making, key),
+    listUsers: () => listUsers(making),
+    close: () => store.close(),
+  }
+}
+
+function revealed({ bootstrap }: Settings): { apiKey: string | null; authtoken: string | null } {
+  return { apiKey: bootstrap.apiKey?.reveal() ?? null, authtoken: bootstrap.authtoken?.reveal() ?? null }
+}
+
+/** Listens and gives the address with the port that was chosen. */
+async function listen(server: Server, { host, port }: Listen): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  // A server on a host and port has an address of this form.
+  const bound = server.address() as AddressInfo
+  return `${bound.family === 'IPv6' ? `[${bound.address}]` : bound.address}:${bound.port}`
+}
+
+async function close(server: Server): Promise<void> {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+}
+
+export function packageVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}

@@ -1,0 +1,124 @@
+/** PostgreSQL through pg: a pool for queries and one kept connection that listens for changes. */
+import { type Dialect, PostgresDialect, sql } from 'kysely'
+import pg from 'pg'
+import type { OpenedDialect, Trouble } from './dialect.ts'
+
+const POOL_SIZE = 10
+const CONNECT_TIMEOUT_MS = 5000
+/** No statement of ours takes long; one that does is stuck. */
+const STATEMENT_TIMEOUT_MS = 15_000
+/** A notice can be lost with its connection; asking this often bounds how long that stays unseen. */
+const POLL_MS = 5000
+const RECONNECT_MS = 1000
+
+const CHANNEL = 'postern_changes'
+/** Any constant that nothing else in the database locks; "postern" in a phone's keys. */
+const CHANGES_LOCK = 7_678_376
+
+/** Opens the database behind a `postgres://` URL; connections are made when first needed. */
+export function openPostgres(url: string): OpenedDialect {
+  const settings = {
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    keepAlive: true,
+    application_name: 'postern',
+    types: { getTypeParser },
+  }
+  const pool = new pg.Pool({ ...settings, max: POOL_SIZE })
+  // An idle connection that dies is replaced by the pool; without a listener it would end the process.
+  pool.on('error', () => {})
+  const dialect: Dialect = new PostgresDialect({ pool })
+
+  return {
+    dialect,
+    facts: {
+      name: 'postgres',
+      binaryText: 'text collate "C"',
+      autoIncrement: 'bigserial',
+      locksRows: true,
+      orderChanges: async (tx) => {
+        // A revision is drawn before its transaction commits. Without the lock a reader could see 8 and, later, 7.
+        await sql`select pg_advisory_xact_lock(${CHANGES_LOCK}), pg_notify(${CHANNEL}, '')`.execute(tx)
+      },
+      classify,
+    },
+    listen: (heard) => listen(() => new pg.Client(settings), heard),
+  }
+}
+
+/** Listens on one connection of its own, made anew whenever it breaks, with a slow poll underneath. */
+async function listen(connect: () => pg.Client, heard: () => void): Promise<() => Promise<void>> {
+  let stopped = false
+  let client: pg.Client | undefined
+  let retry: NodeJS.Timeout | undefined
+
+  const open = async (): Promise<void> => {
+    const next = connect()
+    const lost = () => {
+      if (client === next) client = undefined
+      void next.end().catch(() => {})
+      if (!stopped && !retry) retry = setTimeout(reopen, RECONNECT_MS)
+    }
+    next.once('error', lost)
+    next.once('end', lost)
+    next.on('error', () => {})
+    next.on('notification', heard)
+    await next.connect()
+    await next.query(`listen ${CHANNEL}`)
+    client = next
+  }
+  const reopen = () => {
+    retry = undefined
+    // What was announced in between is missed, so say once that something may have changed.
+    open().then(heard, () => {
+      if (!stopped && !retry) retry = setTimeout(reopen, RECONNECT_MS)
+    })
+  }
+
+  await open()
+  const poll = setInterval(heard, POLL_MS)
+  poll.unref()
+  return async () => {
+    stopped = true
+    clearInterval(poll)
+    clearTimeout(retry)
+    await client?.end().catch(() => {})
+  }
+}
+
+/** 64-bit integers are revisions and counts here, which stay far below 2^53. */
+function getTypeParser(oid: number, format?: 'text' | 'binary') {
+  if (oid === pg.types.builtins.INT8) return Number
+  return pg.types.getTypeParser(oid, format)
+}
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const troubles = new Map<string, Trouble>([
+  ['23505', 'taken'], // unique_violation
+  ['23503', 'dangling'], // foreign_key_violation
+  ['23001', 'dangling'], // restrict_violation
+  ['40001', 'again'], // serialization_failure
+  ['40P01', 'again'], // deadlock_detected
+  ['57014', 'away'], // query_canceled: our statement timeout
+  ['53100', 'away'], // disk_full
+  ['53300', 'away'], // too_many_connections
+  ['57P01', 'away'], // admin_shutdown
+  ['57P02', 'away'], // crash_shutdown
+  ['57P03', 'away'], // cannot_connect_now
+  ['25006', 'away'], // read_only_sql_transaction: a standby
+  ['ECONNREFUSED', 'away'],
+  ['ECONNRESET', 'away'],
+  ['ENOTFOUND', 'away'],
+  ['ETIMEDOUT', 'away'],
+  ['EPIPE', 'away'],
+])
+
+function classify(error: unknown): Trouble | undefined {
+  if (!(error instanceof Error)) return undefined
+  if ('code' in error && typeof error.code === 'string') return troubles.get(error.code)
+  // pg gives no code to a connection that ends or does not come about.
+  return /connection terminated|timeout exceeded when trying to connect|not queryable/i.test(error.message)
+    ? 'away'
+    : undefined
+}

@@ -1,0 +1,172 @@
+/** Everything that is read from the database. */
+import type { Kysely } from 'kysely'
+import type { Tables } from './tables.ts'
+
+/** A resource as stored, with its modules when it can carry any. */
+export interface StoredResource {
+  readonly id: string
+  readonly kind: string
+  readonly parentId: string | null
+  readonly ownerId: string | null
+  readonly createdAt: string
+  readonly fields: Readonly<Record<string, unknown>>
+  readonly modules: ReadonlyMap<string, Readonly<Record<string, unknown>>>
+}
+
+export interface PageOf {
+  readonly kind: string
+  readonly ownerId?: string
+  /** Only ids that sort before this one; it need not exist. */
+  readonly beforeId?: string
+  readonly limit: number
+}
+
+/** Who names a resource, and in which field or module. */
+export interface Referrer {
+  readonly id: string
+  readonly kind: string
+  readonly slot: string
+}
+
+export class Reader {
+  protected readonly db: Kysely<Tables>
+
+  constructor(db: Kysely<Tables>) {
+    this.db = db
+  }
+
+  /** One resource with its modules, read in one statement and so of one moment. */
+  async resource(kind: string, id: string): Promise<StoredResource | undefined> {
+    const rows = await this.#withModules().where('resources.id', '=', id).where('resources.kind', '=', kind).execute()
+    return group(rows)[0]
+  }
+
+  /** A page of resources, newest first. */
+  async page({ kind, ownerId, beforeId, limit }: PageOf): Promise<StoredResource[]> {
+    let page = this.db.selectFrom('resources').selectAll().where('kind', '=', kind)
+    if (ownerId !== undefined) page = page.where('owner_id', '=', ownerId)
+    if (beforeId !== undefined) page = page.where('id', '<', beforeId)
+    const rows = await this.db
+      .selectFrom(page.orderBy('id', 'desc').limit(limit).as('resources'))
+      .leftJoin('modules', 'modules.host_id', 'resources.id')
+      .select(columns)
+      .orderBy('resources.id', 'desc')
+      .execute()
+    return group(rows)
+  }
+
+  /** The resources of `kind` that belong to any of `parentIds`, oldest first. */
+  async children(kind: string, parentIds: readonly string[]): Promise<StoredResource[]> {
+    if (parentIds.length === 0) return []
+    const rows = await this.#withModules()
+      .where('resources.parent_id', 'in', parentIds)
+      .where('resources.kind', '=', kind)
+      .orderBy('resources.id')
+      .execute()
+    return group(rows)
+  }
+
+  /** Every resource of one owner, whatever its kind. */
+  async ownedBy(ownerId: string): Promise<Pick<StoredResource, 'id' | 'kind'>[]> {
+    return this.db.selectFrom('resources').select(['id', 'kind']).where('owner_id', '=', ownerId).execute()
+  }
+
+  /** The kinds of those of `ids` that exist. */
+  async kinds(ids: readonly string[]): Promise<Map<string, string>> {
+    if (ids.length === 0) return new Map()
+    const rows = await this.db.selectFrom('resources').select(['id', 'kind']).where('id', 'in', ids).execute()
+    return new Map(rows.map((row) => [row.id, row.kind]))
+  }
+
+  /** Who holds a claim. */
+  async holder(scope: string, key: string): Promise<string | undefined> {
+    const row = await this.db
+      .selectFrom('claims')
+      .select('holder_id')
+      .where('scope', '=', scope)
+      .where('key', '=', key)
+      .executeTakeFirst()
+    return row?.holder_id
+  }
+
+  /** The holder of a claim together with its owner, in one statement: what opens the door of every API call. */
+  async holderWithOwner(scope: string, key: string): Promise<{ id: string; owner: StoredResource } | undefined> {
+    const row = await this.db
+      .selectFrom('claims')
+      .innerJoin('resources as held', 'held.id', 'claims.holder_id')
+      .innerJoin('resources as owner', 'owner.id', 'held.owner_id')
+      .select(['held.id as held_id', 'owner.id', 'owner.kind', 'owner.parent_id', 'owner.owner_id'])
+      .select(['owner.created_at', 'owner.fields'])
+      .where('claims.scope', '=', scope)
+      .where('claims.key', '=', key)
+      .executeTakeFirst()
+    return row && { id: row.held_id, owner: stored(row) }
+  }
+
+  /** Some of those who refer to `id`, in the order of their creation. */
+  async referrers(id: string, limit: number): Promise<Referrer[]> {
+    return this.db
+      .selectFrom('refs')
+      .innerJoin('resources', 'resources.id', 'refs.from_id')
+      .select(['resources.id', 'resources.kind', 'refs.slot'])
+      .where('refs.to_id', '=', id)
+      .orderBy('resources.id')
+      .limit(limit)
+      .execute()
+  }
+
+  async meta(key: string): Promise<string | undefined> {
+    const row = await this.db.selectFrom('meta').select('value').where('key', '=', key).executeTakeFirst()
+    return row?.value
+  }
+
+  #withModules() {
+    return this.db.selectFrom('resources').leftJoin('modules', 'modules.host_id', 'resources.id').select(columns)
+  }
+}
+
+const columns = [
+  'resources.id',
+  'resources.kind',
+  'resources.parent_id',
+  'resources.owner_id',
+  'resources.created_at',
+  'resources.fields',
+  'modules.module',
+  'modules.config',
+] as const
+
+interface Row {
+  readonly id: string
+  readonly kind: string
+  readonly parent_id: string | null
+  readonly owner_id: string | null
+  readonly created_at: string
+  readonly fields: string
+}
+
+/** Joined rows, one for each module, to resources in the same order. */
+function group(rows: readonly (Row & { module: string | null; config: string | null })[]): StoredResource[] {
+  const found = new Map<string, StoredResource & { modules: Map<string, Record<string, unknown>> }>()
+  for (const row of rows) {
+    let resource = found.get(row.id)
+    if (!resource) {
+      resource = { ...stored(row), modules: new Map() }
+      found.set(row.id, resource)
+    }
+    if (row.module !== null && row.config !== null) resource.modules.set(row.module, JSON.parse(row.config))
+  }
+  return [...found.values()]
+}
+
+function stored(row: Row): StoredResource {
+  return {
+    id: row.id,
+    kind: row.kind,
+    parentId: row.parent_id,
+    ownerId: row.owner_id,
+    createdAt: row.created_at,
+    fields: JSON.parse(row.fields),
+    modules: new Map(),
+  }
+}

@@ -1,0 +1,119 @@
+/** Everything that is written to the database, inside one transaction. */
+import type { Transaction } from 'kysely'
+import type { DialectFacts } from './dialect.ts'
+import { KEPT_CHANGES, OLDEST_CHANGE } from './feed.ts'
+import { Reader, type StoredResource } from './reader.ts'
+import type { Tables } from './tables.ts'
+
+/** How often old changes are swept; the sweep is then as small as this number. */
+const SWEEP_EVERY = 1000
+
+export class Writer extends Reader {
+  readonly #tx: Transaction<Tables>
+  readonly #facts: DialectFacts
+  readonly #changes = new Map<string, { kind: string; id: string }>()
+
+  constructor(tx: Transaction<Tables>, facts: DialectFacts) {
+    super(tx)
+    this.#tx = tx
+    this.#facts = facts
+  }
+
+  async insert(resource: Omit<StoredResource, 'modules'>): Promise<void> {
+    await this.#tx
+      .insertInto('resources')
+      .values({
+        id: resource.id,
+        kind: resource.kind,
+        parent_id: resource.parentId,
+        owner_id: resource.ownerId,
+        created_at: resource.createdAt,
+        fields: JSON.stringify(resource.fields),
+      })
+      .execute()
+  }
+
+  /** Reads a resource and keeps everyone else from writing it until this transaction ends. */
+  async lock(kind: string, id: string): Promise<StoredResource | undefined> {
+    if (this.#facts.locksRows) {
+      await this.#tx.selectFrom('resources').select('id').where('id', '=', id).forUpdate().execute()
+    }
+    return this.resource(kind, id)
+  }
+
+  async replaceFields(id: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.#tx
+      .updateTable('resources')
+      .set({ fields: JSON.stringify(fields) })
+      .where('id', '=', id)
+      .execute()
+  }
+
+  /** Deletes a resource with all that hangs on it; the database refuses while others refer to it. */
+  async remove(id: string): Promise<void> {
+    await this.#tx.deleteFrom('resources').where('id', '=', id).execute()
+  }
+
+  async putModule(hostId: string, module: string, config: Readonly<Record<string, unknown>>): Promise<void> {
+    const json = JSON.stringify(config)
+    await this.#tx
+      .insertInto('modules')
+      .values({ host_id: hostId, module, config: json })
+      .onConflict((oc) => oc.columns(['host_id', 'module']).doUpdateSet({ config: json }))
+      .execute()
+  }
+
+  async removeModule(hostId: string, module: string): Promise<void> {
+    await this.#tx.deleteFrom('modules').where('host_id', '=', hostId).where('module', '=', module).execute()
+  }
+
+  /** Makes `toIds` the whole of what `fromId` names in `slot`. */
+  async setReferences(fromId: string, slot: string, toIds: readonly string[], isNew: boolean): Promise<void> {
+    if (!isNew) await this.#tx.deleteFrom('refs').where('from_id', '=', fromId).where('slot', '=', slot).execute()
+    if (toIds.length === 0) return
+    const rows = [...new Set(toIds)].map((to_id) => ({ from_id: fromId, slot, to_id }))
+    await this.#tx.insertInto('refs').values(rows).execute()
+  }
+
+  /** Makes `keys` the whole of what `holderId` holds in `scope`. */
+  async setClaims(holderId: string, scope: string, keys: readonly string[], isNew: boolean): Promise<void> {
+    if (!isNew) {
+      await this.#tx.deleteFrom('claims').where('holder_id', '=', holderId).where('scope', '=', scope).execute()
+    }
+    if (keys.length === 0) return
+    const rows = keys.map((key) => ({ scope, key, holder_id: holderId }))
+    await this.#tx.insertInto('claims').values(rows).execute()
+  }
+
+  async setMeta(key: string, value: string): Promise<void> {
+    await this.#tx
+      .insertInto('meta')
+      .values({ key, value })
+      .onConflict((oc) => oc.column('key').doUpdateSet({ value }))
+      .execute()
+  }
+
+  /** Notes that a resource changed; written once, at the end of the transaction. */
+  changed(kind: string, id: string): void {
+    this.#changes.set(id, { kind, id })
+  }
+
+  /** Writes the noted changes; gives back whether there were any. */
+  async finish(): Promise<boolean> {
+    if (this.#changes.size === 0) return false
+    await this.#facts.orderChanges(this.#tx)
+    const written = await this.#tx
+      .insertInto('changes')
+      .values([...this.#changes.values()])
+      .returning('revision')
+      .execute()
+    const due = written.find(({ revision }) => revision % SWEEP_EVERY === 0 && revision > KEPT_CHANGES)
+    if (due) await this.#sweep(due.revision - KEPT_CHANGES)
+    return true
+  }
+
+  async #sweep(upTo: number): Promise<void> {
+    await this.#tx.deleteFrom('changes').where('revision', '<=', upTo).execute()
+    await this.setMeta(OLDEST_CHANGE, String(upTo + 1))
+  }
+}

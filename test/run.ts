@@ -1,0 +1,67 @@
+/**
+ * `npm test`: the checks, then every test with a PostgreSQL beside it.
+ *
+ * `npm test -- <paths or name patterns>` runs only these tests, without the checks. `--fuzz` and `--crash` run the
+ * long forms instead.
+ */
+import { parseArgs } from 'node:util'
+import { chooseTests } from './support/choose-tests.ts'
+import { startPostgres } from './support/postgres.ts'
+import { runChecks } from './support/run-checks.ts'
+import { runTests } from './support/run-tests.ts'
+
+const FILE_LIMIT_MS = 300_000
+const LONG_FILE_LIMIT_MS = 4 * 3_600_000
+
+async function main(signal: AbortSignal): Promise<boolean> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { fuzz: { type: 'boolean' }, crash: { type: 'boolean' } },
+  })
+  const long = values.fuzz ? 'fuzz' : values.crash ? 'crash' : undefined
+  const chosen = chooseTests(positionals, long)
+  const whole = long === undefined && positionals.length === 0
+
+  const checked = whole ? await runChecks(signal) : true
+  if (signal.aborted) return false
+
+  const started = performance.now()
+  const postgres = await startPostgres({ durable: long === 'crash' })
+  say(`PostgreSQL is up (${seconds(started)})`)
+  try {
+    const patterns = chosen.patterns.map((pattern) => ` named /${pattern}/`).join(',')
+    say(`tests: ${chosen.files.length} ${chosen.files.length === 1 ? 'file' : 'files'}${patterns}`)
+    const passed = await runTests({
+      ...chosen,
+      signal,
+      fileLimitMs: long ? LONG_FILE_LIMIT_MS : FILE_LIMIT_MS,
+      env: { POSTERN_TEST_POSTGRES_URL: postgres.url },
+    })
+    const log = passed.ok ? '' : await postgres.log()
+    if (log !== '') say(`the last lines of PostgreSQL's log:\n${log}`)
+    const counts = Object.entries(passed.counts).map(([name, count]) => `${name} ${count}`)
+    if (counts.length > 0) say(counts.join(', '))
+    if (!checked) say('the checks failed; see above')
+    return checked && passed.ok
+  } finally {
+    await postgres.stop()
+  }
+}
+
+function say(line: string): void {
+  console.log(`# ${line}`)
+}
+
+function seconds(since: number): string {
+  return `${((performance.now() - since) / 1000).toFixed(1)} s`
+}
+
+const interrupted = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupted.abort())
+try {
+  const ok = await main(interrupted.signal)
+  process.exitCode = interrupted.signal.aborted ? 130 : ok ? 0 : 1
+} catch (error) {
+  say(error instanceof Error ? error.message : String(error))
+  process.exitCode = 2
+}

@@ -1,0 +1,178 @@
+/** The rules of the house on who may import whom, and the faults that a set of sources has against them. */
+import { posix } from 'node:path'
+import { findImports, type Import } from './imports.ts'
+
+/** Path from the root of the repository, such as `src/lib/ids.ts`, to text. */
+export type Sources = ReadonlyMap<string, string>
+
+const chain = ['lib', 'model', 'modules', 'resources', 'control', 'api'] as const
+const leftOf = (room: (typeof chain)[number]): string[] => chain.slice(0, chain.indexOf(room))
+
+/** Each room and the other rooms it may import; a file of its own, such as `server.ts`, is a room too. */
+const rooms: Readonly<Record<string, readonly string[]>> = {
+  lib: leftOf('lib'),
+  model: leftOf('model'),
+  modules: leftOf('modules'),
+  resources: leftOf('resources'),
+  control: [...leftOf('control'), 'store'],
+  api: leftOf('api'),
+  store: ['lib', 'model'],
+  config: ['lib', 'model'],
+  wire: ['lib'],
+  tunnel: ['lib', 'model', 'wire'],
+  ssh: ['lib', 'model', 'tunnel'],
+  edge: ['lib', 'model', 'modules'],
+  cluster: ['lib', 'model', 'store', 'tunnel'],
+  agent: ['lib', 'wire'],
+  dashboard: [],
+  'server.ts': [...chain, 'store', 'config', 'wire', 'tunnel', 'ssh', 'edge', 'cluster', 'agent', 'dashboard'],
+  cli: ['lib', 'model', 'modules', 'resources', 'config', 'agent', 'server.ts'],
+  'main.ts': ['cli'],
+}
+
+/** Where a package may be imported: a folder or a file of `src`. Those not named here may be imported anywhere. */
+const packages: Readonly<Record<string, readonly string[]>> = {
+  fastify: ['api/'],
+  kysely: ['store/'],
+  pg: ['store/'],
+  pino: ['lib/log.ts'],
+  commander: ['main.ts', 'cli/'],
+  '@bufbuild/cel': ['modules/'],
+  re2js: ['modules/'],
+  yaml: ['config/', 'agent/'],
+}
+
+const registries = ['src/modules/index.ts', 'src/resources/index.ts']
+
+export function roomFaults(sources: Sources): string[] {
+  return [...sources.keys()]
+    .filter((file) => !Object.hasOwn(rooms, roomOf(file)))
+    .map((file) => `${file} stands in no known room; known are ${Object.keys(rooms).join(', ')}`)
+}
+
+export function pathFaults(sources: Sources, exists: (path: string) => boolean): string[] {
+  return [...sources].flatMap(([file, source]) => {
+    const { imports, hidden } = findImports(source)
+    const faults = hidden ? [`${file} computes what it imports; name the file`] : []
+    for (const { specifier } of imports.filter(isRelative)) {
+      if (!/\.tsx?$/.test(specifier)) faults.push(`${file} imports ${specifier}, which does not end in .ts`)
+      else if (!exists(target(file, specifier))) faults.push(`${file} imports ${specifier}, which does not exist`)
+    }
+    return faults
+  })
+}
+
+/** Tests stand beside the code but see more than it does, so the arrows bind the code alone. */
+export function arrowFaults(sources: Sources): string[] {
+  return edgesOf(sources).flatMap(({ file, to }) => {
+    if (!to.startsWith('src/') || isTest(to)) return [`${file} imports ${to}, which is for tests`]
+    const [here, there] = [roomOf(file), roomOf(to)]
+    const allowed = rooms[here] ?? []
+    if (here === there || allowed.includes(there)) return []
+    return [`${file} imports ${to}; ${here} may import ${allowed.join(', ') || 'nothing'}`]
+  })
+}
+
+export function packageFaults(sources: Sources): string[] {
+  return code(sources).flatMap(([file, source]) =>
+    findImports(source)
+      .imports.map(({ specifier }) => packageOf(specifier))
+      .filter((name) => name !== undefined && Object.hasOwn(packages, name))
+      .map((name) => ({ name, places: packages[name ?? ''] ?? [] }))
+      .filter(({ places }) => !places.some((place) => `src/${place}` === file || inFolder(file, place)))
+      .map(({ name, places }) => `${file} imports ${name}; only ${places.join(', ')} may`),
+  )
+}
+
+/** Cycles of what is loaded at once; a type or an `import()` inside a function closes none. */
+export function cycleFaults(sources: Sources): string[] {
+  const next = Map.groupBy(
+    edgesOf(sources).filter(({ kind }) => kind === 'static'),
+    ({ file }) => file,
+  )
+  const done = new Set<string>()
+  const faults: string[] = []
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) faults.push([...path.slice(path.indexOf(file)), file].join(' -> '))
+    if (done.has(file) || path.includes(file)) return
+    for (const { to } of next.get(file) ?? []) visit(to, [...path, file])
+    done.add(file)
+  }
+  for (const file of sources.keys()) visit(file, [])
+  return faults
+}
+
+export function barrelFaults(sources: Sources): string[] {
+  return code(sources)
+    .filter(([file, source]) => !registries.includes(file) && findImports(source).barrel)
+    .map(([file]) => `${file} only passes on what others export; import from them`)
+}
+
+export interface Wall {
+  readonly from: string
+  readonly rooms: (room: string) => boolean
+  readonly packages?: readonly string[]
+}
+
+/** What the files of a room reach behind the wall, over any number of imports of any kind. */
+export function wallFaults(sources: Sources, wall: Wall): string[] {
+  const faults: string[] = []
+  const reached = new Set<string>()
+  const visit = (file: string, path: readonly string[]): void => {
+    if (reached.has(file)) return
+    reached.add(file)
+    const way = [...path, file]
+    if (wall.rooms(roomOf(file))) {
+      faults.push(way.join(' -> '))
+      return
+    }
+    for (const { specifier } of findImports(sources.get(file) ?? '').imports) {
+      const name = packageOf(specifier)
+      if (name === undefined) visit(target(file, specifier), way)
+      else if (wall.packages?.includes(name)) faults.push([...way, name].join(' -> '))
+    }
+  }
+  for (const [file] of code(sources)) if (roomOf(file) === wall.from) visit(file, [])
+  return faults
+}
+
+function edgesOf(sources: Sources): { file: string; to: string; kind: Import['kind'] }[] {
+  return code(sources).flatMap(([file, source]) =>
+    findImports(source)
+      .imports.filter(isRelative)
+      .map(({ specifier, kind }) => ({ file, to: target(file, specifier), kind })),
+  )
+}
+
+function code(sources: Sources): [string, string][] {
+  return [...sources].filter(([file]) => !isTest(file))
+}
+
+function isTest(file: string): boolean {
+  return /\.test\.tsx?$/.test(file)
+}
+
+function roomOf(file: string): string {
+  return file.split('/')[1] ?? ''
+}
+
+function inFolder(file: string, place: string): boolean {
+  return place.endsWith('/') && file.startsWith(`src/${place}`)
+}
+
+function target(file: string, specifier: string): string {
+  return posix.join(posix.dirname(file), specifier)
+}
+
+function isRelative({ specifier }: Import): boolean {
+  return packageOf(specifier) === undefined
+}
+
+/** `@scope/name` of `@scope/name/deep`; undefined for a path. */
+function packageOf(specifier: string): string | undefined {
+  if (/^[./]/.test(specifier)) return undefined
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
+}

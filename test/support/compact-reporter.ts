@@ -1,0 +1,39 @@
+/** Reports a test run in few lines: a dot per file, failures in full with what their file printed, and the counts. */
+import { resolve } from 'node:path'
+import { spec, type TestEvent } from 'node:test/reporters'
+
+/** What tells of tests that pass, or of no more than order. */
+const DROPPED = new Set(['test:enqueue', 'test:dequeue', 'test:start', 'test:pass', 'test:complete', 'test:plan'])
+
+// biome-ignore lint/style/noDefaultExport: node takes a reporter by its default export.
+export default async function* compact(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  const shown = new spec()
+  // Written and read in one step: when the run is interrupted, node does not wait for what is still under way.
+  const show = (event: TestEvent): string => {
+    shown.write(event)
+    return String(shown.read() ?? '')
+  }
+  const printed = new Map<string, TestEvent[]>()
+  let dots = false
+  for await (const event of events) {
+    if (event.type === 'test:complete' && isWholeFile(event.data)) {
+      dots = true
+      yield '.'
+    }
+    if (event.type === 'test:stdout' || event.type === 'test:stderr') {
+      const file = resolve(event.data.file)
+      printed.set(file, [...(printed.get(file) ?? []), event])
+    } else if (!DROPPED.has(event.type)) {
+      const file = event.type === 'test:fail' && event.data.file ? resolve(event.data.file) : ''
+      const text = [...(printed.get(file) ?? []), event].map(show).join('')
+      printed.delete(file)
+      if (text === '') continue
+      yield dots ? `\n${text}` : text
+      dots = false
+    }
+  }
+}
+
+function isWholeFile({ nesting, name, file }: { nesting: number; name: string; file?: string | undefined }): boolean {
+  return nesting === 0 && file !== undefined && resolve(name) === file
+}

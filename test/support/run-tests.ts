@@ -1,0 +1,96 @@
+/** Runs test files under `node --test` in a process group of their own, and ends the group when it hangs. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
+import type { Chosen } from './choose-tests.ts'
+
+export interface TestRun extends Chosen {
+  readonly signal: AbortSignal
+  readonly fileLimitMs: number
+  readonly env: Readonly<Record<string, string>>
+}
+
+export interface Outcome {
+  readonly ok: boolean
+  /** Node's own counts: tests, pass, fail and so on; empty when it did not come to them. */
+  readonly counts: Readonly<Record<string, string>>
+}
+
+/** How long after the limit of a file the run as a whole counts as hung when it says nothing. */
+const SILENCE_GRACE_MS = 60_000
+/** Told to end, node still reports what it was running. */
+const LAST_WORDS_MS = 5_000
+
+export async function runTests({ files, patterns, signal, fileLimitMs, env }: TestRun): Promise<Outcome> {
+  const color = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}
+  const child = spawn(process.execPath, [...flags(patterns), ...files], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // Without NODE_TEST_CONTEXT it reports to people, even when we are run by a test ourselves.
+    env: {
+      ...process.env,
+      ...color,
+      ...env,
+      POSTERN_TEST_FILE_LIMIT_MS: String(fileLimitMs),
+      NODE_TEST_CONTEXT: undefined,
+    },
+  })
+  const exit = once(child, 'exit')
+  const killGroup = (name: NodeJS.Signals) => endGroup(child.pid, name)
+
+  let killing: NodeJS.Timeout | undefined
+  const end = () => {
+    child.kill('SIGINT')
+    killing ??= setTimeout(killGroup, LAST_WORDS_MS, 'SIGKILL')
+  }
+  const hung = () => {
+    console.log('\n# the tests hang: nothing was heard of them for too long')
+    end()
+  }
+  const silence = setTimeout(hung, fileLimitMs + SILENCE_GRACE_MS)
+  child.stdout.on('data', (chunk) => {
+    silence.refresh()
+    process.stdout.write(chunk)
+  })
+  const counts = countsIn(child.stdout)
+  signal.addEventListener('abort', end)
+  if (signal.aborted) end()
+
+  const [code] = await exit
+  signal.removeEventListener('abort', end)
+  for (const timer of [silence, killing]) clearTimeout(timer)
+  // Whatever a test left running goes too, and with it the last hold on our pipe.
+  killGroup('SIGKILL')
+  return { ok: code === 0, counts: await counts }
+}
+
+function flags(patterns: readonly string[]): string[] {
+  const reporter = process.stdout.isTTY ? 'spec' : fileURLToPath(new URL('compact-reporter.ts', import.meta.url))
+  return [
+    `--import=${new URL('file-limit.ts', import.meta.url).href}`,
+    '--test',
+    '--test-concurrency=2',
+    `--test-reporter=${reporter}`,
+    ...patterns.map((pattern) => `--test-name-pattern=${pattern}`),
+  ]
+}
+
+async function countsIn(output: NodeJS.ReadableStream): Promise<Record<string, string>> {
+  const counts: Record<string, string> = {}
+  for await (const line of createInterface({ input: output })) {
+    const [, name, count] =
+      /^ℹ (tests|pass|fail|cancelled|skipped|todo) (\d+)$/.exec(stripVTControlCharacters(line)) ?? []
+    if (name && count) counts[name] = count
+  }
+  return counts
+}
+
+function endGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, signal)
+  } catch {
+    // Nobody of the group is left.
+  }
+}
