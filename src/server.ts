@@ -7,6 +7,7 @@ import { ApiMetrics } from './api/metrics.ts'
 import type { Listen } from './config/parse.ts'
 import type { Settings } from './config/read.ts'
 import { nobodyPresent } from './control/presence.ts'
+import { authenticate } from './control/principal.ts'
 import { RateLimit } from './control/rate-limit.ts'
 import { Records } from './control/records.ts'
 import { openSealer } from './control/sealing.ts'
@@ -59,8 +60,8 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     opened.push(() => close(metricsServer))
 
     const api = await buildApi({
-      store,
       ids,
+      authenticate: (token) => authenticate(store, token),
       records,
       presence,
       metrics,

@@ -24,7 +24,8 @@ const everywhere = ['src', 'test', 'bench']
 
 const rules: Record<string, Rule> = {
   'a file begins with a /** sentence */': {
-    holds: (text) => /^\/\*\*(\n \*)? [^\s*]/.test(text),
+    // A test says what it is about in its names.
+    holds: (text, file) => file.endsWith('.test.ts') || /^\/\*\*(\n \*)? [^\s*]/.test(text),
     folders: ['src'],
     broken: [{ text: "import 'a'\n/** Late. */" }, { text: '// A plain comment.' }, { text: '/** */' }, { text: '' }],
   },

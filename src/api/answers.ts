@@ -1,7 +1,6 @@
 /** Errors as the API answers them: one body for all, whatever went wrong. */
 import type { FastifyReply } from 'fastify'
 import { type ErrorCode, errors, Refusal } from '../model/errors.ts'
-import { StoreAway } from '../store/store.ts'
 import { refusalOf } from './body.ts'
 
 export const OPERATION_HEADER = 'service-operation-id'
@@ -27,8 +26,6 @@ export async function answerError(error: unknown, reply: FastifyReply): Promise<
 function meant(error: unknown): Refusal {
   const known = refusalOf(error)
   if (known instanceof Refusal) return known
-  if (known instanceof StoreAway)
-    return new Refusal('STORE_UNAVAILABLE', undefined, { cause: known, headers: { 'retry-after': '1' } })
   const code = known instanceof Error && 'code' in known ? frameworkErrors.get(String(known.code)) : undefined
   return code ? new Refusal(code, undefined, { cause: known }) : new Refusal('INTERNAL', undefined, { cause: known })
 }

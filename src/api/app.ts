@@ -10,16 +10,14 @@ import Fastify, {
 } from 'fastify'
 import { linksUnder } from '../control/links.ts'
 import type { Principal } from '../control/principal.ts'
-import type { RateLimit } from '../control/rate-limit.ts'
 import { type IdSource, isId } from '../lib/ids.ts'
 import { type ErrorCode, errors, Refusal } from '../model/errors.ts'
 import { resourceOf } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'
-import type { Store } from '../store/store.ts'
 import { answerError, errorBody, OPERATION_HEADER } from './answers.ts'
 import { MAX_BODY_BYTES, readBody } from './body.ts'
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
-import { enter } from './door.ts'
+import { type Door, enter } from './door.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { type Behind, perform } from './operations.ts'
 import { methodsAt } from './paths.ts'
@@ -35,10 +33,8 @@ const HEADERS_MS = 15_000
 /** Prefix and id, and nothing longer. */
 const MAX_PARAM = 100
 
-export interface ApiOptions extends Behind, PublicPages {
-  readonly store: Store
+export interface ApiOptions extends Door, Behind, PublicPages {
   readonly ids: IdSource
-  readonly rateLimit: RateLimit
   readonly metrics: ApiMetrics
   readonly log: FastifyBaseLogger
   /** How callers reach the API; null when each caller's own Host says so. */

@@ -1,6 +1,7 @@
 /** `postern admin`: users and keys straight in the database, for when no key is at hand. */
 import { Command, Option } from 'commander'
 import type { Settings } from '../config/read.ts'
+import type { openAdmin } from '../server.ts'
 import { Failure, misuse } from './failure.ts'
 import { group } from './group.ts'
 import { addSettingsFlags, settingsOf } from './settings-flags.ts'
@@ -8,15 +9,9 @@ import { startFault } from './start-fault.ts'
 import { printFields, printJson, printTable } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
-export type Role = 'admin' | 'member'
-
 /** What these commands need of the database. */
-export interface Admin {
-  createUser(user: { name: string; role: Role }): Promise<{ id: string; name: string; role: string }>
-  createKey(key: { ownerId: string; description: string }): Promise<{ id: string; token: string }>
-  listUsers(): Promise<readonly { id: string; name: string; role: string; active: boolean; created_at: string }[]>
-  close(): Promise<void>
-}
+export type Admin = Awaited<ReturnType<typeof openAdmin>>
+type Role = Parameters<Admin['createUser']>[0]['role']
 
 export type OpenAdmin = (settings: Settings) => Promise<Admin>
 

@@ -1,12 +1,10 @@
 /** What the very first start tells its operator, once: the credentials it made and what to try with them. */
+
 import { isIPv6 } from 'node:net'
 import type { Settings } from '../config/read.ts'
+import type { RunningServer } from '../server.ts'
 
-export interface FirstStart {
-  readonly apiKey: string
-  readonly authtoken: string
-  readonly userId: string
-}
+type FirstStart = NonNullable<RunningServer['firstStart']>
 
 /** The text for stdout; a preset secret is not repeated, since whoever set it has it, and output is often kept. */
 export function firstStartBanner(

@@ -2,21 +2,14 @@
 import { Command } from 'commander'
 import type { Settings } from '../config/read.ts'
 import { createLog, type Logger } from '../lib/log.ts'
+import type { RunningServer } from '../server.ts'
 import { Failure } from './failure.ts'
-import { type FirstStart, firstStartBanner, webAddress } from './first-start.ts'
+import { firstStartBanner, webAddress } from './first-start.ts'
 import { hasLauncher } from './launcher.ts'
 import { addSettingsFlags, settingsOf } from './settings-flags.ts'
 import { type SignalSource, stopSignal } from './signals.ts'
 import { startFault } from './start-fault.ts'
 import type { Terminal } from './terminal.ts'
-
-/** What `serve` needs of a running server. */
-export interface RunningServer {
-  readonly addresses: { readonly api: string; readonly metrics: string }
-  /** What the very first start made, to be shown once. */
-  readonly firstStart: FirstStart | null
-  stop(): Promise<void>
-}
 
 export interface ServeParts {
   readonly start: (settings: Settings, around: { log: Logger }) => Promise<RunningServer>

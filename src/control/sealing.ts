@@ -16,11 +16,7 @@ export async function openSealer(store: Store, keyFile: string): Promise<Sealer>
     makeKeyFile(keyFile)
   }
   const sealer = readKeyFile(keyFile)
-  const expected = await store.write(async (writer) => {
-    const before = await writer.meta(KEY_ID)
-    if (before === undefined) await writer.setMeta(KEY_ID, sealer.keyId)
-    return before ?? sealer.keyId
-  })
+  const expected = await store.write((writer) => writer.keepMeta(KEY_ID, sealer.keyId))
   if (expected !== sealer.keyId) {
     throw new Error(
       `the key file ${keyFile} is not the one this database was made with; nodes of one database share one key file: copy it here, or name it with --key-file`,

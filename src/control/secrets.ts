@@ -3,20 +3,16 @@ import type { Sealer } from '../lib/seal.ts'
 import type { Module, ModuleConfig } from '../modules/module.ts'
 
 export function sealConfig(sealer: Sealer, module: Module, config: ModuleConfig): ModuleConfig {
-  return mapSecrets(module, config, (text) => sealer.seal(text))
+  return mapSecrets(module, config, (value) => sealer.seal(JSON.stringify(value)))
 }
 
 export function openConfig(sealer: Sealer, module: Module, config: ModuleConfig): ModuleConfig {
-  return mapSecrets(module, config, (text) => sealer.open(text))
+  return mapSecrets(module, config, (sealed) => JSON.parse(sealer.open(String(sealed))) as unknown)
 }
 
-/** An unset secret stays the empty string: that it is unset is none. */
-function mapSecrets(module: Module, config: ModuleConfig, change: (text: string) => string): ModuleConfig {
-  if (!module.secrets) return config
-  const changed: Record<string, unknown> = {}
-  for (const field of module.secrets) {
-    const value = config[field]
-    if (typeof value === 'string' && value !== '') changed[field] = change(value)
-  }
-  return { ...config, ...changed }
+function mapSecrets(module: Module, config: ModuleConfig, change: (value: unknown) => unknown): ModuleConfig {
+  const changed = (module.secrets ?? [])
+    .filter((field) => config[field] !== undefined)
+    .map((field) => [field, change(config[field])] as const)
+  return { ...config, ...Object.fromEntries(changed) }
 }

@@ -1,4 +1,4 @@
-/** Reads JSON from outside strictly: UTF-8, no duplicate keys, no `__proto__`, no NUL, bounded depth. */
+/** Reads JSON from outside strictly, in one pass: UTF-8, no duplicate keys, no `__proto__`, no NUL, bounded depth. */
 
 /** JSON that we do not take; the message can be shown to whoever sent it. */
 export class BadJson extends Error {
@@ -8,22 +8,15 @@ export class BadJson extends Error {
   }
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-/** Parses `bytes` as one JSON value; throws `BadJson`. */
+/** Parses `bytes` as one JSON value (RFC 8259); throws `BadJson`. */
 export function parseJson(bytes: Uint8Array, { maxDepth }: { maxDepth: number }): unknown {
   const text = decode(bytes)
-  boundDepth(text, maxDepth)
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw new BadJson(`the body is not JSON: ${where(error, text)}`)
-  }
-  refuseDuplicates(text)
-  refuseStrings(value)
-  return value
+  if (text.startsWith('\ufeff')) throw new BadJson('the body begins with a byte order mark; leave it out')
+  return new Source(text, maxDepth).whole()
 }
+
+// A BOM must be seen, not dropped: the bytes are JSON or they are not.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 function decode(bytes: Uint8Array): string {
   try {
@@ -33,55 +26,151 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** V8 quotes the text around an error, which may hold a secret; only the place is passed on. */
-function where(error: unknown, text: string): string {
-  const at = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined
-  if (at === undefined) return text.trim() === '' ? 'it is blank' : 'it ends too early'
-  const before = text.slice(0, Number(at))
-  const line = before.split('\n').length
-  return `unexpected character at line ${line}, column ${before.length - before.lastIndexOf('\n')}`
-}
+/**
+ * Text and how far it is read. `JSON.parse` would keep the last of two equal keys, read any depth, and quote the text
+ * in its errors, which may hold a secret. Every character is looked at once, so time is linear in a hostile body too.
+ */
+class Source {
+  readonly #text: string
+  readonly #maxDepth: number
+  readonly #number = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
+  #at = 0
 
-function boundDepth(text: string, maxDepth: number): void {
-  let depth = 0
-  for (const [token] of text.matchAll(STRUCTURE)) {
-    if (token === '{' || token === '[') {
-      depth++
-      if (depth > maxDepth) throw new BadJson(`the body is nested deeper than ${maxDepth} levels`)
-    } else if (token === '}' || token === ']') depth--
+  constructor(text: string, maxDepth: number) {
+    this.#text = text
+    this.#maxDepth = maxDepth
   }
-}
 
-/** Strings, so that brackets inside them are passed over, and the marks that nest and separate. */
-const STRUCTURE = /"(?:[^"\\]|\\.)*"|[{}[\],:]/gsu
-
-/** Runs on text that is known to be JSON: a string before a colon is a key. */
-function refuseDuplicates(text: string): void {
-  const open: (Set<string> | null)[] = []
-  let string = ''
-  for (const [token] of text.matchAll(STRUCTURE)) {
-    if (token === '{') open.push(new Set())
-    else if (token === '[') open.push(null)
-    else if (token === '}' || token === ']') open.pop()
-    else if (token === ':') {
-      const key: string = string.includes('\\') ? JSON.parse(string) : string.slice(1, -1)
-      if (key === '__proto__') throw new BadJson('the key `__proto__` is not allowed')
-      const keys = open.at(-1)
-      if (keys?.has(key)) throw new BadJson(`the key ${JSON.stringify(key.slice(0, 100))} stands twice in one object`)
-      keys?.add(key)
-    } else if (token.startsWith('"')) string = token
+  whole(): unknown {
+    if (this.#next() === undefined) throw new BadJson('the body is not JSON: it is blank')
+    const value = this.#value(0)
+    if (this.#next() !== undefined) throw this.#unexpected()
+    return value
   }
-}
 
-function refuseStrings(value: unknown): void {
-  if (typeof value === 'string') {
-    if (value.includes('\0')) throw new BadJson('a string in the body contains a NUL character')
-    if (!value.isWellFormed()) throw new BadJson('a string in the body is not well-formed Unicode')
-  } else if (Array.isArray(value)) value.forEach(refuseStrings)
-  else if (typeof value === 'object' && value !== null) {
-    for (const [key, each] of Object.entries(value)) {
-      refuseStrings(key)
-      refuseStrings(each)
+  #value(depth: number): unknown {
+    switch (this.#next()) {
+      case '{':
+        return this.#object(this.#deeper(depth))
+      case '[':
+        return this.#list(this.#deeper(depth))
+      case '"':
+        return this.#string()
+      case 't':
+        return this.#word('true', true)
+      case 'f':
+        return this.#word('false', false)
+      case 'n':
+        return this.#word('null', null)
+      default:
+        return this.#numeral()
     }
   }
+
+  #deeper(depth: number): number {
+    if (depth >= this.#maxDepth) throw new BadJson(`the body is nested deeper than ${this.#maxDepth} levels`)
+    return depth + 1
+  }
+
+  #object(depth: number): Record<string, unknown> {
+    const object: Record<string, unknown> = {}
+    this.#at++
+    if (this.#skip('}')) return object
+    do {
+      if (this.#next() !== '"') throw this.#unexpected()
+      const key = this.#string()
+      if (key === '__proto__') throw new BadJson('the key `__proto__` is not allowed')
+      if (Object.hasOwn(object, key)) {
+        throw new BadJson(`the key ${JSON.stringify(key.slice(0, 100))} stands twice in one object`)
+      }
+      if (!this.#skip(':')) throw this.#unexpected()
+      object[key] = this.#value(depth)
+    } while (this.#skip(','))
+    if (!this.#skip('}')) throw this.#unexpected()
+    return object
+  }
+
+  #list(depth: number): unknown[] {
+    const list: unknown[] = []
+    this.#at++
+    if (this.#skip(']')) return list
+    do list.push(this.#value(depth))
+    while (this.#skip(','))
+    if (!this.#skip(']')) throw this.#unexpected()
+    return list
+  }
+
+  #string(): string {
+    const start = this.#at
+    let isEscaped = false
+    for (this.#at++; ; this.#at++) {
+      const code = this.#text.charCodeAt(this.#at)
+      if (code === QUOTE) break
+      if (code === BACKSLASH) {
+        isEscaped = true
+        this.#at++
+      } else if (!(code >= SPACE)) throw this.#unexpected()
+    }
+    this.#at++
+    if (!isEscaped) return this.#text.slice(start + 1, this.#at - 1)
+    return this.#unescaped(start)
+  }
+
+  /** Only escapes can spell what well-formed UTF-8 and the rule on control characters keep out. */
+  #unescaped(start: number): string {
+    let string: string
+    try {
+      string = JSON.parse(this.#text.slice(start, this.#at))
+    } catch {
+      throw new BadJson(`the body is not JSON: bad escape in the string at ${place(this.#text, start)}`)
+    }
+    if (string.includes('\0')) throw new BadJson('a string in the body contains a NUL character')
+    if (!string.isWellFormed()) throw new BadJson('a string in the body is not well-formed Unicode')
+    return string
+  }
+
+  #numeral(): number {
+    this.#number.lastIndex = this.#at
+    const [numeral] = this.#number.exec(this.#text) ?? []
+    if (numeral === undefined) throw this.#unexpected()
+    const number = Number(numeral)
+    if (!Number.isFinite(number)) throw new BadJson(`the number at ${place(this.#text, this.#at)} is too large`)
+    this.#at += numeral.length
+    return number
+  }
+
+  #word<T>(word: string, value: T): T {
+    if (!this.#text.startsWith(word, this.#at)) throw this.#unexpected()
+    this.#at += word.length
+    return value
+  }
+
+  /** The next character that is not white space; undefined at the end. */
+  #next(): string | undefined {
+    for (;;) {
+      const char = this.#text[this.#at]
+      if (char !== ' ' && char !== '\n' && char !== '\r' && char !== '\t') return char
+      this.#at++
+    }
+  }
+
+  #skip(mark: string): boolean {
+    if (this.#next() !== mark) return false
+    this.#at++
+    return true
+  }
+
+  #unexpected(): BadJson {
+    if (this.#at >= this.#text.length) return new BadJson('the body is not JSON: it ends too early')
+    return new BadJson(`the body is not JSON: unexpected character at ${place(this.#text, this.#at)}`)
+  }
+}
+
+const SPACE = 0x20
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+function place(text: string, at: number): string {
+  const before = text.slice(0, at)
+  return `line ${before.split('\n').length}, column ${at - before.lastIndexOf('\n')}`
 }

@@ -1,6 +1,6 @@
 /** Encrypts secrets for the store: AES-256-GCM under the key of one file. */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 const KEY_BYTES = 32
@@ -41,10 +41,19 @@ export function hasKeyFile(path: string): boolean {
   return existsSync(path)
 }
 
-/** Makes a new key file that only its owner can read. Fails when there is one already. */
+/** Makes a new key file that only its owner can read, unless there is one; nobody ever sees half of it. */
 export function makeKeyFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  writeFileSync(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  const draft = `${path}.${randomBytes(6).toString('hex')}`
+  writeFileSync(draft, `${randomBytes(KEY_BYTES).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  try {
+    linkSync(draft, path)
+  } catch (error) {
+    // Another node that shares the file was faster, and its key is as good.
+    if (!existsSync(path)) throw error
+  } finally {
+    unlinkSync(draft)
+  }
 }
 
 /** Reads the key file at `path`. */

@@ -57,11 +57,24 @@ test('an http response backend serves routes only', () => {
 const upstream = { enabled: true, terminate_at: 'upstream' }
 const mutual = { enabled: true, certificate_authority_ids: ['ca_x'] }
 
+/** A policy that reads what only an edge that ends TLS can know. */
+const reader: ModuleConfig = {
+  enabled: true,
+  inbound: [{ name: '', expressions: ["conn.tls.version == '1.3'"], actions: [{ type: 'deny' }] }],
+}
+
 test('with TLS ending upstream, what looks inside the traffic is refused by name', () => {
   const configs = new Map<string, ModuleConfig>(Object.entries({ tls_termination: upstream, mutual_tls: mutual }))
   assert.throws(() => moduleConflicts('tls', configs), {
     code: 'MODULE_NEEDS_TERMINATION',
-    message: /need: `mutual_tls`; set `terminate_at` to `edge`/,
+    message: /need: `mutual_tls`; set `tls_termination.terminate_at` to `edge`/,
+  })
+})
+
+test('with TLS passed through for want of a module, what looks inside the traffic is refused too', () => {
+  assert.throws(() => moduleConflicts('tls', new Map(Object.entries({ policy: reader }))), {
+    code: 'MODULE_NEEDS_TERMINATION',
+    message: /need: `policy`/,
   })
 })
 
@@ -77,7 +90,10 @@ const allowed: Record<string, [Place, Record<string, ModuleConfig>]> = {
   'a disabled module': ['tls', { tls_termination: upstream, mutual_tls: { ...mutual, enabled: false } }],
   'TLS ending at the edge': ['tls', { tls_termination: { ...upstream, terminate_at: 'edge' }, mutual_tls: mutual }],
   'a disabled tls_termination': ['tls', { tls_termination: { ...upstream, enabled: false }, mutual_tls: mutual }],
-  'no tls_termination': ['tls', { mutual_tls: mutual }],
+  'no tls_termination, but mutual TLS, which makes TLS end at the edge': [
+    'tls',
+    { mutual_tls: mutual, policy: reader },
+  ],
   'an HTTPS edge': ['https', { tls_termination: { enabled: true, terminate_at: 'edge' }, mutual_tls: mutual }],
 }
 

@@ -1,7 +1,6 @@
 /** HTTP response backends: a fixed answer, for maintenance pages and redirects. */
 import { Type } from 'typebox'
-import { BadValue } from '../lib/check.ts'
-import { isConnectionHeader, isHeaderName, isHeaderValue } from '../lib/http-header.ts'
+import { checkHeaders } from '../modules/header-rules.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'
 
@@ -29,17 +28,7 @@ export const httpResponseBackends = stored({
     status_code: Type.Integer({ description: 'Status of the response.', minimum: 200, maximum: 599, default: 200 }),
   },
   settle(fields) {
-    for (const [name, value] of Object.entries(fields.headers))
-      checkHeader(`headers[${JSON.stringify(name)}]`, name, value)
+    checkHeaders('headers', fields.headers)
     return fields
   },
 })
-
-function checkHeader(field: string, name: string, value: string): void {
-  const bad = (what: string) => new BadValue(field, 'value', `\`${field}\` ${what}`)
-  if (!isHeaderName(name)) throw bad('is not a header name')
-  if (!isHeaderValue(value)) throw bad('has a value with a line break or another control character; remove it')
-  if (isConnectionHeader(name)) throw bad('names a header that belongs to the connection, which the edge writes itself')
-  // D42b: visitors trust these names because only the edge sets them.
-  if (name.toLowerCase().startsWith('postern-')) throw bad('begins with `postern-`, which is kept for the edge')
-}

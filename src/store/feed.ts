@@ -11,12 +11,15 @@ export interface Change {
 /** How many changes are kept; a reader further behind starts over from the whole. */
 export const KEPT_CHANGES = 100_000
 
+/** Runs a query and sorts its errors. */
+type Ask = <T>(query: (db: Kysely<Tables>) => Promise<T>) => Promise<T>
+
 export class Feed {
-  readonly #db: Kysely<Tables>
+  readonly #ask: Ask
   readonly #listeners = new Set<() => void>()
 
-  constructor(db: Kysely<Tables>) {
-    this.#db = db
+  constructor(ask: Ask) {
+    this.#ask = ask
   }
 
   /** Calls `heard` after something changed, perhaps more often; gives back how to stop. */
@@ -32,10 +35,12 @@ export class Feed {
 
   /** The newest revision, 0 when nothing has changed yet. */
   async latest(): Promise<number> {
-    const row = await this.#db
-      .selectFrom('changes')
-      .select((eb) => eb.fn.max('revision').as('revision'))
-      .executeTakeFirst()
+    const row = await this.#ask((db) =>
+      db
+        .selectFrom('changes')
+        .select((eb) => eb.fn.max('revision').as('revision'))
+        .executeTakeFirst(),
+    )
     return row?.revision ?? 0
   }
 
@@ -44,23 +49,25 @@ export class Feed {
    * reader to start over.
    */
   async since(revision: number, limit = 1000): Promise<readonly Change[] | null> {
-    const changes = await this.#db
-      .selectFrom('changes')
-      .selectAll()
-      .where('revision', '>', revision)
-      .orderBy('revision')
-      .limit(limit)
-      .execute()
-    const first = changes[0]
-    // PostgreSQL leaves holes where a transaction was rolled back, so a gap alone does not say that rows are gone.
-    if (first && first.revision > revision + 1 && revision < (await this.#oldest()) - 1) return null
-    return changes
+    return this.#ask(async (db) => {
+      const changes = await db
+        .selectFrom('changes')
+        .selectAll()
+        .where('revision', '>', revision)
+        .orderBy('revision')
+        .limit(limit)
+        .execute()
+      const first = changes[0]
+      // PostgreSQL leaves holes where a transaction was rolled back, so a gap alone does not say that rows are gone.
+      if (first && first.revision > revision + 1 && revision < (await oldest(db)) - 1) return null
+      return changes
+    })
   }
+}
 
-  async #oldest(): Promise<number> {
-    const row = await this.#db.selectFrom('meta').select('value').where('key', '=', OLDEST_CHANGE).executeTakeFirst()
-    return row ? Number(row.value) : 1
-  }
+async function oldest(db: Kysely<Tables>): Promise<number> {
+  const row = await db.selectFrom('meta').select('value').where('key', '=', OLDEST_CHANGE).executeTakeFirst()
+  return row ? Number(row.value) : 1
 }
 
 /** The meta row that holds the oldest revision still kept. */

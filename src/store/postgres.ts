@@ -5,7 +5,7 @@ import type { OpenedDialect, Trouble } from './dialect.ts'
 
 const POOL_SIZE = 10
 const CONNECT_TIMEOUT_MS = 5000
-/** No statement of ours takes long; one that does is stuck. */
+/** No statement of ours takes long, nor the time between two; a node that froze or lost power must not hold its locks. */
 const STATEMENT_TIMEOUT_MS = 15_000
 /** A notice can be lost with its connection; asking this often bounds how long that stays unseen. */
 const POLL_MS = 5000
@@ -21,13 +21,16 @@ export function openPostgres(url: string): OpenedDialect {
     connectionString: url,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'postern',
     types: { getTypeParser },
   }
   const pool = new pg.Pool({ ...settings, max: POOL_SIZE })
-  // An idle connection that dies is replaced by the pool; without a listener it would end the process.
+  // A connection that dies is replaced by the pool. Without listeners it would end the process: the first is for one
+  // that is idle, the second for one that is in use, amid a transaction.
   pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
   const dialect: Dialect = new PostgresDialect({ pool })
 
   return {
@@ -55,25 +58,25 @@ async function listen(connect: () => pg.Client, heard: () => void): Promise<() =
 
   const open = async (): Promise<void> => {
     const next = connect()
-    const lost = () => {
-      if (client === next) client = undefined
-      void next.end().catch(() => {})
-      if (!stopped && !retry) retry = setTimeout(reopen, RECONNECT_MS)
-    }
-    next.once('error', lost)
-    next.once('end', lost)
-    next.on('error', () => {})
-    next.on('notification', heard)
-    await next.connect()
-    await next.query(`listen ${CHANNEL}`)
     client = next
+    let listens = false
+    // Whatever breaks a connection also ends it, so its end is what counts.
+    next.on('error', () => {})
+    next.once('end', () => listens && later())
+    next.on('notification', heard)
+    try {
+      await next.connect()
+      await next.query(`listen ${CHANNEL}`)
+      listens = true
+    } catch (error) {
+      void next.end().catch(() => {})
+      throw error
+    }
   }
-  const reopen = () => {
-    retry = undefined
-    // What was announced in between is missed, so say once that something may have changed.
-    open().then(heard, () => {
-      if (!stopped && !retry) retry = setTimeout(reopen, RECONNECT_MS)
-    })
+  // What was announced in between is missed, so say once that something may have changed.
+  const reopen = () => open().then(heard, later)
+  const later = () => {
+    if (!stopped) retry = setTimeout(reopen, RECONNECT_MS)
   }
 
   await open()
@@ -93,32 +96,38 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
   return pg.types.getTypeParser(oid, format)
 }
 
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
+/** Codes, and classes of two characters, of https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const troubles = new Map<string, Trouble>([
   ['23505', 'taken'], // unique_violation
   ['23503', 'dangling'], // foreign_key_violation
   ['23001', 'dangling'], // restrict_violation
   ['40001', 'again'], // serialization_failure
   ['40P01', 'again'], // deadlock_detected
-  ['57014', 'away'], // query_canceled: our statement timeout
-  ['53100', 'away'], // disk_full
-  ['53300', 'away'], // too_many_connections
-  ['57P01', 'away'], // admin_shutdown
-  ['57P02', 'away'], // crash_shutdown
-  ['57P03', 'away'], // cannot_connect_now
   ['25006', 'away'], // read_only_sql_transaction: a standby
+  ['25P03', 'away'], // idle_in_transaction_session_timeout
+  ['08', 'away'], // connection exception
+  ['53', 'away'], // insufficient resources: disk, memory, connections
+  ['57', 'away'], // operator intervention: starting, stopping, crashing, our statement timeout
+  ['58', 'away'], // system error, such as i/o
   ['ECONNREFUSED', 'away'],
   ['ECONNRESET', 'away'],
   ['ENOTFOUND', 'away'],
+  ['EAI_AGAIN', 'away'],
+  ['EHOSTUNREACH', 'away'],
+  ['ENETUNREACH', 'away'],
   ['ETIMEDOUT', 'away'],
   ['EPIPE', 'away'],
 ])
 
 function classify(error: unknown): Trouble | undefined {
   if (!(error instanceof Error)) return undefined
-  if ('code' in error && typeof error.code === 'string') return troubles.get(error.code)
+  if ('code' in error && typeof error.code === 'string') {
+    return troubles.get(error.code) ?? troubles.get(error.code.slice(0, 2))
+  }
   // pg gives no code to a connection that ends or does not come about.
-  return /connection terminated|timeout exceeded when trying to connect|not queryable/i.test(error.message)
+  return /connection terminated|timeout exceeded when trying to connect|timeout expired|not queryable/i.test(
+    error.message,
+  )
     ? 'away'
     : undefined
 }

@@ -1,8 +1,8 @@
 /** SQLite through node:sqlite: one file, one connection, every commit on disk before it is acknowledged. */
-import { mkdirSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { SqliteDialect } from 'kysely'
+import { SqliteAdapter, SqliteDialect } from 'kysely'
 import type { OpenedDialect, Trouble } from './dialect.ts'
 
 /** Prepared statements kept; our queries have a few dozen shapes, lists of ids add some. */
@@ -13,14 +13,15 @@ const BUSY_TIMEOUT_MS = 5000
 /** Opens the database file at `path`, made with its folder when missing. */
 export function openSqlite(path: string): OpenedDialect {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const db = new DatabaseSync(path)
+  // SQLite would make it readable for all; the files it keeps beside take their mode from this one.
+  closeSync(openSync(path, 'a', 0o600))
+  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
   db.exec('pragma journal_mode = wal')
   db.exec('pragma synchronous = full')
   db.exec('pragma foreign_keys = on')
-  db.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
 
   return {
-    dialect: new SqliteDialect({ database: statementCache(db) }),
+    dialect: new WholeMigrations({ database: statementCache(db) }),
     facts: {
       name: 'sqlite',
       binaryText: 'text',
@@ -34,6 +35,19 @@ export function openSqlite(path: string): OpenedDialect {
   }
 }
 
+/** Runs each migration in a transaction, which Kysely leaves out on SQLite: a kill amid one must leave nothing of it. */
+class WholeMigrations extends SqliteDialect {
+  override createAdapter(): SqliteAdapter {
+    return new TransactionalAdapter()
+  }
+}
+
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true
+  }
+}
+
 /** The slice of a database that Kysely's driver uses, with statements prepared once. */
 function statementCache(db: DatabaseSync) {
   const statements = new Map<string, ReturnType<typeof adapt>>()
@@ -44,6 +58,7 @@ function statementCache(db: DatabaseSync) {
       if (known) return known
       // `begin immediate` takes the write lock at once: a transaction that reads first cannot lose it half-way.
       const statement = adapt(db.prepare(sql === 'begin' ? 'begin immediate' : sql))
+      if (sql === 'rollback') statement.run = rollbackOnce(db, statement.run)
       if (statements.size >= MAX_STATEMENTS) {
         const oldest = statements.keys().next().value
         if (oldest !== undefined) statements.delete(oldest)
@@ -52,6 +67,11 @@ function statementCache(db: DatabaseSync) {
       return statement
     },
   }
+}
+
+/** A full disk makes SQLite roll back by itself; the error of doing it twice would hide that of the disk. */
+function rollbackOnce(db: DatabaseSync, rollback: ReturnType<typeof adapt>['run']): typeof rollback {
+  return (parameters) => (db.isTransaction ? rollback(parameters) : { changes: 0, lastInsertRowid: 0 })
 }
 
 function adapt(statement: StatementSync) {
@@ -72,9 +92,10 @@ const troubles = new Map<number, Trouble>([
   [787, 'dangling'], // constraint: foreign key
   [1811, 'dangling'], // constraint: trigger, which is how `restrict` reports
   [5, 'away'], // busy
-  [261, 'away'], // busy: recovery
+  [8, 'away'], // read-only: a disk in trouble is mounted so
   [10, 'away'], // i/o error
   [13, 'away'], // disk full
+  [14, 'away'], // cannot open
 ])
 
 function classify(error: unknown): Trouble | undefined {

@@ -1,5 +1,6 @@
 /** The store: one database, SQLite or PostgreSQL, behind one set of queries. */
 import { Kysely } from 'kysely'
+import { Refusal } from '../model/errors.ts'
 import type { OpenedDialect } from './dialect.ts'
 import { Feed } from './feed.ts'
 import { migrate } from './migrations.ts'
@@ -11,9 +12,9 @@ import { Writer } from './writer.ts'
 const TRIES = 5
 
 /** The database cannot be used at the moment; trying again later may help. */
-export class StoreAway extends Error {
+export class StoreAway extends Refusal {
   constructor(cause: unknown) {
-    super('the database cannot be used', { cause })
+    super('STORE_UNAVAILABLE', undefined, { cause, headers: { 'retry-after': '1' } })
     this.name = 'StoreAway'
   }
 }
@@ -61,7 +62,7 @@ export class Store {
     this.#db = db
     this.#opened = opened
     this.#reader = new Reader(db)
-    this.feed = new Feed(db)
+    this.feed = new Feed((query) => this.#sorting(() => query(db)))
   }
 
   get dialect(): 'sqlite' | 'postgres' {
@@ -75,11 +76,7 @@ export class Store {
 
   /** Reads outside of any transaction. */
   async read<T>(query: (reader: Reader) => Promise<T>): Promise<T> {
-    try {
-      return await query(this.#reader)
-    } catch (error) {
-      throw this.#sorted(error)
-    }
+    return this.#sorting(() => query(this.#reader))
   }
 
   /** Runs `work` as one transaction: all of it is stored, with its changes, or nothing is. It may run more than once. */
@@ -103,6 +100,14 @@ export class Store {
   async close(): Promise<void> {
     await this.#stopListening()
     await this.#db.destroy()
+  }
+
+  async #sorting<T>(query: () => Promise<T>): Promise<T> {
+    try {
+      return await query()
+    } catch (error) {
+      throw this.#sorted(error)
+    }
   }
 
   #sorted(error: unknown): unknown {

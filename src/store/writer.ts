@@ -85,6 +85,16 @@ export class Writer extends Reader {
     await this.#tx.insertInto('claims').values(rows).execute()
   }
 
+  /** Sets a fact unless it is set, also by a node that does so at this moment; gives back what it then is. */
+  async keepMeta(key: string, value: string): Promise<string> {
+    await this.#tx
+      .insertInto('meta')
+      .values({ key, value })
+      .onConflict((oc) => oc.column('key').doNothing())
+      .execute()
+    return (await this.meta(key)) ?? value
+  }
+
   async setMeta(key: string, value: string): Promise<void> {
     await this.#tx
       .insertInto('meta')

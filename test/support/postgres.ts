@@ -42,25 +42,27 @@ export async function startPostgres({ durable = false }: { durable?: boolean } =
   const later = nextReport(reports)
 
   // Nothing of it may hold our event loop: a test process that is done should end, and the server with it.
-  keeper.unref()
-  for (const pipe of [keeper.stdin, keeper.stdout]) if (pipe instanceof Socket) pipe.unref()
+  const handles = [keeper, ...[keeper.stdin, keeper.stdout].filter((pipe) => pipe instanceof Socket)]
+  for (const handle of handles) handle.unref()
 
   return {
     url,
     createDatabase: (options) => createDatabase(url, options),
     log: async () => lastLines(await readFile(logFile, 'utf8')),
     async stop() {
-      keeper.ref()
+      for (const handle of handles) handle.ref()
       keeper.stdin.end()
-      await ended
-      const last = await later
-      if ('failed' in last && last.failed !== SILENT) throw new Error(`PostgreSQL failed: ${last.failed}`)
+      const [[code], last] = await Promise.all([ended, later])
+      if (code !== 0 && 'failed' in last) throw new Error(`PostgreSQL failed: ${last.failed}`)
     },
   }
 }
 
 /** Makes an empty database on the server at `serverUrl` and gives its url. */
-export async function createDatabase(serverUrl: string, { collation = 'binary' }: DatabaseOptions = {}) {
+export async function createDatabase(
+  serverUrl: string,
+  { collation = 'binary' }: DatabaseOptions = {},
+): Promise<string> {
   const name = `test_${randomBytes(6).toString('hex')}`
   const language = collation === 'language' ? "LOCALE_PROVIDER icu ICU_LOCALE 'en-US' TEMPLATE template0" : ''
   await query(serverUrl, `CREATE DATABASE ${name} ${language}`)
@@ -75,7 +77,6 @@ export async function dropDatabase(serverUrl: string, databaseUrl: string): Prom
 }
 
 const LOG_LINES = 20
-const SILENT = 'its keeper ended without a word'
 const keeperFile = fileURLToPath(new URL('postgres-keeper.ts', import.meta.url))
 
 /** The next line of the keeper, or a failure when it ends without one. */
@@ -83,7 +84,7 @@ function nextReport(lines: Interface): Promise<KeeperReport> {
   return new Promise((resolve) => {
     // Its own lines only, and typed at the other end.
     lines.once('line', (line) => resolve(JSON.parse(line) as KeeperReport))
-    lines.once('close', () => resolve({ failed: SILENT }))
+    lines.once('close', () => resolve({ failed: 'its keeper ended without a word' }))
   })
 }
 

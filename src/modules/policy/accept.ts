@@ -4,13 +4,13 @@ import { check } from '../../lib/check.ts'
 import { nearest } from '../../lib/nearest.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { Place } from '../module.ts'
+import { BadPattern, patternSize } from '../pattern.ts'
 import { type ActionName, actionNames, isActionName } from './action-names.ts'
 import { actions } from './actions.ts'
 import { BadExpression } from './cel.ts'
 import { checkExpression } from './expression.ts'
 import type { Action, Policy, Rule } from './form.ts'
 import { pieces } from './interpolation.ts'
-import { patternSize } from './pattern.ts'
 import { type Direction, directions, phaseOf, placeName, type Site } from './phases.ts'
 import { type Source, sources } from './sources.ts'
 
@@ -107,7 +107,7 @@ function checkSource({ kind, text, at }: Source, site: Site): number {
       return 'expression' in piece ? cost + checkExpression(piece.expression, site, { condition: false }) : cost
     }, 0)
   } catch (cause) {
-    if (!(cause instanceof BadExpression)) throw cause
+    if (!(cause instanceof BadExpression || cause instanceof BadPattern)) throw cause
     throw refuse(at, cause.message, cause)
   }
 }

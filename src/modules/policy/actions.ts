@@ -1,20 +1,11 @@
 /** What actions there are: when each may run, its settings, and whether anything runs after it. */
+
 import { type Static, type TObject, type TProperties, Type } from 'typebox'
+import { checkHeaderName, checkHeaders } from '../header-rules.ts'
 import type { ActionName } from './action-names.ts'
 import { checkJwt, jwtForm } from './jwt-validation.ts'
 import type { Phase } from './phases.ts'
-import {
-  bad,
-  checkCidrs,
-  checkDuration,
-  checkHeaderName,
-  checkHeaders,
-  duration,
-  enforce,
-  headerList,
-  headerMap,
-  text,
-} from './settings.ts'
+import { bad, checkCidrs, checkDuration, duration, enforce, headerList, headerMap, text } from './settings.ts'
 import { webhookProviders } from './webhook-providers.ts'
 
 /** `value`: CEL. `template`: text with `${CEL}` in it. `pattern`: RE2, or a template of one. */
@@ -43,7 +34,7 @@ export const actions: Readonly<Record<ActionName, ActionType>> = {
     phases: ['request', 'response'],
     sources: { headers: 'template' },
     config: closed({ headers: headerMap('Headers to add, by name; `host` is replaced.', 1) }),
-    refine: ({ headers }, at) => checkHeaders(headers, `${at}.headers`),
+    refine: ({ headers }, at) => checkHeaders(`${at}.headers`, headers),
   }),
 
   'basic-auth': action({
@@ -116,7 +107,7 @@ export const actions: Readonly<Record<ActionName, ActionType>> = {
       if (body !== undefined && content !== undefined) {
         throw bad(`${at}.content`, 'is the older name of `body`, which is given too; keep `body` only')
       }
-      checkHeaders(headers, `${at}.headers`)
+      checkHeaders(`${at}.headers`, headers)
     },
   }),
 
@@ -182,14 +173,14 @@ export const actions: Readonly<Record<ActionName, ActionType>> = {
       status_code: Type.Integer({ default: 302, minimum: 300, maximum: 399, description: 'Status of the response.' }),
       headers: Type.Optional(headerMap('Headers of the response, by name.')),
     }),
-    refine: ({ headers = {} }, at) => checkHeaders(headers, `${at}.headers`),
+    refine: ({ headers = {} }, at) => checkHeaders(`${at}.headers`, headers),
   }),
 
   'remove-headers': action({
     phases: ['request', 'response'],
     config: closed({ headers: headerList('Names of headers to remove, in any case.') }),
     refine: ({ headers }, at) => {
-      for (const [i, name] of headers.entries()) checkHeaderName(name, `${at}.headers[${i}]`)
+      for (const [i, name] of headers.entries()) checkHeaderName(`${at}.headers[${i}]`, name)
     },
   }),
 

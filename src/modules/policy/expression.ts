@@ -1,7 +1,7 @@
 /** Checks a CEL expression against what will be there when it runs: its variables, fields, functions and patterns. */
+import { BadPattern, patternSize } from '../pattern.ts'
 import { BadExpression, parseExpression } from './cel.ts'
 import { type Func, functions, macros, methods } from './functions.ts'
-import { patternSize } from './pattern.ts'
 import type { Site } from './phases.ts'
 import {
   any,
@@ -216,7 +216,7 @@ function patternArgument(pattern: Expr | undefined, { patterns }: Scope): void {
   try {
     patterns.push(patternSize(text))
   } catch (cause) {
-    if (!(cause instanceof BadExpression)) throw cause
+    if (!(cause instanceof BadPattern)) throw cause
     throw new BadExpression(`has a pattern in \`matches\` that ${cause.message}`, { cause })
   }
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { check } from '../../lib/check.ts'
 import type { ModuleConfig, Place } from '../module.ts'
 import { policy } from './index.ts'
-import { policyReferences } from './references.ts'
+import { policyMentions } from './references.ts'
 
 function put(body: unknown, place: Place = 'route'): ModuleConfig {
   const form = policy.at[place]
@@ -95,7 +95,7 @@ const broken: readonly (readonly [string, object | undefined, string, RegExp])[]
   ['add-headers', { headers: { 'postern-auth-user-id': '1' } }, '.headers["postern-auth-user-id"]', /postern-/],
   ['add-headers', { headers: { 'a b': '1' } }, '.headers["a b"]', /not a header name/],
   ['add-headers', { headers: { a: 'x\r\nb: c' } }, '.headers["a"]', /line break/],
-  ['add-headers', { headers: { a: '1', A: '2' } }, '.headers["A"]', /another case/],
+  ['add-headers', { headers: { a: '1', A: '2' } }, '.headers["A"]', /same header/],
   ['add-headers', { headers: { a: '${conn.client_up}' } }, '.headers["a"]', /did you mean `client_ip`/],
   ['add-headers', { headers: { a: 'x ${conn.client_ip' } }, '.headers["a"]', /`\$\{` at column 3 that is not closed/],
   ['basic-auth', { credentials: ['hunter2'] }, '.credentials[0]', /must be `user:password`/],
@@ -241,11 +241,19 @@ test('what actions read counts too', () => {
   assert.equal(policy.needs(put(inbound({ type: 'log', config: { metadata } }), 'tls')), 'plaintext')
 })
 
-test('finds the IP policies that it names, each once', () => {
+test('finds the IP policies that it names, and where', () => {
   const restrict = (...ip_policies: string[]) => ({ type: 'restrict-ips', config: { ip_policies } })
   const config = put({ ...inbound(restrict('ipp_1', 'ipp_2'), log), outbound: { actions: restrict('ipp_2', 'ipp_3') } })
-  assert.deepEqual(policyReferences(config), ['ipp_1', 'ipp_2', 'ipp_3'])
-  assert.deepEqual(policyReferences(put({})), [])
+  assert.deepEqual(
+    policyMentions(config).map(({ field, id }) => [field, id]),
+    [
+      ['inbound[0].actions[0].config.ip_policies[0]', 'ipp_1'],
+      ['inbound[0].actions[0].config.ip_policies[1]', 'ipp_2'],
+      ['outbound[0].actions[0].config.ip_policies[0]', 'ipp_2'],
+      ['outbound[0].actions[0].config.ip_policies[1]', 'ipp_3'],
+    ],
+  )
+  assert.deepEqual(policyMentions(put({})), [])
 })
 
 test('every field has a description', () => {

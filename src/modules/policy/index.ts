@@ -3,12 +3,16 @@ import type { Module } from '../module.ts'
 import { checkPolicy } from './accept.ts'
 import { form } from './form.ts'
 import { policyNeeds } from './needs.ts'
+import { policyMentions } from './references.ts'
 
 export const policy: Module = {
   name: 'policy',
   about: 'Runs rules on traffic: each has CEL expressions that say when it applies, and actions that are then taken.',
   at: { tcp: form, tls: form, route: form },
   needs: policyNeeds,
+  mentions: policyMentions,
+  // Credentials and webhook secrets stand inside the rules.
+  secrets: ['inbound', 'outbound'],
   accept: (config, where) => {
     checkPolicy(config, where)
     return config

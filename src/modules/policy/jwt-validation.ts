@@ -1,6 +1,7 @@
 /** The settings of `jwt-validation`: where tokens stand in a request, and who may have signed them for whom. */
 import { type Static, Type } from 'typebox'
-import { bad, checkHeaderName, text } from './settings.ts'
+import { checkHeaderName } from '../header-rules.ts'
+import { bad, text } from './settings.ts'
 
 const allowList = (description: string) =>
   Type.Object(
@@ -72,7 +73,7 @@ export const jwtForm = Type.Object(
 /** Throws `BadValue` for what the form cannot express. */
 export function checkJwt({ http, jws }: Static<typeof jwtForm>, at: string): void {
   for (const [i, { method, name }] of http.tokens.entries()) {
-    if (method === 'header') checkHeaderName(name, `${at}.http.tokens[${i}].name`)
+    if (method === 'header') checkHeaderName(`${at}.http.tokens[${i}].name`, name)
   }
   for (const [i, jku] of jws.keys.sources.additional_jkus.entries()) {
     if (!isTrustworthy(jku)) {

@@ -1,18 +1,20 @@
 /** Finds the resources that a policy names. */
-import type { ModuleConfig } from '../module.ts'
+import type { Mention, ModuleConfig } from '../module.ts'
 import type { Policy } from './form.ts'
 import { directions } from './phases.ts'
 
-/** The ids of the IP policies that `restrict-ips` actions name, each once. */
-export function policyReferences(config: ModuleConfig): string[] {
+/** The IP policies that `restrict-ips` actions name, and where. */
+export function policyMentions(config: ModuleConfig): Mention[] {
   // Asked of configurations that were accepted.
   const policy = config as Policy
-  const rules = directions.flatMap((direction) => policy[direction] ?? [])
-  const ids = rules
-    .flatMap((rule) => rule.actions)
-    .flatMap(({ type, config }) => {
-      const named = type === 'restrict-ips' ? config?.ip_policies : undefined
-      return Array.isArray(named) ? named.map(String) : []
-    })
-  return [...new Set(ids)]
+  return directions.flatMap((direction) =>
+    (policy[direction] ?? []).flatMap(({ actions }, i) =>
+      actions.flatMap(({ type, config }, j) => {
+        const ids = type === 'restrict-ips' ? config?.ip_policies : undefined
+        if (!Array.isArray(ids)) return []
+        const at = `${direction}[${i}].actions[${j}].config.ip_policies`
+        return ids.map((id, k) => ({ field: `${at}[${k}]`, id: String(id), kinds: ['ip_policy'] }))
+      }),
+    ),
+  )
 }

@@ -29,49 +29,6 @@ export const headerMap = (description: string, minProperties = 0) =>
 export const headerList = (description: string) =>
   Type.Array(Type.String({ maxBytes: MAX_HEADER_NAME_BYTES }), { minItems: 1, maxItems: MAX_HEADERS, description })
 
-/** Throws `BadValue` for headers that must not be set, and for values that are none. */
-export function checkHeaders(headers: Readonly<Record<string, string>>, at: string): void {
-  const seen = new Set<string>()
-  for (const [name, value] of Object.entries(headers)) {
-    const field = `${at}[${JSON.stringify(name)}]`
-    checkHeaderName(name, field)
-    if (seen.has(name.toLowerCase())) throw bad(field, 'names a header that is there already in another case')
-    seen.add(name.toLowerCase())
-    // D42b: others trust these names because only the edge sets them.
-    if (/^postern-/i.test(name)) {
-      throw bad(field, 'begins with `postern-`, which is kept for headers that the edge sets; choose another name')
-    }
-    if (/(?!\t)\p{Cc}/u.test(value)) {
-      throw bad(field, 'has a value with a line break or another control character; remove it')
-    }
-  }
-}
-
-/** Throws `BadValue` for what is no header name, or names a header that the edge alone writes (D37). */
-export function checkHeaderName(name: string, at: string): void {
-  // RFC 9110 §5.6.2: token
-  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) {
-    throw bad(at, "is not a header name: use letters, digits and the characters !#$%&'*+-.^_`|~ only")
-  }
-  const lower = name.toLowerCase()
-  if (lower === 'user-agent') throw bad(at, 'names `user-agent`, which cannot be changed')
-  if (connectionNames.has(lower) || lower.startsWith('proxy-')) {
-    throw bad(at, 'names a header that belongs to the connection, which the edge writes itself')
-  }
-}
-
-/** RFC 9110 §7.6.1, and what frames the message. */
-const connectionNames: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
-
 /** Throws `BadValue` unless each entry is a network in CIDR form. */
 export function checkCidrs(cidrs: readonly string[], at: string): void {
   for (const [i, cidr] of cidrs.entries()) read(readCidr, cidr, `${at}[${i}]`)

@@ -1,14 +1,11 @@
 /** The `user_agent_filter` module: which programs, by their `User-Agent`, may send requests. */
-import { RE2JS, RE2JSException } from 're2js'
 import { type Static, Type } from 'typebox'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../fields.ts'
 import type { Module } from '../module.ts'
+import { BadPattern, MAX_PATTERN_BYTES, patternSize } from '../pattern.ts'
 
 const MAX_PATTERNS = 100
-const MAX_PATTERN_BYTES = 1024
-/** Instructions in the program of one pattern. RE2 is linear in the header, but also in this. */
-const MAX_PROGRAM = 10_000
 /** Instructions in all programs of a module, which may all run for one request: 200 patterns of 100 on average. */
 const MAX_PROGRAMS = 20_000
 
@@ -50,26 +47,10 @@ export const userAgentFilter: Module = {
 }
 
 function programSize(field: string, pattern: string): number {
-  const size = compile(field, pattern).programSize()
-  if (size > MAX_PROGRAM) {
-    throw new Refusal(
-      'BAD_REGEX',
-      `\`${field}\` is too costly: it compiles to ${size} instructions, and at most ${MAX_PROGRAM} are allowed; use fewer or smaller repetitions`,
-    )
-  }
-  return size
-}
-
-function compile(field: string, pattern: string): RE2JS {
   try {
-    return RE2JS.compile(pattern)
+    return patternSize(pattern)
   } catch (cause) {
-    if (!(cause instanceof RE2JSException)) throw cause
-    const reason = cause.message.replace(/^error parsing regexp: /, '')
-    throw new Refusal(
-      'BAD_REGEX',
-      `\`${field}\` is not a valid RE2 regular expression: ${reason} (RE2 has no look-around and no back-references)`,
-      { cause },
-    )
+    if (!(cause instanceof BadPattern)) throw cause
+    throw new Refusal('BAD_REGEX', `\`${field}\` ${cause.message}`, { cause })
   }
 }

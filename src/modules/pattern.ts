@@ -1,20 +1,22 @@
-/** Checks regular expressions before anything is compiled from them. */
+/** Checks the regular expressions of users before anything is compiled from them. */
 import { RE2JS, RE2JSException } from 're2js'
-import { BadExpression } from './cel.ts'
 
-const MAX_PATTERN_BYTES = 1024
+/** A pattern that cannot be used; the message continues a sentence that began with where it stands. */
+export class BadPattern extends Error {}
+
+export const MAX_PATTERN_BYTES = 1024
 /** Instructions in the program of one pattern. RE2 is linear in the text it searches, but also in this. */
 const MAX_PROGRAM = 10_000
 
-/** The size of the program of an RE2 pattern; throws `BadExpression`. */
+/** The size of the program of an RE2 pattern; throws `BadPattern`. */
 export function patternSize(pattern: string): number {
   if (Buffer.byteLength(pattern) > MAX_PATTERN_BYTES) {
-    throw new BadExpression(`is too long for a pattern; at most ${MAX_PATTERN_BYTES} bytes are allowed`)
+    throw new BadPattern(`is too long for a pattern; at most ${MAX_PATTERN_BYTES} bytes are allowed`)
   }
   // Before compiling: 1 KiB such as `(?:aaa…){1000}` takes a second and a million instructions to compile.
   const size = estimate(pattern)
   if (size > MAX_PROGRAM) {
-    throw new BadExpression(
+    throw new BadPattern(
       `is too costly: it compiles to over ${MAX_PROGRAM} instructions; use fewer or smaller repetitions`,
     )
   }
@@ -23,7 +25,7 @@ export function patternSize(pattern: string): number {
   } catch (cause) {
     if (!(cause instanceof RE2JSException)) throw cause
     const reason = cause.message.replace(/^error parsing regexp: /, '').slice(0, 120)
-    throw new BadExpression(
+    throw new BadPattern(
       `is not a valid RE2 regular expression (which has no look-around and no back-references): ${reason}`,
       { cause },
     )

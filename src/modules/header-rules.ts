@@ -1,0 +1,40 @@
+/** Which headers a user may name, and which only the edge writes (D37, D42b). */
+import { BadValue } from '../lib/check.ts'
+import { isConnectionHeader, isHeaderName, isHeaderValue } from '../lib/http-header.ts'
+
+/** Throws `BadValue` for what is no header name, or names a header that cannot be changed; `field` is where it stands. */
+export function checkHeaderName(field: string, name: string): void {
+  if (!isHeaderName(name)) {
+    throw badHeader(field, "is not a header name: use letters, digits and the characters !#$%&'*+-.^_`|~ only")
+  }
+  if (name.toLowerCase() === 'user-agent') throw badHeader(field, 'names `user-agent`, which cannot be changed')
+  if (isConnectionHeader(name)) {
+    throw badHeader(field, 'names a header that belongs to the connection, which the edge writes itself')
+  }
+}
+
+/** Throws `BadValue` for headers that must not be set, and for the same one twice in different cases. */
+export function checkHeaders(at: string, headers: Readonly<Record<string, string>>): void {
+  const seen = new Map<string, string>()
+  for (const [name, value] of Object.entries(headers)) {
+    const field = `${at}[${JSON.stringify(name)}]`
+    checkHeaderName(field, name)
+    // Whoever reads these names trusts them because only the edge sets them.
+    if (name.toLowerCase().startsWith('postern-')) {
+      throw badHeader(
+        field,
+        'begins with `postern-`, which is kept for headers that the edge sets; choose another name',
+      )
+    }
+    if (!isHeaderValue(value)) {
+      throw badHeader(field, 'has a value with a line break or another control character; remove it')
+    }
+    const before = seen.get(name.toLowerCase())
+    if (before !== undefined) throw badHeader(field, `names the same header as \`${before}\`; keep one of them`)
+    seen.set(name.toLowerCase(), name)
+  }
+}
+
+export function badHeader(field: string, what: string): BadValue {
+  return new BadValue(field, 'value', `\`${field}\` ${what}`)
+}

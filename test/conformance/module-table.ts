@@ -1,0 +1,211 @@
+/** Every module in every place: contract 4.7 and the matrix around it, with the least and the fullest body of a PUT. */
+import type { ModuleName } from './resource-shapes.ts'
+import { type KindName, kinds, type World } from './world.ts'
+
+export type HostKind = Extract<KindName, 'tcp_edge' | 'tls_edge' | 'https_edge' | 'https_edge_route'>
+
+export interface ModuleCase {
+  readonly host: HostKind
+  readonly module: ModuleName
+  /** What must be sent, and what it reads back as. */
+  readonly least: Example
+  /** Every field, none at its default. */
+  readonly full: Example
+}
+
+/** A body and the answer to it, given what may be referred to. */
+export type Example = (refs: Refs) => { readonly body: Fields; readonly answer: Fields }
+type Fields = Readonly<Record<string, unknown>>
+
+export interface Ref {
+  readonly id: string
+  readonly uri: string
+}
+
+export interface Refs {
+  readonly ipPolicies: readonly [Ref, Ref]
+  readonly authorities: readonly [Ref, Ref]
+  readonly tunnelGroup: Ref
+  readonly httpResponse: Ref
+}
+
+/** The path of a module's three operations, as the contract writes it. */
+export function modulePath({ host, module }: Pick<ModuleCase, 'host' | 'module'>): string {
+  return `${kinds[host].path}/{id}/${module}`
+}
+
+export async function makeRefs(world: World): Promise<Refs> {
+  const ref = async (kind: KindName) => (await world.make(kind)).ref
+  return {
+    ipPolicies: [await ref('ip_policy'), await ref('ip_policy')],
+    authorities: [await ref('certificate_authority'), await ref('certificate_authority')],
+    tunnelGroup: await ref('tunnel_group_backend'),
+    httpResponse: await ref('http_response_backend'),
+  }
+}
+
+const backend: Pick<ModuleCase, 'module' | 'least' | 'full'> = {
+  module: 'backend',
+  least: ({ tunnelGroup }) => ({
+    body: { backend_id: tunnelGroup.id },
+    answer: { enabled: true, backend: tunnelGroup },
+  }),
+  full: ({ tunnelGroup }) => ({
+    body: { enabled: false, backend_id: tunnelGroup.id },
+    answer: { enabled: false, backend: tunnelGroup },
+  }),
+}
+
+const ipRestriction: typeof backend = {
+  module: 'ip_restriction',
+  least: ({ ipPolicies: [one] }) => ({
+    body: { ip_policy_ids: [one.id] },
+    answer: { enabled: true, ip_policies: [one] },
+  }),
+  full: ({ ipPolicies: [one, two] }) => ({
+    body: { enabled: false, ip_policy_ids: [two.id, one.id] },
+    answer: { enabled: false, ip_policies: [two, one] },
+  }),
+}
+
+const mutualTls: typeof backend = {
+  module: 'mutual_tls',
+  least: ({ authorities: [one] }) => ({
+    body: { certificate_authority_ids: [one.id] },
+    answer: { enabled: true, certificate_authorities: [one] },
+  }),
+  full: ({ authorities: [one, two] }) => ({
+    body: { enabled: false, certificate_authority_ids: [two.id, one.id] },
+    answer: { enabled: false, certificate_authorities: [two, one] },
+  }),
+}
+
+const noPolicy: Example = () => ({ body: {}, answer: { enabled: true, inbound: null, outbound: null } })
+
+/** On an edge, rules judge connections, and only when they come in. */
+const edgePolicy: typeof backend = {
+  module: 'policy',
+  least: noPolicy,
+  full: () => {
+    const rule = {
+      name: 'office only',
+      expressions: ["conn.client_ip == '192.0.2.1'", 'true'],
+      actions: [
+        { type: 'log', config: { metadata: { a: 'b' } } },
+        { type: 'deny', config: {} },
+      ],
+    }
+    return {
+      body: { enabled: false, inbound: [rule], outbound: [] },
+      answer: { enabled: false, inbound: [rule], outbound: [] },
+    }
+  },
+}
+
+const routePolicy: typeof backend = {
+  module: 'policy',
+  least: noPolicy,
+  full: () => {
+    const value = {
+      enabled: false,
+      inbound: [
+        {
+          name: 'no deletes',
+          expressions: ["req.method == 'DELETE'"],
+          actions: [{ type: 'deny', config: { status_code: 405 } }],
+        },
+      ],
+      outbound: [
+        {
+          name: 'mark',
+          expressions: ['res.status_code == 200'],
+          actions: [{ type: 'add-headers', config: { headers: { 'X-Mark': 'yes' } } }],
+        },
+      ],
+    }
+    return { body: value, answer: value }
+  },
+}
+
+const same =
+  (value: Fields): Example =>
+  () => ({ body: value, answer: value })
+
+/** Contract 4.7 first, row by row; then the same modules elsewhere, and the others. */
+export const moduleCases: readonly ModuleCase[] = [
+  { host: 'tcp_edge', ...ipRestriction },
+  {
+    host: 'tls_edge',
+    module: 'tls_termination',
+    // D31, D32
+    least: () => ({ body: {}, answer: { enabled: true, terminate_at: 'edge', min_version: null } }),
+    full: same({ enabled: false, terminate_at: 'edge', min_version: '1.3' }),
+  },
+  {
+    host: 'https_edge',
+    module: 'tls_termination',
+    // D34
+    least: () => ({ body: {}, answer: { enabled: true, terminate_at: 'edge', min_version: null } }),
+    full: () => ({
+      body: { enabled: false, min_version: '1.3' },
+      answer: { enabled: false, terminate_at: 'edge', min_version: '1.3' },
+    }),
+  },
+  {
+    host: 'https_edge_route',
+    module: 'oidc',
+    least: () => {
+      const body = { issuer: 'https://id.example.com', client_id: 'shop', client_secret: 'keep-this-1' }
+      const defaults = {
+        enabled: true,
+        options_passthrough: false,
+        cookie_prefix: '',
+        inactivity_timeout: 0,
+        maximum_duration: 0,
+        scopes: [],
+      }
+      return { body, answer: { ...defaults, ...body } }
+    },
+    full: same({
+      enabled: false,
+      options_passthrough: true,
+      cookie_prefix: 'shop.',
+      inactivity_timeout: 600,
+      maximum_duration: 4_294_967_295,
+      issuer: 'https://id.example.com/realm',
+      client_id: 'shop',
+      client_secret: 'keep-this-2',
+      scopes: ['openid', 'email'],
+    }),
+  },
+  {
+    host: 'https_edge_route',
+    module: 'request_headers',
+    least: () => ({ body: {}, answer: { enabled: true, add: {}, remove: [] } }),
+    full: same({ enabled: false, add: { 'X-From': 'edge', host: 'inner.example.com' }, remove: ['X-Debug', 'Host'] }),
+  },
+  {
+    host: 'https_edge_route',
+    module: 'user_agent_filter',
+    least: () => ({ body: {}, answer: { enabled: true, allow: [], deny: [] } }),
+    full: same({ enabled: false, allow: ['^curl/', '(?i)firefox'], deny: ['.*'] }),
+  },
+
+  { host: 'tcp_edge', ...backend },
+  { host: 'tcp_edge', ...edgePolicy },
+  { host: 'tls_edge', ...backend },
+  { host: 'tls_edge', ...ipRestriction },
+  { host: 'tls_edge', ...mutualTls },
+  { host: 'tls_edge', ...edgePolicy },
+  { host: 'https_edge', ...mutualTls },
+  {
+    host: 'https_edge_route',
+    ...backend,
+    full: ({ httpResponse }) => ({
+      body: { enabled: false, backend_id: httpResponse.id },
+      answer: { enabled: false, backend: httpResponse },
+    }),
+  },
+  { host: 'https_edge_route', ...ipRestriction },
+  { host: 'https_edge_route', ...routePolicy },
+]

@@ -1,0 +1,181 @@
+/** What each resource and module looks like in an answer: contract part 2, and its neighbours. */
+
+import type { Shape } from './shapes.ts'
+import {
+  anything,
+  boolean,
+  id,
+  list,
+  map,
+  nothing,
+  nullOr,
+  object,
+  oneOf,
+  partial,
+  ref,
+  string,
+  time,
+  uint32,
+  uri,
+} from './shapes.ts'
+
+const backendRef = ref('/backends/tunnel_group|/backends/http_response', 'bkdtg_', 'bkdhr_')
+const texts = { description: string, metadata: string }
+const identity = (prefix: string, path: string) => ({
+  id: id(prefix),
+  uri: uri(`${path}/${prefix}[0-9A-Za-z]{27}`),
+  created_at: time,
+})
+
+/** 2.8, 2.9, 2.11. */
+export const moduleShapes = {
+  backend: object({ enabled: boolean, backend: backendRef }),
+  ip_restriction: object({ enabled: boolean, ip_policies: list(ref('/ip_policies', 'ipp_')) }),
+  mutual_tls: object({ enabled: boolean, certificate_authorities: list(ref('/certificate_authorities', 'ca_')) }),
+  tls_termination: object({
+    enabled: boolean,
+    terminate_at: oneOf('edge', 'upstream'),
+    min_version: nullOr(oneOf('1.0', '1.1', '1.2', '1.3')),
+  }),
+  policy: object({ enabled: boolean, inbound: nullOr(list(rule())), outbound: nullOr(list(rule())) }),
+  oidc: object({
+    enabled: boolean,
+    options_passthrough: boolean,
+    cookie_prefix: string,
+    inactivity_timeout: uint32,
+    maximum_duration: uint32,
+    issuer: string,
+    client_id: string,
+    client_secret: string,
+    scopes: list(string),
+  }),
+  request_headers: object({ enabled: boolean, add: map(string), remove: list(string) }),
+  user_agent_filter: object({ enabled: boolean, allow: list(string), deny: list(string) }),
+} as const satisfies Record<string, Shape>
+
+export type ModuleName = keyof typeof moduleShapes
+
+function rule(): Shape {
+  const action = object({ type: string, config: nullOr(map(anything)) })
+  return object({ name: string, expressions: list(string), actions: list(action) })
+}
+
+const modules = (...names: readonly ModuleName[]) =>
+  Object.fromEntries(names.map((name) => [name, nullOr(moduleShapes[name])]))
+
+/** 2.2: the token stands in the answer to the creation alone. */
+const key = (token: Shape) => object({ ...identity('ak_', '/api_keys'), ...texts, token, owner_id: owner })
+const credential = (token: Shape) =>
+  object({ ...identity('cr_', '/credentials'), ...texts, acl: list(string), token, owner_id: owner })
+const owner = id('usr_', 'bot_')
+
+const routeShape = object({
+  ...identity('edghtsrt_', '/edges/https/{edge_id}/routes'),
+  ...texts,
+  edge_id: id('edghts_'),
+  match_type: oneOf('exact_path', 'path_prefix'),
+  match: string,
+  ...modules('backend', 'ip_restriction', 'user_agent_filter', 'oidc', 'policy', 'request_headers'),
+})
+
+export const resourceShapes = {
+  api_key: key(nothing),
+  api_key_made: key(string),
+  ssh_credential: object({
+    ...identity('sshcr_', '/ssh_credentials'),
+    ...texts,
+    public_key: string,
+    acl: list(string),
+    owner_id: owner,
+  }),
+  /** 2.4 */
+  tunnel_session: object({
+    id: id('ts_'),
+    uri: uri('/tunnel_sessions/ts_[0-9A-Za-z]{27}'),
+    agent_version: string,
+    credential: ref('/credentials|/ssh_credentials', 'cr_', 'sshcr_'),
+    ip: string,
+    metadata: string,
+    os: string,
+    region: string,
+    started_at: time,
+    transport: oneOf('service/v2', 'ssh'),
+  }),
+  /** 2.5, D19 */
+  tunnel: partial(
+    {
+      id: id('tn_'),
+      started_at: time,
+      metadata: string,
+      region: string,
+      tunnel_session: ref('/tunnel_sessions', 'ts_'),
+      forwards_to: string,
+    },
+    {
+      public_url: string,
+      proto: oneOf('http', 'https', 'tcp', 'tls'),
+      endpoint: ref('/endpoints', 'ep_'),
+      labels: map(string),
+      backends: list(ref('/backends/tunnel_group', 'bkdtg_')),
+    },
+  ),
+  tcp_edge: object({
+    ...identity('edgtcp_', '/edges/tcp'),
+    ...texts,
+    hostports: nullOr(list(string)),
+    ...modules('backend', 'ip_restriction', 'policy'),
+  }),
+  tls_edge: object({
+    ...identity('edgtls_', '/edges/tls'),
+    ...texts,
+    hostports: nullOr(list(string)),
+    ...modules('backend', 'ip_restriction', 'mutual_tls', 'tls_termination', 'policy'),
+  }),
+  https_edge: object({
+    ...identity('edghts_', '/edges/https'),
+    ...texts,
+    hostports: nullOr(list(string)),
+    ...modules('mutual_tls', 'tls_termination'),
+    routes: list(routeShape),
+  }),
+  https_edge_route: routeShape,
+  ip_policy: object({ ...identity('ipp_', '/ip_policies'), ...texts }),
+  ip_policy_rule: object({
+    ...identity('ipr_', '/ip_policy_rules'),
+    ...texts,
+    cidr: string,
+    action: oneOf('allow', 'deny'),
+    ip_policy: ref('/ip_policies', 'ipp_'),
+  }),
+  tunnel_group_backend: object({
+    ...identity('bkdtg_', '/backends/tunnel_group'),
+    ...texts,
+    labels: map(string),
+    tunnels: list(ref('/tunnels', 'tn_')),
+  }),
+  http_response_backend: object({
+    ...identity('bkdhr_', '/backends/http_response'),
+    ...texts,
+    body: string,
+    headers: map(string),
+    status_code: uint32,
+  }),
+  certificate_authority: object({
+    ...identity('ca_', '/certificate_authorities'),
+    ...texts,
+    ca_pem: string,
+    subject_common_name: string,
+    not_before: time,
+    not_after: time,
+    key_usages: list(string),
+    extended_key_usages: list(string),
+  }),
+  credential: credential(nothing),
+  credential_made: credential(string),
+  bot_user: object({ ...identity('bot_', '/bot_users'), name: string, active: boolean }),
+} as const satisfies Record<string, Shape>
+
+/** 2.1: a page of a list. */
+export function pageOf(listKey: string, path: string, item: Shape): Shape {
+  return object({ [listKey]: list(item), uri: uri(path), next_page_uri: nullOr(string) })
+}

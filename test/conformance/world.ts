@@ -1,0 +1,133 @@
+/** The resources a case needs, made over the API: one of each kind on demand, and what others refer to. */
+import type { ApiClient, Json } from '../support/api-client.ts'
+import { EXAMPLE_ROOT } from './certificates.ts'
+import { newPublicKey, openSshLine } from './ssh-keys.ts'
+import { unique } from './target.ts'
+
+export interface Kind {
+  /** `{edge_id}` in it stands for an HTTPS edge. */
+  readonly path: string
+  /** Null when there is no list. */
+  readonly listKey: string | null
+  /** The fields a create body must have, and no others. */
+  readonly least: (world: World) => Promise<Record<string, unknown>>
+  /** Whether it has `description` and `metadata`. */
+  readonly isDescribed: boolean
+}
+
+export type KindName =
+  | 'api_key'
+  | 'ssh_credential'
+  | 'credential'
+  | 'bot_user'
+  | 'tcp_edge'
+  | 'tls_edge'
+  | 'https_edge'
+  | 'https_edge_route'
+  | 'tunnel_group_backend'
+  | 'http_response_backend'
+  | 'ip_policy'
+  | 'ip_policy_rule'
+  | 'certificate_authority'
+
+const none = async () => ({})
+
+export const kinds: Readonly<Record<KindName, Kind>> = {
+  api_key: { path: '/api_keys', listKey: 'keys', least: none, isDescribed: true },
+  ssh_credential: {
+    path: '/ssh_credentials',
+    listKey: 'ssh_credentials',
+    least: async () => ({ public_key: openSshLine(newPublicKey('ed25519')) }),
+    isDescribed: true,
+  },
+  credential: { path: '/credentials', listKey: 'credentials', least: none, isDescribed: true },
+  bot_user: {
+    path: '/bot_users',
+    listKey: 'bot_users',
+    least: async () => ({ name: unique('bot') }),
+    isDescribed: false,
+  },
+  tcp_edge: { path: '/edges/tcp', listKey: 'tcp_edges', least: none, isDescribed: true },
+  tls_edge: { path: '/edges/tls', listKey: 'tls_edges', least: none, isDescribed: true },
+  https_edge: { path: '/edges/https', listKey: 'https_edges', least: none, isDescribed: true },
+  https_edge_route: {
+    path: '/edges/https/{edge_id}/routes',
+    listKey: null,
+    least: async () => ({ match_type: 'path_prefix', match: `/${unique('path')}` }),
+    isDescribed: true,
+  },
+  tunnel_group_backend: {
+    path: '/backends/tunnel_group',
+    listKey: 'backends',
+    least: async () => ({ labels: { app: unique('app') } }),
+    isDescribed: true,
+  },
+  http_response_backend: { path: '/backends/http_response', listKey: 'backends', least: none, isDescribed: true },
+  ip_policy: { path: '/ip_policies', listKey: 'ip_policies', least: none, isDescribed: true },
+  ip_policy_rule: {
+    path: '/ip_policy_rules',
+    listKey: 'ip_policy_rules',
+    least: async (world) => ({
+      cidr: '192.0.2.0/24',
+      action: 'allow',
+      ip_policy_id: (await world.make('ip_policy')).id,
+    }),
+    isDescribed: true,
+  },
+  certificate_authority: {
+    path: '/certificate_authorities',
+    listKey: 'certificate_authorities',
+    least: async () => ({ ca_pem: EXAMPLE_ROOT }),
+    isDescribed: true,
+  },
+}
+
+export const kindNames = Object.keys(kinds) as KindName[]
+
+/** A resource that was made, and its path under the base url. */
+export interface Made {
+  readonly id: string
+  readonly path: string
+  readonly ref: { readonly id: string; readonly uri: string }
+  /** The answer to its creation. */
+  readonly body: Json
+}
+
+export class World {
+  readonly api: ApiClient
+  readonly #shared = new Map<KindName, Promise<Made>>()
+
+  constructor(api: ApiClient) {
+    this.api = api
+  }
+
+  /** A new resource; `fields` come on top of those it must have. */
+  async make(kind: KindName, fields: Record<string, unknown> = {}, parent?: Made): Promise<Made> {
+    const path = await this.collection(kind, parent)
+    const body = await this.api.create(path, { ...(await this.least(kind)), ...fields })
+    return { id: body.id, path: `${path}/${body.id}`, ref: { id: body.id, uri: body.uri }, body }
+  }
+
+  /** One that cases may refer to but must not change. */
+  shared(kind: KindName): Promise<Made> {
+    const found = this.#shared.get(kind) ?? this.make(kind)
+    this.#shared.set(kind, found)
+    return found
+  }
+
+  least(kind: KindName): Promise<Record<string, unknown>> {
+    return kinds[kind].least(this)
+  }
+
+  /** The path to create at, with an edge in it where it needs one. */
+  async collection(kind: KindName, parent?: Made): Promise<string> {
+    const { path } = kinds[kind]
+    if (!path.includes('{edge_id}')) return path
+    return path.replace('{edge_id}', (parent ?? (await this.make('https_edge'))).id)
+  }
+}
+
+/** An id that looks right and is nobody's. */
+export function unknownId(prefix: string): string {
+  return `${prefix}${'0'.repeat(27)}`
+}
