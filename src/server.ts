@@ -37,17 +37,16 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     const store = await openStore(settings.databaseUrl)
     opened.push(() => store.close())
     const sealer = await openSealer(store, settings.keyFile)
-    const firstStart = await makeFirstUser({ store, ids, now }, revealed(settings))
 
     const presence = nobodyPresent
     const around = { tcpPorts: settings.tcpPorts, publicHttpsPort: settings.publicHttpsPort }
     const records = new Records({ store, ids, now, sealer, around, presence })
     const metrics = new ApiMetrics()
-    let isStopping = false
+    let isServing = false
     const addresses = { api: '', metrics: '' }
     const readiness = async () => {
       const isReady =
-        !isStopping &&
+        isServing &&
         (await store.feed.latest().then(
           () => true,
           () => false,
@@ -71,6 +70,10 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
       apiUrl: settings.apiUrl,
       version: packageVersion(),
     })
+    api.addHook('onSend', async (_request, reply) => {
+      // An answer under way when we stop is the last on its connection, which would otherwise idle on.
+      if (!isServing) reply.header('connection', 'close')
+    })
     await api.ready()
     addresses.api = await listen(api.server, settings.apiListen)
     opened.push(async () => {
@@ -79,12 +82,16 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
       clearTimeout(overdue)
     })
 
+    // Last, since what it makes is shown once: a start that fails before, on a taken port say, must not use it up.
+    const firstStart = await makeFirstUser({ store, ids, now }, revealed(settings))
+    isServing = true
+
     log.info({ ...addresses, database: store.dialect, region: settings.region }, 'server ready')
     return {
       addresses,
       firstStart,
       stop: async () => {
-        isStopping = true
+        isServing = false
         log.info('server stopping')
         await closeAll()
         log.info('server stopped')

@@ -1,6 +1,5 @@
 /** The HTTP side of the API: one Fastify app that mounts the route table behind the door. */
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -11,13 +10,15 @@ import Fastify, {
 import { linksUnder } from '../control/links.ts'
 import type { Principal } from '../control/principal.ts'
 import { type IdSource, isId } from '../lib/ids.ts'
-import { type ErrorCode, errors, Refusal } from '../model/errors.ts'
+import { Refusal } from '../model/errors.ts'
 import { resourceOf } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'
-import { answerError, errorBody, OPERATION_HEADER } from './answers.ts'
+import { answerError, OPERATION_HEADER } from './answers.ts'
 import { MAX_BODY_BYTES, readBody } from './body.ts'
+import { guardConnections } from './connections.ts'
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
 import { type Door, enter } from './door.ts'
+import { checkHost, originOf } from './host.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { type Behind, perform } from './operations.ts'
 import { methodsAt } from './paths.ts'
@@ -30,8 +31,8 @@ const KEEP_ALIVE_MS = 75_000
 /** From the first byte of a request to its last. */
 const REQUEST_MS = 60_000
 const HEADERS_MS = 15_000
-/** Prefix and id, and nothing longer. */
-const MAX_PARAM = 100
+/** As long as a request line can be: an overlong id is unknown like any other, and Fastify's own answer has no door. */
+const MAX_PARAM = 16_384
 
 export interface ApiOptions extends Door, Behind, PublicPages {
   readonly ids: IdSource
@@ -56,13 +57,16 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
     bodyLimit: MAX_BODY_BYTES,
     keepAliveTimeout: KEEP_ALIVE_MS,
     requestTimeout: REQUEST_MS,
-    http: { headersTimeout: HEADERS_MS },
+    // Node would answer a request without Host by itself; `checkHost` does it with our body.
+    http: { headersTimeout: HEADERS_MS, requireHostHeader: false },
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAM, ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
     rewriteUrl: decodable,
-    clientErrorHandler: (error, socket) => refuseConnection(error, socket, ids),
+    // Fastify would write an answer of its own; `guardConnections` does.
+    clientErrorHandler: () => {},
   })
+  guardConnections(app.server, options)
 
   // Bytes are bytes until a route says what it takes.
   app.removeAllContentTypeParsers()
@@ -74,7 +78,10 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
   app.addHook('onRequest', async (request, reply) => {
     reply.header(OPERATION_HEADER, request.id)
     allowOrigin(request, reply)
+    // Fastify refuses a type that it cannot read before it asks the route, which may take any (D43).
+    request.raw.headers['content-type'] = 'application/octet-stream'
     if (request.routeOptions.config.isPublic) return
+    checkHost(request.raw)
     if (isPreflight(request)) return answerPreflight(request, reply, methodsAt(routes, request.url))
     request.principal = await enter(request.raw, options)
   })
@@ -130,14 +137,14 @@ async function serve(
   const parentId = resource.parent?.in === 'path' ? (params[resource.parent.field] ?? '') : null
   if (resource.parent && parentId !== null) requireId(resourceOf(resource.parent.kind), parentId)
   if (params.id !== undefined) requireId(resource, params.id)
-  const page = readQuery(route, request.url.split('?')[1] ?? '')
+  const page = readQuery(route, /\?.*/.exec(request.url)?.[0] ?? '')
   const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
-  const body = readBody(route, { bytes, contentType: request.headers['content-type'], params })
+  const body = readBody(route, { bytes, contentType: request.raw.headersDistinct['content-type']?.[0], params })
 
   const answer = await perform(options, {
     route,
     principal,
-    links: linksUnder(options.apiUrl ?? originOf(request)),
+    links: linksUnder(options.apiUrl ?? originOf(request.raw)),
     target: { id: params.id ?? '', ...(parentId !== null && { parentId }) },
     parentId,
     page,
@@ -152,43 +159,16 @@ function requireId({ noun, prefix }: Pick<Resource, 'noun' | 'prefix'>, id: stri
   if (!isId(id, prefix)) throw new Refusal('NOT_FOUND', `there is no ${noun} with this id`)
 }
 
-/** The caller's own origin, when its Host can be one; it ends up in every `uri` of the answer. */
-function originOf({ headers, socket }: FastifyRequest): string {
-  const { host } = headers
-  if (host === undefined) return `http://${socket.localAddress}:${socket.localPort}`
-  if (!/^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$/i.test(host)) {
-    throw new Refusal('BAD_REQUEST', 'the `Host` header is not a host name and port')
-  }
-  return `http://${host}`
-}
-
 /** A path that cannot be decoded names nothing; it goes through the door like any other unknown one. */
 function decodable(request: IncomingMessage): string {
   const url = request.url ?? '/'
+  const path = url.split('?')[0] ?? ''
+  // The router would cut a fragment off, which no request has (RFC 9112 §3.2).
+  if (path.includes('#')) return '/not-decodable'
   try {
-    decodeURI(url.split('?')[0] ?? '')
+    decodeURI(path)
     return url
   } catch {
     return '/not-decodable'
   }
 }
-
-/** What Node's parser refuses never reaches a handler; it gets the same body, written by hand. */
-function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, ids: IdSource): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const code = parserErrors.get(error.code ?? '') ?? 'BAD_REQUEST'
-  const { status, text } = errors[code]
-  const operationId = ids.next('op_')
-  const body = JSON.stringify(errorBody(code, text, operationId))
-  socket.end(
-    `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json\r\n${OPERATION_HEADER}: ${operationId}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  )
-}
-
-const parserErrors = new Map<string, ErrorCode>([
-  ['HPE_HEADER_OVERFLOW', 'HEADERS_TOO_LARGE'],
-  ['ERR_HTTP_REQUEST_TIMEOUT', 'REQUEST_TIMEOUT'],
-])

@@ -20,7 +20,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Open
     },
     servers: [{ url: '/' }],
     security: [{ api_key: [] }],
-    tags: resources.map(({ kind, about }) => ({ name: kind, description: about })),
+    tags: resources.map(({ noun, about }) => ({ name: title(noun), description: about })),
     paths: paths(routes),
     components: {
       securitySchemes: {
@@ -75,7 +75,7 @@ function operation({ operation, summary, action, resource, status, body, respons
   return {
     operationId: operation,
     summary,
-    tags: [resource.kind],
+    tags: [title(resource.noun)],
     ...(action === 'list' && { parameters: pageParameters(resource) }),
     ...(body && { requestBody: { required: (body.required ?? []).length > 0, content: json(body) } }),
     ...(command && { requestBody: { required: false, content: json({ type: 'object' }) } }),
@@ -114,6 +114,12 @@ function pageParameters({ noun, prefix }: Resource) {
       description: `Only ${noun}s created before this id: \`${prefix}…\`.`,
     },
   ]
+}
+
+/** `API key` to `API keys`, `tunnel group backend` to `Tunnel group backends`. */
+function title(noun: string): string {
+  const plural = noun.replace(/y$/, 'ie')
+  return `${plural.charAt(0).toUpperCase()}${plural.slice(1)}s`
 }
 
 function json(schema: TSchema) {

@@ -1,9 +1,11 @@
 /** Which methods an address takes, for `Allow` and for preflights. */
 import type { Method, Route } from './routes.ts'
 
-/** The methods of the routes that `url` fits, in the order of the table; none when it fits no route. */
+/** The methods of the routes that `url`, which can be decoded, fits, in the order of the table; none when it fits none. */
 export function methodsAt(routes: readonly Route[], url: string): readonly Method[] {
-  const path = (url.split('?')[0] ?? '').replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '')
+  const path = decodeURI(url.split('?')[0] ?? '')
+    .replace(/\/{2,}/g, '/')
+    .replace(/(?<=.)\/$/, '')
   return [...new Set(routes.filter((route) => fits(route.path, path)).map(({ method }) => method))]
 }
 

@@ -43,6 +43,17 @@ export async function mountPublic(app: FastifyInstance, pages: PublicPages, rout
   const { default: reference } = await import('@scalar/fastify-api-reference')
   await app.register(reference, {
     routePrefix: '/docs',
-    configuration: { url: '/openapi.json', withDefaultFonts: false, telemetry: false, hideClientButton: true },
+    configuration: {
+      url: '/openapi.json',
+      pageTitle: 'Postern API',
+      // What is left off would talk to the page's vendor.
+      withDefaultFonts: false,
+      telemetry: false,
+      hideClientButton: true,
+      agent: { disabled: true },
+      mcp: { disabled: true },
+      showDeveloperTools: 'never',
+      persistAuth: false,
+    },
   })
 }

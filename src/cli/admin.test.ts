@@ -9,7 +9,7 @@ async function admin(args: readonly string[], given: Partial<Admin> = {}) {
   const fake: Admin = {
     createUser: async (user) => {
       calls.push(user)
-      return { id: 'usr_1', ...user }
+      return { id: 'usr_1', ...user, active: true, created_at: '2026-01-01T00:00:00Z' }
     },
     createKey: async (key) => {
       calls.push(key)

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { configReference } from '../config/reference.ts'
+import { errorReference } from './error-reference.ts'
 import type { Terminal } from './terminal.ts'
 
 export interface GeneratedPage {
@@ -12,7 +13,10 @@ export interface GeneratedPage {
   readonly text: () => string
 }
 
-export const generatedPages: readonly GeneratedPage[] = [{ path: 'docs/config.md', text: configReference }]
+export const generatedPages: readonly GeneratedPage[] = [
+  { path: 'docs/config.md', text: configReference },
+  { path: 'docs/errors.md', text: errorReference },
+]
 
 export function docsCommand(terminal: Terminal): Command {
   return new Command('docs').action(() => {

@@ -138,7 +138,7 @@ export class Records {
           await setClaims(writer, id, claims, false)
         }
         if (modules.length > 0) {
-          checkTogether(resource, merged(before, modules))
+          checkTogether(resource, merged(this.#opened(resource, before), modules))
           await checkMentions(writer, mentionsOf(resource, modules))
           await this.#putModules(writer, resource, id, modules, false)
         }
@@ -174,7 +174,7 @@ export class Records {
     return this.#conflictAsRefusal(() =>
       this.#store.write(async (writer) => {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
-        checkTogether(resource, merged(before, modules))
+        checkTogether(resource, merged(this.#opened(resource, before), modules))
         await checkMentions(writer, mentionsOf(resource, modules, false))
         await this.#putModules(writer, resource, before.id, modules, !before.modules.has(module.name))
         writer.changed(...rootOf(resource, before.id, before.parentId))
@@ -198,7 +198,7 @@ export class Records {
     await this.#store.write(async (writer) => {
       const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
       if (!before.modules.has(module.name)) return
-      const rest = merged(before, [])
+      const rest = merged(this.#opened(resource, before), [])
       rest.delete(module.name)
       checkTogether(resource, rest)
       await writer.removeModule(before.id, module.name)
@@ -296,9 +296,9 @@ function checkTogether({ place }: Resource, configs: ReadonlyMap<string, ModuleC
   if (place) moduleConflicts(place, configs)
 }
 
-/** The modules as they would be once `modules` are written. */
-function merged(before: StoredResource, modules: Parts['modules']): Map<string, ModuleConfig> {
-  const all = new Map(before.modules as ReadonlyMap<string, ModuleConfig>)
+/** The modules as they would be once `modules` are written; `before` are opened, since a module judges by its secrets too. */
+function merged(before: StoredResource['modules'], modules: Parts['modules']): Map<string, ModuleConfig> {
+  const all = new Map(before as ReadonlyMap<string, ModuleConfig>)
   for (const { module, config } of modules) all.set(module.name, config)
   return all
 }

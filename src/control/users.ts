@@ -5,7 +5,8 @@ import { Refusal } from '../model/errors.ts'
 import { API_KEY_TOKENS, apiKeys } from '../resources/api-keys.ts'
 import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
 import type { Resource } from '../resources/resource.ts'
-import type { Store } from '../store/store.ts'
+import type { Reader } from '../store/reader.ts'
+import { type Store, StoreConflict } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
 import { tokenHash } from './principal.ts'
 
@@ -17,13 +18,7 @@ const MAX_USERS_LISTED = 1000
 
 export type Role = 'admin' | 'member'
 
-export interface User {
-  readonly id: string
-  readonly name: string
-  readonly role: Role
-  readonly active: boolean
-  readonly created_at: string
-}
+export type User = Readonly<{ id: string; name: string; role: Role; active: boolean; created_at: string }>
 
 /** What the first start made: shown once. */
 export interface FirstStart {
@@ -44,9 +39,9 @@ export async function makeFirstUser(
   preset: { apiKey: string | null; authtoken: string | null },
 ): Promise<FirstStart | null> {
   const { store } = making
-  if (await store.read((reader) => reader.holder(FIRST_USER.scope, FIRST_USER.key))) return null
-  return store.write(async (writer) => {
-    if (await writer.holder(FIRST_USER.scope, FIRST_USER.key)) return null
+  const isMade = (reader: Reader) => reader.holder(FIRST_USER.scope, FIRST_USER.key)
+  if (await store.read(isMade)) return null
+  const made = store.write(async (writer) => {
     const user = await insertUser(writer, making, { name: 'admin', role: 'admin' })
     await writer.setClaims(user.id, FIRST_USER.scope, [FIRST_USER.key], true)
     const description = 'made at the first start'
@@ -54,6 +49,10 @@ export async function makeFirstUser(
     const credential = { description, acl: [] }
     const authtoken = await insertToken(writer, making, credentials, AUTHTOKENS, user.id, credential, preset.authtoken)
     return { userId: user.id, apiKey: key.token, authtoken: authtoken.token }
+  })
+  return made.catch(async (error: unknown) => {
+    if (error instanceof StoreConflict && (await store.read(isMade))) return null
+    throw error
   })
 }
 

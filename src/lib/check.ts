@@ -188,6 +188,7 @@ function map(schema: SchemaNode, value: Record<string, unknown>, at: string): Re
   const checked: Record<string, unknown> = Object.create(null)
   for (const [key, each] of entries) {
     if (key.includes('\0')) throw new BadValue(at, 'value', `a key of ${named(at)} contains a NUL character`)
+    if (!key.isWellFormed()) throw new BadValue(at, 'value', `a key of ${named(at)} is not well-formed Unicode`)
     if (schema.maxKeyBytes !== undefined) bounded(schema.maxKeyBytes, key, at, `a key of ${named(at)}`)
     checked[key] = node ? walk(node, each, `${at}[${JSON.stringify(key)}]`) : each
   }

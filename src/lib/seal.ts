@@ -30,7 +30,9 @@ export class Sealer {
   open(sealed: string): string {
     if (!sealed.startsWith(MARK)) throw new Error('not a sealed value')
     const bytes = Buffer.from(sealed.slice(MARK.length), 'base64')
-    const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, NONCE_BYTES))
+    // With the length named, a tag cut short is refused; GCM itself would take one of four bytes.
+    const options = { authTagLength: TAG_BYTES }
+    const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, NONCE_BYTES), options)
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
     return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
   }

@@ -11,6 +11,8 @@ export interface Hostport {
 const MAX_NAME = 253
 /** RFC 1035 §2.3.1 with the digits of RFC 1123 §2.1; `--` in third place belongs to punycode. */
 const LABEL = /^(?!..--)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$|^xn--[a-z0-9-]{0,58}[a-z0-9]$/
+/** The ASCII that stands in no name; a `*` has a message of its own. */
+const NOT_IN_NAMES = /[^a-z0-9.*\-\u0080-\u{10ffff}]/u
 
 /** Reads `host:port` or `[address]:port`; throws an error whose message can be shown. */
 export function readHostport(text: string): Hostport {
@@ -20,7 +22,8 @@ export function readHostport(text: string): Hostport {
   if (!/^[1-9][0-9]{0,4}$/.test(port) || Number(port) > 65_535) throw new Error('must have a port between 1 and 65535')
   if (host.startsWith('[')) {
     const address = host.slice(1, -1)
-    if (isIP(address) !== 6) throw new Error('must hold an IPv6 address inside `[` and `]`')
+    // Node takes a zone, as in `fe80::1%eth0`, which only says something inside one machine.
+    if (isIP(address) !== 6 || address.includes('%')) throw new Error('must hold an IPv6 address inside `[` and `]`')
     return { host: host.toLowerCase(), port: Number(port) }
   }
   return { host: readName(host), port: Number(port) }
@@ -31,6 +34,8 @@ export function readName(text: string): string {
   const plain = text.toLowerCase().replace(/\.$/, '')
   const isWildcard = plain.startsWith('*.')
   const rest = isWildcard ? plain.slice(2) : plain
+  // domainToASCII stops at `/` and drops line breaks, so what no name holds is refused before.
+  if (NOT_IN_NAMES.test(rest)) throw badLabel()
   // Names in other scripts become punycode; ASCII is left alone, since URL parsing would read `1.2` as an address.
   const name = /^[\x21-\x7e]*$/.test(rest) ? rest : domainToASCII(rest)
   if (name === '' || name.length + (isWildcard ? 2 : 0) > MAX_NAME) {
@@ -38,10 +43,12 @@ export function readName(text: string): string {
   }
   if (name.includes('*')) throw new Error('may have `*` only as the whole first label, as in `*.example.com`')
   for (const label of name.split('.')) {
-    if (!LABEL.test(label)) {
-      throw new Error('must have a host name of letters, digits and `-` in labels of at most 63 characters')
-    }
+    if (!LABEL.test(label)) throw badLabel()
   }
   if (isWildcard && isIP(name)) throw new Error('cannot put `*` before an address')
   return isWildcard ? `*.${name}` : name
+}
+
+function badLabel(): Error {
+  return new Error('must have a host name of letters, digits and `-` in labels of at most 63 characters')
 }

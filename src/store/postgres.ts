@@ -1,5 +1,5 @@
 /** PostgreSQL through pg: a pool for queries and one kept connection that listens for changes. */
-import { type Dialect, PostgresDialect, sql } from 'kysely'
+import { CompiledQuery, type Dialect, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import type { OpenedDialect, Trouble } from './dialect.ts'
 
@@ -14,6 +14,14 @@ const RECONNECT_MS = 1000
 const CHANNEL = 'postern_changes'
 /** Any constant that nothing else in the database locks; "postern" in a phone's keys. */
 const CHANGES_LOCK = 7_678_376
+
+/**
+ * Every query here reads few rows by their keys, in the order of an index. A plan that scans, hashes or sorts whole tables
+ * for that is a misjudgement, made while statistics are missing, and its cost grows with what is stored.
+ */
+const FOLLOW_INDEXES = `select ${['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin', 'sort']
+  .map((way) => `set_config('enable_${way}', 'off', false)`)
+  .join(', ')}`
 
 /** Opens the database behind a `postgres://` URL; connections are made when first needed. */
 export function openPostgres(url: string): OpenedDialect {
@@ -31,7 +39,12 @@ export function openPostgres(url: string): OpenedDialect {
   // that is idle, the second for one that is in use, amid a transaction.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
-  const dialect: Dialect = new PostgresDialect({ pool })
+  const dialect: Dialect = new PostgresDialect({
+    pool,
+    onCreateConnection: async (connection) => {
+      await connection.executeQuery(CompiledQuery.raw(FOLLOW_INDEXES))
+    },
+  })
 
   return {
     dialect,

@@ -170,7 +170,7 @@ export const moduleCases: readonly ModuleCase[] = [
       enabled: false,
       options_passthrough: true,
       cookie_prefix: 'shop.',
-      inactivity_timeout: 600,
+      inactivity_timeout: 4_294_967_295,
       maximum_duration: 4_294_967_295,
       issuer: 'https://id.example.com/realm',
       client_id: 'shop',

@@ -1,6 +1,7 @@
-/** Every row of contract part 4, and after it the rows of its neighbours, each with a body that names all its fields. */
+/** Every operation: what it takes, its status and the shape of its answer. The rows of contract part 4 come first. */
+import { randomInt } from 'node:crypto'
 import { EXAMPLE_ROOT } from './certificates.ts'
-import { type ModuleCase, modulePath, moduleCases, type Refs } from './module-table.ts'
+import { type ModuleCase, moduleCases, modulePath, type Refs } from './module-table.ts'
 import { moduleShapes, pageOf, resourceShapes as shapes } from './resource-shapes.ts'
 import type { Shape } from './shapes.ts'
 import { newPublicKey, openSshLine } from './ssh-keys.ts'
@@ -8,13 +9,13 @@ import { unique, uniqueAddress, uniqueName } from './target.ts'
 import type { KindName } from './world.ts'
 
 export interface Row {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
-  readonly path: string
   readonly status: 200 | 201 | 204
+  /** Null when the answer has no body. */
   readonly shape: Shape | null
   /** What `{id}` is one of; null when only an agent can make one. */
   readonly kind: KindName | null
-  readonly body?: (given: Given) => Fields
+  /** A body with every field that the operation takes. */
+  readonly body?: (given: Given) => Readonly<Record<string, unknown>>
   /** The module to set before, so that it is there to be read or deleted. */
   readonly module?: ModuleCase
 }
@@ -24,25 +25,225 @@ export interface Given {
   readonly ownerId: string
 }
 
-type Fields = Readonly<Record<string, unknown>>
+/** Contract part 4, word for word. */
+export const contractRows: readonly string[] = [
+  // 4.1
+  'POST /api_keys',
+  'GET /api_keys',
+  'GET /api_keys/{id}',
+  'PATCH /api_keys/{id}',
+  'DELETE /api_keys/{id}',
+  // 4.2
+  'POST /ssh_credentials',
+  'GET /ssh_credentials',
+  'GET /ssh_credentials/{id}',
+  'PATCH /ssh_credentials/{id}',
+  'DELETE /ssh_credentials/{id}',
+  // 4.3
+  'GET /tunnel_sessions',
+  'GET /tunnel_sessions/{id}',
+  'POST /tunnel_sessions/{id}/restart',
+  'POST /tunnel_sessions/{id}/stop',
+  'POST /tunnel_sessions/{id}/update',
+  // 4.4
+  'GET /tunnels',
+  'GET /tunnels/{id}',
+  // 4.5
+  'POST /edges/tcp',
+  'GET /edges/tcp',
+  'GET /edges/tcp/{id}',
+  'PATCH /edges/tcp/{id}',
+  // 4.6
+  'POST /edges/tls',
+  'GET /edges/tls',
+  'GET /edges/tls/{id}',
+  'PATCH /edges/tls/{id}',
+  'DELETE /edges/tls/{id}',
+  // 4.7: three operations a row
+  ...[
+    '/edges/tcp/{id}/ip_restriction',
+    '/edges/tls/{id}/tls_termination',
+    '/edges/https/{id}/tls_termination',
+    '/edges/https/{edge_id}/routes/{id}/oidc',
+    '/edges/https/{edge_id}/routes/{id}/request_headers',
+    '/edges/https/{edge_id}/routes/{id}/user_agent_filter',
+  ].flatMap((path) => [`PUT ${path}`, `GET ${path}`, `DELETE ${path}`]),
+]
 
 const texts = () => ({ description: unique('about'), metadata: unique('{"a":1}') })
-const policy = { enabled: true, inbound: [{ name: 'n', expressions: ['true'], actions: [{ type: 'deny', config: {} }] }] }
-const key = () => openSshLine(newPublicKey('ed25519'))
+const publicKey = () => openSshLine(newPublicKey('ed25519'))
+const acl = ['bind:*.example.com', 'bind:tcp.example.com:20001', 'bind:app=*', 'bind:*=blue', '*']
+const policy = {
+  inbound: [{ name: 'n', expressions: ['true'], actions: [{ type: 'deny', config: {} }] }],
+}
+const backend = ({ refs }: Given) => ({ enabled: true, backend_id: refs.tunnelGroup.id })
+const restriction = ({ refs }: Given) => ({ enabled: true, ip_policy_ids: [refs.ipPolicies[0].id] })
+const mutual = ({ refs }: Given) => ({ enabled: true, certificate_authority_ids: [refs.authorities[0].id] })
 
-/** The five operations of a resource, with the bodies of create and update. */
-function five(
+const tcpEdge = (given: Given) => ({
+  ...texts(),
+  hostports: [uniqueAddress()],
+  backend: backend(given),
+  ip_restriction: restriction(given),
+  policy,
+})
+const tlsEdge = (given: Given) => ({
+  ...texts(),
+  hostports: [uniqueName()],
+  backend: backend(given),
+  ip_restriction: restriction(given),
+  mutual_tls: mutual(given),
+  tls_termination: { enabled: true, terminate_at: 'edge', min_version: '1.3' },
+  policy,
+})
+const httpsEdge = (given: Given) => ({
+  ...texts(),
+  hostports: [uniqueName()],
+  mutual_tls: mutual(given),
+  tls_termination: { enabled: true, min_version: '1.3' },
+})
+const route = (given: Given) => ({
+  ...texts(),
+  match_type: 'exact_path',
+  match: `/${unique('path')}`,
+  backend: backend(given),
+  ip_restriction: restriction(given),
+  policy,
+  oidc: { issuer: 'https://id.example.com', client_id: 'shop', client_secret: 'keep-this' },
+  request_headers: { add: { a: 'b' }, remove: ['c'] },
+  user_agent_filter: { allow: ['^a'], deny: ['b$'] },
+})
+const httpResponse = () => ({ ...texts(), body: 'gone', headers: { 'X-Case': 'Kept' }, status_code: 410 })
+
+export const rows: Readonly<Record<string, Row>> = {
+  'POST /api_keys': {
+    kind: 'api_key',
+    status: 201,
+    shape: shapes.api_key_made,
+    body: ({ ownerId }) => ({ ...texts(), owner_id: ownerId }),
+  },
+  ...reads('api_key', '/api_keys', 'keys', shapes.api_key),
+  'PATCH /api_keys/{id}': { kind: 'api_key', status: 200, shape: shapes.api_key, body: texts },
+  'DELETE /api_keys/{id}': { kind: 'api_key', status: 204, shape: null },
+
+  'POST /ssh_credentials': {
+    kind: 'ssh_credential',
+    status: 201,
+    shape: shapes.ssh_credential,
+    body: ({ ownerId }) => ({ ...texts(), acl, public_key: publicKey(), owner_id: ownerId }),
+  },
+  ...reads('ssh_credential', '/ssh_credentials', 'ssh_credentials', shapes.ssh_credential),
+  'PATCH /ssh_credentials/{id}': {
+    kind: 'ssh_credential',
+    status: 200,
+    shape: shapes.ssh_credential,
+    body: () => ({ ...texts(), acl }),
+  },
+  'DELETE /ssh_credentials/{id}': { kind: 'ssh_credential', status: 204, shape: null },
+
+  ...reads(null, '/tunnel_sessions', 'tunnel_sessions', shapes.tunnel_session),
+  'POST /tunnel_sessions/{id}/restart': { kind: null, status: 204, shape: null, body: () => ({}) },
+  'POST /tunnel_sessions/{id}/stop': { kind: null, status: 204, shape: null, body: () => ({}) },
+  'POST /tunnel_sessions/{id}/update': { kind: null, status: 204, shape: null, body: () => ({}) },
+
+  ...reads(null, '/tunnels', 'tunnels', shapes.tunnel),
+
+  'POST /edges/tcp': { kind: 'tcp_edge', status: 201, shape: shapes.tcp_edge, body: tcpEdge },
+  ...reads('tcp_edge', '/edges/tcp', 'tcp_edges', shapes.tcp_edge),
+  'PATCH /edges/tcp/{id}': { kind: 'tcp_edge', status: 200, shape: shapes.tcp_edge, body: tcpEdge },
+
+  'POST /edges/tls': { kind: 'tls_edge', status: 201, shape: shapes.tls_edge, body: tlsEdge },
+  ...reads('tls_edge', '/edges/tls', 'tls_edges', shapes.tls_edge),
+  'PATCH /edges/tls/{id}': { kind: 'tls_edge', status: 200, shape: shapes.tls_edge, body: tlsEdge },
+  'DELETE /edges/tls/{id}': { kind: 'tls_edge', status: 204, shape: null },
+
+  ...Object.assign({}, ...moduleCases.map(moduleRows)),
+
+  // Beyond the contract from here on.
+  'DELETE /edges/tcp/{id}': { kind: 'tcp_edge', status: 204, shape: null },
+
+  'POST /edges/https': { kind: 'https_edge', status: 201, shape: shapes.https_edge, body: httpsEdge },
+  ...reads('https_edge', '/edges/https', 'https_edges', shapes.https_edge),
+  'PATCH /edges/https/{id}': { kind: 'https_edge', status: 200, shape: shapes.https_edge, body: httpsEdge },
+  'DELETE /edges/https/{id}': { kind: 'https_edge', status: 204, shape: null },
+
+  'POST /edges/https/{edge_id}/routes': {
+    kind: 'https_edge_route',
+    status: 201,
+    shape: shapes.https_edge_route,
+    body: route,
+  },
+  'GET /edges/https/{edge_id}/routes/{id}': { kind: 'https_edge_route', status: 200, shape: shapes.https_edge_route },
+  'PATCH /edges/https/{edge_id}/routes/{id}': {
+    kind: 'https_edge_route',
+    status: 200,
+    shape: shapes.https_edge_route,
+    body: route,
+  },
+  'DELETE /edges/https/{edge_id}/routes/{id}': { kind: 'https_edge_route', status: 204, shape: null },
+
+  ...plain('ip_policy', '/ip_policies', 'ip_policies', { create: texts, update: texts }),
+  ...plain('ip_policy_rule', '/ip_policy_rules', 'ip_policy_rules', {
+    create: ({ refs }) => ({
+      ...texts(),
+      cidr: `2001:db8:${randomInt(0x1000, 0x10000).toString(16)}::/48`,
+      action: 'deny',
+      ip_policy_id: refs.ipPolicies[1].id,
+    }),
+    update: () => ({ ...texts(), cidr: '203.0.113.0/24' }),
+  }),
+  ...plain('tunnel_group_backend', '/backends/tunnel_group', 'backends', {
+    create: () => ({ ...texts(), labels: { app: 'shop', 'Case.Kept': 'Yes' } }),
+    update: () => ({ ...texts(), labels: { app: 'other' } }),
+  }),
+  ...plain('http_response_backend', '/backends/http_response', 'backends', {
+    create: httpResponse,
+    update: httpResponse,
+  }),
+  ...plain('certificate_authority', '/certificate_authorities', 'certificate_authorities', {
+    create: () => ({ ...texts(), ca_pem: EXAMPLE_ROOT }),
+    update: texts,
+  }),
+  ...plain('credential', '/credentials', 'credentials', {
+    create: ({ ownerId }) => ({ ...texts(), acl, owner_id: ownerId }),
+    update: () => ({ ...texts(), acl }),
+    made: shapes.credential_made,
+  }),
+  ...plain('bot_user', '/bot_users', 'bot_users', {
+    create: () => ({ name: unique('bot'), active: false }),
+    update: () => ({ name: unique('bot'), active: false }),
+  }),
+}
+
+function reads(kind: KindName | null, path: string, listKey: string, shape: Shape): Record<string, Row> {
+  return {
+    [`GET ${path}`]: { kind, status: 200, shape: pageOf(listKey, path, shape) },
+    [`GET ${path}/{id}`]: { kind, status: 200, shape },
+  }
+}
+
+/** The five operations of a resource without surprises. */
+function plain(
   kind: KindName,
   path: string,
-  page: Shape | null,
-  { made, one }: { made: Shape; one: Shape },
-  { create, update }: { create: Row['body'] & {}; update: Row['body'] & {} },
-): Row[] {
-  return [
-    { method: 'POST', path, status: 201, shape: made, kind, body: create },
-    ...(page ? [{ method: 'GET', path, status: 200, shape: page, kind } as const] : []),
-    { method: 'GET', path: `${path}/{id}`, status: 200, shape: one, kind },
-    { method: 'PATCH', path: `${path}/{id}`, status: 200, shape: one, kind, body: update },
-    { method: 'DELETE', path: `${path}/{id}`, status: 204, shape: null, kind },
-  ]
+  listKey: string,
+  { create, update, made = shapes[kind] }: Record<'create' | 'update', NonNullable<Row['body']>> & { made?: Shape },
+): Record<string, Row> {
+  return {
+    [`POST ${path}`]: { kind, status: 201, shape: made, body: create },
+    ...reads(kind, path, listKey, shapes[kind]),
+    [`PATCH ${path}/{id}`]: { kind, status: 200, shape: shapes[kind], body: update },
+    [`DELETE ${path}/{id}`]: { kind, status: 204, shape: null },
+  }
+}
+
+function moduleRows(module: ModuleCase): Record<string, Row> {
+  const path = modulePath(module)
+  const shape = moduleShapes[module.module]
+  const kind = module.host
+  return {
+    [`PUT ${path}`]: { kind, status: 200, shape, module, body: ({ refs }) => module.full(refs).body },
+    [`GET ${path}`]: { kind, status: 200, shape, module },
+    [`DELETE ${path}`]: { kind, status: 204, shape: null, module },
+  }
 }

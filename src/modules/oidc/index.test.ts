@@ -100,11 +100,11 @@ test('a scope is one RFC 6749 token', () => {
 })
 
 test('keeps times and the cookie prefix within bounds', () => {
-  assert.equal(put({ ...complete, inactivity_timeout: 31_536_000 }).inactivity_timeout, 31_536_000)
+  assert.equal(put({ ...complete, inactivity_timeout: 4_294_967_295 }).inactivity_timeout, 4_294_967_295)
   assert.equal(put({ ...complete, maximum_duration: 4_294_967_295 }).maximum_duration, 4_294_967_295)
   assert.equal(put({ ...complete, cookie_prefix: 'my.App2.' }).cookie_prefix, 'my.App2.')
   const wrong = [
-    { inactivity_timeout: 31_536_001 },
+    { inactivity_timeout: 4_294_967_296 },
     { inactivity_timeout: -1 },
     { maximum_duration: 4_294_967_296 },
     { maximum_duration: 1.5 },

@@ -5,7 +5,6 @@ import { BadValue } from '../../lib/check.ts'
 import { enabled } from '../fields.ts'
 import type { Module } from '../module.ts'
 
-const ONE_YEAR_SECONDS = 365 * 24 * 60 * 60
 const MAX_UINT32 = 2 ** 32 - 1
 /** With their length, what keeps the login redirect under 8 KiB, which providers take. */
 const MAX_SCOPES = 30
@@ -26,8 +25,8 @@ const form = Type.Object(
     inactivity_timeout: Type.Integer({
       default: 0,
       minimum: 0,
-      maximum: ONE_YEAR_SECONDS,
-      description: 'Seconds without a request after which a visitor must log in again; 0 for no limit, at most a year.',
+      maximum: MAX_UINT32,
+      description: 'Seconds without a request after which a visitor must log in again; 0 for no limit.',
     }),
     maximum_duration: Type.Integer({
       default: 0,

@@ -1,0 +1,84 @@
+/** What HTTP itself refuses, before any handler: the same error body, written by hand and never ahead of its turn. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyBaseLogger } from 'fastify'
+import type { IdSource } from '../lib/ids.ts'
+import { type ErrorCode, errors } from '../model/errors.ts'
+import { errorBody, OPERATION_HEADER } from './answers.ts'
+
+/** How long a refused peer has to read why; closing at once would reset what is still on its way. */
+const LINGER_MS = 1000
+
+/** A request that was handed to a handler, and its answer, not yet all written. */
+interface Open {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+/** Makes `server` answer what Node would answer without a body, or not at all. */
+export function guardConnections(
+  server: Server,
+  { ids, log }: { readonly ids: IdSource; readonly log: FastifyBaseLogger },
+): void {
+  const open = new WeakMap<Socket, Set<Open>>()
+  const refused = new WeakSet<Socket>()
+
+  // Who closes its side behind a request still reads; without this Node closes ours before the answer is written.
+  Object.assign(server, { httpAllowHalfOpen: true })
+  // RFC 9110 §10.1.1 lets a server pass over an expectation that it does not know.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
+  server.prependListener('request', (request, response) => {
+    const all = open.get(request.socket) ?? new Set()
+    open.set(request.socket, all)
+    const one = { request, response }
+    all.add(one)
+    response.once('close', () => all.delete(one))
+  })
+
+  const refuse = (socket: Socket, code: ErrorCode, reason: string): void => {
+    if (refused.has(socket) || !socket.writable) {
+      socket.destroy()
+      return
+    }
+    refused.add(socket)
+    const operationId = ids.next('op_')
+    const { status, text } = errors[code]
+    log.info({ operation: operationId, status, peer: socket.remoteAddress, reason }, 'api request refused')
+    socket.end(answer(code, text, operationId))
+    setTimeout(() => socket.destroy(), LINGER_MS).unref()
+  }
+
+  server.on('connect', (_request, socket: Socket) => {
+    socket.on('error', () => {})
+    refuse(socket, 'BAD_REQUEST', 'CONNECT')
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code === 'ECONNRESET') {
+      socket.destroy()
+      return
+    }
+    const code = parserErrors.get(error.code ?? '') ?? 'BAD_REQUEST'
+    // Requests that came whole before the bad one are answered first, or their callers would read its answer as theirs.
+    const ahead = [...(open.get(socket) ?? [])].filter(({ request }) => request.complete)
+    const last = ahead.at(-1)
+    if (!last || code === 'REQUEST_TIMEOUT') return refuse(socket, code, error.code ?? '')
+    last.response.once('close', () => refuse(socket, code, error.code ?? ''))
+  })
+}
+
+function answer(code: ErrorCode, msg: string, operationId: string): string {
+  const body = JSON.stringify(errorBody(code, msg, operationId))
+  const head = [
+    `HTTP/1.1 ${errors[code].status} Refused`,
+    'content-type: application/json',
+    `${OPERATION_HEADER}: ${operationId}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ]
+  return `${head.join('\r\n')}\r\n\r\n${body}`
+}
+
+const parserErrors = new Map<string, ErrorCode>([
+  ['HPE_HEADER_OVERFLOW', 'HEADERS_TOO_LARGE'],
+  ['ERR_HTTP_REQUEST_TIMEOUT', 'REQUEST_TIMEOUT'],
+])

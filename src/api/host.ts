@@ -1,0 +1,20 @@
+/** The Host of a request, which ends up in every `uri` of the answer: exactly one, and a host name and port. */
+import type { IncomingMessage } from 'node:http'
+import { Refusal } from '../model/errors.ts'
+
+const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$/i
+
+/** Throws `Refusal` unless the request has one Host that can be one. RFC 9112 §3.2: none, or two, is a bad request. */
+export function checkHost({ headersDistinct, httpVersion }: IncomingMessage): void {
+  const [host, another] = headersDistinct.host ?? []
+  if (host === undefined && httpVersion === '1.0') return
+  if (host === undefined || another !== undefined) throw new Refusal('BAD_REQUEST', 'send the `Host` header once')
+  if (!HOST.test(host) || !URL.canParse(`http://${host}`)) {
+    throw new Refusal('BAD_REQUEST', 'the `Host` header is not a host name and port')
+  }
+}
+
+/** The caller's own origin, once its Host is checked. */
+export function originOf({ headers, socket }: IncomingMessage): string {
+  return `http://${headers.host ?? `${socket.localAddress}:${socket.localPort}`}`
+}

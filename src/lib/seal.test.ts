@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { after, test } from 'node:test'
+import fc from 'fast-check'
+import { hasKeyFile, makeKeyFile, readKeyFile, Sealer } from './seal.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'postern-seal-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const sealer = new Sealer(Buffer.alloc(32, 1))
+const MARK = 'sealed:1:'
+
+test('what was sealed comes back, and the sealed text does not show it', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+      const sealed = sealer.seal(text)
+      assert.equal(sealer.open(sealed), text)
+      assert.ok(text.length < 4 || !Buffer.from(sealed.slice(MARK.length), 'base64').includes(text))
+    }),
+  )
+})
+
+test('the same text sealed twice looks different', () => {
+  assert.notEqual(sealer.seal('a'), sealer.seal('a'))
+})
+
+test('any changed bit, and any cut, is refused', () => {
+  const sealed = Buffer.from(sealer.seal('the secret').slice(MARK.length), 'base64')
+  for (let bit = 0; bit < sealed.length * 8; bit++) {
+    const changed = Buffer.from(sealed)
+    changed.writeUInt8(changed.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3)
+    assert.throws(() => sealer.open(MARK + changed.toString('base64')), `bit ${bit}`)
+  }
+  for (let length = 0; length < sealed.length; length++) {
+    assert.throws(() => sealer.open(MARK + sealed.toString('base64', 0, length)), `${length} bytes`)
+  }
+})
+
+test('a tag cut short is not enough, although GCM knows short ones', () => {
+  const empty = Buffer.from(sealer.seal('').slice(MARK.length), 'base64')
+  for (const tag of [4, 8, 12, 13, 14, 15]) {
+    assert.throws(() => sealer.open(MARK + empty.toString('base64', 0, 12 + tag)), `a tag of ${tag} bytes`)
+  }
+})
+
+test('another key does not open it, and has another id', () => {
+  const other = new Sealer(Buffer.alloc(32, 2))
+  assert.throws(() => other.open(sealer.seal('a')))
+  assert.notEqual(other.keyId, sealer.keyId)
+  assert.equal(new Sealer(Buffer.alloc(32, 1)).keyId, sealer.keyId)
+})
+
+test('text that was never sealed is refused', () => {
+  for (const text of ['', 'plain', 'sealed:2:AAAA', MARK]) assert.throws(() => sealer.open(text))
+})
+
+test('a key of another length is refused', () => {
+  for (const length of [0, 16, 31, 33]) assert.throws(() => new Sealer(Buffer.alloc(length)), /32 bytes/)
+})
+
+test('a key file is made once, only its owner reads it, and what it seals it opens again', () => {
+  const path = join(folder, 'deep', 'key')
+  assert.equal(hasKeyFile(path), false)
+  makeKeyFile(path)
+  assert.equal(hasKeyFile(path), true)
+  assert.equal(statSync(path).mode & 0o777, 0o600)
+  const kept = readFileSync(path, 'utf8')
+  makeKeyFile(path)
+  assert.equal(readFileSync(path, 'utf8'), kept)
+  assert.deepEqual(readdirSync(dirname(path)), ['key'])
+  assert.equal(readKeyFile(path).open(readKeyFile(path).seal('a')), 'a')
+})
+
+test('a damaged key file is refused by its path, without its contents', () => {
+  const path = join(folder, 'damaged')
+  for (const text of ['', 'c2hvcnQ=', 'A'.repeat(100)]) {
+    writeFileSync(path, text)
+    assert.throws(
+      () => readKeyFile(path),
+      (error: Error) => error.message.includes(path) && (text === '' || !error.message.includes(text)),
+    )
+  }
+})

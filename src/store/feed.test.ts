@@ -1,0 +1,127 @@
+/** Whoever follows the feed misses nothing and sees everything in one order. */
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, test } from 'node:test'
+import { setImmediate as tick } from 'node:timers/promises'
+import { Client } from 'pg'
+import { eachStore } from '../../test/support/databases.ts'
+import { type Change, KEPT_CHANGES } from './feed.ts'
+import { openStore, type Store } from './store.ts'
+
+describe('the feed', () => {
+  eachStore((kind) => {
+    let url: string
+    let store: Store
+    before(async () => {
+      url = await kind.url()
+      store = await openStore(url)
+    })
+    after(() => store.close())
+
+    const note = (...ids: string[]) =>
+      store.write(async (writer) => {
+        for (const id of ids) writer.changed('thing', id)
+      })
+
+    test('has nothing at first', async () => {
+      assert.equal(await store.feed.latest(), 0)
+      assert.deepEqual(await store.feed.since(0), [])
+    })
+
+    test('tells what changed after a revision, once a transaction, at most so many', async () => {
+      await note('a', 'b', 'a')
+      await note('c')
+      const all = await store.feed.since(0)
+      assert.deepEqual(all?.map(({ id }) => id).sort(), ['a', 'b', 'c'])
+      assert.deepEqual({ ...all?.at(-1) }, { revision: await store.feed.latest(), kind: 'thing', id: 'c' })
+      assert.deepEqual(await store.feed.since(all?.[0]?.revision ?? 0), all?.slice(1))
+      assert.deepEqual(await store.feed.since(0, 2), all?.slice(0, 2))
+      assert.deepEqual(await store.feed.since(await store.feed.latest()), [])
+    })
+
+    test('wakes whoever subscribed, after the change can be read, until they stop', async () => {
+      const reads: ReturnType<typeof store.feed.since>[] = []
+      const revision = await store.feed.latest()
+      const stop = store.feed.subscribe(() => reads.push(store.feed.since(revision)))
+      await store.write(async () => {})
+      assert.equal(reads.length, 0, 'nothing changed')
+      await note('d')
+      assert.deepEqual(
+        (await reads[0])?.map(({ id }) => id),
+        ['d'],
+      )
+      stop()
+      const heard = reads.length
+      await note('e')
+      assert.equal(reads.length, heard)
+    })
+
+    test('a reader that polls under many concurrent writers misses none and sees each once, in order', async () => {
+      // On PostgreSQL a second node writes too.
+      const another = kind.name === 'postgres' ? await openStore(url) : store
+      const writers = 200
+      let last = await store.feed.latest()
+      let writing = writers
+      const write = async (i: number) => {
+        const failing = i % 10 === 9
+        const written = (i % 2 ? store : another).write(async (writer) => {
+          writer.changed('thing', `w${i}`)
+          if (i % 3 === 0) writer.changed('thing', `x${i}`)
+          for (let wait = 0; wait < i % 5; wait++) await tick()
+          if (failing) throw new Error('rolled back')
+        })
+        await (failing ? assert.rejects(written, { message: 'rolled back' }) : written)
+        writing--
+      }
+      const done = Promise.all(Array.from({ length: writers }, (_, i) => write(i)))
+      const seen: Change[] = []
+      for (let isLast = false; !isLast; ) {
+        isLast = writing === 0
+        const changes = (await store.feed.since(last)) ?? []
+        seen.push(...changes)
+        last = changes.at(-1)?.revision ?? last
+        // Lets others have the one connection of SQLite.
+        await tick()
+      }
+      await done
+      if (another !== store) await another.close()
+      const expected = Array.from({ length: writers }, (_, i) => i)
+        .filter((i) => i % 10 !== 9)
+        .flatMap((i) => (i % 3 === 0 ? [`w${i}`, `x${i}`] : [`w${i}`]))
+      assert.deepEqual(seen.map(({ id }) => id).sort(), expected.sort())
+      for (const [i, { revision }] of seen.entries()) assert.ok(i === 0 || revision > (seen[i - 1]?.revision ?? 0))
+    })
+
+    test('a reader so far behind that changes were swept is told to start over, and only then', async () => {
+      const before = await store.feed.latest()
+      // The sweep comes with a revision that is a round thousand, so the next one shall be such.
+      const next = KEPT_CHANGES + 5000
+      await jumpTo(url, next - 1)
+      await note('newest')
+      assert.equal(await store.feed.latest(), next)
+      const swept = next - KEPT_CHANGES
+      assert.equal(await store.feed.since(0), null)
+      assert.equal(await store.feed.since(before), null)
+      assert.equal(await store.feed.since(swept - 1), null)
+      // A hole in the revisions, as a rollback leaves it, is no reason.
+      for (const revision of [swept, swept + 1, next - 1]) {
+        assert.equal((await store.feed.since(revision))?.at(-1)?.id, 'newest')
+      }
+      assert.deepEqual(await store.feed.since(next), [])
+    })
+  })
+})
+
+/** Has the database give out the revision after `revision` next. */
+async function jumpTo(url: string, revision: number): Promise<void> {
+  if (url.startsWith('sqlite:')) {
+    const db = new DatabaseSync(url.slice('sqlite:'.length))
+    db.exec(`insert into changes (revision, kind, id) values (${revision}, 'thing', 'jump')`)
+    db.close()
+    return
+  }
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  await client.query(`select setval('changes_revision_seq', ${revision})`)
+  await client.end()
+}

@@ -1,0 +1,149 @@
+/** The OIDC module of a route: what it needs, and how it keeps its secret (2.11, D38, D39). */
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { before, describe, test } from 'node:test'
+import { Client } from 'pg'
+import { eachTarget, unique } from './target.ts'
+import { World } from './world.ts'
+
+const complete = { issuer: 'https://id.example.com', client_id: 'shop', client_secret: 'keep-this' }
+
+const issuers: readonly (readonly [string, boolean])[] = [
+  ['https://id.example.com', true],
+  ['https://id.example.com/realms/shop', true],
+  ['https://id.example.com:8443/', true],
+  ['http://localhost:8080', true],
+  ['http://127.0.0.1:8080/realm', true],
+  ['http://[::1]:8080', true],
+  ['http://id.example.com', false],
+  ['http://localhost.example.com', false],
+  ['http://127.0.0.1.example.com', false],
+  ['ftp://id.example.com', false],
+  ['id.example.com', false],
+  ['https://', false],
+  ['https://user:hunter2@id.example.com', false],
+  ['https://id.example.com/?a=b', false],
+  ['https://id.example.com/#a', false],
+]
+
+const times: readonly (readonly [unknown, boolean])[] = [
+  [0, true],
+  [4_294_967_295, true],
+  [4_294_967_296, false],
+  [-1, false],
+  [1.5, false],
+  ['60', false],
+]
+
+eachTarget((target) => {
+  let world: World
+  before(() => {
+    world = new World(target.api)
+  })
+
+  describe('an enabled module needs', () => {
+    for (const field of Object.keys(complete)) {
+      for (const [what, value] of [
+        ['missing', undefined],
+        ['null', null],
+        ['empty', ''],
+      ]) {
+        test(`${field}; ${what} is refused every way, and nothing changes`, async () => {
+          const route = await world.make('https_edge_route', { oidc: complete })
+          const oidc = { ...complete, [field]: value }
+          const tries = [
+            ['PUT', `${route.path}/oidc`, oidc, `\`${field}\``],
+            ['PATCH', route.path, { oidc }, `\`oidc.${field}\``],
+            [
+              'POST',
+              route.path.slice(0, route.path.lastIndexOf('/')),
+              { ...(await world.least('https_edge_route')), oidc },
+              `\`oidc.${field}\``,
+            ],
+          ] as const
+          for (const [method, path, body, name] of tries) {
+            const { msg } = await target.api.refused('ERR_FIELD_REQUIRED', method, path, { body })
+            assert.ok(msg.includes(name), msg)
+            assert.ok(!msg.includes(complete.client_secret), msg)
+          }
+          assert.deepEqual(await target.api.get(route.path), route.body)
+        })
+      }
+    }
+  })
+
+  test('a disabled module may be stored bare, and is not enabled so', async () => {
+    const { path } = await world.make('https_edge_route')
+    const bare = await target.api.put(`${path}/oidc`, { enabled: false })
+    assert.deepEqual([bare.issuer, bare.client_id, bare.client_secret, bare.cookie_prefix], ['', '', '', ''])
+    await target.api.refused('ERR_FIELD_REQUIRED', 'PUT', `${path}/oidc`, { body: { enabled: true } })
+    await target.api.refused('ERR_FIELD_REQUIRED', 'PUT', `${path}/oidc`, { body: {} })
+  })
+
+  for (const [issuer, isFine] of issuers) {
+    test(`issuer ${issuer} is ${isFine ? 'kept as sent' : 'refused'}`, async () => {
+      const { path } = await world.make('https_edge_route')
+      const body = { ...complete, issuer }
+      if (isFine) return assert.equal((await target.api.put(`${path}/oidc`, body)).issuer, issuer)
+      const { msg } = await target.api.refused('ERR_INVALID_VALUE', 'PUT', `${path}/oidc`, { body })
+      assert.match(msg, /`issuer`/)
+      assert.ok(!msg.includes('hunter2'), msg)
+    })
+  }
+
+  for (const field of ['inactivity_timeout', 'maximum_duration']) {
+    for (const [value, isFine] of times) {
+      test(`${field} ${JSON.stringify(value)} is ${isFine ? 'taken' : 'refused'}`, async () => {
+        const { path } = await world.make('https_edge_route')
+        const body = { ...complete, [field]: value }
+        if (isFine) return assert.equal((await target.api.put(`${path}/oidc`, body))[field], value)
+        const { msg } = await target.api.refused('ERR_INVALID_VALUE', 'PUT', `${path}/oidc`, { body })
+        assert.ok(msg.includes(`\`${field}\``), msg)
+      })
+    }
+  }
+
+  test('the secret is returned as stored by PUT, GET, the route and its edge', async () => {
+    const secret = `${unique('secret')} ünd "quotes" \\`
+    const route = await world.make('https_edge_route', { oidc: { ...complete, client_secret: secret } })
+    assert.equal(route.body.oidc.client_secret, secret)
+    assert.equal((await target.api.get(`${route.path}/oidc`)).client_secret, secret)
+    assert.equal((await target.api.get(route.path)).oidc.client_secret, secret)
+    const edge = await target.api.get(`/edges/https/${route.body.edge_id}`)
+    assert.equal(edge.routes[0].oidc.client_secret, secret)
+    assert.equal((await target.api.update(route.path, { description: 'new' })).oidc.client_secret, secret)
+  })
+
+  const { platform } = target
+  if (platform) {
+    test('the secret stands neither in the database nor in the log', async () => {
+      const { databaseUrl, log } = platform()
+      const client_id = unique('client')
+      const client_secret = unique('secret')
+      const { path } = await world.make('https_edge_route', { oidc: { ...complete, client_id, client_secret } })
+      await target.api.put(`${path}/oidc`, { ...complete, client_id, client_secret })
+      const stored = await contents(databaseUrl)
+      // What is no secret is found, so the search is able to find.
+      assert.ok(stored.includes(client_id))
+      assert.ok(!stored.includes(client_secret))
+      assert.ok(!log.join('').includes(client_secret))
+    })
+  }
+})
+
+/** All that a database holds of modules and resources, as text. */
+async function contents(databaseUrl: string): Promise<string> {
+  if (databaseUrl.startsWith('sqlite:')) {
+    const file = databaseUrl.slice('sqlite:'.length)
+    const parts = await Promise.all([file, `${file}-wal`].map((name) => readFile(name, 'latin1').catch(() => '')))
+    return parts.join('')
+  }
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    const { rows } = await client.query('SELECT t::text FROM modules t UNION ALL SELECT t::text FROM resources t')
+    return JSON.stringify(rows)
+  } finally {
+    await client.end()
+  }
+}

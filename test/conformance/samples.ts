@@ -1,0 +1,96 @@
+/** A valid body for every stored resource and every module, made together with whatever it refers to. */
+import { generateKeyPairSync, randomInt } from 'node:crypto'
+import type { Resource } from '../../src/resources/resource.ts'
+import type { ApiClient, Json } from '../support/api-client.ts'
+import { EXAMPLE_ROOT } from './certificates.ts'
+import { unique, uniqueAddress, uniqueName } from './target.ts'
+
+/** Creates one of `resource`, and its parent where it has one; the answer, and the path that it is found at. */
+export async function createSample(
+  api: ApiClient,
+  resource: Resource,
+  also: Readonly<Record<string, unknown>> = {},
+): Promise<{ made: Json; path: string; collection: string }> {
+  const collection = await collectionPath(api, resource)
+  const made = await api.create(collection, { ...(await sampleBody(api, resource)), ...also })
+  return { made, path: `${collection}/${made.id}`, collection }
+}
+
+/** The path that one of `resource` is created at; makes the edge when that is part of it. */
+export async function collectionPath(api: ApiClient, { path }: Pick<Resource, 'path'>): Promise<string> {
+  if (!path.includes('{edge_id}')) return path
+  return path.replace('{edge_id}', (await api.create('/edges/https', {})).id)
+}
+
+/** A body that creates one of `resource`, with as many fields set as can be. */
+export async function sampleBody(api: ApiClient, { kind }: Pick<Resource, 'kind'>): Promise<Json> {
+  const make = Object.hasOwn(bodies, kind) ? bodies[kind] : undefined
+  if (!make) throw new Error(`there is no sample body for ${kind}; add one to samples.ts`)
+  return make(api)
+}
+
+/** A body that sets the module `name` of anything it attaches to. */
+export async function sampleModule(api: ApiClient, name: string): Promise<Json> {
+  const make = Object.hasOwn(modules, name) ? modules[name] : undefined
+  if (!make) throw new Error(`there is no sample of the module ${name}; add one to samples.ts`)
+  return make(api)
+}
+
+export function sshPublicKey(): string {
+  return generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
+}
+
+type Make = (api: ApiClient) => Promise<Json>
+
+const words = { description: 'a sample', metadata: '{"sample":true}' }
+
+const bodies: Readonly<Record<string, Make>> = {
+  api_key: async () => words,
+  credential: async () => ({ ...words, acl: ['bind:*.example.com'] }),
+  ssh_credential: async () => ({ ...words, acl: ['bind:team=*'], public_key: sshPublicKey() }),
+  bot_user: async () => ({ name: unique('bot') }),
+  tcp_edge: async (api) => ({ ...words, hostports: [uniqueAddress()], ...(await withModules(api, TCP_MODULES)) }),
+  tls_edge: async (api) => ({ ...words, hostports: [uniqueName()], ...(await withModules(api, TLS_MODULES)) }),
+  https_edge: async (api) => ({ ...words, hostports: [uniqueName()], ...(await withModules(api, HTTPS_MODULES)) }),
+  https_edge_route: async (api) => ({
+    ...words,
+    match_type: 'path_prefix',
+    match: '/',
+    ...(await withModules(api, ROUTE_MODULES)),
+  }),
+  tunnel_group_backend: async () => ({ ...words, labels: { team: 'web' } }),
+  http_response_backend: async () => ({ ...words, body: 'hello', headers: { 'x-a': 'b' }, status_code: 203 }),
+  ip_policy: async () => words,
+  ip_policy_rule: async (api) => ({
+    ...words,
+    cidr: `10.${randomInt(256)}.0.0/16`,
+    action: 'allow',
+    ip_policy_id: (await api.create('/ip_policies')).id,
+  }),
+  certificate_authority: async () => ({ ...words, ca_pem: EXAMPLE_ROOT }),
+}
+
+const TCP_MODULES = ['backend', 'ip_restriction', 'policy']
+const TLS_MODULES = [...TCP_MODULES, 'mutual_tls', 'tls_termination']
+const HTTPS_MODULES = ['mutual_tls', 'tls_termination']
+const ROUTE_MODULES = [...TCP_MODULES, 'oidc', 'request_headers', 'user_agent_filter']
+
+const modules: Readonly<Record<string, Make>> = {
+  backend: async (api) => ({ backend_id: (await api.create('/backends/tunnel_group', { labels: { a: 'b' } })).id }),
+  ip_restriction: async (api) => ({ ip_policy_ids: [(await api.create('/ip_policies')).id] }),
+  mutual_tls: async (api) => {
+    const { id } = await api.create('/certificate_authorities', { ca_pem: EXAMPLE_ROOT })
+    return { certificate_authority_ids: [id] }
+  },
+  tls_termination: async () => ({ terminate_at: 'edge', min_version: '1.3' }),
+  policy: async () => ({ inbound: [{ name: 'no', expressions: [], actions: [{ type: 'deny' }] }], outbound: [] }),
+  oidc: async () => ({ issuer: 'https://id.example.com', client_id: 'app', client_secret: 'hush', scopes: ['email'] }),
+  request_headers: async () => ({ add: { 'x-a': 'b' }, remove: ['x-c'] }),
+  user_agent_filter: async () => ({ allow: ['^curl/'], deny: ['bot'] }),
+}
+
+async function withModules(api: ApiClient, names: readonly string[]): Promise<Json> {
+  const made: Record<string, Json> = {}
+  for (const name of names) made[name] = await sampleModule(api, name)
+  return made
+}

@@ -1,0 +1,327 @@
+/** How the real program starts and stops, and what it says when it cannot. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { after, describe, test } from 'node:test'
+import { ApiClient } from '../support/api-client.ts'
+import { eachStore } from '../support/databases.ts'
+import { type Ended, postern, type ServeOptions, serve, serveArgs } from '../support/server-process.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'postern-start-'))
+after(() => rmSync(root, { recursive: true, force: true }))
+/** A folder that the server itself is to make. */
+const newDataDir = () => join(mkdtempSync(join(root, 'run-')), 'data')
+
+/** What the first start printed. */
+function credentials(out: string): { apiKey: string; authtoken: string } {
+  const [, apiKey = ''] = /^ +Admin API key +(\S+)$/m.exec(out) ?? []
+  const [, authtoken = ''] = /^ +Agent authtoken +(\S+)$/m.exec(out) ?? []
+  return { apiKey, authtoken }
+}
+
+/** Starts a server that cannot, and gives the one line it says. */
+async function refusal(options: ServeOptions, { code = 1 }: { code?: number } = {}): Promise<string> {
+  const ended = await postern(serveArgs(options), options)
+  assert.equal(ended.code, code, ended.err)
+  assert.match(ended.err, /^error: [^\n]+\n$/, 'one line')
+  assert.doesNotMatch(ended.out, /Listening/)
+  return ended.err
+}
+
+/** It ended with 0 and has nothing to complain about. */
+function assertClean({ code, err }: Ended): void {
+  const complaints = err.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":"info"'))
+  assert.deepEqual({ code, complaints }, { code: 0, complaints: [] })
+}
+
+describe('the program', () => {
+  eachStore((store) => {
+    test('starts with nothing set up, serves, shows its credentials once, and ends on SIGTERM', async () => {
+      const options = { dataDir: newDataDir(), databaseUrl: await store.url() }
+      const first = await serve(options)
+      assert.deepEqual(await (await fetch(`${first.url}/healthz`)).json(), { status: 'ok' })
+      const ready = await fetch(`${first.url}/readyz`)
+      assert.equal(ready.status, 200)
+      const { addresses } = (await ready.json()) as { addresses: Record<string, string> }
+      assert.deepEqual(addresses, { api: new URL(first.url).host, metrics: new URL(first.metricsUrl).host })
+      assert.doesNotMatch(JSON.stringify(addresses), /:0"/)
+      assert.equal((await fetch(`${first.metricsUrl}/metrics`)).status, 200)
+      const { apiKey, authtoken } = credentials(first.out())
+      assert.match(apiKey, /^\w{55,}$/)
+      assert.match(authtoken, /^\w{55,}$/)
+      const { keys } = await new ApiClient(first.url, apiKey).get('/api_keys')
+      assert.equal(keys.length, 1)
+      assert.equal((await new ApiClient(first.url, authtoken).send('GET', '/api_keys')).status, 401)
+      assertClean(await first.stop())
+
+      const second = await serve(options)
+      await new ApiClient(second.url, apiKey).get('/api_keys')
+      const { out } = await second.stop()
+      assert.doesNotMatch(out, /API key|authtoken|first start/i)
+      for (const secret of [apiKey, authtoken]) assert.ok(!out.includes(secret))
+    })
+
+    test('nobody but its owner can read what it keeps', async () => {
+      const dataDir = newDataDir()
+      const server = await serve({ dataDir, ...(store.name === 'postgres' && { databaseUrl: await store.url() }) })
+      const modes = Object.fromEntries(
+        [dataDir, ...(store.name === 'sqlite' ? ['postern.db', 'postern.db-wal'] : []), 'secret.key'].map((name) => [
+          name,
+          (statSync(name === dataDir ? name : join(dataDir, name)).mode & 0o777).toString(8),
+        ]),
+      )
+      await server.stop()
+      const { [dataDir]: folder, ...files } = modes
+      assert.equal(folder, '700')
+      for (const [name, mode] of Object.entries(files)) assert.equal(mode, '600', name)
+    })
+
+    test('admins make users and keys without a key, whether the server runs or not', async () => {
+      const options = { dataDir: newDataDir(), databaseUrl: await store.url() }
+      const place = ['--data-dir', options.dataDir, '--database-url', options.databaseUrl]
+      const admin = async (...args: string[]) => {
+        const ended = await postern(['admin', ...args, '--json', ...place])
+        assertClean(ended)
+        return JSON.parse(ended.out)
+      }
+      const keyOf = async (name: string) => {
+        const user = await admin('create-user', '--name', name, '--role', 'admin')
+        return admin('create-key', '--owner', user.id)
+      }
+      const early = await keyOf('Early')
+      const server = await serve(options)
+      const late = await keyOf('Late')
+      for (const { id, token } of [early, late]) {
+        assert.equal((await new ApiClient(server.url, token).get(`/api_keys/${id}`)).id, id)
+      }
+      const users = await admin('list-users')
+      assert.deepEqual(users.map(({ name }: { name: string }) => name).sort(), ['Early', 'Late', 'admin'])
+      const nobody = await postern(['admin', 'create-key', '--owner', 'usr_none', ...place])
+      assert.equal(nobody.code, 1)
+      assert.match(nobody.err, /^error: [^\n]*no user or bot[^\n]*\n$/)
+      assertClean(await server.stop())
+    })
+
+    test('commands that meet on an empty database all do their work', async () => {
+      const place = ['--data-dir', newDataDir(), '--database-url', await store.url()]
+      const made = await Promise.all(
+        ['a', 'b', 'c'].map((name) => postern(['admin', 'create-user', '--name', name, ...place])),
+      )
+      for (const ended of made) assertClean(ended)
+      const { out } = await postern(['admin', 'list-users', '--json', ...place])
+      assert.equal(JSON.parse(out).length, 3)
+    })
+  })
+
+  test('preset credentials open the door and are not printed', async () => {
+    const apiKey = `preset_api_key_${randomBytes(12).toString('hex')}`
+    const authtoken = `preset_authtoken_${randomBytes(12).toString('hex')}`
+    const env = { POSTERN_BOOTSTRAP_API_KEY: apiKey, POSTERN_BOOTSTRAP_AUTHTOKEN: authtoken }
+    const server = await serve({ dataDir: newDataDir(), env })
+    const api = new ApiClient(server.url, apiKey)
+    const { credentials: made } = await api.get('/credentials')
+    assert.equal(made.length, 1)
+    const { out, err } = await server.stop()
+    for (const secret of [apiKey, authtoken]) assert.ok(!out.includes(secret) && !err.includes(secret))
+  })
+
+  for (const variable of ['POSTERN_BOOTSTRAP_API_KEY', 'POSTERN_BOOTSTRAP_AUTHTOKEN']) {
+    test(`a short ${variable} is refused before anything is made`, async () => {
+      const dataDir = newDataDir()
+      const line = await refusal({ dataDir, env: { [variable]: 'short_secret' } }, { code: 2 })
+      assert.match(line, new RegExp(`${variable}.*32`))
+      assert.ok(!line.includes('short_secret'))
+      assert.ok(!existsSync(dataDir))
+    })
+  }
+
+  test('a request under way when it is told to stop is answered, and nothing new is let in', async () => {
+    const options = { dataDir: newDataDir(), flags: { 'drain-timeout': '10m' } }
+    const server = await serve(options)
+    const { apiKey } = credentials(server.out())
+    const slow = await slowCreate(server.url, apiKey)
+    server.kill('SIGTERM')
+    await server.says(/server stopping/)
+    await assert.rejects(fetch(`${server.url}/healthz`), 'it accepts nothing new')
+    const answer = await slow.finish()
+    assert.equal(answer.status, 201, answer.body)
+    assertClean(await server.ended)
+
+    const again = await serve(options)
+    const { id } = JSON.parse(answer.body)
+    assert.equal((await new ApiClient(again.url, apiKey).get(`/ip_policies/${id}`)).description, 'slow')
+    await again.stop()
+  })
+
+  test('a request that outlasts the drain time does not hold it', async () => {
+    const server = await serve({ dataDir: newDataDir(), flags: { 'drain-timeout': '100ms' } })
+    const slow = await slowCreate(server.url, credentials(server.out()).apiKey)
+    assertClean(await server.stop())
+    await assert.rejects(slow.finish())
+  })
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`a second signal ends it at once: ${signal}`, async () => {
+      const server = await serve({ dataDir: newDataDir(), flags: { 'drain-timeout': '10m' } })
+      const slow = await slowCreate(server.url, credentials(server.out()).apiKey)
+      server.kill('SIGTERM')
+      await server.says(/server stopping/)
+      server.kill(signal)
+      assert.equal((await server.ended).code, 1)
+      await assert.rejects(slow.finish())
+    })
+  }
+
+  test('a taken port is told, and does not use up the first start', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const dataDir = newDataDir()
+    for (const flag of ['api-listen', 'metrics-listen']) {
+      const line = await refusal({ dataDir, flags: { [flag]: `127.0.0.1:${port}` } })
+      assert.match(line, new RegExp(`127\\.0\\.0\\.1:${port} is taken .*--${flag}`))
+    }
+    other.close()
+    const server = await serve({ dataDir })
+    await new ApiClient(server.url, credentials(server.out()).apiKey).get('/api_keys')
+    await server.stop()
+  })
+
+  const misspelt: readonly [name: string, options: Partial<ServeOptions>, says: RegExp][] = [
+    ['flag', { flags: { 'data-dri': '/x' } }, /data-dri.*--data-dir/],
+    ['variable', { env: { POSTERN_API_LISTNE: '127.0.0.1:0' } }, /POSTERN_API_LISTNE.*POSTERN_API_LISTEN/],
+  ]
+  for (const [name, options, says] of misspelt) {
+    test(`an unknown ${name} is refused with the nearest known one`, async () => {
+      assert.match(await refusal({ dataDir: newDataDir(), ...options }, { code: 2 }), says)
+    })
+  }
+
+  test('a PostgreSQL that does not answer is told', async () => {
+    const line = await refusal({ dataDir: newDataDir(), databaseUrl: 'postgres://u:hunter2@127.0.0.1:1/db' })
+    assert.match(line, /nothing answers at the database.*--database-url/)
+    assert.ok(!line.includes('hunter2'))
+  })
+
+  test('a key file that is missing, damaged or of another database is told, and the right one still works', async () => {
+    const options = { dataDir: newDataDir() }
+    await (await serve(options)).stop()
+    const file = join(options.dataDir, 'secret.key')
+    const right = readFileSync(file)
+    rmSync(file)
+    assert.match(await refusal(options), /secret\.key is missing.*restore it from a backup.*--key-file/)
+    assert.ok(!existsSync(file), 'no new one is made')
+    for (const wrong of ['', 'not a key\n', randomBytes(31).toString('base64')]) {
+      writeFileSync(file, wrong)
+      assert.match(await refusal(options), /secret\.key is not a key file/)
+    }
+    writeFileSync(file, randomBytes(32).toString('base64'))
+    assert.match(await refusal(options), /secret\.key is not the one this database was made with/)
+    writeFileSync(file, right)
+    assertClean(await (await serve(options)).stop())
+  })
+
+  test('runs under an older Node on PATH', async (t) => {
+    const node = olderNode()
+    if (node === undefined) {
+      t.skip('no older Node on this machine')
+      return
+    }
+    const server = await serve({ dataDir: newDataDir(), node })
+    await new ApiClient(server.url, credentials(server.out()).apiKey).get('/api_keys')
+    assertClean(await server.stop())
+  })
+})
+
+describe('two servers on one PostgreSQL', () => {
+  eachStore((store) => {
+    if (store.name === 'sqlite') return
+
+    test('started at the same moment on an empty database make one first start and serve the same', async () => {
+      for (let round = 0; round < 2; round++) {
+        const databaseUrl = await store.url()
+        const flags = { 'key-file': join(newDataDir(), 'shared.key') }
+        const [one, two] = await Promise.all([0, 1].map(() => serve({ dataDir: newDataDir(), databaseUrl, flags })))
+        assert.ok(one && two)
+        const firsts = [one, two].map((server) => credentials(server.out()).apiKey).filter((key) => key !== '')
+        assert.equal(firsts.length, 1, 'exactly one shows credentials')
+        const [here, there] = [one, two].map(({ url }) => new ApiClient(url, firsts[0] ?? ''))
+        assert.ok(here && there)
+
+        const policy = await here.create('/ip_policies', { description: 'shared' })
+        assert.equal((await there.get(`/ip_policies/${policy.id}`)).description, 'shared')
+        await there.update(`/ip_policies/${policy.id}`, { description: 'changed' })
+        assert.equal((await here.get(`/ip_policies/${policy.id}`)).description, 'changed')
+
+        const { id, token } = await here.create('/api_keys')
+        const clients = [one, two].map(({ url }) => new ApiClient(url, token))
+        for (const client of clients) await client.get('/api_keys')
+        await there.delete(`/api_keys/${id}`)
+        for (const client of clients) assert.equal((await client.send('GET', '/api_keys')).status, 401)
+        for (const ended of await Promise.all([one.stop(), two.stop()])) assertClean(ended)
+      }
+    })
+
+    test('with different key files: the second refuses to start', async () => {
+      const databaseUrl = await store.url()
+      const first = await serve({ dataDir: newDataDir(), databaseUrl })
+      const line = await refusal({ dataDir: newDataDir(), databaseUrl })
+      assert.match(line, /not the one this database was made with|is missing/)
+      await first.stop()
+    })
+
+    test('with different key files, at the same moment: one of them refuses to start', async () => {
+      const databaseUrl = await store.url()
+      const tries = await Promise.allSettled([0, 1].map(() => serve({ dataDir: newDataDir(), databaseUrl })))
+      const running = tries.filter((each) => each.status === 'fulfilled')
+      assert.equal(running.length, 1)
+      for (const { value } of running) await value.stop()
+    })
+  })
+})
+
+/** Sends a POST up to the middle of its body, and waits until the server has taken it up. */
+async function slowCreate(url: string, apiKey: string) {
+  const body = JSON.stringify({ description: 'slow' })
+  const sending = request(`${url}/ip_policies`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${apiKey}`,
+      'service-version': '2',
+      'content-type': 'application/json',
+      'content-length': body.length,
+      connection: 'keep-alive',
+      expect: '100-continue',
+    },
+  })
+  const answered = once(sending, 'response')
+  // Heard of again by whoever finishes it.
+  answered.catch(() => {})
+  sending.flushHeaders()
+  await once(sending, 'continue')
+  sending.write(body.slice(0, 5))
+  return {
+    async finish() {
+      sending.end(body.slice(5))
+      const [response] = await answered
+      return { status: response.statusCode as number, body: await text(response) }
+    },
+  }
+}
+
+/** An older Node on this machine, if there is one: npm and the test runner put theirs first on PATH. */
+function olderNode(): string | undefined {
+  const candidates = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'node'))
+  return candidates.find((node) => {
+    if (!existsSync(node)) return false
+    const major = Number(/^v(\d+)/.exec(spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout)?.[1])
+    return major >= 14 && major < 24
+  })
+}

@@ -1,0 +1,111 @@
+/** The real program in a process of its own, started through its launcher. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+export interface Run {
+  /** By default the Node that runs the tests. */
+  readonly node?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly out: string
+  readonly err: string
+}
+
+export interface ServeOptions extends Run {
+  readonly dataDir: string
+  readonly databaseUrl?: string
+  /** Flags without dashes. */
+  readonly flags?: Readonly<Record<string, string>>
+}
+
+/** A server on ports of its own, ready to serve. */
+export interface ServerProcess {
+  readonly url: string
+  readonly metricsUrl: string
+  readonly ended: Promise<Ended>
+  /** What it printed so far. */
+  out(): string
+  kill(signal: NodeJS.Signals): void
+  /** SIGTERM, then what it ended with. */
+  stop(): Promise<Ended>
+  /** Resolves once it printed a text that matches, on stdout or stderr. */
+  says(text: RegExp): Promise<void>
+}
+
+/** Runs `postern` to its end. */
+export async function postern(args: readonly string[], run: Run = {}): Promise<Ended> {
+  return start(args, run).ended
+}
+
+/** Starts `postern serve`; rejects when it ends instead of getting ready. */
+export async function serve(options: ServeOptions): Promise<ServerProcess> {
+  const running = start(serveArgs(options), options)
+  const listening = /^Listening: API (\S+), metrics (\S+)$/m
+  await running.says(listening)
+  const [, url = '', metricsUrl = ''] = listening.exec(running.out()) ?? []
+  const kill = (signal: NodeJS.Signals) => void running.child.kill(signal)
+  return {
+    ...running,
+    url,
+    metricsUrl,
+    kill,
+    stop() {
+      kill('SIGTERM')
+      return running.ended
+    },
+  }
+}
+
+export function serveArgs({ dataDir, databaseUrl, flags }: ServeOptions): string[] {
+  const all = {
+    'data-dir': dataDir,
+    ...(databaseUrl !== undefined && { 'database-url': databaseUrl }),
+    'api-listen': '127.0.0.1:0',
+    'metrics-listen': '127.0.0.1:0',
+    'log-format': 'json',
+    ...flags,
+  }
+  return ['serve', ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])]
+}
+
+/** Starts `postern`, whatever the command. */
+export function start(args: readonly string[], { node = process.execPath, env = {} }: Run = {}) {
+  const child = spawn(node, [launcher, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // Away from any settings file, with none of the caller's settings.
+    cwd: '/',
+    env: { ...withoutSettings(process.env), ...env },
+  })
+  const printed = { out: '', err: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    printed.out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    printed.err += text
+  })
+  // Closed, not only exited: then all that it printed is here.
+  const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, ...printed }))
+  return { child, ended, out: () => printed.out, says: (text: RegExp) => said(child, printed, text) }
+}
+
+const launcher = fileURLToPath(new URL('../../bin/postern.js', import.meta.url))
+
+function said(child: ChildProcess, printed: { out: string; err: string }, text: RegExp): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const check = () => {
+      if (text.test(printed.out) || text.test(printed.err)) resolve()
+    }
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', check)
+    child.once('close', (code, signal) => reject(new Error(`ended with ${code ?? signal}: ${printed.err}`)))
+    check()
+  })
+}
+
+function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(POSTERN|PG|NODE_)/.test(name)))
+}
