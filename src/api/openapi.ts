@@ -1,5 +1,6 @@
 /** The OpenAPI 3.1 document, from the same schemas that check bodies and shape answers. */
 import type { TSchema } from 'typebox'
+import { plural } from '../lib/plural.ts'
 import { errors } from '../model/errors.ts'
 import { resources } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'
@@ -111,15 +112,15 @@ function pageParameters({ noun, prefix }: Resource) {
       name: 'before_id',
       in: 'query',
       schema: { type: 'string' },
-      description: `Only ${noun}s created before this id: \`${prefix}…\`.`,
+      description: `Only ${plural(noun)} created before this id: \`${prefix}…\`.`,
     },
   ]
 }
 
 /** `API key` to `API keys`, `tunnel group backend` to `Tunnel group backends`. */
 function title(noun: string): string {
-  const plural = noun.replace(/y$/, 'ie')
-  return `${plural.charAt(0).toUpperCase()}${plural.slice(1)}s`
+  const all = plural(noun)
+  return all.charAt(0).toUpperCase() + all.slice(1)
 }
 
 function json(schema: TSchema) {

@@ -1,6 +1,7 @@
 /** The query of a request: `limit` and `before_id` on lists, nothing elsewhere (D3, D4). */
 import { isId } from '../lib/ids.ts'
 import { nearest } from '../lib/nearest.ts'
+import { plural } from '../lib/plural.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Route } from './routes.ts'
 
@@ -27,7 +28,7 @@ export function readQuery(route: Route, search: string): Page {
   // Whether it exists does not matter: it is a place in the order (D3).
   const { noun, prefix } = route.resource
   if (!isId(beforeId, prefix))
-    throw new Refusal('BAD_CURSOR', `\`before_id\` must be the id of ${noun}s: \`${prefix}…\``)
+    throw new Refusal('BAD_CURSOR', `\`before_id\` must be an id of ${plural(noun)}: \`${prefix}…\``)
   return { limit, beforeId }
 }
 

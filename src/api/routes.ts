@@ -1,6 +1,7 @@
 /** The route table: every operation of the API, derived from the registries. It is mounted, documented and tested from. */
 import type { TObject, TSchema } from 'typebox'
 import { Type } from 'typebox'
+import { plural } from '../lib/plural.ts'
 import { closed, nullable } from '../lib/schema.ts'
 import type { AgentCommand } from '../model/presence.ts'
 import { modulesAt } from '../modules/index.ts'
@@ -57,8 +58,8 @@ function resourceRoutes(resource: Resource): Route[] {
     list: {
       method: 'GET',
       path,
-      operation: `list_${kind}s`,
-      summary: `List ${noun}s`,
+      operation: `list_${plural(kind)}`,
+      summary: `List ${plural(noun)}`,
       status: 200,
       body: null,
       response: listView(resource),
@@ -154,7 +155,7 @@ function commands(resource: Resource): Route[] {
 
 function listView({ listKey, noun, view }: Resource): TObject {
   return closed({
-    [listKey ?? '']: Type.Array(view, { description: `The ${noun}s, newest first.` }),
+    [listKey ?? '']: Type.Array(view, { description: `The ${plural(noun)}, newest first.` }),
     uri: Type.String({ description: 'Address of this list.' }),
     next_page_uri: nullable(Type.String({ description: 'Address of the next page; null at the end.' })),
   })

@@ -8,6 +8,7 @@
  */
 import type { Static, TSchema } from 'typebox'
 import { nearest } from './nearest.ts'
+import { plural } from './plural.ts'
 
 export type BadValueKind = 'unknown_field' | 'required' | 'type' | 'too_long' | 'value'
 
@@ -135,11 +136,7 @@ function list(schema: SchemaNode, value: unknown, at: string): unknown[] {
     throw new BadValue(at, 'value', `${named(at)} has ${items.length} entries; at most ${schema.maxItems} are allowed`)
   }
   if (schema.minItems !== undefined && items.length < schema.minItems) {
-    throw new BadValue(
-      at,
-      'value',
-      `${named(at)} needs at least ${schema.minItems} ${plural(schema.minItems, 'entry')}`,
-    )
+    throw new BadValue(at, 'value', `${named(at)} needs at least ${count(schema.minItems, 'entry')}`)
   }
   const item = schema.items
   return item ? items.map((each, i) => walk(item, each, `${at}[${i}]`)) : [...items]
@@ -178,11 +175,7 @@ function map(schema: SchemaNode, value: Record<string, unknown>, at: string): Re
     )
   }
   if (schema.minProperties !== undefined && entries.length < schema.minProperties) {
-    throw new BadValue(
-      at,
-      'value',
-      `${named(at)} needs at least ${schema.minProperties} ${plural(schema.minProperties, 'entry')}`,
-    )
+    throw new BadValue(at, 'value', `${named(at)} needs at least ${count(schema.minProperties, 'entry')}`)
   }
   const node = mapValue(schema)
   const checked: Record<string, unknown> = Object.create(null)
@@ -235,9 +228,8 @@ function join(at: string, name: string): string {
   return at === '' ? name : `${at}.${name}`
 }
 
-function plural(n: number, word: string): string {
-  if (n === 1) return word
-  return word.endsWith('y') ? `${word.slice(0, -1)}ies` : `${word}s`
+function count(n: number, noun: string): string {
+  return `${n} ${n === 1 ? noun : plural(noun)}`
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

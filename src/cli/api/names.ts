@@ -1,4 +1,5 @@
 /** What a resource is called on the command line: its kind in the plural, and every other spelling people try. */
+import { plural } from '../../lib/plural.ts'
 
 interface Named {
   readonly kind: string
@@ -27,8 +28,4 @@ export function pathParameters(path: string): readonly string[] {
 
 export function dashed(name: string): string {
   return name.replaceAll('_', '-')
-}
-
-function plural(word: string): string {
-  return /[^aeiou]y$/.test(word) ? `${word.slice(0, -1)}ies` : `${word}s`
 }
