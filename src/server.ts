@@ -6,6 +6,7 @@ import { buildApi } from './api/app.ts'
 import { ApiMetrics } from './api/metrics.ts'
 import type { Listen } from './config/parse.ts'
 import type { Settings } from './config/read.ts'
+import { EdgeModules } from './control/edge-modules.ts'
 import { nobodyPresent } from './control/presence.ts'
 import { authenticate } from './control/principal.ts'
 import { RateLimit } from './control/rate-limit.ts'
@@ -62,6 +63,7 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
       ids,
       authenticate: (token) => authenticate(store, token),
       records,
+      modules: new EdgeModules({ store, sealer }),
       presence,
       metrics,
       log,

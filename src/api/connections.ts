@@ -21,7 +21,7 @@ export function guardConnections(
   { ids, log }: { readonly ids: IdSource; readonly log: FastifyBaseLogger },
 ): void {
   const open = new WeakMap<Socket, Set<Open>>()
-  const refused = new WeakSet<Socket>()
+  const doomed = new WeakSet<Socket>()
 
   // Who closes its side behind a request still reads; without this Node closes ours before the answer is written.
   Object.assign(server, { httpAllowHalfOpen: true })
@@ -36,11 +36,10 @@ export function guardConnections(
   })
 
   const refuse = (socket: Socket, code: ErrorCode, reason: string): void => {
-    if (refused.has(socket) || !socket.writable) {
+    if (!socket.writable) {
       socket.destroy()
       return
     }
-    refused.add(socket)
     const operationId = ids.next('op_')
     const { status, text } = errors[code]
     log.info({ operation: operationId, status, peer: socket.remoteAddress, reason }, 'api request refused')
@@ -57,6 +56,9 @@ export function guardConnections(
       socket.destroy()
       return
     }
+    // Each further byte is one more error.
+    if (doomed.has(socket)) return
+    doomed.add(socket)
     const code = parserErrors.get(error.code ?? '') ?? 'BAD_REQUEST'
     // Requests that came whole before the bad one are answered first, or their callers would read its answer as theirs.
     const ahead = [...(open.get(socket) ?? [])].filter(({ request }) => request.complete)

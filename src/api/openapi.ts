@@ -78,7 +78,7 @@ function operation({ operation, summary, action, resource, status, body, respons
     summary,
     tags: [title(resource.noun)],
     ...(action === 'list' && { parameters: pageParameters(resource) }),
-    ...(body && { requestBody: { required: (body.required ?? []).length > 0, content: json(body) } }),
+    ...(body && { requestBody: bodyOf(asSent(body)) }),
     ...(command && { requestBody: { required: false, content: json({ type: 'object' }) } }),
     responses: {
       [status]: { description: said[status], ...(answer && { content: json(answer) }) },
@@ -121,6 +121,24 @@ function pageParameters({ noun, prefix }: Resource) {
 function title(noun: string): string {
   const all = plural(noun)
   return all.charAt(0).toUpperCase() + all.slice(1)
+}
+
+function bodyOf(schema: TSchema & { readonly required?: readonly string[] }) {
+  return { required: schema.required !== undefined && schema.required.length > 0, content: json(schema) }
+}
+
+/** A form as callers fill it in: what has a default is required of the checked value only, at any depth. */
+function asSent<T>(node: T): T {
+  if (Array.isArray(node)) return node.map(asSent) as T
+  if (typeof node !== 'object' || node === null) return node
+  const copy: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(node)) copy[name] = asSent(value)
+  const { required, properties } = copy as { required?: unknown; properties?: Record<string, { default?: unknown }> }
+  if (Array.isArray(required) && properties) {
+    copy.required = required.filter((name) => properties[name]?.default === undefined)
+  }
+  // The same keys, and the same types behind them.
+  return copy as T
 }
 
 function json(schema: TSchema) {

@@ -1,12 +1,14 @@
 /** What each action of the route table does, once the caller, the path, the query and the body are known to be good. */
+import type { EdgeModules, ModuleTarget } from '../control/edge-modules.ts'
 import type { Links } from '../control/links.ts'
+import type { Target } from '../control/ownership.ts'
 import { showSession, showTunnel } from '../control/presence.ts'
 import type { Principal } from '../control/principal.ts'
-import type { Records, Target } from '../control/records.ts'
+import type { Records } from '../control/records.ts'
 import { show } from '../control/show.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Presence } from '../model/presence.ts'
-import type { ModuleConfig } from '../modules/module.ts'
+import type { ModuleConfig, Place } from '../modules/module.ts'
 import { showModule } from '../modules/view.ts'
 import type { Fields, Resource } from '../resources/resource.ts'
 import { tunnelSessions } from '../resources/tunnel-sessions.ts'
@@ -26,6 +28,7 @@ export interface Call {
 
 export interface Behind {
   readonly records: Records
+  readonly modules: EdgeModules
   readonly presence: Presence
 }
 
@@ -53,18 +56,16 @@ const actions: Record<Action, (behind: Behind, call: Call) => Promise<unknown>> 
   async delete({ records }, { route: { resource }, principal, target }) {
     await records.remove(resource, principal, target)
   },
-  async put_module({ records }, { route, principal, target, body, links }) {
-    const { resource, module, place } = moduleOf(route)
-    const config = await records.putModule(resource, principal, target, module, body as ModuleConfig)
-    return showModule(module, place, config, links.to)
+  async put_module({ modules }, call) {
+    const { place, target } = moduleOf(call)
+    return showModule(target.module, place, await modules.put(target, call.body as ModuleConfig), call.links.to)
   },
-  async get_module({ records }, { route, principal, target, links }) {
-    const { resource, module, place } = moduleOf(route)
-    return showModule(module, place, await records.getModule(resource, principal, target, module), links.to)
+  async get_module({ modules }, call) {
+    const { place, target } = moduleOf(call)
+    return showModule(target.module, place, await modules.get(target), call.links.to)
   },
-  async delete_module({ records }, { route, principal, target }) {
-    const { resource, module } = moduleOf(route)
-    await records.removeModule(resource, principal, target, module)
+  async delete_module({ modules }, call) {
+    await modules.remove(moduleOf(call).target)
   },
   async command() {
     throw new Error('only what is present takes commands')
@@ -107,7 +108,8 @@ function envelope(resource: Resource, items: readonly unknown[], lastId: string 
   return { [resource.listKey ?? '']: items, uri, next_page_uri: next }
 }
 
-function moduleOf({ resource, module }: Route) {
+function moduleOf({ route, principal, target }: Call): { place: Place; target: ModuleTarget } {
+  const { resource, module } = route
   if (!module || !resource.place) throw new Error('a module route names its module and place')
-  return { resource, module, place: resource.place }
+  return { place: resource.place, target: { resource, principal, target, module } }
 }

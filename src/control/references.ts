@@ -1,9 +1,10 @@
-/** Checks, inside a transaction, that what a write names exists and that the names it takes are free. */
+/** What a write names must exist, and the unique names it takes must be free; both are kept inside its transaction. */
 import { Refusal } from '../model/errors.ts'
 import type { Mention } from '../modules/module.ts'
 import { resourceOf } from '../resources/index.ts'
 import type { Claim, Resource } from '../resources/resource.ts'
 import type { Reader } from '../store/reader.ts'
+import type { Writer } from '../store/writer.ts'
 
 /** How many referrers a refusal names. */
 const NAMED_REFERRERS = 5
@@ -40,6 +41,20 @@ export async function checkUnreferenced(reader: Reader, resource: Resource, id: 
     'STILL_REFERENCED',
     `this ${resource.noun} is still referred to by ${names.join(', ')}${more}; change or delete these first`,
   )
+}
+
+/** Claims what is new; a scope in which nothing is claimed any more is emptied. */
+export async function setClaims(
+  writer: Writer,
+  id: string,
+  claims: readonly Claim[],
+  before: readonly Claim[],
+): Promise<void> {
+  const held = new Set(before.map(({ scope }) => scope))
+  for (const scope of new Set([...held, ...claims.map((claim) => claim.scope)])) {
+    const keys = claims.filter((claim) => claim.scope === scope).map(({ key }) => key)
+    await writer.setClaims(id, scope, keys, !held.has(scope))
+  }
 }
 
 function brief(id: string): string {

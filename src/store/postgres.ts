@@ -87,7 +87,7 @@ async function listen(connect: () => pg.Client, heard: () => void): Promise<() =
     }
   }
   // What was announced in between is missed, so say once that something may have changed.
-  const reopen = () => open().then(heard, later)
+  const reopen = () => void open().then(heard, later)
   const later = () => {
     if (!stopped) retry = setTimeout(reopen, RECONNECT_MS)
   }
@@ -117,6 +117,8 @@ const troubles = new Map<string, Trouble>([
   ['40001', 'again'], // serialization_failure
   ['40P01', 'again'], // deadlock_detected
   ['25006', 'away'], // read_only_sql_transaction: a standby
+  ['3D000', 'away'], // invalid_catalog_name: no such database, as while it is restored
+  ['55000', 'away'], // object_not_in_prerequisite_state: the database takes no connections for now
   ['25P03', 'away'], // idle_in_transaction_session_timeout
   ['08', 'away'], // connection exception
   ['53', 'away'], // insufficient resources: disk, memory, connections

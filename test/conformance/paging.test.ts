@@ -25,7 +25,7 @@ eachTarget((target) => {
       test(`${limit ?? 'no'} limit: every item once, newest first, by following next_page_uri`, async () => {
         const size = limit ?? 100
         const pages = await follow(target, `/ip_policies${limit === undefined ? '' : `?limit=${limit}`}`)
-        const ids = pages.flatMap((page) => page.ip_policies.map((item: Json) => item.id))
+        const ids: string[] = pages.flatMap((page) => page.ip_policies.map((item: Json) => item.id))
         assert.deepEqual(ids, ids.toSorted().reverse(), 'newest first')
         assert.equal(new Set(ids).size, ids.length)
         const ours = new Set(made)

@@ -52,7 +52,7 @@ export const nothing: Shape = (value, at) => assert.equal(value, null, at)
 export const anything: Shape = () => {}
 
 export const uint32: Shape = (value, at) => {
-  assert.ok(Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 32, `${at} is ${value}`)
+  assert.ok(Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 32, `${at} is ${String(value)}`)
 }
 
 /** RFC 3339 in UTC, whole seconds. */

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { request } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -30,7 +30,7 @@ function credentials(out: string): { apiKey: string; authtoken: string } {
 async function refusal(options: ServeOptions, { code = 1 }: { code?: number } = {}): Promise<string> {
   const ended = await postern(serveArgs(options), options)
   assert.equal(ended.code, code, ended.err)
-  assert.match(ended.err, /^error: [^\n]+\n$/, 'one line')
+  assert.match(ended.err, /^error: [^\n]+\n(\(Did you mean [^\n]+\?\)\n)?$/, 'one line, and perhaps a hint')
   assert.doesNotMatch(ended.out, /Listening/)
   return ended.err
 }
@@ -152,6 +152,7 @@ describe('the program', () => {
     await assert.rejects(fetch(`${server.url}/healthz`), 'it accepts nothing new')
     const answer = await slow.finish()
     assert.equal(answer.status, 201, answer.body)
+    assert.equal(answer.connection, 'close', 'the caller is told not to come back on it, so nothing idles on')
     assertClean(await server.ended)
 
     const again = await serve(options)
@@ -195,7 +196,7 @@ describe('the program', () => {
   })
 
   const misspelt: readonly [name: string, options: Partial<ServeOptions>, says: RegExp][] = [
-    ['flag', { flags: { 'data-dri': '/x' } }, /data-dri.*--data-dir/],
+    ['flag', { flags: { 'data-dri': '/x' } }, /data-dri[\s\S]*--data-dir/],
     ['variable', { env: { POSTERN_API_LISTNE: '127.0.0.1:0' } }, /POSTERN_API_LISTNE.*POSTERN_API_LISTEN/],
   ]
   for (const [name, options, says] of misspelt) {
@@ -311,7 +312,8 @@ async function slowCreate(url: string, apiKey: string) {
     async finish() {
       sending.end(body.slice(5))
       const [response] = await answered
-      return { status: response.statusCode as number, body: await text(response) }
+      const { statusCode, headers } = response as IncomingMessage
+      return { status: statusCode, connection: headers.connection, body: await text(response) }
     },
   }
 }

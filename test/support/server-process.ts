@@ -7,6 +7,8 @@ export interface Run {
   /** By default the Node that runs the tests. */
   readonly node?: string
   readonly env?: Readonly<Record<string, string>>
+  /** Kills it, with SIGKILL. */
+  readonly signal?: AbortSignal
 }
 
 export interface Ended {
@@ -74,13 +76,14 @@ export function serveArgs({ dataDir, databaseUrl, flags }: ServeOptions): string
 }
 
 /** Starts `postern`, whatever the command. */
-export function start(args: readonly string[], { node = process.execPath, env = {} }: Run = {}) {
+export function start(args: readonly string[], { node = process.execPath, env = {}, signal }: Run = {}) {
   const child = spawn(node, [launcher, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     // Away from any settings file, with none of the caller's settings.
     cwd: '/',
     env: { ...withoutSettings(process.env), ...env },
   })
+  signal?.addEventListener('abort', () => child.kill('SIGKILL'))
   const printed = { out: '', err: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed.out += text

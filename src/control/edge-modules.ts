@@ -1,0 +1,70 @@
+/** Replace, get and delete one module of an edge or route (contract 4.7). */
+import type { Sealer } from '../lib/seal.ts'
+import { Refusal } from '../model/errors.ts'
+import type { Module, ModuleConfig } from '../modules/module.ts'
+import type { Resource } from '../resources/resource.ts'
+import type { Store } from '../store/store.ts'
+import { attempt } from './attempt.ts'
+import { checkTogether, mentionsOf, moduleWrite, openModules, writeModules } from './module-rows.ts'
+import { type Target, visible } from './ownership.ts'
+import type { Principal } from './principal.ts'
+import { rootOf } from './records.ts'
+import { checkMentions } from './references.ts'
+
+/** Whose module is meant, and who asks. */
+export interface ModuleTarget {
+  readonly resource: Resource
+  readonly principal: Principal
+  readonly target: Target
+  readonly module: Module
+}
+
+export class EdgeModules {
+  readonly #store: Store
+  readonly #sealer: Sealer
+
+  constructor({ store, sealer }: { store: Store; sealer: Sealer }) {
+    this.#store = store
+    this.#sealer = sealer
+  }
+
+  /** Replaces a module whole and gives it back; `input` has passed the module's schema. */
+  async put({ resource, principal, target, module }: ModuleTarget, input: ModuleConfig): Promise<ModuleConfig> {
+    const write = moduleWrite(resource, module, input, '')
+    const writes = [write]
+    await attempt(() =>
+      this.#store.write(async (writer) => {
+        const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
+        checkTogether(resource, openModules(this.#sealer, resource, before), { writes })
+        await checkMentions(writer, mentionsOf(resource, writes))
+        const isNew = !before.modules.has(module.name)
+        await writeModules(writer, this.#sealer, resource, before.id, { writes, isNew })
+        writer.changed(...rootOf(resource, before))
+      }),
+    )
+    return write.config
+  }
+
+  async get({ resource, principal, target, module }: ModuleTarget): Promise<ModuleConfig> {
+    const found = await this.#store.read((reader) => reader.resource(resource.kind, target.id))
+    const stored = visible(resource, principal, target, found)
+    const config = openModules(this.#sealer, resource, stored).get(module.name)
+    if (!config) {
+      const msg = `the module \`${module.name}\` of this ${resource.noun} is not set; PUT it first`
+      throw new Refusal('MODULE_NOT_SET', msg)
+    }
+    return config
+  }
+
+  /** D29: removing a module that is not set changes nothing and is no error. */
+  async remove({ resource, principal, target, module }: ModuleTarget): Promise<void> {
+    await this.#store.write(async (writer) => {
+      const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
+      if (!before.modules.has(module.name)) return
+      checkTogether(resource, openModules(this.#sealer, resource, before), { without: module })
+      await writer.removeModule(before.id, module.name)
+      await writer.setReferences(before.id, module.name, [], false)
+      writer.changed(...rootOf(resource, before))
+    })
+  }
+}

@@ -1,0 +1,90 @@
+/** Modules between a request and their rows: accepted, checked together, sealed, and opened again. */
+import type { Sealer } from '../lib/seal.ts'
+import { moduleConflicts, modulesAt } from '../modules/index.ts'
+import type { Mention, Module, ModuleConfig } from '../modules/module.ts'
+import { moduleMentions } from '../modules/view.ts'
+import type { Fields, Resource } from '../resources/resource.ts'
+import type { StoredResource } from '../store/reader.ts'
+import type { Writer } from '../store/writer.ts'
+import { openConfig, sealConfig } from './secrets.ts'
+
+/** A module and what is to be written for it. */
+export interface ModuleWrite {
+  readonly module: Module
+  readonly config: ModuleConfig
+  /** What stands before its fields in a message: empty for its own PUT, `policy.` inside a body. */
+  readonly at: string
+}
+
+/** Splits a body that passed its schema into the resource's own fields and its modules. */
+export function splitModules(
+  resource: Resource,
+  input: Fields,
+): { own: Record<string, unknown>; modules: ModuleWrite[] } {
+  const own: Record<string, unknown> = { ...input }
+  const modules: ModuleWrite[] = []
+  for (const module of modulesOf(resource)) {
+    const given = own[module.name]
+    delete own[module.name]
+    // The resource's schema holds the module's own, which has checked this value.
+    if (given !== undefined) modules.push(moduleWrite(resource, module, given as ModuleConfig, `${module.name}.`))
+  }
+  return { own, modules }
+}
+
+/** Lets the module check what a schema cannot say. */
+export function moduleWrite({ place }: Resource, module: Module, config: ModuleConfig, at: string): ModuleWrite {
+  return { module, at, config: place && module.accept ? module.accept(config, { place, at }) : config }
+}
+
+/** Refuses modules that cannot stand together, once `writes` are done and `without` is gone. */
+export function checkTogether(
+  resource: Resource,
+  before: ReadonlyMap<string, ModuleConfig>,
+  { writes = [], without }: { writes?: readonly ModuleWrite[]; without?: Module },
+): void {
+  if (!resource.place) return
+  const after = new Map(before)
+  for (const { module, config } of writes) after.set(module.name, config)
+  if (without) after.delete(without.name)
+  moduleConflicts(resource.place, after)
+}
+
+/** Every resource that `writes` name. */
+export function mentionsOf({ place }: Resource, writes: readonly ModuleWrite[]): Mention[] {
+  if (!place) return []
+  return writes.flatMap(({ module, config, at }) =>
+    moduleMentions(module, place, config).map((mention) => ({ ...mention, field: at + mention.field })),
+  )
+}
+
+/** Writes modules with what they name; `isNew` when the resource, or its only module here, was not there before. */
+export async function writeModules(
+  writer: Writer,
+  sealer: Sealer,
+  resource: Resource,
+  id: string,
+  { writes, isNew }: { writes: readonly ModuleWrite[]; isNew: boolean },
+): Promise<void> {
+  for (const write of writes) {
+    const { module, config } = write
+    await writer.putModule(id, module.name, sealConfig(sealer, module, config))
+    const ids = mentionsOf(resource, [write]).map((mention) => mention.id)
+    await writer.setReferences(id, module.name, ids, isNew)
+  }
+}
+
+/** The modules of a stored resource with their secrets opened. */
+export function openModules(sealer: Sealer, resource: Resource, stored: StoredResource): Map<string, ModuleConfig> {
+  const opened = new Map<string, ModuleConfig>()
+  for (const module of modulesOf(resource)) {
+    const config = stored.modules.get(module.name)
+    // What is stored was accepted by this module.
+    if (config) opened.set(module.name, openConfig(sealer, module, config as ModuleConfig))
+  }
+  return opened
+}
+
+function modulesOf({ place }: Resource): readonly Module[] {
+  return place ? modulesAt(place) : []
+}

@@ -1,0 +1,148 @@
+/** Fields that resources share: limits in bytes, what PATCH leaves alone, ids in bodies (D8 to D11, contract part 8). */
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { eachTarget } from './target.ts'
+import { kindNames, kinds, unknownId, World } from './world.ts'
+
+const limits = { description: 255, metadata: 4096 }
+
+/** Texts of exactly so many bytes, in characters of one to four bytes each. */
+function texts(bytes: number): string[] {
+  return ['a', 'é', '€', '🙂'].map((character) => {
+    const size = Buffer.byteLength(character)
+    return character.repeat(Math.floor(bytes / size)) + 'x'.repeat(bytes % size)
+  })
+}
+
+const awkward = [
+  '  spaces  ',
+  '"quotes" \\ /',
+  'line\nbreak\ttab',
+  '<b>&amp;</b>',
+  "'; DROP TABLE x; --",
+  'e\u0301',
+  '\u202e',
+]
+
+eachTarget((target) => {
+  let world: World
+  before(() => {
+    world = new World(target.api)
+  })
+
+  for (const kind of kindNames.filter((name) => kinds[name].isDescribed)) {
+    describe(kind, () => {
+      for (const [field, limit] of Object.entries(limits)) {
+        test(`${field} takes ${limit} bytes, and not one more`, async () => {
+          const { path } = await world.make(kind)
+          for (const text of texts(limit)) {
+            assert.equal(Buffer.byteLength(text), limit)
+            assert.equal((await world.make(kind, { [field]: text })).body[field], text)
+            assert.equal((await target.api.update(path, { [field]: text }))[field], text)
+          }
+          const kept = await target.api.get(path)
+          const least = await world.least(kind)
+          const collection = await world.collection(kind)
+          for (const text of texts(limit + 1)) {
+            const tries = [
+              ['POST', collection, { ...least, [field]: text }],
+              ['PATCH', path, { [field]: text }],
+            ] as const
+            for (const [method, address, body] of tries) {
+              const { msg, status_code } = await target.api.refused('ERR_FIELD_TOO_LONG', method, address, { body })
+              assert.equal(status_code, 400)
+              assert.match(msg, RegExp(`\`${field}\`.*${limit}`))
+            }
+          }
+          assert.deepEqual(await target.api.get(path), kept)
+        })
+
+        test(`${field} is an empty string while unset, kept by a PATCH without it or with null, cleared by ""`, async () => {
+          const { path, body } = await world.make(kind)
+          assert.equal(body[field], '')
+          assert.equal((await world.make(kind, { [field]: null })).body[field], '')
+          assert.equal((await target.api.update(path, { [field]: 'set' }))[field], 'set')
+          const other = field === 'metadata' ? 'description' : 'metadata'
+          for (const patch of [{}, { [other]: 'other' }, { [field]: null }]) {
+            assert.equal((await target.api.update(path, patch))[field], 'set', JSON.stringify(patch))
+          }
+          const cleared = await target.api.update(path, { [field]: '' })
+          assert.deepEqual([cleared[field], cleared[other]], ['', 'other'])
+          assert.equal((await target.api.get(path))[field], '')
+        })
+
+        test(`${field} is text, kept to the letter`, async () => {
+          const { path } = await world.make(kind)
+          for (const text of awkward) assert.equal((await target.api.update(path, { [field]: text }))[field], text)
+          for (const value of [1, true, {}, ['a']]) {
+            const { msg } = await target.api.refused('ERR_INVALID_VALUE', 'PATCH', path, { body: { [field]: value } })
+            assert.match(msg, RegExp(`\`${field}\``))
+          }
+        })
+      }
+    })
+  }
+
+  for (const kind of kindNames) {
+    describe(`the body of a ${kind}`, () => {
+      test('may hold the ids of the path in a PATCH, and no others', async () => {
+        const { id, path, body } = await world.make(kind)
+        const ids = { id, ...(body.edge_id !== undefined && { edge_id: body.edge_id }) }
+        const expected = 'token' in body ? { ...body, token: null } : body
+        assert.deepEqual(await target.api.update(path, ids), expected)
+        for (const name of Object.keys(ids)) {
+          for (const wrong of [unknownId(`${id.split('_')[0]}_`), '', 7]) {
+            const { msg } = await target.api.refused('ERR_INVALID_VALUE', 'PATCH', path, { body: { [name]: wrong } })
+            assert.ok(msg.includes(`\`${name}\``), msg)
+          }
+        }
+        assert.deepEqual(await target.api.get(path), expected)
+      })
+
+      test('has no fields that are not known, and says which was meant', async () => {
+        const { path } = await world.make(kind)
+        const least = await world.least(kind)
+        const [known] = kinds[kind].isDescribed ? ['description'] : ['active']
+        const tries = [
+          ['POST', await world.collection(kind), { ...least, [`${known}s`]: 'x' }],
+          ['PATCH', path, { [`${known}s`]: 'x' }],
+        ] as const
+        for (const [method, address, body] of tries) {
+          const { msg } = await target.api.refused('ERR_UNKNOWN_FIELD', method, address, { body })
+          assert.ok(msg.includes(`\`${known}s\``) && msg.includes(`\`${known}\``), msg)
+        }
+        for (const name of ['uri', 'created_at', '__proto__', 'constructor', '']) {
+          const { status, body, text } = await target.api.send('PATCH', path, {
+            body: `{${JSON.stringify(name)}: "x"}`,
+          })
+          assert.equal(status, 400, text)
+          assert.ok(body.msg.includes(`\`${name}\``) || name === '', body.msg)
+        }
+      })
+
+      test('is an object', async () => {
+        const { path } = await world.make(kind)
+        for (const body of ['[]', '"x"', '1', 'null', 'true']) {
+          assert.equal((await target.api.send('PATCH', path, { body })).status, 400, body)
+        }
+      })
+    })
+  }
+
+  test('what cannot be changed is refused in a PATCH, not ignored', async () => {
+    const cases = [
+      ['api_key', { owner_id: 'x' }],
+      ['api_key', { token: 'x' }],
+      ['ssh_credential', { owner_id: 'x' }],
+      ['credential', { owner_id: 'x' }],
+      ['certificate_authority', { ca_pem: 'x' }],
+      ['https_edge', { routes: [] }],
+      ['tunnel_group_backend', { tunnels: [] }],
+    ] as const
+    for (const [kind, body] of cases) {
+      const { path } = await world.make(kind)
+      const { msg } = await target.api.refused('ERR_UNKNOWN_FIELD', 'PATCH', path, { body })
+      assert.ok(msg.includes(`\`${Object.keys(body)[0]}\``), msg)
+    }
+  })
+})

@@ -1,0 +1,194 @@
+/** The authorisation matrix: every route of the table and every kind of caller, on instances that really are there. */
+import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { before, describe, test } from 'node:test'
+import { type Action, type Route, routeTable } from '../../src/api/routes.ts'
+import { ApiClient } from '../support/api-client.ts'
+import { startPlatform } from '../support/platform.ts'
+import { assertEnvelope } from './envelope.ts'
+import { collectionPath, createSample, sampleBody, sampleModule } from './samples.ts'
+import { eachTarget, type Target, unique } from './target.ts'
+
+type Access = 'owner' | 'account' | 'admin' | 'online'
+
+/** D22 and D24, written out: what stands behind each path. A path that is not here fails the test. */
+const accesses: Readonly<Record<string, Access>> = {
+  '/api_keys': 'owner',
+  '/ssh_credentials': 'owner',
+  '/credentials': 'owner',
+  '/bot_users': 'admin',
+  '/tunnel_sessions': 'online',
+  '/tunnels': 'online',
+  '/edges/tcp': 'account',
+  '/edges/tls': 'account',
+  '/edges/https': 'account',
+  '/edges/https/{edge_id}/routes': 'account',
+  '/backends/tunnel_group': 'account',
+  '/backends/http_response': 'account',
+  '/ip_policies': 'account',
+  '/ip_policy_rules': 'account',
+  '/certificate_authorities': 'account',
+}
+
+/** Statuses for the member who owns the instance, for another member, and for an admin; `ok` is the route's own. */
+type Row = readonly [owner: Status, other: Status, admin: Status]
+type Status = 'ok' | 403 | 404
+
+const forAll: Row = ['ok', 'ok', 'ok']
+const forOwner: Row = ['ok', 404, 'ok']
+const forAdmin: Row = [403, 403, 'ok']
+const forNobody: Row = [404, 404, 404]
+
+const expectations: Readonly<Record<Access, Readonly<Partial<Record<Action, Row>>>>> = {
+  owner: { create: forAll, list: forAll, get: forOwner, update: forOwner, delete: forOwner },
+  account: {
+    create: forAll,
+    list: forAll,
+    get: forAll,
+    update: forAll,
+    delete: forAll,
+    put_module: forAll,
+    get_module: forAll,
+    delete_module: forAll,
+  },
+  admin: { create: forAdmin, list: forAdmin, get: forAdmin, update: forAdmin, delete: forAdmin },
+  // No agent is online here, so what is asked for is not there; that nobody is turned away is what counts.
+  online: { list: forAll, get: forNobody, command: forNobody },
+}
+
+/** Pages that need no key; everything else that is mounted must be in the route table. */
+const publicPages = /^\/(healthz|readyz|openapi\.json|docs(\/.*)?)$/
+
+eachTarget((target) => {
+  const callers = new Map<string, ApiClient>()
+  let ownerId = ''
+
+  before(async () => {
+    const [owner, other] = [await bot(target), await bot(target)]
+    ownerId = owner.id
+    const gone = await target.api.create('/api_keys')
+    await target.api.delete(`/api_keys/${gone.id}`)
+    callers.set('no key', new ApiClient(target.url, null))
+    callers.set('a malformed key', new ApiClient(target.url, 'nonsense'))
+    callers.set('a deleted key', new ApiClient(target.url, gone.token))
+    callers.set('the owner', owner.api)
+    callers.set('another member', other.api)
+    callers.set('an admin', target.api)
+  })
+
+  for (const route of routeTable()) {
+    test(`${route.method} ${route.path}`, async () => {
+      const [owner, other, admin] = expected(route)
+      const statuses = new Map<string, Status | 401>([
+        ['no key', 401],
+        ['a malformed key', 401],
+        ['a deleted key', 401],
+        ['the owner', owner],
+        ['another member', other],
+        ['an admin', admin],
+      ])
+      for (const [who, status] of statuses) {
+        const { path, body, instance } = await prepared(target, route, ownerId)
+        const api = callers.get(who)
+        assert.ok(api)
+        const answer = await api.send(route.method, path, body === undefined ? {} : { body })
+        const wanted = status === 'ok' ? route.status : status
+        assert.equal(answer.status, wanted, `${who}: ${answer.text}`)
+        if (status === 'ok') continue
+        assertEnvelope(answer, wanted)
+        if (instance !== null) await untouched(target, instance)
+      }
+    })
+  }
+})
+
+describe('the route table', () => {
+  test('holds every route that is mounted, but for the pages that are public', async () => {
+    const mounted: { method: string; url: string }[] = []
+    const watch = (message: unknown) => {
+      // What fastify says it publishes: the instance that is being made, before anything is mounted on it.
+      const { fastify } = message as {
+        fastify: { addHook(name: 'onRoute', hook: (route: MountedRoute) => void): void }
+      }
+      fastify.addHook('onRoute', ({ method, url }) => {
+        for (const each of [method].flat()) mounted.push({ method: each, url })
+      })
+    }
+    subscribe('fastify.initialization', watch)
+    const platform = await startPlatform()
+    try {
+      const known = new Set(routeTable().flatMap(({ method, path }) => [`${method} ${path}`, ...headOf(method, path)]))
+      const nobody = new ApiClient(platform.url, null)
+      assert.ok(mounted.length >= known.size, 'the routes were seen being mounted')
+      for (const { method, url } of mounted) {
+        if (publicPages.test(url)) continue
+        const path = url.replace(/:(\w+)/g, '{$1}')
+        assert.ok(known.has(`${method} ${path}`), `${method} ${url} is mounted by hand`)
+        assert.equal((await nobody.send(method, url)).status, 401, `${method} ${url} has no door`)
+      }
+    } finally {
+      unsubscribe('fastify.initialization', watch)
+      await platform.stop()
+    }
+  })
+
+  test('has no two routes at one address, and no two of one name', () => {
+    const table = routeTable()
+    assert.equal(new Set(table.map(({ method, path }) => `${method} ${path}`)).size, table.length)
+    assert.equal(new Set(table.map(({ operation }) => operation)).size, table.length)
+  })
+
+  test('covers the matrix and no more', () => {
+    const paths = new Set(routeTable().map(({ resource }) => resource.path))
+    assert.deepEqual(Object.keys(accesses).sort(), [...paths].sort())
+  })
+})
+
+interface MountedRoute {
+  readonly method: string | readonly string[]
+  readonly url: string
+}
+
+function headOf(method: string, path: string): string[] {
+  return method === 'GET' ? [`HEAD ${path}`] : []
+}
+
+function expected({ resource, action, method, path }: Route): Row {
+  const access = Object.hasOwn(accesses, resource.path) ? accesses[resource.path] : undefined
+  assert.ok(access, `nobody has said who may use ${resource.path}; see D22 and D24`)
+  const row = expectations[access][action]
+  assert.ok(row, `nobody has said who may ${action} ${access} resources: ${method} ${path}`)
+  return row
+}
+
+/** A path and a body with which a caller who may will succeed; `instance` is what must stay when one may not. */
+async function prepared(
+  { api }: Target,
+  { resource, action, module, path: pattern }: Route,
+  ownerId: string,
+): Promise<{ path: string; body?: unknown; instance: string | null }> {
+  if (resource.source === 'presence') {
+    return { path: pattern.replace('{id}', `${resource.prefix}${'1'.repeat(27)}`), instance: null }
+  }
+  if (action === 'list') return { path: resource.path, instance: null }
+  if (action === 'create') {
+    return { path: await collectionPath(api, resource), body: await sampleBody(api, resource), instance: null }
+  }
+  const { path } = await createSample(api, resource, resource.access === 'owner' ? { owner_id: ownerId } : {})
+  if (!module) return { path, ...(action === 'update' && { body: {} }), instance: path }
+  const config = await sampleModule(api, module.name)
+  const at = `${path}/${module.name}`
+  await api.put(at, config)
+  return { path: at, ...(action === 'put_module' && { body: config }), instance: at }
+}
+
+async function untouched({ api }: Target, instance: string): Promise<void> {
+  assert.equal((await api.send('GET', instance)).status, 200, `${instance} is gone`)
+}
+
+/** A new bot, which is a member, with a key of its own. */
+async function bot({ api, url }: Target): Promise<{ id: string; api: ApiClient }> {
+  const { id } = await api.create('/bot_users', { name: unique('bot') })
+  const { token } = await api.create('/api_keys', { owner_id: id })
+  return { id, api: new ApiClient(url, token) }
+}

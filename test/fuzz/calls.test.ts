@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
+import { test } from 'node:test'
+import { eachStore } from '../support/databases.ts'
+import { startPlatform } from '../support/platform.ts'
+import { Fuzz } from './calls.ts'
+
+const seed = Number(process.env.POSTERN_FUZZ_SEED ?? randomInt(2 ** 31))
+
+eachStore((store) => {
+  test(`no call breaks the API or leaves half of itself behind (POSTERN_FUZZ_SEED=${seed})`, async () => {
+    const platform = await startPlatform({ databaseUrl: await store.url() })
+    const fuzz = await Fuzz.start(platform, seed)
+    try {
+      await fuzz.run({ calls: 1000, serial: true })
+      await fuzz.run({ calls: 2000, serial: false })
+      assert.ok((await fuzz.takeStock()) > 50, 'hardly anything was created: the calls no longer fit the API')
+      const creates = fuzz.operations.filter(({ status, name }) => status === 201 && !fuzz.tally.succeeded.has(name))
+      assert.deepEqual(creates, [], 'these never succeeded: the calls no longer fit them')
+      const loud = platform.log.filter((line) => /"level":"(error|fatal)"/.test(line))
+      assert.deepEqual(loud, [])
+    } finally {
+      fuzz.close()
+      await platform.stop()
+    }
+  })
+})

@@ -1,0 +1,229 @@
+/** Sends many random calls to a platform and holds every answer, and what is stored, against what must always be true. */
+import assert from 'node:assert/strict'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { MAX_BODY_BYTES } from '../../src/api/body.ts'
+import { errors } from '../../src/model/errors.ts'
+import type { Json } from '../support/api-client.ts'
+import type { Platform } from '../support/platform.ts'
+import { type Operation, readDocument } from './document.ts'
+import { type Plan, plans } from './plan.ts'
+import { Pool } from './pool.ts'
+import { type Received, type Sent, Wire } from './wire.ts'
+
+const CONNECTIONS = 16
+/** Plans are drawn in batches, each from a seed of its own, so that a long run does not hold them all. */
+const BATCH = 250
+
+export interface Tally {
+  calls: number
+  readonly statuses: Map<number, number>
+  /** How often each operation succeeded. */
+  readonly succeeded: Map<string, number>
+  /** Longest time that the event loop, which the server shares, was held up. */
+  longestMs: number
+}
+
+export interface Portion {
+  readonly calls: number
+  /** One call at a time, each with a look at what is stored before and after. */
+  readonly serial: boolean
+}
+
+export class Fuzz {
+  readonly tally: Tally = { calls: 0, statuses: new Map(), succeeded: new Map(), longestMs: 0 }
+  readonly operations: readonly Operation[]
+  readonly #platform: Platform
+  readonly #tokens: Readonly<Record<Plan['as'], string>>
+  readonly #wire: Wire
+  readonly #pool = new Pool()
+  readonly #plans: fc.Arbitrary<Plan>
+  readonly #seed: number
+  #batch = 0
+
+  private constructor(platform: Platform, member: string, operations: readonly Operation[], seed: number) {
+    this.#platform = platform
+    this.#tokens = { admin: platform.apiKey, member, nobody: '', stranger: 'x'.repeat(55) }
+    this.operations = operations
+    this.#plans = plans(operations)
+    this.#wire = new Wire(platform.url, CONNECTIONS)
+    this.#seed = seed
+  }
+
+  static async start(platform: Platform, seed: number): Promise<Fuzz> {
+    const member = await platform.member()
+    return new Fuzz(platform, member.token, await readDocument(platform.url), seed)
+  }
+
+  async run({ calls, serial }: Portion): Promise<void> {
+    const delay = monitorEventLoopDelay({ resolution: 10 })
+    delay.enable()
+    for (let left = calls; left > 0; left -= BATCH) {
+      const batch = fc.sample(this.#plans, { seed: this.#seed + this.#batch++, numRuns: Math.min(left, BATCH) })
+      const next = batch.values()
+      const worker = async () => {
+        for (const plan of next) await (serial ? this.#watched(plan) : this.#call(plan))
+      }
+      await Promise.all(Array.from({ length: serial ? 1 : CONNECTIONS }, worker))
+    }
+    delay.disable()
+    this.tally.longestMs = Math.max(this.tally.longestMs, Math.round(delay.max / 1e6))
+  }
+
+  close(): void {
+    this.#wire.close()
+  }
+
+  /** Everything that is listed can be fetched and is the same there, modules too. Gives how many there were. */
+  async takeStock(): Promise<number> {
+    let count = 0
+    for (const { path, listed } of this.operations) {
+      if (!listed) continue
+      let next: string | null = `${this.#platform.url}${path}?limit=37`
+      while (next !== null) {
+        const page: Json = await this.#read(next)
+        const items: Json[] = Object.values(page).find(Array.isArray) ?? []
+        assert.deepEqual(
+          items.map(({ id }) => id),
+          items
+            .map(({ id }) => id)
+            .sort()
+            .reverse(),
+          `${next} is out of order`,
+        )
+        for (const item of items) count += await this.#fetchAll(item)
+        next = page.next_page_uri
+      }
+    }
+    return count
+  }
+
+  async #fetchAll(item: Json): Promise<number> {
+    assert.deepEqual(await this.#read(item.uri), item, `${item.uri} differs from what its list shows`)
+    let count = 1
+    for (const route of item.routes ?? []) count += await this.#fetchAll(route)
+    for (const { path, method, prefixes } of this.operations) {
+      const module = /\{id\}\/(\w+)$/.exec(path)?.[1] ?? ''
+      if (method !== 'GET' || !item.id.startsWith(prefixes.id) || !item[module]) continue
+      assert.deepEqual(await this.#read(`${item.uri}/${module}`), item[module], `${item.uri}/${module}`)
+    }
+    return count
+  }
+
+  async #read(uri: string): Promise<Json> {
+    const { status, body } = await this.#get(new URL(uri).pathname + new URL(uri).search)
+    assert.equal(status, 200, uri)
+    return body
+  }
+
+  #get(path: string): Promise<Received> {
+    return this.#wire.send({ method: 'GET', path, headers: this.#headers('admin'), body: undefined })
+  }
+
+  #headers(as: Plan['as']): Record<string, string> {
+    const token = this.#tokens[as]
+    return { 'service-version': '2', ...(token !== '' && { authorization: `Bearer ${token}` }) }
+  }
+
+  /** One call; what it was is part of whatever goes wrong with it. */
+  async #call(plan: Plan, path = this.#pool.fillPath(plan.path)): Promise<Received | undefined> {
+    const { method, as, operation } = plan
+    const body = typeof plan.body === 'string' ? this.#pool.fill(plan.body) : plan.body
+    const sent = { method, path, headers: { ...this.#headers(as), ...plan.headers }, body }
+    try {
+      const received = await this.#wire.send(sent)
+      this.#check(operation, sent, received)
+      return received
+    } catch (error) {
+      // A server may close on a body that is over the limit while it is still being sent.
+      if (Buffer.byteLength(body ?? '') > MAX_BODY_BYTES && !(error instanceof assert.AssertionError)) return undefined
+      throw new Error(`${as}: ${method} ${path} ${brief(body)} ${JSON.stringify(plan.headers)}`, { cause: error })
+    } finally {
+      this.tally.calls++
+    }
+  }
+
+  #check({ path: template, name }: Operation, { method, path }: Sent, { status, text, body, headers }: Received): void {
+    this.tally.statuses.set(status, (this.tally.statuses.get(status) ?? 0) + 1)
+    assert.ok(status < 500, `${status} ${text}`)
+    if (method === 'HEAD') return assert.equal(text, '')
+    if (status >= 300) return assertRefusal({ status, text, body, headers })
+    const isPreflight = method === 'OPTIONS' && status === 204
+    const operation = this.operations.find((each) => each.path === template && each.method === method)
+    const isBent = !fits(template, path)
+    if (isPreflight || (isBent && !operation)) return
+    assert.ok(operation, `${method} is not an operation of ${template}, but got ${status}`)
+    if (isBent) return
+    assert.equal(status, operation.status)
+    if (operation.answer) {
+      const isFine = operation.answer(body)
+      assert.ok(isFine, `${JSON.stringify(operation.answer.errors)} in ${text.slice(0, 2000)}`)
+    } else assert.equal(text, '')
+    if (operation.name === name) this.tally.succeeded.set(name, (this.tally.succeeded.get(name) ?? 0) + 1)
+    if (status === 201) this.#pool.add(body)
+    if (method === 'DELETE' && template.endsWith('{id}')) this.#pool.remove(path.split('/').at(-1) ?? '')
+  }
+
+  /** One call that nobody else calls beside: what is refused changes nothing, what is done can be read back. */
+  async #watched(plan: Plan): Promise<void> {
+    const path = this.#pool.fillPath(plan.path)
+    const before = await this.#look(path)
+    const received = await this.#call(plan, path)
+    const after = await this.#look(path)
+    const what = `${plan.method} ${path} ${brief(plan.body)} ${received?.status} ${received?.text}`
+    const isRead = plan.method === 'GET' || plan.method === 'HEAD'
+    if (!received || received.status >= 300 || isRead) {
+      assert.ok(
+        isDeepStrictEqual(after, before),
+        `${what} changed ${JSON.stringify(before)} to ${JSON.stringify(after)}`,
+      )
+      return
+    }
+    const { body, status } = received
+    if (plan.method === 'DELETE') assert.equal((await this.#get(path)).status, 404, what)
+    else if (status === 201) {
+      const { body: stored } = await this.#get(new URL(body.uri).pathname)
+      assert.deepEqual(stored, { ...body, ...(Object.hasOwn(body, 'token') && { token: null }) }, what)
+    } else if (status === 200) assert.deepEqual((await this.#get(path)).body, body, what)
+  }
+
+  /** The resource that a path is about, or the newest of a list. */
+  async #look(path: string): Promise<Json> {
+    const plain = path.split('?')[0] ?? ''
+    const one = /^\/.*\/[a-z]+_[0-9A-Za-z]{27}(?![0-9A-Za-z])/.exec(plain)?.[0]
+    if (one !== undefined) return withoutOperation((await this.#get(one)).body)
+    if (this.operations.some(({ path, listed }) => listed && path === plain)) {
+      return (await this.#get(`${plain}?limit=1`)).body
+    }
+    return undefined
+  }
+}
+
+function assertRefusal({ status, text, body }: Received): void {
+  const code = String(body?.error_code)
+  const name = code.replace(/^ERR_/, '')
+  const entry = Object.entries(errors).find(([each]) => each === name)?.[1]
+  assert.ok(entry && code.startsWith('ERR_'), `no error of the table: ${status} ${text}`)
+  assert.equal(entry.status, status)
+  assert.deepEqual(Object.keys(body).sort(), ['details', 'error_code', 'msg', 'status_code'])
+  assert.equal(body.status_code, status)
+  assert.ok(typeof body.msg === 'string' && body.msg.length > 5 && body.msg.length < 1000, `msg: ${body.msg}`)
+  assert.match(body.details.operation_id, /^op_[0-9A-Za-z]{27}$/)
+}
+
+/** Whether a path, its query aside, is the plain form of a template. */
+function fits(template: string, path: string): boolean {
+  const [given = ''] = path.split('?')
+  return RegExp(`^${template.replaceAll(/\{\w+\}/g, '[a-z]+_[0-9A-Za-z]{27}')}$`).test(given)
+}
+
+/** A refusal differs from its like in the operation id alone. */
+function withoutOperation(body: Json): Json {
+  return body?.details ? { ...body, details: undefined } : body
+}
+
+function brief(body: string | Buffer | undefined): string {
+  const text = String(body ?? '')
+  return text.length > 2000 ? `${text.slice(0, 1000)}... (${text.length} characters)` : text
+}

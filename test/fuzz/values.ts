@@ -1,0 +1,183 @@
+/** Values to send: such as fit a schema and the field they stand in, and such as nobody should send. */
+import { generateKeyPairSync } from 'node:crypto'
+import fc from 'fast-check'
+import type { SchemaNode } from '../../src/lib/check.ts'
+import { EXAMPLE_ROOT, LEAF, OTHER_ROOT } from '../conformance/certificates.ts'
+
+/** Stands for an id that exists when the call is sent; the number picks which. */
+export const PLACEHOLDER = /@id\((\w+),(\d+)\)/g
+
+export function existing(...prefixes: readonly string[]): fc.Arbitrary<string> {
+  return fc.tuple(fc.constantFrom(...prefixes), fc.nat(10_000)).map(([prefix, n]) => `@id(${prefix},${n})`)
+}
+
+const words = fc.constantFrom(
+  '',
+  'a',
+  'web',
+  'größe',
+  '例え',
+  '😀',
+  'two words',
+  '"quoted"',
+  "it's",
+  '\\',
+  '\t',
+  '${x}',
+)
+const number = fc.nat(5000)
+
+const few = <T>(item: fc.Arbitrary<T>): fc.Arbitrary<T[]> => fc.array(item, { maxLength: 2 })
+
+function mostly<T>(good: readonly T[], bad: readonly T[]): fc.Arbitrary<T> {
+  const [usual, strange] = [fc.constantFrom(...good), fc.constantFrom(...bad)]
+  return fc.oneof({ weight: 12, arbitrary: usual }, { weight: 1, arbitrary: strange })
+}
+
+/** Values by the name of their field, where the schema alone would hardly ever give one that is taken. */
+const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+  owner_id: existing('bot_'),
+  backend_id: existing('bkdtg_', 'bkdhr_'),
+  ip_policy_id: existing('ipp_'),
+  ip_policy_ids: few(existing('ipp_')),
+  certificate_authority_ids: few(existing('ca_')),
+  acl: few(mostly(['*', 'bind:a.example.com', 'bind:*.b.com', 'bind:k=v', 'bind:*=v'], ['nonsense', 'bind:', '**'])),
+  public_key: fc.nat(400).map((n) => sshKey(n)),
+  ca_pem: mostly([EXAMPLE_ROOT, OTHER_ROOT, EXAMPLE_ROOT + OTHER_ROOT], [LEAF, EXAMPLE_ROOT.slice(9)]),
+  hostports: few(
+    fc.oneof(
+      number.map((n) => `name-${n}.example.com:443`),
+      number.map((n) => `*.w${n}.example.com:443`),
+      fc.nat(1100).map((n) => `tcp.example.com:${20_000 + n}`),
+    ),
+  ),
+  cidr: fc.oneof(
+    number.map((n) => `10.${n >> 8}.${n & 255}.0/24`),
+    number.map((n) => `2001:db8:${n.toString(16)}::/48`),
+  ),
+  match: number.map((n) => `/path/${n}`),
+  name: number.map((n) => `name ${n}`),
+  labels: fc.dictionary(fc.constantFrom('app', 'env', 'größe'), mostly(['web', 'x'], ['', '=']), { minKeys: 1 }),
+  headers: fc.dictionary(mostly(['x-a', 'X-B', 'cache-control'], ['te', 'a b']), mostly(['1', ''], ['a\nb'])),
+  add: fc.dictionary(mostly(['x-a', 'x-b', 'host'], ['X-A', 'postern-x']), mostly(['1', '${x}'], ['\r\n'])),
+  remove: few(mostly(['x-a', 'X-C', 'cookie'], ['host', 'connection'])),
+  allow: few(mostly(['', '(?i)bot', '(a+)+$', '^x?$'], ['[ab]*a[ab]{900}c', '(?=x)', '((((', '\\pL{1000}'])),
+  deny: few(mostly(['curl', '.*', '^$', '(a|b|ab)*c'], ['\\1', '[', 'x{1001}', '(?P<a>x)(?P<a>y)'])),
+  issuer: mostly(['https://id.example.com', 'http://127.0.0.1:9'], ['https://a:b@c', 'javascript:1', 'http://x']),
+  client_id: mostly(['client'], ['']),
+  client_secret: mostly(['hush'], ['']),
+  scopes: few(mostly(['openid', 'email'], ['two words'])),
+  cookie_prefix: mostly(['', 'my.'], ['no spaces']),
+  expressions: few(
+    mostly(
+      ['true', "conn.client_ip == '10.0.0.1'", "'a'.matches('(a+)+$')"],
+      [
+        "req.url.path.startsWith('/x')",
+        '1 +',
+        '[1,2,3].map(x, [1,2,3].map(y, x * y)).size() > 2',
+        `${'('.repeat(500)}true${')'.repeat(500)}`,
+        `true${' && true'.repeat(400)}`,
+        `${'['.repeat(1000)}`,
+        'nobody.knows',
+      ],
+    ),
+  ),
+  actions: fc.array(
+    mostly<unknown>(
+      [
+        { type: 'deny' },
+        { type: 'log', config: { metadata: { a: 'b' } } },
+        { type: 'restrict-ips', config: { enforce: true, allow: ['10.0.0.0/8'] } },
+      ],
+      [
+        { type: 'custom-response', config: { status_code: 200, body: 'hi' } },
+        { type: 'add-headers', config: { headers: { 'x-a': '${conn.client_ip}' } } },
+        { type: 'rate-limit', config: { name: 'a', algorithm: 'sliding_window', capacity: 1, rate: '60s' } },
+        { type: 'url-rewrite', config: { from: '/a(.*)', to: '/b$1' } },
+        { type: 'constructor', config: {} },
+      ],
+    ),
+    { minLength: 1, maxLength: 2 },
+  ),
+  outbound: fc.constant([]),
+}
+
+/** Values that mostly fit `schema`; `name` is the field they stand in. */
+export function fitting(schema: SchemaNode, name = ''): fc.Arbitrary<unknown> {
+  const special = Object.hasOwn(byName, name) ? byName[name] : undefined
+  if (special) return special
+  if (schema.enum) return fc.constantFrom(...schema.enum)
+  switch (schema.type) {
+    case 'string':
+      return fc.oneof({ weight: 9, arbitrary: words }, { weight: 1, arbitrary: nearLimit(schema.maxBytes ?? 100) })
+    case 'boolean':
+      return fc.boolean()
+    case 'integer':
+    case 'number':
+      return fc.integer({ min: (schema.minimum ?? 0) - 1, max: Math.min(schema.maximum ?? 1000, 100_000) + 1 })
+    case 'array':
+      return fc.array(fitting(schema.items ?? {}), { maxLength: 2 })
+    case 'object':
+      return object(schema)
+    default:
+      return hostile
+  }
+}
+
+/** The fields that are required and a few of the others: with all of them some value would always be refused. */
+function object({ properties, required = [] }: SchemaNode): fc.Arbitrary<unknown> {
+  if (!properties) return fc.dictionary(words, words, { maxKeys: 2 })
+  const fields = new Map(Object.entries(properties).map(([name, node]) => [name, fitting(node, name)]))
+  const optional = [...fields.keys()].filter(
+    (name) => !required.includes(name) || properties[name]?.default !== undefined,
+  )
+  const needed = [...fields.keys()].filter((name) => !optional.includes(name))
+  return fc
+    .subarray(optional, { maxLength: Math.min(3, optional.length) })
+    .chain((some) =>
+      fc.tuple(...[...needed, ...some].map((name) => fc.tuple(fc.constant(name), fields.get(name) ?? words))),
+    )
+    .map((pairs) => Object.fromEntries(pairs))
+}
+
+/** As many bytes as are allowed, give or take one. */
+function nearLimit(limit: number): fc.Arbitrary<string> {
+  return fc
+    .tuple(fc.constantFrom(-1, 0, 1), fc.constantFrom('a', 'é', '😀'))
+    .map(([more, unit]) => unit.repeat(Math.ceil((limit + more) / Buffer.byteLength(unit))))
+}
+
+/** What nobody should send. Functions, so that the long ones are made only when they are used. */
+export const hostile: fc.Arbitrary<unknown> = fc
+  .constantFrom<() => unknown>(
+    ...[null, true, false, 0, -0, -1, 1.5, 2 ** 31, 2 ** 53, 1e308, '', ' ', '0', 'null', '\0', 'a\0b', '\ud800'].map(
+      (value) => () => value,
+    ),
+    ...['__proto__', 'constructor', '\u202e\u2066', '\ufeff', '\r\nx: y', "' OR 1=1; --", '../../etc/passwd'].map(
+      (value) => () => value,
+    ),
+    ...['%00', '<script>', '${7*7}', '{{7*7}}', 'e\u0301'.repeat(200), '\uffff'].map((value) => () => value),
+    () => [],
+    () => ({}),
+    () => [[[]]],
+    () => 'x'.repeat(70_000),
+    () => '😀'.repeat(2000),
+    () => Array.from({ length: 2000 }, (_, i) => i),
+    () => Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`key${i}`, ''])),
+    () => JSON.parse('{"__proto__":{"admin":true}}'),
+    () => JSON.parse('{"constructor":{"prototype":{"admin":true}}}'),
+    () => JSON.parse(`${'['.repeat(40)}${']'.repeat(40)}`),
+    () => JSON.parse(`${'{"a":'.repeat(30)}1${'}'.repeat(30)}`),
+    () => ({ toString: 'x', valueOf: 1, length: 10 }),
+    () => ({ id: 'x', uri: 'y' }),
+  )
+  .map((make) => make())
+
+function sshKey(n: number): string {
+  const made = sshKeys[n] ?? generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  sshKeys[n] = made
+  return made
+}
+
+// Kept so that a key is met again and answered with a conflict.
+const sshKeys: string[] = []
