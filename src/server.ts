@@ -40,7 +40,8 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     const sealer = await openSealer(store, settings.keyFile)
 
     const presence = nobodyPresent
-    const around = { tcpPorts: settings.tcpPorts, publicHttpsPort: settings.publicHttpsPort }
+    const { tcpPorts, publicHttpsPort, domain, region } = settings
+    const around = { tcpPorts, publicHttpsPort, domain, region }
     const records = new Records({ store, ids, now, sealer, around, presence })
     const metrics = new ApiMetrics()
     let isServing = false

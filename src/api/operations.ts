@@ -53,6 +53,9 @@ const actions: Record<Action, (behind: Behind, call: Call) => Promise<unknown>> 
   async update({ records }, { route: { resource }, principal, target, body, links }) {
     return show(resource, await records.update(resource, principal, target, body), links)
   },
+  async clear({ records }, { route: { resource, field = '' }, principal, target }) {
+    await records.update(resource, principal, target, {}, field)
+  },
   async delete({ records }, { route: { resource }, principal, target }) {
     await records.remove(resource, principal, target)
   },

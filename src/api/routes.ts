@@ -13,7 +13,7 @@ import type { Resource, Verb } from '../resources/resource.ts'
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** What a route does, and so which handler of `operations.ts` serves it. */
-export type Action = Verb | 'put_module' | 'get_module' | 'delete_module' | 'command'
+export type Action = Verb | 'clear' | 'put_module' | 'get_module' | 'delete_module' | 'command'
 
 export interface Route {
   readonly method: Method
@@ -26,6 +26,8 @@ export interface Route {
   readonly resource: Resource
   readonly module?: Module
   readonly command?: AgentCommand
+  /** The field that is cleared. */
+  readonly field?: string
   readonly status: 200 | 201 | 204
   /** Schema of the body; null when none is taken. */
   readonly body: TObject | null
@@ -37,6 +39,7 @@ export interface Route {
 export function routeTable(): readonly Route[] {
   return resources.flatMap((resource) => [
     ...resourceRoutes(resource),
+    ...clearRoutes(resource),
     ...moduleRoutes(resource),
     ...commands(resource),
   ])
@@ -93,6 +96,21 @@ function resourceRoutes(resource: Resource): Route[] {
     },
   }
   return verbs.map((verb) => ({ ...all[verb], action: verb, resource }))
+}
+
+function clearRoutes(resource: Resource): Route[] {
+  return resource.clears.map(({ name, field }) => ({
+    method: 'DELETE',
+    path: `${resource.path}/{id}/${name}`,
+    operation: `delete_${resource.kind}_${name}`,
+    summary: `Clear \`${name}\` of ${article(resource.noun)}`,
+    action: 'clear',
+    resource,
+    field,
+    status: 204,
+    body: null,
+    response: null,
+  }))
 }
 
 function moduleRoutes(resource: Resource): Route[] {

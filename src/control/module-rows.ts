@@ -6,7 +6,7 @@ import { moduleMentions } from '../modules/view.ts'
 import type { Fields, Resource } from '../resources/resource.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
-import { openConfig, sealConfig } from './secrets.ts'
+import { openFields, sealFields } from './secrets.ts'
 
 /** A module and what is to be written for it. */
 export interface ModuleWrite {
@@ -68,7 +68,7 @@ export async function writeModules(
 ): Promise<void> {
   for (const write of writes) {
     const { module, config } = write
-    await writer.putModule(id, module.name, sealConfig(sealer, module, config))
+    await writer.putModule(id, module.name, sealFields(sealer, module.secrets ?? [], config))
     const ids = mentionsOf(resource, [write]).map((mention) => mention.id)
     await writer.setReferences(id, module.name, ids, isNew)
   }
@@ -80,7 +80,7 @@ export function openModules(sealer: Sealer, resource: Resource, stored: StoredRe
   for (const module of modulesOf(resource)) {
     const config = stored.modules.get(module.name)
     // What is stored was accepted by this module.
-    if (config) opened.set(module.name, openConfig(sealer, module, config as ModuleConfig))
+    if (config) opened.set(module.name, openFields(sealer, module.secrets ?? [], config as ModuleConfig))
   }
   return opened
 }

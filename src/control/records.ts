@@ -12,7 +12,8 @@ import { attempt } from './attempt.ts'
 import { checkTogether, mentionsOf, openModules, splitModules, writeModules } from './module-rows.ts'
 import { ownerOf, seesOnlyOwn, type Target, visible } from './ownership.ts'
 import { type Principal, tokenHash } from './principal.ts'
-import { checkClaims, checkMentions, checkUnreferenced, setClaims } from './references.ts'
+import { checkClaims, checkMentions, checkUnreferenced, setClaims, setMentions } from './references.ts'
+import { openFields, sealFields } from './secrets.ts'
 import type { Complete } from './show.ts'
 
 /** What records stand on. */
@@ -53,23 +54,26 @@ export class Records {
     const named = take(own, resource.access === 'owner' ? 'owner_id' : null)
     const parentInBody = take(own, resource.parent?.in === 'body' ? resource.parent.field : null)
     const parentId = typeof parentInBody === 'string' ? parentInBody : parentInPath
-    const fields = resource.settle(own, this.#around)
+    const settled = resource.settle(own, this.#around)
     checkTogether(resource, new Map(), { writes })
 
     return attempt(() =>
       this.#store.write(async (writer) => {
         if (parentId !== null) await requireParent(writer, resource, parentId)
+        const fields = await this.#chosen(writer, resource, settled)
         const ownerId = resource.access === 'owner' ? await ownerOf(writer, principal, named) : null
         const id = this.#ids.next(resource.prefix)
         const token = resource.mints ? `${id.slice(resource.prefix.length)}_${randomText()}` : null
         const claims = [...resource.claims(fields, parentId)]
         if (resource.mints && token) claims.push(tokenClaim(resource.mints.scope, token))
-        await checkMentions(writer, mentionsOf(resource, writes))
+        const mentions = resource.mentions(fields)
+        await checkMentions(writer, [...mentions, ...mentionsOf(resource, writes)])
         await checkClaims(writer, claims, null)
 
         const row = { id, kind: resource.kind, parentId, ownerId, createdAt: timestamp(this.#now()), fields }
-        await writer.insert(row)
+        await writer.insert({ ...row, fields: sealFields(this.#sealer, resource.secrets, fields) })
         await setClaims(writer, id, claims, [])
+        await setMentions(writer, id, mentions, [])
         await writeModules(writer, this.#sealer, resource, id, { writes, isNew: true })
         writer.changed(...rootOf(resource, row))
         const modules = new Map(writes.map(({ module, config }) => [module.name, config]))
@@ -104,26 +108,36 @@ export class Records {
     })
   }
 
-  /** D10: what `input` does not name stays as it is; a module it names is replaced whole. */
-  async update(resource: Resource, principal: Principal, target: Target, input: Fields): Promise<Complete> {
+  /** D10: what `input` does not name stays as it is; a module it names is replaced whole. `cleared` is unset. */
+  async update(
+    resource: Resource,
+    principal: Principal,
+    target: Target,
+    input: Fields,
+    cleared: string | null = null,
+  ): Promise<Complete> {
     const { own, modules: writes } = splitModules(resource, input)
+    if (cleared !== null) own[cleared] = undefined
     return attempt(() =>
       this.#store.write(async (writer) => {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
         const { id, parentId } = before
         if (Object.keys(own).length > 0) {
-          const fields = resource.settle({ ...before.fields, ...own }, this.#around)
-          const claims = resource.claims(fields, parentId)
+          const old = openFields(this.#sealer, resource.secrets, before.fields)
+          const fields = resource.settle({ ...old, ...own }, this.#around)
+          const [claims, mentions] = [resource.claims(fields, parentId), resource.mentions(fields)]
+          await checkMentions(writer, mentions)
           await checkClaims(writer, claims, id)
-          await writer.replaceFields(id, fields)
-          await setClaims(writer, id, claims, resource.claims(before.fields, parentId))
+          await writer.replaceFields(id, sealFields(this.#sealer, resource.secrets, fields))
+          await setClaims(writer, id, claims, resource.claims(old, parentId))
+          await setMentions(writer, id, mentions, resource.mentions(old))
         }
         if (writes.length > 0) {
           checkTogether(resource, openModules(this.#sealer, resource, before), { writes })
           await checkMentions(writer, mentionsOf(resource, writes))
           await writeModules(writer, this.#sealer, resource, id, { writes, isNew: false })
         }
-        if (Object.keys(input).length > 0) writer.changed(...rootOf(resource, before))
+        if (Object.keys(own).length + writes.length > 0) writer.changed(...rootOf(resource, before))
         const after = await writer.resource(resource.kind, id)
         return only(await this.#complete(writer, resource, after ? [after] : []))
       }),
@@ -154,12 +168,18 @@ export class Records {
     return Promise.all(
       found.map(async (each) => ({
         ...each,
+        fields: openFields(this.#sealer, resource.secrets, each.fields),
         modules: openModules(this.#sealer, resource, each),
         children: children.get(each.id) ?? [],
         live: await this.#live(resource, each.fields),
         token: null,
       })),
     )
+  }
+
+  async #chosen(reader: Reader, resource: Resource, fields: Fields): Promise<Fields> {
+    if (!resource.choose) return fields
+    return resource.choose(fields, this.#around, async (scope, key) => !(await reader.holder(scope, key)))
   }
 
   async #live(resource: Resource, fields: Fields): Promise<Complete['live']> {

@@ -43,6 +43,21 @@ export async function checkUnreferenced(reader: Reader, resource: Resource, id: 
   )
 }
 
+/** Makes `mentions` the whole of what the fields of a resource name, by field. */
+export async function setMentions(
+  writer: Writer,
+  id: string,
+  mentions: readonly Mention[],
+  before: readonly Mention[],
+): Promise<void> {
+  const slot = ({ field }: Mention) => /^\w+/.exec(field)?.[0] ?? field
+  const held = new Set(before.map(slot))
+  for (const each of new Set([...held, ...mentions.map(slot)])) {
+    const ids = mentions.filter((mention) => slot(mention) === each).map((mention) => mention.id)
+    await writer.setReferences(id, each, ids, !held.has(each))
+  }
+}
+
 /** Claims what is new; a scope in which nothing is claimed any more is emptied. */
 export async function setClaims(
   writer: Writer,

@@ -1,18 +1,18 @@
-/** Seals the secret fields of modules on their way into the store and opens them on their way out. */
+/** Seals secret fields on their way into the store and opens them on their way out. */
 import type { Sealer } from '../lib/seal.ts'
-import type { Module, ModuleConfig } from '../modules/module.ts'
 
-export function sealConfig(sealer: Sealer, module: Module, config: ModuleConfig): ModuleConfig {
-  return mapSecrets(module, config, (value) => sealer.seal(JSON.stringify(value)))
+/** `value` with the fields called `names` sealed; what is unset stays unset. */
+export function sealFields<T extends object>(sealer: Sealer, names: readonly string[], value: T): T {
+  return mapFields(names, value, (each) => sealer.seal(JSON.stringify(each)))
 }
 
-export function openConfig(sealer: Sealer, module: Module, config: ModuleConfig): ModuleConfig {
-  return mapSecrets(module, config, (sealed) => JSON.parse(sealer.open(String(sealed))) as unknown)
+export function openFields<T extends object>(sealer: Sealer, names: readonly string[], value: T): T {
+  return mapFields(names, value, (each) => JSON.parse(sealer.open(String(each))) as unknown)
 }
 
-function mapSecrets(module: Module, config: ModuleConfig, change: (value: unknown) => unknown): ModuleConfig {
-  const changed = (module.secrets ?? [])
-    .filter((field) => config[field] !== undefined)
-    .map((field) => [field, change(config[field])] as const)
-  return { ...config, ...Object.fromEntries(changed) }
+function mapFields<T extends object>(names: readonly string[], value: T, change: (each: unknown) => unknown): T {
+  if (names.length === 0) return value
+  const given = value as Readonly<Record<string, unknown>>
+  const changed = names.filter((name) => given[name] !== undefined).map((name) => [name, change(given[name])] as const)
+  return { ...value, ...Object.fromEntries(changed) }
 }

@@ -5,7 +5,7 @@ import type { ErrorCode } from '../model/errors.ts'
 import type { AgentCommand, Presence } from '../model/presence.ts'
 import { RefSchema } from '../model/ref.ts'
 import { modulesAt } from '../modules/index.ts'
-import type { Place } from '../modules/module.ts'
+import type { Mention, Place } from '../modules/module.ts'
 import { moduleView } from '../modules/view.ts'
 
 export type Verb = 'create' | 'list' | 'get' | 'update' | 'delete'
@@ -25,7 +25,12 @@ export interface Claim {
 export interface Surroundings {
   readonly tcpPorts: { readonly from: number; readonly to: number }
   readonly publicHttpsPort: number
+  readonly domain: string
+  readonly region: string
 }
+
+/** Whether nobody holds a name yet, asked inside the transaction that may take it. */
+export type IsFree = (scope: string, key: string) => Promise<boolean>
 
 /** The resource this one goes with: named in the path (a route's edge) or in the body (a rule's IP policy). */
 export interface Parent {
@@ -67,6 +72,14 @@ export interface Resource {
   readonly settle: (fields: Fields, around: Surroundings) => Fields
   readonly read: (fields: Fields) => Fields
   readonly claims: (fields: Fields, parentId: string | null) => readonly Claim[]
+  /** Other resources that the fields name; the first word of `field` is what a refused delete calls the place. */
+  readonly mentions: (fields: Fields) => readonly Mention[]
+  /** Fills in, at creation, what the server chooses itself, such as a free port. */
+  readonly choose?: (fields: Fields, around: Surroundings, isFree: IsFree) => Promise<Fields>
+  /** Fields that are encrypted in the store. */
+  readonly secrets: readonly string[]
+  /** Fields that `DELETE <path>/{id}/<name>` clears. */
+  readonly clears: readonly { readonly name: string; readonly field: string }[]
   /** Fields that name what is online now, as lists of ids that are shown as references. */
   readonly live?: (fields: Fields, presence: Presence) => Promise<Readonly<Record<string, readonly string[]>>>
 }
@@ -88,6 +101,10 @@ export interface StoredSpec<Form extends TProperties, Kept extends Fields>
   /** From what is kept to what is shown, by name; what it leaves out is shown as kept. */
   readonly read?: (fields: Kept) => Fields
   readonly claims?: (fields: Kept, parentId: string | null) => readonly Claim[]
+  readonly mentions?: (fields: Kept) => readonly Mention[]
+  readonly choose?: (fields: Kept, around: Surroundings, isFree: IsFree) => Promise<Kept>
+  readonly secrets?: readonly (keyof Form & string)[]
+  readonly clears?: Resource['clears']
   readonly live?: (fields: Kept, presence: Presence) => ReturnType<NonNullable<Resource['live']>>
 }
 
@@ -95,10 +112,12 @@ export interface StoredSpec<Form extends TProperties, Kept extends Fields>
 export function stored<Form extends TProperties, Kept extends Fields = Static<TObject<Form>> & Fields>(
   spec: StoredSpec<Form, Kept>,
 ): Resource {
-  const { form, fixed = [], shows = {}, hides = [], settle, read, claims, live, ...rest } = spec
+  const { form, fixed = [], shows = {}, hides = [], settle, read, claims, mentions, choose, live, ...rest } = spec
   const owner = spec.access === 'owner' ? { owner_id: Type.Optional(ownerField) } : {}
   const modules = moduleFields(spec.place)
   return {
+    secrets: [],
+    clears: [],
     ...rest,
     source: 'store',
     commands: [],
@@ -116,6 +135,8 @@ export function stored<Form extends TProperties, Kept extends Fields = Static<TO
     settle: (settle ?? ((fields: unknown) => fields)) as Resource['settle'],
     read: (read ?? (() => ({}))) as Resource['read'],
     claims: (claims ?? (() => [])) as Resource['claims'],
+    mentions: (mentions ?? (() => [])) as Resource['mentions'],
+    ...(choose && { choose: choose as NonNullable<Resource['choose']> }),
     ...(live && { live: live as NonNullable<Resource['live']> }),
   }
 }
@@ -149,6 +170,9 @@ export function present(
     settle: (fields) => fields,
     read: () => ({}),
     claims: () => [],
+    mentions: () => [],
+    secrets: [],
+    clears: [],
   }
 }
 

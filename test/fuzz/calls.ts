@@ -147,8 +147,14 @@ export class Fuzz {
   #check({ path: template, name }: Operation, { method, path }: Sent, { status, text, body, headers }: Received): void {
     this.tally.statuses.set(status, (this.tally.statuses.get(status) ?? 0) + 1)
     assert.ok(status < 500, `${status} ${text}`)
-    if (method === 'HEAD') return assert.equal(text, '')
-    if (status >= 300) return assertRefusal({ status, text, body, headers })
+    if (method === 'HEAD') {
+      assert.equal(text, '')
+      return
+    }
+    if (status >= 300) {
+      assertRefusal({ status, text, body, headers })
+      return
+    }
     const isPreflight = method === 'OPTIONS' && status === 204
     const operation = this.operations.find((each) => each.path === template && each.method === method)
     const isBent = !fits(template, path)
