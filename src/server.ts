@@ -6,6 +6,7 @@ import { buildApi } from './api/app.ts'
 import { ApiMetrics } from './api/metrics.ts'
 import type { Listen } from './config/parse.ts'
 import type { Settings } from './config/read.ts'
+import { ApiGuard } from './control/api-guard.ts'
 import { EdgeModules } from './control/edge-modules.ts'
 import { nobodyPresent } from './control/presence.ts'
 import { authenticate } from './control/principal.ts'
@@ -43,6 +44,7 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     const { tcpPorts, publicHttpsPort, domain, region } = settings
     const around = { tcpPorts, publicHttpsPort, domain, region }
     const records = new Records({ store, ids, now, sealer, around, presence })
+    const guard = new ApiGuard(store)
     const metrics = new ApiMetrics()
     let isServing = false
     const addresses = { api: '', metrics: '' }
@@ -63,6 +65,7 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     const api = await buildApi({
       ids,
       authenticate: (token) => authenticate(store, token),
+      admits: (address) => guard.admits(address),
       records,
       modules: new EdgeModules({ store, sealer }),
       presence,

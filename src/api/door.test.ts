@@ -7,6 +7,7 @@ import { enter } from './door.ts'
 
 const TOKEN = 'right'
 const principal = { id: 'usr_1', role: 'member', keyId: 'ak_1' } as const
+const admits = async () => true
 const authenticate = async (token: string) => (token === TOKEN ? principal : undefined)
 
 const cases: [what: string, headers: [name: string, value: string][], code: string | undefined][] = [
@@ -176,6 +177,7 @@ for (const [what, headers, code] of cases) {
   test(`${what}: ${code ?? 'may enter'}`, async () => {
     const entering = enter(request(headers), {
       authenticate,
+      admits,
       rateLimit: new RateLimit({ perMinute: 0, now: Date.now }),
     })
     if (code) await assert.rejects(entering, { name: 'Refusal', code })
@@ -184,12 +186,18 @@ for (const [what, headers, code] of cases) {
 }
 
 test('who is not known is told which scheme to use', async () => {
-  const door = { authenticate, rateLimit: new RateLimit({ perMinute: 0, now: Date.now }) }
+  const door = { authenticate, admits, rateLimit: new RateLimit({ perMinute: 0, now: Date.now }) }
   await assert.rejects(enter(request([]), door), { headers: { 'www-authenticate': 'Bearer' } })
 })
 
+test('who calls from an address that is kept out is told so only with a valid key', async () => {
+  const door = { authenticate, admits: async () => false, rateLimit: new RateLimit({ perMinute: 0, now: Date.now }) }
+  await assert.rejects(enter(request([]), door), { code: 'UNAUTHENTICATED' })
+  await assert.rejects(enter(request([['Authorization', 'Bearer right']]), door), { code: 'IP_NOT_ALLOWED' })
+})
+
 test('one call too many waits, whatever its version; calls without a valid key do not count', async () => {
-  const door = { authenticate, rateLimit: new RateLimit({ perMinute: 1, now: () => 1000 }) }
+  const door = { authenticate, admits, rateLimit: new RateLimit({ perMinute: 1, now: () => 1000 }) }
   const known: [string, string][] = [['Authorization', 'Bearer right']]
   await assert.rejects(enter(request([['Authorization', 'Bearer wrong']]), door), { code: 'UNAUTHENTICATED' })
   await assert.rejects(enter(request(known), door), { code: 'VERSION_MISSING' })
@@ -200,8 +208,8 @@ test('one call too many waits, whatever its version; calls without a valid key d
 function request(headers: readonly [string, string][]): IncomingMessage {
   const message = new IncomingMessage(new Socket())
   message.rawHeaders = headers.flat()
-  const distinct: Record<string, string[]> = {}
-  for (const [name, value] of headers) (distinct[name.toLowerCase()] ??= []).push(value)
-  Object.defineProperty(message, 'headersDistinct', { value: distinct })
+  const byName = Object.groupBy(headers, ([name]) => name.toLowerCase())
+  const distinct = Object.entries(byName).map(([name, all]) => [name, all?.map(([, value]) => value)])
+  Object.defineProperty(message, 'headersDistinct', { value: Object.fromEntries(distinct) })
   return message
 }

@@ -1,4 +1,4 @@
-/** The door of every API call: who calls, how often, and in which version (D1, D2, D14). */
+/** The door of every API call: who calls, from where, how often, and in which version (D1, D2, D14). */
 import type { IncomingMessage } from 'node:http'
 import type { Principal } from '../control/principal.ts'
 import type { RateLimit } from '../control/rate-limit.ts'
@@ -7,15 +7,18 @@ import { Refusal } from '../model/errors.ts'
 export interface Door {
   /** The principal behind a token; undefined when it opens nothing. */
   readonly authenticate: (token: string) => Promise<Principal | undefined>
+  /** Whether the API's own IP restriction lets an address in. */
+  readonly admits: (address: string) => Promise<boolean>
   readonly rateLimit: RateLimit
 }
 
 /** Lets a request in and says whose it is; throws `Refusal`. */
-export async function enter(request: IncomingMessage, { authenticate, rateLimit }: Door): Promise<Principal> {
+export async function enter(request: IncomingMessage, { authenticate, admits, rateLimit }: Door): Promise<Principal> {
   const principal = await caller(request, authenticate)
   if (!principal) {
     throw new Refusal('UNAUTHENTICATED', undefined, { headers: { 'www-authenticate': 'Bearer' } })
   }
+  if (!(await admits(request.socket.remoteAddress ?? ''))) throw new Refusal('IP_NOT_ALLOWED')
   const wait = rateLimit.take(principal.keyId)
   if (wait > 0) throw new Refusal('RATE_LIMITED', undefined, { headers: { 'retry-after': String(wait) } })
   checkVersion(request)

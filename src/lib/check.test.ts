@@ -219,8 +219,10 @@ function fits(schema: SchemaNode): fc.Arbitrary<unknown> {
       const known = Object.entries(schema.properties ?? {}).map(([name, node]) => [name, fitting(node)] as const)
       return fc.record(Object.fromEntries(known), { requiredKeys: [...(schema.required ?? [])] })
     }
-    default:
+    case undefined:
       return anything
+    default:
+      throw new Error(`no values are known for the type ${schema.type}`)
   }
 }
 

@@ -62,6 +62,8 @@ class Source {
         return this.#word('false', false)
       case 'n':
         return this.#word('null', null)
+      case undefined:
+        throw this.#unexpected()
       default:
         return this.#numeral()
     }

@@ -66,7 +66,10 @@ for (const rule of refused) {
 }
 
 test('any text is taken or refused with a sentence that goes behind the name of its field', () => {
-  const unit = fc.oneof(fc.constantFrom(...'*:=.[] ab1-'), fc.string({ unit: 'binary', maxLength: 1 }))
+  const unit = fc.oneof(
+    fc.constantFrom('*', ':', '=', '.', '[', ']', ' ', 'a', 'b', '1', '-'),
+    fc.string({ unit: 'binary', maxLength: 1 }),
+  )
   fc.assert(
     fc.property(
       fc.constantFrom('', 'bind:', 'bind:*.', 'bind:*='),

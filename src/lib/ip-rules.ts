@@ -1,0 +1,38 @@
+/** Networks that are let in or kept out: an address passes when some allow rule matches it and no deny rule does. */
+import { BlockList, isIP } from 'node:net'
+import { readCidr } from './cidr.ts'
+
+export interface IpRule {
+  readonly action: 'allow' | 'deny'
+  /** In CIDR form. */
+  readonly network: string
+}
+
+/** Compiles rules, in any order, into a test of addresses. No rules let nobody in. */
+export function compileIpRules(rules: readonly IpRule[]): (address: string) => boolean {
+  // A list for each family: one that holds `::/0` would match every IPv4 address as well.
+  const lists = {
+    allow: { 4: new BlockList(), 6: new BlockList() },
+    deny: { 4: new BlockList(), 6: new BlockList() },
+  }
+  for (const { action, network } of rules) {
+    const cidr = readCidr(network)
+    lists[action][cidr.family].addSubnet(cidr.network, cidr.bits, familyName[cidr.family])
+  }
+  return (address) => {
+    const plain = plainAddress(address)
+    const family = isIP(plain)
+    if (family !== 4 && family !== 6) return false
+    const matches = (list: Record<4 | 6, BlockList>) => list[family].check(plain, familyName[family])
+    return matches(lists.allow) && !matches(lists.deny)
+  }
+}
+
+const familyName = { 4: 'ipv4', 6: 'ipv6' } as const
+
+/** An address as rules mean it: IPv4 that came mapped into IPv6 is IPv4, and a zone is no part of it. */
+export function plainAddress(address: string): string {
+  const unzoned = address.split('%')[0] ?? ''
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(unzoned)?.[1]
+  return mapped ?? unzoned
+}
