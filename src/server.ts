@@ -6,8 +6,9 @@ import { buildApi } from './api/app.ts'
 import { ApiMetrics } from './api/metrics.ts'
 import type { Listen } from './config/parse.ts'
 import type { Settings } from './config/read.ts'
-import { ApiGuard } from './control/api-guard.ts'
+import { ApiGuard, liftApiRestriction } from './control/api-guard.ts'
 import { EdgeModules } from './control/edge-modules.ts'
+import { rotateKey } from './control/key-rotation.ts'
 import { nobodyPresent } from './control/presence.ts'
 import { authenticate } from './control/principal.ts'
 import { RateLimit } from './control/rate-limit.ts'
@@ -118,6 +119,8 @@ export async function openAdmin(settings: Settings) {
     createUser: (user: { name: string; role: Role }) => createUser(making, user),
     createKey: (key: { ownerId: string; description: string }) => createKey(making, key),
     listUsers: () => listUsers(making),
+    liftApiRestriction: () => liftApiRestriction(store),
+    rotateKey: () => rotateKey(store, settings.keyFile),
     close: () => store.close(),
   }
 }

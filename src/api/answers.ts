@@ -1,13 +1,18 @@
 /** Errors as the API answers them: one body for all, whatever went wrong. */
 import type { FastifyReply } from 'fastify'
-import { type ErrorCode, errors, Refusal } from '../model/errors.ts'
+import { type ErrorCode, Refusal } from '../model/errors.ts'
 import { refusalOf } from './body.ts'
-
-export const OPERATION_HEADER = 'service-operation-id'
+import type { Dialect } from './dialect/dialect.ts'
+import type { Route } from './routes.ts'
 
 /** The body of an error; `details` holds strings only, since some clients read nothing else. */
-export function errorBody(code: ErrorCode, msg: string, operationId: string) {
-  return { error_code: `ERR_${code}`, status_code: errors[code].status, msg, details: { operation_id: operationId } }
+export function errorBody(refusal: Refusal, operationId: string, dialect: Dialect, route?: Route) {
+  return {
+    error_code: dialect.errorCode(refusal, route),
+    status_code: refusal.status,
+    msg: refusal.message,
+    details: { operation_id: operationId },
+  }
 }
 
 /** Answers `error`. What was not meant is logged with its cause and answered without it. */
@@ -15,12 +20,12 @@ export async function answerError(error: unknown, reply: FastifyReply): Promise<
   const refusal = meant(error)
   if (refusal.status >= 500)
     reply.log.error({ err: refusal.cause ?? refusal, operation: reply.request.id }, 'request failed')
-  const { code, status, headers, message } = refusal
+  const { dialect, id, routeOptions } = reply.request
   return reply
-    .code(status)
-    .headers(headers)
+    .code(refusal.status)
+    .headers(refusal.headers)
     .type('application/json')
-    .send(JSON.stringify(errorBody(code, message, reply.request.id)))
+    .send(JSON.stringify(errorBody(refusal, id, dialect, routeOptions.config.route)))
 }
 
 function meant(error: unknown): Refusal {

@@ -13,10 +13,12 @@ import { type IdSource, isId } from '../lib/ids.ts'
 import { Refusal } from '../model/errors.ts'
 import { resourceOf } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'
-import { answerError, OPERATION_HEADER } from './answers.ts'
+import { answerError } from './answers.ts'
 import { MAX_BODY_BYTES, readBody } from './body.ts'
 import { guardConnections } from './connections.ts'
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
+import { dialectOf } from './dialect/choose.ts'
+import type { Dialect } from './dialect/dialect.ts'
 import { type Door, enter } from './door.ts'
 import { checkHost, originOf } from './host.ts'
 import type { ApiMetrics } from './metrics.ts'
@@ -45,6 +47,10 @@ export interface ApiOptions extends Door, Behind, PublicPages {
 declare module 'fastify' {
   interface FastifyRequest {
     principal: Principal | null
+    readonly dialect: Dialect
+  }
+  interface FastifyContextConfig {
+    route?: Route
   }
 }
 
@@ -72,11 +78,16 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.decorateRequest('principal', null)
+  app.decorateRequest('dialect', {
+    getter() {
+      return dialectOf(this.raw)
+    },
+  })
   app.setErrorHandler(async (error, _request, reply) => answerError(error, reply))
 
   const routes = routeTable()
   app.addHook('onRequest', async (request, reply) => {
-    reply.header(OPERATION_HEADER, request.id)
+    for (const name of request.dialect.operationHeaders) reply.header(name, request.id)
     allowOrigin(request, reply)
     // Fastify refuses a type that it cannot read before it asks the route, which may take any (D43).
     request.raw.headers['content-type'] = 'application/octet-stream'
@@ -108,6 +119,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
     app.route({
       method: route.method,
       url: route.path.replace(/\{(\w+)\}/g, ':$1'),
+      config: { route },
       handler: (request, reply) => serve(options, route, request, reply),
     })
   }
@@ -127,7 +139,7 @@ async function serve(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { principal } = request
+  const { principal, dialect } = request
   if (!principal) throw new Error('the door let a request in without a principal')
   if (route.resource.access === 'admin' && principal.role !== 'admin') throw new Refusal('FORBIDDEN')
 
@@ -137,11 +149,12 @@ async function serve(
   const parentId = resource.parent?.in === 'path' ? (params[resource.parent.field] ?? '') : null
   if (resource.parent && parentId !== null) requireId(resourceOf(resource.parent.kind), parentId)
   if (params.id !== undefined) requireId(resource, params.id)
-  const page = readQuery(route, /\?.*/.exec(request.url)?.[0] ?? '')
+  const page = readQuery(route, /\?.*/.exec(request.url)?.[0] ?? '', dialect)
   const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
-  const body = readBody(route, { bytes, contentType: request.raw.headersDistinct['content-type']?.[0], params })
+  const contentType = request.raw.headersDistinct['content-type']?.[0]
+  const body = readBody(route, { bytes, contentType, params }, dialect)
 
-  const answer = await perform(options, {
+  const given = await perform(options, {
     route,
     principal,
     links: linksUnder(options.apiUrl ?? originOf(request.raw)),
@@ -150,7 +163,8 @@ async function serve(
     page,
     body,
   })
-  reply.code(route.status)
+  const answer = dialect.answer(route, given, request.headers['user-agent'] ?? '')
+  reply.code(route.status === 204 && answer !== undefined ? 200 : route.status)
   return answer === undefined ? reply.send() : reply.type('application/json').send(JSON.stringify(answer))
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readBody } from './body.ts'
+import { own } from './dialect/own.ts'
 import { type Route, routeTable } from './routes.ts'
 
 const routes = routeTable()
@@ -32,7 +33,7 @@ const types: [contentType: string | undefined, code: string | undefined][] = [
 
 for (const [contentType, code] of types) {
   test(`a body sent as ${contentType ?? 'nothing'} is ${code ? 'refused' : 'taken'}`, () => {
-    const read = () => readBody(create, { bytes: Buffer.from('{"description":"a"}'), contentType, params: {} })
+    const read = () => readBody(create, { bytes: Buffer.from('{"description":"a"}'), contentType, params: {} }, own)
     if (code) assert.throws(read, { name: 'Refusal', code, status: 415 })
     else assert.equal(read().description, 'a')
   })
@@ -40,13 +41,13 @@ for (const [contentType, code] of types) {
 
 test('an empty body counts as {}, whatever its type (D7)', () => {
   for (const contentType of [undefined, JSON_TYPE, 'text/plain']) {
-    const read = readBody(create, { bytes: Buffer.alloc(0), contentType, params: {} })
+    const read = readBody(create, { bytes: Buffer.alloc(0), contentType, params: {} }, own)
     assert.deepEqual(read, { description: '', metadata: '' })
   }
 })
 
 test('where no body is taken, none is looked at', () => {
-  assert.deepEqual(readBody(get, { bytes: Buffer.from('{"'), contentType: 'x', params: { id } }), {})
+  assert.deepEqual(readBody(get, { bytes: Buffer.from('{"'), contentType: 'x', params: { id } }, own), {})
 })
 
 const refused: [what: string, route: Route, text: string, code: string][] = [
@@ -82,7 +83,7 @@ test('an update fills nothing in, and null in it is nothing', () => {
 
 function read(route: Route, text: string) {
   const params = route === update ? { id } : {}
-  return readBody(route, { bytes: Buffer.from(text), contentType: JSON_TYPE, params })
+  return readBody(route, { bytes: Buffer.from(text), contentType: JSON_TYPE, params }, own)
 }
 
 function route(operation: string): Route {

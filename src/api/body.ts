@@ -3,6 +3,7 @@ import { BadValue, type BadValueKind, check } from '../lib/check.ts'
 import { BadJson, parseJson } from '../lib/json.ts'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
 import type { Fields } from '../resources/resource.ts'
+import type { Dialect } from './dialect/dialect.ts'
 import type { Route } from './routes.ts'
 
 export const MAX_BODY_BYTES = 1024 * 1024
@@ -17,11 +18,12 @@ export interface RawBody {
 }
 
 /** Reads the body of a request to `route`; throws `Refusal`. */
-export function readBody(route: Route, { bytes, contentType, params }: RawBody): Fields {
+export function readBody(route: Route, { bytes, contentType, params }: RawBody, dialect: Dialect): Fields {
   if (!route.body) return {}
   const value = bytes.length === 0 ? {} : parse(bytes, contentType)
   try {
-    return check(route.body, withoutPathIds(route, value, params))
+    const body = isObject(value) ? dialect.readBody(route, withoutPathIds(route, value, params)) : value
+    return check(route.body, body)
   } catch (error) {
     throw refusalOf(error)
   }
@@ -29,7 +31,7 @@ export function readBody(route: Route, { bytes, contentType, params }: RawBody):
 
 /** A value that a schema or a resource refused, as the API answers it; anything else is passed through. */
 export function refusalOf(error: unknown): unknown {
-  return error instanceof BadValue ? new Refusal(codes[error.kind], error.message) : error
+  return error instanceof BadValue ? new Refusal(codes[error.kind], error.message, { field: error.field }) : error
 }
 
 const codes: Record<BadValueKind, ErrorCode> = {
@@ -53,8 +55,11 @@ function parse(bytes: Buffer, contentType: string | undefined): unknown {
 }
 
 /** D8: clients send the ids of the path in the body too; that is fine as long as they agree. */
-function withoutPathIds(route: Route, value: unknown, params: RawBody['params']): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+function withoutPathIds(
+  route: Route,
+  value: Readonly<Record<string, unknown>>,
+  params: RawBody['params'],
+): Readonly<Record<string, unknown>> {
   const rest: Record<string, unknown> = { ...value }
   for (const [name, id] of Object.entries(params)) {
     if (!Object.hasOwn(rest, name) || Object.hasOwn(route.body?.properties ?? {}, name)) continue
@@ -64,4 +69,8 @@ function withoutPathIds(route: Route, value: unknown, params: RawBody['params'])
     delete rest[name]
   }
   return rest
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -3,8 +3,9 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import type { IdSource } from '../lib/ids.ts'
-import { type ErrorCode, errors } from '../model/errors.ts'
-import { errorBody, OPERATION_HEADER } from './answers.ts'
+import { type ErrorCode, Refusal } from '../model/errors.ts'
+import { errorBody } from './answers.ts'
+import { own } from './dialect/own.ts'
 
 /** How long a refused peer has to read why; closing at once would reset what is still on its way. */
 const LINGER_MS = 1000
@@ -41,9 +42,10 @@ export function guardConnections(
       return
     }
     const operationId = ids.next('op_')
-    const { status, text } = errors[code]
+    const refusal = new Refusal(code)
+    const { status } = refusal
     log.info({ operation: operationId, status, peer: socket.remoteAddress, reason }, 'api request refused')
-    socket.end(answer(code, text, operationId))
+    socket.end(answer(refusal, operationId))
     setTimeout(() => socket.destroy(), LINGER_MS).unref()
   }
 
@@ -68,12 +70,13 @@ export function guardConnections(
   })
 }
 
-function answer(code: ErrorCode, msg: string, operationId: string): string {
-  const body = JSON.stringify(errorBody(code, msg, operationId))
+/** In our own dialect: what was sent cannot be read, so neither can the header that asks for another. */
+function answer(refusal: Refusal, operationId: string): string {
+  const body = JSON.stringify(errorBody(refusal, operationId, own))
   const head = [
-    `HTTP/1.1 ${errors[code].status} Refused`,
+    `HTTP/1.1 ${refusal.status} Refused`,
     'content-type: application/json',
-    `${OPERATION_HEADER}: ${operationId}`,
+    ...own.operationHeaders.map((name) => `${name}: ${operationId}`),
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ]

@@ -1,6 +1,5 @@
 /** CORS: any page may call the API with a key of its own; nothing is sent along by the browser itself (D13). */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { OPERATION_HEADER } from './answers.ts'
 
 const MAX_AGE_SECONDS = 600
 const MAX_ECHOED_HEADERS = 2048
@@ -10,7 +9,7 @@ export function allowOrigin(request: FastifyRequest, reply: FastifyReply): void 
   const { origin } = request.headers
   if (origin === undefined) return
   reply.header('access-control-allow-origin', origin)
-  reply.header('access-control-expose-headers', `${OPERATION_HEADER}, retry-after`)
+  reply.header('access-control-expose-headers', [...request.dialect.operationHeaders, 'retry-after'].join(', '))
   reply.header('vary', 'origin')
 }
 

@@ -39,7 +39,10 @@ function checkVersion(request: IncomingMessage): void {
   if (sent.flat().length === 0) throw new Refusal('VERSION_MISSING')
   const isFine = sent.every((values) => values.length === 0 || (values.length === 1 && values[0] === '2'))
   if (!isFine)
-    throw new Refusal('VERSION_UNSUPPORTED', 'send `Service-Version: 2` once; `2` is the only supported version')
+    throw new Refusal(
+      'VERSION_UNSUPPORTED',
+      'send the version header once and say `2`, which is the only supported version',
+    )
 }
 
 function versions(request: IncomingMessage, name: string): readonly string[] {

@@ -2,16 +2,14 @@
 import type { EdgeModules, ModuleTarget } from '../control/edge-modules.ts'
 import type { Links } from '../control/links.ts'
 import type { Target } from '../control/ownership.ts'
-import { showSession, showTunnel } from '../control/presence.ts'
+import { presentOne, presentPage } from '../control/presence.ts'
 import type { Principal } from '../control/principal.ts'
 import type { Records } from '../control/records.ts'
 import { show } from '../control/show.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Presence } from '../model/presence.ts'
-import type { ModuleConfig, Place } from '../modules/module.ts'
-import { showModule } from '../modules/view.ts'
+import type { ModuleConfig } from '../modules/module.ts'
 import type { Fields, Resource } from '../resources/resource.ts'
-import { tunnelSessions } from '../resources/tunnel-sessions.ts'
 import type { Page } from './query.ts'
 import type { Action, Route } from './routes.ts'
 
@@ -60,22 +58,22 @@ const actions: Record<Action, (behind: Behind, call: Call) => Promise<unknown>> 
     await records.remove(resource, principal, target)
   },
   async put_module({ modules }, call) {
-    const { place, target } = moduleOf(call)
-    return showModule(target.module, place, await modules.put(target, call.body as ModuleConfig), call.links.to)
+    const target = moduleOf(call)
+    return target.form.show(await modules.put(target, call.body as ModuleConfig), call.links.to)
   },
   async get_module({ modules }, call) {
-    const { place, target } = moduleOf(call)
-    return showModule(target.module, place, await modules.get(target), call.links.to)
+    const target = moduleOf(call)
+    return target.form.show(await modules.get(target), call.links.to)
   },
   async delete_module({ modules }, call) {
-    await modules.remove(moduleOf(call).target)
+    await modules.remove(moduleOf(call))
   },
   async command() {
     throw new Error('only what is present takes commands')
   },
 }
 
-/** Sessions and tunnels come from presence, not from the store. */
+/** What is online comes from presence, not from the store. */
 async function whatIsPresent({ presence }: Behind, { route, target, page, links }: Call): Promise<unknown> {
   const { resource, action, command } = route
   const missing = () => new Refusal('NOT_FOUND', `there is no ${resource.noun} with this id`)
@@ -86,22 +84,13 @@ async function whatIsPresent({ presence }: Behind, { route, target, page, links 
   }
   if (action === 'list') {
     // One more than asked for tells whether a next page would be empty.
-    const asked = { ...page, limit: page.limit + 1 }
-    const found =
-      resource === tunnelSessions
-        ? (await presence.sessions(asked)).map((each) => showSession(each, links))
-        : (await presence.tunnels(asked)).map((each) => showTunnel(each, links))
+    const found = await presentPage(presence, resource, { ...page, limit: page.limit + 1 }, links)
     const items = found.slice(0, page.limit)
     return envelope(resource, items, found.length > page.limit ? String(items.at(-1)?.id) : undefined, page, links)
   }
-  if (resource === tunnelSessions) {
-    const session = await presence.session(target.id)
-    if (!session) throw missing()
-    return showSession(session, links)
-  }
-  const tunnel = await presence.tunnel(target.id)
-  if (!tunnel) throw missing()
-  return showTunnel(tunnel, links)
+  const one = await presentOne(presence, resource, target.id, links)
+  if (!one) throw missing()
+  return one
 }
 
 /** Contract 2.1: the paged list envelope. D3: the next page carries the limit. */
@@ -111,8 +100,8 @@ function envelope(resource: Resource, items: readonly unknown[], lastId: string 
   return { [resource.listKey ?? '']: items, uri, next_page_uri: next }
 }
 
-function moduleOf({ route, principal, target }: Call): { place: Place; target: ModuleTarget } {
-  const { resource, module } = route
-  if (!module || !resource.place) throw new Error('a module route names its module and place')
-  return { place: resource.place, target: { resource, principal, target, module } }
+function moduleOf({ route, principal, target }: Call): ModuleTarget {
+  const { resource, module, form } = route
+  if (!module || !form) throw new Error('a module route names its module and form')
+  return { resource, principal, target, module, form }
 }

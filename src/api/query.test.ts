@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Refusal } from '../model/errors.ts'
+import { own } from './dialect/own.ts'
 import { readQuery } from './query.ts'
 import { type Route, routeTable } from './routes.ts'
 
@@ -22,7 +23,7 @@ const taken: [search: string, page: object][] = [
 
 for (const [search, page] of taken) {
   test(`a list takes \`?${search}\``, () => {
-    assert.deepEqual(readQuery(list, search), page)
+    assert.deepEqual(readQuery(list, search, own), page)
   })
 }
 
@@ -52,18 +53,18 @@ const refused: [search: string, code: string][] = [
 
 for (const [search, code] of refused) {
   test(`a list refuses \`?${search}\` with ${code}`, () => {
-    assert.throws(() => readQuery(list, search), { name: 'Refusal', code })
+    assert.throws(() => readQuery(list, search, own), { name: 'Refusal', code })
   })
 }
 
 test('whatever is no list takes no parameter at all', () => {
-  assert.deepEqual(readQuery(get, ''), { limit: 100 })
+  assert.deepEqual(readQuery(get, '', own), { limit: 100 })
   for (const search of ['limit=1', `before_id=${id}`, 'x'])
-    assert.throws(() => readQuery(get, search), { code: 'UNKNOWN_QUERY', message: /it takes none$/ })
+    assert.throws(() => readQuery(get, search, own), { code: 'UNKNOWN_QUERY', message: /it takes none$/ })
 })
 
 test('a mistyped parameter is told the one that was meant', () => {
-  assert.throws(() => readQuery(list, 'befor_id=1'), { message: /did you mean `before_id`\?$/ })
+  assert.throws(() => readQuery(list, 'befor_id=1', own), { message: /did you mean `before_id`\?$/ })
 })
 
 test('any query is read or refused with a short sentence', () => {
@@ -71,7 +72,7 @@ test('any query is read or refused with a short sentence', () => {
   fc.assert(
     fc.property(fc.array(part), fc.constantFrom(list, get), (parts, route) => {
       try {
-        const { limit } = readQuery(route, parts.join(''))
+        const { limit } = readQuery(route, parts.join(''), own)
         assert.ok(Number.isInteger(limit) && limit >= 1 && limit <= 100)
       } catch (error) {
         assert.ok(error instanceof Refusal && error.status === 400, String(error))

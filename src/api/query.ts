@@ -3,6 +3,7 @@ import { isId } from '../lib/ids.ts'
 import { nearest } from '../lib/nearest.ts'
 import { plural } from '../lib/plural.ts'
 import { Refusal } from '../model/errors.ts'
+import type { Dialect } from './dialect/dialect.ts'
 import type { Route } from './routes.ts'
 
 export interface Page {
@@ -13,9 +14,10 @@ export interface Page {
 const MAX_LIMIT = 100
 
 /** Reads the query of a request to `route`; throws `Refusal`. */
-export function readQuery(route: Route, search: string): Page {
+export function readQuery(route: Route, search: string, { queryAliases }: Dialect): Page {
   const known = route.action === 'list' ? ['limit', 'before_id'] : []
-  const query = new URLSearchParams(search)
+  const query = new URLSearchParams()
+  for (const [name, value] of new URLSearchParams(search)) query.append(queryAliases.get(name) ?? name, value)
   const seen = new Set<string>()
   for (const name of query.keys()) {
     if (!known.includes(name)) throw new Refusal('UNKNOWN_QUERY', unknown(name, known))

@@ -4,9 +4,9 @@ import { Type } from 'typebox'
 import { plural } from '../lib/plural.ts'
 import { closed, nullable } from '../lib/schema.ts'
 import type { AgentCommand } from '../model/presence.ts'
+import { formsOf, type ModuleForm } from '../modules/forms.ts'
 import { modulesAt } from '../modules/index.ts'
 import type { Module } from '../modules/module.ts'
-import { moduleView } from '../modules/view.ts'
 import { resources } from '../resources/index.ts'
 import type { Resource, Verb } from '../resources/resource.ts'
 
@@ -25,6 +25,8 @@ export interface Route {
   readonly action: Action
   readonly resource: Resource
   readonly module?: Module
+  /** The spelling of the module. */
+  readonly form?: ModuleForm
   readonly command?: AgentCommand
   /** The field that is cleared. */
   readonly field?: string
@@ -114,45 +116,50 @@ function clearRoutes(resource: Resource): Route[] {
 }
 
 function moduleRoutes(resource: Resource): Route[] {
-  const { kind, noun, path, place } = resource
+  const { place } = resource
   if (!place) return []
-  return modulesAt(place).flatMap((module): Route[] => {
-    const base = { path: `${path}/{id}/${module.name}`, resource, module }
-    const response = moduleView(module, place)
-    const of = `\`${module.name}\` of ${article(noun)}`
-    return [
-      {
-        ...base,
-        method: 'PUT',
-        action: 'put_module',
-        operation: `put_${kind}_${module.name}`,
-        summary: `Replace ${of}`,
-        status: 200,
-        body: module.at[place] ?? null,
-        response,
-      },
-      {
-        ...base,
-        method: 'GET',
-        action: 'get_module',
-        operation: `get_${kind}_${module.name}`,
-        summary: `Get ${of}`,
-        status: 200,
-        body: null,
-        response,
-      },
-      {
-        ...base,
-        method: 'DELETE',
-        action: 'delete_module',
-        operation: `delete_${kind}_${module.name}`,
-        summary: `Delete ${of}`,
-        status: 204,
-        body: null,
-        response: null,
-      },
-    ]
-  })
+  return modulesAt(place).flatMap((module) =>
+    formsOf(module, place).flatMap((form) => formRoutes({ resource, module, form })),
+  )
+}
+
+function formRoutes(of: Required<Pick<Route, 'resource' | 'module' | 'form'>>): Route[] {
+  const { kind, noun, path } = of.resource
+  const { name, body, view } = of.form
+  const base = { ...of, path: `${path}/{id}/${name}` }
+  const what = `\`${name}\` of ${article(noun)}`
+  return [
+    {
+      ...base,
+      method: 'PUT',
+      action: 'put_module',
+      operation: `put_${kind}_${name}`,
+      summary: `Replace ${what}`,
+      status: 200,
+      body,
+      response: view,
+    },
+    {
+      ...base,
+      method: 'GET',
+      action: 'get_module',
+      operation: `get_${kind}_${name}`,
+      summary: `Get ${what}`,
+      status: 200,
+      body: null,
+      response: view,
+    },
+    {
+      ...base,
+      method: 'DELETE',
+      action: 'delete_module',
+      operation: `delete_${kind}_${name}`,
+      summary: `Delete ${what}`,
+      status: 204,
+      body: null,
+      response: null,
+    },
+  ]
 }
 
 function commands(resource: Resource): Route[] {

@@ -18,6 +18,8 @@ async function admin(args: readonly string[], given: Partial<Admin> = {}) {
     listUsers: async () => [
       { id: 'usr_1', name: 'Ada', role: 'admin', active: true, created_at: '2026-01-01T00:00:00Z' },
     ],
+    liftApiRestriction: async () => true,
+    rotateKey: async () => 3,
     close: async () => void calls.push('closed'),
     ...given,
   }
@@ -34,7 +36,7 @@ const database = ['--database-url', 'sqlite:/tmp/x.db']
 test('create-user makes a member unless told otherwise, in the database that is named', async () => {
   const { calls, out } = await admin(['create-user', '--name', 'Ada', ...database])
   assert.deepEqual(calls, ['sqlite:/tmp/x.db', { name: 'Ada', role: 'member' }, 'closed'])
-  assert.equal(out, 'id\tusr_1\nname\tAda\nrole\tmember\n')
+  assert.equal(out, 'id\tusr_1\nname\tAda\nrole\tmember\nactive\ttrue\ncreated_at\t2026-01-01T00:00:00Z\n')
 })
 
 test('create-key prints the token once, as JSON too', async () => {

@@ -24,7 +24,8 @@ const examples = `
 Examples:
   postern admin create-user --name "Ada Lovelace" --role admin
   postern admin create-key --owner usr_… --description "key for Ada"
-  postern admin list-users`
+  postern admin list-users
+  postern admin rotate-key`
 
 /** `open` is for tests; without it the server's own is loaded on use. */
 export function adminCommand(terminal: Terminal, open: OpenAdmin = openServerAdmin): Command {
@@ -34,6 +35,8 @@ export function adminCommand(terminal: Terminal, open: OpenAdmin = openServerAdm
     .addCommand(createUser(work))
     .addCommand(createKey(work))
     .addCommand(listUsers(work))
+    .addCommand(liftIpRestriction(work))
+    .addCommand(rotateKey(work))
 }
 
 async function openServerAdmin(settings: Settings): Promise<Admin> {
@@ -77,6 +80,41 @@ function listUsers(work: Work): Command {
       const users = await admin.listUsers()
       if (json) printJson(work.terminal, users)
       else printTable(work.terminal, ['id', 'name', 'role', 'active', 'created_at'], users)
+    }),
+  )
+}
+
+function liftIpRestriction(work: Work): Command {
+  const about = 'stop enforcing the IP restriction of the API, for when it locks everybody out'
+  const command = databaseCommand('lift-ip-restriction', about)
+  return command.action(({ json }: { json?: true }) =>
+    using(work, command, async (admin) => {
+      const lifted = await admin.liftApiRestriction()
+      if (json) printJson(work.terminal, { lifted })
+      else
+        work.terminal.out(lifted ? 'The IP restriction of the API is not enforced any more.\n' : 'None was enforced.\n')
+    }),
+  )
+}
+
+function rotateKey(work: Work): Command {
+  const about = 'replace the key file and encrypt all secrets anew; stop every server first'
+  const command = databaseCommand('rotate-key', about).addHelpText(
+    'after',
+    `
+The old key file is gone afterwards: keep a backup of the new one, and copy it to every other server of the database.
+
+Example:
+  postern admin rotate-key --data-dir /var/lib/postern`,
+  )
+  return command.action(({ json }: { json?: true }) =>
+    using(work, command, async (admin) => {
+      const sealed = await admin.rotateKey()
+      if (json) printJson(work.terminal, { sealed })
+      else
+        work.terminal.out(
+          `The key file is new, and ${sealed} ${sealed === 1 ? 'row is' : 'rows are'} encrypted with it.\n`,
+        )
     }),
   )
 }

@@ -30,7 +30,7 @@ export interface ApiResource {
 
 export interface Registry {
   readonly resources: readonly ApiResource[]
-  readonly modulesAt: (place: Place) => readonly Pick<Module, 'name' | 'about'>[]
+  readonly modulesAt: (place: Place) => readonly Pick<Module, 'name' | 'about' | 'spellings'>[]
 }
 
 /** What one command does when called: its options are parsed, its ids are checked. */
@@ -72,7 +72,11 @@ function summary(resource: ApiResource): Record<string, unknown> {
   return { resource: resourceName(resource), verbs: [...verbs, ...commands].join(' '), about }
 }
 
-function resourceCommand(terminal: Terminal, resource: ApiResource, modules: readonly Pick<Module, 'name'>[]): Command {
+function resourceCommand(
+  terminal: Terminal,
+  resource: ApiResource,
+  modules: readonly Pick<Module, 'name' | 'spellings'>[],
+): Command {
   const name = resourceName(resource)
   const command = new Command(name).description(resource.about).usage('<verb> [id] [options]')
   group(command)
@@ -103,7 +107,7 @@ function resourceCommand(terminal: Terminal, resource: ApiResource, modules: rea
     addModuleVerbs(
       terminal,
       resource,
-      modules.map((module) => module.name),
+      modules.flatMap(({ name, spellings = [] }) => [name, ...spellings.map((spelling) => spelling.name)]),
       add,
     )
   return command

@@ -1,7 +1,9 @@
 /** Which addresses may call the API: the enforced IP restriction of type `api`, compiled when something changes. */
 import { compileIpRules, type IpRule } from '../lib/ip-rules.ts'
+import type { StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 
+const KIND = 'ip_restriction'
 /** There is one restriction for each of a handful of types. */
 const MAX_RESTRICTIONS = 100
 
@@ -36,8 +38,8 @@ export class ApiGuard {
 
   async #compile(): Promise<Test> {
     return this.#store.read(async (reader) => {
-      const restrictions = await reader.page({ kind: 'ip_restriction', limit: MAX_RESTRICTIONS })
-      const enforced = restrictions.find(({ fields }) => fields.type === 'api' && fields.enforced === true)
+      const restrictions = await reader.page({ kind: KIND, limit: MAX_RESTRICTIONS })
+      const enforced = restrictions.find(isEnforced)
       if (!enforced) return everybody
       // What is stored has passed the resource's form.
       const policyIds = enforced.fields.ip_policy_ids as readonly string[]
@@ -45,4 +47,20 @@ export class ApiGuard {
       return compileIpRules(rules.map(({ fields }) => fields as unknown as IpRule))
     })
   }
+}
+
+/** Stops enforcing the API's own restriction, for whoever locked themselves out; gives whether there was one. */
+export async function liftApiRestriction(store: Store): Promise<boolean> {
+  return store.write(async (writer) => {
+    const restrictions = await writer.page({ kind: KIND, limit: MAX_RESTRICTIONS })
+    const enforced = restrictions.find(isEnforced)
+    if (!enforced) return false
+    await writer.replaceFields(enforced.id, { ...enforced.fields, enforced: false })
+    writer.changed(KIND, enforced.id)
+    return true
+  })
+}
+
+function isEnforced({ fields }: Pick<StoredResource, 'fields'>): boolean {
+  return fields.type === 'api' && fields.enforced === true
 }

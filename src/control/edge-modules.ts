@@ -1,11 +1,13 @@
 /** Replace, get and delete one module of an edge or route (contract 4.7). */
 import type { Sealer } from '../lib/seal.ts'
 import { Refusal } from '../model/errors.ts'
+import type { ModuleForm } from '../modules/forms.ts'
 import type { Module, ModuleConfig } from '../modules/module.ts'
 import type { Resource } from '../resources/resource.ts'
 import type { Store } from '../store/store.ts'
 import { attempt } from './attempt.ts'
 import { checkTogether, mentionsOf, moduleWrite, openModules, writeModules } from './module-rows.ts'
+import { checkNesting } from './nesting.ts'
 import { type Target, visible } from './ownership.ts'
 import type { Principal } from './principal.ts'
 import { rootOf } from './records.ts'
@@ -17,6 +19,8 @@ export interface ModuleTarget {
   readonly principal: Principal
   readonly target: Target
   readonly module: Module
+  /** The spelling that the caller uses. */
+  readonly form: ModuleForm
 }
 
 export class EdgeModules {
@@ -28,15 +32,17 @@ export class EdgeModules {
     this.#sealer = sealer
   }
 
-  /** Replaces a module whole and gives it back; `input` has passed the module's schema. */
-  async put({ resource, principal, target, module }: ModuleTarget, input: ModuleConfig): Promise<ModuleConfig> {
-    const write = moduleWrite(resource, module, input, '')
+  /** Replaces a module whole and gives it back; `input` has passed the schema of its form. */
+  async put({ resource, principal, target, module, form }: ModuleTarget, input: ModuleConfig): Promise<ModuleConfig> {
+    const write = moduleWrite(resource, module, form, input, '')
     const writes = [write]
     await attempt(() =>
       this.#store.write(async (writer) => {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
         checkTogether(resource, openModules(this.#sealer, resource, before), { writes })
-        await checkMentions(writer, mentionsOf(resource, writes))
+        const mentions = mentionsOf(resource, writes)
+        await checkMentions(writer, mentions)
+        await checkNesting(writer, resource, before.id, mentions)
         const isNew = !before.modules.has(module.name)
         await writeModules(writer, this.#sealer, resource, before.id, { writes, isNew })
         writer.changed(...rootOf(resource, before))
@@ -45,12 +51,12 @@ export class EdgeModules {
     return write.config
   }
 
-  async get({ resource, principal, target, module }: ModuleTarget): Promise<ModuleConfig> {
+  async get({ resource, principal, target, module, form }: ModuleTarget): Promise<ModuleConfig> {
     const found = await this.#store.read((reader) => reader.resource(resource.kind, target.id))
     const stored = visible(resource, principal, target, found)
     const config = openModules(this.#sealer, resource, stored).get(module.name)
     if (!config) {
-      const msg = `the module \`${module.name}\` of this ${resource.noun} is not set; PUT it first`
+      const msg = `the module \`${form.name}\` of this ${resource.noun} is not set; PUT it first`
       throw new Refusal('MODULE_NOT_SET', msg)
     }
     return config

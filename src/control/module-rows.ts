@@ -1,11 +1,15 @@
 /** Modules between a request and their rows: accepted, checked together, sealed, and opened again. */
+
+import { BadValue } from '../lib/check.ts'
 import type { Sealer } from '../lib/seal.ts'
+import { formsOf, type ModuleForm } from '../modules/forms.ts'
 import { moduleConflicts, modulesAt } from '../modules/index.ts'
 import type { Mention, Module, ModuleConfig } from '../modules/module.ts'
 import { moduleMentions } from '../modules/view.ts'
 import type { Fields, Resource } from '../resources/resource.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
+import { holdKey } from './sealing.ts'
 import { openFields, sealFields } from './secrets.ts'
 
 /** A module and what is to be written for it. */
@@ -23,18 +27,36 @@ export function splitModules(
 ): { own: Record<string, unknown>; modules: ModuleWrite[] } {
   const own: Record<string, unknown> = { ...input }
   const modules: ModuleWrite[] = []
-  for (const module of modulesOf(resource)) {
-    const given = own[module.name]
-    delete own[module.name]
-    // The resource's schema holds the module's own, which has checked this value.
-    if (given !== undefined) modules.push(moduleWrite(resource, module, given as ModuleConfig, `${module.name}.`))
+  const { place } = resource
+  if (!place) return { own, modules }
+  for (const module of modulesAt(place)) {
+    const [form, another] = formsOf(module, place).filter(({ name }) => own[name] !== undefined)
+    if (!form) continue
+    if (another) throw twice(form, another)
+    // The resource's schema holds that of each form, which has checked this value.
+    modules.push(moduleWrite(resource, module, form, own[form.name] as ModuleConfig, `${form.name}.`))
+    delete own[form.name]
   }
   return { own, modules }
 }
 
 /** Lets the module check what a schema cannot say. */
-export function moduleWrite({ place }: Resource, module: Module, config: ModuleConfig, at: string): ModuleWrite {
-  return { module, at, config: place && module.accept ? module.accept(config, { place, at }) : config }
+export function moduleWrite(
+  { place }: Resource,
+  module: Module,
+  form: ModuleForm,
+  given: ModuleConfig,
+  at: string,
+): ModuleWrite {
+  return { module, at, config: place ? form.read(given, { place, at }) : given }
+}
+
+function twice(form: ModuleForm, another: ModuleForm): BadValue {
+  return new BadValue(
+    another.name,
+    'value',
+    `\`${form.name}\` and \`${another.name}\` are two spellings of one value; send one of them`,
+  )
 }
 
 /** Refuses modules that cannot stand together, once `writes` are done and `without` is gone. */
@@ -68,6 +90,7 @@ export async function writeModules(
 ): Promise<void> {
   for (const write of writes) {
     const { module, config } = write
+    if (module.secrets) await holdKey(writer, sealer)
     await writer.putModule(id, module.name, sealFields(sealer, module.secrets ?? [], config))
     const ids = mentionsOf(resource, [write]).map((mention) => mention.id)
     await writer.setReferences(id, module.name, ids, isNew)

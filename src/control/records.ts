@@ -4,15 +4,18 @@ import { type IdSource, randomText } from '../lib/ids.ts'
 import type { Sealer } from '../lib/seal.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Presence } from '../model/presence.ts'
+import type { Mention } from '../modules/module.ts'
 import { resourceOf } from '../resources/index.ts'
 import type { Claim, Fields, Resource, Surroundings } from '../resources/resource.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { attempt } from './attempt.ts'
 import { checkTogether, mentionsOf, openModules, splitModules, writeModules } from './module-rows.ts'
+import { checkNesting } from './nesting.ts'
 import { ownerOf, seesOnlyOwn, type Target, visible } from './ownership.ts'
 import { type Principal, tokenHash } from './principal.ts'
 import { checkClaims, checkMentions, checkUnreferenced, setClaims, setMentions } from './references.ts'
+import { holdKey } from './sealing.ts'
 import { openFields, sealFields } from './secrets.ts'
 import type { Complete } from './show.ts'
 
@@ -67,10 +70,13 @@ export class Records {
         const claims = [...resource.claims(fields, parentId)]
         if (resource.mints && token) claims.push(tokenClaim(resource.mints.scope, token))
         const mentions = resource.mentions(fields)
-        await checkMentions(writer, [...mentions, ...mentionsOf(resource, writes)])
+        const allMentions = [...mentions, ...mentionsOf(resource, writes)]
+        await checkMentions(writer, allMentions)
+        await checkNesting(writer, resource, null, allMentions)
         await checkClaims(writer, claims, null)
 
         const row = { id, kind: resource.kind, parentId, ownerId, createdAt: timestamp(this.#now()), fields }
+        if (resource.secrets.length > 0) await holdKey(writer, this.#sealer)
         await writer.insert({ ...row, fields: sealFields(this.#sealer, resource.secrets, fields) })
         await setClaims(writer, id, claims, [])
         await setMentions(writer, id, mentions, [])
@@ -126,15 +132,20 @@ export class Records {
           const old = openFields(this.#sealer, resource.secrets, before.fields)
           const fields = resource.settle({ ...old, ...own }, this.#around)
           const [claims, mentions] = [resource.claims(fields, parentId), resource.mentions(fields)]
+          const oldMentions = resource.mentions(old)
           await checkMentions(writer, mentions)
+          if (!sameIds(mentions, oldMentions)) await checkNesting(writer, resource, id, mentions)
           await checkClaims(writer, claims, id)
+          if (resource.secrets.length > 0) await holdKey(writer, this.#sealer)
           await writer.replaceFields(id, sealFields(this.#sealer, resource.secrets, fields))
           await setClaims(writer, id, claims, resource.claims(old, parentId))
-          await setMentions(writer, id, mentions, resource.mentions(old))
+          await setMentions(writer, id, mentions, oldMentions)
         }
         if (writes.length > 0) {
           checkTogether(resource, openModules(this.#sealer, resource, before), { writes })
-          await checkMentions(writer, mentionsOf(resource, writes))
+          const mentions = mentionsOf(resource, writes)
+          await checkMentions(writer, mentions)
+          await checkNesting(writer, resource, id, mentions)
           await writeModules(writer, this.#sealer, resource, id, { writes, isNew: false })
         }
         if (Object.keys(own).length + writes.length > 0) writer.changed(...rootOf(resource, before))
@@ -218,6 +229,12 @@ async function requireParent(reader: Reader, { parent }: Resource, parentId: str
 
 function tokenClaim(scope: string, token: string): Claim {
   return { scope, key: tokenHash(token), taken: { code: 'CONFLICT', msg: 'that token is taken' } }
+}
+
+/** Whether two writes name the same resources. */
+function sameIds(a: readonly Mention[], b: readonly Mention[]): boolean {
+  const before = new Set(b.map(({ id }) => id))
+  return a.length === b.length && a.every(({ id }) => before.has(id))
 }
 
 function only(records: readonly Complete[]): Complete {

@@ -19,6 +19,7 @@ export async function checkMentions(reader: Reader, mentions: readonly Mention[]
     throw new Refusal(
       'UNKNOWN_REFERENCE',
       `\`${field}\`: there is no ${wanted.join(' or ')} with the id \`${brief(id)}\``,
+      { field },
     )
   }
 }

@@ -19,7 +19,7 @@ export interface Complete extends StoredResource {
 export function show(resource: Resource, record: Complete, links: Links): Record<string, unknown> {
   const value: Record<string, unknown> = {
     ...record.fields,
-    ...resource.read(record.fields),
+    ...resource.read(record.fields, links.to),
     id: record.id,
     uri: links.one(resource, record.id, record.parentId),
     created_at: record.createdAt,

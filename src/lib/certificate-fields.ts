@@ -1,5 +1,5 @@
 /**
- * What node:crypto does not say about a certificate, read from its DER (RFC 5280 §4.1): common name and key usages.
+ * What node:crypto does not say about a certificate, read from its DER (RFC 5280 §4.1): names and key usages.
  *
  * `X509Certificate.toLegacyObject()` would give the common name too, but Node 24 crashes in it when the certificate
  * holds a public key that OpenSSL cannot decode.
@@ -15,21 +15,49 @@ export interface CertificateFields {
 
 /** Reads these fields of a certificate in DER; throws on anything malformed or behind it. */
 export function readCertificateFields(der: Buffer): CertificateFields {
-  const [tbs] = derElements(derOnly(der, derTag.sequence))
-  const fields = tbs ? derElements(tbs.body) : []
-  // The version, tagged [0], is absent from a certificate of version 1.
-  const subject = fields[fields[0]?.tag === 0xa0 ? 5 : 4]
-  if (subject?.tag !== derTag.sequence) throw new Error('the subject is missing')
-  const extensions = readExtensions(fields.find(({ tag }) => tag === 0xa3))
+  const { subject, extensions } = certificateParts(der)
   return {
-    commonName: commonName(subject),
+    commonName: nameAttribute(subject, nameOid.commonName),
     isCa: isCa(extensions.get(extensionOid.basicConstraints)),
     keyUsages: keyUsages(extensions.get(extensionOid.keyUsage)),
     extendedKeyUsages: extendedKeyUsages(extensions.get(extensionOid.extendedKeyUsage)),
   }
 }
 
-const extensionOid = { keyUsage: '2.5.29.15', basicConstraints: '2.5.29.19', extendedKeyUsage: '2.5.29.37' } as const
+export interface CertificateParts {
+  readonly issuer: DerElement
+  readonly subject: DerElement
+  /** The values of the extensions by dotted OID. */
+  readonly extensions: ReadonlyMap<string, Buffer>
+}
+
+/** Takes a certificate in DER apart; throws on anything malformed or behind it. */
+export function certificateParts(der: Buffer): CertificateParts {
+  const [tbs] = derElements(derOnly(der, derTag.sequence))
+  const fields = tbs ? derElements(tbs.body) : []
+  // The version, tagged [0], is absent from a certificate of version 1.
+  const at = fields[0]?.tag === 0xa0 ? 3 : 2
+  const [issuer, subject] = [fields[at], fields[at + 2]]
+  if (issuer?.tag !== derTag.sequence || subject?.tag !== derTag.sequence) throw new Error('a name is missing')
+  return { issuer, subject, extensions: readExtensions(fields.find(({ tag }) => tag === 0xa3)) }
+}
+
+/** The parts of a name that we show (RFC 5280 §4.1.2.4). */
+export const nameOid = {
+  commonName: '2.5.4.3',
+  country: '2.5.4.6',
+  locality: '2.5.4.7',
+  province: '2.5.4.8',
+  organization: '2.5.4.10',
+  organizationalUnit: '2.5.4.11',
+} as const
+
+export const extensionOid = {
+  keyUsage: '2.5.29.15',
+  subjectAltName: '2.5.29.17',
+  basicConstraints: '2.5.29.19',
+  extendedKeyUsage: '2.5.29.37',
+} as const
 
 /** In the order of their bits (RFC 5280 §4.2.1.3). */
 const keyUsageNames = [
@@ -63,21 +91,20 @@ const stringEncodings: ReadonlyMap<number, string> = new Map([
   [0x1e, 'utf-16be'],
 ])
 
-/** The last common name of a subject, which is the most specific; `''` when it has none. */
-function commonName(subject: DerElement): string {
-  const attributes = derElements(subject.body).flatMap((set) => derElements(set.body))
-  const last = attributes.map(({ body }) => derElements(body)).findLast(([type]) => type?.body.equals(COMMON_NAME))
+/** The last attribute of this kind in a name, which is the most specific; `''` when it has none. */
+export function nameAttribute(name: DerElement, oid: string): string {
+  const attributes = derElements(name.body).flatMap((set) => derElements(set.body))
+  const last = attributes
+    .map(({ body }) => derElements(body))
+    .findLast(([type]) => type?.tag === derTag.oid && dottedOid(type.body) === oid)
   if (!last) return ''
   const encoding = stringEncodings.get(last[1]?.tag ?? 0)
-  if (!encoding) throw new Error('the common name is not text')
-  const name = new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(last[1]?.body)
+  if (!encoding) throw new Error('a part of a name is not text')
+  const text = new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(last[1]?.body)
   // No database column takes it, and no honest name has it.
-  if (name.includes('\0')) throw new Error('the common name contains a NUL character')
-  return name
+  if (text.includes('\0')) throw new Error('a part of a name contains a NUL character')
+  return text
 }
-
-/** 2.5.4.3 as it is encoded. */
-const COMMON_NAME = Buffer.of(0x55, 0x04, 0x03)
 
 /** The values of the extensions by dotted OID. */
 function readExtensions(field: DerElement | undefined): Map<string, Buffer> {

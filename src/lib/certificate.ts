@@ -30,7 +30,7 @@ export function readCaCertificates(pem: string): CaCertificates {
   if (holdsPrivateKey(pem)) {
     throw new Error('This holds a private key, which must not be sent to anyone; send only the CA certificates.')
   }
-  const blocks = readBlocks(pem)
+  const blocks = readBlocks(pem, MAX_CA_CERTIFICATES)
   const certificates = blocks.map((block, i) => {
     const which = blocks.length === 1 ? 'The certificate' : `Certificate ${i + 1} of ${blocks.length}`
     return readCa(block, which)
@@ -44,8 +44,8 @@ export function readCaCertificates(pem: string): CaCertificates {
   }
 }
 
-/** The text between each `BEGIN CERTIFICATE` and its `END`. */
-function readBlocks(pem: string): string[] {
+/** The text between each `BEGIN CERTIFICATE` and its `END`, of which at most `max` are taken. */
+export function readBlocks(pem: string, max: number): string[] {
   const blocks: string[] = []
   let start: number | undefined
   for (const { 0: mark, 1: edge, 2: label = '', index } of pem.matchAll(/-----(BEGIN|END) ([^\r\n-]{1,64})-----/g)) {
@@ -55,8 +55,7 @@ function readBlocks(pem: string): string[] {
     }
     if ((edge === 'BEGIN') !== (start === undefined)) throw unpaired()
     if (start === undefined) {
-      if (blocks.length === MAX_CA_CERTIFICATES)
-        throw new Error(`At most ${MAX_CA_CERTIFICATES} certificates are taken.`)
+      if (blocks.length === max) throw new Error(`At most ${max} certificates are taken.`)
       start = index + mark.length
     } else {
       blocks.push(pem.slice(start, index))
@@ -72,17 +71,21 @@ function unpaired(): Error {
 }
 
 function readCa(base64: string, which: string) {
+  const read = readBlock(base64, which)
+  if (!read.isCa) throw new Error(`${which} is not a CA certificate (it lacks the basic constraint \`CA:TRUE\`).`)
+  return read
+}
+
+/** Reads one certificate from the base64 between its marks; `which` begins what is said when that fails. */
+export function readBlock(base64: string, which: string) {
   const unreadable = `${which} cannot be read; it may be cut short or changed.`
   const der = decodeBase64(base64)
   if (!der) throw new Error(`${unreadable} Between its BEGIN and END lines there must be base64 only.`)
-  let read: ReturnType<typeof readDer>
   try {
-    read = readDer(der)
+    return readDer(der)
   } catch (cause) {
     throw new Error(unreadable, { cause })
   }
-  if (!read.isCa) throw new Error(`${which} is not a CA certificate (it lacks the basic constraint \`CA:TRUE\`).`)
-  return read
 }
 
 function readDer(der: Buffer) {
@@ -91,6 +94,8 @@ function readDer(der: Buffer) {
   const certificate = new X509Certificate(der)
   if (!certificate.publicKey.asymmetricKeyType) throw new Error('the public key is of an unknown kind')
   return {
+    der,
+    certificate,
     pem: certificate.toString(),
     fingerprint: createHash('sha256').update(der).digest('hex'),
     isCa: fields.isCa,

@@ -88,8 +88,14 @@ function oneOf(allowed: readonly unknown[], value: unknown, at: string): unknown
     .filter((v) => v !== '')
     .map((v) => `\`${String(v)}\``)
     .join(', ')
-  throw new BadValue(at, 'value', `${named(at)} must be one of ${names}`)
+  const meant =
+    typeof value === 'string' && allowed.length > EASY_TO_SCAN ? nearest(value, allowed.map(String)) : undefined
+  const hint = meant === undefined ? '' : `; did you mean \`${meant}\`?`
+  throw new BadValue(at, 'value', `${named(at)} must be one of ${names}${hint}`)
 }
+
+/** A list up to this long needs no hint. */
+const EASY_TO_SCAN = 5
 
 function string(schema: SchemaNode, value: unknown, at: string): string {
   if (typeof value !== 'string') throw wrongType(at, 'a string', value)

@@ -60,7 +60,7 @@ function readIPv4(address: string): bigint {
   return address.split('.').reduce((value, octet) => (value << 8n) | BigInt(octet), 0n)
 }
 
-function writeIPv4(value: bigint): string {
+export function writeIPv4(value: bigint): string {
   return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn).join('.')
 }
 
@@ -83,7 +83,7 @@ function groups(text: string): bigint[] {
 }
 
 /** RFC 5952 §4: lower case, no leading zeros, `::` for the first longest run of two or more zero groups. */
-function writeIPv6(value: bigint): string {
+export function writeIPv6(value: bigint): string {
   const hex = Array.from({ length: 8 }, (_, i) => ((value >> BigInt(112 - 16 * i)) & 0xffffn).toString(16))
   let runStart = 0
   let runLength = 1

@@ -1,6 +1,6 @@
 /** Encrypts secrets for the store: AES-256-GCM under the key of one file. */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 const KEY_BYTES = 32
@@ -64,4 +64,13 @@ export function readKeyFile(path: string): Sealer {
   if (key.length !== KEY_BYTES)
     throw new Error(`${path} is not a key file: it should hold ${KEY_BYTES} bytes as base64`)
   return new Sealer(key)
+}
+
+/** Puts the key file at `from` in the place of the one at `to`, which is gone then. */
+export function replaceKeyFile(from: string, to: string): void {
+  renameSync(from, to)
+}
+
+export function removeKeyFile(path: string): void {
+  rmSync(path, { force: true })
 }

@@ -2,6 +2,7 @@
 
 interface ErrorEntry {
   readonly status: number
+  /** The error of that vendor that means the same, or the nearest: several of ours may share one. */
   readonly ngrok: number
   readonly text: string
 }
@@ -17,32 +18,32 @@ const table = {
 
   NOT_FOUND: { status: 404, ngrok: 222, text: 'There is no such resource.' },
   ROUTE_NOT_FOUND: { status: 404, ngrok: 209, text: 'There is no such address in this API.' },
-  MODULE_NOT_SET: { status: 404, ngrok: 7010, text: 'This module is not set.' },
-  METHOD_NOT_ALLOWED: { status: 405, ngrok: 212, text: 'This address does not take that method; see `Allow`.' },
+  MODULE_NOT_SET: { status: 404, ngrok: 222, text: 'This module is not set.' },
+  METHOD_NOT_ALLOWED: { status: 405, ngrok: 209, text: 'This address does not take that method; see `Allow`.' },
 
-  BAD_REQUEST: { status: 400, ngrok: 204, text: 'The request is not well-formed HTTP.' },
-  HEADERS_TOO_LARGE: { status: 431, ngrok: 205, text: 'The request line and headers are too large.' },
-  REQUEST_TIMEOUT: { status: 408, ngrok: 221, text: 'The request did not arrive in time.' },
+  BAD_REQUEST: { status: 400, ngrok: 212, text: 'The request is not well-formed HTTP.' },
+  HEADERS_TOO_LARGE: { status: 431, ngrok: 812, text: 'The request line and headers are too large.' },
+  REQUEST_TIMEOUT: { status: 408, ngrok: 212, text: 'The request did not arrive in time.' },
   BODY_TYPE: { status: 415, ngrok: 210, text: 'Send the body as `Content-Type: application/json`.' },
   BODY_TOO_LARGE: { status: 413, ngrok: 812, text: 'The body is over 1 MiB.' },
   BODY_MALFORMED: { status: 400, ngrok: 213, text: 'The body is not acceptable JSON.' },
   UNKNOWN_FIELD: { status: 400, ngrok: 214, text: 'The body has a field that is not known here.' },
   INVALID_VALUE: { status: 400, ngrok: 215, text: 'A field has a value that is not allowed.' },
-  FIELD_REQUIRED: { status: 400, ngrok: 234, text: 'A field that is needed is missing.' },
-  FIELD_TOO_LONG: { status: 400, ngrok: 604, text: 'A field is longer than allowed.' },
+  FIELD_REQUIRED: { status: 400, ngrok: 215, text: 'A field that is needed is missing.' },
+  FIELD_TOO_LONG: { status: 400, ngrok: 215, text: 'A field is longer than allowed.' },
   UNKNOWN_QUERY: { status: 400, ngrok: 231, text: 'The query has a parameter that is not known here.' },
   REPEATED_QUERY: { status: 400, ngrok: 232, text: 'A query parameter is given more than once.' },
   BAD_LIMIT: { status: 400, ngrok: 233, text: '`limit` must be a whole number between 1 and 100.' },
   BAD_CURSOR: { status: 400, ngrok: 223, text: '`before_id` must be an id of the listed kind.' },
 
-  UNKNOWN_REFERENCE: { status: 400, ngrok: 227, text: 'The body names a resource that does not exist.' },
+  UNKNOWN_REFERENCE: { status: 400, ngrok: 223, text: 'The body names a resource that does not exist.' },
   STILL_REFERENCED: { status: 409, ngrok: 6502, text: 'Other resources still refer to this one.' },
   CONFLICT: { status: 409, ngrok: 245, text: 'Somebody changed the same thing at the same time; try again.' },
   UNKNOWN_OWNER: { status: 400, ngrok: 634, text: 'No user or bot has that id.' },
   BAD_ACL_RULE: { status: 400, ngrok: 600, text: 'An ACL rule is `*` or `bind:` and a domain, an address or a label.' },
   BAD_PUBLIC_KEY: { status: 400, ngrok: 612, text: 'The public key cannot be read.' },
   PUBLIC_KEY_IN_USE: { status: 409, ngrok: 609, text: 'That public key is already on another credential.' },
-  NAME_IN_USE: { status: 409, ngrok: 4105, text: 'That name is taken.' },
+  NAME_IN_USE: { status: 409, ngrok: 4112, text: 'That name is taken.' },
 
   BAD_HOSTPORT: { status: 400, ngrok: 7104, text: 'A hostport is `host:port`.' },
   BAD_HOSTPORT_PORT: { status: 400, ngrok: 7116, text: 'No listener of this server has that port.' },
@@ -54,9 +55,30 @@ const table = {
   },
   MIN_VERSION_NOT_ALLOWED: { status: 400, ngrok: 7032, text: '`min_version` must be null when TLS ends upstream.' },
   ROUTE_MATCH_IN_USE: { status: 409, ngrok: 7126, text: 'Another route of this edge has the same `match`.' },
+  BAD_ADDRESS: { status: 400, ngrok: 6505, text: 'An address of a static backend is `host:port`.' },
+  BACKEND_IN_ITSELF: { status: 400, ngrok: 6524, text: 'A backend cannot contain itself, not even through others.' },
+  BACKENDS_TOO_DEEP: { status: 400, ngrok: 6513, text: 'Backends are nested too deeply.' },
+  BACKEND_NEEDS_HTTP: { status: 400, ngrok: 7021, text: 'An HTTP response backend cannot serve a TCP or TLS edge.' },
+  BAD_DOMAIN: { status: 400, ngrok: 402, text: 'A reserved domain is a name such as `app.example.com`.' },
+  DOMAIN_IN_USE: { status: 409, ngrok: 413, text: 'That domain is reserved already.' },
+  CERTIFICATE_OR_POLICY: {
+    status: 400,
+    ngrok: 434,
+    text: 'A domain has either a `certificate_id` or a `certificate_management_policy`; clear one before setting the other.',
+  },
+  NO_FREE_PORT: { status: 409, ngrok: 503, text: 'No TCP port is free.' },
+  RESTRICTION_IN_USE: { status: 409, ngrok: 1802, text: 'There is already an IP restriction of that type.' },
   BAD_CIDR: { status: 400, ngrok: 1406, text: '`cidr` must be a network in CIDR form.' },
   RULE_IN_USE: { status: 409, ngrok: 1408, text: 'This IP policy already has a rule for that network.' },
   BAD_CERTIFICATE: { status: 400, ngrok: 1919, text: '`ca_pem` must be one or more CA certificates in PEM form.' },
+  BAD_TLS_CERTIFICATE: { status: 400, ngrok: 1901, text: '`certificate_pem` must be a certificate in PEM form.' },
+  BAD_CERTIFICATE_CHAIN: {
+    status: 400,
+    ngrok: 1926,
+    text: '`certificate_pem` must be the certificate first, then each issuer of the one before.',
+  },
+  BAD_PRIVATE_KEY: { status: 400, ngrok: 1902, text: 'The private key cannot be read or is not of a kind we take.' },
+  PRIVATE_KEY_MISMATCH: { status: 400, ngrok: 1923, text: 'The private key does not belong to the certificate.' },
   BAD_REGEX: { status: 400, ngrok: 2090, text: 'A pattern is not a valid RE2 regular expression.' },
   BAD_POLICY: { status: 400, ngrok: 2201, text: 'The traffic policy is not valid.' },
 
@@ -65,8 +87,13 @@ const table = {
   COMMAND_FAILED: { status: 502, ngrok: 807, text: 'The agent could not carry out the command.' },
   COMMAND_TIMEOUT: { status: 504, ngrok: 810, text: 'The agent did not answer in time.' },
 
-  STARTING_OR_STOPPING: { status: 503, ngrok: 1500, text: 'The server is starting or stopping; try again shortly.' },
+  STARTING_OR_STOPPING: { status: 503, ngrok: 803, text: 'The server is starting or stopping; try again shortly.' },
   STORE_UNAVAILABLE: { status: 503, ngrok: 1501, text: 'The database cannot be reached; try again shortly.' },
+  KEY_ROTATED: {
+    status: 503,
+    ngrok: 1502,
+    text: 'The key of the database was rotated while this server ran; its operator has to restart it.',
+  },
   INTERNAL: { status: 500, ngrok: 722, text: 'Something broke on our side; the operation id finds it in the log.' },
 } as const satisfies Record<string, ErrorEntry>
 
@@ -75,18 +102,27 @@ export type ErrorCode = keyof typeof table
 /** The whole table, for whoever documents or translates it. */
 export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = table
 
+export interface RefusalOptions {
+  readonly headers?: Record<string, string>
+  readonly field?: string
+  readonly cause?: unknown
+}
+
 /** An answer the API gives on purpose: the caller did something that is not allowed, or the server cannot serve now. */
 export class Refusal extends Error {
   readonly code: ErrorCode
   readonly status: number
   /** Headers the answer carries, such as `Allow`. */
   readonly headers: Readonly<Record<string, string>>
+  /** Path of the field it is about; `''` when it is about none, or the message alone says. */
+  readonly field: string
 
-  constructor(code: ErrorCode, msg?: string, options: { headers?: Record<string, string>; cause?: unknown } = {}) {
+  constructor(code: ErrorCode, msg?: string, options: RefusalOptions = {}) {
     super(msg ?? errors[code].text, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'Refusal'
     this.code = code
     this.status = errors[code].status
     this.headers = options.headers ?? {}
+    this.field = options.field ?? ''
   }
 }

@@ -1,4 +1,4 @@
-/** What is online: the sessions and tunnels of agents, as the API reads them. */
+/** What is online: the sessions and tunnels of agents, and the endpoints they serve, as the API reads them. */
 
 export type AgentCommand = 'restart' | 'stop' | 'update'
 
@@ -35,6 +35,25 @@ export interface PresentTunnel {
   readonly backendIds: readonly string[]
 }
 
+/** A public address that is being served; what does not apply to it is absent. */
+export interface PresentEndpoint {
+  readonly id: string
+  readonly region: string
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly publicUrl: string
+  readonly proto: 'http' | 'https' | 'tcp' | 'tls'
+  readonly hostport: string
+  readonly type: 'ephemeral' | 'edge'
+  readonly metadata: string
+  /** The reserved domain or reserved address that it stands on. */
+  readonly domainId?: string
+  readonly tcpAddrId?: string
+  /** Who serves it: one tunnel, or an edge. */
+  readonly tunnelId?: string
+  readonly edgeId?: string
+}
+
 /** Those that are online, newest first, at most `limit` with ids before `beforeId`. */
 export interface PresencePage {
   readonly beforeId?: string
@@ -47,6 +66,8 @@ export interface Presence {
   session(id: string): Promise<PresentSession | undefined>
   tunnels(page: PresencePage): Promise<readonly PresentTunnel[]>
   tunnel(id: string): Promise<PresentTunnel | undefined>
+  endpoints(page: PresencePage): Promise<readonly PresentEndpoint[]>
+  endpoint(id: string): Promise<PresentEndpoint | undefined>
   /** Ids of the backend tunnels that carry all of `labels`, oldest first. */
   tunnelsWith(labels: Readonly<Record<string, string>>): Promise<readonly string[]>
   /** Resolves once the agent acknowledged; throws a `Refusal` that says why it did not. */

@@ -2,6 +2,9 @@
 import { Type } from 'typebox'
 import { BadValue } from '../lib/check.ts'
 
+/** The largest value of a field that clients hold in 32 bits. */
+export const MAX_UINT32 = 2 ** 32 - 1
+
 export const enabled = Type.Boolean({
   default: true,
   description: 'Whether the module is applied to traffic; a disabled module is kept but does nothing.',

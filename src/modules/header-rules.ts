@@ -19,8 +19,7 @@ export function checkHeaders(at: string, headers: Readonly<Record<string, string
   for (const [name, value] of Object.entries(headers)) {
     const field = `${at}[${JSON.stringify(name)}]`
     checkHeaderName(field, name)
-    // Whoever reads these names trusts them because only the edge sets them.
-    if (name.toLowerCase().startsWith('postern-')) {
+    if (isEdgeHeader(name)) {
       throw badHeader(
         field,
         'begins with `postern-`, which is kept for headers that the edge sets; choose another name',
@@ -33,6 +32,11 @@ export function checkHeaders(at: string, headers: Readonly<Record<string, string
     if (before !== undefined) throw badHeader(field, `names the same header as \`${before}\`; keep one of them`)
     seen.set(name.toLowerCase(), name)
   }
+}
+
+/** Whoever reads these names trusts them because only the edge sets them. */
+export function isEdgeHeader(name: string): boolean {
+  return name.toLowerCase().startsWith('postern-')
 }
 
 export function badHeader(field: string, what: string): BadValue {

@@ -10,10 +10,15 @@ test('each place has its modules, in the order of execution', () => {
   assert.deepEqual(names('tls'), ['tls_termination', 'mutual_tls', 'ip_restriction', 'policy', 'backend'])
   assert.deepEqual(names('https'), ['tls_termination', 'mutual_tls'])
   assert.deepEqual(names('route'), [
+    'response_headers',
+    'compression',
     'ip_restriction',
     'user_agent_filter',
+    'webhook_verification',
     'oidc',
+    'websocket_tcp_converter',
     'policy',
+    'circuit_breaker',
     'request_headers',
     'backend',
   ])

@@ -1,26 +1,37 @@
 /** The registry of edge modules, in their order of execution. */
 import { Refusal } from '../model/errors.ts'
 import { backend } from './backend/index.ts'
+import { circuitBreaker } from './circuit_breaker/index.ts'
+import { compression } from './compression/index.ts'
 import { ipRestriction } from './ip_restriction/index.ts'
 import type { Module, ModuleConfig, Place } from './module.ts'
 import { mutualTls } from './mutual_tls/index.ts'
 import { oidc } from './oidc/index.ts'
 import { policy } from './policy/index.ts'
 import { requestHeaders } from './request_headers/index.ts'
+import { responseHeaders } from './response_headers/index.ts'
 import { tlsTermination } from './tls_termination/index.ts'
 import { userAgentFilter } from './user_agent_filter/index.ts'
+import { webhookVerification } from './webhook_verification/index.ts'
+import { websocketTcpConverter } from './websocket_tcp_converter/index.ts'
 
 /**
- * The order within one phase (R-3.2). A phase that comes earlier runs earlier whatever this list says: on TCP and TLS
- * edges `ip_restriction` judges the connection before any handshake.
+ * The order within one phase (R-3.2): connections and requests run down this list, responses come back up it. A phase
+ * that comes earlier runs earlier whatever this list says: on TCP and TLS edges `ip_restriction` judges the connection
+ * before any handshake.
  */
 export const modules: readonly Module[] = [
   tlsTermination, // first: all that follows may need what TLS protects
   mutualTls, // part of the same handshake: no request exists before it
+  responseHeaders, // last change before the visitor: no other module sees it, and it reaches answers of all others
+  compression, // on the way back after policy, whose rules see the response as the upstream sent it
   ipRestriction, // cheapest verdict, and it keeps strangers away from the login
   userAgentFilter, // still cheap, and a refused program should not be sent to log in
+  webhookVerification, // needs the body, so after what needs less; a signed webhook is no visitor who could log in
   oidc, // before policy, so that no rule acts for a visitor who is not known
+  websocketTcpConverter, // its refusal of plain requests is told to those who are let in only
   policy, // sees the request as the visitor sent it
+  circuitBreaker, // innermost verdict: counts what goes upstream and comes back, not what others answer
   requestHeaders, // last change before upstream: no other module sees it
   backend, // the end: takes what all others let through
 ]

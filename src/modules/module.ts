@@ -40,9 +40,27 @@ export interface Module {
   readonly mentions?: (config: ModuleConfig) => readonly Mention[]
   /** Fields that are encrypted in the store and masked in logs. */
   readonly secrets?: readonly string[]
-  /**
-   * Checks what a schema cannot say and gives the value to store; throws `BadValue` or `Refusal`. `at` stands before
-   * each field named in a message: empty for the module's own PUT, `policy.` inside the body of an edge.
-   */
-  readonly accept?: (config: ModuleConfig, where: { readonly place: Place; readonly at: string }) => ModuleConfig
+  /** Checks what a schema cannot say and gives the value to store; throws `BadValue` or `Refusal`. */
+  readonly accept?: (config: ModuleConfig, where: Where) => ModuleConfig
+  /** Other names and forms for the same value, in every place of the module. */
+  readonly spellings?: readonly Spelling[]
+}
+
+/** A name and a form of its own for the value of a module. It is read and written like a module, and not shown in edges. */
+export interface Spelling {
+  readonly name: string
+  readonly about: string
+  readonly form: TObject
+  /** From this form, which was checked, to what the module stores, checked too; throws `BadValue` or `Refusal`. */
+  readonly read: (given: ModuleConfig, where: Where) => ModuleConfig
+  readonly show: (config: ModuleConfig) => Readonly<Record<string, unknown>>
+}
+
+/**
+ * Where a configuration is written. `at` stands before each field named in a message: empty for the module's own PUT,
+ * `policy.` inside the body of an edge.
+ */
+export interface Where {
+  readonly place: Place
+  readonly at: string
 }

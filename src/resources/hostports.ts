@@ -8,6 +8,9 @@ import type { Claim, Surroundings } from './resource.ts'
 
 const HTTPS_PORT = 443
 
+/** Where the ports of TCP edges are claimed. */
+export const EDGE_PORTS = 'edge_tcp_port'
+
 export const hostports = Type.Optional(
   Type.Array(Type.String({ maxBytes: 300 }), {
     description: 'Where the edge listens, each as `host:port`; null when nowhere.',
@@ -44,7 +47,7 @@ export function nameClaims(kept: readonly string[]): Claim[] {
 }
 
 export function portClaims(kept: readonly string[]): Claim[] {
-  return kept.map((hostport) => claim('edge_tcp_port', portKey(readHostport(hostport)), hostport))
+  return kept.map((hostport) => claim(EDGE_PORTS, portKey(readHostport(hostport)), hostport))
 }
 
 const nameKey = ({ host }: Hostport) => host

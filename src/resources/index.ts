@@ -1,20 +1,29 @@
 /** The registry of API resources; a new one is a file and a line here. */
+
 import { apiKeys } from './api-keys.ts'
 import { botUsers } from './bot-users.ts'
 import { certificateAuthorities } from './certificate-authorities.ts'
 import { credentials } from './credentials.ts'
+import { endpoints } from './endpoints.ts'
+import { failoverBackends } from './failover-backends.ts'
 import { httpResponseBackends } from './http-response-backends.ts'
 import { httpsEdgeRoutes } from './https-edge-routes.ts'
 import { httpsEdges } from './https-edges.ts'
 import { ipPolicies } from './ip-policies.ts'
 import { ipPolicyRules } from './ip-policy-rules.ts'
+import { ipRestrictions } from './ip-restrictions.ts'
+import { reservedAddrs } from './reserved-addrs.ts'
+import { reservedDomains } from './reserved-domains.ts'
 import type { Resource } from './resource.ts'
 import { sshCredentials } from './ssh-credentials.ts'
+import { staticBackends } from './static-backends.ts'
 import { tcpEdges } from './tcp-edges.ts'
+import { tlsCertificates } from './tls-certificates.ts'
 import { tlsEdges } from './tls-edges.ts'
 import { tunnelGroupBackends } from './tunnel-group-backends.ts'
 import { tunnelSessions } from './tunnel-sessions.ts'
 import { tunnels } from './tunnels.ts'
+import { weightedBackends } from './weighted-backends.ts'
 
 /** In the order in which the API document lists them. */
 export const resources: readonly Resource[] = [
@@ -24,15 +33,23 @@ export const resources: readonly Resource[] = [
   botUsers,
   tunnelSessions,
   tunnels,
+  endpoints,
   tcpEdges,
   tlsEdges,
   httpsEdges,
   httpsEdgeRoutes,
   tunnelGroupBackends,
   httpResponseBackends,
+  weightedBackends,
+  failoverBackends,
+  staticBackends,
+  reservedAddrs,
+  reservedDomains,
+  tlsCertificates,
   ipPolicies,
   ipPolicyRules,
   certificateAuthorities,
+  ipRestrictions,
 ]
 
 /** The resource of a kind; asking for an unknown one is a mistake in our own code. */

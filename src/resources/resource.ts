@@ -3,10 +3,10 @@ import { type Static, type TObject, type TProperties, type TSchema, Type } from 
 import { closed, nullable, viewOf } from '../lib/schema.ts'
 import type { ErrorCode } from '../model/errors.ts'
 import type { AgentCommand, Presence } from '../model/presence.ts'
-import { RefSchema } from '../model/ref.ts'
+import { type Link, RefSchema } from '../model/ref.ts'
+import { formsOf, ownForm } from '../modules/forms.ts'
 import { modulesAt } from '../modules/index.ts'
 import type { Mention, Place } from '../modules/module.ts'
-import { moduleView } from '../modules/view.ts'
 
 export type Verb = 'create' | 'list' | 'get' | 'update' | 'delete'
 
@@ -70,7 +70,7 @@ export interface Resource {
   readonly update: TObject
   readonly view: TObject
   readonly settle: (fields: Fields, around: Surroundings) => Fields
-  readonly read: (fields: Fields) => Fields
+  readonly read: (fields: Fields, link: Link) => Fields
   readonly claims: (fields: Fields, parentId: string | null) => readonly Claim[]
   /** Other resources that the fields name; the first word of `field` is what a refused delete calls the place. */
   readonly mentions: (fields: Fields) => readonly Mention[]
@@ -99,7 +99,7 @@ export interface StoredSpec<Form extends TProperties, Kept extends Fields>
   /** Checks what a schema cannot say and gives what is kept; throws `BadValue` or `Refusal`. Runs on every write. */
   readonly settle?: (fields: Static<TObject<Form>>, around: Surroundings) => Kept
   /** From what is kept to what is shown, by name; what it leaves out is shown as kept. */
-  readonly read?: (fields: Kept) => Fields
+  readonly read?: (fields: Kept, link: Link) => Fields
   readonly claims?: (fields: Kept, parentId: string | null) => readonly Claim[]
   readonly mentions?: (fields: Kept) => readonly Mention[]
   readonly choose?: (fields: Kept, around: Surroundings, isFree: IsFree) => Promise<Kept>
@@ -147,9 +147,8 @@ function moduleFields(place: Place | undefined): { forms: TProperties; views: TP
   const views: TProperties = {}
   if (!place) return { forms, views }
   for (const module of modulesAt(place)) {
-    const form = module.at[place]
-    if (form) forms[module.name] = Type.Optional(form)
-    views[module.name] = nullable(moduleView(module, place))
+    for (const { name, body } of formsOf(module, place)) forms[name] = Type.Optional(body)
+    views[module.name] = nullable(ownForm(module, place).view)
   }
   return { forms, views }
 }

@@ -1,5 +1,5 @@
 /** Everything that is read from the database. */
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Tables } from './tables.ts'
 
 /** A resource as stored, with its modules when it can carry any. */
@@ -11,6 +11,13 @@ export interface StoredResource {
   readonly createdAt: string
   readonly fields: Readonly<Record<string, unknown>>
   readonly modules: ReadonlyMap<string, Readonly<Record<string, unknown>>>
+}
+
+/** One module as stored. */
+export interface StoredModule {
+  readonly hostId: string
+  readonly module: string
+  readonly config: Readonly<Record<string, unknown>>
 }
 
 export interface PageOf {
@@ -26,6 +33,12 @@ export interface Referrer {
   readonly id: string
   readonly kind: string
   readonly slot: string
+}
+
+/** Which referrers are followed upwards, and how far at most. */
+export interface Way {
+  readonly through: readonly string[]
+  readonly levels: number
 }
 
 export class Reader {
@@ -115,9 +128,80 @@ export class Reader {
       .execute()
   }
 
+  /** What any of `ids` refer to, with its kind. */
+  async referredBy(ids: readonly string[]): Promise<Map<string, string>> {
+    if (ids.length === 0) return new Map()
+    const rows = await this.db
+      .selectFrom('refs')
+      .innerJoin('resources', 'resources.id', 'refs.to_id')
+      .select(['resources.id', 'resources.kind'])
+      .where('refs.from_id', 'in', ids)
+      .execute()
+    return new Map(rows.map((row) => [row.id, row.kind]))
+  }
+
+  /** How many levels of resources refer to `id`, one through the other; `way` says which count. */
+  async levelsAbove(id: string, way: Way): Promise<number> {
+    const row = await this.#above(id, way)
+      .selectFrom('above')
+      .select((eb) => eb.fn.max('level').as('levels'))
+      .executeTakeFirst()
+    return row?.levels ?? 0
+  }
+
+  /** The first of `kinds` that refers to `id`, directly or on this way. */
+  async referrerThrough(id: string, way: Way, kinds: readonly string[]): Promise<string | undefined> {
+    const row = await this.#above(id, way)
+      .selectFrom('above')
+      .innerJoin('refs', 'refs.to_id', 'above.id')
+      .innerJoin('resources', 'resources.id', 'refs.from_id')
+      .select('resources.id')
+      .where('resources.kind', 'in', kinds)
+      .orderBy('resources.id')
+      .limit(1)
+      .executeTakeFirst()
+    return row?.id
+  }
+
+  #above(id: string, { through, levels }: Way) {
+    return this.db.withRecursive('above(id, level)', (db) =>
+      db
+        .selectFrom('resources')
+        .select(['resources.id', sql<number>`0`.as('level')])
+        .where('resources.id', '=', id)
+        .union(
+          db
+            .selectFrom('above')
+            .innerJoin('refs', 'refs.to_id', 'above.id')
+            .innerJoin('resources', 'resources.id', 'refs.from_id')
+            .select(['resources.id', sql<number>`above.level + 1`.as('level')])
+            .where('resources.kind', 'in', through)
+            .where('above.level', '<', levels),
+        ),
+    )
+  }
+
   async meta(key: string): Promise<string | undefined> {
     const row = await this.db.selectFrom('meta').select('value').where('key', '=', key).executeTakeFirst()
     return row?.value
+  }
+
+  /** Modules called one of `names`, some at a time, in an order that `after` continues. */
+  async modulesNamed(
+    names: readonly string[],
+    { after, limit }: { after: Pick<StoredModule, 'hostId' | 'module'> | null; limit: number },
+  ): Promise<StoredModule[]> {
+    let some = this.db.selectFrom('modules').selectAll().where('module', 'in', names)
+    if (after) {
+      some = some.where((eb) =>
+        eb.or([
+          eb('host_id', '>', after.hostId),
+          eb.and([eb('host_id', '=', after.hostId), eb('module', '>', after.module)]),
+        ]),
+      )
+    }
+    const rows = await some.orderBy('host_id').orderBy('module').limit(limit).execute()
+    return rows.map(({ host_id, module, config }) => ({ hostId: host_id, module, config: JSON.parse(config) }))
   }
 
   #withModules() {

@@ -7,6 +7,8 @@ import type { OpenedDialect, Trouble } from './dialect.ts'
 
 /** Prepared statements kept; our queries have a few dozen shapes, lists of ids add some. */
 const MAX_STATEMENTS = 256
+/** How soon a write of another process is seen. */
+const POLL_MS = 1000
 /** How long a statement waits for another process that writes, such as `postern admin`. */
 const BUSY_TIMEOUT_MS = 5000
 
@@ -30,8 +32,18 @@ export function openSqlite(path: string): OpenedDialect {
       orderChanges: async () => {},
       classify,
     },
-    // One process owns the file, so its own emitter is the whole feed.
-    listen: async () => async () => {},
+    listen: async (heard) => {
+      const version = db.prepare('pragma data_version')
+      let last = version.get()?.data_version
+      // This process hears its own writes at once; this is for those of `postern admin` beside it.
+      const poll = setInterval(() => {
+        const now = version.get()?.data_version
+        if (now !== last) heard()
+        last = now
+      }, POLL_MS)
+      poll.unref()
+      return async () => clearInterval(poll)
+    },
   }
 }
 

@@ -83,13 +83,13 @@ export class Store {
   async write<T>(work: (writer: Writer) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const { result, changed } = await this.#db.transaction().execute(async (tx) => {
+        const written = await this.#db.transaction().execute(async (tx) => {
           const writer = new Writer(tx, this.#opened.facts)
           const result = await work(writer)
           return { result, changed: await writer.finish() }
         })
-        if (changed) this.feed.announce()
-        return result
+        if (written.changed) this.feed.announce()
+        return written.result
       } catch (error) {
         if (this.#opened.facts.classify(error) === 'again' && attempt < TRIES) continue
         throw this.#sorted(error)

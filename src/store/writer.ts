@@ -41,6 +41,12 @@ export class Writer extends Reader {
     return this.resource(kind, id)
   }
 
+  /** Keeps everyone else from writing these resources, though not from doing the same, until this transaction ends. */
+  async hold(ids: readonly string[]): Promise<void> {
+    if (!this.#facts.locksRows || ids.length === 0) return
+    await this.#tx.selectFrom('resources').select('id').where('id', 'in', ids).orderBy('id').forShare().execute()
+  }
+
   async replaceFields(id: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
     await this.#tx
       .updateTable('resources')
@@ -93,6 +99,14 @@ export class Writer extends Reader {
       .onConflict((oc) => oc.column('key').doNothing())
       .execute()
     return (await this.meta(key)) ?? value
+  }
+
+  /** Reads a fact and keeps everyone else from changing it until this transaction ends. */
+  async holdMeta(key: string): Promise<string | undefined> {
+    if (this.#facts.locksRows) {
+      await this.#tx.selectFrom('meta').select('key').where('key', '=', key).forShare().execute()
+    }
+    return this.meta(key)
   }
 
   async setMeta(key: string, value: string): Promise<void> {

@@ -164,7 +164,7 @@ function expected({ resource, action, method, path }: Route): Row {
 /** A path and a body with which a caller who may will succeed; `instance` is what must stay when one may not. */
 async function prepared(
   { api }: Target,
-  { resource, action, module, path: pattern }: Route,
+  { resource, action, form, path: pattern }: Route,
   ownerId: string,
 ): Promise<{ path: string; body?: unknown; instance: string | null }> {
   if (resource.source === 'presence') {
@@ -175,9 +175,9 @@ async function prepared(
     return { path: await collectionPath(api, resource), body: await sampleBody(api, resource), instance: null }
   }
   const { path } = await createSample(api, resource, resource.access === 'owner' ? { owner_id: ownerId } : {})
-  if (!module) return { path, ...(action === 'update' && { body: {} }), instance: path }
-  const config = await sampleModule(api, module.name)
-  const at = `${path}/${module.name}`
+  if (!form) return { path, ...(action === 'update' && { body: {} }), instance: path }
+  const config = await sampleModule(api, form.name)
+  const at = `${path}/${form.name}`
   await api.put(at, config)
   return { path: at, ...(action === 'put_module' && { body: config }), instance: at }
 }

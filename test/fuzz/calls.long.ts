@@ -31,7 +31,7 @@ eachStore((store) => {
       const { calls, statuses, succeeded, longestMs } = fuzz.tally
       const byStatus = [...statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${status}: ${count}`)
       t.diagnostic(
-        `${store.name} ${calls} calls, ${byStatus.join(', ')}; ${succeeded.size} of ${fuzz.operations.length} operations succeeded; event loop held up ${longestMs} ms at most`,
+        `${store.name} ${calls} calls, ${byStatus.join(', ')}; ${succeeded.size} of ${fuzz.called.length} operations succeeded; event loop held up ${longestMs} ms at most`,
       )
       assert.deepEqual(
         platform.log.filter((line) => /"level":"(error|fatal)"/.test(line)),
@@ -42,7 +42,7 @@ eachStore((store) => {
 
   test('all that is stored can be listed and fetched', async (t) => {
     t.diagnostic(`${store.name}: ${await fuzz.takeStock()} resources`)
-    const never = fuzz.operations.filter(({ name }) => !fuzz.tally.succeeded.has(name)).map(({ name }) => name)
+    const never = fuzz.called.filter(({ name }) => !fuzz.tally.succeeded.has(name)).map(({ name }) => name)
     // Nobody is online, so nothing that needs a session or a tunnel can succeed.
     assert.deepEqual(
       never.filter((name) => !/tunnel$|session$/.test(name)),

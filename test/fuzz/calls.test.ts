@@ -15,7 +15,7 @@ eachStore((store) => {
       await fuzz.run({ calls: 1000, serial: true })
       await fuzz.run({ calls: 2000, serial: false })
       assert.ok((await fuzz.takeStock()) > 50, 'hardly anything was created: the calls no longer fit the API')
-      const creates = fuzz.operations.filter(({ status, name }) => status === 201 && !fuzz.tally.succeeded.has(name))
+      const creates = fuzz.called.filter(({ status, name }) => status === 201 && !fuzz.tally.succeeded.has(name))
       assert.deepEqual(creates, [], 'these never succeeded: the calls no longer fit them')
       const loud = platform.log.filter((line) => /"level":"(error|fatal)"/.test(line))
       assert.deepEqual(loud, [])

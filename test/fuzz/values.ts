@@ -129,7 +129,7 @@ export function fitting(schema: SchemaNode, name = ''): fc.Arbitrary<unknown> {
   }
 }
 
-/** The fields that are required and a few of the others: with all of them some value would always be refused. */
+/** The required fields and a few of the others; all of them now and then, since some value is then likely refused. */
 function object({ properties, required = [] }: SchemaNode): fc.Arbitrary<unknown> {
   if (!properties) return fc.dictionary(words, words, { maxKeys: 2 })
   const fields = new Map(Object.entries(properties).map(([name, node]) => [name, fitting(node, name)]))
@@ -137,8 +137,9 @@ function object({ properties, required = [] }: SchemaNode): fc.Arbitrary<unknown
     (name) => !required.includes(name) || properties[name]?.default !== undefined,
   )
   const needed = [...fields.keys()].filter((name) => !optional.includes(name))
+  const few = fc.subarray(optional, { maxLength: Math.min(3, optional.length) })
   return fc
-    .subarray(optional, { maxLength: Math.min(3, optional.length) })
+    .oneof({ weight: 3, arbitrary: few }, { weight: 1, arbitrary: fc.constant(optional) })
     .chain((some) =>
       fc.tuple(...[...needed, ...some].map((name) => fc.tuple(fc.constant(name), fields.get(name) ?? words))),
     )

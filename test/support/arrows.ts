@@ -39,7 +39,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   commander: ['main.ts', 'cli/'],
   '@bufbuild/cel': ['modules/'],
   re2js: ['modules/'],
-  yaml: ['config/', 'agent/'],
+  yaml: ['config/', 'agent/', 'modules/policy/'],
 }
 
 const registries = ['src/modules/index.ts', 'src/resources/index.ts']

@@ -11,6 +11,9 @@ const form = Type.Object(
   { additionalProperties: false },
 )
 
+/** The kinds of backend that carry bytes, and so serve every place. */
+const backendKinds = ['tunnel_group_backend', 'weighted_backend', 'failover_backend', 'static_backend']
+
 export const backend: Module = {
   name: 'backend',
   about: 'Sends the traffic that passed every other module to a backend.',
@@ -20,7 +23,6 @@ export const backend: Module = {
     field: 'backend_id',
     shownAs: 'backend',
     // an HTTP response has no meaning on a raw connection.
-    kinds: (place) =>
-      place === 'route' ? ['tunnel_group_backend', 'http_response_backend'] : ['tunnel_group_backend'],
+    kinds: (place) => (place === 'route' ? [...backendKinds, 'http_response_backend'] : backendKinds),
   },
 }

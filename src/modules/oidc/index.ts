@@ -2,10 +2,9 @@
 import { isIPv4 } from 'node:net'
 import { type Static, Type } from 'typebox'
 import { BadValue } from '../../lib/check.ts'
-import { enabled } from '../fields.ts'
+import { enabled, MAX_UINT32 } from '../fields.ts'
 import type { Module } from '../module.ts'
 
-const MAX_UINT32 = 2 ** 32 - 1
 /** With their length, what keeps the login redirect under 8 KiB, which providers take. */
 const MAX_SCOPES = 30
 

@@ -3,29 +3,29 @@ import { Type } from 'typebox'
 import { check } from '../../lib/check.ts'
 import { nearest } from '../../lib/nearest.ts'
 import { Refusal } from '../../model/errors.ts'
-import type { Place } from '../module.ts'
+import type { Place, Where } from '../module.ts'
 import { BadPattern, patternSize } from '../pattern.ts'
 import { type ActionName, actionNames, isActionName } from './action-names.ts'
 import { actions } from './actions.ts'
 import { BadExpression } from './cel.ts'
 import { checkExpression } from './expression.ts'
-import type { Action, Policy, Rule } from './form.ts'
+import { type Action, listNames, listPath, type Policy, type Rule } from './form.ts'
 import { pieces } from './interpolation.ts'
-import { type Direction, directions, phaseOf, placeName, type Site } from './phases.ts'
+import { type Direction, directions, type ListNames, phaseOf, placeName, type Site } from './phases.ts'
 import { type Source, sources } from './sources.ts'
 
 /** Bytes of CEL and instructions of patterns in one policy; the checks of more would hold up the server for a second. */
 const MAX_COST = 64 * 1024
 
-/** Throws `BadValue` or `Refusal` unless every rule can run where it stands; `at` stands before each field named. */
-export function checkPolicy(policy: Policy, { place, at }: { place: Place; at: string }): void {
+/** Throws `BadValue` or `Refusal` unless every rule can run where it stands. */
+export function checkPolicy(policy: Policy, where: Where): void {
   for (const direction of directions) {
     const rules = policy[direction] ?? []
-    if (rules.length > 0) checkRules(rules, site(place, direction, at), `${at}${direction}`)
+    if (rules.length > 0) checkRules(rules, siteOf(policy, where, direction), where.at + listPath(policy, direction))
   }
   let cost = 0
-  for (const source of sources(policy, at)) {
-    cost += checkSource(source, site(place, source.direction, at))
+  for (const source of sources(policy, where.at)) {
+    cost += checkSource(source, siteOf(policy, where, source.direction))
     if (cost > MAX_COST) {
       throw refuse(
         source.at,
@@ -35,11 +35,11 @@ export function checkPolicy(policy: Policy, { place, at }: { place: Place; at: s
   }
 }
 
-function site(place: Place, direction: Direction, at: string): Site {
+function siteOf(policy: Policy, { place, at }: Where, direction: Direction): Site {
   const phase = phaseOf(place, direction)
-  if (phase) return { place, phase }
+  if (phase) return { place, phase, lists: listNames(policy) }
   throw refuse(
-    `${at}${direction}`,
+    at + listPath(policy, direction),
     `takes no rules on ${placeName(place)}, which judges connections when they come in; use \`inbound\``,
   )
 }
@@ -63,11 +63,11 @@ function checkRules(rules: readonly Rule[], site: Site, at: string): void {
   }
 }
 
-function checkAction({ type, config }: Action, { place, phase }: Site, at: string): ActionName {
+function checkAction({ type, config }: Action, { place, phase, lists }: Site, at: string): ActionName {
   if (!isActionName(type)) throw refuse(`${at}.type`, unknownAction(type, place))
   const { phases, config: form, refine } = actions[type]
   if (!phases.includes(phase)) {
-    throw refuse(`${at}.type`, `is \`${type}\`, which ${elsewhere(type, place)}`)
+    throw refuse(`${at}.type`, `is \`${type}\`, which ${elsewhere(type, place, lists)}`)
   }
   const path = `${at}.config`
   // The path as the name of one field, so that messages begin with it. R-4.10: no settings are the same as empty ones.
@@ -83,13 +83,13 @@ function unknownAction(type: string, place: Place): string {
   return `is not a known action; ${placeName(place)} has ${possible.map((name) => `\`${name}\``).join(', ')}`
 }
 
-function elsewhere(type: ActionName, place: Place): string {
+function elsewhere(type: ActionName, place: Place, lists: ListNames): string {
   const { phases } = actions[type]
   if (place !== 'route') {
     const possible = actionsFor(place).map((name) => `\`${name}\``)
     return `needs HTTP; ${placeName(place)} has ${possible.join(', ')}`
   }
-  return `works in \`${phases.includes('request') ? 'inbound' : 'outbound'}\` only; move it there`
+  return `works in \`${lists[phases.includes('request') ? 'inbound' : 'outbound']}\` only; move it there`
 }
 
 function actionsFor(place: Place): readonly ActionName[] {

@@ -2,11 +2,11 @@
 
 import { type Static, type TObject, type TProperties, Type } from 'typebox'
 import { checkHeaderName, checkHeaders } from '../header-rules.ts'
+import { webhookProviders } from '../webhook-providers.ts'
 import type { ActionName } from './action-names.ts'
 import { checkJwt, jwtForm } from './jwt-validation.ts'
 import type { Phase } from './phases.ts'
 import { bad, checkCidrs, checkDuration, duration, enforce, headerList, headerMap, text } from './settings.ts'
-import { webhookProviders } from './webhook-providers.ts'
 
 /** `value`: CEL. `template`: text with `${CEL}` in it. `pattern`: RE2, or a template of one. */
 export type SourceKind = 'value' | 'template' | 'pattern'

@@ -3,12 +3,12 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { BadExpression } from './cel.ts'
 import { checkExpression } from './expression.ts'
-import type { Site } from './phases.ts'
+import { ownLists, type Site } from './phases.ts'
 
-const tcp: Site = { place: 'tcp', phase: 'connect' }
-const tls: Site = { place: 'tls', phase: 'connect' }
-const request: Site = { place: 'route', phase: 'request' }
-const response: Site = { place: 'route', phase: 'response' }
+const tcp: Site = { place: 'tcp', phase: 'connect', lists: ownLists }
+const tls: Site = { place: 'tls', phase: 'connect', lists: ownLists }
+const request: Site = { place: 'route', phase: 'request', lists: ownLists }
+const response: Site = { place: 'route', phase: 'response', lists: ownLists }
 
 function condition(text: string, site = request): number {
   return checkExpression(text, site, { condition: true })

@@ -189,7 +189,7 @@ function apply(name: string, table: Readonly<Record<string, Func>>, args: readon
   if (func.phases && !func.phases.includes(scope.site.phase)) {
     const where = func.phases.includes('request')
       ? 'on routes of HTTPS edges'
-      : 'in `outbound` of routes of HTTPS edges'
+      : `in \`${scope.site.lists.outbound}\` of routes of HTTPS edges`
     throw new BadExpression(`calls \`${name}\`, which is there only ${where}`)
   }
   const [fewest, most] = func.args

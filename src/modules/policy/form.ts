@@ -1,6 +1,7 @@
 /** The request form of a traffic policy. */
 import { type Static, Type } from 'typebox'
 import { enabled } from '../fields.ts'
+import { type Direction, type ListNames, ownLists } from './phases.ts'
 
 /** R-4.4 */
 const MAX_RULES = 100
@@ -40,18 +41,33 @@ const rule = Type.Object(
   { additionalProperties: false },
 )
 
-const rules = (description: string) =>
+export const ruleList = (description: string) =>
   Type.Optional(Type.Array(rule, { maxItems: MAX_RULES, 'x-or-one': true, description }))
 
 export const form = Type.Object(
   {
     enabled,
-    inbound: rules('Rules for what comes in, run in order: requests of a route, connections of a TCP or TLS edge.'),
-    outbound: rules('Rules for what goes out, run in order: responses of a route. TCP and TLS edges have none.'),
+    inbound: ruleList('Rules for what comes in, run in order: requests of a route, connections of a TCP or TLS edge.'),
+    outbound: ruleList('Rules for what goes out, run in order: responses of a route. TCP and TLS edges have none.'),
   },
   { additionalProperties: false },
 )
 
-export type Policy = Static<typeof form>
+export type Policy = Static<typeof form> & { readonly written?: Written }
 export type Rule = Static<typeof rule>
 export type Action = Static<typeof action>
+
+/** The text that a policy was read from, kept to be given back unchanged, and what its rule lists are called there. */
+export interface Written {
+  readonly text: string
+  readonly lists: ListNames
+}
+
+export function listNames({ written }: Pick<Policy, 'written'>): ListNames {
+  return written?.lists ?? ownLists
+}
+
+/** The path of a rule list for whoever wrote it; what stands after the colon is inside the text. */
+export function listPath(policy: Pick<Policy, 'written'>, direction: Direction): string {
+  return policy.written ? `value: ${listNames(policy)[direction]}` : direction
+}

@@ -4,6 +4,7 @@ import { checkPolicy } from './accept.ts'
 import { form } from './form.ts'
 import { policyNeeds } from './needs.ts'
 import { policyMentions } from './references.ts'
+import { trafficPolicy } from './traffic-policy.ts'
 
 export const policy: Module = {
   name: 'policy',
@@ -11,8 +12,9 @@ export const policy: Module = {
   at: { tcp: form, tls: form, route: form },
   needs: policyNeeds,
   mentions: policyMentions,
-  // Credentials and webhook secrets stand inside the rules.
-  secrets: ['inbound', 'outbound'],
+  // Credentials and webhook secrets stand inside the rules, and so in the text that they were read from.
+  secrets: ['inbound', 'outbound', 'written'],
+  spellings: [trafficPolicy],
   accept: (config, where) => {
     checkPolicy(config, where)
     return config

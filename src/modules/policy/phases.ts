@@ -7,10 +7,16 @@ export type Phase = 'connect' | 'request' | 'response'
 export const directions = ['inbound', 'outbound'] as const
 export type Direction = (typeof directions)[number]
 
+/** What the two rule lists are called where the policy was written. */
+export type ListNames = Readonly<Record<Direction, string>>
+
+export const ownLists: ListNames = { inbound: 'inbound', outbound: 'outbound' }
+
 /** Where and when an expression or action runs. */
 export interface Site {
   readonly place: Place
   readonly phase: Phase
+  readonly lists: ListNames
 }
 
 /** the phase of a rule list, or undefined where that list has none. */

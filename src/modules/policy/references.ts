@@ -1,6 +1,6 @@
 /** Finds the resources that a policy names. */
 import type { Mention, ModuleConfig } from '../module.ts'
-import type { Policy } from './form.ts'
+import { listPath, type Policy } from './form.ts'
 import { directions } from './phases.ts'
 
 /** The IP policies that `restrict-ips` actions name, and where. */
@@ -12,7 +12,7 @@ export function policyMentions(config: ModuleConfig): Mention[] {
       actions.flatMap(({ type, config }, j) => {
         const ids = type === 'restrict-ips' ? config?.ip_policies : undefined
         if (!Array.isArray(ids)) return []
-        const at = `${direction}[${i}].actions[${j}].config.ip_policies`
+        const at = `${listPath(policy, direction)}[${i}].actions[${j}].config.ip_policies`
         return ids.map((id, k) => ({ field: `${at}[${k}]`, id: String(id), kinds: ['ip_policy'] }))
       }),
     ),

@@ -1,6 +1,7 @@
 /** Finds every piece of CEL and every pattern in a policy, wherever it stands. */
 import { isActionName } from './action-names.ts'
 import { actions, type SourceKind } from './actions.ts'
+import { listPath, type Policy } from './form.ts'
 import { type Direction, directions } from './phases.ts'
 import { brief } from './shape.ts'
 
@@ -14,10 +15,10 @@ export interface Source {
 }
 
 /** The sources of a policy in order; makes no assumption on values beyond the form, so it can run before they are checked. */
-export function* sources(policy: Readonly<Record<string, unknown>>, at: string): Generator<Source> {
+export function* sources(policy: Policy, at: string): Generator<Source> {
   for (const direction of directions) {
     for (const [i, rule] of entries(policy[direction])) {
-      const path = `${at}${direction}[${i}]`
+      const path = `${at}${listPath(policy, direction)}[${i}]`
       for (const { text, at } of strings(rule.expressions, `${path}.expressions`)) {
         yield { kind: 'condition', text, at, direction }
       }

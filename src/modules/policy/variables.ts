@@ -1,6 +1,6 @@
 /** The variables that expressions can read, by place and phase (edge semantics §4.4). */
 import { actionNames } from './action-names.ts'
-import { type Phase, placeName, type Site } from './phases.ts'
+import { placeName, type Site } from './phases.ts'
 import { absent, any, bool, list, map, number, record, type Shape, string, stringWith, timestamp } from './shape.ts'
 
 const names = list(string)
@@ -137,7 +137,8 @@ const res = record({
 const results = record(Object.fromEntries(actionNames.map((name) => [name.replaceAll('-', '_'), any])))
 
 /** Every variable, with `absent` ones where this place or phase does not have them. */
-export function variables({ place, phase }: Site): Readonly<Record<string, Shape>> {
+export function variables(site: Site): Readonly<Record<string, Shape>> {
+  const { place } = site
   const http = place === 'route'
   const noHttp = absent(`which only routes of HTTPS edges have; ${placeName(place)} sees connections, not requests`)
   const counted = http ? number : noHttp
@@ -151,12 +152,13 @@ export function variables({ place, phase }: Site): Readonly<Record<string, Shape
     }),
     endpoint,
     req: http ? req : noHttp,
-    res: http ? response(phase) : noHttp,
+    res: http ? response(site) : noHttp,
     time: record({ now: string }),
     vars: http ? any : absent('which only `set-vars` fills, an action of routes of HTTPS edges'),
   }
 }
 
-function response(phase: Phase): Shape {
-  return phase === 'response' ? res : absent('which does not exist before the response; move the rule to `outbound`')
+function response({ phase, lists }: Site): Shape {
+  if (phase === 'response') return res
+  return absent(`which does not exist before the response; move the rule to \`${lists.outbound}\``)
 }

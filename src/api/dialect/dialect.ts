@@ -1,0 +1,16 @@
+/** What a dialect is: the same service, spelled as the clients of one vendor read and write it. */
+import type { Refusal } from '../../model/errors.ts'
+import type { Route } from '../routes.ts'
+
+export interface Dialect {
+  /** Response headers that carry the operation id. */
+  readonly operationHeaders: readonly string[]
+  /** Names of query parameters that stand for one of ours. */
+  readonly queryAliases: ReadonlyMap<string, string>
+  /** The `error_code` of a refusal; `route` is undefined where none was reached. */
+  readonly errorCode: (refusal: Pick<Refusal, 'code' | 'field'>, route: Route | undefined) => string
+  /** A body as it was sent, less the ids of the path, as the route's schema knows it. */
+  readonly readBody: (route: Route, body: Readonly<Record<string, unknown>>) => unknown
+  /** The body of an answer, undefined for none, as these clients need it. A 204 that gets a body is sent as a 200. */
+  readonly answer: (route: Route, answer: unknown, userAgent: string) => unknown
+}

@@ -1,0 +1,66 @@
+/** The numbers of ngrok's errors: one for each code of ours, and finer ones where that vendor tells more apart. */
+import { type ErrorCode, errors, type Refusal } from '../../model/errors.ts'
+import type { Route } from '../routes.ts'
+
+/** The number of a refusal to a call of `route`, which is undefined where none was reached. */
+export function numberOf({ code, field }: Pick<Refusal, 'code' | 'field'>, route: Route | undefined): number {
+  return (route && finer[code]?.(route, lastName(field))) ?? errors[code].ngrok
+}
+
+/** The name of the field itself: `ip_policy_ids` of `ip_restriction.ip_policy_ids[0]`. */
+function lastName(field: string): string {
+  return /(\w+)(\[[^\]]*\])*$/.exec(field)?.[1] ?? ''
+}
+
+type Finer = (route: Route, field: string) => number | undefined
+
+const finer: Readonly<Partial<Record<ErrorCode, Finer>>> = {
+  FIELD_TOO_LONG: ({ resource }, field) => tooLong[resource.kind]?.[field],
+  FIELD_REQUIRED: (_route, field) => required[field],
+  STILL_REFERENCED: ({ resource }) => referenced[resource.kind],
+  UNKNOWN_REFERENCE: (_route, field) => unknownReference[field],
+  BAD_HOSTPORT_PORT: ({ resource }) => (resource.kind === 'tcp_edge' ? 7112 : undefined),
+  COMMAND_UNSUPPORTED: ({ command }) => command && { restart: 804, stop: 805, update: 806 }[command],
+  COMMAND_REFUSED: ({ command }) => command && failed[command],
+  COMMAND_FAILED: ({ command }) => command && failed[command],
+}
+
+const failed = { stop: 807, restart: 808, update: 809 } as const
+
+type Numbers = Readonly<Record<string, number>>
+
+const required: Numbers = { public_key: 611, match: 7123, name: 4109 }
+
+const referenced: Numbers = { ip_policy: 1420, reserved_domain: 446 }
+
+const unknownReference: Numbers = {
+  backend_id: 6501,
+  backends: 6501,
+  ip_policy_id: 1414,
+  ip_policy_ids: 7007,
+  certificate_authority_ids: 7072,
+}
+
+const ofCredentials: Numbers = { description: 604, metadata: 605 }
+const ofEdges: Numbers = { description: 7073, metadata: 7074 }
+const ofBackends: Numbers = { description: 6503, metadata: 6504 }
+
+/** By kind of resource, then by field. */
+const tooLong: Readonly<Record<string, Numbers>> = {
+  api_key: ofCredentials,
+  credential: ofCredentials,
+  ssh_credential: ofCredentials,
+  bot_user: { name: 4110 },
+  tcp_edge: ofEdges,
+  tls_edge: ofEdges,
+  https_edge: ofEdges,
+  https_edge_route: ofEdges,
+  tunnel_group_backend: ofBackends,
+  http_response_backend: { ...ofBackends, body: 6516 },
+  weighted_backend: ofBackends,
+  failover_backend: ofBackends,
+  static_backend: ofBackends,
+  ip_policy_rule: { description: 1421 },
+  reserved_domain: { description: 420, metadata: 421 },
+  reserved_addr: { description: 504, metadata: 505 },
+}

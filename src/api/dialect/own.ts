@@ -1,0 +1,10 @@
+/** Our own dialect: everything as the contract writes it. */
+import type { Dialect } from './dialect.ts'
+
+export const own: Dialect = {
+  operationHeaders: ['service-operation-id'],
+  queryAliases: new Map(),
+  errorCode: ({ code }) => `ERR_${code}`,
+  readBody: (_route, body) => body,
+  answer: (_route, answer) => answer,
+}

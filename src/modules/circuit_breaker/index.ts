@@ -1,0 +1,35 @@
+/** The `circuit_breaker` module: an upstream that fails too often is left alone for a while. */
+import { Type } from 'typebox'
+import { enabled, MAX_UINT32 } from '../fields.ts'
+import type { Module } from '../module.ts'
+
+const whole = (fallback: number, [minimum, maximum]: readonly [number, number], description: string) =>
+  Type.Integer({ default: fallback, minimum, maximum, description })
+
+const form = Type.Object(
+  {
+    enabled,
+    tripped_duration: whole(
+      10,
+      [1, MAX_UINT32],
+      'Seconds for which requests are refused before one is let through to try again.',
+    ),
+    rolling_window: whole(10, [1, MAX_UINT32], 'Seconds over which requests and failures are counted.'),
+    num_buckets: whole(10, [1, 128], 'Into how many parts the window is divided, each forgotten as a whole.'),
+    volume_threshold: whole(20, [0, MAX_UINT32], 'Requests in the window before failures count.'),
+    error_threshold_percentage: Type.Number({
+      default: 0.5,
+      minimum: 0,
+      maximum: 1,
+      description: 'Share of failed requests in the window, 0 to 1, from which requests are refused.',
+    }),
+  },
+  { additionalProperties: false },
+)
+
+export const circuitBreaker: Module = {
+  name: 'circuit_breaker',
+  about: 'Refuses requests for a while when too many of them failed upstream.',
+  at: { route: form },
+  needs: () => 'http',
+}

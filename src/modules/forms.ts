@@ -1,0 +1,38 @@
+/** The ways to write a module and to read it back: its own form, and its other spellings. */
+import type { TObject } from 'typebox'
+import { shape, viewOf } from '../lib/schema.ts'
+import type { Link } from '../model/ref.ts'
+import type { Module, ModuleConfig, Place, Spelling, Where } from './module.ts'
+import { moduleView, showModule } from './view.ts'
+
+export interface ModuleForm {
+  /** Of the field in a body, and the last part of the address. */
+  readonly name: string
+  readonly body: TObject
+  readonly view: TObject
+  /** From a body that fits to what is stored; throws `BadValue` or `Refusal`. */
+  readonly read: (given: ModuleConfig, where: Where) => ModuleConfig
+  readonly show: (config: ModuleConfig, link: Link) => Record<string, unknown>
+}
+
+/** The forms of a module in one place, its own first. */
+export function formsOf(module: Module, place: Place): readonly ModuleForm[] {
+  return [ownForm(module, place), ...(module.spellings ?? []).map(spelled)]
+}
+
+export function ownForm(module: Module, place: Place): ModuleForm {
+  const body = module.at[place]
+  if (!body) throw new Error(`module ${module.name} does not attach to ${place}`)
+  return {
+    name: module.name,
+    body,
+    view: moduleView(module, place),
+    read: (given, where) => module.accept?.(given, where) ?? given,
+    show: (config, link) => showModule(module, place, config, link),
+  }
+}
+
+function spelled({ name, form, read, show }: Spelling): ModuleForm {
+  const view = viewOf(form) as TObject
+  return { name, body: form, view, read, show: (config) => shape(view, show(config)) as Record<string, unknown> }
+}

@@ -1,0 +1,53 @@
+/** The form that `request_headers` and `response_headers` share: headers to remove, and headers to add. */
+import { type Static, Type } from 'typebox'
+import { enabled, refuseRepeats } from './fields.ts'
+import { badHeader, checkHeaderName, checkHeaders } from './header-rules.ts'
+import type { ModuleConfig } from './module.ts'
+
+/** R-3.14 */
+const MAX_HEADERS = 100
+const MAX_NAME_BYTES = 256
+const MAX_VALUE_BYTES = 4096
+
+/** The form of a module that changes headers; `adding` says what becomes of a header that is there already. */
+export function headerForm({ adding }: { adding: string }) {
+  return Type.Object(
+    {
+      enabled,
+      add: Type.Record(Type.String(), Type.String({ maxBytes: MAX_VALUE_BYTES }), {
+        default: {},
+        maxProperties: MAX_HEADERS,
+        maxKeyBytes: MAX_NAME_BYTES,
+        description: `Headers to add, by name. ${adding}`,
+      }),
+      remove: Type.Array(Type.String({ maxBytes: MAX_NAME_BYTES }), {
+        default: [],
+        maxItems: MAX_HEADERS,
+        description: 'Names of headers to remove, in any case. Removing comes before adding.',
+      }),
+    },
+    { additionalProperties: false },
+  )
+}
+
+/**
+ * Throws `BadValue` for headers that must not be changed, and for the same one twice. `kept` says of a name in lower
+ * case why it must not be removed, given all names that are added.
+ */
+export function checkHeaderForm(
+  config: ModuleConfig,
+  at: string,
+  kept: (name: string, added: ReadonlySet<string>) => string | undefined,
+): void {
+  // The form was checked before, so the value has its shape.
+  const { add, remove } = config as Static<ReturnType<typeof headerForm>>
+  checkHeaders(`${at}add`, add)
+  const added = new Set(Object.keys(add).map((name) => name.toLowerCase()))
+  for (const [i, name] of remove.entries()) {
+    const field = `${at}remove[${i}]`
+    checkHeaderName(field, name)
+    const reason = kept(name.toLowerCase(), added)
+    if (reason !== undefined) throw badHeader(field, reason)
+  }
+  refuseRepeats(`${at}remove`, remove, (name) => name.toLowerCase())
+}

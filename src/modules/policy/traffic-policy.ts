@@ -1,0 +1,117 @@
+/** `traffic_policy`: the later spelling of `policy`, whose rules stand in one text of YAML or JSON (R-4.1, R-4.2). */
+import { type Static, Type } from 'typebox'
+import { check } from '../../lib/check.ts'
+import { BadJson, parseJson } from '../../lib/json.ts'
+import { Refusal } from '../../model/errors.ts'
+import { enabled } from '../fields.ts'
+import type { Place, Spelling, Where } from '../module.ts'
+import { checkPolicy } from './accept.ts'
+import { type Policy, type Rule, ruleList } from './form.ts'
+import { directions, type ListNames, ownLists, type Phase, phaseOf, placeName } from './phases.ts'
+import { BadYaml, readYaml } from './yaml.ts'
+
+/** JSON is cheap to read, so that what was written as `policy` can be sent back in this spelling too. */
+const MAX_TEXT_BYTES = 512 * 1024
+const MAX_DEPTH = 32
+
+const form = Type.Object(
+  {
+    enabled,
+    value: Type.String({
+      minLength: 1,
+      maxBytes: MAX_TEXT_BYTES,
+      description:
+        'The rules as YAML or JSON: an object with `inbound` and `outbound`, or with `on_tcp_connect` (TCP and TLS edges) or `on_http_request` and `on_http_response` (routes).',
+    }),
+  },
+  { additionalProperties: false },
+)
+
+export const trafficPolicy: Spelling = {
+  name: 'traffic_policy',
+  about: 'The later spelling of `policy`: the same rules in one text of YAML or JSON.',
+  form,
+  read: (given, where) => {
+    // The form was checked before, so the value has its shape.
+    const { enabled, value } = given as Static<typeof form>
+    const policy: Policy = { enabled, ...rulesOf(value, where) }
+    checkPolicy(policy, where)
+    return policy
+  },
+  show: (config) => {
+    // What is stored was accepted by this module.
+    const { enabled, inbound, outbound, written } = config as Policy
+    return { enabled, value: written?.text ?? JSON.stringify({ inbound, outbound }) }
+  },
+}
+
+const laterNames: Readonly<Record<Phase, string>> = {
+  connect: 'on_tcp_connect',
+  request: 'on_http_request',
+  response: 'on_http_response',
+}
+
+/** The rule lists that a text holds, under whichever names. */
+function rulesOf(text: string, { place, at }: Where): Omit<Policy, 'enabled'> {
+  const path = (key: string): string => `${at}value: ${key}`
+  const known = [...directions, ...Object.values(laterNames)]
+  const document = parse(text, `${at}value`)
+  // The paths as names of fields, so that messages begin with them.
+  const schema = Type.Object(Object.fromEntries(known.map((key) => [path(key), ruleList('Rules.')])), {
+    additionalProperties: false,
+  })
+  const checked = check(schema, Object.fromEntries(Object.entries(document).map(([key, v]) => [path(key), v])))
+  const given = new Map(known.map((key) => [key, checked[path(key)] as Rule[] | undefined] as const))
+  const names = known.filter((key) => given.get(key) !== undefined)
+
+  const later = names.filter((key) => !Object.hasOwn(ownLists, key))
+  const [first] = later
+  if (first !== undefined && later.length < names.length) {
+    throw refuse(path(first), 'stands beside `inbound` or `outbound`, the older names; keep to one kind')
+  }
+  const lists = first === undefined ? ownLists : laterLists(place)
+  const elsewhere = later.find((key) => !Object.values(lists).includes(key))
+  if (elsewhere !== undefined) {
+    const here = Object.values(lists).filter((name) => !Object.hasOwn(ownLists, name))
+    throw refuse(
+      path(elsewhere),
+      `does not happen on ${placeName(place)}; use ${here.map((name) => `\`${name}\``).join(' or ')}`,
+    )
+  }
+  const [inbound, outbound] = directions.map((direction) => given.get(lists[direction]))
+  return { ...(inbound && { inbound }), ...(outbound && { outbound }), written: { text, lists } }
+}
+
+/** R-4.2: what the rule lists of a place are called by phase; a list without a phase keeps its name. */
+function laterLists(place: Place): ListNames {
+  const name = (direction: keyof ListNames): string => {
+    const phase = phaseOf(place, direction)
+    return phase ? laterNames[phase] : direction
+  }
+  return { inbound: name('inbound'), outbound: name('outbound') }
+}
+
+function parse(text: string, at: string): object {
+  const value = read(text, at)
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  throw refuse(at, 'must hold an object with lists of rules, such as `inbound`')
+}
+
+function read(text: string, at: string): unknown {
+  try {
+    return parseJson(Buffer.from(text), { maxDepth: MAX_DEPTH })
+  } catch (cause) {
+    if (!(cause instanceof BadJson)) throw cause
+  }
+  try {
+    // Every rule on JSON holds there too, so what is refused as JSON for its content is refused again.
+    return readYaml(text)
+  } catch (cause) {
+    if (!(cause instanceof BadYaml)) throw cause
+    throw refuse(at, cause.message, cause)
+  }
+}
+
+function refuse(at: string, what: string, cause?: unknown): Refusal {
+  return new Refusal('BAD_POLICY', `\`${at}\` ${what}`, { cause })
+}

@@ -1,0 +1,18 @@
+/** The `response_headers` module: headers removed from and added to a response before it goes to the visitor. */
+import { checkHeaderForm, headerForm } from '../header-form.ts'
+import { isEdgeHeader } from '../header-rules.ts'
+import type { Module } from '../module.ts'
+
+export const responseHeaders: Module = {
+  name: 'response_headers',
+  about: 'Removes headers from a response and adds others before it goes to the visitor.',
+  at: { route: headerForm({ adding: 'A header that is there already gets one more value.' }) },
+  needs: () => 'http',
+  accept: (config, { at }) => {
+    checkHeaderForm(config, at, (name) =>
+      // R-3.2: what a visitor reads in `postern-error-code` is always the truth.
+      isEdgeHeader(name) ? 'begins with `postern-`, which is kept for headers that the edge sets' : undefined,
+    )
+    return config
+  },
+}

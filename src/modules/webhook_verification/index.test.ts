@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { check } from '../../lib/check.ts'
+import { webhookProviders } from '../webhook-providers.ts'
+import { webhookVerification } from './index.ts'
+
+function put(body: unknown): unknown {
+  assert.ok(webhookVerification.at.route)
+  return check(webhookVerification.at.route, body)
+}
+
+test('takes every sender that can be verified', () => {
+  for (const provider of webhookProviders) {
+    assert.deepEqual(put({ provider, secret: 's' }), { enabled: true, provider, secret: 's' })
+  }
+})
+
+test('refuses another sender with the nearest and the list', () => {
+  assert.throws(() => put({ provider: 'githup', secret: 's' }), {
+    field: 'provider',
+    message: /did you mean `github`\?/,
+  })
+  for (const provider of ['sns', '__proto__', '', 7]) {
+    assert.throws(() => put({ provider, secret: 's' }), { field: 'provider', message: /one of `clerk`, `github`/ })
+  }
+})
+
+test('needs a sender and a secret, and never repeats the secret', () => {
+  assert.throws(() => put({ secret: 's' }), { field: 'provider', kind: 'required' })
+  assert.throws(() => put({ provider: 'github' }), { field: 'secret', kind: 'required' })
+  assert.throws(() => put({ provider: 'github', secret: '' }), { field: 'secret', kind: 'value' })
+  assert.throws(
+    () => put({ provider: 'github', secret: 'hunter2'.repeat(600) }),
+    (error) => error instanceof Error && !error.message.includes('hunter2'),
+  )
+})
+
+test('keeps the secret sealed', () => assert.deepEqual(webhookVerification.secrets, ['secret']))

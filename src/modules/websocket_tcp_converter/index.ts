@@ -1,0 +1,11 @@
+/** The `websocket_tcp_converter` module: WebSocket messages of the visitor are plain bytes for the upstream. */
+import { Type } from 'typebox'
+import { enabled } from '../fields.ts'
+import type { Module } from '../module.ts'
+
+export const websocketTcpConverter: Module = {
+  name: 'websocket_tcp_converter',
+  about: 'Takes WebSocket connections only, and carries what their messages hold to the upstream as plain bytes.',
+  at: { route: Type.Object({ enabled }, { additionalProperties: false }) },
+  needs: () => 'http',
+}

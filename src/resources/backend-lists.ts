@@ -1,0 +1,15 @@
+/** What weighted and failover backends share: which backends they may hold, and how many. */
+import type { Mention } from '../modules/module.ts'
+
+/** More children than this belong into groups of their own. */
+export const MAX_CHILDREN = 100
+
+/** Backends that hold other backends. */
+export const NESTING_KINDS: readonly string[] = ['weighted_backend', 'failover_backend']
+
+const childKinds = ['tunnel_group_backend', 'http_response_backend', 'static_backend', ...NESTING_KINDS]
+
+/** The children as resources that must exist and cannot be deleted. */
+export function childMentions(ids: readonly string[]): Mention[] {
+  return ids.map((id) => ({ field: 'backends', id, kinds: childKinds }))
+}

@@ -1,0 +1,31 @@
+/** Endpoints: public addresses that are being served. */
+import { Type } from 'typebox'
+import { RefSchema } from '../model/ref.ts'
+import { present } from './resource.ts'
+
+export const endpoints = present({
+  kind: 'endpoint',
+  noun: 'endpoint',
+  about: 'Public addresses that are being served now.',
+  prefix: 'ep_',
+  path: '/endpoints',
+  listKey: 'endpoints',
+  commands: [],
+  shows: {
+    id: Type.String({ description: 'Unique identifier.' }),
+    uri: Type.String({ description: 'Address of this resource.' }),
+    region: Type.String({ description: 'Region from which it is served.' }),
+    created_at: Type.String({ description: 'When it came online, RFC 3339.' }),
+    updated_at: Type.String({ description: 'When it last changed, RFC 3339.' }),
+    public_url: Type.String({ description: 'URL at which visitors reach it.' }),
+    proto: Type.String({ description: '`http`, `https`, `tcp` or `tls`.' }),
+    hostport: Type.String({ description: 'Where it listens, as `host:port`.' }),
+    type: Type.Enum(['ephemeral', 'edge'], { description: 'Whether an agent or an edge made it.' }),
+    metadata: Type.String({ description: 'User-defined data of whoever serves it.' }),
+    // Absent where they do not apply, as in a tunnel (D19).
+    domain: Type.Optional(RefSchema),
+    tcp_addr: Type.Optional(RefSchema),
+    tunnel: Type.Optional(RefSchema),
+    edge: Type.Optional(RefSchema),
+  },
+})

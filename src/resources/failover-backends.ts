@@ -1,0 +1,30 @@
+/** Failover backends: the first of several backends that can be dialled. */
+import { Type } from 'typebox'
+import { refuseRepeats } from '../modules/fields.ts'
+import { childMentions, MAX_CHILDREN } from './backend-lists.ts'
+import { description, metadata } from './fields.ts'
+import { stored } from './resource.ts'
+
+export const failoverBackends = stored({
+  kind: 'failover_backend',
+  noun: 'failover backend',
+  about: 'Sends traffic to the first of its backends that can be dialled.',
+  prefix: 'bkdfo_',
+  path: '/backends/failover',
+  listKey: 'backends',
+  access: 'account',
+  form: {
+    description,
+    metadata,
+    backends: Type.Array(Type.String({ maxBytes: 255 }), {
+      description: 'Ids of backends in the order in which they are tried.',
+      minItems: 1,
+      maxItems: MAX_CHILDREN,
+    }),
+  },
+  settle(fields) {
+    refuseRepeats('backends', fields.backends)
+    return fields
+  },
+  mentions: ({ backends }) => childMentions(backends),
+})

@@ -1,0 +1,47 @@
+/** IP restrictions: which addresses may reach the API, the dashboard, the agent listener, or every endpoint. */
+import { Type } from 'typebox'
+import { RefListSchema } from '../model/ref.ts'
+import { refuseRepeats } from '../modules/fields.ts'
+import { description, metadata } from './fields.ts'
+import { stored } from './resource.ts'
+
+export const ipRestrictions = stored({
+  kind: 'ip_restriction',
+  noun: 'IP restriction',
+  about: 'Lets only the addresses of some IP policies reach a part of the server; at most one for each part.',
+  prefix: 'ipx_',
+  path: '/ip_restrictions',
+  listKey: 'ip_restrictions',
+  access: 'admin',
+  form: {
+    description,
+    metadata,
+    enforced: Type.Boolean({ description: 'Whether others are turned away.', default: false }),
+    type: Type.Enum(['api', 'dashboard', 'agent', 'endpoints'], { description: 'What is restricted.' }),
+    ip_policy_ids: Type.Array(Type.String({ maxBytes: 255 }), {
+      description: 'The IP policies that say who may pass.',
+      minItems: 1,
+      maxItems: 100,
+    }),
+  },
+  fixed: ['type'],
+  hides: ['ip_policy_ids'],
+  shows: { ip_policies: RefListSchema },
+  settle(fields) {
+    refuseRepeats('ip_policy_ids', fields.ip_policy_ids)
+    return fields
+  },
+  read: ({ ip_policy_ids }, link) => ({ ip_policies: ip_policy_ids.map(link) }),
+  claims: ({ type }) => [
+    {
+      scope: 'ip_restriction_type',
+      key: type,
+      taken: {
+        code: 'RESTRICTION_IN_USE',
+        msg: `there is already an IP restriction with \`type\` \`${type}\`; update that one`,
+      },
+    },
+  ],
+  mentions: ({ ip_policy_ids }) =>
+    ip_policy_ids.map((id, i) => ({ field: `ip_policy_ids[${i}]`, id, kinds: ['ip_policy'] })),
+})

@@ -1,0 +1,17 @@
+/** The region of a reservation. One server is one region; scripts written for the hosted service name one of its own. */
+import { Type } from 'typebox'
+import { BadValue } from '../lib/check.ts'
+import type { Surroundings } from './resource.ts'
+
+/** What the hosted service calls its regions; all of them are served from here, and shown as they were sent. */
+const hostedRegions = ['us', 'eu', 'ap', 'au', 'sa', 'jp', 'in', 'us-cal-1', 'global']
+
+export const region = Type.Optional(
+  Type.String({ description: "Where it is served from; the server's own region when left out.", maxBytes: 64 }),
+)
+
+export function checkRegion(sent: string | undefined, { region: own }: Surroundings): string {
+  if (sent === undefined || sent === '') return own
+  if (sent === own || hostedRegions.includes(sent)) return sent
+  throw new BadValue('region', 'value', `\`region\` must be \`${own}\`, the region of this server; or leave it out`)
+}

@@ -1,0 +1,76 @@
+/** Reserved addresses: ports for TCP that the server chooses and then hands to nobody else on its own. */
+import { randomInt } from 'node:crypto'
+import { Type } from 'typebox'
+import { Refusal } from '../model/errors.ts'
+import { description, metadata } from './fields.ts'
+import { EDGE_PORTS } from './hostports.ts'
+import { checkRegion, region } from './regions.ts'
+import { type IsFree, type Surroundings, stored } from './resource.ts'
+
+/** Where the ports of reserved addresses are claimed. */
+export const RESERVED_PORTS = 'reserved_port'
+
+/** As many as there are ports by default; in a wider range so many misses in a row mean that it is all but full. */
+const MAX_TRIES = 1000
+
+interface Kept extends Readonly<Record<string, unknown>> {
+  readonly description: string
+  readonly metadata: string
+  readonly region: string
+  /** Both are chosen at creation, once the rest is settled. */
+  readonly addr?: string
+  readonly port?: number
+}
+
+const form = { description, metadata, region }
+
+export const reservedAddrs = stored<typeof form, Kept>({
+  kind: 'reserved_addr',
+  noun: 'reserved address',
+  about: 'TCP ports that are kept for you. A TCP edge may listen there; ports chosen at random never are one of these.',
+  prefix: 'ra_',
+  path: '/reserved_addrs',
+  listKey: 'reserved_addrs',
+  access: 'account',
+  form,
+  fixed: ['region'],
+  shows: {
+    region: Type.String({ description: 'Where the address is served from.' }),
+    addr: Type.String({ description: 'The address, as `host:port`.' }),
+  },
+  settle: (fields, around) => ({ ...fields, region: checkRegion(fields.region, around) }),
+  async choose(fields, around, isFree) {
+    const port = await freePort(around, isFree)
+    return { ...fields, port, addr: `${hostOf(around)}:${port}` }
+  },
+  claims: ({ port, addr }) => [
+    {
+      scope: RESERVED_PORTS,
+      key: String(port),
+      taken: { code: 'CONFLICT', msg: `\`${addr}\` was reserved at the same moment; try again` },
+    },
+  ],
+})
+
+/** `tcp.<domain>`, with the region before it where the operator named one. */
+function hostOf({ domain, region }: Surroundings): string {
+  return region === 'local' ? `tcp.${domain}` : `${region}.tcp.${domain}`
+}
+
+/** A port at random that no edge and no other reservation holds: the next one up would be easy to guess. */
+async function freePort({ tcpPorts: { from, to } }: Surroundings, isFree: IsFree): Promise<number> {
+  const ports = Array.from({ length: to - from + 1 }, (_, i) => from + i)
+  for (let tries = 0; tries < MAX_TRIES && ports.length > 0; tries++) {
+    const at = randomInt(ports.length)
+    const port = ports[at] ?? from
+    const last = ports.pop() ?? port
+    // The last one takes the place of the one drawn.
+    if (at < ports.length) ports[at] = last
+    const key = String(port)
+    if ((await isFree(RESERVED_PORTS, key)) && (await isFree(EDGE_PORTS, key))) return port
+  }
+  throw new Refusal(
+    'NO_FREE_PORT',
+    `all TCP ports between ${from} and ${to} are taken; delete a reserved address or a TCP edge, or widen \`--tcp-ports\``,
+  )
+}

@@ -1,0 +1,117 @@
+/** Reserved domains: names that are kept for you, and the certificates that serve them. */
+import { isIP } from 'node:net'
+import { Type } from 'typebox'
+import { BadValue } from '../lib/check.ts'
+import { closed, nullable } from '../lib/schema.ts'
+import { Refusal } from '../model/errors.ts'
+import { readName } from '../model/hostport.ts'
+import { RefSchema } from '../model/ref.ts'
+import { description, metadata } from './fields.ts'
+import { checkRegion, region } from './regions.ts'
+import { stored } from './resource.ts'
+
+/** Where the names of reserved domains are claimed. */
+export const RESERVED_NAMES = 'reserved_name'
+
+const domain = Type.Optional(
+  Type.String({ description: 'The name, such as `app.example.com` or `*.example.com`.', maxBytes: 300 }),
+)
+
+export const reservedDomains = stored({
+  kind: 'reserved_domain',
+  noun: 'reserved domain',
+  about: 'Names that are kept for you, each with a certificate of your own or one that is managed for it.',
+  prefix: 'rd_',
+  path: '/reserved_domains',
+  listKey: 'reserved_domains',
+  access: 'account',
+  form: {
+    description,
+    metadata,
+    domain,
+    name: Type.Optional(Type.String({ description: 'Another word for `domain`; send one of them.', maxBytes: 300 })),
+    region,
+    certificate_id: Type.Optional(
+      Type.String({ description: 'The TLS certificate to serve; not beside a management policy.', maxBytes: 255 }),
+    ),
+    certificate_management_policy: Type.Optional(
+      Type.Object(
+        {
+          authority: Type.Enum(['letsencrypt'], { description: 'Who issues.', default: 'letsencrypt' }),
+          private_key_type: Type.Enum(['ecdsa', 'rsa'], { description: 'Kind of key to make.', default: 'ecdsa' }),
+        },
+        { additionalProperties: false, description: 'How certificates are issued; not beside a `certificate_id`.' },
+      ),
+    ),
+  },
+  fixed: ['domain', 'name', 'region'],
+  hides: ['name', 'certificate_id'],
+  shows: {
+    domain: Type.String({ description: 'The name.' }),
+    region: Type.String({ description: 'Where the name is served from.' }),
+    cname_target: nullable(Type.String({ description: 'What a CNAME record of the name must point to, if anything.' })),
+    certificate: nullable(RefSchema),
+    certificate_management_status: nullable(
+      closed(
+        {
+          renews_at: nullable(Type.String({ description: 'When the certificate is renewed, RFC 3339.' })),
+          provisioning_job: nullable(
+            closed(
+              {
+                error_code: nullable(Type.String({ description: 'Why the last try failed.' })),
+                msg: Type.String({ description: 'What is being done.' }),
+                started_at: Type.String({ description: 'When it began, RFC 3339.' }),
+                retries_at: nullable(Type.String({ description: 'When it is tried again, RFC 3339.' })),
+              },
+              { description: 'The issuing that is under way; null when none is.' },
+            ),
+          ),
+        },
+        { description: 'How far the managed certificate is; null without a policy.' },
+      ),
+    ),
+    acme_challenge_cname_target: nullable(
+      Type.String({ description: 'What `_acme-challenge` of the name must point to, if anything.' }),
+    ),
+  },
+  settle({ name, ...fields }, around) {
+    const kept = { ...fields, domain: checkDomain(fields.domain, name), region: checkRegion(fields.region, around) }
+    // D10: the empty string clears.
+    const certificateId = fields.certificate_id || undefined
+    if (certificateId && fields.certificate_management_policy) {
+      throw new Refusal('CERTIFICATE_OR_POLICY')
+    }
+    return { ...kept, certificate_id: certificateId }
+  },
+  read: ({ certificate_id, certificate_management_policy: policy }, link) => ({
+    certificate: certificate_id ? link(certificate_id) : null,
+    certificate_management_status: policy ? { renews_at: null, provisioning_job: null } : null,
+  }),
+  claims: ({ domain }) => [
+    {
+      scope: RESERVED_NAMES,
+      key: readName(domain),
+      taken: { code: 'DOMAIN_IN_USE', msg: `\`${domain}\` is reserved already; use that reservation or delete it` },
+    },
+  ],
+  mentions: ({ certificate_id: id }) => (id ? [{ field: 'certificate_id', id, kinds: ['tls_certificate'] }] : []),
+  clears: [
+    { name: 'certificate', field: 'certificate_id' },
+    { name: 'certificate_management_policy', field: 'certificate_management_policy' },
+  ],
+})
+
+/** The name as it is shown: as sent but for its case, like a hostport (D26). */
+function checkDomain(domain: string | undefined, name: string | undefined): string {
+  const sent = domain ?? name
+  if (sent === undefined) throw new BadValue('domain', 'required', '`domain` is required')
+  if (domain !== undefined && name !== undefined) {
+    throw new BadValue('name', 'value', '`name` is another word for `domain`; send only one of them')
+  }
+  try {
+    if (isIP(readName(sent))) throw new Error('must be a name, not an address')
+  } catch (cause) {
+    throw new Refusal('BAD_DOMAIN', `\`domain\` ${(cause as Error).message}`, { cause })
+  }
+  return sent.toLowerCase()
+}

@@ -1,0 +1,43 @@
+/** Static backends: one address that the server dials itself, without an agent. */
+import { isIP } from 'node:net'
+import { Type } from 'typebox'
+import { Refusal } from '../model/errors.ts'
+import { readHostport } from '../model/hostport.ts'
+import { description, metadata } from './fields.ts'
+import { stored } from './resource.ts'
+
+export const staticBackends = stored({
+  kind: 'static_backend',
+  noun: 'static backend',
+  about: 'Sends traffic to a fixed address that the server can reach without an agent.',
+  prefix: 'bkdsc_',
+  path: '/backends/static',
+  listKey: 'backends',
+  access: 'account',
+  form: {
+    description,
+    metadata,
+    address: Type.String({ description: 'Where to, as `host:port`.', maxBytes: 300 }),
+    tls: Type.Object(
+      {
+        enabled: Type.Boolean({ description: 'Whether the address is spoken to with TLS.', default: false }),
+      },
+      { additionalProperties: false, description: 'TLS towards the address.', default: { enabled: false } },
+    ),
+  },
+  settle(fields) {
+    checkAddress(fields.address)
+    return fields
+  },
+})
+
+function checkAddress(address: string): void {
+  try {
+    const { host } = readHostport(address)
+    if (host.startsWith('*')) throw new Error('cannot have a wildcard: there would be nobody to dial')
+    // No top-level name is a number, so this is an address that was mistyped.
+    if (/(^|\.)\d+$/.test(host) && !isIP(host)) throw new Error('must have a host name or a complete IP address')
+  } catch (cause) {
+    throw new Refusal('BAD_ADDRESS', `\`address\` ${(cause as Error).message}`, { cause })
+  }
+}

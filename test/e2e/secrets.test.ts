@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { copyFile, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import pg from 'pg'
+import { readSettings } from '../../src/config/read.ts'
+import { openAdmin } from '../../src/server.ts'
+import { eachStore } from '../support/databases.ts'
+import { type Platform, startPlatform } from '../support/platform.ts'
+
+const SECRET = 'the-client-secret-of-this-test'
+const PASSWORD = 'ada:the-password-inside-a-policy'
+
+const oidc = { issuer: 'https://login.example.com', client_id: 'app', client_secret: SECRET }
+const policy = { inbound: [{ actions: [{ type: 'basic-auth', config: { credentials: [PASSWORD] } }] }] }
+
+/** Makes a route that holds secrets and gives the path it is found at. */
+async function makeRoute({ admin }: Platform): Promise<string> {
+  const edge = await admin.create('/edges/https')
+  const body = { match_type: 'path_prefix', match: '/', oidc, policy }
+  const route = await admin.create(`/edges/https/${edge.id}/routes`, body)
+  return `/edges/https/${edge.id}/routes/${route.id}`
+}
+
+async function assertReadable(platform: Platform, path: string): Promise<void> {
+  const route = await platform.admin.get(path)
+  assert.equal(route.oidc.client_secret, SECRET)
+  assert.deepEqual(route.policy.inbound[0].actions[0].config, { credentials: [PASSWORD] })
+}
+
+/** All that a copy of the database would show. */
+async function contentOf(databaseUrl: string): Promise<string> {
+  if (databaseUrl.startsWith('sqlite:')) {
+    const file = databaseUrl.slice('sqlite:'.length)
+    const wal = await readFile(`${file}-wal`).catch(() => Buffer.alloc(0))
+    return Buffer.concat([await readFile(file), wal]).toString('latin1')
+  }
+  const client = new pg.Client(databaseUrl)
+  await client.connect()
+  const rows = await client.query('select fields as text from resources union all select config from modules')
+  await client.end()
+  return JSON.stringify(rows.rows)
+}
+
+eachStore((store) => {
+  /** A data folder and database that outlive a server. */
+  async function lasting(work: (options: { dataDir: string; databaseUrl: string; keyFile: string }) => Promise<void>) {
+    const dataDir = await mkdtemp(join(tmpdir(), 'postern-secrets-'))
+    await work({ dataDir, databaseUrl: await store.url(), keyFile: join(dataDir, 'secret.key') })
+    await rm(dataDir, { recursive: true })
+  }
+
+  async function rotate({ dataDir, databaseUrl }: { dataDir: string; databaseUrl: string }): Promise<number> {
+    const flags = { 'data-dir': dataDir, 'database-url': databaseUrl }
+    const admin = await openAdmin(readSettings({ flags, env: {}, cwd: dataDir }))
+    try {
+      return await admin.rotateKey()
+    } finally {
+      await admin.close()
+    }
+  }
+
+  test('a copy of the database shows no secret', () =>
+    lasting(async (data) => {
+      const platform = await startPlatform(data)
+      await assertReadable(platform, await makeRoute(platform))
+      const content = await contentOf(data.databaseUrl)
+      assert.ok(content.includes('login.example.com'), 'the test looks in the right place')
+      for (const secret of [SECRET, PASSWORD]) assert.ok(!content.includes(secret))
+      await platform.stop()
+    }))
+
+  test('after a rotation the new key file opens everything and the old one does not start', () =>
+    lasting(async (data) => {
+      const before = await startPlatform(data)
+      const path = await makeRoute(before)
+      await before.stop()
+      const old = join(data.dataDir, 'old.key')
+      await copyFile(data.keyFile, old)
+
+      assert.equal(await rotate(data), 2)
+      assert.notDeepEqual(await readFile(data.keyFile), await readFile(old))
+      assert.equal((await stat(data.keyFile)).mode & 0o777, 0o600)
+      const after = await startPlatform(data)
+      await assertReadable(after, path)
+      await after.stop()
+      await assert.rejects(startPlatform({ ...data, flags: { 'key-file': old } }), /is not the one that seals/)
+    }))
+
+  test('a rotation that was cut off before its last step is finished by the next start', () =>
+    lasting(async (data) => {
+      const before = await startPlatform(data)
+      const path = await makeRoute(before)
+      await before.stop()
+      const old = join(data.dataDir, 'old.key')
+      await copyFile(data.keyFile, old)
+      await rotate(data)
+      // As it was between the commit and the rename.
+      await rename(data.keyFile, `${data.keyFile}.next`)
+      await rename(old, data.keyFile)
+
+      const after = await startPlatform(data)
+      await assertReadable(after, path)
+      await after.stop()
+      await assert.rejects(stat(`${data.keyFile}.next`), { code: 'ENOENT' })
+    }))
+
+  test('a rotation that was cut off before its commit changes nothing', () =>
+    lasting(async (data) => {
+      const before = await startPlatform(data)
+      const path = await makeRoute(before)
+      await before.stop()
+      // A new key that no database knows.
+      await copyFile(data.keyFile, `${data.keyFile}.next`)
+      const after = await startPlatform(data)
+      await assertReadable(after, path)
+      await after.stop()
+      assert.equal(await rotate(data), 2)
+    }))
+
+  test('a server that still runs on the old key stores no secret that nobody could read', () =>
+    lasting(async (data) => {
+      const platform = await startPlatform(data)
+      const path = await makeRoute(platform)
+      await rotate(data)
+      await platform.admin.refused('ERR_KEY_ROTATED', 'PUT', `${path}/oidc`, { body: oidc })
+      const [, edgePath = ''] = /^(.*\/routes)/.exec(path) ?? []
+      const route = { match_type: 'exact_path', match: '/new' }
+      await platform.admin.refused('ERR_KEY_ROTATED', 'POST', edgePath, { body: { ...route, oidc } })
+      await platform.admin.refused('ERR_KEY_ROTATED', 'GET', path)
+      await platform.admin.create(edgePath, route)
+      await platform.stop()
+      const again = await startPlatform(data)
+      await assertReadable(again, path)
+      await again.stop()
+    }))
+})

@@ -1,0 +1,255 @@
+/**
+ * The official npm client of the vendor whose clients people already have, unmodified, against a platform.
+ *
+ * Its known limits, which no server can mend: keys of maps are re-spelled like field names (`X-A` is sent as `_x-_a`,
+ * `x-a` comes back as `xA`), so labels and header names are only safe in lower case without `-` and `_`, and a weighted
+ * backend, whose map has ids for keys, cannot be created with it.
+ */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sampleBody, sampleModule } from '../../conformance/samples.ts'
+import { unique } from '../../conformance/target.ts'
+import type { Json } from '../../support/api-client.ts'
+import { eachStore } from '../../support/databases.ts'
+import { type Platform, startPlatform } from '../../support/platform.ts'
+import { collections, modules, type NpmClient, notServed, npmClient, present, ROUTES } from './npm-services.ts'
+
+/** How many of each are made and read in pages of two. */
+const SOME = 5
+const NOWHERE = '1'.repeat(27)
+const ANY_BACKEND = `bkdtg_${'A'.repeat(27)}`
+
+eachStore((store) => {
+  let platform: Platform
+  let client: NpmClient
+  before(async () => {
+    platform = await startPlatform({ databaseUrl: await store.url() })
+    client = npmClient(platform.url, platform.apiKey)
+  })
+  after(() => platform.stop())
+
+  test('each of its services is tried here or known not to be served', () => {
+    const known = [collections, modules, notServed].flatMap((table) => Object.keys(table))
+    assert.deepEqual([...client.names].sort(), [...known, ...present, ROUTES].sort())
+  })
+
+  for (const [name, kind] of Object.entries(collections)) {
+    test(`${name}: create, get, list in pages, update, delete`, async () => {
+      const service = client.service(name)
+      const made: Json[] = []
+      for (let i = 0; i < (kind === 'ip_restriction' ? RESTRICTED.length : SOME); i += 1) {
+        made.push(await create(name, kind, i))
+      }
+      const ids = made.map(({ id }) => id)
+      const first = await service.get(ids[0])
+      // A token is shown once.
+      assert.deepEqual(first, 'token' in made[0] ? { ...made[0], token: null } : made[0])
+
+      const listed = (await service.list(undefined, '2')).map(({ id }: Json) => id)
+      assert.equal(new Set(listed).size, listed.length)
+      assert.deepEqual(
+        listed.filter((id: string) => ids.includes(id)),
+        ids.toReversed(),
+      )
+
+      const change = kind === 'bot_user' ? { name: unique('bot') } : { description: 'changed', metadata: 'too' }
+      const updated = await service.update({ id: ids[0], ...change })
+      assert.deepEqual(updated, { ...first, ...change })
+      assert.deepEqual(await service.get(ids[0]), updated)
+
+      for (const id of ids) {
+        await service.delete(id)
+        await assert.rejects(() => service.get(id), { statusCode: 404, errorCode: 'ERR_NGROK_222' })
+      }
+    })
+  }
+
+  test('lists of hundreds end, and have each item once', async () => {
+    const ids = []
+    for (let i = 0; i < 250; i += 1) ids.push((await platform.admin.create('/ip_policies')).id)
+    const listed = await client.service('ipPolicies').list()
+    assert.deepEqual(
+      listed.slice(0, 250).map(({ id }: Json) => id),
+      ids.toReversed(),
+    )
+    assert.equal(new Set(listed.map(({ id }: Json) => id)).size, listed.length)
+    const older = await client.service('ipPolicies').list(ids[0])
+    assert.equal(older.length, listed.length - 250)
+  })
+
+  test(`${ROUTES}: create, get, update, delete; the edge shows its routes`, async () => {
+    const routes = client.service(ROUTES)
+    const { id: edgeId } = await client.service('edges.edgesHttps').create({})
+    const body = camel(await sampleBody(platform.admin, { kind: 'https_edge_route' }))
+    const made = await routes.create({ edgeId, ...body })
+    assert.deepEqual([made.edgeId, made.match, made.policy.enabled], [edgeId, body.match, true])
+    assert.deepEqual(await routes.get({ edgeId, id: made.id }), made)
+    assert.deepEqual((await client.service('edges.edgesHttps').get(edgeId)).routes, [made])
+    const changed = await routes.update({ edgeId, id: made.id, match: '/changed' })
+    assert.deepEqual(changed, { ...made, match: '/changed' })
+    await routes.delete({ edgeId, id: made.id })
+    await assert.rejects(() => routes.get({ edgeId, id: made.id }), { statusCode: 404 })
+  })
+
+  for (const [name, [on, module]] of Object.entries(modules)) {
+    test(`${name}: replace, get, delete`, async () => {
+      const service = client.service(name)
+      const { target, edge } = await newEdge(on)
+      // Only modules of routes are asked for by two ids.
+      const one = on === 'route' ? target : target.id
+      const config = camel(await moduleBody(on, module))
+      await assert.rejects(() => service.get(one), { statusCode: 404 })
+      const set = await service.replace({ ...target, module: config })
+      assert.equal(set.enabled, true)
+      for (const [field, value] of Object.entries(config)) if (field in set) assert.deepEqual(set[field], value)
+      assert.deepEqual(await service.get(one), set)
+      assert.deepEqual((await edge())[camelName(module)], set)
+
+      assert.equal((await service.replace({ ...target, module: { ...config, enabled: false } })).enabled, false)
+      await service.delete(one)
+      await service.delete(one)
+      await assert.rejects(() => service.get(one), { statusCode: 404 })
+    })
+  }
+
+  test('edges are made with their modules, and show their policy in both spellings', async () => {
+    const policy = { inbound: [{ name: 'no', expressions: [], actions: [{ type: 'deny', config: null }] }] }
+    for (const name of ['edges.edgesTcp', 'edges.edgesTls']) {
+      const made = await client.service(name).create({ policy })
+      assert.equal(made.policy.inbound[0].actions[0].type, 'deny')
+      assert.equal(made.trafficPolicy.enabled, true)
+      assert.deepEqual(JSON.parse(made.trafficPolicy.value).inbound[0].actions[0].type, 'deny')
+    }
+  })
+
+  for (const name of present.filter((each) => each !== 'tunnelSessions')) {
+    test(`${name}: an empty list, and an unknown one is not found`, async () => {
+      assert.deepEqual(await client.service(name).list(), [])
+      const id = `${name === 'tunnels' ? 'tn' : 'ep'}_${NOWHERE}`
+      await assert.rejects(() => client.service(name).get(id), { statusCode: 404, errorCode: 'ERR_NGROK_222' })
+    })
+  }
+
+  test('tunnelSessions: an empty list, and commands to an unknown one are answered with a 404 it can read', async () => {
+    const sessions = client.service('tunnelSessions')
+    const id = `ts_${NOWHERE}`
+    assert.deepEqual(await sessions.list(), [])
+    const notFound = { statusCode: 404, errorCode: 'ERR_NGROK_222' }
+    await assert.rejects(() => sessions.get(id), notFound)
+    await assert.rejects(() => sessions.restart(id), notFound)
+    await assert.rejects(() => sessions.stop(id), notFound)
+    await assert.rejects(() => sessions.update({ id }), notFound)
+  })
+
+  test('reservedDomains: its certificate and its policy for certificates are cleared', async () => {
+    const domains = client.service('reservedDomains')
+    const { id } = await domains.create({ domain: `${unique('name')}.example.com` })
+    await domains.deleteCertificate(id)
+    await domains.deleteCertificateManagementPolicy(id)
+    const { certificate, certificateManagementPolicy } = await domains.get(id)
+    assert.deepEqual([certificate, certificateManagementPolicy], [null, null])
+  })
+
+  const errors: readonly [what: string, status: number, number: number, call: () => Promise<unknown>][] = [
+    ['an unknown id', 404, 222, () => client.service('apiKeys').get(`ak_${NOWHERE}`)],
+    ['an id of another form', 404, 222, () => client.service('apiKeys').get('1000')],
+    ['an unknown field', 400, 214, () => client.service('ipPolicies').create({ colour: 'red' })],
+    ['a bad value', 400, 215, () => client.service('ipPolicies').create({ description: 1 })],
+    ['a bad limit', 400, 233, () => client.service('ipPolicies').list(undefined, '101')],
+    ['a bad cursor', 400, 223, () => client.service('ipPolicies').list('x')],
+    ['a long text', 400, 604, () => client.service('apiKeys').create({ description: 'a'.repeat(256) })],
+    ['a missing key', 400, 611, () => client.service('sshCredentials').create({})],
+    ['an unknown backend', 400, 6501, () => edgesTcp({ backend: { backendId: `bkdtg_${NOWHERE}` } })],
+    ['a bad hostport', 400, 7104, () => edgesTcp({ hostports: ['nothing'] })],
+    ['ids for keys of a map', 400, 6501, () => weighted({ backends: { [ANY_BACKEND]: 1 } })],
+    ['a wrong key', 401, 203, () => npmClient(platform.url, 'no').service('apiKeys').list()],
+  ]
+  for (const [what, statusCode, number, call] of errors) {
+    test(`${what} is an error that it can read: ${statusCode}, number ${number}`, async () => {
+      await assert.rejects(call, (error: Json) => {
+        assert.deepEqual([error.statusCode, error.errorCode], [statusCode, `ERR_NGROK_${number}`], error.msg)
+        assert.match(error.details.get('operationId'), /^op_\w{27}$/)
+        return typeof error.msg === 'string'
+      })
+    })
+  }
+
+  test('a key and a hostport that are taken are conflicts with their numbers', async () => {
+    const { public_key: publicKey } = await sampleBody(platform.admin, { kind: 'ssh_credential' })
+    await client.service('sshCredentials').create({ publicKey })
+    const again = () => client.service('sshCredentials').create({ publicKey })
+    await assert.rejects(again, { statusCode: 409, errorCode: 'ERR_NGROK_609' })
+
+    const { hostports } = await sampleBody(platform.admin, { kind: 'tcp_edge' })
+    await edgesTcp({ hostports })
+    await assert.rejects(() => edgesTcp({ hostports }), { statusCode: 409, errorCode: 'ERR_NGROK_7122' })
+  })
+
+  for (const [name, why] of Object.entries(notServed)) {
+    test(`${name} is answered with a 404 that it can read: ${why}`, async () => {
+      const service = client.service(name)
+      const arg = { edgeId: `edghts_${NOWHERE}`, id: `edghtsrt_${NOWHERE}`, subscriptionId: 'x', type: 'x' }
+      const call = () => (client.methods(name).includes('list') ? service.list(arg) : service.get(arg))
+      await assert.rejects(call, { statusCode: 404, errorCode: 'ERR_NGROK_209' })
+    })
+  }
+
+  test('every method of every service that is served was called', () => {
+    const served = client.names.filter((name) => !Object.hasOwn(notServed, name))
+    const all = served.flatMap((name) => client.methods(name).map((method) => `${name}.${method}`))
+    assert.deepEqual(
+      all.filter((each) => !client.called.has(each)),
+      [],
+    )
+  })
+
+  async function create(name: string, kind: string, index: number): Promise<Json> {
+    const service = client.service(name)
+    if (kind === 'weighted_backend') {
+      const { id } = await platform.admin.create('/backends/weighted', await sampleBody(platform.admin, { kind }))
+      return service.get(id)
+    }
+    const body = camel(await sampleBody(platform.admin, { kind }))
+    return service.create(kind === 'ip_restriction' ? { ...body, enforced: false, type: RESTRICTED[index] } : body)
+  }
+
+  async function edgesTcp(body: Json): Promise<Json> {
+    return client.service('edges.edgesTcp').create(body)
+  }
+
+  async function weighted(body: Json): Promise<Json> {
+    return client.service('backends.weightedBackends').create(body)
+  }
+
+  /** A new edge or route to hang a module on, and how to read it again. */
+  async function newEdge(on: 'https' | 'route' | 'tcp' | 'tls'): Promise<{ target: Json; edge: () => Promise<Json> }> {
+    const names = { https: 'edges.edgesHttps', route: 'edges.edgesHttps', tcp: 'edges.edgesTcp', tls: 'edges.edgesTls' }
+    const edges = client.service(names[on])
+    const { id } = await edges.create({})
+    if (on !== 'route') return { target: { id }, edge: async () => edges.get(id) }
+    const routes = client.service(ROUTES)
+    const route = await routes.create({ edgeId: id, matchType: 'path_prefix', match: '/' })
+    const target = { edgeId: id, id: route.id }
+    return { target, edge: () => routes.get(target) }
+  }
+
+  async function moduleBody(on: string, module: string): Promise<Json> {
+    const body = await sampleModule(platform.admin, module)
+    // Header names survive the client only without `-`.
+    if (module.endsWith('_headers')) return { add: { team: 'web' }, remove: ['x-c'] }
+    return on === 'https' && module === 'tls_termination' ? { min_version: body.min_version } : body
+  }
+})
+
+const RESTRICTED = ['dashboard', 'api', 'agent', 'endpoints']
+
+/** A body of ours with names as the client takes them. */
+function camel(value: Json): Json {
+  if (Array.isArray(value)) return value.map(camel)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [camelName(name), camel(each)]))
+}
+
+function camelName(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}

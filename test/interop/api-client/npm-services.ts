@@ -1,0 +1,119 @@
+/** The official npm client, unmodified, seen as a flat table of its services, and what we know of each. */
+import { Ngrok } from '@ngrok/ngrok-api'
+import type { Json } from '../../support/api-client.ts'
+
+type Method = (...args: readonly Json[]) => Promise<Json>
+
+/** All methods that services have; each has some. What they take and give is camel-cased by the client. */
+export type Service = Readonly<
+  Record<'create' | 'get' | 'list' | 'update' | 'delete' | 'replace' | 'restart' | 'stop' | ClearMethod, Method>
+>
+type ClearMethod = 'deleteCertificate' | 'deleteCertificateManagementPolicy'
+
+export interface NpmClient {
+  /** One service by name, such as `apiKeys` or `edges.edgesTcp`. */
+  service(name: string): Service
+  readonly names: readonly string[]
+  /** Public methods of a service. */
+  methods(name: string): readonly string[]
+  /** Every method that was called through `service`, such as `apiKeys.create`. */
+  readonly called: ReadonlySet<string>
+}
+
+export function npmClient(baseUrl: string, apiToken: string): NpmClient {
+  const services = new Map(servicesIn(new Ngrok({ baseUrl, apiToken }), ''))
+  const called = new Set<string>()
+  const find = (name: string): Service => {
+    const service = services.get(name)
+    if (!service) throw new Error(`the client has no service ${name}`)
+    return service
+  }
+  return {
+    names: [...services.keys()],
+    called,
+    methods: (name) =>
+      Object.getOwnPropertyNames(Object.getPrototypeOf(find(name))).filter((each) => !/^(_|constructor$)/.test(each)),
+    service: (name) =>
+      new Proxy(find(name), {
+        get(target, property: string) {
+          called.add(`${name}.${property}`)
+          return Reflect.get(target, property)
+        },
+      }),
+  }
+}
+
+/** A service is an instance of a class of its own; what is a plain object is a group of them. */
+function* servicesIn(holder: object, prefix: string): Iterable<[name: string, service: Service]> {
+  for (const [name, value] of Object.entries(holder) as [string, unknown][]) {
+    if (typeof value !== 'object' || value === null || name === 'httpClient') continue
+    if (Object.getPrototypeOf(value) === Object.prototype) yield* servicesIn(value, `${prefix}${name}.`)
+    else yield [`${prefix}${name}`, value as Service]
+  }
+}
+
+/** Services with create, get, list, update and delete, and our kind of resource behind each. */
+export const collections: Readonly<Record<string, string>> = {
+  apiKeys: 'api_key',
+  botUsers: 'bot_user',
+  certificateAuthorities: 'certificate_authority',
+  credentials: 'credential',
+  ipPolicies: 'ip_policy',
+  ipPolicyRules: 'ip_policy_rule',
+  ipRestrictions: 'ip_restriction',
+  reservedAddrs: 'reserved_addr',
+  reservedDomains: 'reserved_domain',
+  sshCredentials: 'ssh_credential',
+  tlsCertificates: 'tls_certificate',
+  'backends.failoverBackends': 'failover_backend',
+  'backends.httpResponseBackends': 'http_response_backend',
+  'backends.staticBackends': 'static_backend',
+  'backends.tunnelGroupBackends': 'tunnel_group_backend',
+  'backends.weightedBackends': 'weighted_backend',
+  'edges.edgesHttps': 'https_edge',
+  'edges.edgesTcp': 'tcp_edge',
+  'edges.edgesTls': 'tls_edge',
+}
+
+/** Services that read what is online. */
+export const present: readonly string[] = ['endpoints', 'tunnels', 'tunnelSessions']
+
+export const ROUTES = 'edges.edgesHttpsRoutes'
+
+/** Services of one module: which edge it hangs on, and its name. */
+export const modules: Readonly<Record<string, readonly [on: 'https' | 'route' | 'tcp' | 'tls', module: string]>> = {
+  'edgeModules.httpsEdgeMutualTlsModule': ['https', 'mutual_tls'],
+  'edgeModules.httpsEdgeTlsTerminationModule': ['https', 'tls_termination'],
+  'edgeModules.edgeRouteBackendModule': ['route', 'backend'],
+  'edgeModules.edgeRouteIpRestrictionModule': ['route', 'ip_restriction'],
+  'edgeModules.edgeRouteRequestHeadersModule': ['route', 'request_headers'],
+  'edgeModules.edgeRouteResponseHeadersModule': ['route', 'response_headers'],
+  'edgeModules.edgeRouteCompressionModule': ['route', 'compression'],
+  'edgeModules.edgeRouteCircuitBreakerModule': ['route', 'circuit_breaker'],
+  'edgeModules.edgeRouteWebhookVerificationModule': ['route', 'webhook_verification'],
+  'edgeModules.edgeRouteOidcModule': ['route', 'oidc'],
+  'edgeModules.edgeRouteWebsocketTcpConverterModule': ['route', 'websocket_tcp_converter'],
+  'edgeModules.edgeRouteUserAgentFilterModule': ['route', 'user_agent_filter'],
+  'edgeModules.tcpEdgeBackendModule': ['tcp', 'backend'],
+  'edgeModules.tcpEdgeIpRestrictionModule': ['tcp', 'ip_restriction'],
+  'edgeModules.tlsEdgeBackendModule': ['tls', 'backend'],
+  'edgeModules.tlsEdgeIpRestrictionModule': ['tls', 'ip_restriction'],
+  'edgeModules.tlsEdgeMutualTlsModule': ['tls', 'mutual_tls'],
+  'edgeModules.tlsEdgeTlsTerminationModule': ['tls', 'tls_termination'],
+}
+
+/** Services that we do not serve, and why. */
+export const notServed: Readonly<Record<string, string>> = {
+  abuseReports: 'takes complaints about the hosted service; whoever runs a server of their own hears them directly',
+  agentIngresses: 'names for the hosted service’s own listeners; here the operator has the listener and its DNS',
+  applicationSessions: 'visitors’ logins are kept in their own cookies, not on the server',
+  applicationUsers: 'visitors’ logins are kept in their own cookies, not on the server',
+  eventDestinations: 'writes to the vendor’s cloud partners; metrics and logs are read at the server',
+  eventSubscriptions: 'chooses what goes to event destinations, which there are none of',
+  eventSources: 'part of event subscriptions, which there are none of',
+  sshCertificateAuthorities: 'the SSH gateway knows keys, not certificates',
+  sshHostCertificates: 'the SSH gateway knows keys, not certificates',
+  sshUserCertificates: 'the SSH gateway knows keys, not certificates',
+  'edgeModules.edgeRouteOAuthModule': 'needs the vendor’s own applications at the providers; `oidc` covers the rest',
+  'edgeModules.edgeRouteSamlModule': 'not offered; `oidc` is the way to log visitors in',
+}
