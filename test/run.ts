@@ -10,7 +10,7 @@ import { startPostgres } from './support/postgres.ts'
 import { runChecks } from './support/run-checks.ts'
 import { runTests } from './support/run-tests.ts'
 
-const FILE_LIMIT_MS = 300_000
+const FILE_LIMIT_MS = 600_000
 const LONG_FILE_LIMIT_MS = 4 * 3_600_000
 
 async function main(signal: AbortSignal): Promise<boolean> {
@@ -34,6 +34,7 @@ async function main(signal: AbortSignal): Promise<boolean> {
     const passed = await runTests({
       ...chosen,
       signal,
+      isTalkative: long !== undefined,
       fileLimitMs: long ? LONG_FILE_LIMIT_MS : FILE_LIMIT_MS,
       env: { POSTERN_TEST_POSTGRES_URL: postgres.url },
     })

@@ -1,5 +1,5 @@
 /** Every module in every place: contract 4.7 and the matrix around it, with the least and the fullest body of a PUT. */
-import type { ModuleName } from './resource-shapes.ts'
+import type { ModuleName, SpellingName } from './resource-shapes.ts'
 import { type KindName, kinds, type World } from './world.ts'
 
 export type HostKind = Extract<KindName, 'tcp_edge' | 'tls_edge' | 'https_edge' | 'https_edge_route'>
@@ -11,6 +11,11 @@ export interface ModuleCase {
   readonly least: Example
   /** Every field, none at its default. */
   readonly full: Example
+}
+
+/** Another spelling of a module. */
+export interface SpellingCase extends Omit<ModuleCase, 'module'> {
+  readonly module: SpellingName
 }
 
 /** A body and the answer to it, given what may be referred to. */
@@ -30,7 +35,7 @@ export interface Refs {
 }
 
 /** The path of a module's three operations, as the contract writes it. */
-export function modulePath({ host, module }: Pick<ModuleCase, 'host' | 'module'>): string {
+export function modulePath({ host, module }: Pick<ModuleCase | SpellingCase, 'host' | 'module'>): string {
   return `${kinds[host].path}/{id}/${module}`
 }
 
@@ -131,6 +136,11 @@ const same =
   (value: Fields): Example =>
   () => ({ body: value, answer: value })
 
+const onOff: Pick<ModuleCase, 'least' | 'full'> = {
+  least: () => ({ body: {}, answer: { enabled: true } }),
+  full: same({ enabled: false }),
+}
+
 /** Contract 4.7 first, row by row; then the same modules elsewhere, and the others. */
 export const moduleCases: readonly ModuleCase[] = [
   { host: 'tcp_edge', ...ipRestriction },
@@ -208,4 +218,56 @@ export const moduleCases: readonly ModuleCase[] = [
   },
   { host: 'https_edge_route', ...ipRestriction },
   { host: 'https_edge_route', ...routePolicy },
+  {
+    host: 'https_edge_route',
+    module: 'response_headers',
+    least: () => ({ body: {}, answer: { enabled: true, add: {}, remove: [] } }),
+    full: same({ enabled: false, add: { 'X-Frame-Options': 'DENY' }, remove: ['Server', 'Host'] }),
+  },
+  {
+    host: 'https_edge_route',
+    module: 'circuit_breaker',
+    least: () => ({
+      body: {},
+      answer: {
+        enabled: true,
+        tripped_duration: 10,
+        rolling_window: 10,
+        num_buckets: 10,
+        volume_threshold: 20,
+        error_threshold_percentage: 0.5,
+      },
+    }),
+    full: same({
+      enabled: false,
+      tripped_duration: 4_294_967_295,
+      rolling_window: 1,
+      num_buckets: 128,
+      volume_threshold: 0,
+      error_threshold_percentage: 0.125,
+    }),
+  },
+  { host: 'https_edge_route', module: 'compression', ...onOff },
+  { host: 'https_edge_route', module: 'websocket_tcp_converter', ...onOff },
+  {
+    host: 'https_edge_route',
+    module: 'webhook_verification',
+    least: () => {
+      const body = { provider: 'github', secret: 'keep-this-1' }
+      return { body, answer: { enabled: true, ...body } }
+    },
+    full: same({ enabled: false, provider: 'stripe', secret: 'keep-this-2' }),
+  },
+]
+
+const trafficPolicy = (first: string): Omit<SpellingCase, 'host'> => ({
+  module: 'traffic_policy',
+  least: () => ({ body: { value: '{}' }, answer: { enabled: true, value: '{}' } }),
+  full: same({ enabled: false, value: `# ours\n${first}:\n- actions:\n  - {type: deny}\n` }),
+})
+
+export const spellingCases: readonly SpellingCase[] = [
+  { host: 'tcp_edge', ...trafficPolicy('on_tcp_connect') },
+  { host: 'tls_edge', ...trafficPolicy('on_tcp_connect') },
+  { host: 'https_edge_route', ...trafficPolicy('on_http_request') },
 ]

@@ -146,6 +146,12 @@ eachTarget((target) => {
       ['https_edge', 'backend'],
       ['https_edge', 'ip_restriction'],
       ['https_edge', 'policy'],
+      ['https_edge', 'traffic_policy'],
+      ['tcp_edge', 'webhook_verification'],
+      ['tls_edge', 'circuit_breaker'],
+      ['https_edge', 'response_headers'],
+      ['https_edge', 'compression'],
+      ['tls_edge', 'websocket_tcp_converter'],
       ['https_edge_route', 'mutual_tls'],
       ['https_edge_route', 'tls_termination'],
     ] as const) {

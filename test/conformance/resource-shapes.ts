@@ -13,6 +13,7 @@ import {
   oneOf,
   partial,
   ref,
+  share,
   string,
   time,
   uint32,
@@ -51,9 +52,28 @@ export const moduleShapes = {
   }),
   request_headers: object({ enabled: boolean, add: map(string), remove: list(string) }),
   user_agent_filter: object({ enabled: boolean, allow: list(string), deny: list(string) }),
+  response_headers: object({ enabled: boolean, add: map(string), remove: list(string) }),
+  circuit_breaker: object({
+    enabled: boolean,
+    tripped_duration: uint32,
+    rolling_window: uint32,
+    num_buckets: uint32,
+    volume_threshold: uint32,
+    error_threshold_percentage: share,
+  }),
+  compression: object({ enabled: boolean }),
+  webhook_verification: object({ enabled: boolean, provider: string, secret: string }),
+  websocket_tcp_converter: object({ enabled: boolean }),
 } as const satisfies Record<string, Shape>
 
 export type ModuleName = keyof typeof moduleShapes
+
+/** The other spellings of modules, which no edge or route shows. */
+export const spellingShapes = {
+  traffic_policy: object({ enabled: boolean, value: string }),
+} as const satisfies Record<string, Shape>
+
+export type SpellingName = keyof typeof spellingShapes
 
 function rule(): Shape {
   const action = object({ type: string, config: nullOr(map(anything)) })
@@ -76,6 +96,7 @@ const routeShape = object({
   match_type: oneOf('exact_path', 'path_prefix'),
   match: string,
   ...modules('backend', 'ip_restriction', 'user_agent_filter', 'oidc', 'policy', 'request_headers'),
+  ...modules('response_headers', 'circuit_breaker', 'compression', 'webhook_verification', 'websocket_tcp_converter'),
 })
 
 export const resourceShapes = {

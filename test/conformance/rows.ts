@@ -1,8 +1,8 @@
 /** Every operation: what it takes, its status and the shape of its answer. The rows of contract part 4 come first. */
 import { randomInt } from 'node:crypto'
 import { EXAMPLE_ROOT } from './certificates.ts'
-import { type ModuleCase, moduleCases, modulePath, type Refs } from './module-table.ts'
-import { moduleShapes, pageOf, resourceShapes as shapes } from './resource-shapes.ts'
+import { type ModuleCase, moduleCases, modulePath, type Refs, type SpellingCase, spellingCases } from './module-table.ts'
+import { moduleShapes, pageOf, resourceShapes as shapes, spellingShapes } from './resource-shapes.ts'
 import type { Shape } from './shapes.ts'
 import { newPublicKey, openSshLine } from './ssh-keys.ts'
 import { unique, uniqueAddress, uniqueName } from './target.ts'
@@ -17,7 +17,7 @@ export interface Row {
   /** A body with every field that the operation takes. */
   readonly body?: (given: Given) => Readonly<Record<string, unknown>>
   /** The module to set before, so that it is there to be read or deleted. */
-  readonly module?: ModuleCase
+  readonly module?: ModuleCase | SpellingCase
 }
 
 export interface Given {
@@ -112,6 +112,11 @@ const route = (given: Given) => ({
   oidc: { issuer: 'https://id.example.com', client_id: 'shop', client_secret: 'keep-this' },
   request_headers: { add: { a: 'b' }, remove: ['c'] },
   user_agent_filter: { allow: ['^a'], deny: ['b$'] },
+  response_headers: { add: { a: 'b' }, remove: ['c'] },
+  circuit_breaker: { enabled: false, tripped_duration: 1, rolling_window: 2, num_buckets: 3, volume_threshold: 4 },
+  compression: { enabled: true },
+  webhook_verification: { provider: 'github', secret: 'keep-this' },
+  websocket_tcp_converter: { enabled: false },
 })
 const httpResponse = () => ({ ...texts(), body: 'gone', headers: { 'X-Case': 'Kept' }, status_code: 410 })
 
@@ -157,7 +162,7 @@ export const rows: Readonly<Record<string, Row>> = {
   'PATCH /edges/tls/{id}': { kind: 'tls_edge', status: 200, shape: shapes.tls_edge, body: tlsEdge },
   'DELETE /edges/tls/{id}': { kind: 'tls_edge', status: 204, shape: null },
 
-  ...Object.assign({}, ...moduleCases.map(moduleRows)),
+  ...Object.assign({}, ...[...moduleCases, ...spellingCases].map(moduleRows)),
 
   // Beyond the contract from here on.
   'DELETE /edges/tcp/{id}': { kind: 'tcp_edge', status: 204, shape: null },
@@ -237,9 +242,9 @@ function plain(
   }
 }
 
-function moduleRows(module: ModuleCase): Record<string, Row> {
+function moduleRows(module: ModuleCase | SpellingCase): Record<string, Row> {
   const path = modulePath(module)
-  const shape = moduleShapes[module.module]
+  const shape = { ...moduleShapes, ...spellingShapes }[module.module]
   const kind = module.host
   return {
     [`PUT ${path}`]: { kind, status: 200, shape, module, body: ({ refs }) => module.full(refs).body },

@@ -73,7 +73,17 @@ const bodies: Readonly<Record<string, Make>> = {
 const TCP_MODULES = ['backend', 'ip_restriction', 'policy']
 const TLS_MODULES = [...TCP_MODULES, 'mutual_tls', 'tls_termination']
 const HTTPS_MODULES = ['mutual_tls', 'tls_termination']
-const ROUTE_MODULES = [...TCP_MODULES, 'oidc', 'request_headers', 'user_agent_filter']
+const ROUTE_MODULES = [
+  ...TCP_MODULES,
+  'circuit_breaker',
+  'compression',
+  'oidc',
+  'request_headers',
+  'response_headers',
+  'user_agent_filter',
+  'webhook_verification',
+  'websocket_tcp_converter',
+]
 
 const modules: Readonly<Record<string, Make>> = {
   backend: async (api) => ({ backend_id: (await api.create('/backends/tunnel_group', { labels: { a: 'b' } })).id }),
@@ -87,6 +97,12 @@ const modules: Readonly<Record<string, Make>> = {
   oidc: async () => ({ issuer: 'https://id.example.com', client_id: 'app', client_secret: 'hush', scopes: ['email'] }),
   request_headers: async () => ({ add: { 'x-a': 'b' }, remove: ['x-c'] }),
   user_agent_filter: async () => ({ allow: ['^curl/'], deny: ['bot'] }),
+  response_headers: async () => ({ add: { 'x-a': 'b' }, remove: ['x-c'] }),
+  circuit_breaker: async () => ({ rolling_window: 20, error_threshold_percentage: 0.25 }),
+  compression: async () => ({ enabled: false }),
+  webhook_verification: async () => ({ provider: 'github', secret: 'hush' }),
+  websocket_tcp_converter: async () => ({ enabled: false }),
+  traffic_policy: async () => ({ value: 'inbound:\n- actions:\n  - type: deny\n' }),
 }
 
 async function withModules(api: ApiClient, names: readonly string[]): Promise<Json> {

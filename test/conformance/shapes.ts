@@ -55,6 +55,10 @@ export const uint32: Shape = (value, at) => {
   assert.ok(Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 32, `${at} is ${String(value)}`)
 }
 
+export const share: Shape = (value, at) => {
+  assert.ok(typeof value === 'number' && value >= 0 && value <= 1, `${at} is ${String(value)}`)
+}
+
 /** RFC 3339 in UTC, whole seconds. */
 export const time: Shape = (value, at) => matches(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)(value, at)
 

@@ -1,13 +1,13 @@
 /** Makes certificates with their keys, as a test needs them. */
 import assert from 'node:assert/strict'
-import { KeyObject } from 'node:crypto'
+import { KeyObject, type webcrypto } from 'node:crypto'
 import type { Extension, X509CertificateGenerator } from '@peculiar/x509'
 
 export interface Identity {
   readonly certificatePem: string
   readonly privateKeyPem: string
   readonly name: string
-  readonly keys: CryptoKeyPair
+  readonly keys: webcrypto.CryptoKeyPair
 }
 
 export interface IdentityOptions {

@@ -9,6 +9,8 @@ import type { Chosen } from './choose-tests.ts'
 export interface TestRun extends Chosen {
   readonly signal: AbortSignal
   readonly fileLimitMs: number
+  /** Shows what passing tests print as well, as the progress of a long one. */
+  readonly isTalkative: boolean
   readonly env: Readonly<Record<string, string>>
 }
 
@@ -23,9 +25,9 @@ const SILENCE_GRACE_MS = 60_000
 /** Told to end, node still reports what it was running. */
 const LAST_WORDS_MS = 5_000
 
-export async function runTests({ files, patterns, signal, fileLimitMs, env }: TestRun): Promise<Outcome> {
+export async function runTests({ files, patterns, signal, fileLimitMs, isTalkative, env }: TestRun): Promise<Outcome> {
   const color = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}
-  const child = spawn(process.execPath, [...flags(patterns), ...files], {
+  const child = spawn(process.execPath, [...flags(patterns, isTalkative), ...files], {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
     // Without NODE_TEST_CONTEXT it reports to people, even when we are run by a test ourselves.
@@ -66,8 +68,8 @@ export async function runTests({ files, patterns, signal, fileLimitMs, env }: Te
   return { ok: code === 0, counts: await counts }
 }
 
-function flags(patterns: readonly string[]): string[] {
-  const reporter = process.stdout.isTTY ? 'spec' : fileURLToPath(new URL('compact-reporter.ts', import.meta.url))
+function flags(patterns: readonly string[], isTalkative: boolean): string[] {
+  const reporter = isTalkative || process.stdout.isTTY ? 'spec' : fileURLToPath(new URL('compact-reporter.ts', import.meta.url))
   return [
     `--import=${new URL('file-limit.ts', import.meta.url).href}`,
     '--test',

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ErrorCode } from '../../model/errors.ts'
+import { routeTable } from '../routes.ts'
+import { numberOf } from './ngrok-numbers.ts'
+
+const routes = routeTable()
+
+/** The conditions as that vendor's error pages tell them apart; clients compare these numbers. */
+const numbers: [code: ErrorCode, operation: string | null, field: string, number: number][] = [
+  ['UNAUTHENTICATED', null, '', 203],
+  ['BODY_MALFORMED', 'create_api_key', '', 213],
+  ['UNKNOWN_FIELD', 'create_api_key', 'x', 214],
+  ['INVALID_VALUE', 'create_api_key', 'description', 215],
+  ['VERSION_UNSUPPORTED', null, '', 217],
+  ['VERSION_MISSING', null, '', 218],
+  ['NOT_FOUND', 'get_api_key', '', 222],
+  ['BAD_CURSOR', 'list_api_keys', '', 223],
+  ['RATE_LIMITED', null, '', 226],
+  ['UNKNOWN_QUERY', 'list_api_keys', '', 231],
+  ['REPEATED_QUERY', 'list_api_keys', '', 232],
+  ['BAD_LIMIT', 'list_api_keys', '', 233],
+  ['BAD_ACL_RULE', 'create_credential', '', 600],
+  ['FIELD_TOO_LONG', 'create_api_key', 'description', 604],
+  ['FIELD_TOO_LONG', 'update_ssh_credential', 'metadata', 605],
+  ['FIELD_TOO_LONG', 'create_tcp_edge', 'description', 7073],
+  ['FIELD_TOO_LONG', 'create_https_edge_route', 'metadata', 7074],
+  ['FIELD_TOO_LONG', 'create_http_response_backend', 'body', 6516],
+  ['FIELD_TOO_LONG', 'create_tunnel_group_backend', 'labels["a"]', 215],
+  ['FIELD_TOO_LONG', 'create_ip_policy', 'description', 215],
+  ['PUBLIC_KEY_IN_USE', 'create_ssh_credential', '', 609],
+  ['FIELD_REQUIRED', 'create_ssh_credential', 'public_key', 611],
+  ['BAD_PUBLIC_KEY', 'create_ssh_credential', '', 612],
+  ['FIELD_REQUIRED', 'create_ip_policy_rule', 'cidr', 215],
+  ['FIELD_REQUIRED', 'create_https_edge_route', 'match', 7123],
+  ['COMMAND_UNSUPPORTED', 'restart_tunnel_session', '', 804],
+  ['COMMAND_UNSUPPORTED', 'stop_tunnel_session', '', 805],
+  ['COMMAND_UNSUPPORTED', 'update_tunnel_session', '', 806],
+  ['COMMAND_FAILED', 'stop_tunnel_session', '', 807],
+  ['COMMAND_FAILED', 'restart_tunnel_session', '', 808],
+  ['COMMAND_REFUSED', 'update_tunnel_session', '', 809],
+  ['COMMAND_TIMEOUT', 'stop_tunnel_session', '', 810],
+  ['RULE_IN_USE', 'create_ip_policy_rule', '', 1408],
+  ['UNKNOWN_REFERENCE', 'create_ip_policy_rule', 'ip_policy_id', 1414],
+  ['STILL_REFERENCED', 'delete_ip_policy', '', 1420],
+  ['NAME_IN_USE', 'create_bot_user', '', 4112],
+  ['UNKNOWN_REFERENCE', 'create_tcp_edge', 'backend.backend_id', 6501],
+  ['STILL_REFERENCED', 'delete_tunnel_group_backend', '', 6502],
+  ['UNKNOWN_REFERENCE', 'put_tcp_edge_ip_restriction', 'ip_policy_ids[0]', 7007],
+  ['UNKNOWN_REFERENCE', 'create_tls_edge', 'mutual_tls.certificate_authority_ids[11]', 7072],
+  ['UNKNOWN_REFERENCE', 'put_tcp_edge_policy', 'inbound[0].actions[0].config', 223],
+  ['BAD_HOSTPORT', 'create_tcp_edge', '', 7104],
+  ['BAD_HOSTPORT_PORT', 'create_tcp_edge', '', 7112],
+  ['BAD_HOSTPORT_PORT', 'create_tls_edge', '', 7116],
+  ['HOSTPORT_IN_USE', 'create_tls_edge', '', 7122],
+  ['ROUTE_MATCH_IN_USE', 'create_https_edge_route', '', 7126],
+  ['MODULE_NEEDS_TERMINATION', 'create_tls_edge', '', 7062],
+  ['MIN_VERSION_NOT_ALLOWED', 'create_tls_edge', '', 7032],
+]
+for (const [code, operation, field, number] of numbers) {
+  test(`${code} of ${operation ?? 'any call'}${field && ` about ${field}`} is number ${number}`, () => {
+    const route = routes.find((each) => each.operation === operation)
+    assert.ok(route || operation === null, `no operation ${operation}`)
+    assert.equal(numberOf({ code, field }, route), number)
+  })
+}

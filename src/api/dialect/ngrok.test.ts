@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Route, routeTable } from '../routes.ts'
+import { dialectOf } from './choose.ts'
+import type { Dialect } from './dialect.ts'
+import { ngrok } from './ngrok.ts'
+import { own } from './own.ts'
+
+const routes = routeTable()
+const NPM = 'ngrok-api-typescript/0.10.0/v24.0.0'
+const PYTHON = 'ngrok-api-python/0.11.0/3.11.2'
+const GO = 'ngrok-api-go//go1.22'
+
+const chosen: [what: string, headers: Record<string, string>, dialect: Dialect][] = [
+  ['no version', {}, own],
+  ['our version', { 'service-version': '2' }, own],
+  ['the vendor’s version', { 'ngrok-version': '2' }, ngrok],
+  ['a version of the vendor’s that there is not', { 'ngrok-version': '9' }, ngrok],
+  ['an empty version of the vendor’s', { 'ngrok-version': '' }, ngrok],
+  ['both', { 'service-version': '2', 'ngrok-version': '2' }, ngrok],
+  ['a client of the vendor’s that says our version', { 'service-version': '2', 'user-agent': NPM }, own],
+]
+for (const [what, headers, dialect] of chosen) {
+  test(`${what}: ${dialect === own ? 'our own' : 'the vendor’s'} dialect`, () => {
+    assert.equal(dialectOf({ headers }), dialect)
+  })
+}
+
+const bodies: [what: string, operation: string, sent: object, read: object][] = [
+  ['a wrapped module', 'put_tcp_edge_backend', { module: { backend_id: 'x' } }, { backend_id: 'x' }],
+  ['a module that is not wrapped', 'put_tcp_edge_backend', { backend_id: 'x' }, { backend_id: 'x' }],
+  ['a module of null', 'put_tcp_edge_backend', { module: null }, {}],
+  ['a wrapper with more in it', 'put_tcp_edge_backend', { module: {}, x: 1 }, { module: {}, x: 1 }],
+  ['`module` of something else', 'update_tcp_edge', { module: {} }, { module: {} }],
+  ['an owner by e-mail', 'create_api_key', { owner_email: 'a@b', metadata: 'm' }, { metadata: 'm' }],
+  ['an e-mail where nobody owns', 'create_ip_policy', { owner_email: 'a@b' }, { owner_email: 'a@b' }],
+  ['an e-mail in an update', 'update_credential', { owner_email: 'a@b' }, { owner_email: 'a@b' }],
+]
+for (const [what, operation, sent, read] of bodies) {
+  test(`${what} is read as ${JSON.stringify(read)}, and by our own dialect as it is`, () => {
+    assert.deepEqual(ngrok.readBody(route(operation), { ...sent }), read)
+    assert.deepEqual(own.readBody(route(operation), { ...sent }), sent)
+  })
+}
+
+const empties: [operation: string, userAgent: string, answer: object | undefined][] = [
+  ['delete_api_key', NPM, {}],
+  ['delete_tcp_edge_backend', NPM, {}],
+  ['stop_tunnel_session', NPM, {}],
+  ['delete_api_key', PYTHON, undefined],
+  ['stop_tunnel_session', PYTHON, {}],
+  ['update_tunnel_session', PYTHON, {}],
+  ['delete_api_key', GO, undefined],
+  ['stop_tunnel_session', GO, undefined],
+  ['stop_tunnel_session', '', undefined],
+  ['stop_tunnel_session', `curl ${NPM}`, undefined],
+]
+for (const [operation, userAgent, answer] of empties) {
+  test(`an empty answer to ${operation} of ${userAgent || 'nobody'} is ${answer ? '{}' : 'empty'}`, () => {
+    assert.deepEqual(ngrok.answer(route(operation), undefined, userAgent), answer)
+    assert.equal(own.answer(route(operation), undefined, userAgent), undefined)
+  })
+}
+
+const policy = { enabled: true, inbound: [{ name: 'a' }], outbound: null }
+const trafficPolicy = { enabled: true, value: '{"inbound":[{"name":"a"}]}' }
+const both = { policy, traffic_policy: trafficPolicy }
+
+const answers: [operation: string, given: object, spelled: object][] = [
+  ['get_tcp_edge', { id: 'a', policy }, { id: 'a', ...both }],
+  ['create_tls_edge', { policy }, both],
+  ['update_https_edge_route', { policy }, both],
+  ['get_tcp_edge', { policy: null }, { policy: null, traffic_policy: null }],
+  ['list_tcp_edges', { tcp_edges: [{ policy }], uri: 'u' }, { tcp_edges: [both], uri: 'u' }],
+  ['get_https_edge', { id: 'a', routes: [{ policy }] }, { id: 'a', routes: [both] }],
+  ['list_https_edges', { https_edges: [{ routes: [] }] }, { https_edges: [{ routes: [] }] }],
+  ['get_tcp_edge_policy', policy, policy],
+  ['get_tunnel_session', { transport: 'service/v2' }, { transport: 'ngrok/v2' }],
+  ['get_tunnel_session', { transport: 'ssh' }, { transport: 'ssh' }],
+  [
+    'list_tunnel_sessions',
+    { tunnel_sessions: [{ transport: 'service/v2' }] },
+    { tunnel_sessions: [{ transport: 'ngrok/v2' }] },
+  ],
+  ['get_ip_policy', { id: 'a' }, { id: 'a' }],
+]
+for (const [operation, given, spelled] of answers) {
+  test(`${operation} with ${JSON.stringify(given)} is spelled their way, and by our own dialect as it is`, () => {
+    assert.deepEqual(ngrok.answer(route(operation), given, GO), spelled)
+    assert.equal(own.answer(route(operation), given, GO), given)
+  })
+}
+
+function route(operation: string): Route {
+  return routes.find((each) => each.operation === operation) ?? assert.fail(`no operation ${operation}`)
+}
