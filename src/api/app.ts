@@ -158,6 +158,7 @@ async function serve(
     route,
     principal,
     links: linksUnder(options.apiUrl ?? originOf(request.raw)),
+    spellings: dialect.showsSpellings,
     target: { id: params.id ?? '', ...(parentId !== null && { parentId }) },
     parentId,
     page,

@@ -5,7 +5,7 @@ import type { Target } from '../control/ownership.ts'
 import { presentOne, presentPage } from '../control/presence.ts'
 import type { Principal } from '../control/principal.ts'
 import type { Records } from '../control/records.ts'
-import { show } from '../control/show.ts'
+import { type Showing, show } from '../control/show.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Presence } from '../model/presence.ts'
 import type { ModuleConfig } from '../modules/module.ts'
@@ -14,10 +14,9 @@ import type { Page } from './query.ts'
 import type { Action, Route } from './routes.ts'
 
 /** One call, checked. */
-export interface Call {
+export interface Call extends Showing {
   readonly route: Route
   readonly principal: Principal
-  readonly links: Links
   readonly target: Target
   readonly parentId: string | null
   readonly page: Page
@@ -37,19 +36,23 @@ export function perform(behind: Behind, call: Call): Promise<unknown> {
 }
 
 const actions: Record<Action, (behind: Behind, call: Call) => Promise<unknown>> = {
-  async create({ records }, { route: { resource }, principal, body, parentId, links }) {
-    return show(resource, await records.create(resource, principal, body, parentId), links)
+  async create({ records }, call) {
+    const { resource } = call.route
+    return show(resource, await records.create(resource, call.principal, call.body, call.parentId), call)
   },
-  async list({ records }, { route: { resource }, principal, page, links }) {
-    const { records: found, hasMore } = await records.list(resource, principal, page)
-    const items = found.map((record) => show(resource, record, links))
-    return envelope(resource, items, hasMore ? found.at(-1)?.id : undefined, page, links)
+  async list({ records }, call) {
+    const { resource } = call.route
+    const { records: found, hasMore } = await records.list(resource, call.principal, call.page)
+    const items = found.map((record) => show(resource, record, call))
+    return envelope(resource, items, hasMore ? found.at(-1)?.id : undefined, call.page, call.links)
   },
-  async get({ records }, { route: { resource }, principal, target, links }) {
-    return show(resource, await records.get(resource, principal, target), links)
+  async get({ records }, call) {
+    const { resource } = call.route
+    return show(resource, await records.get(resource, call.principal, call.target), call)
   },
-  async update({ records }, { route: { resource }, principal, target, body, links }) {
-    return show(resource, await records.update(resource, principal, target, body), links)
+  async update({ records }, call) {
+    const { resource } = call.route
+    return show(resource, await records.update(resource, call.principal, call.target, call.body), call)
   },
   async clear({ records }, { route: { resource, field = '' }, principal, target }) {
     await records.update(resource, principal, target, {}, field)

@@ -65,6 +65,15 @@ interface Case {
 
 const route = ['--edge-id', 'edghts_1']
 const mapped: Readonly<Record<string, Case>> = {
+  'numbers by key': {
+    args: ['weighted-backends', 'create', '--backends', 'bkdtg_x=10', '--backends', 'bkdsc_y=0'],
+    sends: 'POST /backends/weighted',
+    body: { backends: { bkdtg_x: 10, bkdsc_y: 0 } },
+  },
+  'a field to clear': {
+    args: ['reserved-domains', 'clear-certificate-management-policy', 'rd_1'],
+    sends: 'DELETE /reserved_domains/rd_1/certificate_management_policy',
+  },
   strings: {
     args: ['api-keys', 'create', '--description', 'a key', '--owner-id', 'usr_1'],
     sends: 'POST /api_keys',
@@ -146,6 +155,11 @@ const mapped: Readonly<Record<string, Case>> = {
     args: ['tcp-edges', 'set-module', 'edgtcp_1', 'ip-restriction', '--data', '{"ip_policy_ids":[]}'],
     sends: 'PUT /edges/tcp/edgtcp_1/ip_restriction',
     body: { ip_policy_ids: [] },
+  },
+  'a module in its other spelling': {
+    args: ['tcp-edges', 'set-module', 'edgtcp_1', 'traffic-policy', '--data', '{"value":"{}"}'],
+    sends: 'PUT /edges/tcp/edgtcp_1/traffic_policy',
+    body: { value: '{}' },
   },
   'a module that is read': {
     args: ['routes', 'get-module', 'edghtsrt_1', 'oidc', ...route],

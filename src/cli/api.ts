@@ -22,6 +22,7 @@ export interface ApiResource {
   readonly listKey: string | null
   readonly verbs: readonly Verb[]
   readonly commands: readonly string[]
+  readonly clears?: readonly { readonly name: string }[]
   readonly place?: Place
   readonly create: TObject
   readonly update: TObject
@@ -101,6 +102,11 @@ function resourceCommand(
   for (const verb of resource.commands) {
     add(verb, `tell the agent of the ${resource.noun} to ${verb}`, async ({ call, path, args: [id] }) => {
       await call('POST', `${path}/${checkedId(id)}/${verb}`, {})
+    }).argument('<id>', `id of the ${resource.noun}`)
+  }
+  for (const { name: field } of resource.clears ?? []) {
+    add(`clear-${dashed(field)}`, `clear the ${field} of one ${resource.noun}`, async ({ call, path, args: [id] }) => {
+      await call('DELETE', `${path}/${checkedId(id)}/${field}`)
     }).argument('<id>', `id of the ${resource.noun}`)
   }
   if (modules.length > 0)

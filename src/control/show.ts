@@ -1,8 +1,8 @@
 /** From what is stored to what the API answers. */
 import { shape } from '../lib/schema.ts'
+import { formsOf } from '../modules/forms.ts'
 import { modulesAt } from '../modules/index.ts'
 import type { ModuleConfig } from '../modules/module.ts'
-import { showModule } from '../modules/view.ts'
 import { resourceOf } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'
 import type { StoredResource } from '../store/reader.ts'
@@ -15,8 +15,16 @@ export interface Complete extends StoredResource {
   readonly token: string | null
 }
 
+/** How a resource is shown. */
+export interface Showing {
+  readonly links: Links
+  /** Whether modules are shown in their other spellings too, beside their own. */
+  readonly spellings: boolean
+}
+
 /** The answer for one resource; every field of its view is there. */
-export function show(resource: Resource, record: Complete, links: Links): Record<string, unknown> {
+export function show(resource: Resource, record: Complete, showing: Showing): Record<string, unknown> {
+  const { links } = showing
   const value: Record<string, unknown> = {
     ...record.fields,
     ...resource.read(record.fields, links.to),
@@ -26,18 +34,28 @@ export function show(resource: Resource, record: Complete, links: Links): Record
   }
   if (resource.access === 'owner') value.owner_id = record.ownerId
   if (resource.mints) value[resource.mints.field] = record.token
-  const { parent, embeds, place } = resource
+  const { parent, embeds } = resource
   if (parent && record.parentId) {
     value[parent.shownAs] = parent.shownAs === parent.field ? record.parentId : links.to(record.parentId)
   }
+  for (const [field, ids] of Object.entries(record.live)) value[field] = ids.map(links.to)
+  const shown = shape(resource.view, value) as Record<string, unknown>
   if (embeds) {
     const child = resourceOf(embeds.kind)
-    value[embeds.field] = record.children.map((each) => show(child, each, links))
+    shown[embeds.field] = record.children.map((each) => show(child, each, showing))
   }
-  for (const [field, ids] of Object.entries(record.live)) value[field] = ids.map(links.to)
+  return Object.assign(shown, showModules(resource, record, showing))
+}
+
+/** The modules of an edge or route as its fields; null where one is not set. */
+function showModules({ place }: Resource, { modules }: Complete, { links, spellings }: Showing) {
+  const shown: Record<string, unknown> = {}
   for (const module of place ? modulesAt(place) : []) {
-    const config = record.modules.get(module.name)
-    if (place && config) value[module.name] = showModule(module, place, config as ModuleConfig, links.to)
+    const config = modules.get(module.name) as ModuleConfig | undefined
+    const forms = place ? formsOf(module, place) : []
+    for (const form of spellings ? forms : forms.slice(0, 1)) {
+      shown[form.name] = config ? form.show(config, links.to) : null
+    }
   }
-  return shape(resource.view, value) as Record<string, unknown>
+  return shown
 }

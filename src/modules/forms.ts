@@ -26,7 +26,10 @@ export function ownForm(module: Module, place: Place): ModuleForm {
   return {
     name: module.name,
     body,
-    view: moduleView(module, place),
+    // Asked for when routes are made, not when calls are served.
+    get view() {
+      return moduleView(module, place)
+    },
     read: (given, where) => module.accept?.(given, where) ?? given,
     show: (config, link) => showModule(module, place, config, link),
   }

@@ -27,7 +27,7 @@ const form = { description, metadata, region }
 export const reservedAddrs = stored<typeof form, Kept>({
   kind: 'reserved_addr',
   noun: 'reserved address',
-  about: 'TCP ports that are kept for you. A TCP edge may listen there; ports chosen at random never are one of these.',
+  about: 'TCP ports that the server chooses and keeps for you; a TCP edge may listen there.',
   prefix: 'ra_',
   path: '/reserved_addrs',
   listKey: 'reserved_addrs',

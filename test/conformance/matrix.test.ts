@@ -28,6 +28,14 @@ const accesses: Readonly<Record<string, Access>> = {
   '/ip_policies': 'account',
   '/ip_policy_rules': 'account',
   '/certificate_authorities': 'account',
+  '/backends/weighted': 'account',
+  '/backends/failover': 'account',
+  '/backends/static': 'account',
+  '/tls_certificates': 'account',
+  '/reserved_addrs': 'account',
+  '/reserved_domains': 'account',
+  '/endpoints': 'online',
+  '/ip_restrictions': 'admin',
 }
 
 /** Statuses for the member who owns the instance, for another member, and for an admin; `ok` is the route's own. */
@@ -47,6 +55,7 @@ const expectations: Readonly<Record<Access, Readonly<Partial<Record<Action, Row>
     get: forAll,
     update: forAll,
     delete: forAll,
+    clear: forAll,
     put_module: forAll,
     get_module: forAll,
     delete_module: forAll,
@@ -175,6 +184,7 @@ async function prepared(
     return { path: await collectionPath(api, resource), body: await sampleBody(api, resource), instance: null }
   }
   const { path } = await createSample(api, resource, resource.access === 'owner' ? { owner_id: ownerId } : {})
+  if (action === 'clear') return { path: `${path}/${pattern.split('/').at(-1)}`, instance: path }
   if (!form) return { path, ...(action === 'update' && { body: {} }), instance: path }
   const config = await sampleModule(api, form.name)
   const at = `${path}/${form.name}`

@@ -1,8 +1,7 @@
 /** The OIDC module of a route: what it needs, and how it keeps its secret (2.11, D38, D39). */
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { before, describe, test } from 'node:test'
-import { Client } from 'pg'
+import { databaseContents } from '../support/database-contents.ts'
 import { eachTarget, unique } from './target.ts'
 import { World } from './world.ts'
 
@@ -122,7 +121,7 @@ eachTarget((target) => {
       const client_secret = unique('secret')
       const { path } = await world.make('https_edge_route', { oidc: { ...complete, client_id, client_secret } })
       await target.api.put(`${path}/oidc`, { ...complete, client_id, client_secret })
-      const stored = await contents(databaseUrl)
+      const stored = await databaseContents(databaseUrl)
       // What is no secret is found, so the search is able to find.
       assert.ok(stored.includes(client_id))
       assert.ok(!stored.includes(client_secret))
@@ -130,20 +129,3 @@ eachTarget((target) => {
     })
   }
 })
-
-/** All that a database holds of modules and resources, as text. */
-async function contents(databaseUrl: string): Promise<string> {
-  if (databaseUrl.startsWith('sqlite:')) {
-    const file = databaseUrl.slice('sqlite:'.length)
-    const parts = await Promise.all([file, `${file}-wal`].map((name) => readFile(name, 'latin1').catch(() => '')))
-    return parts.join('')
-  }
-  const client = new Client({ connectionString: databaseUrl })
-  await client.connect()
-  try {
-    const { rows } = await client.query('SELECT t::text FROM modules t UNION ALL SELECT t::text FROM resources t')
-    return JSON.stringify(rows)
-  } finally {
-    await client.end()
-  }
-}

@@ -120,6 +120,19 @@ const badValues: readonly (readonly [string, Record<string, unknown>, string])[]
   ['request_headers', { remove: ['upgrade'] }, 'remove[0]'],
   ['request_headers', { add: { a: 1 } }, 'add["a"]'],
   ['request_headers', { remove: 'a' }, 'remove'],
+  ['response_headers', { add: { 'Content-Length': '1' } }, 'add["Content-Length"]'],
+  ['response_headers', { add: { a: 'x\r\ny: z' } }, 'add["a"]'],
+  ['response_headers', { add: { 'Postern-Error-Code': 'x' } }, 'add["Postern-Error-Code"]'],
+  ['response_headers', { remove: ['ok', 'postern-error-code'] }, 'remove[1]'],
+  ['response_headers', { remove: ['ok', 'Transfer-Encoding'] }, 'remove[1]'],
+  ['circuit_breaker', { tripped_duration: 0 }, 'tripped_duration'],
+  ['circuit_breaker', { rolling_window: 0 }, 'rolling_window'],
+  ['circuit_breaker', { num_buckets: 129 }, 'num_buckets'],
+  ['circuit_breaker', { volume_threshold: -1 }, 'volume_threshold'],
+  ['circuit_breaker', { error_threshold_percentage: 50 }, 'error_threshold_percentage'],
+  ['webhook_verification', { provider: 'sns', secret: 'x' }, 'provider'],
+  ['webhook_verification', { provider: 'github' }, 'secret'],
+  ['webhook_verification', { provider: 'github', secret: '' }, 'secret'],
 ]
 
 eachTarget((target) => {

@@ -20,7 +20,8 @@ import {
   uri,
 } from './shapes.ts'
 
-const backendRef = ref('/backends/tunnel_group|/backends/http_response', 'bkdtg_', 'bkdhr_')
+const backendPrefixes = ['bkdtg_', 'bkdhr_', 'bkdwd_', 'bkdfo_', 'bkdsc_'] as const
+const backendRef = ref('/backends/(tunnel_group|http_response|weighted|failover|static)', ...backendPrefixes)
 const texts = { description: string, metadata: string }
 const identity = (prefix: string, path: string) => ({
   id: id(prefix),
@@ -190,6 +191,79 @@ export const resourceShapes = {
     not_after: time,
     key_usages: list(string),
     extended_key_usages: list(string),
+  }),
+  weighted_backend: object({ ...identity('bkdwd_', '/backends/weighted'), ...texts, backends: map(uint32) }),
+  failover_backend: object({
+    ...identity('bkdfo_', '/backends/failover'),
+    ...texts,
+    backends: list(id(...backendPrefixes)),
+  }),
+  static_backend: object({
+    ...identity('bkdsc_', '/backends/static'),
+    ...texts,
+    address: string,
+    tls: object({ enabled: boolean }),
+  }),
+  tls_certificate: object({
+    ...identity('cert_', '/tls_certificates'),
+    ...texts,
+    certificate_pem: string,
+    subject_common_name: string,
+    subject_organization: string,
+    subject_organizational_unit: string,
+    subject_locality: string,
+    subject_province: string,
+    subject_country: string,
+    subject_alternative_names: object({ dns_names: list(string), ips: list(string) }),
+    issued_at: nothing,
+    not_before: time,
+    not_after: time,
+    key_usages: list(string),
+    extended_key_usages: list(string),
+    private_key_type: oneOf('rsa', 'ecdsa', 'ed25519'),
+    issuer_common_name: string,
+    serial_number: string,
+  }),
+  reserved_addr: object({ ...identity('ra_', '/reserved_addrs'), ...texts, addr: string, region: string }),
+  reserved_domain: object({
+    ...identity('rd_', '/reserved_domains'),
+    ...texts,
+    domain: string,
+    region: string,
+    cname_target: nullOr(string),
+    certificate: nullOr(ref('/tls_certificates', 'cert_')),
+    certificate_management_policy: nullOr(
+      object({ authority: oneOf('letsencrypt'), private_key_type: oneOf('ecdsa', 'rsa') }),
+    ),
+    certificate_management_status: nullOr(object({ renews_at: nullOr(time), provisioning_job: nothing })),
+    acme_challenge_cname_target: nullOr(string),
+  }),
+  endpoint: partial(
+    {
+      id: id('ep_'),
+      uri: uri('/endpoints/ep_[0-9A-Za-z]{27}'),
+      region: string,
+      created_at: time,
+      updated_at: time,
+      public_url: string,
+      proto: oneOf('http', 'https', 'tcp', 'tls'),
+      hostport: string,
+      type: oneOf('ephemeral', 'edge'),
+      metadata: string,
+    },
+    {
+      domain: ref('/reserved_domains', 'rd_'),
+      tcp_addr: ref('/reserved_addrs', 'ra_'),
+      tunnel: ref('/tunnels', 'tn_'),
+      edge: ref('/edges/(tcp|tls|https)', 'edgtcp_', 'edgtls_', 'edghts_'),
+    },
+  ),
+  ip_restriction: object({
+    ...identity('ipx_', '/ip_restrictions'),
+    ...texts,
+    enforced: boolean,
+    type: oneOf('api', 'dashboard', 'agent', 'endpoints'),
+    ip_policies: list(ref('/ip_policies', 'ipp_')),
   }),
   credential: credential(nothing),
   credential_made: credential(string),

@@ -134,7 +134,7 @@ eachTarget((target) => {
       return world.collection(kind)
     }
     const made: Made = await world.make(kind)
-    if (!module) return made.path
+    if (!module) return path.includes('{edge_id}') ? made.path : path.replace('{id}', made.id)
     const address = `${made.path}/${module.module}`
     await target.api.put(address, module.least(refs).body)
     return address
@@ -146,7 +146,7 @@ function assertKept(sent: Json, shown: Json): void {
   for (const [name, value] of Object.entries(sent ?? {})) {
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) assertKept(value, shown[name])
     else if (Object.hasOwn(shown, name)) assert.deepEqual(shown[name], value, name)
-    else assert.match(name, /_ids?$/)
+    else assert.match(name, /_ids?$|^private_key_pem$/)
   }
 }
 
@@ -166,6 +166,14 @@ const prefixes: readonly (readonly [string, string])[] = [
   ['/backends/tunnel_group', 'bkdtg_'],
   ['/backends/http_response', 'bkdhr_'],
   ['/certificate_authorities', 'ca_'],
+  ['/backends/weighted', 'bkdwd_'],
+  ['/backends/failover', 'bkdfo_'],
+  ['/backends/static', 'bkdsc_'],
+  ['/tls_certificates', 'cert_'],
+  ['/reserved_addrs', 'ra_'],
+  ['/reserved_domains', 'rd_'],
+  ['/endpoints', 'ep_'],
+  ['/ip_restrictions', 'ipx_'],
 ]
 
 function prefixOf(path: string): string {

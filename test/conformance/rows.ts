@@ -1,12 +1,20 @@
 /** Every operation: what it takes, its status and the shape of its answer. The rows of contract part 4 come first. */
 import { randomInt } from 'node:crypto'
 import { EXAMPLE_ROOT } from './certificates.ts'
-import { type ModuleCase, moduleCases, modulePath, type Refs, type SpellingCase, spellingCases } from './module-table.ts'
+import {
+  type ModuleCase,
+  moduleCases,
+  modulePath,
+  type Refs,
+  type SpellingCase,
+  spellingCases,
+} from './module-table.ts'
 import { moduleShapes, pageOf, resourceShapes as shapes, spellingShapes } from './resource-shapes.ts'
 import type { Shape } from './shapes.ts'
 import { newPublicKey, openSshLine } from './ssh-keys.ts'
 import { unique, uniqueAddress, uniqueName } from './target.ts'
-import type { KindName } from './world.ts'
+import { tlsPair } from './tls-pair.ts'
+import { type KindName, TABLE_RESTRICTION } from './world.ts'
 
 export interface Row {
   readonly status: 200 | 201 | 204
@@ -118,6 +126,7 @@ const route = (given: Given) => ({
   webhook_verification: { provider: 'github', secret: 'keep-this' },
   websocket_tcp_converter: { enabled: false },
 })
+const policyOfDomain = { authority: 'letsencrypt', private_key_type: 'rsa' }
 const httpResponse = () => ({ ...texts(), body: 'gone', headers: { 'X-Case': 'Kept' }, status_code: 410 })
 
 export const rows: Readonly<Record<string, Row>> = {
@@ -213,6 +222,48 @@ export const rows: Readonly<Record<string, Row>> = {
     create: ({ ownerId }) => ({ ...texts(), acl, owner_id: ownerId }),
     update: () => ({ ...texts(), acl }),
     made: shapes.credential_made,
+  }),
+  ...plain('weighted_backend', '/backends/weighted', 'backends', {
+    create: ({ refs }) => ({ ...texts(), backends: { [refs.tunnelGroup.id]: 10_000, [refs.httpResponse.id]: 0 } }),
+    update: ({ refs }) => ({ ...texts(), backends: { [refs.httpResponse.id]: 1 } }),
+  }),
+  ...plain('failover_backend', '/backends/failover', 'backends', {
+    create: ({ refs }) => ({ ...texts(), backends: [refs.tunnelGroup.id, refs.httpResponse.id] }),
+    update: ({ refs }) => ({ ...texts(), backends: [refs.httpResponse.id, refs.tunnelGroup.id] }),
+  }),
+  ...plain('static_backend', '/backends/static', 'backends', {
+    create: () => ({ ...texts(), address: 'db.example.com:5432', tls: { enabled: true } }),
+    update: () => ({ ...texts(), address: '[2001:db8::1]:80', tls: { enabled: true } }),
+  }),
+  ...plain('tls_certificate', '/tls_certificates', 'tls_certificates', {
+    create: () => ({ ...texts(), ...tlsPair }),
+    update: texts,
+  }),
+  ...plain('reserved_addr', '/reserved_addrs', 'reserved_addrs', {
+    create: () => ({ ...texts(), region: 'us' }),
+    update: texts,
+  }),
+  ...plain('reserved_domain', '/reserved_domains', 'reserved_domains', {
+    create: () => ({
+      ...texts(),
+      domain: `${unique('domain')}.example.com`,
+      region: 'us',
+      certificate_management_policy: policyOfDomain,
+    }),
+    update: () => ({ ...texts(), certificate_management_policy: policyOfDomain }),
+  }),
+  'DELETE /reserved_domains/{id}/certificate': { kind: 'reserved_domain', status: 204, shape: null },
+  'DELETE /reserved_domains/{id}/certificate_management_policy': { kind: 'reserved_domain', status: 204, shape: null },
+  ...reads(null, '/endpoints', 'endpoints', shapes.endpoint),
+  ...plain('ip_restriction', '/ip_restrictions', 'ip_restrictions', {
+    create: ({ refs }) => ({
+      ...texts(),
+      enforced: true,
+      type: TABLE_RESTRICTION,
+      ip_policy_ids: refs.ipPolicies.map(({ id }) => id),
+    }),
+    // Not enforced: one of type `api` would turn this test away.
+    update: ({ refs }) => ({ ...texts(), enforced: false, ip_policy_ids: [refs.ipPolicies[1].id] }),
   }),
   ...plain('bot_user', '/bot_users', 'bot_users', {
     create: () => ({ name: unique('bot'), active: false }),

@@ -4,6 +4,7 @@ import type { Resource } from '../../src/resources/resource.ts'
 import type { ApiClient, Json } from '../support/api-client.ts'
 import { EXAMPLE_ROOT } from './certificates.ts'
 import { unique, uniqueAddress, uniqueName } from './target.ts'
+import { tlsPair } from './tls-pair.ts'
 
 /** Creates one of `resource`, and its parent where it has one; the answer, and the path that it is found at. */
 export async function createSample(
@@ -68,6 +69,27 @@ const bodies: Readonly<Record<string, Make>> = {
     ip_policy_id: (await api.create('/ip_policies')).id,
   }),
   certificate_authority: async () => ({ ...words, ca_pem: EXAMPLE_ROOT }),
+  weighted_backend: async (api) => ({
+    ...words,
+    backends: { [await tunnelGroup(api)]: 10, [await tunnelGroup(api)]: 0 },
+  }),
+  failover_backend: async (api) => ({ ...words, backends: [await tunnelGroup(api), await tunnelGroup(api)] }),
+  static_backend: async () => ({ ...words, address: 'db.example.com:5432', tls: { enabled: true } }),
+  tls_certificate: async () => ({ ...words, ...tlsPair }),
+  reserved_addr: async () => ({ ...words, region: 'us' }),
+  reserved_domain: async (api) => ({
+    ...words,
+    domain: uniqueName().replace(':443', ''),
+    region: 'us',
+    certificate_id: (await api.create('/tls_certificates', tlsPair)).id,
+  }),
+  // There can be only one of each type, so an older one makes room.
+  ip_restriction: async (api) => {
+    for (const { id, type } of (await api.get('/ip_restrictions')).ip_restrictions) {
+      if (type === 'dashboard') await api.delete(`/ip_restrictions/${id}`)
+    }
+    return { ...words, type: 'dashboard', ip_policy_ids: [(await api.create('/ip_policies')).id] }
+  },
 }
 
 const TCP_MODULES = ['backend', 'ip_restriction', 'policy']
@@ -86,7 +108,7 @@ const ROUTE_MODULES = [
 ]
 
 const modules: Readonly<Record<string, Make>> = {
-  backend: async (api) => ({ backend_id: (await api.create('/backends/tunnel_group', { labels: { a: 'b' } })).id }),
+  backend: async (api) => ({ backend_id: await tunnelGroup(api) }),
   ip_restriction: async (api) => ({ ip_policy_ids: [(await api.create('/ip_policies')).id] }),
   mutual_tls: async (api) => {
     const { id } = await api.create('/certificate_authorities', { ca_pem: EXAMPLE_ROOT })
@@ -103,6 +125,10 @@ const modules: Readonly<Record<string, Make>> = {
   webhook_verification: async () => ({ provider: 'github', secret: 'hush' }),
   websocket_tcp_converter: async () => ({ enabled: false }),
   traffic_policy: async () => ({ value: 'inbound:\n- actions:\n  - type: deny\n' }),
+}
+
+async function tunnelGroup(api: ApiClient): Promise<string> {
+  return (await api.create('/backends/tunnel_group', { labels: { a: 'b' } })).id
 }
 
 async function withModules(api: ApiClient, names: readonly string[]): Promise<Json> {

@@ -3,6 +3,7 @@ import type { ApiClient, Json } from '../support/api-client.ts'
 import { EXAMPLE_ROOT } from './certificates.ts'
 import { newPublicKey, openSshLine } from './ssh-keys.ts'
 import { unique } from './target.ts'
+import { tlsPair } from './tls-pair.ts'
 
 export interface Kind {
   /** `{edge_id}` in it stands for an HTTPS edge. */
@@ -11,6 +12,8 @@ export interface Kind {
   readonly listKey: string | null
   /** The fields a create body must have, and no others. */
   readonly least: (world: World) => Promise<Record<string, unknown>>
+  /** Deletes what stands in the way of one with these fields, where there can be only one. */
+  readonly makeRoom?: (world: World, fields: Readonly<Record<string, unknown>>) => Promise<void>
   /** Whether it has `description` and `metadata`. */
   readonly isDescribed: boolean
 }
@@ -29,8 +32,20 @@ export type KindName =
   | 'ip_policy'
   | 'ip_policy_rule'
   | 'certificate_authority'
+  | 'weighted_backend'
+  | 'failover_backend'
+  | 'static_backend'
+  | 'tls_certificate'
+  | 'reserved_addr'
+  | 'reserved_domain'
+  | 'ip_restriction'
 
 const none = async () => ({})
+
+/** The type of the one IP restriction that the table of operations makes; there is one for each type. */
+export const TABLE_RESTRICTION = 'endpoints'
+const restrictionTypes = ['api', 'dashboard', 'agent'] as const
+let restrictions = 0
 
 export const kinds: Readonly<Record<KindName, Kind>> = {
   api_key: { path: '/api_keys', listKey: 'keys', least: none, isDescribed: true },
@@ -80,6 +95,51 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     least: async () => ({ ca_pem: EXAMPLE_ROOT }),
     isDescribed: true,
   },
+  weighted_backend: {
+    path: '/backends/weighted',
+    listKey: 'backends',
+    least: async (world) => ({ backends: { [(await world.shared('tunnel_group_backend')).id]: 1 } }),
+    isDescribed: true,
+  },
+  failover_backend: {
+    path: '/backends/failover',
+    listKey: 'backends',
+    least: async (world) => ({ backends: [(await world.shared('tunnel_group_backend')).id] }),
+    isDescribed: true,
+  },
+  static_backend: {
+    path: '/backends/static',
+    listKey: 'backends',
+    least: async () => ({ address: '192.0.2.1:80' }),
+    isDescribed: true,
+  },
+  tls_certificate: {
+    path: '/tls_certificates',
+    listKey: 'tls_certificates',
+    least: async () => tlsPair,
+    isDescribed: true,
+  },
+  reserved_addr: { path: '/reserved_addrs', listKey: 'reserved_addrs', least: none, isDescribed: true },
+  reserved_domain: {
+    path: '/reserved_domains',
+    listKey: 'reserved_domains',
+    least: async () => ({ domain: `${unique('domain')}.example.com` }),
+    isDescribed: true,
+  },
+  ip_restriction: {
+    path: '/ip_restrictions',
+    listKey: 'ip_restrictions',
+    least: async (world) => ({
+      type: restrictionTypes[restrictions++ % restrictionTypes.length],
+      ip_policy_ids: [(await world.shared('ip_policy')).id],
+    }),
+    makeRoom: async ({ api }, { type }) => {
+      for (const each of (await api.get('/ip_restrictions')).ip_restrictions) {
+        if (each.type === type || each.type === TABLE_RESTRICTION) await api.delete(`/ip_restrictions/${each.id}`)
+      }
+    },
+    isDescribed: true,
+  },
 }
 
 export const kindNames = Object.keys(kinds) as KindName[]
@@ -104,7 +164,9 @@ export class World {
   /** A new resource; `fields` come on top of those it must have. */
   async make(kind: KindName, fields: Record<string, unknown> = {}, parent?: Made): Promise<Made> {
     const path = await this.collection(kind, parent)
-    const body = await this.api.create(path, { ...(await this.least(kind)), ...fields })
+    const sent = { ...(await this.least(kind)), ...fields }
+    await kinds[kind].makeRoom?.(this, sent)
+    const body = await this.api.create(path, sent)
     return { id: body.id, path: `${path}/${body.id}`, ref: { id: body.id, uri: body.uri }, body }
   }
 

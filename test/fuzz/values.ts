@@ -103,6 +103,10 @@ const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     { minLength: 1, maxLength: 2 },
   ),
   outbound: fc.constant([]),
+  value: mostly(
+    ['{}', 'inbound: []', 'inbound:\n- actions: {type: deny}', '{"inbound":[{"actions":[{"type":"deny"}]}]}'],
+    ['on_tcp_connect: []', 'on_http_request: []', 'a: &a [*a]', '['.repeat(9000), 'x: !!js y', '"\\0"', '%TAG ! !\n'],
+  ),
 }
 
 /** Values that mostly fit `schema`; `name` is the field they stand in. */

@@ -69,7 +69,8 @@ export async function runTests({ files, patterns, signal, fileLimitMs, isTalkati
 }
 
 function flags(patterns: readonly string[], isTalkative: boolean): string[] {
-  const reporter = isTalkative || process.stdout.isTTY ? 'spec' : fileURLToPath(new URL('compact-reporter.ts', import.meta.url))
+  const reporter =
+    isTalkative || process.stdout.isTTY ? 'spec' : fileURLToPath(new URL('compact-reporter.ts', import.meta.url))
   return [
     `--import=${new URL('file-limit.ts', import.meta.url).href}`,
     '--test',

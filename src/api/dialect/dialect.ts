@@ -11,6 +11,8 @@ export interface Dialect {
   readonly errorCode: (refusal: Pick<Refusal, 'code' | 'field'>, route: Route | undefined) => string
   /** A body as it was sent, less the ids of the path, as the route's schema knows it. */
   readonly readBody: (route: Route, body: Readonly<Record<string, unknown>>) => unknown
+  /** Whether edges and routes show their modules in all spellings. */
+  readonly showsSpellings: boolean
   /** The body of an answer, undefined for none, as these clients need it. A 204 that gets a body is sent as a 200. */
   readonly answer: (route: Route, answer: unknown, userAgent: string) => unknown
 }

@@ -34,6 +34,16 @@ const bodies: [what: string, operation: string, sent: object, read: object][] = 
   ['`module` of something else', 'update_tcp_edge', { module: {} }, { module: {} }],
   ['an owner by e-mail', 'create_api_key', { owner_email: 'a@b', metadata: 'm' }, { metadata: 'm' }],
   ['an e-mail where nobody owns', 'create_ip_policy', { owner_email: 'a@b' }, { owner_email: 'a@b' }],
+  ['empty labels in an update', 'update_tunnel_group_backend', { labels: {}, metadata: '' }, { metadata: '' }],
+  ['empty policies in an update', 'update_ip_restriction', { ip_policy_ids: [] }, {}],
+  [
+    'an empty match in an update',
+    'update_https_edge_route',
+    { match: '', match_type: '', description: '' },
+    { description: '' },
+  ],
+  ['empty labels in a create', 'create_tunnel_group_backend', { labels: {} }, { labels: {} }],
+  ['no hostports in an update', 'update_tcp_edge', { hostports: [] }, { hostports: [] }],
   ['an e-mail in an update', 'update_credential', { owner_email: 'a@b' }, { owner_email: 'a@b' }],
 ]
 for (const [what, operation, sent, read] of bodies) {
@@ -62,19 +72,7 @@ for (const [operation, userAgent, answer] of empties) {
   })
 }
 
-const policy = { enabled: true, inbound: [{ name: 'a' }], outbound: null }
-const trafficPolicy = { enabled: true, value: '{"inbound":[{"name":"a"}]}' }
-const both = { policy, traffic_policy: trafficPolicy }
-
 const answers: [operation: string, given: object, spelled: object][] = [
-  ['get_tcp_edge', { id: 'a', policy }, { id: 'a', ...both }],
-  ['create_tls_edge', { policy }, both],
-  ['update_https_edge_route', { policy }, both],
-  ['get_tcp_edge', { policy: null }, { policy: null, traffic_policy: null }],
-  ['list_tcp_edges', { tcp_edges: [{ policy }], uri: 'u' }, { tcp_edges: [both], uri: 'u' }],
-  ['get_https_edge', { id: 'a', routes: [{ policy }] }, { id: 'a', routes: [both] }],
-  ['list_https_edges', { https_edges: [{ routes: [] }] }, { https_edges: [{ routes: [] }] }],
-  ['get_tcp_edge_policy', policy, policy],
   ['get_tunnel_session', { transport: 'service/v2' }, { transport: 'ngrok/v2' }],
   ['get_tunnel_session', { transport: 'ssh' }, { transport: 'ssh' }],
   [

@@ -1,9 +1,8 @@
 /** The dialect of ngrok's clients, chosen by their version header. */
-
+import type { SchemaNode } from '../../lib/check.ts'
 import type { Route } from '../routes.ts'
 import type { Dialect } from './dialect.ts'
 import { numberOf } from './ngrok-numbers.ts'
-import { shownPolicy } from './ngrok-policy.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -14,15 +13,18 @@ export const ngrok: Dialect = {
   errorCode: (refusal, route) => `ERR_NGROK_${numberOf(refusal, route)}`,
   readBody(route, body) {
     if (route.action === 'put_module') return unwrapped(body)
+    if (route.action === 'update') return withoutEmpties(route, body)
     return route.action === 'create' && route.resource.access === 'owner' ? withoutEmail(body) : body
   },
+  // `traffic_policy` beside `policy`: which of the two a client reads depends on its age.
+  showsSpellings: true,
   answer(route, answer, userAgent) {
     if (answer === undefined) return breaksOnEmpty(route, userAgent) ? {} : undefined
-    const spell = spellings[route.resource.kind]
-    if (!spell || route.module) return answer
-    const { listKey } = route.resource
-    const items = route.action === 'list' && listKey !== null ? (answer as Json)[listKey] : undefined
-    return Array.isArray(items) ? { ...(answer as Json), [String(listKey)]: items.map(spell) } : spell(answer as Json)
+    if (route.resource.kind !== 'tunnel_session') return answer
+    const { tunnel_sessions: items } = answer as Json
+    return Array.isArray(items)
+      ? { ...(answer as Json), tunnel_sessions: items.map(spelledSession) }
+      : spelledSession(answer as Json)
   },
 }
 
@@ -30,6 +32,22 @@ export const ngrok: Dialect = {
 function unwrapped(body: Json): unknown {
   const names = Object.keys(body)
   return names.length === 1 && names[0] === 'module' ? (body.module ?? {}) : body
+}
+
+/**
+ * The Python client sends `""`, `[]` or `{}` for what its caller did not name, where it could never be emptied: a
+ * field that a create requires.
+ */
+function withoutEmpties({ resource: { create } }: Route, body: Json): Json {
+  const { required = [], properties } = create as SchemaNode
+  const isUnnamed = ([name, value]: [string, unknown]) =>
+    required.includes(name) && properties?.[name]?.default === undefined && isEmpty(value)
+  return Object.fromEntries(Object.entries(body).filter((entry) => !isUnnamed(entry)))
+}
+
+function isEmpty(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0
+  return value === ''
 }
 
 /** Older clients may name an owner by e-mail beside the id; a server without mail addresses passes over it. */
@@ -43,18 +61,6 @@ function breaksOnEmpty({ action }: Route, userAgent: string): boolean {
   return userAgent.startsWith('ngrok-api-python/') && action === 'command'
 }
 
-/** How one item is spelled, by kind; others are as ours. */
-const spellings: Readonly<Record<string, (item: Json) => Json>> = {
-  tunnel_session: (session) => ({
-    ...session,
-    transport: session.transport === 'service/v2' ? 'ngrok/v2' : session.transport,
-  }),
-  tcp_edge: withTrafficPolicy,
-  tls_edge: withTrafficPolicy,
-  https_edge_route: withTrafficPolicy,
-  https_edge: (edge) => ({ ...edge, routes: (edge.routes as readonly Json[]).map(withTrafficPolicy) }),
-}
-
-function withTrafficPolicy(item: Json): Json {
-  return { ...item, traffic_policy: shownPolicy(item.policy) }
+function spelledSession(session: Json): Json {
+  return { ...session, transport: session.transport === 'service/v2' ? 'ngrok/v2' : session.transport }
 }

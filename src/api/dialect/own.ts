@@ -6,5 +6,6 @@ export const own: Dialect = {
   queryAliases: new Map(),
   errorCode: ({ code }) => `ERR_${code}`,
   readBody: (_route, body) => body,
+  showsSpellings: false,
   answer: (_route, answer) => answer,
 }

@@ -1,7 +1,6 @@
 /** How deep a policy looks into the traffic of its edge. */
 import type { ModuleConfig, Needs } from '../module.ts'
 import { BadExpression, parseExpression } from './cel.ts'
-import type { Policy } from './form.ts'
 import { pieces } from './interpolation.ts'
 import { type Source, sources } from './sources.ts'
 import { children, type Expr, pathOf } from './tree.ts'
@@ -12,8 +11,7 @@ import { children, type Expr, pathOf } from './tree.ts'
  */
 export function policyNeeds(config: ModuleConfig): Needs {
   if (!config.enabled) return 'bytes'
-  // Asked of configurations that have the form.
-  for (const source of sources(config as Policy, '')) {
+  for (const source of sources(config, '')) {
     if (trees(source).some(readsTls)) return 'plaintext'
   }
   return 'bytes'

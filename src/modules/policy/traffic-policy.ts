@@ -6,7 +6,7 @@ import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../fields.ts'
 import type { Place, Spelling, Where } from '../module.ts'
 import { checkPolicy } from './accept.ts'
-import { type Policy, type Rule, ruleList } from './form.ts'
+import { type Policy, ruleList } from './form.ts'
 import { directions, type ListNames, ownLists, type Phase, phaseOf, placeName } from './phases.ts'
 import { BadYaml, readYaml } from './yaml.ts'
 
@@ -52,34 +52,38 @@ const laterNames: Readonly<Record<Phase, string>> = {
 }
 
 /** The rule lists that a text holds, under whichever names. */
-function rulesOf(text: string, { place, at }: Where): Omit<Policy, 'enabled'> {
-  const path = (key: string): string => `${at}value: ${key}`
-  const known = [...directions, ...Object.values(laterNames)]
-  const document = parse(text, `${at}value`)
+function rulesOf(text: string, where: Where): Omit<Policy, 'enabled'> {
+  const path = (name: string): string => `${where.at}value: ${name}`
   // The paths as names of fields, so that messages begin with them.
-  const schema = Type.Object(Object.fromEntries(known.map((key) => [path(key), ruleList('Rules.')])), {
+  const schema = Type.Object(Object.fromEntries(knownLists.map((name) => [path(name), ruleList('Rules.')])), {
     additionalProperties: false,
   })
-  const checked = check(schema, Object.fromEntries(Object.entries(document).map(([key, v]) => [path(key), v])))
-  const given = new Map(known.map((key) => [key, checked[path(key)] as Rule[] | undefined] as const))
-  const names = known.filter((key) => given.get(key) !== undefined)
-
-  const later = names.filter((key) => !Object.hasOwn(ownLists, key))
-  const [first] = later
-  if (first !== undefined && later.length < names.length) {
-    throw refuse(path(first), 'stands beside `inbound` or `outbound`, the older names; keep to one kind')
-  }
-  const lists = first === undefined ? ownLists : laterLists(place)
-  const elsewhere = later.find((key) => !Object.values(lists).includes(key))
-  if (elsewhere !== undefined) {
-    const here = Object.values(lists).filter((name) => !Object.hasOwn(ownLists, name))
-    throw refuse(
-      path(elsewhere),
-      `does not happen on ${placeName(place)}; use ${here.map((name) => `\`${name}\``).join(' or ')}`,
-    )
-  }
-  const [inbound, outbound] = directions.map((direction) => given.get(lists[direction]))
+  const document = parse(text, `${where.at}value`)
+  const checked = check(schema, Object.fromEntries(Object.entries(document).map(([name, v]) => [path(name), v])))
+  const lists = listsOf(
+    knownLists.filter((name) => checked[path(name)] !== undefined),
+    where,
+  )
+  const [inbound, outbound] = directions.map((direction) => checked[path(lists[direction])])
   return { ...(inbound && { inbound }), ...(outbound && { outbound }), written: { text, lists } }
+}
+
+const knownLists = [...directions, ...Object.values(laterNames)]
+
+/** What the rule lists are called in a document that has those in `given`; throws `Refusal` for some of each kind. */
+function listsOf(given: readonly string[], { place, at }: Where): ListNames {
+  const later = given.filter((name) => !Object.hasOwn(ownLists, name))
+  const [first] = later
+  if (first === undefined) return ownLists
+  if (later.length < given.length) {
+    throw refuse(`${at}value: ${first}`, 'stands beside `inbound` or `outbound`, the older names; keep to one kind')
+  }
+  const lists = laterLists(place)
+  const here = Object.values(lists).filter((name) => !Object.hasOwn(ownLists, name))
+  const elsewhere = later.find((name) => !here.includes(name))
+  if (elsewhere === undefined) return lists
+  const remedy = `use ${here.map((name) => `\`${name}\``).join(' or ')}`
+  throw refuse(`${at}value: ${elsewhere}`, `does not happen on ${placeName(place)}; ${remedy}`)
 }
 
 /** R-4.2: what the rule lists of a place are called by phase; a list without a phase keeps its name. */

@@ -97,10 +97,9 @@ eachStore((store) => {
       const { target, edge } = await newEdge(on)
       // Only modules of routes are asked for by two ids.
       const one = on === 'route' ? target : target.id
-      const config = camel(await moduleBody(on, module))
+      const config = { ...camel(await moduleBody(on, module)), enabled: true }
       await assert.rejects(() => service.get(one), { statusCode: 404 })
       const set = await service.replace({ ...target, module: config })
-      assert.equal(set.enabled, true)
       for (const [field, value] of Object.entries(config)) if (field in set) assert.deepEqual(set[field], value)
       assert.deepEqual(await service.get(one), set)
       assert.deepEqual((await edge())[camelName(module)], set)
@@ -209,8 +208,11 @@ eachStore((store) => {
       const { id } = await platform.admin.create('/backends/weighted', await sampleBody(platform.admin, { kind }))
       return service.get(id)
     }
-    const body = camel(await sampleBody(platform.admin, { kind }))
-    return service.create(kind === 'ip_restriction' ? { ...body, enforced: false, type: RESTRICTED[index] } : body)
+    if (kind === 'ip_restriction') {
+      const { id } = await platform.admin.create('/ip_policies')
+      return service.create({ type: RESTRICTED[index], ipPolicyIds: [id], enforced: false })
+    }
+    return service.create(camel(await sampleBody(platform.admin, { kind })))
   }
 
   async function edgesTcp(body: Json): Promise<Json> {
@@ -241,6 +243,7 @@ eachStore((store) => {
   }
 })
 
+/** There is one IP restriction of each type. */
 const RESTRICTED = ['dashboard', 'api', 'agent', 'endpoints']
 
 /** A body of ours with names as the client takes them. */

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Presence, PresentEndpoint } from '../model/presence.ts'
+import { apiKeys } from '../resources/api-keys.ts'
+import { endpoints } from '../resources/endpoints.ts'
+import { resources } from '../resources/index.ts'
+import { linksUnder } from './links.ts'
+import { nobodyPresent, presentOne, presentPage } from './presence.ts'
+
+const links = linksUnder('https://api.example.com')
+const ref = (path: string, id: string) => ({ id, uri: `https://api.example.com${path}/${id}` })
+
+const plain: PresentEndpoint = {
+  id: 'ep_1',
+  region: 'local',
+  createdAt: '2026-01-01T00:00:00Z',
+  updatedAt: '2026-01-02T00:00:00Z',
+  publicUrl: 'https://app.example.com',
+  proto: 'https',
+  hostport: 'app.example.com:443',
+  type: 'ephemeral',
+  metadata: '',
+}
+
+const shown = {
+  id: 'ep_1',
+  uri: 'https://api.example.com/endpoints/ep_1',
+  region: 'local',
+  created_at: '2026-01-01T00:00:00Z',
+  updated_at: '2026-01-02T00:00:00Z',
+  public_url: 'https://app.example.com',
+  proto: 'https',
+  hostport: 'app.example.com:443',
+  type: 'ephemeral',
+  metadata: '',
+}
+
+const rows: readonly [what: string, endpoint: PresentEndpoint, also: Record<string, unknown>][] = [
+  ['without anything else', plain, {}],
+  [
+    'of a tunnel on a reserved domain',
+    { ...plain, tunnelId: 'tn_1', domainId: 'rd_1' },
+    { tunnel: ref('/tunnels', 'tn_1'), domain: ref('/reserved_domains', 'rd_1') },
+  ],
+  [
+    'of an edge on a reserved address',
+    { ...plain, type: 'edge', edgeId: 'edgtcp_1', tcpAddrId: 'ra_1' },
+    { type: 'edge', edge: ref('/edges/tcp', 'edgtcp_1'), tcp_addr: ref('/reserved_addrs', 'ra_1') },
+  ],
+]
+
+for (const [what, endpoint, also] of rows) {
+  test(`an endpoint ${what} is shown with what applies to it, and no more`, async () => {
+    const presence: Presence = {
+      ...nobodyPresent,
+      endpoints: async () => [endpoint],
+      endpoint: async (id) => (id === endpoint.id ? endpoint : undefined),
+    }
+    const expected = { ...shown, ...also }
+    assert.deepEqual(await presentOne(presence, endpoints, 'ep_1', links), expected)
+    assert.deepEqual(await presentPage(presence, endpoints, { limit: 2 }, links), [expected])
+    assert.equal(await presentOne(presence, endpoints, 'ep_2', links), undefined)
+    const known = Object.keys(endpoints.view.properties)
+    for (const field of Object.keys(expected)) assert.ok(known.includes(field), field)
+  })
+}
+
+test('everything that is read from presence can be, and nothing else', async () => {
+  for (const resource of resources.filter(({ source }) => source === 'presence')) {
+    assert.deepEqual(await presentPage(nobodyPresent, resource, { limit: 1 }, links), [], resource.kind)
+    assert.equal(await presentOne(nobodyPresent, resource, 'x', links), undefined, resource.kind)
+  }
+  await assert.rejects(presentPage(nobodyPresent, apiKeys, { limit: 1 }, links), /not read from presence/)
+})

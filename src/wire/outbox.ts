@@ -1,0 +1,148 @@
+/** What a session has to send, and in which order: all of a turn in one write, control frames first, streams in turn. */
+import { Batch } from './batch.ts'
+import {
+  BATCH_BYTES,
+  GOAWAY_TEXT_BYTES,
+  LONE_FRAME_BYTES,
+  PENDING_RESETS,
+  SHARED_FRAME_BYTES,
+  STREAM_ID_LIMIT,
+} from './bounds.ts'
+import { FIN } from './frame.ts'
+import type { MuxStream } from './stream.ts'
+import type { Transport } from './transport.ts'
+import { type WireCode, wireCodes } from './wire-error.ts'
+
+/** WNDINC for this stream is ignored by every agent: a frame that says nothing. */
+const NO_STREAM = STREAM_ID_LIMIT
+
+interface Reset {
+  readonly id: number
+  readonly code: WireCode
+  readonly withFin: boolean
+}
+
+export class Outbox {
+  readonly #transport: Transport
+  readonly #schedule: (run: () => void) => void
+  readonly #batch = new Batch()
+  /** Streams that have a frame to send; a set keeps the order of their turns. */
+  readonly #ready = new Set<MuxStream>()
+  readonly #owed = new Set<MuxStream>()
+  #resets: Reset[] = []
+  #bytesOut = 0
+  #isKickDue = false
+  #isScheduled = false
+  #isBlocked = false
+  #isClosed = false
+
+  constructor(transport: Transport, schedule: (run: () => void) => void) {
+    this.#transport = transport
+    this.#schedule = schedule
+  }
+
+  get bytesOut(): number {
+    return this.#bytesOut
+  }
+
+  addReady(stream: MuxStream): void {
+    this.#ready.add(stream)
+    this.#wake()
+  }
+
+  addCredit(stream: MuxStream): void {
+    this.#owed.add(stream)
+    this.#wake()
+  }
+
+  /** False when the peer has to be told more than it cares to read. */
+  addReset(reset: Reset): boolean {
+    // A stream that goes on sending is told once a turn, not once a frame.
+    if (this.#resets.at(-1)?.id === reset.id) return true
+    if (this.#resets.length >= PENDING_RESETS) return false
+    this.#resets.push(reset)
+    this.#wake()
+    return true
+  }
+
+  /** Sends a frame that says nothing, unless something else goes out this turn. */
+  kick(): void {
+    this.#isKickDue = true
+    this.#wake()
+  }
+
+  forget(stream: MuxStream): void {
+    this.#ready.delete(stream)
+    this.#owed.delete(stream)
+  }
+
+  /** The transport has room again. */
+  drained(): void {
+    this.#isBlocked = false
+    this.#flush()
+  }
+
+  /** Sends what goes into one batch, a GOAWAY, and then nothing more. */
+  close(lastId: number, code: WireCode, text: string): void {
+    if (this.#isClosed) return
+    this.#fill()
+    this.stop()
+    this.#batch.goAway(lastId, wireCodes[code], Buffer.from(text).subarray(0, GOAWAY_TEXT_BYTES))
+    this.#send()
+    this.#transport.end()
+  }
+
+  stop(): void {
+    this.#isClosed = true
+    this.#ready.clear()
+    this.#owed.clear()
+    this.#resets = []
+  }
+
+  #wake(): void {
+    if (this.#isScheduled || this.#isBlocked || this.#isClosed) return
+    this.#isScheduled = true
+    this.#schedule(() => {
+      this.#isScheduled = false
+      this.#flush()
+    })
+  }
+
+  #flush(): void {
+    if (this.#isBlocked || this.#isClosed) return
+    this.#fill()
+    // A stream may have ended the session when it was told that it can write.
+    if (this.#isClosed) return
+    if (this.#isKickDue && this.#batch.bytes === 0) this.#batch.credit(NO_STREAM, 1)
+    this.#isKickDue = false
+    this.#send()
+    if (this.#ready.size > 0 || this.#owed.size > 0 || this.#resets.length > 0) this.#wake()
+  }
+
+  #fill(): void {
+    const batch = this.#batch
+    for (const stream of this.#owed) {
+      const credit = stream.window.credit()
+      if (credit > 0) batch.credit(stream.id, credit)
+    }
+    this.#owed.clear()
+    for (const { id, code, withFin } of this.#resets) {
+      if (withFin) batch.data(id, FIN, 0)
+      batch.reset(id, wireCodes[code])
+    }
+    this.#resets = []
+    // A stream that goes to the back of the set is met again by the same loop.
+    for (const stream of this.#ready) {
+      this.#ready.delete(stream)
+      const max = this.#ready.size > 0 ? SHARED_FRAME_BYTES : LONE_FRAME_BYTES
+      if (stream.emit(batch, max)) this.#ready.add(stream)
+      if (batch.bytes >= BATCH_BYTES) break
+    }
+  }
+
+  #send(): void {
+    if (this.#batch.bytes === 0) return
+    this.#bytesOut += this.#batch.bytes
+    if (!this.#transport.write(this.#batch.take())) this.#isBlocked = true
+  }
+}

@@ -1,0 +1,38 @@
+/** What the known kinds of peers need of us, told apart by the `UserAgent` they announce. */
+import { GROWN_WINDOW_BYTES, RUST_STREAMS, SERVER_OPENED_STREAMS, WINDOW_BYTES } from './bounds.ts'
+
+export interface PeerTraits {
+  /** Streams that may be open at once, from both sides. */
+  readonly maxStreams: number
+  /** A reset alone does not wake its reader: it needs to see an end first. */
+  readonly needsFinBeforeReset: boolean
+  /** It sends without TCP_NODELAY, and waits 40 ms for an acknowledgement that only something sent from here carries. */
+  readonly needsKick: boolean
+  /** Largest window a stream may grow to, in bytes. */
+  readonly windowBytes: number
+}
+
+/** Safe for every peer. */
+export const unknownPeer: PeerTraits = {
+  maxStreams: RUST_STREAMS,
+  needsFinBeforeReset: true,
+  needsKick: false,
+  windowBytes: WINDOW_BYTES,
+}
+
+/** The traits of an agent; `agreedWindow` is what `agreeWindow` gave. */
+export function peerTraits(userAgent: string, { agreedWindow = 0 } = {}): PeerTraits {
+  const isRust = userAgent.includes('ngrok-rust/')
+  const isOurs = agreedWindow > 0
+  return {
+    maxStreams: isRust ? RUST_STREAMS : SERVER_OPENED_STREAMS,
+    needsFinBeforeReset: !isOurs,
+    needsKick: isRust,
+    windowBytes: isOurs && !isRust ? Math.max(WINDOW_BYTES, agreedWindow) : WINDOW_BYTES,
+  }
+}
+
+/** The window that both ends can live with; 0, which is never sent, when the other end asked for none. */
+export function agreeWindow(asked: number, offered = GROWN_WINDOW_BYTES): number {
+  return asked > WINDOW_BYTES ? Math.min(asked, offered) : 0
+}

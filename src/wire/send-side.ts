@@ -1,0 +1,93 @@
+/** The sending side of a stream: what is unsent, what the peer allows, and the frames that come of it. */
+import type { Batch } from './batch.ts'
+import { WINDOW_BYTES, WRITE_HIGH_BYTES, WRITE_LOW_BYTES } from './bounds.ts'
+import { ByteQueue } from './byte-queue.ts'
+import { FIN, SYN } from './frame.ts'
+
+/** A window counts at most this much, in bytes; what a peer allows beyond is of no use to anyone. */
+const LARGEST_WINDOW_BYTES = 0x7fffffff
+
+export class SendSide {
+  readonly #id: number
+  readonly #unsent = new ByteQueue()
+  #window = WINDOW_BYTES
+  #isSynSent: boolean
+  #isEnding = false
+  #isFinSent = false
+  #hasWaiter = false
+
+  constructor(id: number, { isSynSent }: { isSynSent: boolean }) {
+    this.#id = id
+    this.#isSynSent = isSynSent
+  }
+
+  get unsent(): number {
+    return this.#unsent.length
+  }
+
+  /** Whether the peer knows of the stream. */
+  get isSynSent(): boolean {
+    return this.#isSynSent
+  }
+
+  get isEnding(): boolean {
+    return this.#isEnding
+  }
+
+  get isFinSent(): boolean {
+    return this.#isFinSent
+  }
+
+  /** Whether there is a frame that may be sent now. */
+  get isReady(): boolean {
+    if (this.#isFinSent) return false
+    return this.#unsent.length > 0 ? this.#window > 0 : this.#isEnding
+  }
+
+  /** False asks the writer to wait. */
+  push(chunk: Buffer): boolean {
+    this.#unsent.push(chunk)
+    if (this.#unsent.length < WRITE_HIGH_BYTES) return true
+    this.#hasWaiter = true
+    return false
+  }
+
+  end(): void {
+    this.#isEnding = true
+  }
+
+  /** Drops what is unsent; nothing more goes out. */
+  abandon(): void {
+    this.#unsent.clear()
+    this.#isEnding = true
+    this.#isFinSent = true
+  }
+
+  credit(increment: number): void {
+    this.#window = Math.min(this.#window + increment, LARGEST_WINDOW_BYTES)
+  }
+
+  /** Writes one frame of at most `max` bytes. */
+  emit(batch: Batch, max: number): void {
+    const length = Math.min(this.#unsent.length, this.#window, max)
+    // Never SYN and FIN together: agents in Go then cannot answer.
+    const fin = this.#isEnding && this.#isSynSent && length === this.#unsent.length
+    batch.data(this.#id, (this.#isSynSent ? 0 : SYN) | (fin ? FIN : 0), length)
+    for (let left = length; left > 0; ) {
+      const piece = this.#unsent.shift(left)
+      if (piece === undefined) break
+      batch.body(piece)
+      left -= piece.length
+    }
+    this.#window -= length
+    this.#isSynSent = true
+    this.#isFinSent = fin
+  }
+
+  /** Whether a waiting writer can go on; true once for each time it had to wait. */
+  releaseWaiter(): boolean {
+    if (!this.#hasWaiter || this.#isEnding || this.#unsent.length > WRITE_LOW_BYTES) return false
+    this.#hasWaiter = false
+    return true
+  }
+}

@@ -1,0 +1,226 @@
+/** One stream of a session, as the session drives it: its two sides, who hears it, and when it is over. */
+import type { Batch } from './batch.ts'
+import { LONE_FRAME_BYTES } from './bounds.ts'
+import { ByteQueue } from './byte-queue.ts'
+import { type Growth, ReceiveWindow } from './receive-window.ts'
+import { SendSide } from './send-side.ts'
+import { type WireCode, WireError } from './wire-error.ts'
+import type { StreamSink, WireStream } from './wire-stream.ts'
+
+/** What a stream asks of its session. */
+export interface StreamOwner {
+  readonly growth: Growth
+  hasToSend(stream: MuxStream): void
+  hasCredit(stream: MuxStream): void
+  sendReset(id: number, code: WireCode, options: { withFin: boolean }): void
+  forget(stream: MuxStream): void
+}
+
+export class MuxStream implements WireStream {
+  readonly id: number
+  /** Whether we opened it. */
+  readonly isOurs: boolean
+  readonly window: ReceiveWindow
+  onArrival: (() => void) | undefined
+  readonly #owner: StreamOwner
+  readonly #sending: SendSide
+  readonly #unread = new ByteQueue()
+  #sink: StreamSink | undefined
+  #isFlowing = false
+  #isDelivering = false
+  #isEndReceived = false
+  #isEndTold = false
+  /** Nobody wants to read; see `close`. */
+  #isUnwanted = false
+  #isClosed = false
+  #error: WireError | undefined
+
+  constructor(id: number, owner: StreamOwner, { isOurs }: { isOurs: boolean }) {
+    this.id = id
+    this.isOurs = isOurs
+    this.window = new ReceiveWindow(owner.growth)
+    this.#owner = owner
+    this.#sending = new SendSide(id, { isSynSent: !isOurs })
+  }
+
+  get unsent(): number {
+    return this.#sending.unsent
+  }
+
+  get unread(): number {
+    return this.#unread.length
+  }
+
+  get isEndReceived(): boolean {
+    return this.#isEndReceived
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  write(chunk: Buffer): boolean {
+    if (this.#isClosed || this.#sending.isEnding) return false
+    const hasRoom = this.#sending.push(chunk)
+    if (this.#sending.isReady) this.#owner.hasToSend(this)
+    return hasRoom
+  }
+
+  end(last?: Buffer): void {
+    if (last) this.write(last)
+    if (this.#isClosed || this.#sending.isEnding) return
+    this.#sending.end()
+    if (this.#sending.isReady) this.#owner.hasToSend(this)
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isUnwanted = true
+    this.#unread.clear()
+    this.end()
+    if (this.#sending.isFinSent) this.#finish(this.#error)
+  }
+
+  reset(code: WireCode = 'stream_cancelled'): void {
+    this.#abort(new WireError(code, 'us', `we reset the stream: ${code}`), code)
+  }
+
+  attach(sink: StreamSink): void {
+    this.onArrival = undefined
+    this.#sink = sink
+    if (this.#isClosed) sink.closed(this.#error)
+    else this.resume()
+  }
+
+  pause(): void {
+    this.#isFlowing = false
+  }
+
+  resume(): void {
+    if (!this.#sink) return
+    this.#isFlowing = true
+    if (this.#isDelivering) return
+    this.#isDelivering = true
+    while (this.#isFlowing) {
+      const chunk = this.#unread.shift(LONE_FRAME_BYTES)
+      if (chunk === undefined) break
+      this.#deliver(chunk)
+    }
+    this.#isDelivering = false
+    this.#tellEnd()
+  }
+
+  take(bytes: number): Buffer | undefined {
+    const taken = this.#unread.take(bytes)
+    if (taken) this.#consumed(bytes)
+    return taken
+  }
+
+  /** A DATA frame begins; false when it is longer than the window allows. */
+  receive(bytes: number): boolean {
+    return this.window.receive(bytes)
+  }
+
+  /** A piece of its body came. */
+  accept(piece: Buffer): void {
+    if (this.#isClosed || this.#isUnwanted) return
+    if (this.#isFlowing && !this.#isDelivering && this.#unread.length === 0) this.#deliver(piece)
+    else {
+      this.#unread.push(piece)
+      this.onArrival?.()
+    }
+  }
+
+  /** FIN came; agents may send it more than once. */
+  acceptEnd(): void {
+    if (this.#isClosed || this.#isEndReceived) return
+    this.#isEndReceived = true
+    this.#tellEnd()
+    this.onArrival?.()
+  }
+
+  acceptCredit(increment: number): void {
+    this.#sending.credit(increment)
+    if (this.#sending.isReady && !this.#isClosed) this.#owner.hasToSend(this)
+  }
+
+  /** RST came, or the session is over. What was complete before can still be read: the peer only stopped listening. */
+  lose(error: WireError): void {
+    if (this.#isClosed) return
+    if (!this.#isEndReceived || this.#isUnwanted || this.#isEndTold) return this.#finish(error)
+    this.#error = error
+    this.#sending.abandon()
+  }
+
+  /** The peer broke a rule of this stream. */
+  violate(code: WireCode, what: string): void {
+    this.#abort(new WireError(code, 'peer', what), code)
+  }
+
+  /** Writes one frame of at most `max` bytes; true when there is more that may be sent. */
+  emit(batch: Batch, max: number): boolean {
+    if (this.#isClosed || !this.#sending.isReady) return false
+    this.#sending.emit(batch, max)
+    if (this.#sending.isFinSent) {
+      if (this.#isUnwanted || this.#isEndTold) this.#finish(this.#error)
+    } else if (this.#sending.releaseWaiter()) this.#guarded(() => this.#sink?.drain())
+    return !this.#isClosed && this.#sending.isReady
+  }
+
+  #deliver(chunk: Buffer): void {
+    this.#consumed(chunk.length)
+    try {
+      this.#sink?.data(chunk)
+    } catch (cause) {
+      this.#fail(cause)
+    }
+  }
+
+  #consumed(bytes: number): void {
+    if (this.window.consume(bytes) && !this.#isEndReceived && !this.#isClosed) this.#owner.hasCredit(this)
+  }
+
+  #tellEnd(): void {
+    if (!this.#isEndReceived || this.#isEndTold || this.#isUnwanted || this.#unread.length > 0) return
+    if (!this.#isFlowing || this.#isDelivering || this.#isClosed) return
+    this.#isEndTold = true
+    this.#guarded(() => this.#sink?.end())
+    if (this.#sending.isFinSent) this.#finish(this.#error)
+  }
+
+  #guarded(call: () => void): void {
+    try {
+      call()
+    } catch (cause) {
+      this.#fail(cause)
+    }
+  }
+
+  /** A sink threw: that is a fault of ours, and no other stream pays for it. */
+  #fail(cause: unknown): void {
+    this.#abort(new WireError('internal_error', 'us', 'the handler of a stream failed', { cause }), 'internal_error')
+  }
+
+  #abort(error: WireError, code: WireCode): void {
+    if (this.#isClosed) return
+    const { isSynSent, isFinSent } = this.#sending
+    if (isSynSent) this.#owner.sendReset(this.id, code, { withFin: !isFinSent })
+    this.#finish(error)
+  }
+
+  #finish(error: WireError | undefined): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#error = error
+    this.#unread.clear()
+    this.#sending.abandon()
+    this.window.close()
+    this.#owner.forget(this)
+    try {
+      this.#sink?.closed(error)
+    } catch {
+      // The stream is gone already; there is nothing left to reset.
+    }
+    this.onArrival?.()
+  }
+}

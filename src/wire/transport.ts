@@ -1,0 +1,56 @@
+/** What carries a session: ordered bytes with backpressure. A socket is one; a pair in memory is another. */
+import type { Duplex } from 'node:stream'
+import { CLOSE_GRACE_MS } from './bounds.ts'
+
+export interface TransportEvents {
+  data(chunk: Buffer): void
+  /** There is room again, after a `write` that gave false. */
+  drain(): void
+  /** It carries nothing more, in either direction. */
+  closed(error: Error | undefined): void
+}
+
+export interface Transport {
+  /** Begins to read. */
+  open(events: TransportEvents): void
+  /** Sends all of `chunks` in one go; false asks to wait for `drain`. */
+  write(chunks: readonly Buffer[]): boolean
+  /** Sends what was written, then closes. */
+  end(): void
+  /** Closes now. */
+  destroy(): void
+}
+
+/** A TCP or TLS socket, or another Duplex, as transport; from here on the socket belongs to it. */
+export function socketTransport(socket: Duplex): Transport {
+  if ('setNoDelay' in socket && typeof socket.setNoDelay === 'function') socket.setNoDelay(true)
+  return {
+    open(events) {
+      let failure: Error | undefined
+      socket.on('data', (chunk: Buffer) => events.data(chunk))
+      socket.on('drain', () => events.drain())
+      socket.on('error', (error: Error) => {
+        failure = error
+      })
+      // A session cannot go on one way, so the end of the peer's half is the end of both.
+      socket.on('end', () => socket.end())
+      socket.on('close', () => events.closed(failure))
+    },
+    write(chunks) {
+      const [only] = chunks
+      if (chunks.length === 1 && only) return socket.write(only)
+      socket.cork()
+      let hasRoom = true
+      for (const chunk of chunks) hasRoom = socket.write(chunk)
+      socket.uncork()
+      return hasRoom
+    },
+    end() {
+      socket.end()
+      setTimeout(() => socket.destroy(), CLOSE_GRACE_MS).unref()
+    },
+    destroy() {
+      socket.destroy()
+    },
+  }
+}

@@ -1,0 +1,6 @@
+/** A TLS certificate to upload, made anew for each run, so that no private key lies in the repository. */
+import { makeIdentity } from '../support/make-certificate.ts'
+
+const { certificatePem, privateKeyPem } = await makeIdentity({ dnsNames: ['app.example.com'], ips: ['192.0.2.1'] })
+
+export const tlsPair = { certificate_pem: certificatePem, private_key_pem: privateKeyPem } as const

@@ -1,0 +1,124 @@
+/** What the official Python client sends and needs (0.11 to 0.17, measured), as plain requests. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { createSample } from '../../conformance/samples.ts'
+import { resourceOf } from '../../../src/resources/index.ts'
+import { type Answer, ApiClient, type Json, type Sending } from '../../support/api-client.ts'
+import { type Platform, startPlatform } from '../../support/platform.ts'
+
+const HEADERS = { 'service-version': '', 'ngrok-version': '2', 'user-agent': 'ngrok-api-python/0.11.0/3.11.2' }
+const NOBODY = '1'.repeat(27)
+
+let platform: Platform
+before(async () => {
+  platform = await startPlatform()
+})
+after(() => platform.stop())
+
+/** The keys it reads with `[…]`, so that a missing one is a `KeyError` for whoever reads that attribute. */
+const documented: Readonly<Record<string, string>> = {
+  api_key: 'id uri description metadata created_at token owner_id',
+  credential: 'id uri created_at description metadata token acl owner_id',
+  ssh_credential: 'id uri created_at description metadata public_key acl owner_id',
+  bot_user: 'id uri name active created_at',
+  tcp_edge: 'id description metadata created_at uri hostports backend ip_restriction policy',
+  tls_edge: 'id description metadata created_at uri hostports backend ip_restriction mutual_tls tls_termination policy',
+  https_edge: 'id description metadata created_at uri hostports mutual_tls tls_termination routes',
+  https_edge_route:
+    'edge_id id created_at match_type match uri description metadata backend ip_restriction circuit_breaker compression request_headers response_headers webhook_verification oidc websocket_tcp_converter user_agent_filter policy',
+  tunnel_group_backend: 'id uri created_at description metadata labels tunnels',
+  http_response_backend: 'id uri created_at description metadata body headers status_code',
+  weighted_backend: 'id uri created_at description metadata backends',
+  failover_backend: 'id uri created_at description metadata backends',
+  static_backend: 'id uri created_at description metadata address tls',
+  ip_policy: 'id uri created_at description metadata',
+  ip_policy_rule: 'id uri created_at description metadata cidr ip_policy action',
+  ip_restriction: 'id uri created_at description metadata enforced type ip_policies',
+  certificate_authority:
+    'id uri created_at description metadata ca_pem subject_common_name not_before not_after key_usages extended_key_usages',
+  tls_certificate:
+    'id uri created_at description metadata certificate_pem subject_common_name subject_alternative_names issued_at not_before not_after key_usages extended_key_usages private_key_type issuer_common_name serial_number subject_organization subject_organizational_unit subject_locality subject_province subject_country',
+  reserved_addr: 'id uri created_at description metadata addr region',
+  reserved_domain:
+    'id uri created_at description metadata domain region cname_target certificate certificate_management_policy certificate_management_status acme_challenge_cname_target',
+}
+for (const [kind, keys] of Object.entries(documented)) {
+  test(`${kind} has every documented key, and words are never null`, async () => {
+    const { path } = await createSample(platform.admin, resourceOf(kind))
+    const { body } = await send('GET', path)
+    assert.deepEqual(keys.split(' ').filter((key) => !Object.hasOwn(body, key)), [])
+    for (const word of ['description', 'metadata']) assert.notEqual(body[word], null)
+  })
+}
+
+const creates: [path: string, body: object, shown: object][] = [
+  ['/api_keys', { description: '', metadata: '' }, { description: '', metadata: '' }],
+  ['/credentials', { description: '', metadata: '', acl: [] }, { acl: [] }],
+  ['/edges/tcp', { description: '', metadata: '', hostports: [] }, { hostports: null, backend: null, policy: null }],
+  ['/edges/tls', { description: '', metadata: '', hostports: [] }, { hostports: null, tls_termination: null }],
+  ['/edges/https', { description: '', metadata: '' }, { hostports: null, routes: [] }],
+  ['/backends/http_response', { description: '', metadata: '', body: '', headers: {} }, { status_code: 200 }],
+  ['/reserved_addrs', { description: '', metadata: '', region: '' }, { description: '' }],
+]
+for (const [path, body, shown] of creates) {
+  test(`POST ${path} with all its defaults, ${JSON.stringify(body)}`, async () => {
+    const { status, body: made, text } = await send('POST', path, { body })
+    assert.equal(status, 201, text)
+    for (const [field, value] of Object.entries(shown)) assert.deepEqual(made[field], value, field)
+    const unchanged = await send('PATCH', `${path}/${made.id}`, { body: {} })
+    assert.equal(unchanged.status, 200)
+    assert.deepEqual(unchanged.body, 'token' in made ? { ...made, token: null } : made)
+  })
+}
+
+/** Its updates send these for what the caller did not name. */
+const unnamed: [kind: string, body: object][] = [
+  ['tunnel_group_backend', { labels: {} }],
+  ['weighted_backend', { backends: {} }],
+  ['failover_backend', { backends: [] }],
+  ['static_backend', { address: '' }],
+  ['ip_restriction', { ip_policy_ids: [] }],
+  ['https_edge_route', { match_type: '', match: '' }],
+]
+for (const [kind, body] of unnamed) {
+  test(`an update of a ${kind} with ${JSON.stringify(body)} leaves that alone, in this dialect only`, async () => {
+    const { path } = await createSample(platform.admin, resourceOf(kind))
+    const before = (await send('GET', path)).body
+    const after = await send('PATCH', path, { body: { ...body, description: 'changed' } })
+    assert.equal(after.status, 200, after.text)
+    assert.deepEqual(after.body, { ...before, description: 'changed' })
+    const ours = await platform.admin.send('PATCH', path, { body })
+    assert.equal(ours.status, 400)
+  })
+}
+
+test('commands come without body and content type, and a 404 can be read', async () => {
+  for (const command of ['restart', 'stop', 'update']) {
+    const { status, body } = await send('POST', `/tunnel_sessions/ts_${NOBODY}/${command}`)
+    assert.deepEqual([status, body.status_code, body.error_code], [404, 404, 'ERR_NGROK_222'])
+    assert.equal(typeof body.msg, 'string')
+    assert.equal(typeof body.details, 'object')
+  }
+})
+
+test('the next page is an absolute address, asked as it stands', async () => {
+  for (let i = 0; i < 5; i += 1) await platform.admin.create('/ip_policies')
+  const all = (await platform.admin.get('/ip_policies')).ip_policies.map(({ id }: Json) => id)
+  const ids: string[] = []
+  let uri = `${platform.url}/ip_policies?limit=2`
+  while (uri) {
+    const { body } = await send('GET', uri)
+    ids.push(...body.ip_policies.map(({ id }: Json) => id))
+    uri = body.next_page_uri
+    assert.ok(uri === null || uri.startsWith(`${platform.url}/`))
+  }
+  assert.deepEqual(ids, all)
+})
+
+test('the whole path may have a doubled slash, as a base address with one at its end gives', async () => {
+  assert.equal((await send('GET', `${platform.url}//api_keys`)).status, 200)
+})
+
+function send(method: string, path: string, sending: Sending = {}): Promise<Answer> {
+  return new ApiClient(platform.url, platform.apiKey).send(method, path, { ...sending, headers: HEADERS })
+}
