@@ -4,6 +4,7 @@
  * `X509Certificate.toLegacyObject()` would give the common name too, but Node 24 crashes in it when the certificate
  * holds a public key that OpenSSL cannot decode.
  */
+import { BadInput } from './bad-input.ts'
 import { type DerElement, derElements, derOnly, derTag, dottedOid } from './der.ts'
 
 export interface CertificateFields {
@@ -38,7 +39,7 @@ export function certificateParts(der: Buffer): CertificateParts {
   // The version, tagged [0], is absent from a certificate of version 1.
   const at = fields[0]?.tag === 0xa0 ? 3 : 2
   const [issuer, subject] = [fields[at], fields[at + 2]]
-  if (issuer?.tag !== derTag.sequence || subject?.tag !== derTag.sequence) throw new Error('a name is missing')
+  if (issuer?.tag !== derTag.sequence || subject?.tag !== derTag.sequence) throw new BadInput('a name is missing')
   return { issuer, subject, extensions: readExtensions(fields.find(({ tag }) => tag === 0xa3)) }
 }
 
@@ -99,10 +100,10 @@ export function nameAttribute(name: DerElement, oid: string): string {
     .findLast(([type]) => type?.tag === derTag.oid && dottedOid(type.body) === oid)
   if (!last) return ''
   const encoding = stringEncodings.get(last[1]?.tag ?? 0)
-  if (!encoding) throw new Error('a part of a name is not text')
+  if (!encoding) throw new BadInput('a part of a name is not text')
   const text = new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(last[1]?.body)
   // No database column takes it, and no honest name has it.
-  if (text.includes('\0')) throw new Error('a part of a name contains a NUL character')
+  if (text.includes('\0')) throw new BadInput('a part of a name contains a NUL character')
   return text
 }
 
@@ -113,9 +114,9 @@ function readExtensions(field: DerElement | undefined): Map<string, Buffer> {
   for (const extension of derElements(derOnly(field.body, derTag.sequence))) {
     const parts = derElements(extension.body)
     const [oid, value] = [parts[0], parts.at(-1)]
-    if (oid?.tag !== derTag.oid || value?.tag !== derTag.octetString) throw new Error('an extension is malformed')
+    if (oid?.tag !== derTag.oid || value?.tag !== derTag.octetString) throw new BadInput('an extension is malformed')
     const name = dottedOid(oid.body)
-    if (values.has(name)) throw new Error('an extension stands twice')
+    if (values.has(name)) throw new BadInput('an extension stands twice')
     values.set(name, value.body)
   }
   return values
@@ -137,7 +138,7 @@ function keyUsages(value: Buffer | undefined): string[] {
 function extendedKeyUsages(value: Buffer | undefined): string[] {
   if (!value) return []
   return derElements(derOnly(value, derTag.sequence)).map(({ tag, body }) => {
-    if (tag !== derTag.oid) throw new Error('an extended key usage is malformed')
+    if (tag !== derTag.oid) throw new BadInput('an extended key usage is malformed')
     const oid = dottedOid(body)
     return extendedKeyUsageNames.get(oid) ?? oid
   })

@@ -1,4 +1,5 @@
 /** The names in a certificate, read from its DER: its subject, its issuer, and the hosts it is for. */
+import { BadInput } from './bad-input.ts'
 import { certificateParts, extensionOid, nameAttribute, nameOid } from './certificate-fields.ts'
 import { writeIPv4, writeIPv6 } from './cidr.ts'
 import { type DerElement, derElements, derOnly, derTag } from './der.ts'
@@ -39,7 +40,7 @@ function alternativeNames(value: Buffer | undefined): DerElement[] {
 
 function dnsName(body: Buffer): string {
   const name = body.toString('latin1')
-  if (!/^[\x21-\x7e]+$/.test(name)) throw new Error('a DNS name holds characters that no DNS name has')
+  if (!/^[\x21-\x7e]+$/.test(name)) throw new BadInput('a DNS name holds characters that no DNS name has')
   return name
 }
 
@@ -47,5 +48,5 @@ function address(body: Buffer): string {
   const value = BigInt(`0x0${body.toString('hex')}`)
   if (body.length === 4) return writeIPv4(value)
   if (body.length === 16) return writeIPv6(value)
-  throw new Error('an IP address has a length that no IP address has')
+  throw new BadInput('an IP address has a length that no IP address has')
 }

@@ -171,7 +171,7 @@ test('a changed byte in a certificate gives a result or an Error with a message,
           readCaCertificates(block('CERTIFICATE', bytes.toString('base64')))
         } catch (error) {
           assert.ok(
-            error instanceof Error && error.name === 'Error' && error.message.startsWith('The cert'),
+            error instanceof Error && error.name === 'BadInput' && error.message.startsWith('The cert'),
             String(error),
           )
         }

@@ -1,5 +1,7 @@
 /** Reads a bundle of CA certificates in PEM form: each one alone, and what the first says about itself. */
+
 import { createHash, X509Certificate } from 'node:crypto'
+import { BadInput } from './bad-input.ts'
 import { readCertificateFields } from './certificate-fields.ts'
 import { decodeBase64, holdsPrivateKey } from './pem.ts'
 
@@ -25,10 +27,12 @@ export interface CaCertificates {
 /** Reads concatenated PEM certificates, text around them ignored; throws an `Error` that says which one is wrong. */
 export function readCaCertificates(pem: string): CaCertificates {
   if (Buffer.byteLength(pem) > MAX_CA_PEM_BYTES) {
-    throw new Error(`The certificates are over ${MAX_CA_PEM_BYTES / 1024} KiB; send only the CA certificates you need.`)
+    throw new BadInput(
+      `The certificates are over ${MAX_CA_PEM_BYTES / 1024} KiB; send only the CA certificates you need.`,
+    )
   }
   if (holdsPrivateKey(pem)) {
-    throw new Error('This holds a private key, which must not be sent to anyone; send only the CA certificates.')
+    throw new BadInput('This holds a private key, which must not be sent to anyone; send only the CA certificates.')
   }
   const blocks = readBlocks(pem, MAX_CA_CERTIFICATES)
   const certificates = blocks.map((block, i) => {
@@ -37,7 +41,7 @@ export function readCaCertificates(pem: string): CaCertificates {
   })
   const [first] = certificates
   if (!first)
-    throw new Error('There is no certificate here; send it in PEM form, starting `-----BEGIN CERTIFICATE-----`.')
+    throw new BadInput('There is no certificate here; send it in PEM form, starting `-----BEGIN CERTIFICATE-----`.')
   return {
     certificates: certificates.map(({ pem, fingerprint }) => ({ pem, fingerprint })),
     first: first.facts,
@@ -51,11 +55,11 @@ export function readBlocks(pem: string, max: number): string[] {
   for (const { 0: mark, 1: edge, 2: label = '', index } of pem.matchAll(/-----(BEGIN|END) ([^\r\n-]{1,64})-----/g)) {
     if (label !== 'CERTIFICATE') {
       const name = /^[A-Z0-9 ]+$/.test(label) ? `\`${label}\`` : 'other'
-      throw new Error(`Only \`CERTIFICATE\` blocks are taken; remove the ${name} block.`)
+      throw new BadInput(`Only \`CERTIFICATE\` blocks are taken; remove the ${name} block.`)
     }
     if ((edge === 'BEGIN') !== (start === undefined)) throw unpaired()
     if (start === undefined) {
-      if (blocks.length === max) throw new Error(`At most ${max} certificates are taken.`)
+      if (blocks.length === max) throw new BadInput(`At most ${max} certificates are taken.`)
       start = index + mark.length
     } else {
       blocks.push(pem.slice(start, index))
@@ -67,12 +71,12 @@ export function readBlocks(pem: string, max: number): string[] {
 }
 
 function unpaired(): Error {
-  return new Error('A certificate lacks its `BEGIN` or `END` line; copy the whole file again.')
+  return new BadInput('A certificate lacks its `BEGIN` or `END` line; copy the whole file again.')
 }
 
 function readCa(base64: string, which: string) {
   const read = readBlock(base64, which)
-  if (!read.isCa) throw new Error(`${which} is not a CA certificate (it lacks the basic constraint \`CA:TRUE\`).`)
+  if (!read.isCa) throw new BadInput(`${which} is not a CA certificate (it lacks the basic constraint \`CA:TRUE\`).`)
   return read
 }
 
@@ -80,11 +84,11 @@ function readCa(base64: string, which: string) {
 export function readBlock(base64: string, which: string) {
   const unreadable = `${which} cannot be read; it may be cut short or changed.`
   const der = decodeBase64(base64)
-  if (!der) throw new Error(`${unreadable} Between its BEGIN and END lines there must be base64 only.`)
+  if (!der) throw new BadInput(`${unreadable} Between its BEGIN and END lines there must be base64 only.`)
   try {
     return readDer(der)
   } catch (cause) {
-    throw new Error(unreadable, { cause })
+    throw new BadInput(unreadable, { cause })
   }
 }
 
@@ -92,7 +96,7 @@ function readDer(der: Buffer) {
   // First, because it is the stricter reader: OpenSSL passes over trailing bytes, and takes PEM inside the base64.
   const fields = readCertificateFields(der)
   const certificate = new X509Certificate(der)
-  if (!certificate.publicKey.asymmetricKeyType) throw new Error('the public key is of an unknown kind')
+  if (!certificate.publicKey.asymmetricKeyType) throw new BadInput('the public key is of an unknown kind')
   return {
     der,
     certificate,

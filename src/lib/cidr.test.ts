@@ -63,7 +63,7 @@ const refused: [text: string, message: RegExp][] = [
 
 for (const [text, message] of refused) {
   test(`refuses ${JSON.stringify(text.slice(0, 40))}`, () => {
-    assert.throws(() => readCidr(text), { name: 'Error', message })
+    assert.throws(() => readCidr(text), { name: 'BadInput', message })
   })
 }
 
@@ -79,7 +79,7 @@ test('any text gives a network whose canonical form reads back the same, or an E
         const cidr = readCidr(given)
         assert.deepEqual(readCidr(cidr.canonical), cidr)
       } catch (error) {
-        assert.ok(error instanceof Error && error.name === 'Error' && error.message.length > 10, String(error))
+        assert.ok(error instanceof Error && error.name === 'BadInput' && error.message.length > 10, String(error))
       }
     }),
   )

@@ -1,5 +1,7 @@
 /** Reads a network in CIDR form strictly, and says what to write instead when it is almost right. */
+
 import { isIPv4, isIPv6 } from 'node:net'
+import { BadInput } from './bad-input.ts'
 
 export interface Cidr {
   /** The lowest address of the range, as `canonical` spells it. */
@@ -16,7 +18,7 @@ export function readCidr(text: string): Cidr {
   if (text.length > MAX_CIDR_LENGTH) throw notANetwork()
   const slash = text.indexOf('/')
   const address = slash < 0 ? text : text.slice(0, slash)
-  if (address.includes('%')) throw new Error('A network cannot have a zone; leave out the `%` and what follows it.')
+  if (address.includes('%')) throw new BadInput('A network cannot have a zone; leave out the `%` and what follows it.')
   const family = isIPv4(address) ? 4 : isIPv6(address) ? 6 : undefined
   if (family === undefined) throw notANetwork()
 
@@ -25,18 +27,18 @@ export function readCidr(text: string): Cidr {
   const mapped = family === 6 && value >> 32n === 0xffffn
   if (slash < 0) {
     const whole = family === 4 || mapped ? `${writeIPv4(value)}/32` : `${writeIPv6(value)}/128`
-    throw new Error(`\`${address}\` has no mask; write \`${whole}\` for this one address.`)
+    throw new BadInput(`\`${address}\` has no mask; write \`${whole}\` for this one address.`)
   }
   const bits = readBits(text.slice(slash + 1), width)
   const lowest = (value >> BigInt(width - bits)) << BigInt(width - bits)
   if (mapped && bits >= 96) {
     // Visitors over IPv4 are matched as IPv4, so such a rule would never match anyone.
-    throw new Error(`\`${text}\` is an IPv4 network; write it as \`${writeIPv4(lowest)}/${bits - 96}\`.`)
+    throw new BadInput(`\`${text}\` is an IPv4 network; write it as \`${writeIPv4(lowest)}/${bits - 96}\`.`)
   }
   const network = family === 4 ? writeIPv4(lowest) : writeIPv6(lowest)
   const canonical = `${network}/${bits}`
   if (lowest !== value) {
-    throw new Error(
+    throw new BadInput(
       `\`${text}\` is not the lowest address of its range; write \`${canonical}\`, or \`/${width}\` for one address.`,
     )
   }
@@ -47,12 +49,12 @@ export function readCidr(text: string): Cidr {
 const MAX_CIDR_LENGTH = 49
 
 function notANetwork(): Error {
-  return new Error('A network is an IPv4 or IPv6 address with a mask, such as `10.0.0.0/8` or `2001:db8::/32`.')
+  return new BadInput('A network is an IPv4 or IPv6 address with a mask, such as `10.0.0.0/8` or `2001:db8::/32`.')
 }
 
 function readBits(text: string, width: number): number {
   const bits = /^(0|[1-9][0-9]{0,2})$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY
-  if (bits > width) throw new Error(`The mask after the \`/\` must be a whole number from 0 to ${width}.`)
+  if (bits > width) throw new BadInput(`The mask after the \`/\` must be a whole number from 0 to ${width}.`)
   return bits
 }
 

@@ -1,5 +1,7 @@
 /** The wire form of an SSH public key, strictly: RFC 4253 §6.6 (RSA), RFC 5656 §3.1 (ECDSA), RFC 8709 §4 (Ed25519). */
+
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { BadInput } from './bad-input.ts'
 
 /** The RSA sizes taken, in bits: under 2048 is breakable, over 8192 only slows the handshake. */
 export const RSA_BITS = { min: 2048, max: 8192 } as const
@@ -26,7 +28,7 @@ export function checkBlob(blob: Buffer): void {
   try {
     createPublicKey({ key: jwk, format: 'jwk' })
   } catch (cause) {
-    throw new Error('The public key is not a valid key of its type.', { cause })
+    throw new BadInput('The public key is not a valid key of its type.', { cause })
   }
 }
 
@@ -67,13 +69,15 @@ function readRsa(reader: WireReader): JsonWebKey {
   const n = reader.mpint()
   const bits = n.length * 8 - Math.clz32(n[0] ?? 0) + 24
   if (bits < RSA_BITS.min) {
-    throw new Error(`The RSA key has ${bits} bits, which is too weak; at least ${RSA_BITS.min} are needed. ${advice}`)
+    throw new BadInput(
+      `The RSA key has ${bits} bits, which is too weak; at least ${RSA_BITS.min} are needed. ${advice}`,
+    )
   }
-  if (bits > RSA_BITS.max) throw new Error(`The RSA key has ${bits} bits; at most ${RSA_BITS.max} are taken.`)
+  if (bits > RSA_BITS.max) throw new BadInput(`The RSA key has ${bits} bits; at most ${RSA_BITS.max} are taken.`)
   // OpenSSL verifies with exponents of at most 64 bits; an even number, or 1, is no RSA key at all.
   const isOdd = ((e.at(-1) ?? 0) & 1) === 1 && ((n.at(-1) ?? 0) & 1) === 1
   if (!isOdd || e.length > 8 || (e.length === 1 && e[0] === 1)) {
-    throw new Error('The public key is not a valid RSA key.')
+    throw new BadInput('The public key is not a valid RSA key.')
   }
   return { kty: 'RSA', e: e.toString('base64url'), n: n.toString('base64url') }
 }
@@ -82,7 +86,7 @@ function readRsa(reader: WireReader): JsonWebKey {
 export const advice = 'Make a new one with `ssh-keygen -t ed25519`.'
 
 function damaged(): Error {
-  return new Error('The public key is damaged: its parts do not fit together. Copy the whole `.pub` file again.')
+  return new BadInput('The public key is damaged: its parts do not fit together. Copy the whole `.pub` file again.')
 }
 
 class WireReader {

@@ -215,7 +215,7 @@ test('any mutation of a valid key gives a key or an Error with a message, soon',
         const { fingerprint } = readSshPublicKey(mutated)
         assert.match(fingerprint, /^SHA256:[A-Za-z0-9+/]{43}$/)
       } catch (error) {
-        assert.ok(error instanceof Error && error.name === 'Error' && error.message.length > 10, String(error))
+        assert.ok(error instanceof Error && error.name === 'BadInput' && error.message.length > 10, String(error))
       }
     }),
     // Far over what the slowest run takes: reached only when some input hangs the reader.
@@ -227,7 +227,7 @@ function refuses(text: string, message: RegExp): Error {
   try {
     readSshPublicKey(text)
   } catch (error) {
-    assert.ok(error instanceof Error && error.name === 'Error')
+    assert.ok(error instanceof Error && error.name === 'BadInput')
     assert.match(error.message, message)
     return error
   }

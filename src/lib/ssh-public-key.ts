@@ -1,5 +1,7 @@
 /** Reads an SSH public key in any form people have it in, and gives the one fingerprint that all forms share. */
+
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+import { BadInput } from './bad-input.ts'
 import { derOnly, derTag } from './der.ts'
 import { decodeBase64, holdsPrivateKey } from './pem.ts'
 import { advice, blobOf, blobType, checkBlob, sshKeyTypes } from './ssh-key-blob.ts'
@@ -18,10 +20,10 @@ export interface SshPublicKey {
 /** Reads one OpenSSH line, an RFC 4716 file, or PEM (SPKI, PKCS#1); throws an `Error` that says what is wrong with it. */
 export function readSshPublicKey(text: string): SshPublicKey {
   if (Buffer.byteLength(text) > MAX_PUBLIC_KEY_BYTES) {
-    throw new Error(`The public key is over ${MAX_PUBLIC_KEY_BYTES / 1024} KiB; send one key.`)
+    throw new BadInput(`The public key is over ${MAX_PUBLIC_KEY_BYTES / 1024} KiB; send one key.`)
   }
   if (holdsPrivateKey(text)) {
-    throw new Error('This is a private key, which must not be sent to anyone; send the public key, the `.pub` file.')
+    throw new BadInput('This is a private key, which must not be sent to anyone; send the public key, the `.pub` file.')
   }
   const blob = readForm(text.trim())
   const type = blobType(blob)
@@ -35,10 +37,10 @@ function fingerprintOf(blob: Buffer): string {
 }
 
 function readForm(text: string): Buffer {
-  if (text === '') throw new Error('The public key is empty; send the contents of the `.pub` file.')
+  if (text === '') throw new BadInput('The public key is empty; send the contents of the `.pub` file.')
   const begins = text.match(/-----? ?BEGIN /g)?.length ?? 0
   if (begins > 1) throw severalKeys()
-  if (begins === 1 && !text.startsWith('----')) throw new Error('There is text before the `BEGIN` line; remove it.')
+  if (begins === 1 && !text.startsWith('----')) throw new BadInput('There is text before the `BEGIN` line; remove it.')
   if (text.startsWith('-----')) return readPem(text)
   if (text.startsWith('---- ')) return readRfc4716(text)
   return readLine(text)
@@ -49,19 +51,19 @@ function readLine(line: string): Buffer {
   const words = line.split(/\s+/)
   const [type = '', base64 = ''] = words
   if (words.filter((word, i) => isKeyType(word) && isKeyStart(words[i + 1])).length > 1) throw severalKeys()
-  if (/[\r\n]/.test(line)) throw new Error('The public key has line breaks in it; send it as one line.')
+  if (/[\r\n]/.test(line)) throw new BadInput('The public key has line breaks in it; send it as one line.')
   if (!isKeyType(type)) {
     if (words.some((word, i) => isKeyType(word) && isKeyStart(words[i + 1]))) {
-      throw new Error('The public key has options in front of it; remove what stands before the key type.')
+      throw new BadInput('The public key has options in front of it; remove what stands before the key type.')
     }
     if (!isKeyStart(type)) throw unknownForm()
-    throw new Error('The public key lacks its type in front, such as `ssh-ed25519`; send the whole line.')
+    throw new BadInput('The public key lacks its type in front, such as `ssh-ed25519`; send the whole line.')
   }
   if (!sshKeyTypes.includes(type)) throw notTaken(type)
   const blob = decodeBase64(base64)
   if (!blob) throw cutShort()
   if (blobType(blob) !== type) {
-    throw new Error(`The public key says \`${type}\` in front but holds a key of another type; copy the line again.`)
+    throw new BadInput(`The public key says \`${type}\` in front but holds a key of another type; copy the line again.`)
   }
   return blob
 }
@@ -86,7 +88,9 @@ function readPem(text: string): Buffer {
     /^-----BEGIN ([A-Z0-9 ]{1,64})-----([^-]*)-----END ([A-Z0-9 ]{1,64})-----$/.exec(text) ?? []
   if (label === '') throw cutShort()
   if (label === 'CERTIFICATE') {
-    throw new Error('This is a certificate, not a public key; send what `openssl x509 -pubkey -noout` prints for it.')
+    throw new BadInput(
+      'This is a certificate, not a public key; send what `openssl x509 -pubkey -noout` prints for it.',
+    )
   }
   const type = pemTypes.get(label)
   if (!type) throw unknownForm()
@@ -109,7 +113,7 @@ function readDer(der: Buffer, type: 'spki' | 'pkcs1'): KeyObject {
     derOnly(der, derTag.sequence)
     return createPublicKey({ key: der, format: 'der', type })
   } catch (cause) {
-    throw new Error('The PEM block does not hold a public key that can be read; copy it again.', { cause })
+    throw new BadInput('The PEM block does not hold a public key that can be read; copy it again.', { cause })
   }
 }
 
@@ -125,26 +129,26 @@ function isKeyStart(word = ''): boolean {
 
 function notTaken(type: string): Error {
   if (type.includes('-cert-v'))
-    return new Error('This is an SSH certificate; send the plain public key it was made from.')
-  if (/^(webauthn-)?sk-/.test(type)) return new Error(`Keys on a security key (\`sk-\`) are not taken. ${advice}`)
-  if (type === 'ssh-dss') return new Error(`DSA keys are too weak and are not taken. ${advice}`)
-  return new Error(
+    return new BadInput('This is an SSH certificate; send the plain public key it was made from.')
+  if (/^(webauthn-)?sk-/.test(type)) return new BadInput(`Keys on a security key (\`sk-\`) are not taken. ${advice}`)
+  if (type === 'ssh-dss') return new BadInput(`DSA keys are too weak and are not taken. ${advice}`)
+  return new BadInput(
     `Keys of this type are not taken; the types are ${sshKeyTypes.map((each) => `\`${each}\``).join(', ')}.`,
   )
 }
 
 function severalKeys(): Error {
-  return new Error('There is more than one public key here; send one.')
+  return new BadInput('There is more than one public key here; send one.')
 }
 
 function cutShort(): Error {
-  return new Error(
+  return new BadInput(
     'The public key is cut short or changed: its base64 cannot be read. Copy the whole `.pub` file again.',
   )
 }
 
 function unknownForm(): Error {
-  return new Error(
+  return new BadInput(
     'This is not a public key; send the line of a `.pub` file (`ssh-ed25519 AAAA...`), or an RFC 4716 or PEM file.',
   )
 }

@@ -1,5 +1,7 @@
 /** Reads a TLS certificate with its chain and key in PEM form: that they belong together, and what the first one says. */
+
 import { type KeyObject, sign, verify, type X509Certificate } from 'node:crypto'
+import { BadInput } from './bad-input.ts'
 import { readBlock, readBlocks } from './certificate.ts'
 import { type CertificateNames, readCertificateNames } from './certificate-names.ts'
 import { holdsPrivateKey } from './pem.ts'
@@ -60,7 +62,7 @@ export function readTlsCertificate(certificatePem: string, privateKeyPem: string
 
 function readChain(pem: string) {
   if (holdsPrivateKey(pem)) {
-    throw new Error('This holds a private key, which belongs into `private_key_pem`; send only certificates here.')
+    throw new BadInput('This holds a private key, which belongs into `private_key_pem`; send only certificates here.')
   }
   const blocks = readBlocks(pem, MAX_CHAIN)
   return blocks.map((block, i) => {
@@ -111,6 +113,7 @@ function inPart<T>(part: BadTlsCertificate['part'], read: () => T): T {
   try {
     return read()
   } catch (cause) {
-    throw new BadTlsCertificate(part, (cause as Error).message, { cause })
+    if (!(cause instanceof BadInput)) throw cause
+    throw new BadTlsCertificate(part, cause.message, { cause })
   }
 }

@@ -61,7 +61,7 @@ const refused = [
 
 for (const rule of refused) {
   test(`refuses ${JSON.stringify(rule)}`, () => {
-    assert.throws(() => checkAclRule(rule), { name: 'Error', message: /^(must|may|cannot) / })
+    assert.throws(() => checkAclRule(rule), { name: 'BadInput', message: /^(must|may|cannot) / })
   })
 }
 

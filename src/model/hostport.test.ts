@@ -117,7 +117,7 @@ const refused: [text: string, message: RegExp][] = [
 
 for (const [text, message] of refused) {
   test(`refuses ${JSON.stringify(brief(text))}`, () => {
-    assert.throws(() => readHostport(text), { name: 'Error', message })
+    assert.throws(() => readHostport(text), { name: 'BadInput', message })
   })
 }
 
@@ -132,7 +132,7 @@ test('what was read reads as itself again', () => {
       try {
         name = readName(parts.join('.'))
       } catch (error) {
-        assert.ok(error instanceof Error && error.name === 'Error', String(error))
+        assert.ok(error instanceof Error && error.name === 'BadInput', String(error))
         return
       }
       assert.match(name, /^(\*\.)?[a-z0-9.-]{1,253}$/)

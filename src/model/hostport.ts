@@ -1,6 +1,8 @@
 /** Hostports: where an edge listens, as `host:port`. */
+
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
+import { BadInput } from '../lib/bad-input.ts'
 
 export interface Hostport {
   /** Lower case, without a trailing dot, in punycode: what names are compared by. */
@@ -18,12 +20,13 @@ const NOT_IN_NAMES = /[^a-z0-9.*\-\u0080-\u{10ffff}]/u
 export function readHostport(text: string): Hostport {
   const match = /^(\[[^\]]*\]|[^:]*):([^:]*)$/.exec(text)
   const [, host = '', port = ''] = match ?? []
-  if (!match || host === '' || port === '') throw new Error('must have the form `host:port`')
-  if (!/^[1-9][0-9]{0,4}$/.test(port) || Number(port) > 65_535) throw new Error('must have a port between 1 and 65535')
+  if (!match || host === '' || port === '') throw new BadInput('must have the form `host:port`')
+  if (!/^[1-9][0-9]{0,4}$/.test(port) || Number(port) > 65_535)
+    throw new BadInput('must have a port between 1 and 65535')
   if (host.startsWith('[')) {
     const address = host.slice(1, -1)
     // Node takes a zone, as in `fe80::1%eth0`, which only says something inside one machine.
-    if (isIP(address) !== 6 || address.includes('%')) throw new Error('must hold an IPv6 address inside `[` and `]`')
+    if (isIP(address) !== 6 || address.includes('%')) throw new BadInput('must hold an IPv6 address inside `[` and `]`')
     return { host: host.toLowerCase(), port: Number(port) }
   }
   return { host: readName(host), port: Number(port) }
@@ -39,16 +42,16 @@ export function readName(text: string): string {
   // Names in other scripts become punycode; ASCII is left alone, since URL parsing would read `1.2` as an address.
   const name = /^[\x21-\x7e]*$/.test(rest) ? rest : domainToASCII(rest)
   if (name === '' || name.length + (isWildcard ? 2 : 0) > MAX_NAME) {
-    throw new Error(`must have a host name of 1 to ${MAX_NAME} characters`)
+    throw new BadInput(`must have a host name of 1 to ${MAX_NAME} characters`)
   }
-  if (name.includes('*')) throw new Error('may have `*` only as the whole first label, as in `*.example.com`')
+  if (name.includes('*')) throw new BadInput('may have `*` only as the whole first label, as in `*.example.com`')
   for (const label of name.split('.')) {
     if (!LABEL.test(label)) throw badLabel()
   }
-  if (isWildcard && isIP(name)) throw new Error('cannot put `*` before an address')
+  if (isWildcard && isIP(name)) throw new BadInput('cannot put `*` before an address')
   return isWildcard ? `*.${name}` : name
 }
 
 function badLabel(): Error {
-  return new Error('must have a host name of letters, digits and `-` in labels of at most 63 characters')
+  return new BadInput('must have a host name of letters, digits and `-` in labels of at most 63 characters')
 }

@@ -1,8 +1,7 @@
 /** Certificate authorities: who signs the client certificates that mutual TLS asks for. */
 import { Type } from 'typebox'
 import { MAX_CA_PEM_BYTES, readCaCertificates } from '../lib/certificate.ts'
-import { Refusal } from '../model/errors.ts'
-import { description, metadata } from './fields.ts'
+import { description, metadata, readOr } from './fields.ts'
 import { stored } from './resource.ts'
 
 export const certificateAuthorities = stored({
@@ -33,9 +32,5 @@ export const certificateAuthorities = stored({
 })
 
 function describe(pem: string) {
-  try {
-    return readCaCertificates(pem).first
-  } catch (cause) {
-    throw new Refusal('BAD_CERTIFICATE', `\`ca_pem\`: ${(cause as Error).message}`, { cause })
-  }
+  return readOr('BAD_CERTIFICATE', '`ca_pem`:', () => readCaCertificates(pem).first)
 }

@@ -1,7 +1,9 @@
 /** Fields that several resources share. */
+
 import { Type } from 'typebox'
+import { BadInput } from '../lib/bad-input.ts'
 import { checkAclRule, MAX_ACL_RULE_BYTES, MAX_ACL_RULES } from '../model/acl.ts'
-import { Refusal } from '../model/errors.ts'
+import { type ErrorCode, Refusal } from '../model/errors.ts'
 
 /** Contract part 8: bytes, not characters (D9). */
 export const description = Type.String({
@@ -26,10 +28,16 @@ export const acl = Type.Array(Type.String({ maxBytes: MAX_ACL_RULE_BYTES }), {
 /** Refuses the first rule of `rules` that is not one. */
 export function checkAcl(rules: readonly string[]): void {
   for (const [i, rule] of rules.entries()) {
-    try {
-      checkAclRule(rule)
-    } catch (cause) {
-      throw new Refusal('BAD_ACL_RULE', `\`acl[${i}]\` ${(cause as Error).message}`, { cause })
-    }
+    readOr('BAD_ACL_RULE', `\`acl[${i}]\``, () => checkAclRule(rule))
+  }
+}
+
+/** Runs a reader; what it cannot read is refused with `code`, in a sentence that begins with `about`. */
+export function readOr<T>(code: ErrorCode, about: string, read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    if (!(cause instanceof BadInput)) throw cause
+    throw new Refusal(code, `${about} ${cause.message}`, { cause })
   }
 }

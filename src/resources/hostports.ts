@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { BadValue } from '../lib/check.ts'
 import { Refusal } from '../model/errors.ts'
 import { type Hostport, readHostport } from '../model/hostport.ts'
+import { readOr } from './fields.ts'
 import type { Claim, Surroundings } from './resource.ts'
 
 const HTTPS_PORT = 443
@@ -66,20 +67,12 @@ function checkAll(
   const seen = new Set<string>()
   return (sent ?? []).map((text, i) => {
     const field = `\`hostports[${i}]\``
-    const hostport = read(text, field)
+    const hostport = readOr('BAD_HOSTPORT', field, () => readHostport(text))
     check(hostport, field)
     if (seen.has(key(hostport))) throw new BadValue(`hostports[${i}]`, 'value', `${field} stands in the list twice`)
     seen.add(key(hostport))
     return text.toLowerCase()
   })
-}
-
-function read(text: string, field: string): Hostport {
-  try {
-    return readHostport(text)
-  } catch (cause) {
-    throw new Refusal('BAD_HOSTPORT', `${field} ${(cause as Error).message}`, { cause })
-  }
 }
 
 function ports(publicPort: number): string {

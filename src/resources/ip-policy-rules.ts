@@ -1,8 +1,7 @@
 /** Rules of an IP policy: one network each, let in or kept out. */
 import { Type } from 'typebox'
 import { readCidr } from '../lib/cidr.ts'
-import { Refusal } from '../model/errors.ts'
-import { description, metadata } from './fields.ts'
+import { description, metadata, readOr } from './fields.ts'
 import { stored } from './resource.ts'
 
 export const ipPolicyRules = stored({
@@ -37,9 +36,5 @@ export const ipPolicyRules = stored({
 })
 
 function network(cidr: string): string {
-  try {
-    return readCidr(cidr).canonical
-  } catch (cause) {
-    throw new Refusal('BAD_CIDR', `\`cidr\`: ${(cause as Error).message}`, { cause })
-  }
+  return readOr('BAD_CIDR', '`cidr`:', () => readCidr(cidr).canonical)
 }

@@ -6,7 +6,7 @@ import { closed, nullable } from '../lib/schema.ts'
 import { Refusal } from '../model/errors.ts'
 import { readName } from '../model/hostport.ts'
 import { RefSchema } from '../model/ref.ts'
-import { description, metadata } from './fields.ts'
+import { description, metadata, readOr } from './fields.ts'
 import { checkRegion, region } from './regions.ts'
 import { stored } from './resource.ts'
 
@@ -108,10 +108,7 @@ function checkDomain(domain: string | undefined, name: string | undefined): stri
   if (domain !== undefined && name !== undefined) {
     throw new BadValue('name', 'value', '`name` is another word for `domain`; send only one of them')
   }
-  try {
-    if (isIP(readName(sent))) throw new Error('must be a name, not an address')
-  } catch (cause) {
-    throw new Refusal('BAD_DOMAIN', `\`domain\` ${(cause as Error).message}`, { cause })
-  }
+  const read = readOr('BAD_DOMAIN', '`domain`', () => readName(sent))
+  if (isIP(read)) throw new Refusal('BAD_DOMAIN', '`domain` must be a name, not an address')
   return sent.toLowerCase()
 }

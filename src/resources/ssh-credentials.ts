@@ -1,8 +1,7 @@
 /** SSH credentials: uploaded public keys that start tunnels through the SSH gateway. */
 import { Type } from 'typebox'
 import { readSshPublicKey } from '../lib/ssh-public-key.ts'
-import { Refusal } from '../model/errors.ts'
-import { acl, checkAcl, description, metadata } from './fields.ts'
+import { acl, checkAcl, description, metadata, readOr } from './fields.ts'
 import { stored } from './resource.ts'
 
 /** Where the fingerprint of a public key is claimed; the gateway finds the credential by it. */
@@ -43,9 +42,5 @@ export const sshCredentials = stored({
 })
 
 function fingerprint(publicKey: string): string {
-  try {
-    return readSshPublicKey(publicKey).fingerprint
-  } catch (cause) {
-    throw new Refusal('BAD_PUBLIC_KEY', `\`public_key\`: ${(cause as Error).message}`, { cause })
-  }
+  return readOr('BAD_PUBLIC_KEY', '`public_key`:', () => readSshPublicKey(publicKey).fingerprint)
 }

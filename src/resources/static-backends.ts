@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { Type } from 'typebox'
 import { Refusal } from '../model/errors.ts'
 import { readHostport } from '../model/hostport.ts'
-import { description, metadata } from './fields.ts'
+import { description, metadata, readOr } from './fields.ts'
 import { stored } from './resource.ts'
 
 export const staticBackends = stored({
@@ -32,12 +32,12 @@ export const staticBackends = stored({
 })
 
 function checkAddress(address: string): void {
-  try {
-    const { host } = readHostport(address)
-    if (host.startsWith('*')) throw new Error('cannot have a wildcard: there would be nobody to dial')
-    // No top-level name is a number, so this is an address that was mistyped.
-    if (/(^|\.)\d+$/.test(host) && !isIP(host)) throw new Error('must have a host name or a complete IP address')
-  } catch (cause) {
-    throw new Refusal('BAD_ADDRESS', `\`address\` ${(cause as Error).message}`, { cause })
+  const { host } = readOr('BAD_ADDRESS', '`address`', () => readHostport(address))
+  if (host.startsWith('*')) {
+    throw new Refusal('BAD_ADDRESS', '`address` cannot have a wildcard: there would be nobody to dial')
+  }
+  // No top-level name is a number, so this is an address that was mistyped.
+  if (/(^|\.)\d+$/.test(host) && !isIP(host)) {
+    throw new Refusal('BAD_ADDRESS', '`address` must have a host name or a complete IP address')
   }
 }

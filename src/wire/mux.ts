@@ -8,7 +8,8 @@ import {
 } from './bounds.ts'
 import { FIN, FrameDecoder, type FrameSink, SYN } from './frame.ts'
 import { Outbox } from './outbox.ts'
-import { type PeerTraits, unknownPeer } from './peer.ts'
+import { type PeerTraits, serverTraits, unknownAgent } from './peer.ts'
+import type { Growth } from './receive-window.ts'
 import { MuxStream, type StreamOwner } from './stream.ts'
 import type { Transport } from './transport.ts'
 import { type WireCode, WireError, wireCodeOf, wireCodes } from './wire-error.ts'
@@ -38,32 +39,35 @@ export class Mux {
   /** Accepted streams whose type has not come yet. */
   readonly #untyped = new Set<MuxStream>()
   readonly #owner: StreamOwner
-  readonly #growth = {
-    streamBytes: WINDOW_BYTES,
-    spareBytes: SESSION_GROWTH_BYTES,
-    roundTripMs: undefined as number | undefined, // widened: a heartbeat sets it
-    now: () => performance.now(),
-  }
+  readonly #growth: Growth
   readonly #maxAccepted: number
-  #traits = unknownPeer
+  #traits: PeerTraits
   /** Where the body of the current DATA frame goes. */
   #target: MuxStream | undefined
   #nextId: number
   #lastAcceptedId = 0
   #accepted = 0
   #bytesIn = 0
+  #heardAt: number
   #untrustedBytes: number
   #isClosed = false
 
   constructor(options: MuxOptions) {
-    const { role, transport, schedule = setImmediate, maxUntrustedBytes = Number.POSITIVE_INFINITY, now } = options
+    const { role, transport, schedule = setImmediate, maxUntrustedBytes = Number.POSITIVE_INFINITY } = options
     const isServer = role === 'server'
     this.#options = options
     this.#maxAccepted = options.maxAccepted ?? (isServer ? AGENT_OPENED_STREAMS : SERVER_OPENED_STREAMS)
     this.#untrustedBytes = maxUntrustedBytes
+    this.#traits = isServer ? unknownAgent : serverTraits()
     this.#nextId = isServer ? 2 : 3 // id 1 is never used: both reference implementations count before they open
-    if (now) this.#growth.now = now
     this.#outbox = new Outbox(transport, schedule)
+    this.#growth = {
+      streamBytes: WINDOW_BYTES,
+      spareBytes: SESSION_GROWTH_BYTES,
+      roundTripMs: undefined,
+      now: options.now ?? (() => performance.now()),
+    }
+    this.#heardAt = this.#growth.now()
     this.#owner = {
       growth: this.#growth,
       hasToSend: (stream) => this.#outbox.addReady(stream),
@@ -94,6 +98,11 @@ export class Mux {
 
   get bytesOut(): number {
     return this.#outbox.bytesOut
+  }
+
+  /** For how long nothing came, in milliseconds. */
+  get silenceMs(): number {
+    return this.#growth.now() - this.#heardAt
   }
 
   get roundTripMs(): number | undefined {
@@ -142,8 +151,10 @@ export class Mux {
   #receive(chunk: Buffer): void {
     if (this.#isClosed) return
     this.#bytesIn += chunk.length
+    this.#heardAt = this.#growth.now()
     if (this.#bytesIn > this.#untrustedBytes) {
-      return this.#fail(new WireError('enhance_your_calm', 'peer', 'the peer sent too much before it was authenticated'))
+      this.#fail(new WireError('enhance_your_calm', 'peer', 'the peer sent too much before it was authenticated'))
+      return
     }
     try {
       this.#decoder.push(chunk)
@@ -183,7 +194,9 @@ export class Mux {
       goAway: (_, code, text) => {
         const name = wireCodeOf(code)
         this.#options.transport.end()
-        this.#over(name === 'no_error' ? undefined : new WireError(name, 'peer', `the peer went away: ${name}: ${text}`))
+        this.#over(
+          name === 'no_error' ? undefined : new WireError(name, 'peer', `the peer went away: ${name}: ${text}`),
+        )
       },
       broken: (error) => this.#fail(error),
     }

@@ -46,11 +46,13 @@ export class Outbox {
   }
 
   addReady(stream: MuxStream): void {
+    if (this.#isClosed) return
     this.#ready.add(stream)
     this.#wake()
   }
 
   addCredit(stream: MuxStream): void {
+    if (this.#isClosed) return
     this.#owed.add(stream)
     this.#wake()
   }
@@ -86,6 +88,8 @@ export class Outbox {
   close(lastId: number, code: WireCode, text: string): void {
     if (this.#isClosed) return
     this.#fill()
+    // A stream may have ended the session when it was told that it can write.
+    if (this.#isClosed) return
     this.stop()
     this.#batch.goAway(lastId, wireCodes[code], Buffer.from(text).subarray(0, GOAWAY_TEXT_BYTES))
     this.#send()
@@ -111,7 +115,6 @@ export class Outbox {
   #flush(): void {
     if (this.#isBlocked || this.#isClosed) return
     this.#fill()
-    // A stream may have ended the session when it was told that it can write.
     if (this.#isClosed) return
     if (this.#isKickDue && this.#batch.bytes === 0) this.#batch.credit(NO_STREAM, 1)
     this.#isKickDue = false

@@ -1,5 +1,11 @@
 /** What the known kinds of peers need of us, told apart by the `UserAgent` they announce. */
-import { GROWN_WINDOW_BYTES, RUST_STREAMS, SERVER_OPENED_STREAMS, WINDOW_BYTES } from './bounds.ts'
+import {
+  AGENT_OPENED_STREAMS,
+  GROWN_WINDOW_BYTES,
+  RUST_STREAMS,
+  SERVER_OPENED_STREAMS,
+  WINDOW_BYTES,
+} from './bounds.ts'
 
 export interface PeerTraits {
   /** Streams that may be open at once, from both sides. */
@@ -12,12 +18,22 @@ export interface PeerTraits {
   readonly windowBytes: number
 }
 
-/** Safe for every peer. */
-export const unknownPeer: PeerTraits = {
+/** Safe for every agent; the kick saves those that need it 40 ms of their authentication. */
+export const unknownAgent: PeerTraits = {
   maxStreams: RUST_STREAMS,
   needsFinBeforeReset: true,
-  needsKick: false,
+  needsKick: true,
   windowBytes: WINDOW_BYTES,
+}
+
+/** A server of ours, as its agents see it. Two ends that kick each other would never stop. */
+export function serverTraits({ agreedWindow = 0 } = {}): PeerTraits {
+  return {
+    maxStreams: AGENT_OPENED_STREAMS + SERVER_OPENED_STREAMS,
+    needsFinBeforeReset: false,
+    needsKick: false,
+    windowBytes: Math.max(WINDOW_BYTES, agreedWindow),
+  }
 }
 
 /** The traits of an agent; `agreedWindow` is what `agreeWindow` gave. */

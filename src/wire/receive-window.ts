@@ -1,14 +1,14 @@
 /** What the peer may still send on one stream, what we owe it, and how far that grows where both ends agreed to it. */
 import { CREDIT_SHARE, WINDOW_BYTES } from './bounds.ts'
 
-/** What the windows of a session share. */
+/** What the windows of a session share; the session sets it as it learns. */
 export interface Growth {
   /** Largest window of a stream, in bytes; `WINDOW_BYTES` while nothing else is agreed. */
-  readonly streamBytes: number
+  streamBytes: number
   /** What the windows of the session may still grow by, in bytes. */
   spareBytes: number
   /** Round trip time in milliseconds; undefined while unknown, and then nothing grows. */
-  readonly roundTripMs: number | undefined
+  roundTripMs: number | undefined
   readonly now: () => number
 }
 
@@ -89,8 +89,9 @@ export class ReceiveWindow {
     const product = (this.#read / elapsed) * roundTripMs
     this.#since = time
     this.#read = 0
-    if (product >= this.#size * FULL_SHARE) return Math.max(0, Math.min(this.#size, streamBytes - this.#size, spareBytes))
-    if (product < this.#size * SPARSE_SHARE) return -Math.min(this.#size / 2, this.#size - WINDOW_BYTES)
+    if (product >= this.#size * FULL_SHARE)
+      return Math.max(0, Math.min(this.#size, streamBytes - this.#size, spareBytes))
+    if (product < this.#size * SPARSE_SHARE) return -Math.min(Math.floor(this.#size / 2), this.#size - WINDOW_BYTES)
     return 0
   }
 }

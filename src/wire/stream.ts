@@ -146,10 +146,12 @@ export class MuxStream implements WireStream {
 
   /** RST came, or the session is over. What was complete before can still be read: the peer only stopped listening. */
   lose(error: WireError): void {
-    if (this.#isClosed) return
-    if (!this.#isEndReceived || this.#isUnwanted || this.#isEndTold) return this.#finish(error)
-    this.#error = error
-    this.#sending.abandon()
+    const canBeRead = this.#isEndReceived && !this.#isEndTold && !this.#isUnwanted
+    if (!canBeRead || this.#isClosed) this.#finish(error)
+    else {
+      this.#error = error
+      this.#sending.abandon()
+    }
   }
 
   /** The peer broke a rule of this stream. */

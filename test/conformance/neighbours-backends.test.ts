@@ -259,8 +259,8 @@ eachTarget((target) => {
             target.api.send('PATCH', a.path, holding('failover_backend', overB)),
             target.api.send('PATCH', b.path, holding('failover_backend', overA)),
           ])
-          const codes = answers.map(({ status, body }) => (status === 200 ? 'ok' : body.error_code)).sort()
-          assert.deepEqual(codes, ['ERR_BACKEND_IN_ITSELF', 'ok'])
+          const codes = new Set(answers.map(({ status, body }) => (status === 200 ? 'ok' : body.error_code)))
+          assert.deepEqual(codes, new Set(['ok', 'ERR_BACKEND_IN_ITSELF']))
         }),
       )
     })
@@ -278,8 +278,8 @@ eachTarget((target) => {
             target.api.send('PUT', `${edge.path}/backend`, { body: { backend_id: outer.id } }),
             target.api.send('PATCH', inner.path, holding('failover_backend', response)),
           ])
-          const codes = answers.map(({ status, body }) => (status === 200 ? 'ok' : body.error_code)).sort()
-          assert.deepEqual(codes, ['ERR_BACKEND_NEEDS_HTTP', 'ok'])
+          const codes = new Set(answers.map(({ status, body }) => (status === 200 ? 'ok' : body.error_code)))
+          assert.deepEqual(codes, new Set(['ok', 'ERR_BACKEND_NEEDS_HTTP']))
         }),
       )
     })

@@ -29,8 +29,13 @@ eachTarget((target) => {
         certificate_pem,
         private_key_pem: leaf.privateKeyPem,
       })
-      const { id, uri, created_at, description, metadata, ...fields } = body
-      assert.deepEqual(fields, {
+      const { id, uri, created_at } = body
+      assert.deepEqual(body, {
+        id,
+        uri,
+        created_at,
+        description: '',
+        metadata: '',
         certificate_pem,
         subject_common_name: 'app.example.com',
         subject_organization: 'Example',
@@ -322,7 +327,10 @@ describe('reserved addresses of a narrow range', () => {
       const made = [await admin.create('/reserved_addrs'), await admin.create('/reserved_addrs')]
       made.push(await admin.create('/reserved_addrs'))
       const host = 'eu-1.tcp.tunnels.example.com'
-      assert.deepEqual(made.map(({ addr }) => addr).sort(), [`${host}:21000`, `${host}:21001`, `${host}:21003`])
+      assert.deepEqual(
+        new Set(made.map(({ addr }) => addr)),
+        new Set([`${host}:21000`, `${host}:21001`, `${host}:21003`]),
+      )
       for (const { region } of made) assert.equal(region, 'eu-1')
       const { msg, status_code } = await admin.refused('ERR_NO_FREE_PORT', 'POST', '/reserved_addrs', { body: {} })
       assert.equal(status_code, 409)

@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import type { SchemaNode } from '../../src/lib/check.ts'
 import { EXAMPLE_ROOT, LEAF, OTHER_ROOT } from '../conformance/certificates.ts'
+import { tlsPair } from '../conformance/tls-pair.ts'
 
 /** Stands for an id that exists when the call is sent; the number picks which. */
 export const PLACEHOLDER = /@id\((\w+),(\d+)\)/g
@@ -37,10 +38,18 @@ function mostly<T>(good: readonly T[], bad: readonly T[]): fc.Arbitrary<T> {
   return fc.oneof({ weight: 12, arbitrary: usual }, { weight: 1, arbitrary: strange })
 }
 
+const BACKENDS = ['bkdtg_', 'bkdhr_', 'bkdwd_', 'bkdfo_', 'bkdsc_']
+
 /** Values by the name of their field, where the schema alone would hardly ever give one that is taken. */
 const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   owner_id: existing('bot_'),
-  backend_id: existing('bkdtg_', 'bkdhr_'),
+  backend_id: existing(...BACKENDS),
+  address: mostly(['db.example.com:5432', '192.0.2.1:80', '[2001:db8::1]:1'], ['db', '*.db:80', '1.2.3:80', 'a:0']),
+  certificate_pem: mostly([tlsPair.certificate_pem], [LEAF, EXAMPLE_ROOT.slice(9), tlsPair.certificate_pem + LEAF]),
+  private_key_pem: mostly([tlsPair.private_key_pem], [tlsPair.private_key_pem.slice(0, -50), EXAMPLE_ROOT]),
+  certificate_id: existing('cert_'),
+  domain: number.map((n) => `${n % 3 ? '' : '*.'}name-${n}.example.com`),
+  region: mostly(['us', 'local', ''], ['mars']),
   ip_policy_id: existing('ipp_'),
   ip_policy_ids: few(existing('ipp_')),
   certificate_authority_ids: few(existing('ca_')),
@@ -109,8 +118,12 @@ const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   ),
 }
 
+/** Placeholders may stand in keys too. */
+const weights = fc.dictionary(existing(...BACKENDS), mostly([0, 1, 10_000], [-1, 10_001]), { maxKeys: 3 })
+
 /** Values that mostly fit `schema`; `name` is the field they stand in. */
 export function fitting(schema: SchemaNode, name = ''): fc.Arbitrary<unknown> {
+  if (name === 'backends') return schema.type === 'array' ? few(existing(...BACKENDS)) : weights
   const special = Object.hasOwn(byName, name) ? byName[name] : undefined
   if (special) return special
   if (schema.enum) return fc.constantFrom(...schema.enum)

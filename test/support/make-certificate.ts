@@ -1,7 +1,7 @@
 /** Makes certificates with their keys, as a test needs them. */
 import assert from 'node:assert/strict'
 import { KeyObject, type webcrypto } from 'node:crypto'
-import type { Extension, X509CertificateGenerator } from '@peculiar/x509'
+import type { Extension } from '@peculiar/x509'
 
 export interface Identity {
   readonly certificatePem: string
@@ -22,8 +22,6 @@ export interface IdentityOptions {
   readonly key?: keyof typeof algorithms
   readonly serialNumber?: string
 }
-
-type Algorithm = Parameters<typeof X509CertificateGenerator.create>[0]['signingAlgorithm'] & { name: string }
 
 const rsa = (modulusLength: number) => ({
   name: 'RSASSA-PKCS1-v1_5',
@@ -53,7 +51,7 @@ export async function makeIdentity({
   serialNumber = '01',
 }: IdentityOptions = {}): Promise<Identity> {
   const x509 = await loadX509()
-  const algorithm: Algorithm = algorithms[key]
+  const algorithm: { name: string } = algorithms[key]
   const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
   assert.ok('privateKey' in keys)
   const hosts = [
@@ -66,7 +64,7 @@ export async function makeIdentity({
     issuer: issuer?.name ?? name,
     notBefore: new Date('2020-05-01T16:27:59Z'),
     notAfter: new Date('2021-05-01T16:27:59Z'),
-    signingAlgorithm: { hash: 'SHA-256', ...(issuer ?? { keys }).keys.privateKey.algorithm } as Algorithm,
+    signingAlgorithm: { hash: 'SHA-256', ...(issuer?.keys ?? keys).privateKey.algorithm },
     publicKey: keys.publicKey,
     signingKey: (issuer?.keys ?? keys).privateKey,
     extensions: [

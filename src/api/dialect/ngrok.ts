@@ -13,8 +13,7 @@ export const ngrok: Dialect = {
   errorCode: (refusal, route) => `ERR_NGROK_${numberOf(refusal, route)}`,
   readBody(route, body) {
     if (route.action === 'put_module') return unwrapped(body)
-    if (route.action === 'update') return withoutEmpties(route, body)
-    return route.action === 'create' && route.resource.access === 'owner' ? withoutEmail(body) : body
+    return Object.fromEntries(Object.entries(body).filter(([name, value]) => !saysNothing(route, name, value)))
   },
   // `traffic_policy` beside `policy`: which of the two a client reads depends on its age.
   showsSpellings: true,
@@ -35,24 +34,22 @@ function unwrapped(body: Json): unknown {
 }
 
 /**
- * The Python client sends `""`, `[]` or `{}` for what its caller did not name, where it could never be emptied: a
- * field that a create requires.
+ * Whether a field of a create or update is sent but asks for nothing: clients send `""`, `[]` or `{}` for fields that
+ * their caller did not name, newer ones for fields that there are not here; the Python client does in updates for what
+ * could never be emptied, a field that a create requires. Who owns a key was once named by e-mail beside the id; here
+ * nobody has an address.
  */
-function withoutEmpties({ resource: { create } }: Route, body: Json): Json {
+function saysNothing({ action, body, resource: { access, create } }: Route, name: string, value: unknown): boolean {
+  if (name === 'owner_email') return action === 'create' && access === 'owner'
+  if (!isEmpty(value)) return false
+  if (!Object.hasOwn(body?.properties ?? {}, name)) return true
   const { required = [], properties } = create as SchemaNode
-  const isUnnamed = ([name, value]: [string, unknown]) =>
-    required.includes(name) && properties?.[name]?.default === undefined && isEmpty(value)
-  return Object.fromEntries(Object.entries(body).filter((entry) => !isUnnamed(entry)))
+  return action === 'update' && required.includes(name) && properties?.[name]?.default === undefined
 }
 
 function isEmpty(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0
-  return value === ''
-}
-
-/** Older clients may name an owner by e-mail beside the id; a server without mail addresses passes over it. */
-function withoutEmail({ owner_email: _, ...rest }: Json): Json {
-  return rest
+  return value === '' || value === null
 }
 
 /** The npm client parses the body of every answer, and the Python client takes a 204 to a command for a failure. */

@@ -1,5 +1,6 @@
 /** Settings that several actions have in common, and the checks that a schema cannot express. */
 import { Type } from 'typebox'
+import { BadInput } from '../../lib/bad-input.ts'
 import { BadValue } from '../../lib/check.ts'
 import { readCidr } from '../../lib/cidr.ts'
 import { readDuration } from './duration.ts'
@@ -51,7 +52,8 @@ function read<T>(reader: (text: string) => T, text: string, at: string): T {
   try {
     return reader(text)
   } catch (error) {
-    throw bad(at, `cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+    if (!(error instanceof BadInput)) throw error
+    throw bad(at, `cannot be read: ${error.message}`)
   }
 }
 

@@ -47,8 +47,9 @@ test('`{}` creates, absent fields are left alone, and an empty answer is a 204',
 
 test('a module is put without its zero values, and deleted as often as one likes', async () => {
   const { body: edge } = await send('POST', '/edges/https', { body: {} })
-  const route = (await send('POST', `/edges/https/${edge.id}/routes`, { body: { match_type: 'path_prefix', match: '/' } }))
-    .body
+  const route = (
+    await send('POST', `/edges/https/${edge.id}/routes`, { body: { match_type: 'path_prefix', match: '/' } })
+  ).body
   const path = `/edges/https/${edge.id}/routes/${route.id}/oidc`
   const least = { issuer: 'https://id.example.com', client_id: 'a', client_secret: 'b' }
   const { status, body } = await send('PUT', path, { body: least })

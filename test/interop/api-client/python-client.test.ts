@@ -1,8 +1,8 @@
 /** What the official Python client sends and needs (0.11 to 0.17, measured), as plain requests. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createSample } from '../../conformance/samples.ts'
 import { resourceOf } from '../../../src/resources/index.ts'
+import { createSample } from '../../conformance/samples.ts'
 import { type Answer, ApiClient, type Json, type Sending } from '../../support/api-client.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 
@@ -46,7 +46,10 @@ for (const [kind, keys] of Object.entries(documented)) {
   test(`${kind} has every documented key, and words are never null`, async () => {
     const { path } = await createSample(platform.admin, resourceOf(kind))
     const { body } = await send('GET', path)
-    assert.deepEqual(keys.split(' ').filter((key) => !Object.hasOwn(body, key)), [])
+    assert.deepEqual(
+      keys.split(' ').filter((key) => !Object.hasOwn(body, key)),
+      [],
+    )
     for (const word of ['description', 'metadata']) assert.notEqual(body[word], null)
   })
 }
@@ -58,6 +61,8 @@ const creates: [path: string, body: object, shown: object][] = [
   ['/edges/tls', { description: '', metadata: '', hostports: [] }, { hostports: null, tls_termination: null }],
   ['/edges/https', { description: '', metadata: '' }, { hostports: null, routes: [] }],
   ['/backends/http_response', { description: '', metadata: '', body: '', headers: {} }, { status_code: 200 }],
+  // From 0.17 on.
+  ['/reserved_domains', { domain: 'py.example.com', region: '', resolves_to: [] }, { domain: 'py.example.com' }],
   ['/reserved_addrs', { description: '', metadata: '', region: '' }, { description: '' }],
 ]
 for (const [path, body, shown] of creates) {

@@ -1,0 +1,166 @@
+/** Authentication: who an agent is, and what the server makes of it. */
+import { Secret } from '../../lib/secret.ts'
+import { DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS } from '../heartbeat.ts'
+import type { Message } from '../rpc.ts'
+import type { WireError } from '../wire-error.ts'
+import { Fields } from './fields.ts'
+
+export interface AuthRequest {
+  /** Protocol versions, preferred first. */
+  readonly versions: readonly string[]
+  /** Of the session to resume; `''` for a new one. */
+  readonly clientId: string
+  readonly authtoken: Secret
+  /** What the last answer gave, to resume with. */
+  readonly cookie: Secret
+  readonly os: string
+  readonly arch: string
+  readonly version: string
+  readonly clientType: string
+  readonly userAgent: string
+  readonly hostname: string
+  readonly metadata: string
+  readonly heartbeatIntervalMs: number
+  readonly heartbeatToleranceMs: number
+  /** Per command: `''` when it is supported, why not, or null from agents that do not know the command. */
+  readonly updateUnsupported: string | null
+  readonly stopUnsupported: string | null
+  readonly restartUnsupported: string | null
+  /** Of several connections of one session; 0 is the first. */
+  readonly leg: number
+  /** Largest window of a stream that the agent can use, in bytes; 0 from agents that are not ours. */
+  readonly windowBytes: number
+}
+
+/** Versions of the protocol that we speak. */
+const versions = ['3', '2'] as const
+
+/** The first of the agent's versions that we speak; undefined when there is none. */
+export function chooseVersion(offered: readonly string[]): string | undefined {
+  return offered.find((version) => versions.some((known) => known === version))
+}
+
+export function parseAuth(message: Message): AuthRequest | WireError {
+  return Fields.parse(message, (fields) => {
+    const extra = fields.object('Extra')
+    return {
+      versions: fields.texts('Version'),
+      clientId: fields.text('ClientId'),
+      authtoken: new Secret(extra.text('Authtoken')),
+      cookie: new Secret(extra.text('Cookie')),
+      os: extra.text('OS'),
+      arch: extra.text('Arch'),
+      version: extra.text('Version'),
+      clientType: extra.text('ClientType'),
+      userAgent: extra.text('UserAgent'),
+      hostname: extra.text('Hostname'),
+      metadata: extra.text('Metadata'),
+      heartbeatIntervalMs: milliseconds(extra.count('HeartbeatInterval')) || DEFAULT_INTERVAL_MS,
+      heartbeatToleranceMs: milliseconds(extra.count('HeartbeatTolerance')) || DEFAULT_TOLERANCE_MS,
+      updateUnsupported: extra.optionalText('UpdateUnsupportedError'),
+      stopUnsupported: extra.optionalText('StopUnsupportedError'),
+      restartUnsupported: extra.optionalText('RestartUnsupportedError'),
+      leg: extra.count('LegNumber'),
+      windowBytes: extra.count('StreamWindow'),
+    }
+  })
+}
+
+export function buildAuth(request: AuthRequest): Message {
+  return {
+    Version: request.versions,
+    ClientId: request.clientId,
+    Extra: {
+      OS: request.os,
+      Arch: request.arch,
+      Authtoken: request.authtoken.reveal(),
+      Version: request.version,
+      ClientType: request.clientType,
+      UserAgent: request.userAgent,
+      Hostname: request.hostname,
+      Metadata: request.metadata,
+      Cookie: request.cookie.reveal(),
+      HeartbeatInterval: nanoseconds(request.heartbeatIntervalMs),
+      HeartbeatTolerance: nanoseconds(request.heartbeatToleranceMs),
+      UpdateUnsupportedError: request.updateUnsupported,
+      StopUnsupportedError: request.stopUnsupported,
+      RestartUnsupportedError: request.restartUnsupported,
+      LegNumber: request.leg,
+      ...(request.windowBytes > 0 && { StreamWindow: request.windowBytes }),
+    },
+  }
+}
+
+export interface AuthAnswer {
+  readonly version: string
+  readonly clientId: string
+  readonly cookie: Secret
+  readonly serverVersion: string
+  readonly region: string
+  readonly accountName: string
+  readonly planName: string
+  readonly banner: string
+  /** How long the session may live, in seconds; 0 is for ever. */
+  readonly sessionDurationS: number
+  /** The id that the API shows for the session. */
+  readonly sessionId: string
+  /** What `agreeWindow` gave, in bytes; 0 keeps it from the wire. */
+  readonly windowBytes: number
+}
+
+export function buildAuthAnswer(answer: AuthAnswer): Message {
+  return {
+    Version: answer.version,
+    ClientId: answer.clientId,
+    Error: '',
+    Extra: {
+      Version: answer.serverVersion,
+      Region: answer.region,
+      Cookie: answer.cookie.reveal(),
+      AccountName: answer.accountName,
+      PlanName: answer.planName,
+      Banner: answer.banner,
+      SessionDuration: answer.sessionDurationS,
+      DeprecationWarning: null,
+      ConnectAddresses: [],
+      AgentSessionID: answer.sessionId,
+      ...(answer.windowBytes > 0 && { StreamWindow: answer.windowBytes }),
+    },
+  }
+}
+
+/** A refusal; agents want the other fields to be there all the same. */
+export function buildAuthRefusal(error: string): Message {
+  return { Version: '', ClientId: '', Error: error, Extra: {} }
+}
+
+/** `error` is `''` when the agent was let in. */
+export function parseAuthAnswer(message: Message): { error: string; answer: AuthAnswer } | WireError {
+  return Fields.parse(message, (fields) => {
+    const extra = fields.object('Extra')
+    const answer = {
+      version: fields.text('Version'),
+      clientId: fields.text('ClientId'),
+      cookie: new Secret(extra.text('Cookie')),
+      serverVersion: extra.text('Version'),
+      region: extra.text('Region'),
+      accountName: extra.text('AccountName'),
+      planName: extra.text('PlanName'),
+      banner: extra.text('Banner'),
+      sessionDurationS: extra.count('SessionDuration'),
+      sessionId: extra.text('AgentSessionID'),
+      windowBytes: extra.count('StreamWindow'),
+    }
+    return { error: fields.text('Error'), answer }
+  })
+}
+
+const NANOSECONDS_PER_MILLISECOND = 1_000_000
+
+function milliseconds(nanoseconds: number): number {
+  return Math.ceil(nanoseconds / NANOSECONDS_PER_MILLISECOND)
+}
+
+function nanoseconds(milliseconds: number): number {
+  return Math.round(milliseconds * NANOSECONDS_PER_MILLISECOND)
+}

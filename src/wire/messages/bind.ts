@@ -1,0 +1,99 @@
+/** Binds: an agent asks for a public address, and the server answers with what it got. */
+import { Secret } from '../../lib/secret.ts'
+import type { Message } from '../rpc.ts'
+import type { WireError } from '../wire-error.ts'
+import { Fields } from './fields.ts'
+
+export interface BindRequest {
+  /** `''` for a new tunnel; the former id, which must be kept, when an agent binds again. */
+  readonly id: string
+  readonly proto: string
+  readonly forwardsTo: string
+  /** What to speak over the stream: `''`, `http1` or `http2`. */
+  readonly forwardsProto: string
+  /** As sent, since it must be echoed in the agent's own spelling; see `bind-options.ts`. */
+  readonly opts: Readonly<Record<string, unknown>>
+  /** What the last answer gave, to claim the same address with. */
+  readonly token: Secret
+  readonly metadata: string
+  readonly bindings: readonly string[]
+  readonly poolingEnabled: boolean
+  readonly name: string
+  readonly description: string
+}
+
+export function parseBind(message: Message): BindRequest | WireError {
+  return Fields.parse(message, (fields) => {
+    const extra = fields.object('Extra')
+    return {
+      id: fields.text('Id'),
+      proto: fields.text('Proto'),
+      forwardsTo: fields.text('ForwardsTo'),
+      forwardsProto: fields.text('ForwardsProto'),
+      opts: fields.record('Opts'),
+      token: new Secret(extra.text('Token')),
+      metadata: extra.text('Metadata'),
+      bindings: extra.texts('Bindings'),
+      poolingEnabled: extra.flag('PoolingEnabled'),
+      name: extra.text('Name'),
+      description: extra.text('Description'),
+    }
+  })
+}
+
+export function buildBind(request: BindRequest): Message {
+  return {
+    Id: request.id,
+    Proto: request.proto,
+    ForwardsTo: request.forwardsTo,
+    ForwardsProto: request.forwardsProto,
+    Opts: request.opts,
+    Extra: {
+      Token: request.token.reveal(),
+      IPPolicyRef: '',
+      Metadata: request.metadata,
+      Bindings: request.bindings,
+      PoolingEnabled: request.poolingEnabled,
+      Name: request.name,
+      Description: request.description,
+    },
+  }
+}
+
+export interface BindAnswer {
+  readonly id: string
+  readonly url: string
+  readonly proto: string
+  /** What `echoOptions` gave; agents in Rust refuse an answer without. */
+  readonly opts: Readonly<Record<string, unknown>>
+  readonly token: Secret
+  /** The id that the API shows for the tunnel. */
+  readonly tunnelId: string
+}
+
+export function buildBindAnswer(answer: BindAnswer): Message {
+  return {
+    Id: answer.id,
+    URL: answer.url,
+    Proto: answer.proto,
+    Opts: answer.opts,
+    Error: '',
+    Extra: { Token: answer.token.reveal(), TunnelID: answer.tunnelId },
+  }
+}
+
+/** `error` is `''` when the address was given. */
+export function parseBindAnswer(message: Message): { error: string; answer: BindAnswer } | WireError {
+  return Fields.parse(message, (fields) => {
+    const extra = fields.object('Extra')
+    const answer = {
+      id: fields.text('Id'),
+      url: fields.text('URL'),
+      proto: fields.text('Proto'),
+      opts: fields.record('Opts'),
+      token: new Secret(extra.text('Token')),
+      tunnelId: extra.text('TunnelID'),
+    }
+    return { error: fields.text('Error'), answer }
+  })
+}

@@ -1,0 +1,44 @@
+/** What the server asks of an agent: to restart, stop or update itself, or to end one tunnel. */
+import type { Message } from '../rpc.ts'
+import type { WireError } from '../wire-error.ts'
+import { Fields } from './fields.ts'
+
+/** Never empty: some agents wait for a whole object for ever. */
+export const restartCommand: Message = {}
+export const stopCommand: Message = {}
+
+export interface UpdateCommand {
+  /** `''` is the newest. */
+  readonly version: string
+  readonly permitMajorVersion: boolean
+}
+
+export function buildUpdate({ version, permitMajorVersion }: UpdateCommand): Message {
+  return { Version: version, PermitMajorVersion: permitMajorVersion }
+}
+
+export function parseUpdate(message: Message): UpdateCommand | WireError {
+  return Fields.parse(message, (fields) => ({
+    version: fields.text('Version'),
+    permitMajorVersion: fields.flag('PermitMajorVersion'),
+  }))
+}
+
+export interface StopTunnel {
+  readonly id: string
+  readonly message: string
+  /** `''` when there is none. */
+  readonly errorCode: string
+}
+
+export function buildStopTunnel({ id, message, errorCode }: StopTunnel): Message {
+  return { Id: id, Message: message, ErrorCode: errorCode }
+}
+
+export function parseStopTunnel(message: Message): StopTunnel | WireError {
+  return Fields.parse(message, (fields) => ({
+    id: fields.text('Id'),
+    message: fields.text('Message'),
+    errorCode: fields.text('ErrorCode'),
+  }))
+}

@@ -1,0 +1,27 @@
+/** Errors in answers: one text that people read and that SDKs find a code in. */
+import type { Message } from '../rpc.ts'
+import type { WireError } from '../wire-error.ts'
+import { Fields } from './fields.ts'
+
+/** A text that SDKs can take apart: they look for the code on a line of its own. */
+export function errorText(message: string, code: string): string {
+  return `${message}\n\n${code}\n`
+}
+
+/** The message and the code of such a text; `code` is `''` when it has none. */
+export function readErrorText(text: string): { message: string; code: string } {
+  const lines = text.split('\n').map((line) => line.trim())
+  const code = lines.find((line) => codeLine.test(line)) ?? ''
+  return { message: lines.filter((line) => line !== '' && line !== code).join('\n'), code }
+}
+
+const codeLine = /^ERR_[A-Z0-9_]+$/
+
+/** An answer that holds nothing but whether it worked: `''` when it did. */
+export function buildAnswer(error = ''): Message {
+  return { Error: error }
+}
+
+export function parseAnswer(message: Message): { error: string } | WireError {
+  return Fields.parse(message, (fields) => ({ error: fields.text('Error') }))
+}

@@ -1,0 +1,110 @@
+/** Calls: a stream that carries one JSON object there and, for most, one back. */
+import { BadJson, parseJson } from '../lib/json.ts'
+import { MESSAGE_BYTES, MESSAGE_DEPTH } from './bounds.ts'
+import { ByteQueue } from './byte-queue.ts'
+import { JsonScanner } from './json-scanner.ts'
+import type { Mux } from './mux.ts'
+import { type StreamType, typeHead } from './stream-types.ts'
+import { WireError } from './wire-error.ts'
+import type { WireStream } from './wire-stream.ts'
+
+/** A message as it stands on the wire. */
+export type Message = Readonly<Record<string, unknown>>
+
+/** How long a command may go unanswered, in milliseconds; some agents never answer (D44). */
+export const CALL_TIMEOUT_MS = 10_000
+
+/**
+ * Reads one message and calls `done` once: with it, or with what kept it from coming. Senders wait for the answer before
+ * they end their side, so the message is whole when its last bracket came.
+ */
+export function readMessage(
+  stream: WireStream,
+  done: (message: Message | WireError) => void,
+  { maxBytes = MESSAGE_BYTES } = {},
+): void {
+  const scanner = new JsonScanner()
+  const bytes = new ByteQueue()
+  let isDone = false
+  const finish = (result: Message | WireError): void => {
+    if (isDone) return
+    isDone = true
+    done(result)
+  }
+  stream.attach({
+    data(chunk) {
+      if (isDone) return
+      const found = scanner.scan(chunk)
+      if (found === 'bad') return finish(invalid('the message is not a JSON object'))
+      if (bytes.length + found.bytes > maxBytes) {
+        return finish(new WireError('message_too_large', 'peer', `the message is longer than ${maxBytes} bytes`))
+      }
+      bytes.push(chunk.subarray(0, found.bytes))
+      if (found.isWhole) finish(parseMessage(bytes.take(bytes.length) ?? Buffer.alloc(0)))
+    },
+    end: () => finish(invalid('the stream ended within the message')),
+    drain() {},
+    closed: (error) => finish(error ?? invalid('the stream closed within the message')),
+  })
+}
+
+/** Answers and is done with the stream: some agents wait for its end, others never send theirs. */
+export function answer(stream: WireStream, message: Message): void {
+  stream.write(Buffer.from(JSON.stringify(message)))
+  stream.close()
+}
+
+/** Sends a message of `type` and gives the answer, or why there is none. Never rejects. */
+export function call(
+  mux: Mux,
+  type: StreamType,
+  message: Message,
+  { timeoutMs = CALL_TIMEOUT_MS, maxBytes = MESSAGE_BYTES } = {},
+): Promise<Message | WireError> {
+  const stream = mux.open(messageHead(type, message))
+  if (stream instanceof WireError) return Promise.resolve(stream)
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      resolve(new WireError('timed_out', 'peer', `the peer did not answer in ${timeoutMs} ms`))
+      stream.reset('stream_cancelled')
+    }, timeoutMs)
+    const done = (result: Message | WireError): void => {
+      clearTimeout(timer)
+      stream.close()
+      resolve(result)
+    }
+    readMessage(stream, done, { maxBytes })
+  })
+}
+
+/** Sends a message that has no answer. */
+export function tell(mux: Mux, type: StreamType, message: Message): WireError | undefined {
+  const stream = mux.open(messageHead(type, message))
+  if (stream instanceof WireError) return stream
+  stream.close()
+  return undefined
+}
+
+/** The number of the type and the message in one: some agents read the number in a single go. */
+function messageHead(type: StreamType, message: Message): Buffer {
+  return Buffer.concat([typeHead(type), Buffer.from(JSON.stringify(message))])
+}
+
+/** Parses the bytes of one JSON object. */
+export function parseMessage(bytes: Buffer): Message | WireError {
+  try {
+    const value = parseJson(bytes, { maxDepth: MESSAGE_DEPTH })
+    return isMessage(value) ? value : invalid('the message is not a JSON object')
+  } catch (cause) {
+    if (!(cause instanceof BadJson)) throw cause
+    return invalid('the message is not JSON that we take', cause)
+  }
+}
+
+function isMessage(value: unknown): value is Message {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function invalid(what: string, cause?: unknown): WireError {
+  return new WireError('message_invalid', 'peer', what, { cause })
+}

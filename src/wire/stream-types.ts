@@ -1,0 +1,34 @@
+/** What a stream is for: the number that its opener sends first. */
+
+export const streamTypes = {
+  auth: 0,
+  bind: 1,
+  unbind: 2,
+  proxy: 3,
+  restart: 4,
+  stop: 5,
+  update: 6,
+  startTunnelWithLabel: 7,
+  serverInfo: 8,
+  stopTunnel: 9,
+  patchTunnel: 10,
+  heartbeat: 0xffffffff,
+} as const
+
+export type StreamType = (typeof streamTypes)[keyof typeof streamTypes]
+
+/** What an agent may open before it is authenticated. */
+export const untrustedTypes: ReadonlySet<number> = new Set([
+  streamTypes.auth,
+  streamTypes.serverInfo,
+  streamTypes.heartbeat,
+])
+
+export const TYPE_BYTES = 4
+
+/** The head of a stream of this type. */
+export function typeHead(type: StreamType): Buffer {
+  const head = Buffer.alloc(TYPE_BYTES)
+  head.writeUInt32BE(type)
+  return head
+}
