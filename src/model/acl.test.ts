@@ -78,7 +78,7 @@ test('any text is taken or refused with a sentence that goes behind the name of 
         try {
           checkAclRule(head + tail)
         } catch (error) {
-          assert.match(error instanceof Error ? `${error.name}: ${error.message}` : '', /^Error: (must|may|cannot) /)
+          assert.match(error instanceof Error ? `${error.name}: ${error.message}` : '', /^BadInput: (must|may|cannot) /)
         }
       },
     ),
