@@ -52,7 +52,7 @@ describe('of several first starts at the same moment', () => {
       )
       const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
       assert.equal(refused.length, NODES - 1)
-      for (const { reason } of refused) assert.match(reason.message, /not the one this database was made with/)
+      for (const { reason } of refused) assert.match(reason.message, /not the one that seals this database/)
     })
   })
 })

@@ -224,7 +224,7 @@ describe('the program', () => {
       assert.match(await refusal(options), /secret\.key is not a key file/)
     }
     writeFileSync(file, randomBytes(32).toString('base64'))
-    assert.match(await refusal(options), /secret\.key is not the one this database was made with/)
+    assert.match(await refusal(options), /secret\.key is not the one that seals this database/)
     writeFileSync(file, right)
     assertClean(await (await serve(options)).stop())
   })
@@ -274,7 +274,7 @@ describe('two servers on one PostgreSQL', () => {
       const databaseUrl = await store.url()
       const first = await serve({ dataDir: newDataDir(), databaseUrl })
       const line = await refusal({ dataDir: newDataDir(), databaseUrl })
-      assert.match(line, /not the one this database was made with|is missing/)
+      assert.match(line, /not the one that seals this database|is missing/)
       await first.stop()
     })
 

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BATCH_BYTES, SERVER_OPENED_STREAMS, WINDOW_BYTES } from './bounds.ts'
+import { peerTraits } from './peer.ts'
+import { streamTypes, typeHead } from './stream-types.ts'
+import { Ends, Heard } from './test-link.ts'
+import { WireError } from './wire-error.ts'
+import type { WireStream } from './wire-stream.ts'
+
+function start(): Ends {
+  const ends = new Ends()
+  ends.server.adapt(peerTraits('ngrok-go/1'))
+  return ends
+}
+
+/** A stream from the server, and what the agent hears of it. */
+function open(ends: Ends): { stream: WireStream; far: WireStream; heard: Heard } {
+  const stream = ends.server.open(typeHead(streamTypes.proxy))
+  if (stream instanceof WireError) assert.fail(stream)
+  stream.attach(new Heard())
+  ends.settle()
+  const far = ends.accepted.agent.at(-1)?.stream ?? assert.fail()
+  const heard = new Heard()
+  far.attach(heard)
+  return { stream, far, heard }
+}
+
+test('a reader that stops holds one window, and 99 others go on', () => {
+  const ends = start()
+  const all = Array.from({ length: 100 }, () => open(ends))
+  const [slow, ...others] = all
+  slow?.far.pause()
+  const megabyte = Buffer.alloc(1024 * 1024)
+  slow?.stream.write(megabyte)
+  ends.settle()
+  assert.equal(slow?.far.unread, WINDOW_BYTES)
+  assert.equal(slow?.heard.bytes.length, 0)
+  for (const { stream } of others) stream.end(megabyte)
+  ends.settle()
+  for (const { heard } of others) assert.deepEqual([heard.bytes.length, heard.ends], [megabyte.length, 1])
+  slow?.far.resume()
+  ends.settle()
+  assert.equal(slow?.heard.bytes.length, megabyte.length)
+})
+
+test('a small message overtakes a large one of another stream', () => {
+  const ends = start()
+  const [large, small] = [open(ends), open(ends)]
+  large.stream.write(Buffer.alloc(WINDOW_BYTES))
+  small.stream.write(Buffer.from('now'))
+  ends.turn('server')
+  ends.link.pipes.server.deliver(BATCH_BYTES)
+  assert.equal(small.heard.bytes.toString(), 'now')
+  const before = Buffer.concat(ends.link.pipes.server.log).indexOf('now')
+  assert.ok(before < 20_000, `it came after ${before} bytes`)
+})
+
+test('what a turn brings goes out in one write', () => {
+  const ends = start()
+  const streams = Array.from({ length: 10 }, () => open(ends))
+  let writes = 0
+  const { server } = ends.link.pipes
+  const write = server.write.bind(server)
+  server.write = (chunks) => {
+    writes++
+    return write(chunks)
+  }
+  for (const { stream } of streams) for (let i = 0; i < 10; i++) stream.write(Buffer.from('x'))
+  ends.turn('server')
+  assert.equal(writes, 1)
+  ends.settle()
+  for (const { heard } of streams) assert.equal(heard.bytes.toString(), 'x'.repeat(10))
+  // Ten writes of one turn are one frame.
+  assert.ok(Buffer.concat(server.log).includes('x'.repeat(10)))
+})
+
+test('a writer is asked to wait, and called once there is room', () => {
+  const ends = start()
+  const { stream, far } = open(ends)
+  const heard = new Heard()
+  stream.attach(heard)
+  far.pause()
+  let chunks = 0
+  while (stream.write(Buffer.alloc(32 * 1024))) chunks++
+  ends.settle()
+  assert.equal(heard.drains, 1)
+  assert.ok(chunks < 10)
+  while (stream.write(Buffer.alloc(32 * 1024))) chunks++
+  ends.settle()
+  while (stream.write(Buffer.alloc(32 * 1024))) chunks++
+  ends.settle()
+  const drains = heard.drains
+  assert.ok(stream.unsent > 0 && stream.unsent < WINDOW_BYTES)
+  far.resume()
+  ends.settle()
+  assert.equal(heard.drains, drains + 1)
+})
+
+test('10,000 streams that come and go leave nothing behind', () => {
+  const ends = start()
+  for (let round = 0; round < 100; round++) {
+    const all = Array.from({ length: 100 }, () => {
+      const stream = ends.server.open(typeHead(streamTypes.proxy))
+      if (stream instanceof WireError) assert.fail(stream)
+      stream.attach(new Heard())
+      stream.end(Buffer.from('hello'))
+      return stream
+    })
+    ends.settle()
+    for (const { stream } of ends.accepted.agent.splice(0)) {
+      stream.attach(new Heard())
+      if (stream.id % 3 === 0) stream.reset()
+      else stream.end(Buffer.from('world'))
+    }
+    ends.settle()
+    assert.ok(all.every(({ isClosed }) => isClosed))
+    ends.link.pipes.server.log.length = 0
+    ends.link.pipes.agent.log.length = 0
+  }
+  assert.deepEqual([ends.server.size, ends.agent.size], [0, 0])
+})
+
+test('10,000 streams can be open at once', () => {
+  const ends = start()
+  for (let i = 0; i < 10_000; i++) assert.ok(!(ends.server.open(typeHead(streamTypes.proxy)) instanceof WireError))
+  ends.settle()
+  assert.ok(SERVER_OPENED_STREAMS >= 10_000)
+  assert.equal(ends.accepted.agent.length, 10_000)
+  ends.server.close()
+  ends.settle()
+  assert.deepEqual([ends.server.size, ends.agent.size], [0, 0])
+})
