@@ -205,7 +205,6 @@ describe('imports are found in', () => {
     ],
     'no comment': ["// import 'a'\n/* import 'b' */\n/** import 'c' */"],
     'no string': [`const a = "import 'a'"; const b = 'import "b"'; const c = 'it\\'s import "c"'`],
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the source of one.
     'no template': ["const a = `import 'a' ${`import 'b' ${{ c: '}' }}`} import 'c'`\nimport 'd'", 'static d'],
     'code after a regular expression': ["const a = /['\"`]/.test(b)\nimport 'c'", 'static c'],
     'code after a division': ["const a = b / c; import 'd' // e / f", 'static d'],

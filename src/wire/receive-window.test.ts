@@ -37,13 +37,13 @@ test('a peer may send 256 KiB and not a byte more', () => {
   assert.ok(!window.receive(1))
 })
 
-test('credit is given in quarters of the window, and never more than was read', () => {
+test('credit is given in halves of the window, and never more than was read', () => {
   const window = new ReceiveWindow(growth())
-  assert.ok(window.receive(100 * KIB))
-  assert.ok(!window.consume(64 * KIB - 1))
+  assert.ok(window.receive(200 * KIB))
+  assert.ok(!window.consume(128 * KIB - 1))
   assert.ok(window.consume(1))
-  assert.equal(window.credit(), 64 * KIB)
-  assert.equal(window.open, WINDOW_BYTES - 36 * KIB)
+  assert.equal(window.credit(), 128 * KIB)
+  assert.equal(window.open, WINDOW_BYTES - 72 * KIB)
 })
 
 test('a window does not grow unless both ends agreed to it', () => {

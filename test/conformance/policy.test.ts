@@ -85,7 +85,6 @@ const bad: readonly Bad[] = [
   },
   {
     what: 'a broken placeholder',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: how policies write a placeholder
     policy: rule({ type: 'add-headers', config: { headers: { a: '${nobody}' } } }),
     at: 'inbound[1].actions[0].config.headers["a"]',
     hosts: route,

@@ -17,7 +17,6 @@ const blind: Readonly<Record<string, (refs: Refs) => { name: string; config: obj
   'a policy that logs the handshake': () => ({
     name: 'policy',
     config: {
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: how policies write a placeholder
       inbound: [{ actions: [{ type: 'log', config: { metadata: { v: '${conn.tls.cipher_suite}' } } }] }],
     },
   }),
