@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { isMap, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml'
-import type { Given } from './sources.ts'
+import type { Given } from './given.ts'
 
 const DEFAULT_FILE = 'postern.yml'
 

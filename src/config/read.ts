@@ -2,8 +2,9 @@
 import { resolve } from 'node:path'
 import type { LogFormat, LogLevel } from '../lib/log.ts'
 import type { Secret } from '../lib/secret.ts'
+import type { Given } from './given.ts'
 import type { Listen, PortRange } from './parse.ts'
-import { type Given, gather, type Sources } from './sources.ts'
+import { gather, type Sources } from './sources.ts'
 import { table, type Values } from './table.ts'
 
 export interface Settings {

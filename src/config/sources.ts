@@ -1,13 +1,8 @@
 /** Collects the text of each setting from flags, environment and file, and refuses names that are not settings. */
 import { nearest } from '../lib/nearest.ts'
 import { readConfigFile } from './file.ts'
+import type { Given } from './given.ts'
 import { clientVariables, configFlag, envName, fileKey, type Setting, settings } from './table.ts'
-
-/** A value as written, and where: `--data-dir`, `POSTERN_DATA_DIR`, `postern.yml line 3`. */
-export interface Given {
-  readonly text: string
-  readonly from: string
-}
 
 export interface Sources {
   /** Flags by name without dashes. */
