@@ -114,7 +114,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
     )
   })
 
-  await mountPublic(app, options, routes)
+  mountPublic(app, options, routes)
   for (const route of routes) {
     app.route({
       method: route.method,

@@ -75,6 +75,25 @@ test('what a turn brings goes out in one write', () => {
   assert.ok(Buffer.concat(server.log).includes('x'.repeat(10)))
 })
 
+test('what does not fit one write goes out in the next turns, even when the transport never asks to wait', () => {
+  const ends = start()
+  const streams = Array.from({ length: 4 }, () => open(ends))
+  const { server } = ends.link.pipes
+  const write = server.write.bind(server)
+  const writes: number[] = []
+  server.write = (chunks) => {
+    writes.push(chunks.reduce((sum, { length }) => sum + length, 0))
+    write(chunks)
+    return true
+  }
+  for (const { stream } of streams) stream.end(Buffer.alloc(200_000))
+  for (let turn = 0; turn < 8; turn++) ends.turn('server')
+  assert.ok(server.length > 4 * 200_000)
+  ends.settle()
+  for (const { heard } of streams) assert.deepEqual([heard.bytes.length, heard.ends], [200_000, 1])
+  assert.ok(Math.max(...writes) < BATCH_BYTES + 70_000)
+})
+
 test('a writer is asked to wait, and called once there is room', () => {
   const ends = start()
   const { stream, far } = open(ends)

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PENDING_RESETS, WINDOW_BYTES } from './bounds.ts'
-import { peerTraits } from './peer.ts'
+import { peerTraits, serverTraits } from './peer.ts'
+import { MuxStream } from './stream.ts'
 import { streamTypes, typeHead } from './stream-types.ts'
 import { Ends, Heard, type Side } from './test-link.ts'
 import { WireError } from './wire-error.ts'
@@ -30,6 +31,7 @@ class RawAgent {
 
   read(): string {
     this.ends.turn('server')
+    this.ends.link.pipes.server.deliver(Number.POSITIVE_INFINITY)
     return Buffer.concat(this.ends.link.pipes.server.log.splice(0)).toString('hex')
   }
 
@@ -200,8 +202,9 @@ describe('nothing comes of', () => {
     })
   }
 
-  test('data for an unknown stream but a reset', () => {
-    assert.equal(new RawAgent().send('000001 10 00000009 00'), frames('000004 00 00000009 00000004'))
+  test('data for an unknown stream but a reset, one a turn', () => {
+    const twice = '000001 10 00000009 00 000001 10 00000009 00'
+    assert.equal(new RawAgent().send(twice), frames('000004 00 00000009 00000004'))
   })
 })
 
@@ -250,6 +253,38 @@ describe('ending', () => {
     assert.equal(agent.read(), frames('000002 11 00000003 7b7d'))
     assert.equal(agent.ends.server.size, 0)
     assert.equal(agent.send('000001 10 00000003 00'), frames('000004 00 00000003 00000004'))
+  })
+
+  test('a peer that fills the window of a closed stream hears of it all the same', () => {
+    const ends = new Ends()
+    const stream = opened(ends, 'server')
+    const heard = new Heard()
+    stream.attach(heard)
+    ends.settle()
+    stream.write(Buffer.alloc(WINDOW_BYTES + 1))
+    ends.turn('server')
+    ends.accepted.agent[0]?.stream.close()
+    ends.settle()
+    stream.end()
+    ends.settle()
+    assert.deepEqual([heard.ends, heard.closes.length, ends.server.size, ends.agent.size], [1, 1, 0, 0])
+  })
+
+  test('a peer without a window hears that a stream on which we had ended is closed', () => {
+    const ends = new Ends()
+    const stream = opened(ends, 'server')
+    stream.attach(new Heard())
+    stream.end()
+    ends.settle()
+    const far = ends.accepted.agent[0]?.stream ?? assert.fail()
+    const heard = new Heard()
+    far.attach(heard)
+    far.write(Buffer.alloc(WINDOW_BYTES + 1))
+    ends.turn('agent')
+    ends.link.pipes.agent.deliver(Number.POSITIVE_INFINITY)
+    stream.close()
+    ends.settle()
+    assert.deepEqual([heard.closes.length, ends.server.size, ends.agent.size], [1, 0, 0])
   })
 
   for (const [userAgent, expected] of [
@@ -345,6 +380,54 @@ describe('towards agents that wait for acknowledgements', () => {
     const refused = ends.server.open(typeHead(streamTypes.proxy))
     assert.ok(refused instanceof WireError && refused.code === 'too_many_streams')
   })
+})
+
+test('a stream that sends back what it reads is over once the peer is gone, though it had to wait', () => {
+  const agent = new RawAgent()
+  agent.send('000004 12 00000003 00000000')
+  const stream = agent.accepted()
+  const heard = new Heard()
+  stream.attach({
+    data(chunk) {
+      heard.data(chunk)
+      if (!stream.write(chunk)) stream.pause()
+    },
+    end: () => heard.end(),
+    drain: () => stream.resume(),
+    closed: (error) => heard.closed(error),
+  })
+  for (let i = 0; i < 27; i++) agent.send(`004000 10 00000003 ${'00'.repeat(0x4000)}`)
+  assert.ok(stream.unread > 0)
+  agent.send('000000 11 00000003 000004 00 00000003 00000004')
+  assert.deepEqual([heard.bytes.length, heard.ends, heard.closes.length], [27 * 0x4000, 1, 1])
+  assert.equal(agent.ends.server.size, 0)
+})
+
+test('windows between our own ends grow with the round trip and shrink when the stream turns slow', () => {
+  const agreedWindow = 8 * WINDOW_BYTES
+  const ends = new Ends()
+  ends.server.adapt(peerTraits('postern/1', { agreedWindow }))
+  ends.agent.adapt(serverTraits({ agreedWindow }))
+  ends.agent.roundTripMs = 100
+  const stream = opened(ends, 'server')
+  ends.settle()
+  const far = ends.accepted.agent[0]?.stream
+  assert.ok(far instanceof MuxStream)
+  far.attach(new Heard())
+  for (let i = 0; i < 20; i++) {
+    stream.write(Buffer.alloc(agreedWindow))
+    ends.timeMs += 100
+    ends.settle()
+  }
+  assert.equal(far.window.size, agreedWindow)
+  for (let i = 0; i < 200; i++) {
+    stream.write(Buffer.alloc(WINDOW_BYTES / 2))
+    ends.timeMs += 10_000
+    ends.settle()
+  }
+  assert.equal(far.window.size, WINDOW_BYTES)
+  assert.equal(stream.unsent, 0)
+  assert.deepEqual(ends.closed, { server: [], agent: [] })
 })
 
 describe('a handler that throws', () => {

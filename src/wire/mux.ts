@@ -36,8 +36,6 @@ export class Mux {
   readonly #outbox: Outbox
   readonly #decoder: FrameDecoder
   readonly #streams = new Map<number, MuxStream>()
-  /** Accepted streams whose type has not come yet. */
-  readonly #untyped = new Set<MuxStream>()
   readonly #owner: StreamOwner
   readonly #growth: Growth
   readonly #maxAccepted: number
@@ -177,13 +175,13 @@ export class Mux {
         const stream = this.#target
         if (!stream) return
         stream.accept(piece)
-        if (this.#untyped.size > 0 && this.#untyped.has(stream)) this.#readType(stream)
+        if (!stream.isTyped) this.#readType(stream)
       },
       dataEnds: (flags) => {
         const stream = this.#target
         this.#target = undefined
         if (!stream || !(flags & FIN)) return
-        if (this.#untyped.has(stream)) stream.violate('protocol_error', 'the peer ended a stream before its type')
+        if (!stream.isTyped) stream.violate('protocol_error', 'the peer ended a stream before its type')
         else stream.acceptEnd()
       },
       reset: (id, code) => {
@@ -216,7 +214,6 @@ export class Mux {
     this.#lastAcceptedId = Math.max(this.#lastAcceptedId, id)
     const stream = new MuxStream(id, this.#owner, { isOurs: false })
     this.#streams.set(id, stream)
-    this.#untyped.add(stream)
     return stream
   }
 
@@ -233,7 +230,7 @@ export class Mux {
   #readType(stream: MuxStream): void {
     const type = stream.take(4)
     if (!type) return
-    this.#untyped.delete(stream)
+    stream.isTyped = true
     this.#options.onStream(stream, type.readUInt32BE(0))
   }
 
@@ -246,7 +243,6 @@ export class Mux {
     if (!this.#streams.delete(stream.id)) return
     if (!stream.isOurs) this.#accepted--
     if (this.#target === stream) this.#target = undefined
-    this.#untyped.delete(stream)
     this.#outbox.forget(stream)
   }
 

@@ -73,9 +73,9 @@ export class Outbox {
     this.#wake()
   }
 
+  /** Credit that is due still goes out: a peer without a window could not even learn that nobody reads. */
   forget(stream: MuxStream): void {
     this.#ready.delete(stream)
-    this.#owed.delete(stream)
   }
 
   /** The transport has room again. */

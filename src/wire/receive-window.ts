@@ -26,6 +26,7 @@ export class ReceiveWindow {
   /** Since when the rate is measured, and what was read since. */
   #since: number | undefined
   #read = 0
+  #isClosed = false
 
   constructor(growth: Growth) {
     this.#growth = growth
@@ -74,13 +75,14 @@ export class ReceiveWindow {
 
   /** Gives back what it took of the session's share. */
   close(): void {
+    this.#isClosed = true
     this.#growth.spareBytes += this.#size - WINDOW_BYTES
     this.#size = WINDOW_BYTES
   }
 
   #resize(): number {
     const { streamBytes, spareBytes, roundTripMs, now } = this.#growth
-    if (roundTripMs === undefined || streamBytes <= WINDOW_BYTES) return 0
+    if (this.#isClosed || roundTripMs === undefined || streamBytes <= WINDOW_BYTES) return 0
     const time = now()
     this.#since ??= time
     const elapsed = time - this.#since

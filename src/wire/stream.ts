@@ -21,6 +21,8 @@ export class MuxStream implements WireStream {
   /** Whether we opened it. */
   readonly isOurs: boolean
   readonly window: ReceiveWindow
+  /** Whether the number that says what it is for has been read. */
+  isTyped: boolean
   onArrival: (() => void) | undefined
   readonly #owner: StreamOwner
   readonly #sending: SendSide
@@ -38,6 +40,7 @@ export class MuxStream implements WireStream {
   constructor(id: number, owner: StreamOwner, { isOurs }: { isOurs: boolean }) {
     this.id = id
     this.isOurs = isOurs
+    this.isTyped = isOurs
     this.window = new ReceiveWindow(owner.growth)
     this.#owner = owner
     this.#sending = new SendSide(id, { isSynSent: !isOurs })
@@ -60,6 +63,8 @@ export class MuxStream implements WireStream {
   }
 
   write(chunk: Buffer): boolean {
+    // Lost, and only read to its end: there is nothing to wait for.
+    if (this.#error) return true
     if (this.#isClosed || this.#sending.isEnding) return false
     const hasRoom = this.#sending.push(chunk)
     if (this.#sending.isReady) this.#owner.hasToSend(this)
@@ -76,6 +81,7 @@ export class MuxStream implements WireStream {
   close(): void {
     if (this.#isClosed) return
     this.#isUnwanted = true
+    this.#consumed(this.#unread.length)
     this.#unread.clear()
     this.end()
     if (this.#sending.isFinSent) this.#finish(this.#error)
@@ -123,8 +129,10 @@ export class MuxStream implements WireStream {
 
   /** A piece of its body came. */
   accept(piece: Buffer): void {
-    if (this.#isClosed || this.#isUnwanted) return
-    if (this.#isFlowing && !this.#isDelivering && this.#unread.length === 0) this.#deliver(piece)
+    if (this.#isClosed) return
+    // Credit is given for what nobody wants too: a peer without a window could never be told that it sends in vain.
+    if (this.#isUnwanted) this.#consumed(piece.length)
+    else if (this.#isFlowing && !this.#isDelivering && this.#unread.length === 0) this.#deliver(piece)
     else {
       this.#unread.push(piece)
       this.onArrival?.()
@@ -151,6 +159,8 @@ export class MuxStream implements WireStream {
     else {
       this.#error = error
       this.#sending.abandon()
+      // A reader that waits to write what it read would otherwise wait for ever.
+      this.#guarded(() => this.#sink?.drain())
     }
   }
 

@@ -10,7 +10,7 @@ export interface WireStream {
   /** Whether the peer has said that it sends no more. */
   readonly isEndReceived: boolean
   readonly isClosed: boolean
-  /** Takes `chunk`, which must not change afterwards; false asks to wait for `drain`. */
+  /** Takes `chunk`, which must not change afterwards; false asks to wait for `drain`. Lost bytes are told by `closed`. */
   write(chunk: Buffer): boolean
   /** We send no more. */
   end(last?: Buffer): void
