@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { checkHostile, hostileRun } from '../../src/wire/test-hostile.ts'
 import { checkModel, modelRun } from '../../src/wire/test-model.ts'
 
-const RUNS = 50_000
+const RUNS = 20_000
 
 const seed = Number(process.env.POSTERN_FUZZ_SEED ?? randomInt(2 ** 31))
 
