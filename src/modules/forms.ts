@@ -17,21 +17,26 @@ export interface ModuleForm {
 
 /** The forms of a module in one place, its own first. */
 export function formsOf(module: Module, place: Place): readonly ModuleForm[] {
-  return [ownForm(module, place), ...(module.spellings ?? []).map(spelled)]
+  const known = made.get(module) ?? new Map<Place, readonly ModuleForm[]>()
+  made.set(module, known)
+  const forms = known.get(place) ?? [ownForm(module, place), ...(module.spellings ?? []).map(spelled)]
+  known.set(place, forms)
+  return forms
 }
 
-export function ownForm(module: Module, place: Place): ModuleForm {
+/** Modules never change, and every answer that shows one asks for its forms: their schemas are derived once. */
+const made = new WeakMap<Module, Map<Place, readonly ModuleForm[]>>()
+
+function ownForm(module: Module, place: Place): ModuleForm {
   const body = module.at[place]
   if (!body) throw new Error(`module ${module.name} does not attach to ${place}`)
+  const view = moduleView(module, body)
   return {
     name: module.name,
     body,
-    // Asked for when routes are made, not when calls are served.
-    get view() {
-      return moduleView(module, place)
-    },
+    view,
     read: (given, where) => module.accept?.(given, where) ?? given,
-    show: (config, link) => showModule(module, place, config, link),
+    show: (config, link) => showModule(module, view, config, link),
   }
 }
 

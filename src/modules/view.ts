@@ -4,10 +4,8 @@ import { closed, shape, viewOf } from '../lib/schema.ts'
 import { type Link, RefListSchema, RefSchema } from '../model/ref.ts'
 import type { Mention, Module, ModuleConfig, Place } from './module.ts'
 
-/** The schema of a module's response in one place. */
-export function moduleView(module: Module, place: Place): TObject {
-  const form = module.at[place]
-  if (!form) throw new Error(`module ${module.name} does not attach to ${place}`)
+/** The schema of a module's response, from that of its request form in one place. */
+export function moduleView(module: Module, form: TObject): TObject {
   const view = viewOf(form) as TObject
   const { reference } = module
   if (!reference) return view
@@ -16,14 +14,14 @@ export function moduleView(module: Module, place: Place): TObject {
 }
 
 /** A module's stored configuration as it is shown. */
-export function showModule(module: Module, place: Place, config: ModuleConfig, link: Link): Record<string, unknown> {
+export function showModule(module: Module, view: TObject, config: ModuleConfig, link: Link): Record<string, unknown> {
   const { reference } = module
   const value: Record<string, unknown> = { ...config }
   if (reference) {
     const ids = config[reference.field]
     value[reference.shownAs] = Array.isArray(ids) ? ids.map((id) => link(String(id))) : link(String(ids))
   }
-  return shape(moduleView(module, place), value) as Record<string, unknown>
+  return shape(view, value) as Record<string, unknown>
 }
 
 /** Every resource that a module's configuration names. */

@@ -4,7 +4,7 @@ import { closed, nullable, viewOf } from '../lib/schema.ts'
 import type { ErrorCode } from '../model/errors.ts'
 import type { AgentCommand, Presence } from '../model/presence.ts'
 import { type Link, RefSchema } from '../model/ref.ts'
-import { formsOf, ownForm } from '../modules/forms.ts'
+import { formsOf } from '../modules/forms.ts'
 import { modulesAt } from '../modules/index.ts'
 import type { Mention, Place } from '../modules/module.ts'
 
@@ -147,8 +147,11 @@ function moduleFields(place: Place | undefined): { forms: TProperties; views: TP
   const views: TProperties = {}
   if (!place) return { forms, views }
   for (const module of modulesAt(place)) {
-    for (const { name, body } of formsOf(module, place)) forms[name] = Type.Optional(body)
-    views[module.name] = nullable(ownForm(module, place).view)
+    for (const { name, body, view } of formsOf(module, place)) {
+      forms[name] = Type.Optional(body)
+      // Other spellings are taken, and shown only to those who speak the dialect they come from.
+      if (name === module.name) views[name] = nullable(view)
+    }
   }
   return { forms, views }
 }

@@ -3,9 +3,9 @@ import { copyFile, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import pg from 'pg'
 import { readSettings } from '../../src/config/read.ts'
 import { openAdmin } from '../../src/server.ts'
+import { databaseContents } from '../support/database-contents.ts'
 import { eachStore } from '../support/databases.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 
@@ -27,20 +27,6 @@ async function assertReadable(platform: Platform, path: string): Promise<void> {
   const route = await platform.admin.get(path)
   assert.equal(route.oidc.client_secret, SECRET)
   assert.deepEqual(route.policy.inbound[0].actions[0].config, { credentials: [PASSWORD] })
-}
-
-/** All that a copy of the database would show. */
-async function contentOf(databaseUrl: string): Promise<string> {
-  if (databaseUrl.startsWith('sqlite:')) {
-    const file = databaseUrl.slice('sqlite:'.length)
-    const wal = await readFile(`${file}-wal`).catch(() => Buffer.alloc(0))
-    return Buffer.concat([await readFile(file), wal]).toString('latin1')
-  }
-  const client = new pg.Client(databaseUrl)
-  await client.connect()
-  const rows = await client.query('select fields as text from resources union all select config from modules')
-  await client.end()
-  return JSON.stringify(rows.rows)
 }
 
 eachStore((store) => {
@@ -65,7 +51,7 @@ eachStore((store) => {
     lasting(async (data) => {
       const platform = await startPlatform(data)
       await assertReadable(platform, await makeRoute(platform))
-      const content = await contentOf(data.databaseUrl)
+      const content = await databaseContents(data.databaseUrl)
       assert.ok(content.includes('login.example.com'), 'the test looks in the right place')
       for (const secret of [SECRET, PASSWORD]) assert.ok(!content.includes(secret))
       await platform.stop()
