@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkAclRule } from './acl.ts'
+import { checkAclRule, mayBindAddress, mayBindAnything, mayBindLabel, mayBindName } from './acl.ts'
 
 /** Contract 2.3, rules 2 to 5. */
 const taken = [
@@ -84,4 +84,77 @@ test('any text is taken or refused with a sentence that goes behind the name of 
     ),
     { numRuns: 5000 },
   )
+})
+
+/** R-5.1 to R-5.5; the names are normalised, as they are when they are asked about. */
+const names: readonly [acl: readonly string[], name: string, isAllowed: boolean][] = [
+  [[], 'x.d.com', true],
+  [['*'], 'x.d.com', true],
+  [['bind:*'], 'x.d.com', true],
+  [['bind:other.com', '*'], 'x.d.com', true],
+  [['bind:*.d.com'], 'x.d.com', true],
+  [['bind:*.d.com'], 'y.x.d.com', true],
+  [['bind:*.d.com'], '*.d.com', true],
+  [['bind:*.d.com'], '*.x.d.com', true],
+  [['bind:*.d.com'], 'd.com', false],
+  [['bind:*.d.com'], 'xd.com', false],
+  [['bind:*.d.com'], 'x.d.com.evil', false],
+  [['bind:*.x.d.com'], '*.d.com', false],
+  [['bind:d.com'], 'd.com', true],
+  [['bind:D.Com.'], 'd.com', true],
+  [['bind:bücher.example'], 'xn--bcher-kva.example', true],
+  [['bind:d.com'], 'x.d.com', false],
+  [['bind:d.com'], '*.d.com', false],
+  [['bind:a.com', 'bind:d.com'], 'd.com', true],
+  [['bind:d.com:443'], 'd.com', false],
+  [['bind:*=*'], 'd.com', false],
+  [['bind:d.com=*'], 'd.com', false],
+  [['nonsense', 'bind:..', 'bind:'], 'd.com', false],
+]
+
+for (const [acl, name, isAllowed] of names) {
+  test(`${JSON.stringify(acl)} ${isAllowed ? 'lets in' : 'keeps out'} the name ${name}`, () => {
+    assert.equal(mayBindName(acl, name), isAllowed)
+  })
+}
+
+const addresses: readonly [acl: readonly string[], host: string, port: number, isAllowed: boolean][] = [
+  [[], 'd.com', 20_001, true],
+  [['bind:*'], 'd.com', 20_001, true],
+  [['bind:D.com:20001'], 'd.com', 20_001, true],
+  [['bind:d.com:20001'], 'd.com', 20_002, false],
+  [['bind:d.com:20001'], 'e.com', 20_001, false],
+  [['bind:d.com'], 'd.com', 20_001, false],
+  [['bind:*.d.com'], 'x.d.com', 20_001, false],
+  [['bind:[::1]:20001'], '[::1]', 20_001, true],
+]
+
+for (const [acl, host, port, isAllowed] of addresses) {
+  test(`${JSON.stringify(acl)} ${isAllowed ? 'lets in' : 'keeps out'} the address ${host}:${port}`, () => {
+    assert.equal(mayBindAddress(acl, { host, port }), isAllowed)
+  })
+}
+
+const labels: readonly [acl: readonly string[], key: string, value: string, isAllowed: boolean][] = [
+  [[], 'app', 'a', true],
+  [['*'], 'app', 'a', true],
+  [['bind:app=*'], 'app', 'a', true],
+  [['bind:app=*'], 'dc', '1', false],
+  [['bind:*=1'], 'dc', '1', true],
+  [['bind:*=*'], 'dc', '1', true],
+  [['bind:app=a'], 'app', 'A', false],
+  [['bind:App=a'], 'app', 'a', false],
+  [['bind:app=a'], 'app', '*', false],
+  [['bind:app'], 'app', 'a', false],
+]
+
+for (const [acl, key, value, isAllowed] of labels) {
+  test(`${JSON.stringify(acl)} ${isAllowed ? 'lets in' : 'keeps out'} the label ${key}=${value}`, () => {
+    assert.equal(mayBindLabel(acl, key, value), isAllowed)
+  })
+}
+
+test('rules that are not for everything restrict', () => {
+  for (const acl of [[], ['*'], ['bind:*'], ['bind:a.com', 'bind:*']]) assert.equal(mayBindAnything(acl), true)
+  for (const acl of [['bind:a.com'], ['bind:*=*'], ['bind:*.com']]) assert.equal(mayBindAnything(acl), false)
 })

@@ -1,6 +1,6 @@
-/** ACL rules of credentials: what an agent may bind. */
+/** ACL rules of credentials: what an agent may bind, and whether it may bind what it asks for. */
 import { BadInput } from '../lib/bad-input.ts'
-import { readHostport, readName } from './hostport.ts'
+import { type Hostport, readHostport, readName } from './hostport.ts'
 
 export const MAX_ACL_RULES = 1000
 export const MAX_ACL_RULE_BYTES = 1024
@@ -11,10 +11,64 @@ export function checkAclRule(rule: string): void {
   if (!rule.startsWith('bind:')) throw new BadInput('must be `*` or start with `bind:`')
   const target = rule.slice('bind:'.length)
   if (target === '*') return
-  // §2.3 rule 3: a domain may start with a wildcard; an address has a port.
-  if (target.includes('=')) checkLabel(target)
-  else if (target.includes(':')) readHostport(target)
-  else readName(target)
+  const check = { label: checkLabel, address: readHostport, name: readName }[kindOf(target)]
+  check(target)
+}
+
+/** Whether `acl` restricts nothing: D18, R-5.5. */
+export function mayBindAnything(acl: readonly string[]): boolean {
+  return acl.length === 0 || acl.includes('*') || acl.includes('bind:*')
+}
+
+/** Whether `acl` lets an endpoint have this name, which is normalised and may begin with `*.`; R-5.4. */
+export function mayBindName(acl: readonly string[], name: string): boolean {
+  if (mayBindAnything(acl)) return true
+  return targets(acl).some((target) => {
+    if (kindOf(target) !== 'name') return false
+    const allowed = readable(() => readName(target))
+    // `*.example.com` covers what is below it at any depth, and the wildcard itself, but not `example.com`.
+    return allowed?.startsWith('*.') ? name.endsWith(allowed.slice(1)) : name === allowed
+  })
+}
+
+/** Whether `acl` lets a TCP endpoint have this address. */
+export function mayBindAddress(acl: readonly string[], { host, port }: Hostport): boolean {
+  if (mayBindAnything(acl)) return true
+  return targets(acl).some((target) => {
+    if (kindOf(target) !== 'address') return false
+    const allowed = readable(() => readHostport(target))
+    return allowed?.host === host && allowed.port === port
+  })
+}
+
+/** Whether `acl` lets a tunnel carry this label. */
+export function mayBindLabel(acl: readonly string[], key: string, value: string): boolean {
+  if (mayBindAnything(acl)) return true
+  return targets(acl).some((target) => {
+    if (kindOf(target) !== 'label') return false
+    const [allowedKey, allowedValue] = target.split('=')
+    return (allowedKey === '*' || allowedKey === key) && (allowedValue === '*' || allowedValue === value)
+  })
+}
+
+function targets(acl: readonly string[]): string[] {
+  return acl.filter((rule) => rule.startsWith('bind:')).map((rule) => rule.slice('bind:'.length))
+}
+
+/** §2.3 rule 3: a label has a `=`; an address has a port; a domain may start with a wildcard. */
+function kindOf(target: string): 'label' | 'address' | 'name' {
+  if (target.includes('=')) return 'label'
+  return target.includes(':') ? 'address' : 'name'
+}
+
+/** A rule that cannot be read allows nothing. */
+function readable<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof BadInput) return undefined
+    throw error
+  }
 }
 
 function checkLabel(target: string): void {

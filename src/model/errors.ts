@@ -54,6 +54,13 @@ const table = {
     text: 'With `terminate_at` `upstream` the edge does not see the traffic that this module needs.',
   },
   MIN_VERSION_NOT_ALLOWED: { status: 400, ngrok: 7032, text: '`min_version` must be null when TLS ends upstream.' },
+  SEVERAL_LOGINS: {
+    status: 400,
+    ngrok: 7079,
+    text: 'Only one of `oauth`, `oidc` and `saml` may be enabled on a route.',
+  },
+  PROVIDER_MISSING: { status: 400, ngrok: 7037, text: 'An enabled `oauth` module names one provider.' },
+  SEVERAL_PROVIDERS: { status: 400, ngrok: 7036, text: 'An `oauth` module names one provider, not several.' },
   ROUTE_MATCH_IN_USE: { status: 409, ngrok: 7126, text: 'Another route of this edge has the same `match`.' },
   BAD_ADDRESS: { status: 400, ngrok: 6505, text: 'An address of a static backend is `host:port`.' },
   BACKEND_IN_ITSELF: { status: 400, ngrok: 6524, text: 'A backend cannot contain itself, not even through others.' },
@@ -84,6 +91,7 @@ const table = {
 
   COMMAND_UNSUPPORTED: { status: 400, ngrok: 806, text: 'The agent of this session does not support that command.' },
   COMMAND_REFUSED: { status: 409, ngrok: 809, text: 'The agent refused the command.' },
+  COMMAND_PENDING: { status: 409, ngrok: 810, text: 'Another command to this session is still under way; try again.' },
   COMMAND_FAILED: { status: 502, ngrok: 807, text: 'The agent could not carry out the command.' },
   COMMAND_TIMEOUT: { status: 504, ngrok: 810, text: 'The agent did not answer in time.' },
 

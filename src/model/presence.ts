@@ -31,8 +31,6 @@ export interface PresentTunnel {
   }
   /** Backend: tunnel groups find it by these. */
   readonly labels?: Readonly<Record<string, string>>
-  /** The tunnel groups it serves. */
-  readonly backendIds: readonly string[]
 }
 
 /** A public address that is being served; what does not apply to it is absent. */

@@ -1,5 +1,7 @@
 /** What an edge module is: the one shape that every folder beside this file fills in. */
-import type { TObject } from 'typebox'
+import type { TObject, TProperties } from 'typebox'
+import type { BackendPlan } from '../model/edge-config.ts'
+import type { ModuleTools, Phases } from './phases.ts'
 
 /** Where a module can hang. */
 export type Place = 'tcp' | 'tls' | 'https' | 'route'
@@ -44,6 +46,26 @@ export interface Module {
   readonly accept?: (config: ModuleConfig, where: Where) => ModuleConfig
   /** Other names and forms for the same value, in every place of the module. */
   readonly spellings?: readonly Spelling[]
+  /** What the server adds to the answer: fields that no request sets, and their values. */
+  readonly shows?: {
+    readonly fields: TProperties
+    readonly read: (config: ModuleConfig) => Readonly<Record<string, unknown>>
+  }
+  /** From the stored configuration to what `compile` takes, with all that it names written out; as it is when absent. */
+  readonly resolve?: (config: ModuleConfig, lookup: Lookup) => unknown
+  /**
+   * Once per change, never per connection; throws when the settings cannot be served. What an enabled module without it
+   * hangs on refuses traffic: nothing is served unguarded.
+   */
+  readonly compile?: (settings: never, tools: ModuleTools) => Phases
+}
+
+/** What a configuration names, as it is stored; each throws when there is no such thing (any more). */
+export interface Lookup {
+  ipRules(policyId: string): readonly { readonly cidr: string; readonly action: 'allow' | 'deny' }[]
+  /** The certificates of a certificate authority, in PEM. */
+  authority(id: string): string
+  backend(id: string): BackendPlan
 }
 
 /** A name and a form of its own for the value of a module. It is read and written like a module, and not shown in edges. */

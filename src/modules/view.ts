@@ -1,4 +1,4 @@
-/** How a module is shown: its request form with ids turned into references. */
+/** How a module is shown: its request form with ids turned into references, and what the server adds. */
 import type { TObject, TSchema } from 'typebox'
 import { closed, shape, viewOf } from '../lib/schema.ts'
 import { type Link, RefListSchema, RefSchema } from '../model/ref.ts'
@@ -6,17 +6,18 @@ import type { Mention, Module, ModuleConfig, Place } from './module.ts'
 
 /** The schema of a module's response, from that of its request form in one place. */
 export function moduleView(module: Module, form: TObject): TObject {
-  const view = viewOf(form) as TObject
-  const { reference } = module
-  if (!reference) return view
-  const { [reference.field]: ids, ...rest } = view.properties as Record<string, TSchema & { type?: string }>
-  return closed({ ...rest, [reference.shownAs]: ids?.type === 'array' ? RefListSchema : RefSchema })
+  const { properties } = viewOf(form) as TObject
+  const { reference, shows } = module
+  if (!reference) return closed({ ...properties, ...shows?.fields })
+  const { [reference.field]: ids, ...rest } = properties as Record<string, TSchema & { type?: string }>
+  const refs = { [reference.shownAs]: ids?.type === 'array' ? RefListSchema : RefSchema }
+  return closed({ ...rest, ...refs, ...shows?.fields })
 }
 
 /** A module's stored configuration as it is shown. */
 export function showModule(module: Module, view: TObject, config: ModuleConfig, link: Link): Record<string, unknown> {
   const { reference } = module
-  const value: Record<string, unknown> = { ...config }
+  const value: Record<string, unknown> = { ...config, ...module.shows?.read(config) }
   if (reference) {
     const ids = config[reference.field]
     value[reference.shownAs] = Array.isArray(ids) ? ids.map((id) => link(String(id))) : link(String(ids))

@@ -38,7 +38,13 @@ eachStore((store) => {
   test('no line of the log holds a secret', () =>
     withPlatform(async (platform) => {
       const { admin, url, apiKey, authtoken } = platform
-      const secrets = ['hush-client-secret', 'wrong_token_of_somebody_0123456789', apiKey, authtoken]
+      const secrets = [
+        'hush-client-secret',
+        'hush-oauth-secret',
+        'wrong_token_of_somebody_0123456789',
+        apiKey,
+        authtoken,
+      ]
       const { token, id } = await admin.create('/api_keys', { metadata: 'hush-metadata' })
       const credential = await admin.create('/credentials')
       secrets.push(token, credential.token)
@@ -50,6 +56,11 @@ eachStore((store) => {
       const { id: routeId } = await admin.create(`/edges/https/${edge.id}/routes`, route)
       await admin.put(`/edges/https/${edge.id}/routes/${routeId}/oidc`, oidc)
       await admin.send('PUT', `/edges/https/${edge.id}/routes/${routeId}/oidc`, { body: { ...oidc, scopes: 'x' } })
+      const github = { client_id: 'app', client_secret: 'hush-oauth-secret' }
+      const oauth = { enabled: false, provider: { github } }
+      await admin.put(`/edges/https/${edge.id}/routes/${routeId}/oauth`, oauth)
+      const wrongly = { body: { provider: { github, google: github } } }
+      await admin.refused('ERR_SEVERAL_PROVIDERS', 'PUT', `/edges/https/${edge.id}/routes/${routeId}/oauth`, wrongly)
 
       const wrong = new ApiClient(url, 'wrong_token_of_somebody_0123456789')
       await wrong.send('GET', '/api_keys')

@@ -1,4 +1,5 @@
 /** Every module in every place: contract 4.7 and the matrix around it, with the least and the fullest body of a PUT. */
+import { IDP_METADATA } from './idp-metadata.ts'
 import type { ModuleName, SpellingName } from './resource-shapes.ts'
 import { type KindName, kinds, type World } from './world.ts'
 
@@ -141,6 +142,27 @@ const onOff: Pick<ModuleCase, 'least' | 'full'> = {
   full: same({ enabled: false }),
 }
 
+/** The providers of `oauth`, none of them named. */
+const noProvider = {
+  amazon: null,
+  facebook: null,
+  github: null,
+  gitlab: null,
+  google: null,
+  linkedin: null,
+  microsoft: null,
+  twitch: null,
+}
+
+/** What `saml` tells of itself while nothing is served for an identity provider. */
+const nothingServed = {
+  entity_id: '',
+  assertion_consumer_service_url: '',
+  single_logout_url: '',
+  request_signing_certificate_pem: '',
+  metadata_url: '',
+}
+
 /** Contract 4.7 first, row by row; then the same modules elsewhere, and the others. */
 export const moduleCases: readonly ModuleCase[] = [
   { host: 'tcp_edge', ...ipRestriction },
@@ -246,6 +268,78 @@ export const moduleCases: readonly ModuleCase[] = [
       volume_threshold: 0,
       error_threshold_percentage: 0.125,
     }),
+  },
+  {
+    host: 'https_edge_route',
+    module: 'oauth',
+    least: () => {
+      const application = { client_id: 'shop', client_secret: 'keep-this-1' }
+      const lists = { scopes: [], email_addresses: [], email_domains: [] }
+      const answer = {
+        enabled: true,
+        provider: { ...noProvider, gitlab: { ...application, ...lists } },
+        options_passthrough: false,
+        cookie_prefix: '',
+        inactivity_timeout: 0,
+        maximum_duration: 0,
+        auth_check_interval: 0,
+      }
+      return { body: { provider: { gitlab: application } }, answer }
+    },
+    full: same({
+      enabled: false,
+      provider: {
+        ...noProvider,
+        github: {
+          client_id: 'shop',
+          client_secret: 'keep-this-2',
+          scopes: ['read:user', 'read:org'],
+          email_addresses: ['ada@example.com', 'bob@example.com'],
+          email_domains: ['example.org'],
+          teams: ['acme/web', '42'],
+          organizations: ['Acme'],
+        },
+      },
+      options_passthrough: true,
+      cookie_prefix: 'shop.',
+      inactivity_timeout: 4_294_967_295,
+      maximum_duration: 4_294_967_295,
+      auth_check_interval: 4_294_967_295,
+    }),
+  },
+  {
+    host: 'https_edge_route',
+    module: 'saml',
+    least: () => {
+      const body = { idp_metadata: IDP_METADATA }
+      const defaults = {
+        enabled: true,
+        options_passthrough: false,
+        cookie_prefix: '',
+        inactivity_timeout: 0,
+        maximum_duration: 0,
+        force_authn: false,
+        allow_idp_initiated: false,
+        authorized_groups: [],
+        nameid_format: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
+      }
+      return { body, answer: { ...defaults, ...body, ...nothingServed } }
+    },
+    full: () => {
+      const body = {
+        enabled: false,
+        options_passthrough: true,
+        cookie_prefix: 'shop.',
+        inactivity_timeout: 4_294_967_295,
+        maximum_duration: 4_294_967_295,
+        idp_metadata: `\ufeff${IDP_METADATA}\r\n`,
+        force_authn: true,
+        allow_idp_initiated: true,
+        authorized_groups: ['cn=web,dc=example', 'Büro'],
+        nameid_format: 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress',
+      }
+      return { body, answer: { ...body, ...nothingServed } }
+    },
   },
   { host: 'https_edge_route', module: 'compression', ...onOff },
   { host: 'https_edge_route', module: 'websocket_tcp_converter', ...onOff },

@@ -142,6 +142,8 @@ eachTarget((target) => {
       ['tcp_edge', 'tls_termination'],
       ['tcp_edge', 'mutual_tls'],
       ['tcp_edge', 'oidc'],
+      ['tls_edge', 'oauth'],
+      ['https_edge', 'saml'],
       ['tls_edge', 'user_agent_filter'],
       ['https_edge', 'backend'],
       ['https_edge', 'ip_restriction'],

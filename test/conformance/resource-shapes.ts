@@ -51,6 +51,41 @@ export const moduleShapes = {
     client_secret: string,
     scopes: list(string),
   }),
+  oauth: object({
+    enabled: boolean,
+    provider: object({
+      amazon: nullOr(provider()),
+      facebook: nullOr(provider()),
+      github: nullOr(provider('teams', 'organizations')),
+      gitlab: nullOr(provider()),
+      google: nullOr(provider('groups')),
+      linkedin: nullOr(provider()),
+      microsoft: nullOr(provider()),
+      twitch: nullOr(provider()),
+    }),
+    options_passthrough: boolean,
+    cookie_prefix: string,
+    inactivity_timeout: uint32,
+    maximum_duration: uint32,
+    auth_check_interval: uint32,
+  }),
+  saml: object({
+    enabled: boolean,
+    options_passthrough: boolean,
+    cookie_prefix: string,
+    inactivity_timeout: uint32,
+    maximum_duration: uint32,
+    idp_metadata: string,
+    force_authn: boolean,
+    allow_idp_initiated: boolean,
+    authorized_groups: list(string),
+    entity_id: string,
+    assertion_consumer_service_url: string,
+    single_logout_url: string,
+    request_signing_certificate_pem: string,
+    metadata_url: string,
+    nameid_format: string,
+  }),
   request_headers: object({ enabled: boolean, add: map(string), remove: list(string) }),
   user_agent_filter: object({ enabled: boolean, allow: list(string), deny: list(string) }),
   response_headers: object({ enabled: boolean, add: map(string), remove: list(string) }),
@@ -81,6 +116,12 @@ function rule(): Shape {
   return object({ name: string, expressions: list(string), actions: list(action) })
 }
 
+/** What an `oauth` module says of its provider; some have more lists of who is let in. */
+function provider(...more: readonly string[]): Shape {
+  const lists = ['scopes', 'email_addresses', 'email_domains', ...more].map((name) => [name, list(string)] as const)
+  return object({ client_id: string, client_secret: string, ...Object.fromEntries(lists) })
+}
+
 const modules = (...names: readonly ModuleName[]) =>
   Object.fromEntries(names.map((name) => [name, nullOr(moduleShapes[name])]))
 
@@ -96,7 +137,8 @@ const routeShape = object({
   edge_id: id('edghts_'),
   match_type: oneOf('exact_path', 'path_prefix'),
   match: string,
-  ...modules('backend', 'ip_restriction', 'user_agent_filter', 'oidc', 'policy', 'request_headers'),
+  ...modules('backend', 'ip_restriction', 'user_agent_filter', 'oauth', 'oidc', 'saml'),
+  ...modules('policy', 'request_headers'),
   ...modules('response_headers', 'circuit_breaker', 'compression', 'webhook_verification', 'websocket_tcp_converter'),
 })
 

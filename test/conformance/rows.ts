@@ -1,6 +1,7 @@
 /** Every operation: what it takes, its status and the shape of its answer. The rows of contract part 4 come first. */
 import { randomInt } from 'node:crypto'
 import { EXAMPLE_ROOT } from './certificates.ts'
+import { IDP_METADATA } from './idp-metadata.ts'
 import {
   type ModuleCase,
   moduleCases,
@@ -118,6 +119,8 @@ const route = (given: Given) => ({
   ip_restriction: restriction(given),
   policy,
   oidc: { issuer: 'https://id.example.com', client_id: 'shop', client_secret: 'keep-this' },
+  oauth: { enabled: false, provider: { google: { client_id: 'shop', groups: ['web@example.com'] } } },
+  saml: { enabled: false, idp_metadata: IDP_METADATA },
   request_headers: { add: { a: 'b' }, remove: ['c'] },
   user_agent_filter: { allow: ['^a'], deny: ['b$'] },
   response_headers: { add: { a: 'b' }, remove: ['c'] },

@@ -3,6 +3,7 @@ import { generateKeyPairSync, randomInt } from 'node:crypto'
 import type { Resource } from '../../src/resources/resource.ts'
 import type { ApiClient, Json } from '../support/api-client.ts'
 import { EXAMPLE_ROOT } from './certificates.ts'
+import { IDP_METADATA } from './idp-metadata.ts'
 import { unique, uniqueAddress, uniqueName } from './target.ts'
 import { tlsPair } from './tls-pair.ts'
 
@@ -99,9 +100,11 @@ const ROUTE_MODULES = [
   ...TCP_MODULES,
   'circuit_breaker',
   'compression',
+  'oauth',
   'oidc',
   'request_headers',
   'response_headers',
+  'saml',
   'user_agent_filter',
   'webhook_verification',
   'websocket_tcp_converter',
@@ -117,6 +120,23 @@ const modules: Readonly<Record<string, Make>> = {
   tls_termination: async () => ({ terminate_at: 'edge', min_version: '1.3' }),
   policy: async () => ({ inbound: [{ name: 'no', expressions: [], actions: [{ type: 'deny' }] }], outbound: [] }),
   oidc: async () => ({ issuer: 'https://id.example.com', client_id: 'app', client_secret: 'hush', scopes: ['email'] }),
+  // Disabled, both, since a route has one login and that of the samples is `oidc`.
+  oauth: async () => ({
+    enabled: false,
+    provider: {
+      github: {
+        client_id: 'app',
+        client_secret: 'hush',
+        scopes: ['read:org'],
+        email_addresses: ['ada@example.com'],
+        email_domains: ['example.org'],
+        teams: ['acme/web'],
+        organizations: ['acme'],
+      },
+    },
+    auth_check_interval: 300,
+  }),
+  saml: async () => ({ enabled: false, idp_metadata: IDP_METADATA, authorized_groups: ['web'], force_authn: true }),
   request_headers: async () => ({ add: { 'x-a': 'b' }, remove: ['x-c'] }),
   user_agent_filter: async () => ({ allow: ['^curl/'], deny: ['bot'] }),
   response_headers: async () => ({ add: { 'x-a': 'b' }, remove: ['x-c'] }),

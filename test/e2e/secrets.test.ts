@@ -11,14 +11,17 @@ import { type Platform, startPlatform } from '../support/platform.ts'
 
 const SECRET = 'the-client-secret-of-this-test'
 const PASSWORD = 'ada:the-password-inside-a-policy'
+const OAUTH_SECRET = 'the-secret-inside-an-oauth-provider'
 
 const oidc = { issuer: 'https://login.example.com', client_id: 'app', client_secret: SECRET }
+// Disabled, since a route has one login.
+const oauth = { enabled: false, provider: { github: { client_id: 'app', client_secret: OAUTH_SECRET } } }
 const policy = { inbound: [{ actions: [{ type: 'basic-auth', config: { credentials: [PASSWORD] } }] }] }
 
 /** Makes a route that holds secrets and gives the path it is found at. */
 async function makeRoute({ admin }: Platform): Promise<string> {
   const edge = await admin.create('/edges/https')
-  const body = { match_type: 'path_prefix', match: '/', oidc, policy }
+  const body = { match_type: 'path_prefix', match: '/', oauth, oidc, policy }
   const route = await admin.create(`/edges/https/${edge.id}/routes`, body)
   return `/edges/https/${edge.id}/routes/${route.id}`
 }
@@ -26,6 +29,7 @@ async function makeRoute({ admin }: Platform): Promise<string> {
 async function assertReadable(platform: Platform, path: string): Promise<void> {
   const route = await platform.admin.get(path)
   assert.equal(route.oidc.client_secret, SECRET)
+  assert.equal(route.oauth.provider.github.client_secret, OAUTH_SECRET)
   assert.deepEqual(route.policy.inbound[0].actions[0].config, { credentials: [PASSWORD] })
 }
 
@@ -53,7 +57,7 @@ eachStore((store) => {
       await assertReadable(platform, await makeRoute(platform))
       const content = await databaseContents(data.databaseUrl)
       assert.ok(content.includes('login.example.com'), 'the test looks in the right place')
-      for (const secret of [SECRET, PASSWORD]) assert.ok(!content.includes(secret))
+      for (const secret of [SECRET, PASSWORD, OAUTH_SECRET]) assert.ok(!content.includes(secret))
       await platform.stop()
     }))
 
@@ -65,7 +69,7 @@ eachStore((store) => {
       const old = join(data.dataDir, 'old.key')
       await copyFile(data.keyFile, old)
 
-      assert.equal(await rotate(data), 2)
+      assert.equal(await rotate(data), 3)
       assert.notDeepEqual(await readFile(data.keyFile), await readFile(old))
       assert.equal((await stat(data.keyFile)).mode & 0o777, 0o600)
       const after = await startPlatform(data)
@@ -102,7 +106,7 @@ eachStore((store) => {
       const after = await startPlatform(data)
       await assertReadable(after, path)
       await after.stop()
-      assert.equal(await rotate(data), 2)
+      assert.equal(await rotate(data), 3)
     }))
 
   test('a server that still runs on the old key stores no secret that nobody could read', () =>
@@ -111,6 +115,7 @@ eachStore((store) => {
       const path = await makeRoute(platform)
       await rotate(data)
       await platform.admin.refused('ERR_KEY_ROTATED', 'PUT', `${path}/oidc`, { body: oidc })
+      await platform.admin.refused('ERR_KEY_ROTATED', 'PUT', `${path}/oauth`, { body: oauth })
       const [, edgePath = ''] = /^(.*\/routes)/.exec(path) ?? []
       const route = { match_type: 'exact_path', match: '/new' }
       await platform.admin.refused('ERR_KEY_ROTATED', 'POST', edgePath, { body: { ...route, oidc } })

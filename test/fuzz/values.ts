@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import type { SchemaNode } from '../../src/lib/check.ts'
 import { EXAMPLE_ROOT, LEAF, OTHER_ROOT } from '../conformance/certificates.ts'
+import { IDP_METADATA } from '../conformance/idp-metadata.ts'
 import { tlsPair } from '../conformance/tls-pair.ts'
 
 /** Stands for an id that exists when the call is sent; the number picks which. */
@@ -79,6 +80,24 @@ const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   client_id: mostly(['client'], ['']),
   client_secret: mostly(['hush'], ['']),
   scopes: few(mostly(['openid', 'email'], ['two words'])),
+  email_addresses: few(mostly(['ada@example.com', 'bob@example.org'], ['Ada@example.com', '@', 'a'])),
+  email_domains: few(mostly(['example.com', 'example.org'], ['@example.com', '*.example.com', 'größe'])),
+  teams: few(mostly(['acme/web', '42'], ['acme', '/'])),
+  organizations: few(mostly(['acme', 'Other'], ['a/b', ''])),
+  groups: few(mostly(['web@example.com', 'all@example.org'], ['web'])),
+  idp_metadata: mostly(
+    [IDP_METADATA, IDP_METADATA.replaceAll('md:', 'x:').replace('xmlns:md', 'xmlns:x')],
+    [
+      '',
+      '<a>',
+      `<!DOCTYPE a [<!ENTITY b "${'c'.repeat(1000)}">]>${IDP_METADATA}`,
+      IDP_METADATA.replace('entityID', 'entityid'),
+      IDP_METADATA.replaceAll('IDPSSO', 'SPSSO'),
+      IDP_METADATA.slice(0, -3),
+      '<a>'.repeat(20_000),
+      `<a>${'&'.repeat(100_000)}</a>`,
+    ],
+  ),
   cookie_prefix: mostly(['', 'my.'], ['no spaces']),
   expressions: few(
     mostly(
@@ -124,6 +143,7 @@ const weights = fc.dictionary(existing(...BACKENDS), mostly([0, 1, 10_000], [-1,
 /** Values that mostly fit `schema`; `name` is the field they stand in. */
 export function fitting(schema: SchemaNode, name = ''): fc.Arbitrary<unknown> {
   if (name === 'backends') return schema.type === 'array' ? few(existing(...BACKENDS)) : weights
+  if (name === 'provider' && schema.properties) return oneProvider(schema.properties)
   const special = Object.hasOwn(byName, name) ? byName[name] : undefined
   if (special) return special
   if (schema.enum) return fc.constantFrom(...schema.enum)
@@ -144,6 +164,15 @@ export function fitting(schema: SchemaNode, name = ''): fc.Arbitrary<unknown> {
     default:
       throw new Error(`no values are known for the type ${schema.type}`)
   }
+}
+
+/** One of the providers of `oauth`, as a rule. */
+function oneProvider(providers: Readonly<Record<string, SchemaNode>>): fc.Arbitrary<unknown> {
+  const each = Object.entries(providers).map(([name, node]) => fitting(node).map((settings) => ({ [name]: settings })))
+  return fc.oneof(
+    { weight: 12, arbitrary: fc.oneof(...each) },
+    { weight: 1, arbitrary: object({ properties: providers }) },
+  )
 }
 
 /** The required fields and a few of the others; all of them now and then, since some value is then likely refused. */

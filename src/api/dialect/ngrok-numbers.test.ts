@@ -65,6 +65,16 @@ const numbers: [code: ErrorCode, operation: string | null, field: string, number
   ['ROUTE_MATCH_IN_USE', 'create_https_edge_route', '', 7126],
   ['MODULE_NEEDS_TERMINATION', 'create_tls_edge', '', 7062],
   ['MIN_VERSION_NOT_ALLOWED', 'create_tls_edge', '', 7032],
+  ['FIELD_REQUIRED', 'put_https_edge_route_oauth', 'provider.github.client_id', 7033],
+  ['FIELD_REQUIRED', 'create_https_edge_route', 'oauth.provider.google.client_secret', 7033],
+  ['SEVERAL_PROVIDERS', 'put_https_edge_route_oauth', '', 7036],
+  ['PROVIDER_MISSING', 'put_https_edge_route_oauth', '', 7037],
+  ['SEVERAL_LOGINS', 'update_https_edge_route', '', 7079],
+  ['FIELD_TOO_LONG', 'put_https_edge_route_saml', 'idp_metadata', 7080],
+  ['FIELD_REQUIRED', 'create_https_edge_route', 'oidc.issuer', 7088],
+  ['FIELD_REQUIRED', 'put_https_edge_route_oidc', 'client_id', 7089],
+  ['FIELD_REQUIRED', 'put_https_edge_route_oidc', 'client_secret', 7090],
+  ['FIELD_REQUIRED', 'update_https_edge_route', 'saml.idp_metadata', 7091],
 ]
 for (const [code, operation, field, number] of numbers) {
   test(`${code} of ${operation ?? 'any call'}${field && ` about ${field}`} is number ${number}`, () => {

@@ -4,7 +4,7 @@ import type { Route } from '../routes.ts'
 
 /** The number of a refusal to a call of `route`, which is undefined where none was reached. */
 export function numberOf({ code, field }: Pick<Refusal, 'code' | 'field'>, route: Route | undefined): number {
-  return (route && finer[code]?.(route, lastName(field))) ?? errors[code].ngrok
+  return (route && finer[code]?.(route, lastName(field), field)) ?? errors[code].ngrok
 }
 
 /** The name of the field itself: `ip_policy_ids` of `ip_restriction.ip_policy_ids[0]`. */
@@ -12,11 +12,12 @@ function lastName(field: string): string {
   return /(\w+)(\[[^\]]*\])*$/.exec(field)?.[1] ?? ''
 }
 
-type Finer = (route: Route, field: string) => number | undefined
+/** `field` is the name of a field, `path` the whole of it. */
+type Finer = (route: Route, field: string, path: string) => number | undefined
 
 const finer: Readonly<Partial<Record<ErrorCode, Finer>>> = {
   FIELD_TOO_LONG: ({ resource }, field) => tooLong[resource.kind]?.[field],
-  FIELD_REQUIRED: (_route, field) => required[field],
+  FIELD_REQUIRED: (_route, field, path) => (OF_PROVIDER.test(path) ? 7033 : required[field]),
   STILL_REFERENCED: ({ resource }) => referenced[resource.kind],
   UNKNOWN_REFERENCE: (_route, field) => unknownReference[field],
   BAD_HOSTPORT_PORT: ({ resource }) => (resource.kind === 'tcp_edge' ? 7112 : undefined),
@@ -29,7 +30,18 @@ const failed = { stop: 807, restart: 808, update: 809 } as const
 
 type Numbers = Readonly<Record<string, number>>
 
-const required: Numbers = { public_key: 611, match: 7123, name: 4109 }
+const required: Numbers = {
+  public_key: 611,
+  match: 7123,
+  name: 4109,
+  issuer: 7088,
+  client_id: 7089,
+  client_secret: 7090,
+  idp_metadata: 7091,
+}
+
+/** An `oauth` module has a client id and secret too, which have a number of their own. */
+const OF_PROVIDER = /(^|\.)provider\.\w+\.client_\w+$/
 
 const referenced: Numbers = { ip_policy: 1420, reserved_domain: 446 }
 
@@ -54,7 +66,7 @@ const tooLong: Readonly<Record<string, Numbers>> = {
   tcp_edge: ofEdges,
   tls_edge: ofEdges,
   https_edge: ofEdges,
-  https_edge_route: ofEdges,
+  https_edge_route: { ...ofEdges, idp_metadata: 7080 },
   tunnel_group_backend: ofBackends,
   http_response_backend: { ...ofBackends, body: 6516 },
   weighted_backend: ofBackends,

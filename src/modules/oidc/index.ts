@@ -2,37 +2,14 @@
 import { isIPv4 } from 'node:net'
 import { type Static, Type } from 'typebox'
 import { BadValue } from '../../lib/check.ts'
-import { enabled, MAX_UINT32 } from '../fields.ts'
+import { enabled } from '../fields.ts'
+import { checkScopes, loginFields, scopeList } from '../login-form.ts'
 import type { Module } from '../module.ts'
-
-/** With their length, what keeps the login redirect under 8 KiB, which providers take. */
-const MAX_SCOPES = 30
 
 const form = Type.Object(
   {
     enabled,
-    options_passthrough: Type.Boolean({
-      default: false,
-      description: 'Whether OPTIONS requests pass without authentication, as CORS preflights need.',
-    }),
-    cookie_prefix: Type.String({
-      default: '',
-      maxBytes: 64,
-      pattern: '^[A-Za-z0-9.]*$',
-      description: 'Prefix of the names of the session cookies: letters, digits and dots. Empty: `postern.` is used.',
-    }),
-    inactivity_timeout: Type.Integer({
-      default: 0,
-      minimum: 0,
-      maximum: MAX_UINT32,
-      description: 'Seconds without a request after which a visitor must log in again; 0 for no limit.',
-    }),
-    maximum_duration: Type.Integer({
-      default: 0,
-      minimum: 0,
-      maximum: MAX_UINT32,
-      description: 'Seconds after a login after which a visitor must log in again; 0 for no limit.',
-    }),
+    ...loginFields,
     issuer: Type.String({
       default: '',
       maxBytes: 255,
@@ -48,11 +25,7 @@ const form = Type.Object(
       maxBytes: 4096,
       description: 'Client secret that the provider gave this application.',
     }),
-    scopes: Type.Array(Type.String({ minLength: 1, maxBytes: 255 }), {
-      default: [],
-      maxItems: MAX_SCOPES,
-      description: 'Scopes to ask the provider for; `openid` is always asked for.',
-    }),
+    scopes: scopeList('Scopes to ask the provider for; `openid` is always asked for.'),
   },
   { additionalProperties: false },
 )
@@ -68,7 +41,7 @@ export const oidc: Module = {
     const { issuer, client_id, client_secret, scopes } = config as Static<typeof form>
     if (config.enabled) requireAll(at, { issuer, client_id, client_secret })
     if (issuer !== '') checkIssuer(`${at}issuer`, issuer)
-    for (const [i, scope] of scopes.entries()) checkScope(`${at}scopes[${i}]`, scope)
+    checkScopes(`${at}scopes`, scopes)
     return config
   },
 }
@@ -98,14 +71,4 @@ function checkIssuer(field: string, issuer: string): void {
 /** `hostname` as the URL parser writes it: lower case, IPv6 in brackets, IPv4 as four decimal numbers. */
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'))
-}
-
-/** RFC 6749 §3.3: scope-token. */
-function checkScope(field: string, scope: string): void {
-  if (/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)) return
-  throw new BadValue(
-    field,
-    'value',
-    `\`${field}\` must be one scope of ASCII characters without spaces, quotes or backslashes; give each scope its own entry`,
-  )
 }

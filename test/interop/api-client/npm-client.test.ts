@@ -173,6 +173,27 @@ eachStore((store) => {
     })
   }
 
+  test('what is wrong with a login is told by its number', async () => {
+    const { target } = await newEdge('route')
+    const oauth = client.service('edgeModules.edgeRouteOAuthModule')
+    const saml = client.service('edgeModules.edgeRouteSamlModule')
+    const app = { clientId: 'app', clientSecret: 'hush' }
+    const refusals: [number: number, call: () => Promise<unknown>][] = [
+      [7037, () => oauth.replace({ ...target, module: {} })],
+      [7036, () => oauth.replace({ ...target, module: { provider: { github: app, google: app } } })],
+      [7033, () => oauth.replace({ ...target, module: { provider: { github: { scopes: [] } } } })],
+      [7091, () => saml.replace({ ...target, module: {} })],
+      [7080, () => saml.replace({ ...target, module: { idpMetadata: ' '.repeat(256 * 1024 + 1) } })],
+    ]
+    for (const [number, call] of refusals) {
+      await assert.rejects(call, { statusCode: 400, errorCode: `ERR_NGROK_${number}` })
+    }
+    await oauth.replace({ ...target, module: { provider: { github: app } } })
+    const { idp_metadata: idpMetadata } = await sampleModule(platform.admin, 'saml')
+    const second = () => saml.replace({ ...target, module: { idpMetadata } })
+    await assert.rejects(second, { statusCode: 400, errorCode: 'ERR_NGROK_7079' })
+  })
+
   test('a key and a hostport that are taken are conflicts with their numbers', async () => {
     const { public_key: publicKey } = await sampleBody(platform.admin, { kind: 'ssh_credential' })
     await client.service('sshCredentials').create({ publicKey })
@@ -239,12 +260,18 @@ eachStore((store) => {
     const body = await sampleModule(platform.admin, module)
     // Header names survive the client only without `-`.
     if (module.endsWith('_headers')) return { add: { team: 'web' }, remove: ['x-c'] }
+    if (module === 'oauth') return { ...body, provider: { ...NO_PROVIDER, ...body.provider } }
     return on === 'https' && module === 'tls_termination' ? { min_version: body.min_version } : body
   }
 })
 
 /** There is one IP restriction of each type. */
 const RESTRICTED = ['dashboard', 'api', 'agent', 'endpoints']
+
+/** The providers of `oauth`, all of which an answer shows. */
+const NO_PROVIDER = Object.fromEntries(
+  'amazon facebook github gitlab google linkedin microsoft twitch'.split(' ').map((name) => [name, null]),
+)
 
 /** A body of ours with names as the client takes them. */
 function camel(value: Json): Json {

@@ -91,7 +91,9 @@ export const modules: Readonly<Record<string, readonly [on: 'https' | 'route' | 
   'edgeModules.edgeRouteCompressionModule': ['route', 'compression'],
   'edgeModules.edgeRouteCircuitBreakerModule': ['route', 'circuit_breaker'],
   'edgeModules.edgeRouteWebhookVerificationModule': ['route', 'webhook_verification'],
+  'edgeModules.edgeRouteOAuthModule': ['route', 'oauth'],
   'edgeModules.edgeRouteOidcModule': ['route', 'oidc'],
+  'edgeModules.edgeRouteSamlModule': ['route', 'saml'],
   'edgeModules.edgeRouteWebsocketTcpConverterModule': ['route', 'websocket_tcp_converter'],
   'edgeModules.edgeRouteUserAgentFilterModule': ['route', 'user_agent_filter'],
   'edgeModules.tcpEdgeBackendModule': ['tcp', 'backend'],
@@ -114,6 +116,4 @@ export const notServed: Readonly<Record<string, string>> = {
   sshCertificateAuthorities: 'the SSH gateway knows keys, not certificates',
   sshHostCertificates: 'the SSH gateway knows keys, not certificates',
   sshUserCertificates: 'the SSH gateway knows keys, not certificates',
-  'edgeModules.edgeRouteOAuthModule': 'needs the vendor’s own applications at the providers; `oidc` covers the rest',
-  'edgeModules.edgeRouteSamlModule': 'not offered; `oidc` is the way to log visitors in',
 }

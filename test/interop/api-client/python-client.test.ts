@@ -25,7 +25,7 @@ const documented: Readonly<Record<string, string>> = {
   tls_edge: 'id description metadata created_at uri hostports backend ip_restriction mutual_tls tls_termination policy',
   https_edge: 'id description metadata created_at uri hostports mutual_tls tls_termination routes',
   https_edge_route:
-    'edge_id id created_at match_type match uri description metadata backend ip_restriction circuit_breaker compression request_headers response_headers webhook_verification oidc websocket_tcp_converter user_agent_filter policy',
+    'edge_id id created_at match_type match uri description metadata backend ip_restriction circuit_breaker compression request_headers response_headers webhook_verification oauth oidc saml websocket_tcp_converter user_agent_filter policy',
   tunnel_group_backend: 'id uri created_at description metadata labels tunnels',
   http_response_backend: 'id uri created_at description metadata body headers status_code',
   weighted_backend: 'id uri created_at description metadata backends',

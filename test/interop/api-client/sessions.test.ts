@@ -50,6 +50,7 @@ before(async () => {
     records: never,
     modules: never,
     presence,
+    groupsOf: () => [],
     metrics: new ApiMetrics(),
     log: createLog({ level: 'silent' }),
     readiness: async () => ({ isReady: true, addresses: {} }),

@@ -1,0 +1,43 @@
+/** Every error a visitor can be shown: its code, status, sentence, and the vendor's number for the same. */
+
+interface VisitorError {
+  readonly status: number
+  readonly ngrok: number
+  readonly text: string
+}
+
+const table = {
+  BAD_VISITOR_REQUEST: { status: 400, ngrok: 3001, text: 'The request is not well-formed HTTP.' },
+  REQUEST_HEAD_TIMEOUT: { status: 408, ngrok: 3001, text: 'The request line and headers did not arrive in time.' },
+  REQUEST_HEAD_TOO_LARGE: { status: 431, ngrok: 3001, text: 'The request line and headers are too large.' },
+  HTTP_VERSION_UNSUPPORTED: { status: 505, ngrok: 3001, text: 'Only HTTP/1.1 and HTTP/2 are spoken here.' },
+  EXPECTATION_FAILED: { status: 417, ngrok: 3001, text: 'The only expectation that can be met is `100-continue`.' },
+  MISDIRECTED: { status: 421, ngrok: 3200, text: 'This name is served by another connection; open a new one for it.' },
+  ENDPOINT_OFFLINE: { status: 404, ngrok: 3200, text: 'Nothing is online at this address.' },
+  NO_ROUTE: { status: 404, ngrok: 3209, text: 'No route of this edge matches the path.' },
+  NO_BACKEND: { status: 503, ngrok: 724, text: 'This route has no backend.' },
+  BACKEND_OFFLINE: { status: 503, ngrok: 6528, text: 'No agent that could serve this is online.' },
+  BACKEND_BUSY: { status: 503, ngrok: 743, text: 'The agent takes no more connections at the moment; try again.' },
+  DRAINING: { status: 503, ngrok: 742, text: 'This server is about to stop; try again.' },
+  MODULE_UNAVAILABLE: { status: 503, ngrok: 722, text: 'A module of this route is not in force, so nothing passes.' },
+  UPSTREAM_UNREACHABLE: { status: 502, ngrok: 8012, text: 'The service behind this address cannot be reached.' },
+  UPSTREAM_INVALID: {
+    status: 502,
+    ngrok: 3004,
+    text: 'The service behind this address did not answer with valid HTTP.',
+  },
+  UPSTREAM_TIMEOUT: { status: 504, ngrok: 3005, text: 'The service behind this address did not answer in time.' },
+  CLIENT_CERTIFICATE_REQUIRED: { status: 403, ngrok: 3002, text: 'A valid client certificate is needed here.' },
+  IP_REFUSED: { status: 403, ngrok: 3203, text: 'Your address is not let in here.' },
+  USER_AGENT_REFUSED: { status: 403, ngrok: 3211, text: 'Your program is not let in here.' },
+  WEBHOOK_REFUSED: { status: 403, ngrok: 3204, text: 'The signature of this webhook is missing or wrong.' },
+  BODY_TOO_LARGE_TO_CHECK: { status: 413, ngrok: 3204, text: 'The body is too large for its signature to be checked.' },
+  CREDENTIALS_REQUIRED: { status: 401, ngrok: 3401, text: 'Log in to see this.' },
+  CIRCUIT_OPEN: { status: 503, ngrok: 3202, text: 'The service behind this address fails too often; try again later.' },
+  WEBSOCKET_REQUIRED: { status: 400, ngrok: 3206, text: 'This address takes WebSocket connections only.' },
+  BROKEN_MODULE: { status: 500, ngrok: 722, text: 'A module of this route failed.' },
+} as const satisfies Readonly<Record<string, VisitorError>>
+
+export type VisitorErrorCode = keyof typeof table
+
+export const visitorErrors: Readonly<Record<VisitorErrorCode, VisitorError>> = table

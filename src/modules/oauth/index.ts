@@ -1,0 +1,61 @@
+/** The `oauth` module: visitors of a route log in with one of the well-known providers. */
+import { type Static, Type } from 'typebox'
+import { BadValue } from '../../lib/check.ts'
+import { Refusal } from '../../model/errors.ts'
+import { enabled } from '../fields.ts'
+import { loginFields, seconds } from '../login-form.ts'
+import type { Module } from '../module.ts'
+import { checkProvider, type ProviderSettings, providers } from './providers.ts'
+
+const form = Type.Object(
+  {
+    enabled,
+    provider: providers,
+    ...loginFields,
+    auth_check_interval: seconds(
+      'Seconds after which the provider is asked again whether a visitor may still come in; 0 to ask at the login alone.',
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const oauth: Module = {
+  name: 'oauth',
+  about: 'Lets in visitors who logged in with a provider such as GitHub or Google, by your own application there.',
+  at: { route: form },
+  needs: () => 'http',
+  // The client secret stands inside.
+  secrets: ['provider'],
+  accept: (config, { at }) => {
+    // The form was checked before, so the value has its shape; it holds the providers that were named alone.
+    const named = Object.entries((config as Static<typeof form>).provider)
+    const [one, another] = named
+    if (another) throw several(at, named)
+    if (one) {
+      const [name, settings] = one
+      if (config.enabled) requireApplication(`${at}provider.${name}.`, settings)
+      checkProvider(`${at}provider.${name}.`, settings)
+    } else if (config.enabled) {
+      throw new Refusal('PROVIDER_MISSING', `\`${at}provider\` must name one provider, such as \`github\``)
+    }
+    return config
+  },
+}
+
+function several(at: string, named: readonly (readonly [string, unknown])[]): Refusal {
+  const names = named.map(([name]) => `\`${name}\``).join(', ')
+  return new Refusal('SEVERAL_PROVIDERS', `\`${at}provider\` must name one provider, not several: ${names}; keep one`)
+}
+
+/** R-3.12: a server of your own has no application at a provider that it could lend. D38: a disabled module may be bare. */
+function requireApplication(at: string, { client_id, client_secret }: ProviderSettings): void {
+  const missing = Object.entries({ client_id, client_secret }).filter(([, value]) => value === '')
+  const [first] = missing
+  if (!first) return
+  const names = missing.map(([name]) => `\`${at}${name}\``).join(', ')
+  throw new BadValue(
+    `${at}${first[0]}`,
+    'required',
+    `an enabled \`oauth\` module needs ${names}, since visitors log in by an application of yours at the provider; register one there, or disable the module`,
+  )
+}

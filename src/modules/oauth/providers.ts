@@ -1,0 +1,126 @@
+/** The providers that `oauth` knows, and what each is told: the application to log in with, and who is let in. */
+import { isIP } from 'node:net'
+import { type Static, type TProperties, Type } from 'typebox'
+import { BadInput } from '../../lib/bad-input.ts'
+import { BadValue } from '../../lib/check.ts'
+import { readName } from '../../model/hostport.ts'
+import { refuseRepeats } from '../fields.ts'
+import { checkScopes, scopeList } from '../login-form.ts'
+
+const MAX_ALLOWED = 1000
+/** RFC 5321 §4.5.3.1.3: the longest e-mail address; nothing else in these lists is longer. */
+const MAX_ALLOWED_BYTES = 254
+
+const settings = {
+  client_id: Type.String({
+    default: '',
+    maxBytes: 1024,
+    description: 'Client id of your own application at the provider.',
+  }),
+  client_secret: Type.String({
+    default: '',
+    maxBytes: 4096,
+    description: 'Client secret of your own application at the provider.',
+  }),
+  scopes: scopeList('Scopes to ask the provider for, beside those that the login itself needs.'),
+  email_addresses: allowed('E-mail addresses, in lower case.'),
+  email_domains: allowed('Domains of e-mail addresses, in lower case; a domain does not stand for those below it.'),
+}
+
+export const providers = Type.Object(
+  {
+    amazon: provider('Amazon', {}),
+    facebook: provider('Facebook', {}),
+    github: provider('GitHub', {
+      teams: allowed('Teams as `organization/team`, or their numbers.'),
+      organizations: allowed('Names of organizations.'),
+    }),
+    gitlab: provider('GitLab', {}),
+    google: provider('Google', { groups: allowed('E-mail addresses of groups, in lower case.') }),
+    linkedin: provider('LinkedIn', {}),
+    microsoft: provider('Microsoft', {}),
+    twitch: provider('Twitch', {}),
+  },
+  {
+    additionalProperties: false,
+    default: {},
+    description:
+      'The provider that visitors log in with, exactly one, and who is let in: whoever one of its lists names, or everybody who logs in when they are all empty.',
+  },
+)
+
+type Providers = Required<Static<typeof providers>>
+export type ProviderSettings = Providers[keyof Providers]
+
+/** Throws `BadValue` for settings that no login could go by; `at` stands before each field. */
+export function checkProvider(at: string, given: ProviderSettings): void {
+  checkScopes(`${at}scopes`, given.scopes)
+  // A provider has some of the lists.
+  const present: Partial<Record<ListName, readonly string[]>> = given
+  for (const list of lists) checkList(`${at}${list.name}`, list, present[list.name] ?? [])
+}
+
+type ListName = 'email_addresses' | 'email_domains' | 'teams' | 'organizations' | 'groups'
+
+interface List {
+  readonly name: ListName
+  readonly fits: (entry: string) => boolean
+  /** What an entry must be, in the words of a message. */
+  readonly must: string
+}
+
+const lists: readonly List[] = [
+  { name: 'email_addresses', fits: isEmail, must: 'be an e-mail address in lower case, such as `ada@example.com`' },
+  {
+    name: 'email_domains',
+    fits: isDomain,
+    must: 'be a domain in lower case, such as `example.com`, in punycode where it has other letters',
+  },
+  {
+    name: 'teams',
+    fits: (entry) => /^(\d+|[\w.-]+\/[\w.-]+)$/.test(entry),
+    must: 'be a team as `organization/team`, or its number',
+  },
+  {
+    name: 'organizations',
+    fits: (entry) => /^[\w.-]+$/.test(entry),
+    must: 'be the name of an organization as it stands in its address',
+  },
+  { name: 'groups', fits: isEmail, must: 'be the e-mail address of a group in lower case, such as `team@example.com`' },
+]
+
+function checkList(field: string, { fits, must }: List, entries: readonly string[]): void {
+  for (const [i, entry] of entries.entries()) {
+    if (!fits(entry)) throw new BadValue(`${field}[${i}]`, 'value', `\`${field}[${i}]\` must ${must}`)
+  }
+  // What may be written in either case is not told apart by it.
+  refuseRepeats(field, entries, (entry) => entry.toLowerCase())
+}
+
+/** Compared with what a provider says, so it is taken only as it would be compared: no case but the lower. */
+function isEmail(text: string): boolean {
+  const [, local = '', domain = ''] = /^(.*)@([^@]*)$/s.exec(text) ?? []
+  return /^[^\s@\p{Cc}]{1,64}$/u.test(local) && local === local.toLowerCase() && isDomain(domain)
+}
+
+function isDomain(text: string): boolean {
+  try {
+    return readName(text) === text && !text.startsWith('*') && !isIP(text)
+  } catch (error) {
+    if (error instanceof BadInput) return false
+    throw error
+  }
+}
+
+function allowed(description: string) {
+  return Type.Array(Type.String({ minLength: 1, maxBytes: MAX_ALLOWED_BYTES }), {
+    default: [],
+    maxItems: MAX_ALLOWED,
+    description: `Who is let in: ${description}`,
+  })
+}
+
+function provider<More extends TProperties>(name: string, more: More) {
+  const about = { additionalProperties: false, description: `Visitors log in with ${name}.` }
+  return Type.Optional(Type.Object({ ...settings, ...more }, about))
+}

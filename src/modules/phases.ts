@@ -1,0 +1,148 @@
+/** What a module does to traffic: the phases of a connection and of a request, and what each may answer. */
+import type { X509Certificate } from 'node:crypto'
+import type { Transform } from 'node:stream'
+import type { ByteStream } from '../lib/byte-stream.ts'
+import type { HeaderList } from '../lib/header-list.ts'
+import type { Logger } from '../lib/log.ts'
+import type { VisitorErrorCode } from '../model/visitor-errors.ts'
+
+/** Who is at the door, before a byte of theirs was read. */
+export interface Peer {
+  /** IPv4-mapped addresses are written as IPv4. */
+  readonly ip: string
+  readonly port: number
+  readonly serverIp: string
+  readonly serverPort: number
+  /** When the connection was accepted, in milliseconds since 1970. */
+  readonly startedAt: number
+}
+
+/** What a handshake that ended here agreed on. */
+export interface TlsFacts {
+  /** The name that the visitor asked for. */
+  readonly serverName: string
+  readonly version: string
+  readonly cipher: string
+  readonly alpn: string
+  readonly isResumed: boolean
+  /** Read with our own readers alone: Node's legacy form of a certificate can end the process. */
+  readonly clientCertificate: X509Certificate | undefined
+}
+
+/** One request, parsed once: what routing, modules and the log read is the same value. */
+export interface RequestContext {
+  readonly peer: Peer
+  /** Undefined on the plain listener. */
+  readonly tls: TlsFacts | undefined
+  readonly edgeId: string
+  readonly routeId: string
+  /** Random, for this request alone. */
+  readonly requestId: string
+  readonly startedAt: number
+  readonly scheme: 'http' | 'https'
+  readonly version: '1.1' | '2'
+  readonly method: string
+  /** Lower case, without port. */
+  readonly host: string
+  /** `Host` as it was sent. */
+  readonly authority: string
+  /** Path and query as they were sent: what goes upstream. */
+  readonly target: string
+  /** Decoded once, without dot segments: what decisions are made by. */
+  readonly path: string
+  /** Without the `?`; empty when there is none. */
+  readonly query: string
+  /** As the visitor sent them, without hop-by-hop headers and without names that are ours. */
+  readonly headers: HeaderList
+  readonly isUpgrade: boolean
+  /** What modules decided and found out, by the names of R-3.13 such as `ip_policy.decision`: for templates and the log. */
+  readonly found: Map<string, string>
+  /** The `Host` that goes upstream instead of the visitor's, when a module replaced it. */
+  replacedHost: string | undefined
+  /** Reads the whole body and keeps it for upstream; `too_large` above `maxBytes`, when nothing can be kept. */
+  readBody(maxBytes: number): Promise<Buffer | 'too_large'>
+}
+
+/** The request as it goes upstream. */
+export interface Outgoing {
+  readonly headers: HeaderList
+}
+
+/** The response as it came from upstream, or as a module or the edge itself made it. */
+export interface Incoming {
+  status: number
+  readonly headers: HeaderList
+  /** Whether an upstream sent it. */
+  readonly isFromUpstream: boolean
+  /** Whether a body follows. */
+  readonly hasBody: boolean
+  /** Bytes of the body, when that is known beforehand. */
+  readonly bodyLength?: number | undefined
+  /** Sends the body through `encode`; the framing is the edge's business. */
+  encodeBody(encode: Transform): void
+}
+
+/** How an exchange ended. */
+export interface Summary {
+  /** 0 when there was none. */
+  readonly status: number
+  /** Whether the status is the upstream's. */
+  readonly isFromUpstream: boolean
+  /** Why no response came from upstream, when it was asked for one. */
+  readonly fault: VisitorErrorCode | undefined
+}
+
+/** Undefined lets it pass. */
+export type Verdict = Refuse | Respond | undefined
+
+/** Not let through: an error page for a request, a close for a connection. */
+export interface Refuse {
+  readonly refuse: VisitorErrorCode
+  /** Headers that belong to the refusal, such as `WWW-Authenticate`. */
+  readonly headers?: readonly (readonly [string, string])[]
+}
+
+/** Answered here instead of by the upstream. */
+export interface Respond {
+  readonly respond: {
+    readonly status: number
+    readonly headers: readonly (readonly [string, string])[]
+    readonly body: Buffer | string
+  }
+}
+
+/** What a module asks of the TLS that ends at this edge. */
+export interface TlsDemands {
+  readonly minVersion?: 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'
+  /** Certificates of the authorities that clients must have theirs from, in PEM. */
+  readonly clientAuthorities?: readonly string[]
+  /** Used for every name, in the place of the server's own choice. */
+  readonly certificate?: { readonly cert: string; readonly key: string }
+}
+
+/**
+ * The phases, in their order in time. A throw means broken: the visitor gets a 500 or a close, and the log a line.
+ * A module that keeps state keeps it in these functions' closure: it lives until the module's settings change.
+ */
+export interface Phases {
+  /** Whether TLS ends here and how; on HTTPS edges it always does. */
+  readonly tls?: TlsDemands
+  /** Before a byte is read, on TCP edges, and after the edge is known by its name, on TLS edges. */
+  readonly accept?: (peer: Peer) => Verdict
+  /** TLS ended here; runs for every connection, resumed ones too. */
+  readonly handshake?: (tls: TlsFacts, peer: Peer) => Verdict
+  readonly request?: (ctx: RequestContext) => Verdict | Promise<Verdict>
+  readonly upstream?: (outgoing: Outgoing, ctx: RequestContext) => void
+  readonly response?: (incoming: Incoming, ctx: RequestContext) => void
+  /** After the last byte, or when it is certain that none follows. */
+  readonly done?: (summary: Summary, ctx: RequestContext) => void
+  /** Takes an upgraded visitor and a connection of the backend, in the place of HTTP to the backend. */
+  readonly bridge?: (visitor: ByteStream, backend: ByteStream) => void
+}
+
+/** What `compile` may use besides its settings. */
+export interface ModuleTools {
+  readonly now: () => number
+  readonly log: Logger
+  readonly region: string
+}

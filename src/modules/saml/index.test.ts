@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { check } from '../../lib/check.ts'
+import { formsOf } from '../forms.ts'
+import type { ModuleConfig } from '../module.ts'
+import { saml } from './index.ts'
+
+function put(body: unknown, at = ''): ModuleConfig {
+  assert.ok(saml.at.route && saml.accept)
+  return saml.accept(check(saml.at.route, body) as ModuleConfig, { place: 'route', at })
+}
+
+const idp_metadata =
+  '<EntityDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata" entityID="https://idp.example.com"><IDPSSODescriptor/></EntityDescriptor>'
+const persistent = 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent'
+
+const defaults = {
+  enabled: true,
+  options_passthrough: false,
+  cookie_prefix: '',
+  inactivity_timeout: 0,
+  maximum_duration: 0,
+  force_authn: false,
+  allow_idp_initiated: false,
+  authorized_groups: [],
+  nameid_format: persistent,
+}
+
+test('has defaults for what was left out', () => {
+  assert.deepEqual(put({ idp_metadata }), { ...defaults, idp_metadata })
+})
+
+test('an answer shows every field, with nothing told to an identity provider that is not served', () => {
+  const [form] = formsOf(saml, 'route')
+  const shown = form?.show(put({ idp_metadata }), () => assert.fail('nothing is referred to'))
+  assert.deepEqual(shown, {
+    ...defaults,
+    idp_metadata,
+    entity_id: '',
+    assertion_consumer_service_url: '',
+    single_logout_url: '',
+    request_signing_certificate_pem: '',
+    metadata_url: '',
+  })
+})
+
+test('what only the server says is no field of a request', () => {
+  for (const field of ['entity_id', 'metadata_url', 'idp_metadata_url']) {
+    assert.throws(() => put({ idp_metadata, [field]: '' }), { field, kind: 'unknown_field' })
+  }
+})
+
+test('an enabled module needs metadata; a disabled one may be bare', () => {
+  assert.equal(put({ enabled: false }).idp_metadata, '')
+  for (const given of [undefined, null, '']) {
+    assert.throws(() => put({ idp_metadata: given }, 'saml.'), {
+      field: 'saml.idp_metadata',
+      kind: 'required',
+      message: /`saml\.idp_metadata`/,
+    })
+  }
+})
+
+test('refuses metadata that is wrong or too long, on a disabled module too', () => {
+  for (const enabled of [true, false]) {
+    assert.throws(() => put({ enabled, idp_metadata: '<a/>' }), { field: 'idp_metadata', kind: 'value' })
+    const long = idp_metadata + ' '.repeat(256 * 1024)
+    assert.throws(() => put({ enabled, idp_metadata: long }), { field: 'idp_metadata', kind: 'too_long' })
+  }
+})
+
+test('takes four formats of names; an empty one is the persistent', () => {
+  for (const nameid_format of [
+    persistent,
+    'urn:oasis:names:tc:SAML:2.0:nameid-format:transient',
+    'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress',
+    'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified',
+  ]) {
+    assert.equal(put({ idp_metadata, nameid_format }).nameid_format, nameid_format)
+  }
+  for (const nameid_format of ['', null]) {
+    assert.equal(put({ idp_metadata, nameid_format }).nameid_format, persistent)
+  }
+  for (const nameid_format of ['persistent', `${persistent} `, 'urn:oasis:names:tc:SAML:2.0:nameid-format:encrypted']) {
+    assert.throws(() => put({ idp_metadata, nameid_format }), { field: 'nameid_format', kind: 'value' })
+  }
+})
+
+test('groups are named once each, and exactly', () => {
+  const authorized_groups = ['Admins', 'admins', 'cn=web team,dc=example']
+  assert.deepEqual(put({ idp_metadata, authorized_groups }).authorized_groups, authorized_groups)
+  assert.throws(() => put({ idp_metadata, authorized_groups: ['a', 'a'] }, 'saml.'), {
+    field: 'saml.authorized_groups[1]',
+  })
+  assert.throws(() => put({ idp_metadata, authorized_groups: [''] }), { field: 'authorized_groups[0]' })
+  assert.throws(() => put({ idp_metadata, authorized_groups: Array(1001).fill('x') }), { field: 'authorized_groups' })
+})

@@ -1,0 +1,107 @@
+/** A strict reader of small XML documents: well-formed to the last character, namespaces too, or refused. */
+import type { BadInput } from '../../lib/bad-input.ts'
+import { badXml, type OpenTag, xmlTokens } from './xml-tokens.ts'
+
+/** One element; names are told apart by their namespace, whatever prefix the document writes. */
+export interface XmlElement {
+  /** Empty for none. */
+  readonly namespace: string
+  readonly name: string
+  /** By name, or `{namespace}name` for one in a namespace. */
+  readonly attributes: ReadonlyMap<string, string>
+  readonly children: readonly XmlElement[]
+}
+
+const MAX_DEPTH = 32
+const MAX_ELEMENTS = 10_000
+
+/** Namespaces in XML §3: the two that no document may give another prefix. */
+const XML = 'http://www.w3.org/XML/1998/namespace'
+const XMLNS = 'http://www.w3.org/2000/xmlns/'
+
+/** The root of the document; throws `BadInput`, whose message can be shown. */
+export function readXml(text: string): XmlElement {
+  const open: Open[] = []
+  let root: XmlElement | undefined
+  let count = 0
+  for (const token of xmlTokens(text)) {
+    const bad = (what: string): BadInput => badXml(text, token.at, what)
+    const inner = open.at(-1)
+    if (token.kind === 'characters') {
+      if (!inner && !token.isBlank) throw bad('text stands outside of the root element')
+      continue
+    }
+    if (token.kind === 'close') {
+      if (inner?.written !== token.written) throw bad('a closing tag does not fit what is open')
+      open.pop()
+      continue
+    }
+    if (root && !inner) throw bad('there is more than one root element')
+    if (open.length === MAX_DEPTH) throw bad(`elements are nested more than ${MAX_DEPTH} deep`)
+    count += 1
+    if (count > MAX_ELEMENTS) throw bad(`there are more than ${MAX_ELEMENTS} elements`)
+    const scope = { declared: declarations(token, bad), outer: inner?.scope }
+    const children: XmlElement[] = []
+    const element = { ...expanded(token, scope, bad), children }
+    if (inner) inner.children.push(element)
+    else root = element
+    if (!token.isEmpty) open.push({ written: token.written, scope, children })
+  }
+  if (open.length > 0) throw badXml(text, text.length, 'it ends before its elements are closed')
+  if (!root) throw badXml(text, text.length, 'it holds no element')
+  return root
+}
+
+/** An element that is not closed yet. */
+interface Open {
+  readonly written: string
+  readonly scope: Scope
+  readonly children: XmlElement[]
+}
+
+/** Prefixes that an element declares, before those around it. A chain, since copies would make long documents slow. */
+interface Scope {
+  readonly declared: ReadonlyMap<string, string>
+  readonly outer: Scope | undefined
+}
+
+type Bad = (what: string) => BadInput
+
+function declarations({ attributes }: OpenTag, bad: Bad): Map<string, string> {
+  const declared = new Map<string, string>()
+  for (const { prefix, name, value } of attributes) {
+    if (!declares(prefix, name)) continue
+    const given = prefix === '' ? '' : name
+    if (declared.has(given)) throw bad('a namespace is declared twice')
+    const isReserved = given === 'xmlns' || value === XMLNS || (given === 'xml') !== (value === XML)
+    if (isReserved || (given !== '' && value === '')) throw bad('a namespace is declared that cannot be')
+    declared.set(given, value)
+  }
+  return declared
+}
+
+function declares(prefix: string, name: string): boolean {
+  return prefix === 'xmlns' || (prefix === '' && name === 'xmlns')
+}
+
+function expanded(tag: OpenTag, scope: Scope, bad: Bad): Omit<XmlElement, 'children'> {
+  const attributes = new Map<string, string>()
+  for (const { prefix, name, value } of tag.attributes) {
+    if (declares(prefix, name)) continue
+    // An attribute without a prefix is in no namespace, whatever the default is.
+    const key = prefix === '' ? name : `{${namespaceOf(prefix, scope, bad)}}${name}`
+    if (attributes.has(key)) throw bad('an element has the same attribute twice')
+    attributes.set(key, value)
+  }
+  return { namespace: namespaceOf(tag.prefix, scope, bad), name: tag.name, attributes }
+}
+
+function namespaceOf(prefix: string, scope: Scope, bad: Bad): string {
+  if (prefix === 'xml') return XML
+  for (let each: Scope | undefined = scope; each; each = each.outer) {
+    const namespace = each.declared.get(prefix)
+    if (namespace !== undefined) return namespace
+  }
+  if (prefix === '') return ''
+  throw bad('a prefix is used that no `xmlns` declares')
+}
