@@ -1,6 +1,6 @@
 /** The names in a certificate, read from its DER: its subject, its issuer, and the hosts it is for. */
 import { BadInput } from './bad-input.ts'
-import { certificateParts, extensionOid, nameAttribute, nameOid } from './certificate-fields.ts'
+import { type CertificateParts, certificateParts, extensionOid, nameAttribute, nameOid } from './certificate-fields.ts'
 import { writeIPv4, writeIPv6 } from './cidr.ts'
 import { type DerElement, derElements, derOnly, derTag } from './der.ts'
 
@@ -15,7 +15,7 @@ export interface CertificateNames {
 /** Reads the names of a certificate in DER; throws on anything malformed. */
 export function readCertificateNames(der: Buffer): CertificateNames {
   const { subject, issuer, extensions } = certificateParts(der)
-  const hosts = alternativeNames(extensions.get(extensionOid.subjectAltName))
+  const hosts = alternativeNames(extensions)
   return {
     subject: {
       commonName: nameAttribute(subject, nameOid.commonName),
@@ -31,10 +31,12 @@ export function readCertificateNames(der: Buffer): CertificateNames {
   }
 }
 
-/** RFC 5280 §4.2.1.6; there are others, of mail addresses and the like. */
-const sanTag = { dnsName: 0x82, ipAddress: 0x87 } as const
+/** RFC 5280 §4.2.1.6; there are others. */
+export const sanTag = { rfc822Name: 0x81, dnsName: 0x82, ipAddress: 0x87 } as const
 
-function alternativeNames(value: Buffer | undefined): DerElement[] {
+/** The alternative names of a subject as they stand in the certificate, told apart by `sanTag`. */
+export function alternativeNames(extensions: CertificateParts['extensions']): DerElement[] {
+  const value = extensions.get(extensionOid.subjectAltName)
   return value ? derElements(derOnly(value, derTag.sequence)) : []
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isConnectionHeader, isHeaderName, isHeaderValue } from './http-header.ts'
+import { isConnectionHeader, isHeaderName, isHeaderValue, toHeaderValue } from './http-header.ts'
 
 const names: [name: string, isName: boolean][] = [
   ['x-request-id', true],
@@ -85,3 +85,12 @@ for (const [name, isOne] of connection) {
     assert.equal(isConnectionHeader(name), isOne)
   })
 }
+
+test('text becomes a value that every byte of can be sent', () => {
+  assert.equal(toHeaderValue('plain\ttext'), 'plain\ttext')
+  assert.equal(toHeaderValue('a\r\nb\0c\x7fd\x85e'), 'abcde')
+  // Cut to their low bytes, these two would be a line break.
+  const value = toHeaderValue('\u010d\u010a')
+  assert.match(value, /^[\x80-\xff]+$/)
+  assert.equal(Buffer.from(value, 'latin1').toString('utf8'), '\u010d\u010a')
+})

@@ -10,6 +10,15 @@ export function isHeaderValue(value: string): boolean {
   return !/(?!\t)\p{Cc}/u.test(value)
 }
 
+/**
+ * Text as the value of a header: control characters are left out, and what is not ASCII becomes UTF-8, one character
+ * for each byte, as values are held. A character above 255 that was cut to its low byte could be a line break.
+ */
+export function toHeaderValue(text: string): string {
+  if (/^[\t\x20-\x7e]*$/.test(text)) return text
+  return Buffer.from(text.replace(/(?!\t)\p{Cc}/gu, ''), 'utf8').toString('latin1')
+}
+
 /** Names that frame the message or belong to one connection (RFC 9110 §7.6.1); whoever forwards writes them itself. */
 export function isConnectionHeader(name: string): boolean {
   const lower = name.toLowerCase()

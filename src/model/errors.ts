@@ -47,6 +47,7 @@ const table = {
 
   BAD_HOSTPORT: { status: 400, ngrok: 7104, text: 'A hostport is `host:port`.' },
   BAD_HOSTPORT_PORT: { status: 400, ngrok: 7116, text: 'No listener of this server has that port.' },
+  HOSTPORT_SERVED_BY_AGENT: { status: 409, ngrok: 7132, text: 'An agent serves that hostport at the moment.' },
   HOSTPORT_IN_USE: { status: 409, ngrok: 7122, text: 'That hostport belongs to another edge.' },
   MODULE_NEEDS_TERMINATION: {
     status: 400,

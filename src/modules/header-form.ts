@@ -1,13 +1,14 @@
 /** The form that `request_headers` and `response_headers` share: headers to remove, and headers to add. */
 import { type Static, Type } from 'typebox'
 import { enabled, refuseRepeats } from './fields.ts'
+import type { HeaderSettings } from './header-changes.ts'
 import { badHeader, checkHeaderName, checkHeaders } from './header-rules.ts'
 import type { ModuleConfig } from './module.ts'
 
 /** R-3.14 */
-const MAX_HEADERS = 100
-const MAX_NAME_BYTES = 256
-const MAX_VALUE_BYTES = 4096
+export const MAX_HEADERS = 100
+export const MAX_NAME_BYTES = 256
+export const MAX_VALUE_BYTES = 4096
 
 /** The form of a module that changes headers; `adding` says what becomes of a header that is there already. */
 export function headerForm({ adding }: { adding: string }) {
@@ -50,4 +51,11 @@ export function checkHeaderForm(
     if (reason !== undefined) throw badHeader(field, reason)
   }
   refuseRepeats(`${at}remove`, remove, (name) => name.toLowerCase())
+}
+
+/** From what is stored to what is done to traffic. */
+export function headerSettings(config: ModuleConfig): HeaderSettings {
+  // The form was checked before, so the value has its shape.
+  const { add, remove } = config as Static<ReturnType<typeof headerForm>>
+  return { add: Object.entries(add), remove }
 }

@@ -15,7 +15,9 @@ test('each place has its modules, in the order of execution', () => {
     'ip_restriction',
     'user_agent_filter',
     'webhook_verification',
+    'oauth',
     'oidc',
+    'saml',
     'websocket_tcp_converter',
     'policy',
     'circuit_breaker',
@@ -83,7 +85,32 @@ test('with TLS passed through for want of a module, what looks inside the traffi
   })
 })
 
+const [on, off] = [{ enabled: true }, { enabled: false }]
+
+test('two ways to log in on one route are refused by name', () => {
+  const several: Record<string, ModuleConfig>[] = [
+    { oauth: on, oidc: on },
+    { oidc: on, saml: on },
+    { oauth: on, saml: on, oidc: off },
+    { oauth: on, saml: on, oidc: on },
+  ]
+  for (const configs of several) {
+    const names = Object.keys(configs).filter((name) => configs[name]?.enabled)
+    assert.throws(
+      () => moduleConflicts('route', new Map(Object.entries(configs))),
+      ({ code, message }: Error & { code: string }) => {
+        assert.equal(code, 'SEVERAL_LOGINS')
+        const [, told = ''] = /these would be: (.*); disable or delete/.exec(message) ?? []
+        assert.deepEqual(told.split(', ').sort(), names.map((name) => `\`${name}\``).sort())
+        return true
+      },
+    )
+  }
+})
+
 const allowed: Record<string, [Place, Record<string, ModuleConfig>]> = {
+  'one way to log in, and others that are disabled': ['route', { oauth: off, oidc: on, saml: off }],
+  'ways to log in that are all disabled': ['route', { oauth: off, oidc: off, saml: off }],
   'modules of the connection alone': [
     'tls',
     {

@@ -1,15 +1,18 @@
 /** The registry of edge modules, in their order of execution. */
 import { Refusal } from '../model/errors.ts'
 import { backend } from './backend/index.ts'
+import { basicAuth } from './basic_auth/index.ts'
 import { circuitBreaker } from './circuit_breaker/index.ts'
 import { compression } from './compression/index.ts'
 import { ipRestriction } from './ip_restriction/index.ts'
 import type { Module, ModuleConfig, Place } from './module.ts'
 import { mutualTls } from './mutual_tls/index.ts'
+import { oauth } from './oauth/index.ts'
 import { oidc } from './oidc/index.ts'
 import { policy } from './policy/index.ts'
 import { requestHeaders } from './request_headers/index.ts'
 import { responseHeaders } from './response_headers/index.ts'
+import { saml } from './saml/index.ts'
 import { tlsTermination } from './tls_termination/index.ts'
 import { userAgentFilter } from './user_agent_filter/index.ts'
 import { webhookVerification } from './webhook_verification/index.ts'
@@ -28,7 +31,10 @@ export const modules: readonly Module[] = [
   ipRestriction, // cheapest verdict, and it keeps strangers away from the login
   userAgentFilter, // still cheap, and a refused program should not be sent to log in
   webhookVerification, // needs the body, so after what needs less; a signed webhook is no visitor who could log in
-  oidc, // before policy, so that no rule acts for a visitor who is not known
+  basicAuth, // the login that needs no redirect; it hangs on endpoints of agents alone
+  oauth, // before policy, so that no rule acts for a visitor who is not known
+  oidc, // as oauth: a route has at most one of the three enabled
+  saml, // as oauth
   websocketTcpConverter, // its refusal of plain requests is told to those who are let in only
   policy, // sees the request as the visitor sent it
   circuitBreaker, // innermost verdict: counts what goes upstream and comes back, not what others answer
@@ -43,12 +49,19 @@ export function modulesAt(place: Place): readonly Module[] {
 
 /**
  * Throws `Refusal` when modules that are each valid cannot stand together; `configs` holds, by name, every module that
- * the edge or route would have. D33: with TLS passed through, no module can look inside the traffic, and one that was
- * silently blind would let traffic through unguarded.
+ * the edge or route would have.
  */
 export function moduleConflicts(place: Place, configs: ReadonlyMap<string, ModuleConfig>): void {
-  if (place !== 'tls' || !passesThrough(configs)) return
-  const blind = modulesAt(place).filter((module) => {
+  if (place === 'tls' && passesThrough(configs)) refuseBlind(configs)
+  if (place === 'route') refuseSeveralLogins(configs)
+}
+
+/**
+ * D33: with TLS passed through, no module can look inside the traffic, and one that was silently blind would let
+ * traffic through unguarded.
+ */
+function refuseBlind(configs: ReadonlyMap<string, ModuleConfig>): void {
+  const blind = modulesAt('tls').filter((module) => {
     const config = configs.get(module.name)
     return module !== tlsTermination && config?.enabled && module.needs(config) !== 'bytes'
   })
@@ -65,4 +78,15 @@ function passesThrough(configs: ReadonlyMap<string, ModuleConfig>): boolean {
   const termination = configs.get(tlsTermination.name)
   if (termination?.enabled) return termination.terminate_at === 'upstream'
   return configs.get(mutualTls.name)?.enabled !== true
+}
+
+/** R-1.11: with two, a visitor would have to log in twice, and be two people to the upstream. */
+function refuseSeveralLogins(configs: ReadonlyMap<string, ModuleConfig>): void {
+  const logins = [oauth, oidc, saml].filter(({ name }) => configs.get(name)?.enabled)
+  if (logins.length < 2) return
+  const names = logins.map(({ name }) => `\`${name}\``).join(', ')
+  throw new Refusal(
+    'SEVERAL_LOGINS',
+    `only one of \`oauth\`, \`oidc\` and \`saml\` may be enabled on a route, and these would be: ${names}; disable or delete all but one`,
+  )
 }

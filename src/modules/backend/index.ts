@@ -25,4 +25,6 @@ export const backend: Module = {
     // an HTTP response has no meaning on a raw connection.
     kinds: (place) => (place === 'route' ? [...backendKinds, 'http_response_backend'] : backendKinds),
   },
+  // There is nothing to compile: the edge itself turns the plan into targets.
+  resolve: (config, lookup) => lookup.backend(String(config.backend_id)),
 }

@@ -1,7 +1,8 @@
 /** The `circuit_breaker` module: an upstream that fails too often is left alone for a while. */
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { enabled, MAX_UINT32 } from '../fields.ts'
 import type { Module } from '../module.ts'
+import { type CircuitBreakerSettings, compileCircuitBreaker } from './traffic.ts'
 
 const whole = (fallback: number, [minimum, maximum]: readonly [number, number], description: string) =>
   Type.Integer({ default: fallback, minimum, maximum, description })
@@ -32,4 +33,16 @@ export const circuitBreaker: Module = {
   about: 'Refuses requests for a while when too many of them failed upstream.',
   at: { route: form },
   needs: () => 'http',
+  resolve: (config): CircuitBreakerSettings => {
+    // The form was checked before, so the value has its shape.
+    const checked = config as Static<typeof form>
+    return {
+      trippedSeconds: checked.tripped_duration,
+      windowSeconds: checked.rolling_window,
+      buckets: checked.num_buckets,
+      volumeThreshold: checked.volume_threshold,
+      errorThreshold: checked.error_threshold_percentage,
+    }
+  },
+  compile: compileCircuitBreaker,
 }

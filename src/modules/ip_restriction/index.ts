@@ -2,6 +2,7 @@
 import { type Static, Type } from 'typebox'
 import { enabled, refuseRepeats } from '../fields.ts'
 import type { Module } from '../module.ts'
+import { compileIpRestriction, type IpRestrictionSettings } from './traffic.ts'
 
 const MAX_POLICIES = 100
 
@@ -29,4 +30,11 @@ export const ipRestriction: Module = {
     refuseRepeats(`${at}ip_policy_ids`, ip_policy_ids)
     return config
   },
+  resolve: (config, lookup): IpRestrictionSettings => {
+    const { ip_policy_ids } = config as Static<typeof form>
+    const rules = ip_policy_ids.flatMap((id) => lookup.ipRules(id))
+    const networks = (wanted: string) => rules.filter(({ action }) => action === wanted).map(({ cidr }) => cidr)
+    return { allow: networks('allow'), deny: networks('deny') }
+  },
+  compile: compileIpRestriction,
 }

@@ -2,6 +2,7 @@
 import { type Static, Type } from 'typebox'
 import { enabled, refuseRepeats } from '../fields.ts'
 import type { Module } from '../module.ts'
+import { compileMutualTls, type MutualTlsSettings } from './traffic.ts'
 
 const MAX_AUTHORITIES = 10
 
@@ -34,4 +35,9 @@ export const mutualTls: Module = {
     refuseRepeats(`${at}certificate_authority_ids`, certificate_authority_ids)
     return config
   },
+  resolve: (config, lookup): MutualTlsSettings => {
+    const { certificate_authority_ids } = config as Static<typeof form>
+    return { authorities: certificate_authority_ids.map((id) => lookup.authority(id)) }
+  },
+  compile: compileMutualTls,
 }

@@ -133,7 +133,7 @@ const broken: readonly (readonly [string, object | undefined, string, RegExp])[]
   ['set-vars', { vars: [{ a: 1 }, { b: 1, c: 2 }] }, '.vars[1]', /at most 1/],
   ['set-vars', { vars: [{ 'a-b': 1 }] }, '.vars[0]', /letters, digits/],
   ['url-rewrite', { from: 'a' }, '.to', /is required/],
-  ['verify-webhook', { provider: 'githup', secret: 's' }, '.provider', /must be one of `clerk`/],
+  ['verify-webhook', { provider: 'githup', secret: 's' }, '.provider', /must be one of `aftership`/],
 ]
 
 for (const [type, config, field, reason] of broken) {

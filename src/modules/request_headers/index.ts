@@ -1,6 +1,7 @@
 /** The `request_headers` module: headers removed from and added to a request before it goes upstream. */
-import { checkHeaderForm, headerForm } from '../header-form.ts'
+import { checkHeaderForm, headerForm, headerSettings } from '../header-form.ts'
 import type { Module } from '../module.ts'
+import { compileRequestHeaders } from './traffic.ts'
 
 export const requestHeaders: Module = {
   name: 'request_headers',
@@ -15,4 +16,6 @@ export const requestHeaders: Module = {
     )
     return config
   },
+  resolve: headerSettings,
+  compile: compileRequestHeaders,
 }

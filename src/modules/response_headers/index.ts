@@ -1,7 +1,8 @@
 /** The `response_headers` module: headers removed from and added to a response before it goes to the visitor. */
-import { checkHeaderForm, headerForm } from '../header-form.ts'
+import { checkHeaderForm, headerForm, headerSettings } from '../header-form.ts'
 import { isEdgeHeader } from '../header-rules.ts'
 import type { Module } from '../module.ts'
+import { compileResponseHeaders } from './traffic.ts'
 
 export const responseHeaders: Module = {
   name: 'response_headers',
@@ -15,4 +16,6 @@ export const responseHeaders: Module = {
     )
     return config
   },
+  resolve: headerSettings,
+  compile: compileResponseHeaders,
 }

@@ -1,8 +1,9 @@
 /** The `tls_termination` module: where TLS ends, and which versions of it are served. */
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../fields.ts'
 import type { Module } from '../module.ts'
+import { compileTlsTermination, type TlsTerminationSettings } from './traffic.ts'
 
 const minVersion = Type.Optional(
   // R-3.7: the empty string counts as unset.
@@ -52,4 +53,9 @@ export const tlsTermination: Module = {
     }
     return config
   },
+  resolve: (config): TlsTerminationSettings => {
+    const { terminate_at, min_version } = config as Static<typeof tlsForm>
+    return { terminate: terminate_at, minVersion: min_version || null }
+  },
+  compile: compileTlsTermination,
 }

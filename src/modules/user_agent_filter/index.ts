@@ -4,6 +4,7 @@ import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../fields.ts'
 import type { Module } from '../module.ts'
 import { BadPattern, MAX_PATTERN_BYTES, patternSize } from '../pattern.ts'
+import { compileUserAgentFilter, type UserAgentFilterSettings } from './traffic.ts'
 
 const MAX_PATTERNS = 100
 /** Instructions in all programs of a module, which may all run for one request: 200 patterns of 100 on average. */
@@ -44,6 +45,11 @@ export const userAgentFilter: Module = {
     }
     return config
   },
+  resolve: (config): UserAgentFilterSettings => {
+    const { allow, deny } = config as Static<typeof form>
+    return { allow, deny }
+  },
+  compile: compileUserAgentFilter,
 }
 
 function programSize(field: string, pattern: string): number {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { check } from '../../lib/check.ts'
+import type { ModuleConfig } from '../module.ts'
 import { webhookProviders } from '../webhook-providers.ts'
 import { webhookVerification } from './index.ts'
 
@@ -21,7 +22,7 @@ test('refuses another sender with the nearest and the list', () => {
     message: /did you mean `github`\?/,
   })
   for (const provider of ['sns', '__proto__', '', 7]) {
-    assert.throws(() => put({ provider, secret: 's' }), { field: 'provider', message: /one of `clerk`, `github`/ })
+    assert.throws(() => put({ provider, secret: 's' }), { field: 'provider', message: /one of `aftership`, `alchemy`/ })
   }
 })
 
@@ -36,3 +37,19 @@ test('needs a sender and a secret, and never repeats the secret', () => {
 })
 
 test('keeps the secret sealed', () => assert.deepEqual(webhookVerification.secrets, ['secret']))
+
+test('refuses a secret that the sender cannot have given', () => {
+  const accept = (body: unknown) =>
+    webhookVerification.accept?.(put(body) as ModuleConfig, { place: 'route', at: 'webhook_verification.' })
+  const bad = { provider: 'sendgrid', secret: 'hunter2' }
+  assert.throws(() => accept(bad), {
+    name: 'BadValue',
+    field: 'webhook_verification.secret',
+    message: /`webhook_verification\.secret` must be .* EC public key/,
+  })
+  assert.deepEqual(accept({ provider: 'github', secret: 'hunter2' }), {
+    enabled: true,
+    provider: 'github',
+    secret: 'hunter2',
+  })
+})

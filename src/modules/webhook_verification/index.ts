@@ -1,8 +1,11 @@
 /** The `webhook_verification` module: only requests that a known sender signed. */
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
+import { BadValue } from '../../lib/check.ts'
 import { enabled } from '../fields.ts'
 import type { Module } from '../module.ts'
 import { webhookProviders } from '../webhook-providers.ts'
+import { compileWebhookVerification, type WebhookVerificationSettings } from './traffic.ts'
+import { BadSecret, compileVerifier } from './verify.ts'
 
 const form = Type.Object(
   {
@@ -19,4 +22,20 @@ export const webhookVerification: Module = {
   at: { route: form },
   needs: () => 'http',
   secrets: ['secret'],
+  accept: (config, { at }) => {
+    // The form was checked before, so the value has its shape.
+    const { provider, secret } = config as Static<typeof form>
+    try {
+      compileVerifier(provider, secret)
+    } catch (cause) {
+      if (!(cause instanceof BadSecret)) throw cause
+      throw new BadValue(`${at}secret`, 'value', `\`${at}secret\` ${cause.message}`)
+    }
+    return config
+  },
+  resolve: (config): WebhookVerificationSettings => {
+    const { provider, secret } = config as Static<typeof form>
+    return { provider, secret }
+  },
+  compile: compileWebhookVerification,
 }

@@ -2,10 +2,13 @@
 import { Type } from 'typebox'
 import { enabled } from '../fields.ts'
 import type { Module } from '../module.ts'
+import { compileWebsocketTcpConverter, type WebsocketTcpConverterSettings } from './traffic.ts'
 
 export const websocketTcpConverter: Module = {
   name: 'websocket_tcp_converter',
   about: 'Takes WebSocket connections only, and carries what their messages hold to the upstream as plain bytes.',
   at: { route: Type.Object({ enabled }, { additionalProperties: false }) },
   needs: () => 'http',
+  resolve: (): WebsocketTcpConverterSettings => ({}),
+  compile: compileWebsocketTcpConverter,
 }

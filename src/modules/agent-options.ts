@@ -1,0 +1,123 @@
+/** From the options of an agent's bind to the settings of modules: what an agent may ask for, in one list. */
+import { BadValue } from '../lib/check.ts'
+import type { ModuleSettings } from '../model/edge-config.ts'
+import { BindRefusal } from '../model/endpoint.ts'
+import { errors, Refusal } from '../model/errors.ts'
+import { readHeaders } from './agent-options-headers.ts'
+import { readCertificate, readClientAuthorities } from './agent-options-tls.ts'
+import {
+  BadOption,
+  isEmpty,
+  MALFORMED_BIND,
+  readCircuitBreaker,
+  readCredentials,
+  readNetworks,
+  readPair,
+  readSwitch,
+  readUserAgents,
+  readWebhook,
+} from './agent-options-values.ts'
+import type { BasicAuthSettings } from './basic_auth/traffic.ts'
+
+type Proto = 'http' | 'https' | 'tcp' | 'tls'
+
+export interface AgentModules {
+  readonly edge: ModuleSettings
+  /** Empty for `tcp` and `tls`. */
+  readonly route: ModuleSettings
+}
+
+interface AgentOption {
+  /** As agents spell it in `Opts`, where names may be in any case. */
+  readonly name: string
+  readonly module: string
+  /** Where the module hangs for each protocol that can have it; the others refuse a bind that asks for it. */
+  readonly at: Partial<Record<Proto, keyof AgentModules>>
+  /** The settings of the module, or undefined when nothing is asked for; throws `BadOption`, `BadValue` or `Refusal`. */
+  readonly read: (value: unknown, name: string) => unknown
+}
+
+const web = { http: 'route', https: 'route' } as const
+
+/** Whatever guards or changes traffic. Names, addresses and what the agent does itself are not the business of modules. */
+const options: readonly AgentOption[] = [
+  { name: 'IPRestriction', module: 'ip_restriction', at: { ...web, tcp: 'edge', tls: 'edge' }, read: readNetworks },
+  { name: 'MutualTLSCA', module: 'mutual_tls', at: { https: 'edge' }, read: readClientAuthorities },
+  { name: 'MutualTLSAtEdge', module: 'mutual_tls', at: { tls: 'edge' }, read: readClientAuthorities },
+  { name: 'TLSTermination', module: 'tls_termination', at: { tls: 'edge' }, read: readCertificate },
+  { name: 'Auth', module: 'basic_auth', at: web, read: readPair },
+  { name: 'BasicAuth', module: 'basic_auth', at: web, read: readCredentials },
+  { name: 'UserAgentFilter', module: 'user_agent_filter', at: web, read: readUserAgents },
+  { name: 'WebhookVerification', module: 'webhook_verification', at: web, read: readWebhook },
+  { name: 'CircuitBreaker', module: 'circuit_breaker', at: web, read: readCircuitBreaker },
+  { name: 'Compression', module: 'compression', at: web, read: readSwitch },
+  { name: 'WebsocketTCPConverter', module: 'websocket_tcp_converter', at: web, read: readSwitch },
+  { name: 'RequestHeaders', module: 'request_headers', at: web, read: readHeaders('request') },
+  { name: 'ResponseHeaders', module: 'response_headers', at: web, read: readHeaders('response') },
+  { name: 'OAuth', module: 'oauth', at: web, read: notYet(365) },
+  { name: 'OIDC', module: 'oidc', at: web, read: notYet(MALFORMED_BIND) },
+  { name: 'Policy', module: 'policy', at: { ...web, tcp: 'edge', tls: 'edge' }, read: notYet(2201) },
+  { name: 'TrafficPolicy', module: 'policy', at: { ...web, tcp: 'edge', tls: 'edge' }, read: notYet(2201) },
+]
+
+/** The modules that a bind asks for. What cannot be served as it is asked for is refused, never left out. */
+export function agentModules(proto: Proto, opts: Readonly<Record<string, unknown>>): AgentModules | BindRefusal {
+  const found = { edge: {} as Record<string, unknown>, route: {} as Record<string, unknown> }
+  const problems: BadOption[] = []
+  for (const option of options) {
+    try {
+      const settings = readOption(option, proto, given(opts, option.name))
+      if (settings === undefined) continue
+      const place = found[option.at[proto] ?? 'edge']
+      place[option.module] = joined(place[option.module], settings)
+    } catch (error) {
+      problems.push(asBadOption(error))
+    }
+  }
+  const [first] = problems
+  return first ? new BindRefusal(first.ngrok, problems.map(({ message }) => message).join('; ')) : found
+}
+
+function readOption({ name, at, read }: AgentOption, proto: Proto, value: unknown): unknown {
+  if (value === undefined) return undefined
+  if (at[proto] !== undefined) return read(value, name)
+  if (isEmpty(value)) return undefined
+  const others = Object.keys(at).join(', ')
+  throw new BadOption(MALFORMED_BIND, `\`${name}\` is for endpoints of these kinds: ${others}; this one is ${proto}`)
+}
+
+/** Agents have two ways to name credentials; all other modules have one. */
+function joined(before: unknown, settings: unknown): unknown {
+  if (before === undefined) return settings
+  // Only `basic_auth` stands in the list twice for one protocol.
+  const [first, second] = [before as BasicAuthSettings, settings as BasicAuthSettings]
+  return { credentials: [...first.credentials, ...second.credentials] }
+}
+
+function notYet(ngrok: number): AgentOption['read'] {
+  return (value, name) => {
+    if (isEmpty(value)) return undefined
+    throw new BadOption(
+      ngrok,
+      `\`${name}\` is not enforced by this server yet, and nothing is served unguarded; start the tunnel without it`,
+    )
+  }
+}
+
+function asBadOption(error: unknown): BadOption {
+  if (error instanceof BadOption) return error
+  if (error instanceof BadValue) return new BadOption(MALFORMED_BIND, error.message)
+  if (error instanceof Refusal) return new BadOption(errors[error.code].ngrok, error.message)
+  throw error
+}
+
+/** The value of an option, whatever the case of its name; undefined when it is there in name only. */
+function given(opts: Readonly<Record<string, unknown>>, name: string): unknown {
+  const spelled = Object.entries(opts).filter(([key]) => key.toLowerCase() === name.toLowerCase())
+  const values = spelled.map(([, value]) => value).filter((value) => !noValue.has(value))
+  // Whichever we took, the other one might be the guard that was meant.
+  if (values.length > 1) throw new BadOption(MALFORMED_BIND, `\`${name}\` is there twice, in different spellings`)
+  return values[0]
+}
+
+const noValue: ReadonlySet<unknown> = new Set([undefined, null, '', false])

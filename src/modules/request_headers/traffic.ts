@@ -1,0 +1,23 @@
+/** Changes the headers of a request on its way upstream; a `host` that is added stands in the place of the visitor's. */
+import { compileHeaderChanges, type HeaderSettings, render } from '../header-changes.ts'
+import type { ModuleTools, Phases } from '../phases.ts'
+import { compileTemplate } from '../templates.ts'
+
+export function compileRequestHeaders({ add, remove }: HeaderSettings, tools: ModuleTools): Phases {
+  const isHost = (name: string): boolean => name.toLowerCase() === 'host'
+  const host = add.findLast(([name]) => isHost(name))?.[1]
+  const hostTemplate = host === undefined ? undefined : compileTemplate(host)
+  const change = compileHeaderChanges({
+    add: add.filter(([name]) => !isHost(name)),
+    remove: remove.filter((name) => !isHost(name)),
+  })
+  return {
+    upstream({ headers }, ctx) {
+      const moment = { ctx, incoming: undefined, tools }
+      change(headers, moment)
+      if (hostTemplate === undefined) return
+      // A request without a host is none, so an empty value replaces nothing.
+      ctx.replacedHost = render(hostTemplate, moment).replace(/[^\x21-\x7e]/g, '') || ctx.replacedHost
+    },
+  }
+}

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLog } from '../../lib/log.ts'
+import type { HeaderSettings } from '../header-changes.ts'
+import { request, response } from '../test-request.ts'
+import { responseHeaders } from './index.ts'
+import { compileResponseHeaders } from './traffic.ts'
+
+const tools = { now: () => 0, log: createLog({ level: 'silent' }), region: 'local' }
+const lookup = { ipRules: () => assert.fail(), authority: () => assert.fail(), backend: () => assert.fail() }
+
+function changed(settings: HeaderSettings, headers: Record<string, string | string[]>): [string, string][] {
+  const incoming = response({ status: 201, headers })
+  compileResponseHeaders(settings, tools).response?.(incoming, request())
+  return [...incoming.headers]
+}
+
+test('removes, then adds, with values filled in', () => {
+  const config = { enabled: true, add: { 'X-Status': '${http.response.status_code}' }, remove: ['Server'] }
+  const settings = responseHeaders.resolve?.(config, lookup) as HeaderSettings
+  assert.deepEqual(changed(settings, { server: 'nginx', 'x-a': 'b' }), [
+    ['x-a', 'b'],
+    ['x-status', '201'],
+  ])
+})
+
+test('one name may be added more than once', () => {
+  const add = [['Set-Cookie', 'a=1'] as const, ['set-cookie', 'b=2'] as const]
+  assert.deepEqual(changed({ add, remove: [] }, {}), [
+    ['set-cookie', 'a=1'],
+    ['set-cookie', 'b=2'],
+  ])
+})
+
+test('what the edge says is never touched', () => {
+  const settings: HeaderSettings = {
+    add: [['Postern-Error-Code', 'ERR_FORGED']],
+    remove: ['POSTERN-ERROR-CODE', 'vary'],
+  }
+  assert.deepEqual(changed(settings, { vary: 'x' }), [])
+  const page = { 'postern-error-code': 'ERR_IP_REFUSED', vary: 'x' }
+  assert.deepEqual(changed(settings, page), Object.entries(page))
+})

@@ -1,0 +1,18 @@
+/** Changes the headers of a response on its way to the visitor. */
+import { compileHeaderChanges, type HeaderSettings } from '../header-changes.ts'
+import { isEdgeHeader } from '../header-rules.ts'
+import type { ModuleTools, Phases } from '../phases.ts'
+
+export function compileResponseHeaders({ add, remove }: HeaderSettings, tools: ModuleTools): Phases {
+  const change = compileHeaderChanges({
+    add: add.filter(([name]) => !isEdgeHeader(name)),
+    remove: remove.filter((name) => !isEdgeHeader(name)),
+  })
+  return {
+    response(incoming, ctx) {
+      // error pages of the edge stay as they are, and only they have this header.
+      if (incoming.headers.has('postern-error-code')) return
+      change(incoming.headers, { ctx, incoming, tools })
+    },
+  }
+}

@@ -1,0 +1,68 @@
+/** Questions by which some senders make sure that an address is meant for them: answered here, as the secret is. */
+import { createHmac } from 'node:crypto'
+import type { RequestContext, Respond } from '../phases.ts'
+
+export interface Challenge {
+  /** Asked without a signature, before the body is read. */
+  readonly unsigned?: (ctx: RequestContext, secret: string) => Respond | undefined
+  /** Asked like any other webhook; the signature was right. */
+  readonly signed?: (body: Buffer, secret: string) => Respond | undefined
+  /** What a wrong signature is answered with, where the sender insists. */
+  readonly refusal?: Respond
+}
+
+export const webhookChallenges: Readonly<Record<string, Challenge>> = {
+  twitter: {
+    unsigned({ method, query }, secret) {
+      const token = new URLSearchParams(query).get('crc_token') ?? ''
+      // The answer signs the token, so no text that could be a webhook may be one.
+      if (method !== 'GET' || !/^[\w+/=-]{8,256}$/.test(token)) return undefined
+      return json({ response_token: `sha256=${createHmac('sha256', secret).update(token).digest('base64')}` })
+    },
+  },
+  worldline: {
+    unsigned({ method, headers }) {
+      const value = headers.get('x-gcs-webhooks-endpoint-verification') ?? ''
+      if (method !== 'GET' || !/^[\x21-\x7e]{1,256}$/.test(value)) return undefined
+      return answer(200, 'text/plain', value)
+    },
+  },
+  xero: {
+    signed: (body) => {
+      const { events } = parse(body)
+      return Array.isArray(events) && events.length === 0 ? answer(200, 'text/plain', '') : undefined
+    },
+    refusal: answer(401, 'text/plain', ''),
+  },
+  zoom: {
+    signed(body, secret) {
+      const { event, payload } = parse(body)
+      const token = typeof payload === 'object' && payload ? Reflect.get(payload, 'plainToken') : undefined
+      if (event !== 'endpoint.url_validation' || typeof token !== 'string') return undefined
+      return json({ plainToken: token, encryptedToken: createHmac('sha256', secret).update(token).digest('hex') })
+    },
+  },
+}
+
+function json(value: unknown): Respond {
+  return answer(200, 'application/json', JSON.stringify(value))
+}
+
+function answer(status: number, type: string, body: string): Respond {
+  const headers = [
+    ['Content-Type', type],
+    // What a visitor sent comes back in some of these.
+    ['X-Content-Type-Options', 'nosniff'],
+    ['Cache-Control', 'no-store'],
+  ] as const
+  return { respond: { status, headers, body } }
+}
+
+function parse(body: Buffer): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'))
+    return typeof value === 'object' && value !== null ? { ...value } : {}
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,162 @@
+/** How each sender signs its webhooks, as its public documentation says; R-3.18: any other is refused when it is saved. */
+
+/** A keyed digest, the way of most. */
+export interface HmacScheme {
+  readonly kind: 'hmac'
+  /** The headers that may carry the signature, in lower case. */
+  readonly headers: readonly string[]
+  readonly digest: 'sha1' | 'sha256' | 'sha512'
+  readonly encoding: 'hex' | 'base64'
+  /** What is signed: text, and in braces `body`, `timestamp`, `url`, `method` or the name of a header. */
+  readonly signed: string
+  /** What stands before the signature, such as `sha256=`. */
+  readonly prefix?: string
+  /** What stands between several signatures, of which one has to be right. */
+  readonly separator?: ',' | ' '
+  /** The header is a list such as `t=…,v1=…`: the names there of the time and of the signature. */
+  readonly fields?: { readonly timestamp: string; readonly signature: string }
+  readonly timestamp?: Timestamp
+  /** How the key is made from the secret; `utf8` when left out. */
+  readonly key?: 'utf8' | 'base64'
+}
+
+export interface Timestamp {
+  /** A header, a path into the JSON of the body, or one of `fields`. */
+  readonly header?: string
+  readonly body?: string
+  readonly unit: 'seconds' | 'milliseconds' | 'iso'
+  /** How far it may be from our clock; the sender's advice, or else three minutes. */
+  readonly toleranceSeconds: number
+}
+
+export type Scheme =
+  | HmacScheme
+  /** The secret itself in a header. */
+  | { readonly kind: 'token'; readonly header: string }
+  /** A signature that a public key, in base64, verifies; over time and body. */
+  | { readonly kind: 'ecdsa'; readonly header: string; readonly timestamp: Timestamp }
+  /** Ways that only one sender goes. */
+  | { readonly kind: 'twilio' | 'mailgun' }
+
+/** When a sender gives no advice. */
+const USUAL_SECONDS = 180
+
+/** A digest of the body alone. */
+function ofBody(
+  header: string | readonly string[],
+  encoding: 'hex' | 'base64',
+  more: Partial<Omit<HmacScheme, 'kind' | 'headers' | 'encoding'>> = {},
+): HmacScheme {
+  return { kind: 'hmac', headers: [header].flat(), digest: 'sha256', encoding, signed: '{body}', ...more }
+}
+
+/** `t=<seconds>,v1=<hex>` over both, or the same under other names. */
+function dated(header: string, timestamp: string, signature: string, toleranceSeconds = USUAL_SECONDS): HmacScheme {
+  return {
+    ...ofBody(header, 'hex', { signed: '{timestamp}.{body}', fields: { timestamp, signature } }),
+    timestamp: { unit: 'seconds', toleranceSeconds },
+  }
+}
+
+/** `<version>=<hex>` over version, time and body, with the time in a header of its own. */
+function versioned(header: string, version: string, timestamp: Timestamp): HmacScheme {
+  return ofBody(header, 'hex', { prefix: `${version}=`, signed: `${version}:{timestamp}:{body}`, timestamp })
+}
+
+const inHeader = (header: string, unit: Timestamp['unit'], toleranceSeconds = USUAL_SECONDS): Timestamp => ({
+  header,
+  unit,
+  toleranceSeconds,
+})
+
+const meta = ofBody('x-hub-signature-256', 'hex', { prefix: 'sha256=' })
+const hubSha1 = ofBody('x-hub-signature', 'hex', { prefix: 'sha1=', digest: 'sha1' })
+const hubSha256 = ofBody('x-hub-signature', 'hex', { prefix: 'sha256=' })
+
+const svix = ofBody(['svix-signature', 'webhook-signature'], 'base64', {
+  prefix: 'v1,',
+  separator: ' ',
+  signed: '{svix-id|webhook-id}.{timestamp}.{body}',
+  timestamp: inHeader('svix-timestamp|webhook-timestamp', 'seconds', 300),
+  key: 'base64',
+})
+
+export const webhookSchemes = {
+  aftership: ofBody(['aftership-hmac-sha256', 'as-signature-hmac-sha256'], 'base64'),
+  alchemy: ofBody('x-alchemy-signature', 'hex'),
+  autodesk: ofBody('x-adsk-signature', 'hex', { prefix: 'sha1hash=', digest: 'sha1' }),
+  bitbucket: hubSha256,
+  bolt: ofBody('x-bolt-hmac-sha256', 'base64'),
+  box: ofBody(['box-signature-primary', 'box-signature-secondary'], 'base64', {
+    signed: '{body}{timestamp}',
+    timestamp: inHeader('box-delivery-timestamp', 'iso', 600),
+  }),
+  buildkite: dated('x-buildkite-signature', 'timestamp', 'signature'),
+  calendly: dated('calendly-webhook-signature', 't', 'v1'),
+  castle: ofBody('x-castle-signature', 'base64'),
+  chargify: ofBody('x-chargify-webhook-signature-hmac-sha-256', 'hex'),
+  circleci: ofBody('circleci-signature', 'hex', { prefix: 'v1=', separator: ',' }),
+  clearbit: ofBody('x-request-signature', 'hex', { prefix: 'sha1=', digest: 'sha1' }),
+  clerk: svix,
+  coinbase: ofBody('x-cc-webhook-signature', 'hex'),
+  docusign: ofBody(
+    Array.from({ length: 10 }, (_, i) => `x-docusign-signature-${i + 1}`),
+    'base64',
+  ),
+  dropbox: ofBody('x-dropbox-signature', 'hex'),
+  facebook_graph_api: meta,
+  facebook_messenger: meta,
+  frameio: versioned('x-frameio-signature', 'v0', inHeader('x-frameio-request-timestamp', 'seconds', 300)),
+  github: meta,
+  gitlab: { kind: 'token', header: 'x-gitlab-token' },
+  heroku: ofBody('heroku-webhook-hmac-sha256', 'base64'),
+  hostedhooks: dated('hostedhooks-signature', 't', 's'),
+  // The versions before the third are no keyed digests: whoever has seen one signature can lengthen what it signs.
+  hubspot: ofBody('x-hubspot-signature-v3', 'base64', {
+    signed: '{method}{url}{body}{timestamp}',
+    timestamp: inHeader('x-hubspot-request-timestamp', 'milliseconds', 300),
+  }),
+  instagram: meta,
+  intercom: hubSha1,
+  jira: hubSha256,
+  launch_darkly: ofBody('x-ld-signature', 'hex'),
+  linear: ofBody('linear-signature', 'hex', {
+    timestamp: { body: 'webhookTimestamp', unit: 'milliseconds', toleranceSeconds: 60 },
+  }),
+  mailgun: { kind: 'mailgun' },
+  microsoft_teams: ofBody('authorization', 'base64', { prefix: 'HMAC ', key: 'base64' }),
+  modern_treasury: ofBody('x-signature', 'hex'),
+  mongodb: ofBody('x-mms-signature', 'base64', { digest: 'sha1' }),
+  mux: dated('mux-signature', 't', 'v1', 300),
+  orb: versioned('x-orb-signature', 'v1', inHeader('x-orb-timestamp', 'iso', 300)),
+  pagerduty: ofBody('x-pagerduty-signature', 'hex', { prefix: 'v1=', separator: ',' }),
+  pinwheel: versioned('x-pinwheel-signature', 'v2', inHeader('x-timestamp', 'seconds')),
+  pusher: ofBody('x-pusher-signature', 'hex'),
+  sendgrid: {
+    kind: 'ecdsa',
+    header: 'x-twilio-email-event-webhook-signature',
+    timestamp: inHeader('x-twilio-email-event-webhook-timestamp', 'seconds'),
+  },
+  sentry: ofBody('sentry-hook-signature', 'hex'),
+  shopify: ofBody('x-shopify-hmac-sha256', 'base64'),
+  signal_sciences: ofBody('x-sigsci-signature', 'hex'),
+  slack: versioned('x-slack-signature', 'v0', inHeader('x-slack-request-timestamp', 'seconds', 300)),
+  sonatype: ofBody('x-nexus-webhook-signature', 'hex', { digest: 'sha1' }),
+  square: ofBody('x-square-hmacsha256-signature', 'base64', { signed: '{url}{body}' }),
+  stripe: dated('stripe-signature', 't', 'v1', 300),
+  svix,
+  terraform: ofBody('x-tfe-notification-signature', 'hex', { digest: 'sha512' }),
+  tiktok: dated('tiktok-signature', 't', 's'),
+  twilio: { kind: 'twilio' },
+  twitter: ofBody('x-twitter-webhooks-signature', 'base64', { prefix: 'sha256=' }),
+  typeform: ofBody('typeform-signature', 'base64', { prefix: 'sha256=' }),
+  webex: ofBody('x-spark-signature', 'hex', { digest: 'sha1' }),
+  whatsapp: meta,
+  worldline: ofBody('x-gcs-signature', 'base64'),
+  xero: ofBody('x-xero-signature', 'base64'),
+  zendesk: ofBody('x-zendesk-webhook-signature', 'base64', {
+    signed: '{timestamp}{body}',
+    timestamp: inHeader('x-zendesk-webhook-signature-timestamp', 'iso'),
+  }),
+  zoom: versioned('x-zm-signature', 'v0', inHeader('x-zm-request-timestamp', 'seconds')),
+} as const satisfies Readonly<Record<string, Scheme>>

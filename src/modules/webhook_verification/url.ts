@@ -1,0 +1,13 @@
+/** The address of a request, in the ways in which its sender may have written it before signing it. */
+import type { RequestContext } from '../phases.ts'
+
+/** All name the same place: with and without the usual port, and with and without needless escapes. */
+export function urlsOf({ scheme, authority, target }: RequestContext): readonly string[] {
+  const host = authority.replace(/:\d+$/, '')
+  const authorities = [authority, host, `${host}:${scheme === 'https' ? 443 : 80}`]
+  const targets = [target, target.replace(needlessEscape, (each) => decodeURIComponent(each))]
+  return [...new Set(authorities.flatMap((each) => targets.map((rest) => `${scheme}://${each}${rest}`)))]
+}
+
+/** `:/?@!$'()*,;`: HubSpot signs these as characters, however they were sent. */
+const needlessEscape = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/gi

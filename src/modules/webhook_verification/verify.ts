@@ -1,0 +1,159 @@
+/** Verifies the signature of a webhook, as the sender's scheme describes it. */
+import { createHmac, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { isSameText } from '../../lib/constant-time.ts'
+import type { HeaderList } from '../../lib/header-list.ts'
+import { decodeBase64 } from '../../lib/pem.ts'
+import type { RequestContext } from '../phases.ts'
+import { TWILIO_HEADER, verifyMailgun, verifyTwilio } from './own-ways.ts'
+import { type HmacScheme, type Scheme, type Timestamp, webhookSchemes } from './schemes.ts'
+import { urlsOf } from './url.ts'
+
+/** Whether `body` and what else the scheme names were signed with the secret, and not too long ago. */
+export type Verify = (ctx: RequestContext, body: Buffer, now: number) => boolean
+
+/** A secret that this sender cannot have given; the message says what is expected. */
+export class BadSecret extends Error {}
+
+export interface Verifier {
+  /** Without one of these headers there is no signature, and nothing has to be read to know that. */
+  readonly headers: readonly string[] | undefined
+  readonly verify: Verify
+}
+
+/** Throws when the sender is not known, and `BadSecret`. */
+export function compileVerifier(provider: string, secret: string): Verifier {
+  const scheme: Scheme | undefined = Object.hasOwn(webhookSchemes, provider)
+    ? webhookSchemes[provider as keyof typeof webhookSchemes] // it has just been found there
+    : undefined
+  if (!scheme) throw new Error(`webhooks of ${provider} cannot be verified`)
+  // A digest with an empty key is one that anybody can make.
+  if (secret === '') throw new BadSecret('must not be empty')
+  switch (scheme.kind) {
+    case 'hmac':
+      return { headers: scheme.headers, verify: hmac(scheme, keyOf(scheme, secret)) }
+    case 'token':
+      return {
+        headers: [scheme.header],
+        verify: ({ headers }) => isSameText(headers.get(scheme.header) ?? '', secret),
+      }
+    case 'ecdsa':
+      return { headers: [scheme.header], verify: ecdsa(scheme, publicKey(secret)) }
+    case 'twilio':
+      return { headers: [TWILIO_HEADER], verify: verifyTwilio(secret) }
+    case 'mailgun':
+      return {
+        headers: undefined,
+        verify: (_, body, now) => verifyMailgun(secret, body, (time) => isRecent(time, usual, now)),
+      }
+  }
+}
+
+const usual: Timestamp = { unit: 'seconds', toleranceSeconds: 180 }
+
+/** Signatures in one header that are looked at. */
+const MAX_SIGNATURES = 16
+
+function hmac(scheme: HmacScheme, key: Buffer): Verify {
+  const { digest, encoding, timestamp } = scheme
+  // Texts and names in turn, beginning with a text.
+  const parts = scheme.signed.split(/[{}]/)
+  const needsUrl = parts.includes('url')
+  return (ctx, body, now) => {
+    const { signatures, time } = given(scheme, ctx.headers)
+    if (signatures.length === 0) return false
+    const inBody = timestamp?.body
+    if (timestamp && inBody === undefined && !isRecent(time, timestamp, now)) return false
+    const named: Record<string, Buffer | string | undefined> = { body, timestamp: time, method: ctx.method }
+    for (const url of needsUrl ? urlsOf(ctx) : ['']) {
+      const mac = createHmac(digest, key)
+      for (const [i, part] of parts.entries()) {
+        const value = i % 2 === 0 ? part : part === 'url' ? url : (named[part] ?? headerOf(ctx.headers, part))
+        if (value === undefined) return false
+        mac.update(value)
+      }
+      const expected = mac.digest(encoding)
+      if (!signatures.some((signature) => isSameText(signature, expected))) continue
+      return inBody === undefined || isRecent(fieldOf(body, inBody), timestamp ?? usual, now)
+    }
+    return false
+  }
+}
+
+/** The signatures that a request brings, and the time that it names, as they stand in its headers. */
+function given(scheme: HmacScheme, headers: HeaderList): { signatures: string[]; time: string | undefined } {
+  const { fields, prefix = '', separator, encoding, timestamp } = scheme
+  const values = scheme.headers.flatMap((name) => headers.get(name) ?? [])
+  let entries = values.slice(0, MAX_SIGNATURES)
+  if (separator) entries = entries.flatMap((value) => value.split(separator, MAX_SIGNATURES))
+  let time = timestamp?.header === undefined ? undefined : headerOf(headers, timestamp.header)
+  if (fields) {
+    const pairs = entries.flatMap((value) => value.split(',', MAX_SIGNATURES)).map((each) => each.trim())
+    time = valuesOf(pairs, `${fields.timestamp}=`)[0]
+    entries = valuesOf(pairs, `${fields.signature}=`)
+  } else {
+    entries = valuesOf(
+      entries.map((each) => each.trim()),
+      prefix,
+    )
+  }
+  return { signatures: encoding === 'hex' ? entries.map((each) => each.toLowerCase()) : entries, time }
+}
+
+function valuesOf(entries: readonly string[], prefix: string): string[] {
+  return entries.filter((each) => each.startsWith(prefix)).map((each) => each.slice(prefix.length))
+}
+
+/** The header of one of several names, parted by `|`. */
+function headerOf(headers: HeaderList, names: string): string | undefined {
+  for (const name of names.split('|')) if (headers.has(name)) return headers.get(name)
+  return undefined
+}
+
+function fieldOf(body: Buffer, name: string): string | undefined {
+  try {
+    const json: unknown = JSON.parse(body.toString('utf8'))
+    const value = typeof json === 'object' && json !== null && Object.entries(json).find(([key]) => key === name)?.[1]
+    return typeof value === 'number' || typeof value === 'string' ? String(value) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isRecent(time: string | undefined, { unit, toleranceSeconds }: Timestamp, now: number): boolean {
+  if (time === undefined || time.length > MAX_TIME_LENGTH) return false
+  const isNumber = /^\d+$/.test(time)
+  if (unit !== 'iso' && !isNumber) return false
+  // A time without a zone is in UTC, not in the zone of this machine.
+  const iso = /(?:Z|[+-]\d\d:?\d\d)$/i.test(time) ? time : `${time}Z`
+  const millis = unit === 'iso' ? Date.parse(iso) : unit === 'seconds' ? Number(time) * 1000 : Number(time)
+  return Math.abs(now - millis) <= toleranceSeconds * 1000
+}
+
+const MAX_TIME_LENGTH = 40
+
+function ecdsa({ header, timestamp }: Extract<Scheme, { kind: 'ecdsa' }>, key: KeyObject): Verify {
+  return ({ headers }, body, now) => {
+    const time = headerOf(headers, timestamp.header ?? '')
+    const signature = decodeBase64(headers.get(header) ?? '')
+    if (time === undefined || !signature || !isRecent(time, timestamp, now)) return false
+    return verify('sha256', Buffer.concat([Buffer.from(time), body]), key, signature)
+  }
+}
+
+function keyOf({ key = 'utf8' }: HmacScheme, secret: string): Buffer {
+  if (key === 'utf8') return Buffer.from(secret)
+  const bytes = decodeBase64(secret.replace(/^whsec_/, ''))
+  if (!bytes) throw new BadSecret('must be the secret as the sender shows it, which is base64')
+  return bytes
+}
+
+function publicKey(secret: string): KeyObject {
+  const der = decodeBase64(secret)
+  try {
+    const key = createPublicKey({ key: der ?? Buffer.alloc(0), format: 'der', type: 'spki' })
+    if (key.asymmetricKeyType === 'ec') return key
+  } catch {
+    // The message below says all there is to say.
+  }
+  throw new BadSecret('must be the verification key of the sender: an EC public key in base64')
+}

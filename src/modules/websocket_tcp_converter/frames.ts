@@ -1,0 +1,157 @@
+/** The frames of WebSocket (RFC 6455 §5), on the server's side: read as they come, written whole. */
+
+export const closeCode = {
+  normal: 1000,
+  goingAway: 1001,
+  protocolError: 1002,
+  tooBig: 1009,
+  internalError: 1011,
+} as const
+
+const opcode = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
+
+/** RFC 6455 §5.5 */
+const MAX_CONTROL_BYTES = 125
+const MIN_HEAD_BYTES = 2
+const MASK_BYTES = 4
+/** With a long length. */
+const MAX_HEAD_BYTES = MIN_HEAD_BYTES + 8 + MASK_BYTES
+
+/** What a visitor's frames say. */
+export interface FrameEvents {
+  /** Bytes of a message, as they come: a message of any size is never held. */
+  data(bytes: Buffer): void
+  ping(payload: Buffer): void
+  /** The visitor sends no more. */
+  close(): void
+}
+
+export class FrameReader {
+  readonly #events: FrameEvents
+  readonly #head = Buffer.alloc(MAX_HEAD_BYTES)
+  readonly #control = Buffer.alloc(MAX_CONTROL_BYTES)
+  /** Bytes of the head that are there, and how many there must be before more can be said. */
+  #headBytes = 0
+  #headNeed = MIN_HEAD_BYTES
+  /** Of the payload of this frame; undefined while its head is read. */
+  #remaining: number | undefined
+  #read = 0
+  #maskAt = 0
+  #opcode: number = opcode.continuation
+  #isInMessage = false
+  #isClosed = false
+
+  constructor(events: FrameEvents) {
+    this.#events = events
+  }
+
+  /** Takes the next bytes; gives the code to close with when they break the protocol. */
+  read(chunk: Buffer): number | undefined {
+    for (let at = 0; at < chunk.length && !this.#isClosed; ) {
+      let fault: number | undefined
+      if (this.#remaining === undefined) {
+        const copied = chunk.copy(this.#head, this.#headBytes, at, at + this.#headNeed - this.#headBytes)
+        this.#headBytes += copied
+        at += copied
+        if (this.#headBytes === this.#headNeed) fault = this.#readHead()
+      } else {
+        const end = Math.min(chunk.length, at + this.#remaining)
+        this.#take(chunk.subarray(at, end))
+        at = end
+      }
+      if (this.#remaining === 0) fault = this.#endFrame()
+      if (fault !== undefined) {
+        this.#isClosed = true
+        return fault
+      }
+    }
+    return undefined
+  }
+
+  /** Its first two bytes tell how long the head is; the whole of it tells how long the payload is. */
+  #readHead(): number | undefined {
+    const [first, second] = [this.#head[0] ?? 0, this.#head[1] ?? 0]
+    const length = second & 0x7f
+    const lengthBytes = length < 126 ? 0 : length === 126 ? 2 : 8
+    this.#maskAt = MIN_HEAD_BYTES + lengthBytes
+    if (this.#headNeed === MIN_HEAD_BYTES) {
+      this.#headNeed = this.#maskAt + MASK_BYTES
+      return this.#judge(first, (second & 0x80) !== 0, length)
+    }
+    const size = lengthBytes === 8 ? Number(this.#head.readBigUInt64BE(2)) : this.#head.readUInt16BE(2)
+    if (lengthBytes > 0 && !Number.isSafeInteger(size)) return closeCode.tooBig
+    this.#opcode = first & 0x0f
+    this.#remaining = lengthBytes === 0 ? length : size
+    this.#read = 0
+    this.#headBytes = 0
+    this.#headNeed = MIN_HEAD_BYTES
+    return undefined
+  }
+
+  /** RFC 6455 §5.1 to §5.5, as far as the first two bytes tell. */
+  #judge(first: number, isMasked: boolean, length: number): number | undefined {
+    const [isFinal, reserved, code] = [(first & 0x80) !== 0, first & 0x70, first & 0x0f]
+    if (reserved !== 0 || !isMasked) return closeCode.protocolError
+    if (code === opcode.close || code === opcode.ping || code === opcode.pong) {
+      return isFinal && length <= MAX_CONTROL_BYTES ? undefined : closeCode.protocolError
+    }
+    const continues = code === opcode.continuation
+    if (!continues && code !== opcode.text && code !== opcode.binary) return closeCode.protocolError
+    // A message begins when none is under way, and goes on when one is.
+    if (continues !== this.#isInMessage) return closeCode.protocolError
+    this.#isInMessage = !isFinal
+    return undefined
+  }
+
+  #take(bytes: Buffer): void {
+    const isControl = this.#opcode >= opcode.close
+    const plain = isControl ? this.#control.subarray(this.#read) : Buffer.allocUnsafe(bytes.length)
+    for (let i = 0; i < bytes.length; i++) {
+      plain[i] = (bytes[i] ?? 0) ^ (this.#head[this.#maskAt + ((this.#read + i) & 3)] ?? 0)
+    }
+    // The mask goes round in fours, so of a payload, which may be longer than 32 bits can count, only that matters.
+    this.#read = isControl ? this.#read + bytes.length : (this.#read + bytes.length) & 3
+    this.#remaining = (this.#remaining ?? 0) - bytes.length
+    if (!isControl) this.#events.data(plain)
+  }
+
+  #endFrame(): number | undefined {
+    this.#remaining = undefined
+    if (this.#opcode === opcode.ping) this.#events.ping(Buffer.from(this.#control.subarray(0, this.#read)))
+    if (this.#opcode !== opcode.close) return undefined
+    if (this.#read === 1 || (this.#read > 1 && !isCloseCode(this.#control.readUInt16BE()))) {
+      return closeCode.protocolError
+    }
+    this.#isClosed = true
+    this.#events.close()
+    return undefined
+  }
+}
+
+/** RFC 6455 §7.4: those that may stand in a frame. */
+function isCloseCode(code: number): boolean {
+  return (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999)
+}
+
+/** What comes before `length` bytes that make one binary message. */
+export function binaryHead(length: number): Buffer {
+  return head(opcode.binary, length)
+}
+
+export function pongFrame(payload: Buffer): Buffer {
+  return Buffer.concat([head(opcode.pong, payload.length), payload])
+}
+
+export function closeFrame(code: number): Buffer {
+  return Buffer.concat([head(opcode.close, 2), Buffer.from([code >> 8, code & 0xff])])
+}
+
+function head(code: number, length: number): Buffer {
+  if (length < 126) return Buffer.from([0x80 | code, length])
+  const bytes = Buffer.alloc(length < 0x1_0000 ? 4 : 10)
+  bytes[0] = 0x80 | code
+  bytes[1] = length < 0x1_0000 ? 126 : 127
+  if (length < 0x1_0000) bytes.writeUInt16BE(length, 2)
+  else bytes.writeBigUInt64BE(BigInt(length), 2)
+  return bytes
+}

@@ -1,0 +1,19 @@
+/** Takes WebSocket connections alone, and joins them with plain bytes. */
+import type { Phases, RequestContext, Verdict } from '../phases.ts'
+import { bridgeWebSocket } from './bridge.ts'
+
+/** There is nothing to set. */
+export type WebsocketTcpConverterSettings = Readonly<Record<string, never>>
+
+export function compileWebsocketTcpConverter(): Phases {
+  return { request: (ctx) => (isHandshake(ctx) ? undefined : refused), bridge: bridgeWebSocket }
+}
+
+const refused: Verdict = { refuse: 'WEBSOCKET_REQUIRED', headers: [['Sec-WebSocket-Version', '13']] }
+
+/** RFC 6455 §4.2.1, as far as it can be told without answering; the key is 16 bytes in base64. */
+function isHandshake({ isUpgrade, method, headers }: RequestContext): boolean {
+  if (!isUpgrade || method !== 'GET') return false
+  const [key = '', ...more] = headers.all('sec-websocket-key')
+  return more.length === 0 && /^[+/0-9A-Za-z]{22}==$/.test(key) && headers.get('sec-websocket-version') === '13'
+}
