@@ -11,11 +11,12 @@ export interface Served {
 
 /** Routes, methods and statuses are few and ours, so the labels are bounded; an unknown method is counted as `other`. */
 export class ApiMetrics {
-  readonly #registry = new Registry()
+  readonly #registry: Registry
   readonly #duration: Histogram<'method' | 'route' | 'status'>
   readonly #refused: Counter<'status'>
 
-  constructor() {
+  constructor(registry = new Registry()) {
+    this.#registry = registry
     collectDefaultMetrics({ register: this.#registry })
     this.#duration = new Histogram({
       name: 'postern_api_request_seconds',

@@ -2,7 +2,7 @@
 import type { EdgeModules, ModuleTarget } from '../control/edge-modules.ts'
 import type { Links } from '../control/links.ts'
 import type { Target } from '../control/ownership.ts'
-import { presentOne, presentPage } from '../control/presence.ts'
+import { type Presenting, presentOne, presentPage } from '../control/presence.ts'
 import type { Principal } from '../control/principal.ts'
 import type { Records } from '../control/records.ts'
 import { type Showing, show } from '../control/show.ts'
@@ -27,6 +27,8 @@ export interface Behind {
   readonly records: Records
   readonly modules: EdgeModules
   readonly presence: Presence
+  /** Ids of the tunnel groups that a tunnel with these labels serves. */
+  readonly groupsOf: Presenting['groupsOf']
 }
 
 /** Runs the action of a call's route and gives the body of the answer; undefined where it has none. */
@@ -77,7 +79,7 @@ const actions: Record<Action, (behind: Behind, call: Call) => Promise<unknown>> 
 }
 
 /** What is online comes from presence, not from the store. */
-async function whatIsPresent({ presence }: Behind, { route, target, page, links }: Call): Promise<unknown> {
+async function whatIsPresent({ presence, groupsOf }: Behind, { route, target, page, links }: Call): Promise<unknown> {
   const { resource, action, command } = route
   const missing = () => new Refusal('NOT_FOUND', `there is no ${resource.noun} with this id`)
   if (command) {
@@ -87,11 +89,11 @@ async function whatIsPresent({ presence }: Behind, { route, target, page, links 
   }
   if (action === 'list') {
     // One more than asked for tells whether a next page would be empty.
-    const found = await presentPage(presence, resource, { ...page, limit: page.limit + 1 }, links)
+    const found = await presentPage(presence, resource, { ...page, limit: page.limit + 1 }, { links, groupsOf })
     const items = found.slice(0, page.limit)
     return envelope(resource, items, found.length > page.limit ? String(items.at(-1)?.id) : undefined, page, links)
   }
-  const one = await presentOne(presence, resource, target.id, links)
+  const one = await presentOne(presence, resource, target.id, { links, groupsOf })
   if (!one) throw missing()
   return one
 }

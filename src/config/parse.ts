@@ -1,6 +1,7 @@
 /** How the text of a setting becomes its value; each of these throws an `Error` whose text goes on from the name: "must be …". */
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { domainToASCII } from 'node:url'
+import { readCidr } from '../lib/cidr.ts'
 import { Secret } from '../lib/secret.ts'
 
 export interface Listen {
@@ -28,6 +29,34 @@ export function listen(text: string): Listen {
   const number = portNumber(digits)
   if (!valid || number === undefined) throw new Error('must be an address and a port: `host:port` or `[ipv6]:port`')
   return { host: bracketed ?? plain ?? '', port: number }
+}
+
+/** An address or a name to listen on. */
+export function host(text: string): string {
+  if (!isHost(text) && !isIPv6(text)) throw new Error('must be an address such as `0.0.0.0`, or a name')
+  return text
+}
+
+/** Names and addresses, separated by commas; none when empty. */
+export function hosts(text: string): readonly string[] {
+  const all = text.split(',').map((each) => each.trim())
+  if (text.trim() === '') return []
+  if (!all.every((each) => isHost(each) || isIPv6(each))) {
+    throw new Error('must be names or addresses, separated by commas')
+  }
+  return all.map((each) => each.toLowerCase())
+}
+
+/** Networks in CIDR form, separated by commas; none when empty. */
+export function networks(text: string): readonly string[] {
+  if (text.trim() === '') return []
+  return text.split(',').map((each) => {
+    try {
+      return readCidr(each.trim()).canonical
+    } catch {
+      throw new Error('must be networks such as `10.0.0.0/24`, separated by commas')
+    }
+  })
 }
 
 export function port(text: string): number {

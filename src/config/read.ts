@@ -18,9 +18,16 @@ export interface Settings {
   /** Requests a minute and key; 0 is no limit. */
   readonly apiRateLimit: number
   readonly metricsListen: Listen
+  readonly agentListen: Listen
+  readonly agentNames: readonly string[]
   readonly httpsListen: Listen
   /** The port of `httpsListen` unless set; 0 when the system is to choose that one. */
   readonly publicHttpsPort: number
+  readonly httpListen: Listen
+  /** As for HTTPS. */
+  readonly publicHttpPort: number
+  readonly trustedProxies: readonly string[]
+  readonly tcpListen: string
   readonly tcpPorts: PortRange
   readonly domain: string
   readonly region: string
@@ -62,7 +69,14 @@ export function readSettings(sources: Sources): Settings {
 }
 
 /** Settings whose default is null in the table. */
-type Undefaulted = 'databaseUrl' | 'keyFile' | 'apiUrl' | 'publicHttpsPort' | 'bootstrapApiKey' | 'bootstrapAuthtoken'
+type Undefaulted =
+  | 'databaseUrl'
+  | 'keyFile'
+  | 'apiUrl'
+  | 'publicHttpsPort'
+  | 'publicHttpPort'
+  | 'bootstrapApiKey'
+  | 'bootstrapAuthtoken'
 type Parsed = Omit<Values, Undefaulted> & Partial<Pick<Values, Undefaulted>>
 
 /** Fills in what depends on other settings, and makes paths absolute. */
@@ -76,6 +90,7 @@ function complete(values: Parsed, cwd: string): Settings {
     keyFile: resolve(cwd, values.keyFile ?? resolve(dataDir, 'secret.key')),
     apiUrl: values.apiUrl ?? null,
     publicHttpsPort: values.publicHttpsPort ?? values.httpsListen.port,
+    publicHttpPort: values.publicHttpPort ?? values.httpListen.port,
     bootstrap: { apiKey: bootstrapApiKey, authtoken: bootstrapAuthtoken },
   }
 }

@@ -80,6 +80,22 @@ export const table = {
     about: 'address of `/metrics`',
     example: '127.0.0.1:7401',
   }),
+  agentListen: setting({
+    name: 'agent-listen',
+    takes: 'host:port',
+    parse: parse.listen,
+    default: '0.0.0.0:7443',
+    about: 'address at which agents connect, over TLS',
+    example: '0.0.0.0:7443',
+  }),
+  agentNames: setting({
+    name: 'agent-names',
+    takes: 'names',
+    parse: parse.hosts,
+    default: '',
+    about: 'further names and addresses by which agents reach this server, separated by commas',
+    example: 'tunnels.example.com,192.0.2.7',
+  }),
   httpsListen: setting({
     name: 'https-listen',
     takes: 'host:port',
@@ -96,6 +112,39 @@ export const table = {
     defaultNote: 'the port of --https-listen',
     about: 'port at which visitors reach HTTPS and TLS edges',
     example: '443',
+  }),
+  httpListen: setting({
+    name: 'http-listen',
+    takes: 'host:port',
+    parse: parse.listen,
+    default: '0.0.0.0:8080',
+    about: 'address of plain HTTP: endpoints that ask for it, and redirects to HTTPS',
+    example: '0.0.0.0:80',
+  }),
+  publicHttpPort: setting({
+    name: 'public-http-port',
+    takes: 'port',
+    parse: parse.port,
+    default: null,
+    defaultNote: 'the port of --http-listen',
+    about: 'port at which visitors reach plain HTTP',
+    example: '80',
+  }),
+  trustedProxies: setting({
+    name: 'trusted-proxies',
+    takes: 'networks',
+    parse: parse.networks,
+    default: '',
+    about: 'networks of load balancers before the public listeners, separated by commas; they must send a PROXY header',
+    example: '10.0.0.0/24,2001:db8::/64',
+  }),
+  tcpListen: setting({
+    name: 'tcp-listen',
+    takes: 'host',
+    parse: parse.host,
+    default: '0.0.0.0',
+    about: 'address on which the ports of --tcp-ports are opened',
+    example: '0.0.0.0',
   }),
   tcpPorts: setting({
     name: 'tcp-ports',
@@ -179,7 +228,13 @@ export const settings: readonly Setting<unknown>[] = Object.values(table)
 export const configFlag = 'config'
 
 /** Variables that other commands read, and `serve` passes over. */
-export const clientVariables: readonly string[] = ['POSTERN_API_KEY']
+export const clientVariables: readonly string[] = [
+  'POSTERN_API_KEY',
+  'POSTERN_SERVER',
+  'POSTERN_CA',
+  'POSTERN_AUTHTOKEN',
+  'POSTERN_AGENT_CONFIG',
+]
 
 export function envName(name: string): string {
   return `POSTERN_${name.toUpperCase().replaceAll('-', '_')}`

@@ -5,6 +5,7 @@ import { resources } from '../resources/index.ts'
 import type { StoredModule } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
+import { resealAuthority } from './authority.ts'
 import { KEY_ID, nextKeyFile, openSealer } from './sealing.ts'
 import { openFields, sealFields } from './secrets.ts'
 
@@ -24,7 +25,8 @@ export async function rotateKey(store: Store, keyFile: string): Promise<number> 
   const sealer = readKeyFile(next)
   const sealed = await store.write(async (writer) => {
     await writer.setMeta(KEY_ID, sealer.keyId)
-    return (await resealModules(writer, old, sealer)) + (await resealResources(writer, old, sealer))
+    const authority = await resealAuthority(writer, old, sealer)
+    return authority + (await resealModules(writer, old, sealer)) + (await resealResources(writer, old, sealer))
   })
   replaceKeyFile(next, keyFile)
   return sealed

@@ -8,6 +8,7 @@ import { linksUnder } from './links.ts'
 import { nobodyPresent, presentOne, presentPage } from './presence.ts'
 
 const links = linksUnder('https://api.example.com')
+const presenting = { links, groupsOf: () => ['bkdtg_1'] }
 const ref = (path: string, id: string) => ({ id, uri: `https://api.example.com${path}/${id}` })
 
 const plain: PresentEndpoint = {
@@ -57,9 +58,9 @@ for (const [what, endpoint, also] of rows) {
       endpoint: async (id) => (id === endpoint.id ? endpoint : undefined),
     }
     const expected = { ...shown, ...also }
-    assert.deepEqual(await presentOne(presence, endpoints, 'ep_1', links), expected)
-    assert.deepEqual(await presentPage(presence, endpoints, { limit: 2 }, links), [expected])
-    assert.equal(await presentOne(presence, endpoints, 'ep_2', links), undefined)
+    assert.deepEqual(await presentOne(presence, endpoints, 'ep_1', presenting), expected)
+    assert.deepEqual(await presentPage(presence, endpoints, { limit: 2 }, presenting), [expected])
+    assert.equal(await presentOne(presence, endpoints, 'ep_2', presenting), undefined)
     const known = Object.keys(endpoints.view.properties)
     for (const field of Object.keys(expected)) assert.ok(known.includes(field), field)
   })
@@ -67,8 +68,8 @@ for (const [what, endpoint, also] of rows) {
 
 test('everything that is read from presence can be, and nothing else', async () => {
   for (const resource of resources.filter(({ source }) => source === 'presence')) {
-    assert.deepEqual(await presentPage(nobodyPresent, resource, { limit: 1 }, links), [], resource.kind)
-    assert.equal(await presentOne(nobodyPresent, resource, 'x', links), undefined, resource.kind)
+    assert.deepEqual(await presentPage(nobodyPresent, resource, { limit: 1 }, presenting), [], resource.kind)
+    assert.equal(await presentOne(nobodyPresent, resource, 'x', presenting), undefined, resource.kind)
   }
-  await assert.rejects(presentPage(nobodyPresent, apiKeys, { limit: 1 }, links), /not read from presence/)
+  await assert.rejects(presentPage(nobodyPresent, apiKeys, { limit: 1 }, presenting), /not read from presence/)
 })

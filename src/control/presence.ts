@@ -1,4 +1,4 @@
-/** Sessions, tunnels and endpoints as the API reads and shows them, and the presence of a server that no agent can reach yet. */
+/** Sessions, tunnels and endpoints as the API reads and shows them, and the presence of a server that nobody is connected to. */
 import { Refusal } from '../model/errors.ts'
 import type { Presence, PresencePage, PresentEndpoint, PresentSession, PresentTunnel } from '../model/presence.ts'
 import { endpoints } from '../resources/endpoints.ts'
@@ -23,20 +23,27 @@ export const nobodyPresent: Presence = {
 
 type Shown = Record<string, unknown>
 
+/** What an answer about presence is made with. */
+export interface Presenting {
+  readonly links: Links
+  /** Ids of the tunnel groups that a tunnel with these labels serves. */
+  readonly groupsOf: (labels: Readonly<Record<string, string>>) => readonly string[]
+}
+
 /** A page of what `resource` stands for, as it is shown. */
 export async function presentPage(
   presence: Presence,
   resource: Resource,
   page: PresencePage,
-  links: Links,
+  presenting: Presenting,
 ): Promise<Shown[]> {
   switch (resource) {
     case tunnelSessions:
-      return (await presence.sessions(page)).map((each) => showSession(each, links))
+      return (await presence.sessions(page)).map((each) => showSession(each, presenting))
     case tunnels:
-      return (await presence.tunnels(page)).map((each) => showTunnel(each, links))
+      return (await presence.tunnels(page)).map((each) => showTunnel(each, presenting))
     case endpoints:
-      return (await presence.endpoints(page)).map((each) => showEndpoint(each, links))
+      return (await presence.endpoints(page)).map((each) => showEndpoint(each, presenting))
     default:
       throw new Error(`${resource.kind} is not read from presence`)
   }
@@ -47,27 +54,27 @@ export async function presentOne(
   presence: Presence,
   resource: Resource,
   id: string,
-  links: Links,
+  presenting: Presenting,
 ): Promise<Shown | undefined> {
   switch (resource) {
     case tunnelSessions: {
       const session = await presence.session(id)
-      return session && showSession(session, links)
+      return session && showSession(session, presenting)
     }
     case tunnels: {
       const tunnel = await presence.tunnel(id)
-      return tunnel && showTunnel(tunnel, links)
+      return tunnel && showTunnel(tunnel, presenting)
     }
     case endpoints: {
       const endpoint = await presence.endpoint(id)
-      return endpoint && showEndpoint(endpoint, links)
+      return endpoint && showEndpoint(endpoint, presenting)
     }
     default:
       throw new Error(`${resource.kind} is not read from presence`)
   }
 }
 
-function showSession(session: PresentSession, links: Links): Shown {
+function showSession(session: PresentSession, { links }: Presenting): Shown {
   return {
     id: session.id,
     uri: links.one(tunnelSessions, session.id, null),
@@ -83,7 +90,7 @@ function showSession(session: PresentSession, links: Links): Shown {
 }
 
 /** D19: what does not apply is absent. */
-function showTunnel(tunnel: PresentTunnel, links: Links): Shown {
+function showTunnel(tunnel: PresentTunnel, { links, groupsOf }: Presenting): Shown {
   const { endpoint, labels } = tunnel
   return {
     id: tunnel.id,
@@ -93,12 +100,12 @@ function showTunnel(tunnel: PresentTunnel, links: Links): Shown {
     tunnel_session: links.to(tunnel.sessionId),
     forwards_to: tunnel.forwardsTo,
     ...(endpoint && { public_url: endpoint.publicUrl, proto: endpoint.proto, endpoint: links.to(endpoint.id) }),
-    ...(labels && { labels, backends: tunnel.backendIds.map(links.to) }),
+    ...(labels && { labels, backends: groupsOf(labels).map(links.to) }),
   }
 }
 
 /** What does not apply is absent, as in a tunnel. */
-function showEndpoint(endpoint: PresentEndpoint, links: Links): Shown {
+function showEndpoint(endpoint: PresentEndpoint, { links }: Presenting): Shown {
   const { domainId, tcpAddrId, tunnelId, edgeId } = endpoint
   return {
     id: endpoint.id,

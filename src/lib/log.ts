@@ -28,6 +28,7 @@ export function createLog({ level = 'info', format = 'auto', destination = proce
   const onTerminal = destination.isTTY === true
   const pretty = format === 'pretty' || (format === 'auto' && onTerminal)
   const color = onTerminal && !process.env.NO_COLOR
+  const write = (line: string): unknown => destination.write(pretty ? prettyLine(line, { color }) : line)
   const log = pino(
     {
       level,
@@ -36,10 +37,23 @@ export function createLog({ level = 'info', format = 'auto', destination = proce
       formatters: { level: (label) => ({ level: label }), log: masked },
       serializers: { err: shownError, error: shownError },
     },
-    { write: (line: string) => destination.write(pretty ? prettyLine(line, { color }) : line) },
+    { write },
   )
   maskBindings(log)
+  const whole = (lines: string): void =>
+    void (pretty ? lines.split(/(?<=\n)/).forEach(write) : destination.write(lines))
+  lineWriters.set(log, whole)
   return log
+}
+
+const lineWriters = new WeakMap<object, (lines: string) => void>()
+
+/**
+ * Where a log writes, for lines that are made elsewhere: whole lines of JSON as the log itself writes them, of which
+ * nothing is masked. A log of requests cannot afford to look at every field of every line.
+ */
+export function lineWriter(log: Logger): (lines: string) => void {
+  return lineWriters.get(log) ?? (() => {})
 }
 
 /** pino gives the fields of a child logger to no formatter, so they are masked on the way in. */

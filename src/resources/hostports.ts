@@ -9,6 +9,9 @@ import type { Claim, Surroundings } from './resource.ts'
 
 const HTTPS_PORT = 443
 
+/** Where the names of TLS and HTTPS edges are claimed. */
+export const EDGE_NAMES = 'edge_name'
+
 /** Where the ports of TCP edges are claimed. */
 export const EDGE_PORTS = 'edge_tcp_port'
 
@@ -28,6 +31,7 @@ export function checkNames(sent: readonly string[] | undefined, around: Surround
     if (port !== HTTPS_PORT && port !== around.publicHttpsPort) {
       throw new Refusal('BAD_HOSTPORT_PORT', `${field} must have port ${ports(around.publicHttpsPort)}`)
     }
+    refuseServed(around, { name: host }, field)
   })
 }
 
@@ -39,12 +43,13 @@ export function checkAddresses(sent: readonly string[] | undefined, around: Surr
     if (port < from || port > to) {
       throw new Refusal('BAD_HOSTPORT_PORT', `${field} must have a port between ${from} and ${to}`)
     }
+    refuseServed(around, { port }, field)
   })
 }
 
 /** TLS and HTTPS edges share the names; the port says nothing more, since they share the listener too (D26). */
 export function nameClaims(kept: readonly string[]): Claim[] {
-  return kept.map((hostport) => claim('edge_name', nameKey(readHostport(hostport)), hostport))
+  return kept.map((hostport) => claim(EDGE_NAMES, nameKey(readHostport(hostport)), hostport))
 }
 
 export function portClaims(kept: readonly string[]): Claim[] {
@@ -57,6 +62,16 @@ const portKey = ({ port }: Hostport) => String(port)
 function claim(scope: string, key: string, hostport: string): Claim {
   const msg = `\`hostports\`: \`${hostport}\` belongs to another edge; remove it there first`
   return { scope, key, taken: { code: 'HOSTPORT_IN_USE', msg } }
+}
+
+/** An agent that is online keeps what it has; the other way round it is refused at its bind. */
+function refuseServed({ endpointAt }: Surroundings, address: { name: string } | { port: number }, field: string): void {
+  const endpoint = endpointAt?.(address)
+  if (endpoint === undefined) return
+  throw new Refusal(
+    'HOSTPORT_SERVED_BY_AGENT',
+    `${field} is served by an agent at the moment, as endpoint \`${endpoint}\`; stop that tunnel first`,
+  )
 }
 
 function checkAll(

@@ -27,6 +27,8 @@ export interface Surroundings {
   readonly publicHttpsPort: number
   readonly domain: string
   readonly region: string
+  /** The endpoint of an agent that stands on this name, or on this TCP port, at the moment. */
+  readonly endpointAt?: (address: { readonly name: string } | { readonly port: number }) => string | undefined
 }
 
 /** Whether nobody holds a name yet, asked inside the transaction that may take it. */

@@ -79,6 +79,12 @@ export class Reader {
     return group(rows)
   }
 
+  /** Those of `ids` that exist, whatever their kind, with their modules. */
+  async resources(ids: readonly string[]): Promise<StoredResource[]> {
+    if (ids.length === 0) return []
+    return group(await this.#withModules().where('resources.id', 'in', ids).execute())
+  }
+
   /** Every resource of one owner, whatever its kind. */
   async ownedBy(ownerId: string): Promise<Pick<StoredResource, 'id' | 'kind'>[]> {
     return this.db.selectFrom('resources').select(['id', 'kind']).where('owner_id', '=', ownerId).execute()
@@ -161,6 +167,23 @@ export class Reader {
       .limit(1)
       .executeTakeFirst()
     return row?.id
+  }
+
+  /** All of `kinds` that refer to `id`, directly or on this way. */
+  async referrersThrough(
+    id: string,
+    way: Way,
+    kinds: readonly string[],
+  ): Promise<Pick<StoredResource, 'id' | 'kind' | 'parentId'>[]> {
+    const rows = await this.#above(id, way)
+      .selectFrom('above')
+      .innerJoin('refs', 'refs.to_id', 'above.id')
+      .innerJoin('resources', 'resources.id', 'refs.from_id')
+      .select(['resources.id', 'resources.kind', 'resources.parent_id'])
+      .distinct()
+      .where('resources.kind', 'in', kinds)
+      .execute()
+    return rows.map(({ id, kind, parent_id }) => ({ id, kind, parentId: parent_id }))
   }
 
   #above(id: string, { through, levels }: Way) {

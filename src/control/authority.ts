@@ -1,0 +1,50 @@
+/** The certificate authority of a server: made with its database, shared by its nodes, its key sealed at rest. */
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { Authority, createAuthority } from '../lib/certificate-authority.ts'
+import type { Sealer } from '../lib/seal.ts'
+import type { Store } from '../store/store.ts'
+import type { Writer } from '../store/writer.ts'
+import { holdKey } from './sealing.ts'
+
+/** The facts that hold the authority: its certificate, readable, and behind it its key, sealed. */
+const AUTHORITY = 'certificate_authority'
+
+interface Kept {
+  readonly cert: string
+  readonly key: string
+}
+
+/** Opens the authority of `store`; a new database gets a new one. `certificateFile` is written for whoever is to trust it. */
+export async function openAuthority(store: Store, sealer: Sealer, certificateFile: string): Promise<Authority> {
+  const known = await store.read((reader) => reader.meta(AUTHORITY))
+  const text =
+    known ??
+    (await store.write(async (writer) => {
+      await holdKey(writer, sealer)
+      const { certPem, keyPem } = createAuthority()
+      const kept: Kept = { cert: certPem, key: sealer.seal(keyPem) }
+      return writer.keepMeta(AUTHORITY, JSON.stringify(kept))
+    }))
+  const { cert, key } = JSON.parse(text) as Kept // written above
+  publish(certificateFile, cert)
+  return new Authority(cert, sealer.open(key))
+}
+
+/** Seals the key of the authority anew; gives how many there were. */
+export async function resealAuthority(writer: Writer, old: Sealer, sealer: Sealer): Promise<number> {
+  const text = await writer.meta(AUTHORITY)
+  if (text === undefined) return 0
+  const { cert, key } = JSON.parse(text) as Kept // written above
+  const kept: Kept = { cert, key: sealer.seal(old.open(key)) }
+  await writer.setMeta(AUTHORITY, JSON.stringify(kept))
+  return 1
+}
+
+/** The database holds the authority; the file is a copy, replaced whole so that nobody reads half of it. */
+function publish(path: string, cert: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, cert, { mode: 0o644 })
+  renameSync(draft, path)
+}

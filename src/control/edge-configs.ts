@@ -1,0 +1,152 @@
+/** From stored edges to what the data plane is told of them: everything that they name is written out. */
+import type { Sealer } from '../lib/seal.ts'
+import type { BackendPlan, EdgeConfig, EdgeKind, ModuleSettings, RouteConfig } from '../model/edge-config.ts'
+import { readHostport } from '../model/hostport.ts'
+import { modulesAt } from '../modules/index.ts'
+import type { Lookup } from '../modules/module.ts'
+import { httpsEdgeRoutes } from '../resources/https-edge-routes.ts'
+import { httpsEdges } from '../resources/https-edges.ts'
+import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
+import type { Resource } from '../resources/resource.ts'
+import { tcpEdges } from '../resources/tcp-edges.ts'
+import { tlsEdges } from '../resources/tls-edges.ts'
+import type { Reader, StoredResource } from '../store/reader.ts'
+import { openModules } from './module-rows.ts'
+
+/** The resources that are edges, and what the data plane calls them. */
+export const edgeResources: ReadonlyMap<string, { resource: Resource; kind: EdgeKind }> = new Map([
+  [tcpEdges.kind, { resource: tcpEdges, kind: 'tcp' }],
+  [tlsEdges.kind, { resource: tlsEdges, kind: 'tls' }],
+  [httpsEdges.kind, { resource: httpsEdges, kind: 'https' }],
+])
+
+/** Reads what `edges` name, some queries for all of them together, and writes it out. */
+export async function readEdgeConfigs(
+  reader: Reader,
+  sealer: Sealer,
+  edges: readonly StoredResource[],
+): Promise<EdgeConfig[]> {
+  const https = edges.filter(({ kind }) => kind === httpsEdges.kind).map(({ id }) => id)
+  const routes = await reader.children(httpsEdgeRoutes.kind, https)
+  const named = await readNamed(reader, [...edges, ...routes])
+  const lookup = lookupIn(named)
+  const byEdge = Map.groupBy(routes, ({ parentId }) => parentId ?? '')
+  return edges.flatMap((edge) => {
+    const known = edgeResources.get(edge.kind)
+    return known ? [edgeConfig(edge, known, byEdge.get(edge.id) ?? [], sealer, lookup)] : []
+  })
+}
+
+function edgeConfig(
+  edge: StoredResource,
+  { resource, kind }: { resource: Resource; kind: EdgeKind },
+  routes: readonly StoredResource[],
+  sealer: Sealer,
+  lookup: Lookup,
+): EdgeConfig {
+  // What is stored has passed the form of its resource.
+  const hostports = (edge.fields.hostports as readonly string[]).map(readHostport)
+  return {
+    id: edge.id,
+    kind,
+    names: kind === 'tcp' ? [] : hostports.map(({ host }) => host),
+    ports: kind === 'tcp' ? hostports.map(({ port }) => port) : [],
+    ...settingsOf(resource, edge, sealer, lookup),
+    routes: routes.map((route) => routeConfig(route, sealer, lookup)),
+  }
+}
+
+function routeConfig(route: StoredResource, sealer: Sealer, lookup: Lookup): RouteConfig {
+  return {
+    id: route.id,
+    matchType: route.fields.match_type === 'exact_path' ? 'exact_path' : 'path_prefix',
+    match: String(route.fields.match),
+    ...settingsOf(httpsEdgeRoutes, route, sealer, lookup),
+  }
+}
+
+/** The enabled modules; one that cannot be written out leaves a reason instead, and nothing passes. */
+function settingsOf(
+  resource: Resource,
+  stored: StoredResource,
+  sealer: Sealer,
+  lookup: Lookup,
+): { modules: ModuleSettings; broken?: string } {
+  const modules: Record<string, unknown> = {}
+  try {
+    const configs = openModules(sealer, resource, stored)
+    for (const { name, resolve } of resource.place ? modulesAt(resource.place) : []) {
+      const config = configs.get(name)
+      if (config?.enabled) modules[name] = resolve ? resolve(config, lookup) : config
+    }
+    return { modules }
+  } catch (error) {
+    return { modules, broken: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+interface Named {
+  readonly resources: ReadonlyMap<string, StoredResource>
+  readonly rules: ReadonlyMap<string, readonly StoredResource[]>
+}
+
+/** Everything that `from` refer to, over any number of steps: backends name further backends. */
+async function readNamed(reader: Reader, from: readonly StoredResource[]): Promise<Named> {
+  const resources = new Map<string, StoredResource>()
+  let ids = from.map(({ id }) => id)
+  while (ids.length > 0) {
+    const next = [...(await reader.referredBy(ids)).keys()].filter((id) => !resources.has(id))
+    for (const resource of await reader.resources(next)) resources.set(resource.id, resource)
+    ids = next
+  }
+  const policies = [...resources.values()].filter(({ kind }) => kind === 'ip_policy').map(({ id }) => id)
+  const rules = await reader.children(ipPolicyRules.kind, policies)
+  return { resources, rules: Map.groupBy(rules, ({ parentId }) => parentId ?? '') }
+}
+
+function lookupIn({ resources, rules }: Named): Lookup {
+  const find = (id: string): StoredResource => {
+    const found = resources.get(id)
+    if (!found) throw new Error(`${id} does not exist any more`)
+    return found
+  }
+  const backend = (id: string): BackendPlan => planOf(find(id), backend)
+  return {
+    ipRules: (id) =>
+      (rules.get(find(id).id) ?? []).map(({ fields }) => ({
+        cidr: String(fields.cidr),
+        action: fields.action === 'deny' ? 'deny' : 'allow',
+      })),
+    authority: (id) => String(find(id).fields.ca_pem),
+    backend,
+  }
+}
+
+/** The casts below hold because what is stored has passed the form of its resource. */
+function planOf({ id, kind, fields }: StoredResource, backend: (id: string) => BackendPlan): BackendPlan {
+  switch (kind) {
+    case 'tunnel_group_backend':
+      return { kind: 'tunnel_group', id, labels: fields.labels as Record<string, string> }
+    case 'http_response_backend':
+      return {
+        kind: 'http_response',
+        id,
+        status: Number(fields.status_code),
+        headers: fields.headers as Record<string, string>,
+        body: String(fields.body),
+      }
+    case 'static_backend': {
+      const { host, port } = readHostport(String(fields.address))
+      const { enabled: tls } = fields.tls as { enabled: boolean }
+      return { kind: 'static', id, host: host.replace(/^\[|\]$/g, ''), port, tls }
+    }
+    case 'failover_backend':
+      return { kind: 'failover', id, children: (fields.backends as string[]).map(backend) }
+    case 'weighted_backend': {
+      const children = Object.entries(fields.backends as Record<string, number>)
+      return { kind: 'weighted', id, children: children.map(([id, weight]) => ({ weight, plan: backend(id) })) }
+    }
+    default:
+      throw new Error(`${id} is not a backend`)
+  }
+}

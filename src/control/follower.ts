@@ -1,0 +1,89 @@
+/** Follows the change feed: what changed is handed on in order, again after a failure, and from the whole after a gap. */
+import type { Logger } from '../lib/log.ts'
+import type { Change } from '../store/feed.ts'
+import type { Store } from '../store/store.ts'
+
+export interface Followed {
+  /** Takes in everything that is stored; before the first change, and whenever changes were missed. */
+  load(): Promise<void>
+  /** Takes in what changed, oldest first; may see a change twice. */
+  apply(changes: readonly Change[]): Promise<void>
+}
+
+/** How long a failure is waited out, in milliseconds. */
+const RETRY_MS = 1000
+
+export class Follower {
+  readonly #store: Store
+  readonly #followed: Followed
+  readonly #log: Logger
+  #revision: number | null = null
+  #running: Promise<void> | null = null
+  #isBehind = false
+  #isStopped = false
+  #retry: NodeJS.Timeout | undefined
+  #unsubscribe: () => void = () => {}
+
+  constructor({ store, followed, log }: { store: Store; followed: Followed; log: Logger }) {
+    this.#store = store
+    this.#followed = followed
+    this.#log = log
+  }
+
+  /** Resolves once everything is taken in that was stored before. */
+  async start(): Promise<void> {
+    this.#unsubscribe = this.#store.feed.subscribe(() => this.#wake())
+    await this.#load()
+    this.#wake()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#unsubscribe()
+    clearTimeout(this.#retry)
+    await this.#running
+  }
+
+  async #load(): Promise<void> {
+    // Read before the whole: what changes meanwhile is applied once more, which does no harm.
+    const revision = await this.#store.feed.latest()
+    await this.#followed.load()
+    this.#revision = revision
+  }
+
+  #wake(): void {
+    this.#isBehind = true
+    if (this.#revision === null && this.#running === null) return
+    this.#running ??= this.#catchUp().finally(() => {
+      this.#running = null
+      if (this.#isBehind && !this.#isStopped && this.#retry === undefined) this.#wake()
+    })
+  }
+
+  async #catchUp(): Promise<void> {
+    try {
+      while (this.#isBehind && !this.#isStopped) {
+        this.#isBehind = false
+        await this.#readOn()
+      }
+    } catch (error) {
+      this.#log.warn({ err: error }, 'changes cannot be followed at the moment')
+      this.#isBehind = true
+      this.#retry = setTimeout(() => {
+        this.#retry = undefined
+        this.#wake()
+      }, RETRY_MS).unref()
+    }
+  }
+
+  async #readOn(): Promise<void> {
+    for (;;) {
+      const changes = await this.#store.feed.since(this.#revision ?? 0)
+      if (changes === null) return this.#load()
+      const last = changes.at(-1)
+      if (!last) return
+      await this.#followed.apply(changes)
+      this.#revision = last.revision
+    }
+  }
+}

@@ -1,0 +1,102 @@
+/** Keeps the data plane told of the stored edges: all of them at first, then those that a change touches. */
+import type { Logger } from '../lib/log.ts'
+import type { Sealer } from '../lib/seal.ts'
+import type { EdgeConfig } from '../model/edge-config.ts'
+import { NESTING_KINDS } from '../resources/backend-lists.ts'
+import type { Change } from '../store/feed.ts'
+import type { Reader } from '../store/reader.ts'
+import type { Store } from '../store/store.ts'
+import { edgeResources, readEdgeConfigs } from './edge-configs.ts'
+import type { Followed } from './follower.ts'
+
+/** Who serves edges. */
+export interface EdgeSink {
+  /**
+   * Serves it from now on in the place of what it was; never throws: one broken edge holds nobody back. `isIdle` leaves
+   * the work to the first visitor.
+   */
+  apply(config: EdgeConfig, options?: { isIdle: boolean }): Promise<unknown>
+  remove(id: string): void
+  /** The stored edges that are served now. */
+  readonly storedIds: Iterable<string>
+}
+
+/** Edges that are read together; each may bring many routes along. */
+const AT_A_TIME = 100
+
+/** More levels than backends can be nested (D28), so that none is missed. */
+const WAY_UP = { through: NESTING_KINDS, levels: 16 }
+
+const edgeKinds = [...edgeResources.keys()]
+
+/** What edges and their routes refer to; the change of one touches all that refer to it. */
+const referredKinds = new Set([
+  'ip_policy',
+  'certificate_authority',
+  'tunnel_group_backend',
+  'http_response_backend',
+  'static_backend',
+  ...NESTING_KINDS,
+])
+
+export class LiveEdges implements Followed {
+  readonly #store: Store
+  readonly #sealer: Sealer
+  readonly #sink: EdgeSink
+  readonly #log: Logger
+
+  constructor({ store, sealer, sink, log }: { store: Store; sealer: Sealer; sink: EdgeSink; log: Logger }) {
+    this.#store = store
+    this.#sealer = sealer
+    this.#sink = sink
+    this.#log = log
+  }
+
+  async load(): Promise<void> {
+    const gone = new Set(this.#sink.storedIds)
+    for (const kind of edgeKinds) {
+      let beforeId: string | undefined
+      do {
+        const configs = await this.#store.read(async (reader) => {
+          const some = await reader.page({ kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) })
+          beforeId = some.at(-1)?.id
+          return readEdgeConfigs(reader, this.#sealer, some)
+        })
+        for (const config of configs) {
+          gone.delete(config.id)
+          await this.#sink.apply(config, { isIdle: true })
+        }
+      } while (beforeId !== undefined)
+    }
+    for (const id of gone) this.#sink.remove(id)
+  }
+
+  async apply(changes: readonly Change[]): Promise<void> {
+    const ids = await this.#store.read((reader) => touched(reader, changes))
+    for (let from = 0; from < ids.length; from += AT_A_TIME) {
+      const some = ids.slice(from, from + AT_A_TIME)
+      const configs = await this.#store.read(async (reader) =>
+        readEdgeConfigs(reader, this.#sealer, await reader.resources(some)),
+      )
+      const found = new Set(configs.map(({ id }) => id))
+      // Names that go are free for those that come, so what is gone goes first.
+      for (const id of some) if (!found.has(id)) this.#sink.remove(id)
+      for (const config of configs) await this.#sink.apply(config)
+      this.#log.debug({ edges: some }, 'edges changed')
+    }
+  }
+}
+
+/** The edges that `changes` touch, directly or through what they refer to. */
+async function touched(reader: Reader, changes: readonly Change[]): Promise<string[]> {
+  const ids = new Set<string>()
+  for (const { kind, id } of changes) {
+    if (edgeResources.has(kind)) ids.add(id)
+    if (!referredKinds.has(kind)) continue
+    const referrers = await reader.referrersThrough(id, WAY_UP, [...edgeKinds, 'https_edge_route'])
+    for (const referrer of referrers) {
+      ids.add(referrer.kind === 'https_edge_route' ? (referrer.parentId ?? '') : referrer.id)
+    }
+  }
+  return [...ids]
+}

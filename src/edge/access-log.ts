@@ -1,0 +1,84 @@
+/** The access log: one line for each request and each connection, written many at a time so that it costs little. */
+import type { ConnectionRecord } from './carry.ts'
+import type { AccessRecord } from './proxy/access-record.ts'
+
+export interface AccessLogOptions {
+  /** Takes whole lines, several in one text. */
+  readonly write: (lines: string) => void
+  readonly isOn: () => boolean
+  readonly now: () => number
+}
+
+/** How long a line may wait, in milliseconds. */
+const FLUSH_MS = 50
+
+/** How much may wait, in characters. */
+const FLUSH_CHARACTERS = 64 * 1024
+
+export class AccessLog {
+  readonly #options: AccessLogOptions
+  #lines = ''
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: AccessLogOptions) {
+    this.#options = options
+  }
+
+  request(record: AccessRecord): void {
+    if (!this.#options.isOn()) return
+    const { peer, found } = record
+    this.#add('request', {
+      ip: peer.ip,
+      method: record.method,
+      host: record.host,
+      path: record.path,
+      status: record.status,
+      ms: Math.round(record.durationMs * 10) / 10,
+      bytes_in: record.bytesIn,
+      bytes_out: record.bytesOut,
+      http: record.version,
+      scheme: record.scheme,
+      edge: record.edge,
+      route: record.route === '' ? undefined : record.route,
+      target: record.target,
+      fault: record.fault && `ERR_${record.fault}`,
+      cut: record.isCut || undefined,
+      request: record.requestId,
+      decided: found && found.size > 0 ? Object.fromEntries(found) : undefined,
+    })
+  }
+
+  connection(record: ConnectionRecord): void {
+    if (!this.#options.isOn()) return
+    const { peer, fault } = record
+    this.#add('connection', {
+      ip: peer.ip,
+      port: peer.serverPort,
+      name: record.serverName,
+      ms: this.#options.now() - peer.startedAt,
+      bytes_in: record.bytesIn,
+      bytes_out: record.bytesOut,
+      edge: record.edge,
+      target: record.target,
+      fault: fault === undefined || fault === 'CUT' ? undefined : `ERR_${fault}`,
+      cut: fault === 'CUT' || undefined,
+    })
+  }
+
+  /** Writes what waits. */
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const lines = this.#lines
+    this.#lines = ''
+    if (lines !== '') this.#options.write(lines)
+  }
+
+  /** What is undefined is left out of the line; every text goes through JSON, so nobody can write a line of their own. */
+  #add(msg: string, fields: Readonly<Record<string, unknown>>): void {
+    const time = new Date(this.#options.now()).toISOString()
+    this.#lines += `{"level":"info","time":"${time}","msg":"${msg}",${JSON.stringify(fields).slice(1)}\n`
+    if (this.#lines.length > FLUSH_CHARACTERS) this.flush()
+    else this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS)
+  }
+}

@@ -1,0 +1,91 @@
+/** Serves what agents ask for: from a bind to an edge of its own, unless somebody else stands on that address. */
+import type { EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
+import { BindRefusal, type EndpointRequest, type Endpoints, type OpenEndpoint } from '../model/endpoint.ts'
+import { agentModules } from '../modules/agent-options.ts'
+import type { Edges } from './edges.ts'
+
+/** Who holds an address in the store. */
+export interface Holders {
+  readonly edgeId: string | undefined
+  readonly reservationId: string | undefined
+}
+
+export interface AgentEndpointsOptions {
+  readonly edges: Edges
+  readonly holdersOfName: (name: string) => Promise<Holders>
+  readonly holdersOfPort: (port: number) => Promise<Holders>
+  /** What stands in URLs. */
+  readonly publicPorts: { readonly https: number; readonly http: number }
+}
+
+/** The vendor's numbers. */
+const ALREADY_ONLINE = 334
+const HELD_BY_EDGE = 381
+const PORT_UNAVAILABLE = 309
+
+export class AgentEndpoints implements Endpoints {
+  readonly #options: AgentEndpointsOptions
+
+  constructor(options: AgentEndpointsOptions) {
+    this.#options = options
+  }
+
+  async open(request: EndpointRequest): Promise<OpenEndpoint | BindRefusal> {
+    const { edges, holdersOfName, holdersOfPort } = this.#options
+    const { proto, host, port } = request
+    const modules = agentModules(proto, request.opts)
+    if (modules instanceof BindRefusal) return modules
+    const held = port === undefined ? await holdersOfName(host) : await holdersOfPort(port)
+    const { hostport, url } = this.#address(request)
+    if (held.edgeId !== undefined) {
+      return taken(HELD_BY_EDGE, `${hostport} belongs to the edge ${held.edgeId}; detach it there, or ask for another`)
+    }
+    if (request.isRandom && held.reservationId !== undefined) return taken(ALREADY_ONLINE, `${hostport} is reserved`)
+    // Nothing is awaited between this look and the taking.
+    if (edges.holder(proto, port === undefined ? { name: host } : { port }) !== undefined) {
+      return taken(ALREADY_ONLINE, `${hostport} is already online; stop the other tunnel, or ask for another address`)
+    }
+    const fault = await edges.apply(configOf(request, modules))
+    if (fault) {
+      edges.remove(request.id)
+      return taken(PORT_UNAVAILABLE, `port ${port} cannot be opened on this server; ask for another`)
+    }
+    const reserved = held.reservationId
+    return {
+      url,
+      hostport,
+      ...(reserved !== undefined && (port === undefined ? { domainId: reserved } : { tcpAddrId: reserved })),
+      close: () => edges.remove(request.id),
+    }
+  }
+
+  #address({ proto, host, port }: EndpointRequest): { hostport: string; url: string } {
+    const { https, http } = this.#options.publicPorts
+    const usual = { https: 443, tls: 443, http: 80, tcp: 0 }[proto]
+    const actual = port ?? (proto === 'http' ? http : https)
+    const hostport = `${host}:${actual}`
+    return { hostport, url: `${proto}://${actual === usual ? host : hostport}` }
+  }
+}
+
+/** A route that takes every path, when the endpoint speaks HTTP. */
+function configOf(
+  { id, proto, host, port, tunnel }: EndpointRequest,
+  modules: { edge: ModuleSettings; route: ModuleSettings },
+): EdgeConfig {
+  const isHttp = proto === 'http' || proto === 'https'
+  return {
+    id,
+    kind: proto,
+    names: port === undefined ? [host] : [],
+    ports: port === undefined ? [] : [port],
+    modules: isHttp ? modules.edge : { ...modules.edge, backend: tunnel },
+    routes: isHttp
+      ? [{ id: '', matchType: 'path_prefix', match: '/', modules: { ...modules.route, backend: tunnel } }]
+      : [],
+  }
+}
+
+function taken(ngrok: number, message: string): BindRefusal {
+  return new BindRefusal(ngrok, message, { isTaken: true })
+}

@@ -1,0 +1,140 @@
+/** From the plan of a backend to targets: who gets the next connection or request, and who if that one cannot be dialled. */
+
+import type { Dial, FollowGroup, GroupMember } from '../model/dial.ts'
+import type { BackendPlan, TunnelPlan } from '../model/edge-config.ts'
+import { dialStatic } from './static-dial.ts'
+import type { Backend, DialTarget, FixedTarget, Target } from './target.ts'
+
+/** How targets are reached. */
+export interface Reach {
+  readonly dial: Dial
+  readonly followGroup: FollowGroup
+  /** At least 0 and less than 1. */
+  readonly random: () => number
+}
+
+export function createBackend(plan: BackendPlan, reach: Reach): Backend {
+  switch (plan.kind) {
+    case 'tunnel':
+      return single(tunnelTarget(plan, reach))
+    case 'static':
+      return single({
+        kind: 'dial',
+        key: plan.id,
+        httpVersion: 1,
+        proxyHeader: 0,
+        open: () => dialStatic(plan),
+      })
+    case 'http_response':
+      return single(fixedTarget(plan))
+    case 'tunnel_group':
+      return group(plan.labels, reach)
+    case 'failover':
+      return failover(plan.children.map((child) => createBackend(child, reach)))
+    case 'weighted':
+      return weighted(
+        plan.children.map(({ weight, plan }) => ({ weight, backend: createBackend(plan, reach) })),
+        reach.random,
+      )
+  }
+}
+
+/** One target that is always there; whether it can be dialled shows when it is. */
+function single(target: Target): Backend {
+  const targets = [target]
+  return { targets: () => targets, isOnline: true, release() {} }
+}
+
+function tunnelTarget({ tunnelId, httpVersion, proxyHeader }: TunnelPlan, { dial }: Reach): DialTarget {
+  return {
+    kind: 'dial',
+    key: tunnelId,
+    httpVersion,
+    proxyHeader,
+    open: (visit) => dial({ tunnelId, ...visit }),
+  }
+}
+
+const DEFAULT_TYPE = 'text/plain; charset=utf-8'
+
+/** */
+function fixedTarget({ status, headers, body }: Extract<BackendPlan, { kind: 'http_response' }>): FixedTarget {
+  const pairs = Object.entries(headers)
+  const hasType = pairs.some(([name]) => name.toLowerCase() === 'content-type')
+  if (!hasType && body !== '') pairs.push(['content-type', DEFAULT_TYPE])
+  return { kind: 'fixed', status, headers: pairs, body: Buffer.from(body) }
+}
+
+/** strictly in turn, by age; one that cannot be dialled is followed by the next, each at most once. */
+function group(labels: Readonly<Record<string, string>>, reach: Reach): Backend {
+  const followed = reach.followGroup(labels)
+  const targets = new WeakMap<GroupMember, DialTarget>()
+  let turn = 0
+  const targetOf = (member: GroupMember): DialTarget => {
+    let target = targets.get(member)
+    if (!target) {
+      target = tunnelTarget({ kind: 'tunnel', proxyHeader: 0, ...member }, reach)
+      targets.set(member, target)
+    }
+    return target
+  }
+  return {
+    *targets() {
+      const { members } = followed
+      const first = turn++ % Math.max(members.length, 1)
+      for (let i = 0; i < members.length; i++) {
+        const member = members[(first + i) % members.length]
+        if (member) yield targetOf(member)
+      }
+    },
+    get isOnline() {
+      return followed.members.length > 0
+    },
+    release: () => followed.release(),
+  }
+}
+
+/** A child fails only when it cannot be dialled: what a service answers is its answer. */
+function failover(children: readonly Backend[]): Backend {
+  return {
+    *targets() {
+      for (const child of children) yield* child.targets()
+    },
+    get isOnline() {
+      return children.some((child) => child.isOnline)
+    },
+    release: () => releaseAll(children),
+  }
+}
+
+/** shares by weight among those that are online; a weight of 0 is never drawn. */
+function weighted(children: readonly { weight: number; backend: Backend }[], random: () => number): Backend {
+  const drawable = children.filter(({ weight }) => weight > 0)
+  return {
+    *targets() {
+      let left = drawable.filter(({ backend }) => backend.isOnline)
+      while (left.length > 0) {
+        const drawn = draw(left, random)
+        if (!drawn) return
+        yield* drawn.backend.targets()
+        left = left.filter((child) => child !== drawn)
+      }
+    },
+    get isOnline() {
+      return drawable.some(({ backend }) => backend.isOnline)
+    },
+    release: () => releaseAll(children.map(({ backend }) => backend)),
+  }
+}
+
+function draw<T extends { weight: number }>(children: readonly T[], random: () => number): T | undefined {
+  let at = random() * children.reduce((sum, { weight }) => sum + weight, 0)
+  return children.find(({ weight }) => {
+    at -= weight
+    return at < 0
+  })
+}
+
+function releaseAll(backends: readonly Backend[]): void {
+  for (const backend of backends) backend.release()
+}

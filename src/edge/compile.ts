@@ -1,0 +1,148 @@
+/** From the configuration of an edge to an edge ready for traffic: once per change, with everything in its order. */
+import { createHash } from 'node:crypto'
+import type { BackendPlan, EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
+import { modules } from '../modules/index.ts'
+import type { ModuleTools, Phases, TlsDemands } from '../modules/phases.ts'
+import { createBackend, type Reach } from './backend.ts'
+import type { Edge, Route } from './edge.ts'
+import { routeTable } from './route-table.ts'
+import type { Backend } from './target.ts'
+
+/** A compiled edge, with what the next version of it may take over. */
+export interface CompiledEdge extends Edge {
+  readonly routes: readonly Route[]
+  readonly parts: Parts
+  /** Nothing uses it any more. */
+  release(): void
+}
+
+/** Compiled modules and backends by place, name and settings: what did not change keeps its state. */
+type Parts = ReadonlyMap<string, Part>
+
+type Part = { readonly phases: Phases } | { readonly backend: Backend }
+
+export interface Compiling {
+  readonly reach: Reach
+  readonly tools: ModuleTools
+  /** The version that is served now. */
+  readonly previous?: CompiledEdge | undefined
+}
+
+/** Never throws: what cannot be compiled refuses traffic and says why. */
+export function compileEdge(config: EdgeConfig, { reach, tools, previous }: Compiling): CompiledEdge {
+  const parts = new Map<string, Part>()
+  const keep = <P extends Part>(key: string, make: () => P): P => {
+    // A key names its settings, so a part of this key was made by this `make`.
+    const part = (previous?.parts.get(key) as P | undefined) ?? make()
+    parts.set(key, part)
+    return part
+  }
+  const compile = (place: string, { modules: settings, broken }: Pick<EdgeConfig, 'modules' | 'broken'>): Compiled => {
+    const compiled = compilePlace(place, settings, keep, tools)
+    return broken === undefined ? compiled : { ...compiled, broken }
+  }
+  const backendOf = (place: string, settings: ModuleSettings): Backend | undefined => {
+    // Only the backend module itself puts a plan under this name.
+    const plan = settings.backend as BackendPlan | undefined
+    if (!plan) return undefined
+    return keep(partKey(place, 'backend', plan), () => ({ backend: createBackend(plan, reach) })).backend
+  }
+
+  const own = compile('edge', config)
+  const routes = config.routes.map((route) => {
+    const backend = backendOf(route.id, route.modules)
+    return [route, compileRoute(route.id, own, compile(route.id, route), backend)] as const
+  })
+  const tls = tlsOf(config, own.phases)
+  return {
+    id: config.id,
+    kind: config.kind,
+    isEndpoint: config.id.startsWith('ep_'),
+    names: config.names,
+    ports: config.ports,
+    broken: own.broken,
+    tls,
+    tlsKey: digest({ tls, ofThisEdge: tls?.clientAuthorities ? config.id : '' }),
+    accept: own.phases.flatMap(({ accept }) => accept ?? []),
+    handshake: own.phases.flatMap(({ handshake }) => handshake ?? []),
+    backend: backendOf('edge', config.modules),
+    route: routeTable(routes),
+    routes: routes.map(([, route]) => route),
+    parts,
+    release() {
+      for (const part of parts.values()) if ('backend' in part) part.backend.release()
+    },
+  }
+}
+
+/** Releases what `previous` held and `next` did not take over. */
+export function releaseReplaced(previous: CompiledEdge, next: CompiledEdge): void {
+  for (const [key, part] of previous.parts)
+    if ('backend' in part && next.parts.get(key) !== part) part.backend.release()
+}
+
+interface Compiled {
+  /** In the order of the registry. */
+  readonly phases: readonly Phases[]
+  readonly broken: string | undefined
+}
+
+/** What hangs on the edge itself stands first in the registry, so it runs before what hangs on the route. */
+function compileRoute(id: string, edge: Compiled, route: Compiled, backend: Backend | undefined): Route {
+  const phases = [...edge.phases, ...route.phases]
+  const { broken } = route
+  return {
+    id,
+    broken,
+    request: phases.flatMap(({ request }) => request ?? []),
+    upstream: phases.flatMap(({ upstream }) => upstream ?? []),
+    // R-3.2: responses come back up the list that requests ran down.
+    response: phases.flatMap(({ response }) => response ?? []).reverse(),
+    done: phases.flatMap(({ done }) => done ?? []),
+    bridge: phases.find(({ bridge }) => bridge)?.bridge,
+    backend,
+  }
+}
+
+function compilePlace(
+  place: string,
+  settings: ModuleSettings,
+  keep: (key: string, make: () => { phases: Phases }) => { phases: Phases },
+  tools: ModuleTools,
+): Compiled {
+  const phases: Phases[] = []
+  let broken: string | undefined
+  const unknown = new Set(Object.keys(settings))
+  unknown.delete('backend')
+  for (const { name, compile } of modules) {
+    if (!unknown.delete(name)) continue
+    const own = settings[name]
+    try {
+      if (!compile) throw new Error('it is not enforced yet')
+      // `resolve` of the same module, or the options of a bind, made these settings.
+      phases.push(keep(partKey(place, name, own), () => ({ phases: compile(own as never, tools) })).phases)
+    } catch (error) {
+      broken ??= `module ${name}: ${error instanceof Error ? error.message : String(error)}`
+    }
+  }
+  for (const name of unknown) broken ??= `module ${name}: there is none of this name`
+  return { phases, broken }
+}
+
+/** On HTTPS edges TLS always ends here; on TLS edges where a module asks for it. */
+function tlsOf({ kind }: EdgeConfig, phases: readonly Phases[]): TlsDemands | null {
+  const demands = phases.flatMap(({ tls }) => tls ?? [])
+  if (kind === 'tcp' || kind === 'http') return null
+  if (kind === 'tls' && demands.length === 0) return null
+  return Object.assign({}, ...demands) as TlsDemands // each is one
+}
+
+function partKey(place: string, name: string, settings: unknown): string {
+  return `${place} ${name} ${digest(settings)}`
+}
+
+function digest(value: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(value) ?? '')
+    .digest('base64url')
+}

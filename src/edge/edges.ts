@@ -1,0 +1,165 @@
+/** Every edge and endpoint that this node serves: found by name or port, and swapped in one assignment when it changes. */
+import type { Logger } from '../lib/log.ts'
+import type { EdgeConfig } from '../model/edge-config.ts'
+import type { ModuleTools } from '../modules/phases.ts'
+import type { Reach } from './backend.ts'
+import { type CompiledEdge, compileEdge, releaseReplaced } from './compile.ts'
+import type { Edge } from './edge.ts'
+import { NameIndex } from './names.ts'
+
+/** Opens and closes the ports of TCP edges. */
+export interface Ports {
+  /** Undefined when it listens; otherwise why not. Opening a port twice for one owner is as good as once. */
+  open(port: number, owner: string): Promise<Error | undefined>
+  close(port: number, owner: string): void
+}
+
+export interface EdgesOptions {
+  readonly reach: Reach
+  readonly tools: ModuleTools
+  readonly ports: Ports
+  readonly log: Logger
+  /** An edge is gone: its connections may end what they began. */
+  readonly onRemoved?: (id: string) => void
+}
+
+/** One edge: compiled when first used, since most of many stand idle. */
+class Entry {
+  readonly config: EdgeConfig
+  readonly #compile: () => CompiledEdge
+  #compiled: CompiledEdge | undefined
+
+  constructor(config: EdgeConfig, compile: () => CompiledEdge) {
+    this.config = config
+    this.#compile = compile
+  }
+
+  get edge(): CompiledEdge {
+    this.#compiled ??= this.#compile()
+    return this.#compiled
+  }
+
+  get compiled(): CompiledEdge | undefined {
+    return this.#compiled
+  }
+}
+
+export class Edges {
+  readonly #options: EdgesOptions
+  readonly #entries = new Map<string, Entry>()
+  /** Names of HTTPS and TLS edges and endpoints, which share a listener. */
+  readonly #secure = new NameIndex<Entry>()
+  /** Names of endpoints on the plain listener. */
+  readonly #plain = new NameIndex<Entry>()
+  readonly #byPort = new Map<number, Entry>()
+
+  constructor(options: EdgesOptions) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** Those that are stored; endpoints of agents come and go with their tunnels. */
+  get storedIds(): string[] {
+    return [...this.#entries.keys()].filter((id) => !id.startsWith('ep_'))
+  }
+
+  /** The edge that answers to a name on the TLS listener. */
+  find(name: string): Edge | undefined {
+    return this.#secure.find(name)?.edge
+  }
+
+  /** The endpoint that answers to a name on the plain listener. */
+  findPlain(name: string): Edge | undefined {
+    return this.#plain.find(name)?.edge
+  }
+
+  onPort(port: number): Edge | undefined {
+    return this.#byPort.get(port)?.edge
+  }
+
+  /** The edge or endpoint that stands on exactly this name or port. */
+  holder(kind: EdgeConfig['kind'], { name, port }: { name?: string; port?: number }): string | undefined {
+    if (port !== undefined) return this.#byPort.get(port)?.config.id
+    return (kind === 'http' ? this.#plain : this.#secure).get(name ?? '')?.config.id
+  }
+
+  /** The endpoint of an agent that stands on exactly this name or port, on whichever listener. */
+  endpointAt(address: { readonly name: string } | { readonly port: number }): string | undefined {
+    const entry =
+      'port' in address
+        ? this.#byPort.get(address.port)
+        : (this.#secure.get(address.name) ?? this.#plain.get(address.name))
+    return entry?.config.id.startsWith('ep_') ? entry.config.id : undefined
+  }
+
+  /**
+   * Serves `config` from now on, in the place of what its edge was; gives back why a port cannot be opened. `isIdle`
+   * leaves the compiling to the first visitor.
+   */
+  async apply(config: EdgeConfig, { isIdle = false } = {}): Promise<Error | undefined> {
+    const { id } = config
+    const before = this.#entries.get(id)
+    const entry = new Entry(config, () => this.#compile(config, before?.compiled))
+    // Compiled before it is swapped in, so that no visitor waits for it.
+    if (!isIdle || before?.compiled) void entry.edge
+    this.#entries.set(id, entry)
+    const names = this.#namesOf(config)
+    for (const name of config.names) names.set(name, entry)
+    for (const port of config.ports) this.#byPort.set(port, entry)
+    if (before) this.#forget(before, config)
+    if (before?.compiled) releaseReplaced(before.compiled, entry.edge)
+    return this.#openPorts(config)
+  }
+
+  remove(id: string): void {
+    const entry = this.#entries.get(id)
+    if (!entry) return
+    this.#entries.delete(id)
+    this.#forget(entry, undefined)
+    entry.compiled?.release()
+    this.#options.onRemoved?.(id)
+  }
+
+  async #openPorts({ id, ports }: EdgeConfig): Promise<Error | undefined> {
+    let failure: Error | undefined
+    for (const port of ports) {
+      const fault = await this.#options.ports.open(port, id)
+      if (fault) this.#options.log.warn({ edge: id, port, err: fault }, 'a port cannot be opened')
+      failure ??= fault
+    }
+    return failure
+  }
+
+  /** Takes away the names and ports that `now` no longer has; one that another edge has taken since stays. */
+  #forget(before: Entry, now: EdgeConfig | undefined): void {
+    const names = this.#namesOf(before.config)
+    const { id } = before.config
+    for (const name of before.config.names) {
+      if (!now?.names.includes(name) && names.get(name)?.config.id === id) names.delete(name)
+    }
+    for (const port of before.config.ports) {
+      if (now?.ports.includes(port)) continue
+      if (this.#byPort.get(port)?.config.id === id) this.#byPort.delete(port)
+      this.#options.ports.close(port, id)
+    }
+  }
+
+  #namesOf({ kind }: EdgeConfig): NameIndex<Entry> {
+    return kind === 'http' ? this.#plain : this.#secure
+  }
+
+  #compile(config: EdgeConfig, previous: CompiledEdge | undefined): CompiledEdge {
+    const { reach, tools, log } = this.#options
+    const edge = compileEdge(config, { reach, tools, previous })
+    if (edge.broken !== undefined)
+      log.warn({ edge: edge.id, reason: edge.broken }, 'an edge is broken and refuses traffic')
+    for (const { id, broken } of edge.routes) {
+      if (broken !== undefined)
+        log.warn({ edge: edge.id, route: id, reason: broken }, 'a route is broken and refuses traffic')
+    }
+    return edge
+  }
+}

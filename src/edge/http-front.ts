@@ -1,0 +1,116 @@
+/** Speaks HTTP with visitors: picks the version that was agreed on, and hands every request to the proxy. */
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log.ts'
+import { socketStream } from '../lib/socket-stream.ts'
+import type { Edges } from './edges.ts'
+import type { Exchange } from './exchange.ts'
+import { Http1Connection } from './http1/server-connection.ts'
+import { Sweep } from './http1/sweep.ts'
+import { Http1Upstream } from './http1/upstream-connection.ts'
+import { Http2Connection } from './http2/server-connection.ts'
+import { Http2Upstream } from './http2/upstream.ts'
+import { plainErrorPage } from './pages/error-page.ts'
+import type { AccessRecord } from './proxy/access-record.ts'
+import type { VisitorConnection } from './proxy/pick-edge.ts'
+import { HttpProxy } from './proxy/proxy.ts'
+import type { HttpVisit } from './public-door.ts'
+import type { TrafficCount } from './traffic-count.ts'
+import { UpstreamPool } from './upstream-pool.ts'
+
+export interface HttpFrontOptions {
+  readonly edges: Edges
+  readonly counts: TrafficCount
+  readonly log: Logger
+  readonly now: Clock
+  /** What stands in URLs; known once the listeners are open. */
+  readonly publicPorts: { readonly https: number }
+  readonly onRequest: (record: AccessRecord) => void
+}
+
+/** What both versions have in common. */
+interface Connection {
+  drain(): void
+  reset(): void
+}
+
+export class HttpFront {
+  readonly #options: HttpFrontOptions
+  readonly #sweep = new Sweep()
+  readonly #pool: UpstreamPool
+  readonly #proxy: HttpProxy
+  readonly #connections = new Set<Connection>()
+  #isDraining = false
+
+  constructor(options: HttpFrontOptions) {
+    const { edges, log, now, publicPorts } = options
+    this.#options = options
+    this.#pool = new UpstreamPool({
+      http1: (stream) => new Http1Upstream({ stream, sweep: this.#sweep }),
+      http2: (stream) => new Http2Upstream({ stream }),
+    })
+    this.#proxy = new HttpProxy({
+      edges,
+      pool: this.#pool,
+      sweep: this.#sweep,
+      log,
+      now,
+      publicHttpsPort: () => publicPorts.https,
+      onRequest: (record) => this.#count(record),
+    })
+  }
+
+  /** Connections that are open. */
+  get open(): number {
+    return this.#connections.size
+  }
+
+  /** Takes over a connection of a visitor. */
+  serve({ socket, peer, tls, edge }: HttpVisit): void {
+    const { counts, log } = this.#options
+    const count = counts.of(edge?.id ?? '')
+    count.connections++
+    count.open++
+    const visitor: VisitorConnection = { peer, tls, edge, tlsKey: edge?.tlsKey ?? '' }
+    const onExchange = (exchange: Exchange): void => this.#proxy.handle(exchange, visitor)
+    const onBroken = (err: unknown): void => log.error({ err, edge: edge?.id }, 'an HTTP connection failed')
+    const onClosed = (): void => {
+      count.open--
+      this.#connections.delete(connection)
+    }
+    const connection: Connection =
+      tls?.alpn === 'h2'
+        ? new Http2Connection({ socket, onExchange, onBad: plainErrorPage, onClosed, onBroken })
+        : new Http1Connection({
+            stream: socketStream(socket),
+            sweep: this.#sweep,
+            onExchange,
+            onBad: plainErrorPage,
+            onClosed,
+            onBroken,
+          })
+    this.#connections.add(connection)
+    if (this.#isDraining) connection.drain()
+  }
+
+  /** Every connection ends with what it is at. */
+  drain(): void {
+    this.#isDraining = true
+    for (const connection of [...this.#connections]) connection.drain()
+    this.#pool.close()
+  }
+
+  /** Every connection ends. */
+  cut(): void {
+    for (const connection of [...this.#connections]) connection.reset()
+  }
+
+  #count(record: AccessRecord): void {
+    const count = this.#options.counts.of(record.edge ?? '')
+    const digit = Math.trunc(record.status / 100)
+    count.requests[digit] = (count.requests[digit] ?? 0) + 1
+    count.bytesIn += record.bytesIn
+    count.bytesOut += record.bytesOut
+    if (record.fault !== undefined) count.refused++
+    this.#options.onRequest(record)
+  }
+}

@@ -1,0 +1,184 @@
+/** The door visitors use: from an accepted connection to the edge that it is for, and to whoever carries it from there. */
+import type { Socket } from 'node:net'
+import type { Logger } from '../lib/log.ts'
+import { socketStream } from '../lib/socket-stream.ts'
+import type { VisitorErrorCode } from '../model/visitor-errors.ts'
+import type { Peer, TlsFacts, Verdict } from '../modules/phases.ts'
+import { type ConnectionRecord, carry } from './carry.ts'
+import type { CertificatePair } from './certificates.ts'
+import type { Edge } from './edge.ts'
+import type { Edges } from './edges.ts'
+import type { Greeted } from './public-listener.ts'
+import type { TlsEdge, TlsServers } from './tls-servers.ts'
+import type { TrafficCount } from './traffic-count.ts'
+
+/** A connection on which HTTP is spoken. */
+export interface HttpVisit {
+  readonly socket: Socket
+  readonly peer: Peer
+  /** Undefined on the plain listener. */
+  readonly tls: TlsFacts | undefined
+  /** The edge of the name that the handshake was for; undefined on the plain listener, and for a name nobody serves. */
+  readonly edge: Edge | undefined
+}
+
+export interface PublicDoorOptions {
+  readonly edges: Edges
+  readonly tls: TlsServers
+  readonly serveHttp: (visit: HttpVisit) => void
+  readonly counts: TrafficCount
+  readonly log: Logger
+  /** One line for each connection of a TCP or TLS edge. */
+  readonly onRecord: (record: ConnectionRecord) => void
+  /** what is shown to who asks for a name that nobody serves; none is made for names that strangers think of. */
+  readonly defaultCertificate: () => CertificatePair
+}
+
+export class PublicDoor {
+  readonly #options: PublicDoorOptions
+  /** Connections of TCP and TLS edges, by edge: they end some time after it is gone. */
+  readonly #carried = new Map<string, Set<Socket>>()
+
+  constructor(options: PublicDoorOptions) {
+    this.#options = options
+  }
+
+  /** How many connections of TCP and TLS edges are open. */
+  get carried(): number {
+    let sum = 0
+    for (const sockets of this.#carried.values()) sum += sockets.size
+    return sum
+  }
+
+  /** A connection to the port of a TCP edge. */
+  onPort = (socket: Socket, port: number, peer: Peer): void => {
+    const edge = this.#options.edges.onPort(port)
+    if (edge) this.#carry(socket, { edge, peer, serverName: undefined, passthroughTls: false })
+    else socket.destroy()
+  }
+
+  /** A connection to the plain listener. */
+  onPlain = (socket: Socket, peer: Peer): void => {
+    this.#options.serveHttp({ socket, peer, tls: undefined, edge: undefined })
+  }
+
+  /** A connection to the TLS listener, whose hello is known. */
+  onGreeted = ({ socket, hello, peer }: Greeted): void => {
+    const { edges, tls, serveHttp, defaultCertificate } = this.#options
+    const edge = edges.find(hello.serverName)
+    if (!edge) {
+      const nobody = { id: '', kind: 'https', tls: { certificate: defaultCertificate() }, tlsKey: '' } as const
+      tls.handshake(nobody, { socket, hello }, (secured) => {
+        if ('socket' in secured) serveHttp({ socket: secured.socket, peer, tls: secured.facts, edge: undefined })
+      })
+      return
+    }
+    if (edge.broken !== undefined) {
+      this.#refuse(socket, edge, peer, hello.serverName, 'MODULE_UNAVAILABLE')
+      return
+    }
+    // strangers are turned away before a handshake costs anything.
+    const verdict = firstVerdict(edge.accept, (accept) => accept(peer))
+    if (verdict) {
+      this.#refuse(socket, edge, peer, hello.serverName, verdict)
+      return
+    }
+    if (edge.tls === null) {
+      this.#carry(socket, { edge, peer, serverName: hello.serverName, passthroughTls: true }, { isAccepted: true })
+      return
+    }
+    // Looked at just above.
+    tls.handshake(edge as TlsEdge, { socket, hello }, (secured) => {
+      if (!('socket' in secured)) {
+        this.#options.log.debug({ edge: edge.id, peer: peer.ip, ...secured }, 'handshake failed')
+        this.#options.counts.of(edge.id).refused++
+        return
+      }
+      this.#secured(secured.socket, secured.facts, edge, peer)
+    })
+  }
+
+  /** Ends what is left of the connections of an edge, or of all. */
+  cut(edgeId?: string): void {
+    for (const [id, sockets] of this.#carried) {
+      if (edgeId === undefined || id === edgeId) for (const socket of sockets) socket.destroy()
+    }
+  }
+
+  #secured(socket: Socket, facts: TlsFacts, edge: Edge, peer: Peer): void {
+    const verdict = firstVerdict(edge.handshake, (handshake) => handshake(facts, peer))
+    if (verdict) this.#refuse(socket, edge, peer, facts.serverName, verdict)
+    else if (edge.kind === 'tls') {
+      const about = { edge, peer, serverName: facts.serverName, passthroughTls: false }
+      this.#carry(socket, about, { isAccepted: true })
+    } else this.#options.serveHttp({ socket, peer, tls: facts, edge })
+  }
+
+  #carry(
+    socket: Socket,
+    about: { edge: Edge; peer: Peer; serverName: string | undefined; passthroughTls: boolean },
+    { isAccepted = false } = {},
+  ): void {
+    const { edge, peer, serverName, passthroughTls } = about
+    if (!isAccepted) {
+      const verdict =
+        edge.broken === undefined ? firstVerdict(edge.accept, (accept) => accept(peer)) : 'MODULE_UNAVAILABLE'
+      if (verdict) {
+        this.#refuse(socket, edge, peer, serverName, verdict)
+        return
+      }
+    }
+    const count = this.#options.counts.of(edge.id)
+    count.connections++
+    count.open++
+    const forget = this.#remember(edge.id, socket)
+    const onDone = (record: ConnectionRecord): void => {
+      forget()
+      count.open--
+      count.bytesIn += record.bytesIn
+      count.bytesOut += record.bytesOut
+      if (record.fault !== undefined && record.fault !== 'CUT') count.refused++
+      this.#options.onRecord(record)
+    }
+    const carrying = { edge, peer, passthroughTls, onDone, ...(serverName !== undefined && { serverName }) }
+    carry(socketStream(socket), carrying).catch((error: unknown) => {
+      this.#options.log.error({ err: error, edge: edge.id }, 'a connection could not be carried')
+      socket.destroy()
+      forget()
+      count.open--
+    })
+  }
+
+  #refuse(socket: Socket, edge: Edge, peer: Peer, serverName: string | undefined, fault: VisitorErrorCode): void {
+    socket.on('error', () => {})
+    socket.destroy()
+    this.#options.counts.of(edge.id).refused++
+    this.#options.onRecord({ edge: edge.id, peer, serverName, bytesIn: 0, bytesOut: 0, target: undefined, fault })
+  }
+
+  #remember(edgeId: string, socket: Socket): () => void {
+    let sockets = this.#carried.get(edgeId)
+    if (!sockets) {
+      sockets = new Set()
+      this.#carried.set(edgeId, sockets)
+    }
+    const kept = sockets.add(socket)
+    return () => {
+      kept.delete(socket)
+      if (kept.size === 0 && this.#carried.get(edgeId) === kept) this.#carried.delete(edgeId)
+    }
+  }
+}
+
+/** The first refusal; a phase that throws is broken, and what is broken lets nobody through. */
+function firstVerdict<P>(phases: readonly P[], ask: (phase: P) => Verdict): VisitorErrorCode | undefined {
+  for (const phase of phases) {
+    try {
+      const verdict = ask(phase)
+      if (verdict) return 'refuse' in verdict ? verdict.refuse : 'BROKEN_MODULE'
+    } catch {
+      return 'BROKEN_MODULE'
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { routeTable } from './route-table.ts'
+
+const find = routeTable([
+  [{ matchType: 'path_prefix', match: '/' }, 'root'],
+  [{ matchType: 'path_prefix', match: '/api' }, 'api'],
+  [{ matchType: 'exact_path', match: '/api/x' }, 'exact'],
+  [{ matchType: 'path_prefix', match: '/api/x/' }, 'below'],
+])
+
+const rows: readonly [path: string, route: string][] = [
+  ['/api/x', 'exact'],
+  ['/api/x/', 'below'],
+  ['/api/x/y', 'below'],
+  ['/api/xy', 'api'],
+  ['/api', 'api'],
+  // A prefix is a string, not a row of segments (D41).
+  ['/apiary', 'api'],
+  ['/ap', 'root'],
+  ['/z', 'root'],
+]
+
+for (const [path, route] of rows) test(`${path} goes to ${route}`, () => assert.equal(find(path), route))
+
+test('without a match there is no route', () => {
+  const only = routeTable([[{ matchType: 'exact_path', match: '/a' }, 1]])
+  assert.equal(only('/'), undefined)
+  assert.equal(only('/a/'), undefined)
+  assert.equal(routeTable([])('/'), undefined)
+})

@@ -1,0 +1,99 @@
+/** A socket as a stream of bytes: what a TCP or TLS connection looks like to those who only move bytes. */
+import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
+import type { ByteSink, ByteStream } from './byte-stream.ts'
+
+/** Takes over `socket`, which must allow half-open connections; nobody else may read it or listen to it from here on. */
+export function socketStream(socket: Duplex): ByteStream {
+  return new SocketStream(socket)
+}
+
+class SocketStream implements ByteStream {
+  readonly #socket: Duplex
+  #sink: ByteSink | undefined
+  #error: Error | undefined
+  #isEnded = false
+  #isEndTold = false
+  #isPaused = false
+  #isClosed = false
+
+  constructor(socket: Duplex) {
+    this.#socket = socket
+    socket.on('error', (error: Error) => {
+      this.#error ??= error
+    })
+    socket.on('end', () => {
+      this.#isEnded = true
+      // Node tells the end of a paused socket too, when nothing else waits to be read.
+      if (!this.#isPaused) this.#tellEnd()
+    })
+    socket.on('drain', () => this.#guarded((sink) => sink.drain()))
+    socket.on('close', () => this.#close())
+    if (socket.destroyed) process.nextTick(() => this.#close())
+  }
+
+  write(chunk: Buffer): boolean {
+    return this.#isClosed || this.#socket.writableEnded ? false : this.#socket.write(chunk)
+  }
+
+  end(): void {
+    if (!this.#socket.writableEnded) this.#socket.end()
+  }
+
+  reset(): void {
+    this.#error ??= new Error('we reset the connection')
+    // A plain close looks like a clean end to a peer that counts on the end of the connection as the end of a message.
+    if (this.#socket instanceof Socket && !(this.#socket instanceof TLSSocket)) this.#socket.resetAndDestroy()
+    else this.#socket.destroy()
+  }
+
+  attach(sink: ByteSink): void {
+    const isFirst = this.#sink === undefined
+    this.#sink = sink
+    if (this.#isClosed) {
+      sink.closed(this.#error)
+      return
+    }
+    this.#isPaused = this.#isEndTold = false
+    if (isFirst) this.#socket.on('data', (chunk: Buffer) => this.#guarded((each) => each.data(chunk)))
+    this.#socket.resume()
+    if (this.#isEnded) this.#tellEnd()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#socket.resume()
+    if (this.#isEnded) this.#tellEnd()
+  }
+
+  #tellEnd(): void {
+    if (!this.#sink || this.#isEndTold || this.#isClosed) return
+    this.#isEndTold = true
+    this.#guarded((sink) => sink.end())
+  }
+
+  #close(): void {
+    if (this.#isClosed) return
+    if (this.#isEnded) this.#tellEnd()
+    this.#isClosed = true
+    if (!this.#isEnded || !this.#socket.writableFinished) this.#error ??= new Error('the connection closed early')
+    this.#sink?.closed(this.#error)
+  }
+
+  /** What a sink throws ends this connection and nothing else. */
+  #guarded(call: (sink: ByteSink) => void): void {
+    if (!this.#sink) return
+    try {
+      call(this.#sink)
+    } catch (cause) {
+      this.#error ??= new Error('the handler of a connection failed', { cause })
+      this.#socket.destroy()
+    }
+  }
+}
