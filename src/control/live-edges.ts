@@ -7,6 +7,7 @@ import type { Change } from '../store/feed.ts'
 import type { Reader } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { edgeResources, readEdgeConfigs } from './edge-configs.ts'
+import type { EdgeEndpoints } from './edge-endpoints.ts'
 import type { Followed } from './follower.ts'
 
 /** Who serves edges. */
@@ -43,13 +44,15 @@ export class LiveEdges implements Followed {
   readonly #store: Store
   readonly #sealer: Sealer
   readonly #sink: EdgeSink
+  readonly #endpoints: EdgeEndpoints
   readonly #log: Logger
 
-  constructor({ store, sealer, sink, log }: { store: Store; sealer: Sealer; sink: EdgeSink; log: Logger }) {
-    this.#store = store
-    this.#sealer = sealer
-    this.#sink = sink
-    this.#log = log
+  constructor(options: { store: Store; sealer: Sealer; sink: EdgeSink; endpoints: EdgeEndpoints; log: Logger }) {
+    this.#store = options.store
+    this.#sealer = options.sealer
+    this.#sink = options.sink
+    this.#endpoints = options.endpoints
+    this.#log = options.log
   }
 
   async load(): Promise<void> {
@@ -60,6 +63,7 @@ export class LiveEdges implements Followed {
         const configs = await this.#store.read(async (reader) => {
           const some = await reader.page({ kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) })
           beforeId = some.at(-1)?.id
+          for (const edge of some) this.#endpoints.set(edge)
           return readEdgeConfigs(reader, this.#sealer, some)
         })
         for (const config of configs) {
@@ -68,22 +72,29 @@ export class LiveEdges implements Followed {
         }
       } while (beforeId !== undefined)
     }
-    for (const id of gone) this.#sink.remove(id)
+    for (const id of gone) this.#remove(id)
   }
 
   async apply(changes: readonly Change[]): Promise<void> {
     const ids = await this.#store.read((reader) => touched(reader, changes))
     for (let from = 0; from < ids.length; from += AT_A_TIME) {
       const some = ids.slice(from, from + AT_A_TIME)
-      const configs = await this.#store.read(async (reader) =>
-        readEdgeConfigs(reader, this.#sealer, await reader.resources(some)),
-      )
+      const configs = await this.#store.read(async (reader) => {
+        const edges = await reader.resources(some)
+        for (const edge of edges) this.#endpoints.set(edge)
+        return readEdgeConfigs(reader, this.#sealer, edges)
+      })
       const found = new Set(configs.map(({ id }) => id))
       // Names that go are free for those that come, so what is gone goes first.
-      for (const id of some) if (!found.has(id)) this.#sink.remove(id)
+      for (const id of some) if (!found.has(id)) this.#remove(id)
       for (const config of configs) await this.#sink.apply(config)
       this.#log.debug({ edges: some }, 'edges changed')
     }
+  }
+
+  #remove(id: string): void {
+    this.#endpoints.delete(id)
+    this.#sink.remove(id)
   }
 }
 

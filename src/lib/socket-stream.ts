@@ -43,9 +43,12 @@ class SocketStream implements ByteStream {
 
   reset(): void {
     this.#error ??= new Error('we reset the connection')
+    const socket = this.#socket
+    // While our own end is on its way Node cannot reset, and having failed at it never closes.
+    const isEnding = socket.writableEnded && !socket.writableFinished
     // A plain close looks like a clean end to a peer that counts on the end of the connection as the end of a message.
-    if (this.#socket instanceof Socket && !(this.#socket instanceof TLSSocket)) this.#socket.resetAndDestroy()
-    else this.#socket.destroy()
+    if (socket instanceof Socket && !(socket instanceof TLSSocket) && !isEnding) socket.resetAndDestroy()
+    else socket.destroy()
   }
 
   attach(sink: ByteSink): void {

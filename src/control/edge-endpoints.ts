@@ -1,0 +1,105 @@
+/** The endpoints that edges make, one for each hostport, listed beside those of agents. */
+import { createHash } from 'node:crypto'
+import { Shelf } from '../lib/shelf.ts'
+import { readHostport } from '../model/hostport.ts'
+import type { Presence, PresencePage, PresentEndpoint } from '../model/presence.ts'
+import type { StoredResource } from '../store/reader.ts'
+import type { Store } from '../store/store.ts'
+import { holdersOfName, holdersOfPort } from './addresses.ts'
+import { edgeResources } from './edge-configs.ts'
+
+/** How much of an edge's id its endpoints share; the rest tells its hostports apart. */
+const SHARED_CHARACTERS = 17
+const OWN_CHARACTERS = 10
+
+const usualPorts: Readonly<Record<string, number>> = { https: 443, tls: 443 }
+
+export class EdgeEndpoints {
+  readonly #store: Store
+  readonly #region: string
+  readonly #endpoints = new Shelf<PresentEndpoint>()
+  readonly #byEdge = new Map<string, readonly string[]>()
+
+  constructor({ store, region }: { store: Store; region: string }) {
+    this.#store = store
+    this.#region = region
+  }
+
+  /** Takes in an edge as it is stored now. */
+  set(edge: StoredResource): void {
+    this.delete(edge.id)
+    const endpoints = this.#endpointsOf(edge)
+    for (const endpoint of endpoints) this.#endpoints.add(endpoint.id, endpoint)
+    if (endpoints.length > 0) {
+      this.#byEdge.set(
+        edge.id,
+        endpoints.map(({ id }) => id),
+      )
+    }
+  }
+
+  delete(edgeId: string): void {
+    for (const id of this.#byEdge.get(edgeId) ?? []) this.#endpoints.delete(id)
+    this.#byEdge.delete(edgeId)
+  }
+
+  /** What is online, with these endpoints among those of agents. */
+  beside(presence: Presence): Presence {
+    return {
+      sessions: (page) => presence.sessions(page),
+      session: (id) => presence.session(id),
+      tunnels: (page) => presence.tunnels(page),
+      tunnel: (id) => presence.tunnel(id),
+      tunnelsWith: (labels) => presence.tunnelsWith(labels),
+      command: (sessionId, command) => presence.command(sessionId, command),
+      endpoints: (page) => this.#merged(page, presence),
+      endpoint: async (id) => {
+        const own = this.#endpoints.get(id)
+        return own ? this.#withReservation(own) : presence.endpoint(id)
+      },
+    }
+  }
+
+  async #merged(page: PresencePage, presence: Presence): Promise<PresentEndpoint[]> {
+    const agents = await presence.endpoints(page)
+    const first = [...agents, ...this.#endpoints.page(page)].sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, page.limit)
+    return Promise.all(first.map((each) => (each.type === 'edge' ? this.#withReservation(each) : each)))
+  }
+
+  async #withReservation(endpoint: PresentEndpoint): Promise<PresentEndpoint> {
+    const { host, port } = readHostport(endpoint.hostport)
+    const isTcp = endpoint.proto === 'tcp'
+    const { reservationId } = isTcp ? await holdersOfPort(this.#store, port) : await holdersOfName(this.#store, host)
+    if (reservationId === undefined) return endpoint
+    return { ...endpoint, ...(isTcp ? { tcpAddrId: reservationId } : { domainId: reservationId }) }
+  }
+
+  #endpointsOf({ id, kind, fields, createdAt }: StoredResource): PresentEndpoint[] {
+    const proto = edgeResources.get(kind)?.kind
+    // Endpoints on the plain listener are agents' alone.
+    if (proto === undefined || proto === 'http') return []
+    // What is stored has passed the form of its resource.
+    return (fields.hostports as readonly string[]).map((hostport) => {
+      const { host, port } = readHostport(hostport)
+      return {
+        id: endpointId(id, hostport),
+        region: this.#region,
+        createdAt,
+        updatedAt: createdAt,
+        publicUrl: `${proto}://${port === usualPorts[proto] ? host : `${host}:${port}`}`,
+        proto,
+        hostport,
+        type: 'edge',
+        metadata: String(fields.metadata),
+        edgeId: id,
+      }
+    })
+  }
+}
+
+/** The same at every start and on every node, and in the order of the edges' creation. */
+function endpointId(edgeId: string, hostport: string): string {
+  const shared = edgeId.slice(edgeId.indexOf('_') + 1).slice(0, SHARED_CHARACTERS)
+  const own = createHash('sha256').update(`${edgeId} ${hostport}`).digest('hex').slice(0, OWN_CHARACTERS)
+  return `ep_${shared}${own}`
+}

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { PerformanceObserver } from 'node:perf_hooks'
+import { test } from 'node:test'
+import { noteRead, ROUND_BYTES } from './read-memory.ts'
+
+test('the young collector runs once for each round of bytes, and not for less', async () => {
+  const minor: unknown[] = []
+  const observer = new PerformanceObserver((list) => {
+    for (const { detail } of list.getEntries()) if ((detail as { flags: number }).flags & FORCED) minor.push(detail)
+  })
+  observer.observe({ entryTypes: ['gc'] })
+  noteRead(ROUND_BYTES - 1)
+  assert.equal((await seen(minor)).length, 0)
+  noteRead(1)
+  assert.equal((await seen(minor)).length, 1)
+  for (let i = 0; i < 32; i++) noteRead(ROUND_BYTES / 16)
+  assert.equal((await seen(minor)).length, 3)
+  observer.disconnect()
+})
+
+/** NODE_PERFORMANCE_GC_FLAGS_FORCED: asked for, and not by the engine itself. */
+const FORCED = 4
+
+/** Entries are told some turns later. */
+async function seen(minor: unknown[]): Promise<unknown[]> {
+  for (let i = 0; i < 10; i++) await new Promise(setImmediate)
+  return minor
+}
