@@ -90,6 +90,11 @@ export class Mux {
     return this.#streams.size
   }
 
+  /** How many of them we opened. */
+  get opened(): number {
+    return this.#streams.size - this.#accepted
+  }
+
   get bytesIn(): number {
     return this.#bytesIn
   }

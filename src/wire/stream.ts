@@ -28,6 +28,8 @@ export class MuxStream implements WireStream {
   readonly #sending: SendSide
   readonly #unread = new ByteQueue()
   #sink: StreamSink | undefined
+  #credited = 0
+  #isHeard = false
   #isFlowing = false
   #isDelivering = false
   #isEndReceived = false
@@ -52,6 +54,14 @@ export class MuxStream implements WireStream {
 
   get unread(): number {
     return this.#unread.length
+  }
+
+  get credited(): number {
+    return this.#credited
+  }
+
+  get isHeard(): boolean {
+    return this.#isHeard
   }
 
   get isEndReceived(): boolean {
@@ -124,6 +134,7 @@ export class MuxStream implements WireStream {
 
   /** A DATA frame begins; false when it is longer than the window allows. */
   receive(bytes: number): boolean {
+    if (bytes > 0) this.#isHeard = true
     return this.window.receive(bytes)
   }
 
@@ -148,6 +159,7 @@ export class MuxStream implements WireStream {
   }
 
   acceptCredit(increment: number): void {
+    this.#credited += increment
     this.#sending.credit(increment)
     if (this.#sending.isReady && !this.#isClosed) this.#owner.hasToSend(this)
   }

@@ -7,6 +7,10 @@ export interface WireStream {
   readonly unsent: number
   /** Bytes that came and are not yet read. */
   readonly unread: number
+  /** Bytes of ours that the peer says it has read. */
+  readonly credited: number
+  /** Whether the peer has sent anything. */
+  readonly isHeard: boolean
   /** Whether the peer has said that it sends no more. */
   readonly isEndReceived: boolean
   readonly isClosed: boolean

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect as connectTcp, type Socket } from 'node:net'
+import { after, describe, test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import { makeIdentity } from '../../test/support/make-certificate.ts'
+import { UNAUTHENTICATED_BYTES } from '../wire/bounds.ts'
+import { streamTypes, typeHead } from '../wire/stream-types.ts'
+import { WireError } from '../wire/wire-error.ts'
+import { type DoorOptions, ok, refusedWith, TestDoor, until } from './test-door.ts'
+
+const identity = await makeIdentity({ name: 'CN=first' })
+
+async function startDoor(options?: DoorOptions): Promise<TestDoor> {
+  const door = await new TestDoor(identity, options).listen()
+  after(() => door.door.close())
+  return door
+}
+
+function dial(door: TestDoor): Socket {
+  const socket = connectTcp({ port: door.port, host: '127.0.0.1' })
+  socket.on('error', () => {})
+  socket.resume()
+  return socket
+}
+
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    socket.once('close', () => resolve())
+  })
+}
+
+describe('the listener', () => {
+  test('speaks TLS 1.2 and 1.3, no older, and offers no ALPN', async () => {
+    const door = await startDoor()
+    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const options = { minVersion: version, maxVersion: version, rejectUnauthorized: false, ALPNProtocols: ['h2'] }
+      const socket = connectTls({ port: door.port, host: '127.0.0.1', ...options })
+      await once(socket, 'secureConnect')
+      assert.equal(socket.getProtocol(), version)
+      assert.equal(socket.alpnProtocol, false)
+      socket.destroy()
+    }
+    const options = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', rejectUnauthorized: false } as const
+    const old = connectTls({ port: door.port, host: '127.0.0.1', ciphers: 'DEFAULT@SECLEVEL=0', ...options })
+    const [error] = await once(old, 'error')
+    assert.match(String(error), /protocol version|unsupported/i)
+  })
+
+  test('shows another certificate from the next connection on, and keeps who is there', async () => {
+    const door = await startDoor()
+    const { agent } = await door.online()
+    const { certificatePem: cert, privateKeyPem: key } = await makeIdentity({ name: 'CN=second' })
+    door.door.useCertificate({ cert, key })
+    const socket = connectTls({ port: door.port, host: '127.0.0.1', rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    assert.equal(socket.getPeerX509Certificate()?.subject, 'CN=second')
+    socket.destroy()
+    ok(await agent.bind())
+  })
+
+  test('says so when its port is taken', async () => {
+    const door = await startDoor()
+    await assert.rejects(new TestDoor(identity).listen(door.port), { code: 'EADDRINUSE' })
+  })
+})
+
+describe('before it has authenticated, a connection', () => {
+  const slow = { limits: { authenticationMs: 100 } }
+
+  test('that never begins TLS is closed when its time is over', async () => {
+    const door = await startDoor(slow)
+    await closed(dial(door))
+    await until(() => door.door.load.unproven === 0)
+    assert.deepEqual(
+      door.logLines('agent connection refused').map(({ reason }) => reason),
+      ['it took too long to authenticate'],
+    )
+  })
+
+  test('that stops within the TLS handshake is closed when its time is over', async () => {
+    const door = await startDoor(slow)
+    const socket = dial(door)
+    // The first bytes of a ClientHello.
+    socket.write(Buffer.from('16030102000100', 'hex'))
+    await closed(socket)
+    await until(() => door.door.load.unproven === 0)
+  })
+
+  test('that says nothing after TLS is closed when its time is over', async () => {
+    const door = await startDoor(slow)
+    await door.agent().closed
+    assert.equal(door.logLines('agent connection refused').length, 1)
+  })
+
+  test('that begins to authenticate and never ends is closed when its time is over', async () => {
+    const door = await startDoor(slow)
+    const agent = door.agent()
+    agent.mux.open(Buffer.concat([typeHead(streamTypes.auth), Buffer.from('{"Version":')]))
+    await agent.closed
+    assert.equal(door.logLines('agent connection refused').length, 1)
+  })
+
+  test('may send little, and is told of once however much it sends', async () => {
+    const door = await startDoor()
+    const agent = door.agent({ isAlive: false })
+    const stream = agent.mux.open(typeHead(streamTypes.heartbeat))
+    if (stream instanceof WireError) assert.fail(stream)
+    stream.write(Buffer.alloc(UNAUTHENTICATED_BYTES))
+    const error = await agent.closed
+    assert.match(error?.message ?? '', /before it was authenticated/)
+    await until(() => door.door.load.unproven === 0)
+    assert.equal(door.logLines('agent connection refused').length, 1)
+  })
+
+  for (const [what, bytes] of [
+    ['plain HTTP', Buffer.from('GET / HTTP/1.1\r\nhost: x\r\n\r\n')],
+    ['noise', Buffer.alloc(100_000, 0xa5)],
+  ] as const) {
+    test(`that sends ${what} is closed and told of once`, async () => {
+      const door = await startDoor()
+      const socket = dial(door)
+      socket.write(bytes)
+      await closed(socket)
+      await until(() => door.door.load.unproven === 0)
+      assert.equal(door.logLines('agent connection refused').length, 1)
+    })
+  }
+
+  test('that breaks the framing inside TLS is closed and told of once', async () => {
+    const door = await startDoor()
+    const socket = connectTls({ port: door.port, host: '127.0.0.1', rejectUnauthorized: false })
+    socket.on('error', () => {})
+    socket.resume()
+    // WNDINC of zero on stream 0, over and over.
+    socket.write(Buffer.alloc(1200, Buffer.from('000004200000000000000000', 'hex')))
+    await closed(socket)
+    await until(() => door.door.load.unproven === 0)
+    assert.equal(door.logLines('agent connection refused').length, 1)
+  })
+})
+
+describe('a crowd', () => {
+  test('of connections from one address is turned away, told of once, and later agents get in', async () => {
+    const door = await startDoor({ limits: { unprovenPerIp: 3 } })
+    const idle = [dial(door), dial(door), dial(door)]
+    await until(() => door.door.load.unproven === 3)
+    const more = Array.from({ length: 20 }, () => dial(door))
+    await Promise.all(more.map(closed))
+    assert.equal(door.door.load.unproven, 3)
+    assert.equal(door.logLines('agent connections turned away').length, 1)
+    for (const socket of idle) socket.destroy()
+    await until(() => door.door.load.unproven === 0)
+    await door.online()
+  })
+
+  test('of authenticated agents is none: they do not count', async () => {
+    const door = await startDoor({ limits: { unprovenPerIp: 1, unproven: 1 } })
+    for (let i = 0; i < 5; i++) {
+      await door.online()
+      assert.equal(door.door.load.unproven, 0)
+    }
+    assert.equal(door.door.load.sessions, 5)
+  })
+
+  test('of failed authentications is turned away before it is asked for a token, until the minute is over', async () => {
+    const clock = { now: Date.now() }
+    const door = await startDoor({ now: () => clock.now, limits: { failuresPerMinute: 3 } })
+    for (let i = 0; i < 3; i++) {
+      const agent = door.agent()
+      assert.equal(refusedWith(await agent.authenticate({ versions: ['1'] })), 811)
+      await agent.leave()
+    }
+    const { looks } = door.credentials
+    await door.agent().closed
+    assert.equal(door.credentials.looks, looks)
+    clock.now += 60_000
+    await door.online()
+  })
+})

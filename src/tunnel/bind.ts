@@ -1,0 +1,203 @@
+/** Binds: an agent asks for a public address, by name or at random, and gets a tunnel that serves it. */
+import type { Clock } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
+import type { Logger } from '../lib/log.ts'
+import { mayBindAddress, mayBindAnything, mayBindName } from '../model/acl.ts'
+import type { BindRequest } from '../wire/messages/bind.ts'
+import { option } from '../wire/messages/bind-options.ts'
+import { type BindToken, openBindToken, sealBindToken } from './bind-token.ts'
+import { currentAcl } from './current-acl.ts'
+import type { LiveSession, Tunnel } from './live.ts'
+import { type RandomBytes, randomName } from './names.ts'
+import { BindRefusal, type Credentials, type EndpointRequest, type Endpoints, type OpenEndpoint } from './ports.ts'
+import { refusals } from './refusals.ts'
+import type { Registry } from './registry.ts'
+import { type Address, isProto, requestedAddress, type Surroundings } from './requested-address.ts'
+import type { Seal } from './sealed.ts'
+import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
+
+/** What binding takes. */
+export interface Binding extends Surroundings {
+  readonly credentials: Credentials
+  readonly endpoints: Endpoints
+  readonly registry: Registry
+  readonly seal: Seal
+  readonly ids: IdSource
+  readonly now: Clock
+  readonly random: RandomBytes
+  readonly log: Logger
+  /** Ids of tunnels that were stopped from here; their agents may not know, and ask for them again. */
+  readonly stopped: { has(id: string): boolean }
+}
+
+export interface Bound {
+  readonly tunnel: Tunnel
+  readonly address: Address
+  readonly url: string
+  readonly token: string
+}
+
+/** Random addresses that are tried before an agent is told that none is free. */
+const MAX_TRIES = 100
+
+/** The id of a bind as an agent repeats it, in characters. */
+const MAX_WIRE_ID = 128
+
+/** Gives an agent an address that is served from here on, or says why not. */
+export async function bind(session: LiveSession, request: BindRequest, binding: Binding): Promise<Bound | BindRefusal> {
+  const { proto, id: wireId } = request
+  if (!isProto(proto)) return proto === '' ? refusals.noLabels() : refusals.unknownProtocol(proto)
+  const fault = faultOf(session, request) ?? boundTexts(request)
+  if (fault) return fault
+  const asked = requestedAddress(proto, request.opts, binding)
+  if (asked instanceof BindRefusal) return asked
+
+  const release = session.tunnels.reserve(wireId)
+  if (release === undefined) return refusals.bindInvalid('another tunnel of this session has the same id')
+  try {
+    const acl = await currentAcl(session, binding)
+    if (acl instanceof BindRefusal) return acl
+    const token = readToken(session, request, asked, binding)
+    if (token && binding.stopped.has(token.tunnelId)) return refusals.tunnelStopped()
+    const chosen = asked ?? token
+    const attempt = { session, request, proto, acl, token, isRandom: !chosen, binding }
+    return await (chosen ? bindAt(chosen, attempt) : bindAnywhere(attempt))
+  } finally {
+    release()
+  }
+}
+
+interface Attempt {
+  readonly session: LiveSession
+  readonly request: BindRequest
+  readonly proto: EndpointRequest['proto']
+  readonly acl: readonly string[]
+  readonly token: BindToken | undefined
+  /** Nobody asked for this address. */
+  readonly isRandom: boolean
+  readonly binding: Binding
+}
+
+/** A name, a port or what an earlier token stands for: the ACL must cover it, and nobody else may have it. */
+async function bindAt({ host, port }: Address, attempt: Attempt): Promise<Bound | BindRefusal> {
+  const { acl, session } = attempt
+  if (port === undefined && !mayBindName(acl, host)) return refusals.nameNotAllowed(session.credentialId, host)
+  if (port !== undefined && !mayBindAddress(acl, { host, port })) {
+    return refusals.addressNotAllowed(session.credentialId, `${host}:${port}`)
+  }
+  return serve({ host, port }, attempt)
+}
+
+/** D48: a random address needs a rule that covers all it may be. */
+async function bindAnywhere(attempt: Attempt): Promise<Bound | BindRefusal> {
+  const { acl, session, proto, binding } = attempt
+  const { domain } = binding
+  if (proto === 'tcp' && !mayBindAnything(acl)) return refusals.randomPortNotAllowed(session.credentialId)
+  if (!mayBindName(acl, `*.${domain}`)) return refusals.randomNameNotAllowed(session.credentialId, domain)
+  let tries = 0
+  for (const address of proto === 'tcp' ? randomPorts(binding) : randomNames(binding)) {
+    const bound = await serve(address, attempt)
+    if (!(bound instanceof BindRefusal) || !bound.isTaken || session.isEnded) return bound
+    if (++tries >= MAX_TRIES) break
+  }
+  return refusals.nothingFree(proto === 'tcp' ? 'TCP port' : 'name')
+}
+
+function* randomNames({ domain, random }: Binding): Generator<Address> {
+  for (;;) yield { host: randomName(domain, random), port: undefined }
+}
+
+function* randomPorts({ domain, tcpPorts }: Binding): Generator<Address> {
+  for (const port of tcpPorts.choices()) yield { host: domain, port }
+}
+
+async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRefusal> {
+  const { session, request, proto, token, isRandom, binding } = attempt
+  const { ids, registry, now, seal } = binding
+  const { host, port } = address
+  // An id that somebody has is not given twice, even to who can prove that it was theirs.
+  const former = token && !registry.hasTunnel(token.tunnelId) ? token : undefined
+  const id = former?.tunnelId ?? ids.next('tn_')
+  // The same characters in both ids: who reads one knows the other.
+  const endpointId = `ep_${id.slice('tn_'.length)}`
+  const httpVersion = request.forwardsProto === 'http2' ? 2 : 1
+  const plan = { kind: 'tunnel', tunnelId: id, httpVersion, proxyHeader: proxyHeader(request) ?? 0 } as const
+  const open = await opened({ id: endpointId, proto, host, port, isRandom, tunnel: plan, opts: request.opts }, attempt)
+  if (open instanceof BindRefusal) return open
+  if (session.isEnded) {
+    open.close()
+    return refusals.stopping()
+  }
+  if (port !== undefined) binding.tcpPorts.use(port)
+  const startedAt = former?.startedAt ?? now()
+  const tunnel: Tunnel = {
+    id,
+    wireId: request.id || id,
+    session,
+    startedAt,
+    forwardsTo: request.forwardsTo,
+    httpVersion,
+    endpoint: { id: endpointId, proto, open },
+    metadata: request.metadata,
+    name: request.name,
+    description: request.description,
+    updatedAt: startedAt,
+    close() {
+      if (port !== undefined) binding.tcpPorts.leave(port)
+      try {
+        open.close()
+      } catch (error) {
+        // The rest of a session that ends must be given back all the same.
+        binding.log.error({ tunnel: id, error }, 'endpoint cannot be closed')
+      }
+    },
+  }
+  registry.addTunnel(tunnel)
+  const { credentialId } = session
+  return {
+    tunnel,
+    address,
+    url: open.url,
+    token: sealBindToken(seal, { credentialId, tunnelId: id, startedAt, proto, host, port }),
+  }
+}
+
+async function opened(
+  request: EndpointRequest,
+  { session, binding: { endpoints, log } }: Attempt,
+): Promise<OpenEndpoint | BindRefusal> {
+  try {
+    return await endpoints.open(request)
+  } catch (error) {
+    log.error({ session: session.id, endpoint: request.id, error }, 'endpoint cannot be opened')
+    return refusals.broken()
+  }
+}
+
+function faultOf(session: LiveSession, request: BindRequest): BindRefusal | undefined {
+  if (session.tunnels.size >= MAX_TUNNELS) return refusals.tooManyTunnels(MAX_TUNNELS)
+  if (request.id.length > MAX_WIRE_ID) return refusals.bindInvalid(`its id is longer than ${MAX_WIRE_ID} characters`)
+  if (proxyHeader(request) === undefined) return refusals.bindInvalid('`ProxyProto` must be 0, 1 or 2')
+  const other = request.bindings.find((each) => each !== 'public')
+  if (other !== undefined)
+    return refusals.bindInvalid('this server has public endpoints only; use the binding `public`')
+  return undefined
+}
+
+/** Which PROXY header the agent wants; undefined when that cannot be said. */
+function proxyHeader({ opts }: BindRequest): 0 | 1 | 2 | undefined {
+  const version = option(opts, 'ProxyProto') ?? 0
+  return version === 0 || version === 1 || version === 2 ? version : undefined
+}
+
+/** A token for another address than the one that is asked for proves nothing about it. */
+function readToken(
+  { credentialId }: LiveSession,
+  { proto, token }: BindRequest,
+  asked: Address | undefined,
+  { seal }: Binding,
+): BindToken | undefined {
+  const found = openBindToken(seal, token.reveal(), { credentialId, proto })
+  if (!found || !asked) return found
+  return found.host === asked.host && found.port === asked.port ? found : undefined
+}

@@ -1,0 +1,165 @@
+/** What an agent may ask for once it is let in: one entry for each call, and one way to answer them all. */
+
+import { Secret } from '../lib/secret.ts'
+import { MESSAGE_BYTES, UNAUTHENTICATED_BYTES } from '../wire/bounds.ts'
+import { buildBindAnswer, parseBind } from '../wire/messages/bind.ts'
+import { echoOptions } from '../wire/messages/bind-options.ts'
+import { buildAnswer } from '../wire/messages/error-text.ts'
+import { Fields } from '../wire/messages/fields.ts'
+import { buildLabelAnswer, parseLabelRequest, parsePatch, parseUnbind, unbindAnswer } from '../wire/messages/tunnels.ts'
+import { answer, type Message, readMessage } from '../wire/rpc.ts'
+import { streamTypes } from '../wire/stream-types.ts'
+import { WireError } from '../wire/wire-error.ts'
+import type { WireStream } from '../wire/wire-stream.ts'
+import { bind } from './bind.ts'
+import type { DoorContext } from './door-context.ts'
+import type { LabelIds } from './label-ids.ts'
+import { startLabelTunnel } from './labels.ts'
+import type { LiveSession, Tunnel } from './live.ts'
+import { BindRefusal } from './ports.ts'
+import { refusals, refusalText } from './refusals.ts'
+import { boundTexts } from './tunnel-bounds.ts'
+
+/** Messages of one session that may be long while they are read; further ones at the same time must be short. */
+const LONG_MESSAGES = 8
+
+export class AgentCalls {
+  readonly #session: LiveSession
+  readonly #labelIds: LabelIds
+  readonly #door: DoorContext
+  #reading = 0
+
+  constructor(session: LiveSession, labelIds: LabelIds, door: DoorContext) {
+    this.#session = session
+    this.#labelIds = labelIds
+    this.#door = door
+  }
+
+  /** Serves one call; its type is read already. */
+  serve(stream: WireStream, type: number): void {
+    const run = this.#calls.get(type)
+    if (!run) {
+      answer(stream, buildAnswer(refusalText(refusals.unknownCall(type))))
+      return
+    }
+    const maxBytes = this.#reading < LONG_MESSAGES ? MESSAGE_BYTES : UNAUTHENTICATED_BYTES
+    this.#reading++
+    readMessage(
+      stream,
+      (message) => {
+        this.#reading--
+        void this.#run(run, message, maxBytes).then(({ reply, tunnel }) => {
+          // Nobody hears of it, and whoever asks again must not find the name taken by itself.
+          if (tunnel && stream.isClosed) this.#stop(tunnel)
+          answer(stream, reply)
+        })
+      },
+      { maxBytes },
+    )
+  }
+
+  async #run(run: Call, message: Message | WireError, maxBytes: number): Promise<Done> {
+    try {
+      const result = message instanceof WireError ? message : await run(message)
+      if (result instanceof BindRefusal) return refused(result)
+      if (!(result instanceof WireError)) return result
+      const isTooLarge = result.code === 'message_too_large'
+      return refused(isTooLarge ? refusals.messageTooLarge(maxBytes) : refusals.callInvalid(result.message))
+    } catch (error) {
+      this.#door.log.error({ session: this.#session.id, error }, 'call of an agent failed')
+      return refused(refusals.broken())
+    }
+  }
+
+  readonly #calls = new Map<number, Call>([
+    [streamTypes.bind, (message) => this.#bind(message)],
+    [streamTypes.unbind, (message) => this.#unbind(message)],
+    [streamTypes.startTunnelWithLabel, (message) => this.#startLabels(message)],
+    [streamTypes.patchTunnel, (message) => this.#patch(message)],
+  ])
+
+  async #bind(message: Message): Promise<Result> {
+    const request = parseBind(message)
+    if (request instanceof WireError) return request
+    const policy = Fields.parse(message, (fields) => fields.object('Extra').text('IPPolicyRef'))
+    if (policy instanceof WireError) return policy
+    // Of old agents; what it asks for must not be served without.
+    if (policy !== '') return refusals.ipPolicyRef()
+    const bound = await bind(this.#session, request, this.#door)
+    if (bound instanceof BindRefusal) return bound
+    const { tunnel, address, url, token } = bound
+    this.#logStart(tunnel, { url })
+    const { host, port } = address
+    const reply = buildBindAnswer({
+      id: tunnel.wireId,
+      url,
+      proto: request.proto,
+      opts: echoOptions(request.proto, request.opts, { host, url, ...(port !== undefined && { port }) }),
+      token: new Secret(token),
+      tunnelId: tunnel.id,
+    })
+    return { reply, tunnel }
+  }
+
+  async #startLabels(message: Message): Promise<Result> {
+    const request = parseLabelRequest(message)
+    if (request instanceof WireError) return request
+    const tunnel = await startLabelTunnel(this.#session, request, this.#labelIds, this.#door)
+    if (tunnel instanceof BindRefusal) return tunnel
+    this.#logStart(tunnel, { labels: tunnel.labels })
+    return { reply: buildLabelAnswer(tunnel.id), tunnel }
+  }
+
+  /** Agents repeat it, so that what is not there is as good as ended. */
+  #unbind(message: Message): Result {
+    const request = parseUnbind(message)
+    if (request instanceof WireError) return request
+    const { tunnels } = this.#session
+    const tunnel = tunnels.get(request.id) ?? this.#labelIds.findEnding(request.id, tunnels.values())
+    this.#labelIds.ended(request.id)
+    if (tunnel) this.#stop(tunnel)
+    return { reply: unbindAnswer }
+  }
+
+  #patch(message: Message): Result {
+    const request = parsePatch(message)
+    if (request instanceof WireError) return request
+    const tunnel = this.#session.tunnels.values().find(({ id }) => id === request.tunnelId)
+    if (!tunnel) return refusals.noSuchTunnel(request.tunnelId)
+    if (request.poolingEnabled) return refusals.bindInvalid('endpoints of this server cannot be pooled; use labels')
+    if (request.trafficPolicy !== null) {
+      return refusals.bindInvalid('its traffic policy cannot change while it is online; stop it and start it again')
+    }
+    const fault = boundTexts(request)
+    if (fault) return fault
+    tunnel.name = request.name ?? tunnel.name
+    tunnel.description = request.description ?? tunnel.description
+    tunnel.metadata = request.metadata ?? tunnel.metadata
+    tunnel.updatedAt = this.#door.now()
+    return { reply: buildAnswer() }
+  }
+
+  #stop(tunnel: Tunnel): void {
+    this.#labelIds.ended(tunnel.id)
+    this.#door.registry.removeTunnel(tunnel)
+    this.#door.log.info({ session: this.#session.id, tunnel: tunnel.id }, 'tunnel stopped')
+  }
+
+  #logStart({ id }: Tunnel, fields: Readonly<Record<string, unknown>>): void {
+    this.#door.log.info({ session: this.#session.id, tunnel: id, ...fields }, 'tunnel started')
+  }
+}
+
+/** The answer to a call, and the tunnel that came of it. */
+interface Done {
+  readonly reply: Message
+  readonly tunnel?: Tunnel
+}
+
+type Result = Done | WireError | BindRefusal
+
+type Call = (message: Message) => Result | Promise<Result>
+
+function refused(refusal: BindRefusal): Done {
+  return { reply: buildAnswer(refusalText(refusal)) }
+}

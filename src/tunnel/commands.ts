@@ -1,0 +1,94 @@
+/** Commands to an agent: restart, stop, update, and what becomes of them (D43 to D46). */
+import { printable } from '../lib/printable.ts'
+import { Refusal } from '../model/errors.ts'
+import type { AgentCommand } from '../model/presence.ts'
+import type { AuthRequest } from '../wire/messages/auth.ts'
+import { buildUpdate, restartCommand, stopCommand } from '../wire/messages/commands.ts'
+import { parseAnswer } from '../wire/messages/error-text.ts'
+import type { Mux } from '../wire/mux.ts'
+import { CALL_TIMEOUT_MS, call } from '../wire/rpc.ts'
+import { streamTypes } from '../wire/stream-types.ts'
+import { WireError } from '../wire/wire-error.ts'
+
+/** Per command: `''` when the agent supports it, why not, or null when it does not know it. */
+export type CommandSupport = Readonly<Record<AgentCommand, string | null>>
+
+export function commandSupport(auth: AuthRequest): CommandSupport {
+  return { restart: auth.restartUnsupported, stop: auth.stopUnsupported, update: auth.updateUnsupported }
+}
+
+/** Of an answer to a command, in bytes: it is a sentence. */
+const ANSWER_BYTES = 16 * 1024
+
+/** Characters of the agent's own words that are repeated. */
+const MAX_WORDS = 500
+
+const messages = {
+  restart: restartCommand,
+  stop: stopCommand,
+  update: buildUpdate({ version: '', permitMajorVersion: false }),
+} as const
+
+/** The commands of one session, one at a time. */
+export class AgentCommands {
+  readonly #mux: Mux
+  readonly #support: CommandSupport
+  readonly #timeoutMs: number
+  #pending: AgentCommand | undefined
+
+  constructor(mux: Mux, support: CommandSupport, { timeoutMs = CALL_TIMEOUT_MS }: { timeoutMs?: number } = {}) {
+    this.#mux = mux
+    this.#support = support
+    this.#timeoutMs = timeoutMs
+  }
+
+  /** Streams that a command holds open. */
+  get pending(): number {
+    return this.#pending === undefined ? 0 : 1
+  }
+
+  /** Resolves once the agent acknowledged; throws a `Refusal` that says why it did not. */
+  async send(command: AgentCommand): Promise<void> {
+    const reason = this.#support[command]
+    if (reason !== '') {
+      throw new Refusal('COMMAND_UNSUPPORTED', `the agent does not support ${command}: ${words(reason ?? TOO_OLD)}`)
+    }
+    if (this.#pending !== undefined) {
+      throw new Refusal('COMMAND_PENDING', `the agent has not yet answered to ${this.#pending}; try again`)
+    }
+    this.#pending = command
+    try {
+      await this.#ask(command)
+    } finally {
+      this.#pending = undefined
+    }
+  }
+
+  async #ask(command: AgentCommand): Promise<void> {
+    const options = { timeoutMs: this.#timeoutMs, maxBytes: ANSWER_BYTES }
+    const message = await call(this.#mux, streamTypes[command], messages[command], options)
+    const answer = message instanceof WireError ? message : parseAnswer(message)
+    if (answer instanceof WireError) throw refusalOf(command, answer, this.#timeoutMs)
+    if (answer.error === '') return
+    // D44: what an agent answers to update tells of its state, which may be another one later.
+    throw new Refusal(command === 'update' ? 'COMMAND_REFUSED' : 'COMMAND_FAILED', words(answer.error))
+  }
+}
+
+const TOO_OLD = 'it is too old to know this command'
+
+function refusalOf(command: AgentCommand, cause: WireError, timeoutMs: number): Refusal {
+  if (cause.code === 'timed_out') {
+    const seconds = timeoutMs / 1000
+    return new Refusal('COMMAND_TIMEOUT', `the agent did not answer to ${command} in ${seconds} s`, { cause })
+  }
+  if (cause.side === 'connection') {
+    return new Refusal('COMMAND_FAILED', `the session ended before the agent answered to ${command}`, { cause })
+  }
+  return new Refusal('COMMAND_FAILED', `the agent could not be asked to ${command}: ${words(cause.message)}`, { cause })
+}
+
+/** The agent's own words, on one line and not too many. */
+function words(text: string): string {
+  return printable(text.trim().slice(0, MAX_WORDS)).toWellFormed()
+}

@@ -1,0 +1,162 @@
+/** One connection of an agent: nobody until it has authenticated, then its session. */
+
+import { Secret } from '../lib/secret.ts'
+import { UNAUTHENTICATED_BYTES } from '../wire/bounds.ts'
+import { answerPings } from '../wire/heartbeat.ts'
+import { type AuthRequest, buildAuthAnswer, buildAuthRefusal, parseAuth } from '../wire/messages/auth.ts'
+import { buildAnswer } from '../wire/messages/error-text.ts'
+import { buildServerInfo } from '../wire/messages/tunnels.ts'
+import { Mux } from '../wire/mux.ts'
+import { agreeWindow, peerTraits } from '../wire/peer.ts'
+import { answer, type Message, readMessage } from '../wire/rpc.ts'
+import { streamTypes } from '../wire/stream-types.ts'
+import type { Transport } from '../wire/transport.ts'
+import { WireError } from '../wire/wire-error.ts'
+import type { WireStream } from '../wire/wire-stream.ts'
+import { type Authenticated, authenticate } from './authenticate.ts'
+import type { DoorContext, Peer } from './door-context.ts'
+import { BindRefusal } from './ports.ts'
+import { refusals, refusalText } from './refusals.ts'
+import { sealCookie } from './resume.ts'
+import { AgentSession } from './session.ts'
+
+/** What the connection tells whoever let it in; exactly one of the two, once. */
+export interface Outcome {
+  /** It is known who it is. */
+  passed(): void
+  /** It sent what is not allowed. `isFault` is false when that may be no fault of its. */
+  failed(reason: string, options: { readonly isFault: boolean }): void
+}
+
+export interface ConnectionOptions {
+  readonly transport: Transport
+  readonly peer: Peer
+  readonly outcome: Outcome
+  readonly door: DoorContext
+}
+
+export class AgentConnection {
+  readonly #options: ConnectionOptions
+  readonly #mux: Mux
+  #hasAsked = false
+  #grace: NodeJS.Timeout | undefined
+  #session: AgentSession | undefined
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options
+    this.#mux = new Mux({
+      role: 'server',
+      transport: options.transport,
+      maxUntrustedBytes: UNAUTHENTICATED_BYTES,
+      onStream: (stream, type) => this.#serve(stream, type),
+      onClosed: (error) => this.#closed(error),
+    })
+  }
+
+  #serve(stream: WireStream, type: number): void {
+    if (type === streamTypes.heartbeat) answerPings(stream)
+    else if (type === streamTypes.serverInfo) this.#tellRegion(stream)
+    else if (type === streamTypes.auth) this.#hear(stream)
+    else if (this.#session) this.#session.serve(stream, type)
+    else answer(stream, buildAnswer(refusalText(refusals.notAuthenticated())))
+  }
+
+  #tellRegion(stream: WireStream): void {
+    readMessage(stream, () => answer(stream, buildServerInfo(this.#options.door.region)), {
+      maxBytes: UNAUTHENTICATED_BYTES,
+    })
+  }
+
+  #hear(stream: WireStream): void {
+    if (this.#hasAsked) {
+      answer(stream, buildAuthRefusal(refusalText(refusals.authTwice())))
+      return
+    }
+    this.#hasAsked = true
+    const { log } = this.#options.door
+    readMessage(
+      stream,
+      (message) => {
+        this.#decide(stream, message).catch((error: unknown) => {
+          log.error({ peer: this.#options.peer.ip, error }, 'authentication of an agent failed')
+          this.#refuse(stream, refusals.broken(), { isFault: false })
+        })
+      },
+      { maxBytes: UNAUTHENTICATED_BYTES },
+    )
+  }
+
+  async #decide(stream: WireStream, message: Message | WireError): Promise<void> {
+    const request = message instanceof WireError ? message : parseAuth(message)
+    if (request instanceof WireError) {
+      this.#refuse(stream, refusals.authInvalid(request.message), { isFault: true })
+      return
+    }
+    const authenticated = await authenticate(request, this.#options.door)
+    if (this.#mux.isClosed) return
+    if (authenticated instanceof BindRefusal) {
+      this.#refuse(stream, authenticated, { isFault: authenticated.ngrok !== refusals.storeAway().ngrok })
+    } else this.#admit(stream, request, authenticated)
+  }
+
+  #refuse(stream: WireStream, refusal: BindRefusal, options: { readonly isFault: boolean }): void {
+    if (this.#mux.isClosed) return
+    answer(stream, buildAuthRefusal(refusalText(refusal)))
+    this.#options.outcome.failed(refusal.message, options)
+    // Some agents forget what they read when the session ends, so they are given the time to end it themselves.
+    this.#grace = setTimeout(() => this.#mux.close(), this.#options.door.limits.refusalMs)
+  }
+
+  #admit(stream: WireStream, request: AuthRequest, authenticated: Authenticated): void {
+    const { door, peer, outcome } = this.#options
+    const windowBytes = agreeWindow(request.windowBytes)
+    const traits = peerTraits(request.userAgent, { agreedWindow: windowBytes })
+    this.#mux.adapt(traits)
+    outcome.passed()
+    const { sessionId } = authenticated
+    // Written before the session begins, whose heartbeat must not come first.
+    answer(
+      stream,
+      buildAuthAnswer({
+        version: authenticated.version,
+        clientId: sessionId,
+        cookie: new Secret(sealCookie(door.seal, cookieOf(authenticated))),
+        serverVersion: door.version,
+        region: door.region,
+        accountName: door.domain,
+        planName: '',
+        banner: '',
+        sessionDurationS: 0,
+        sessionId,
+        windowBytes,
+      }),
+    )
+    const session = new AgentSession({ mux: this.#mux, traits, peer, request, authenticated, door })
+    this.#session = session
+    void this.#checkAgain(session)
+  }
+
+  /** A credential that was deleted while we looked it up: nobody has told this session, which was not there yet (D25). */
+  async #checkAgain(session: AgentSession): Promise<void> {
+    const { credentials, log } = this.#options.door
+    try {
+      if (!(await credentials.current(session.credentialId))) session.end('its credential was deleted')
+    } catch (error) {
+      log.warn({ session: session.id, error }, 'credential cannot be looked up')
+    }
+  }
+
+  #closed(error: WireError | undefined): void {
+    clearTimeout(this.#grace)
+    if (this.#session) this.#session.left(reasonOf(error))
+    else this.#options.outcome.failed(reasonOf(error), { isFault: error?.side === 'peer' })
+  }
+}
+
+function cookieOf({ sessionId, credentialId, startedAt }: Authenticated) {
+  return { sessionId, credentialId, startedAt }
+}
+
+function reasonOf(error: WireError | undefined): string {
+  return error?.message ?? 'the connection was closed'
+}

@@ -1,0 +1,20 @@
+/** The ACL that a session stands under at this moment: it may have changed since the agent connected. */
+import type { Logger } from '../lib/log.ts'
+import type { LiveSession } from './live.ts'
+import type { AgentCredential, BindRefusal, Credentials } from './ports.ts'
+import { refusals } from './refusals.ts'
+
+export async function currentAcl(
+  session: LiveSession,
+  { credentials, log }: { readonly credentials: Credentials; readonly log: Logger },
+): Promise<readonly string[] | BindRefusal> {
+  let credential: AgentCredential | undefined
+  try {
+    credential = await credentials.current(session.credentialId)
+  } catch (error) {
+    log.warn({ session: session.id, error }, 'credential cannot be looked up')
+    return refusals.storeAway()
+  }
+  if (session.isEnded) return refusals.stopping()
+  return credential?.acl ?? refusals.credentialGone()
+}

@@ -1,0 +1,66 @@
+/** Opens connections of visitors through a session, no more of them than its agent can take. */
+import { DialFault, type DialRequest } from '../model/dial.ts'
+import { RUST_STREAMS } from '../wire/bounds.ts'
+import type { Mux } from '../wire/mux.ts'
+import type { PeerTraits } from '../wire/peer.ts'
+import { buildProxyHead } from '../wire/proxy-header.ts'
+import { WireError } from '../wire/wire-error.ts'
+import type { WireStream } from '../wire/wire-stream.ts'
+import type { Tunnel } from './live.ts'
+import { UntakenConnections } from './untaken.ts'
+
+/** Streams of a session that visitors leave free, for heartbeats, calls and commands. */
+const SPARE_STREAMS = 16
+
+export class Dialler {
+  readonly #mux: Mux
+  readonly #now: () => number
+  readonly #maxStreams: number
+  /** Whether its agent has queues that must not fill up. */
+  readonly #isFragile: boolean
+  readonly #untaken = new WeakMap<Tunnel, UntakenConnections>()
+
+  constructor(mux: Mux, { maxStreams }: PeerTraits, { now = () => performance.now() }: { now?: () => number } = {}) {
+    this.#mux = mux
+    this.#now = now
+    this.#maxStreams = maxStreams - SPARE_STREAMS
+    this.#isFragile = maxStreams <= RUST_STREAMS
+  }
+
+  /** Waits for nothing, but with agents that must be spared, and then not for long. */
+  open(tunnel: Tunnel, request: DialRequest): WireStream | DialFault | Promise<WireStream | DialFault> {
+    if (!this.#isFragile) return this.#open(tunnel, request)
+    const untaken = this.#untakenOf(tunnel)
+    if (untaken.hasRoom()) return this.#open(tunnel, request, untaken)
+    return untaken.wait().then((hasRoom) => {
+      if (hasRoom) return this.#open(tunnel, request, untaken)
+      return new DialFault('busy', 'the application behind the tunnel does not accept connections')
+    })
+  }
+
+  /** The whole head goes out in one frame: while it is incomplete, some agents serve nothing else. */
+  #open(
+    tunnel: Tunnel,
+    { ip, port, proto, edge, passthroughTls }: DialRequest,
+    untaken?: UntakenConnections,
+  ): WireStream | DialFault {
+    if (this.#mux.isClosed) return new DialFault('offline', 'the session of the tunnel is over')
+    if (this.#mux.size >= this.#maxStreams) {
+      return new DialFault('busy', 'the agent has as many connections open as it can take')
+    }
+    const clientAddr = ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`
+    const head = buildProxyHead({ id: tunnel.wireId, clientAddr, proto, edgeType: edge, passthroughTls })
+    const stream = this.#mux.open(head)
+    if (stream instanceof WireError) return new DialFault('offline', stream.message, { cause: stream })
+    untaken?.add(stream, head.length)
+    return stream
+  }
+
+  #untakenOf(tunnel: Tunnel): UntakenConnections {
+    const found = this.#untaken.get(tunnel)
+    if (found) return found
+    const untaken = new UntakenConnections(this.#now)
+    this.#untaken.set(tunnel, untaken)
+    return untaken
+  }
+}

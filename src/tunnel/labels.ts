@@ -1,0 +1,78 @@
+/** Label tunnels: an agent serves whatever tunnel group asks for the labels that it carries. */
+import type { Clock } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
+import type { Logger } from '../lib/log.ts'
+import { mayBindLabel } from '../model/acl.ts'
+import type { LabelRequest } from '../wire/messages/tunnels.ts'
+import { currentAcl } from './current-acl.ts'
+import type { LabelIds } from './label-ids.ts'
+import type { LiveSession, Tunnel } from './live.ts'
+import { BindRefusal, type Credentials } from './ports.ts'
+import { refusals } from './refusals.ts'
+import type { Registry } from './registry.ts'
+import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
+
+export interface Labelling {
+  readonly credentials: Credentials
+  readonly registry: Registry
+  readonly ids: IdSource
+  readonly now: Clock
+  readonly log: Logger
+}
+
+/** The same bounds as those of a tunnel group, which must be able to name every label. */
+const MAX_LABELS = 64
+const MAX_LABEL_BYTES = 255
+
+export async function startLabelTunnel(
+  session: LiveSession,
+  request: LabelRequest,
+  labelIds: LabelIds,
+  { credentials, registry, ids, now, log }: Labelling,
+): Promise<Tunnel | BindRefusal> {
+  const { labels, metadata, forwardsTo, forwardsProto } = request
+  const fault = faultOf(session, request) ?? boundTexts(request)
+  if (fault) return fault
+  const release = session.tunnels.reserve('')
+  try {
+    const acl = await currentAcl(session, { credentials, log })
+    if (acl instanceof BindRefusal) return acl
+    // R-5.2
+    const denied = Object.entries(labels).find(([key, value]) => !mayBindLabel(acl, key, value))
+    if (denied) return refusals.labelNotAllowed(session.credentialId, denied.join('='))
+    const { id, startedAt = now() } = labelIds.assign(labels, session.tunnels.values(), () => ids.next('tn_'))
+    const tunnel: Tunnel = {
+      id,
+      wireId: id,
+      session,
+      startedAt,
+      forwardsTo,
+      httpVersion: forwardsProto === 'http2' ? 2 : 1,
+      labels,
+      metadata,
+      name: '',
+      description: '',
+      updatedAt: startedAt,
+      close() {},
+    }
+    registry.addTunnel(tunnel)
+    return tunnel
+  } finally {
+    release?.()
+  }
+}
+
+function faultOf(session: LiveSession, { labels }: LabelRequest): BindRefusal | undefined {
+  const pairs = Object.entries(labels)
+  if (pairs.length === 0) return refusals.noLabels()
+  if (pairs.length > MAX_LABELS) return refusals.bindInvalid(`it has more than ${MAX_LABELS} labels`)
+  for (const [key, value] of pairs) {
+    const longest = Math.max(Buffer.byteLength(key), Buffer.byteLength(value))
+    if (longest > MAX_LABEL_BYTES) return refusals.bindInvalid(`a label is longer than ${MAX_LABEL_BYTES} bytes`)
+    if (key === '' || value === '' || `${key}${value}`.includes('=')) {
+      return refusals.bindInvalid('a label needs a key and a value, and neither may have a `=`')
+    }
+  }
+  if (session.tunnels.size >= MAX_TUNNELS) return refusals.tooManyTunnels(MAX_TUNNELS)
+  return undefined
+}

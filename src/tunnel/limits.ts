@@ -1,0 +1,28 @@
+/** What the door lets happen to it; every bound has its unit, and tests may make them small. */
+
+export interface DoorLimits {
+  /** From connect to authenticated, TLS handshake included, in milliseconds. */
+  readonly authenticationMs: number
+  /** Connections that have not proved yet who they are. */
+  readonly unproven: number
+  /** The same from one address. */
+  readonly unprovenPerIp: number
+  /** Failed authentications from one address in a minute; beyond it the address is not let in. */
+  readonly failuresPerMinute: number
+  /** How long a refused agent has to read why, in milliseconds. */
+  readonly refusalMs: number
+  /** The least that an agent may want between signs of life, in milliseconds. */
+  readonly leastHeartbeatMs: number
+  /** How long a command may go unanswered, in milliseconds (D44). */
+  readonly commandMs: number
+}
+
+export const doorLimits: DoorLimits = {
+  authenticationMs: 10_000,
+  unproven: 4096,
+  unprovenPerIp: 256,
+  failuresPerMinute: 60,
+  refusalMs: 1000,
+  leastHeartbeatMs: 1000,
+  commandMs: 10_000,
+}

@@ -1,0 +1,18 @@
+/** What the door of the agents asks of the rest of the server. */
+import type { Secret } from '../lib/secret.ts'
+
+export { BindRefusal, type EndpointRequest, type Endpoints, type OpenEndpoint } from '../model/endpoint.ts'
+
+/** What an agent proves itself with. */
+export interface AgentCredential {
+  readonly id: string
+  /** D18: empty is unrestricted. */
+  readonly acl: readonly string[]
+}
+
+export interface Credentials {
+  /** The credential whose token this is; throws when the store is away. */
+  find(token: Secret): Promise<AgentCredential | undefined>
+  /** The same one later: its ACL may be another, or it may be gone. */
+  current(id: string): Promise<AgentCredential | undefined>
+}

@@ -1,0 +1,167 @@
+/** Who is online at this node, and what they serve: the truth that the API lists and that visitors are sent by. */
+import { timestamp } from '../lib/clock.ts'
+import { type Dial, DialFault, type FollowGroup } from '../model/dial.ts'
+import { Refusal } from '../model/errors.ts'
+import type {
+  AgentCommand,
+  Presence,
+  PresencePage,
+  PresentEndpoint,
+  PresentSession,
+  PresentTunnel,
+} from '../model/presence.ts'
+import { TunnelGroups } from './groups.ts'
+import type { LiveSession, Tunnel } from './live.ts'
+import { Shelf } from './shelf.ts'
+
+export class Registry implements Presence {
+  readonly #region: string
+  readonly #sessions = new Shelf<LiveSession>()
+  readonly #tunnels = new Shelf<Tunnel>()
+  /** By the ids of their endpoints. */
+  readonly #endpoints = new Shelf<Tunnel>()
+  readonly #groups = new TunnelGroups()
+  readonly #byCredential = new Map<string, Set<LiveSession>>()
+  #past = { bytesIn: 0, bytesOut: 0 }
+
+  constructor({ region }: { readonly region: string }) {
+    this.#region = region
+  }
+
+  get counts(): { readonly sessions: number; readonly tunnels: number; readonly endpoints: number } {
+    return { sessions: this.#sessions.size, tunnels: this.#tunnels.size, endpoints: this.#endpoints.size }
+  }
+
+  /** What sessions carried that are gone. */
+  get past(): { readonly bytesIn: number; readonly bytesOut: number } {
+    return this.#past
+  }
+
+  /** Takes in a session. One with the same id is the same agent on a connection that it lost: it ends first. */
+  addSession(session: LiveSession): void {
+    this.#sessions.get(session.id)?.end('its agent came back on another connection')
+    this.#sessions.add(session.id, session)
+    const siblings = this.#byCredential.get(session.credentialId)
+    if (siblings) siblings.add(session)
+    else this.#byCredential.set(session.credentialId, new Set([session]))
+  }
+
+  /** Lets go of a session with all that it serves. */
+  removeSession(session: LiveSession): void {
+    for (const tunnel of session.tunnels.values()) this.removeTunnel(tunnel)
+    if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id)
+    this.#past.bytesIn += session.bytesIn
+    this.#past.bytesOut += session.bytesOut
+    const siblings = this.#byCredential.get(session.credentialId)
+    siblings?.delete(session)
+    if (siblings?.size === 0) this.#byCredential.delete(session.credentialId)
+  }
+
+  hasTunnel(id: string): boolean {
+    return this.#tunnels.get(id) !== undefined
+  }
+
+  addTunnel(tunnel: Tunnel): void {
+    tunnel.session.tunnels.add(tunnel)
+    this.#tunnels.add(tunnel.id, tunnel)
+    if (tunnel.endpoint) this.#endpoints.add(tunnel.endpoint.id, tunnel)
+    if (tunnel.labels) this.#groups.add(tunnel)
+  }
+
+  /** No new visitors; those that are there may go on. */
+  removeTunnel(tunnel: Tunnel): void {
+    if (this.#tunnels.get(tunnel.id) !== tunnel) return
+    tunnel.session.tunnels.delete(tunnel)
+    this.#tunnels.delete(tunnel.id)
+    if (tunnel.endpoint) this.#endpoints.delete(tunnel.endpoint.id)
+    if (tunnel.labels) this.#groups.delete(tunnel)
+    tunnel.close()
+  }
+
+  liveSessions(): LiveSession[] {
+    return [...this.#sessions.values()]
+  }
+
+  liveTunnel(id: string): Tunnel | undefined {
+    return this.#tunnels.get(id)
+  }
+
+  sessionsOf(credentialId: string): LiveSession[] {
+    return [...(this.#byCredential.get(credentialId) ?? [])]
+  }
+
+  readonly dial: Dial = async (request) => {
+    const tunnel = this.#tunnels.get(request.tunnelId)
+    return tunnel ? tunnel.session.open(tunnel, request) : new DialFault('offline', 'the tunnel is not online')
+  }
+
+  readonly followGroup: FollowGroup = (labels) => this.#groups.follow(labels)
+
+  async sessions(page: PresencePage): Promise<readonly PresentSession[]> {
+    return this.#sessions.page(page).map(({ present }) => present)
+  }
+
+  async session(id: string): Promise<PresentSession | undefined> {
+    return this.#sessions.get(id)?.present
+  }
+
+  async tunnels(page: PresencePage): Promise<readonly PresentTunnel[]> {
+    return this.#tunnels.page(page).map((tunnel) => this.#presentTunnel(tunnel))
+  }
+
+  async tunnel(id: string): Promise<PresentTunnel | undefined> {
+    const tunnel = this.#tunnels.get(id)
+    return tunnel && this.#presentTunnel(tunnel)
+  }
+
+  async endpoints(page: PresencePage): Promise<readonly PresentEndpoint[]> {
+    return this.#endpoints.page(page).flatMap((tunnel) => this.#presentEndpoint(tunnel) ?? [])
+  }
+
+  async endpoint(id: string): Promise<PresentEndpoint | undefined> {
+    const tunnel = this.#endpoints.get(id)
+    return tunnel && this.#presentEndpoint(tunnel)
+  }
+
+  async tunnelsWith(labels: Readonly<Record<string, string>>): Promise<readonly string[]> {
+    return this.#groups.find(labels).map(({ id }) => id)
+  }
+
+  async command(sessionId: string, command: AgentCommand): Promise<void> {
+    const session = this.#sessions.get(sessionId)
+    if (!session) throw new Refusal('NOT_FOUND', 'there is no tunnel session with this id')
+    await session.command(command)
+  }
+
+  #presentTunnel({ id, session, startedAt, metadata, forwardsTo, endpoint, labels }: Tunnel): PresentTunnel {
+    return {
+      id,
+      sessionId: session.id,
+      startedAt: timestamp(startedAt),
+      metadata,
+      region: this.#region,
+      forwardsTo,
+      ...(endpoint && { endpoint: { id: endpoint.id, proto: endpoint.proto, publicUrl: endpoint.open.url } }),
+      ...(labels && { labels }),
+    }
+  }
+
+  #presentEndpoint({ id, startedAt, updatedAt, metadata, endpoint }: Tunnel): PresentEndpoint | undefined {
+    if (!endpoint) return undefined
+    const { url, hostport, domainId, tcpAddrId } = endpoint.open
+    return {
+      id: endpoint.id,
+      region: this.#region,
+      createdAt: timestamp(startedAt),
+      updatedAt: timestamp(updatedAt),
+      publicUrl: url,
+      proto: endpoint.proto,
+      hostport,
+      type: 'ephemeral',
+      metadata,
+      ...(domainId !== undefined && { domainId }),
+      ...(tcpAddrId !== undefined && { tcpAddrId }),
+      tunnelId: id,
+    }
+  }
+}

@@ -1,0 +1,35 @@
+/** The cookie of a session: with it an agent that lost its connection comes back as the same session (D46). */
+import { isId } from '../lib/ids.ts'
+import { openFacts, type Seal, sealFacts } from './sealed.ts'
+
+export interface Cookie {
+  readonly sessionId: string
+  readonly credentialId: string
+  /** When the session first connected, in milliseconds since 1970. */
+  readonly startedAt: number
+}
+
+export function sealCookie(seal: Seal, cookie: Cookie): string {
+  return sealFacts(seal, 'session', { ...cookie })
+}
+
+/** What an agent says of the session it had; `leg` numbers the connections of one session, 0 being the first. */
+export interface Return {
+  readonly clientId: string
+  readonly cookie: string
+  readonly leg: number
+  readonly credentialId: string
+}
+
+/**
+ * The session that an agent returns to; undefined when it is a new one. It never expires: an agent may have been away
+ * for as long as it ran. What does not fit is a new session and never an error, since agents repeat it for ever.
+ */
+export function findReturn(seal: Seal, { clientId, cookie, leg, credentialId }: Return): Cookie | undefined {
+  // A further leg asks for a connection beside the one that is there, not for its place.
+  if (clientId === '' || leg !== 0) return undefined
+  const facts = openFacts(seal, 'session', cookie)
+  if (facts?.sessionId !== clientId || facts.credentialId !== credentialId) return undefined
+  if (!isId(clientId, 'ts_') || typeof facts.startedAt !== 'number') return undefined
+  return { sessionId: clientId, credentialId, startedAt: facts.startedAt }
+}

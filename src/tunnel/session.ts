@@ -1,0 +1,147 @@
+/** One agent's session over the wire: its calls and tunnels, its signs of life, and its end. */
+import type { ByteStream } from '../lib/byte-stream.ts'
+import { timestamp } from '../lib/clock.ts'
+import type { DialFault, DialRequest } from '../model/dial.ts'
+import type { AgentCommand, PresentSession } from '../model/presence.ts'
+import { Heartbeat, watchSilence } from '../wire/heartbeat.ts'
+import type { AuthRequest } from '../wire/messages/auth.ts'
+import { buildStopTunnel } from '../wire/messages/commands.ts'
+import type { Mux } from '../wire/mux.ts'
+import type { PeerTraits } from '../wire/peer.ts'
+import { tell } from '../wire/rpc.ts'
+import { streamTypes } from '../wire/stream-types.ts'
+import type { WireStream } from '../wire/wire-stream.ts'
+import type { Authenticated } from './authenticate.ts'
+import { AgentCalls } from './calls.ts'
+import { AgentCommands, commandSupport } from './commands.ts'
+import { Dialler } from './dial.ts'
+import type { DoorContext, Peer } from './door-context.ts'
+import { LabelIds } from './label-ids.ts'
+import type { LiveSession, Tunnel } from './live.ts'
+import { signsOfLife } from './signs-of-life.ts'
+import { TunnelTable } from './tunnel-table.ts'
+
+export interface SessionOptions {
+  readonly mux: Mux
+  readonly traits: PeerTraits
+  readonly peer: Peer
+  readonly request: AuthRequest
+  readonly authenticated: Authenticated
+  readonly door: DoorContext
+}
+
+/** Characters of what an agent says of itself that are kept. */
+const MAX_SAID = 255
+
+/** The first version of the protocol in which an agent can be told that a tunnel is over. */
+const STOP_TUNNEL_VERSION = 3
+
+export class AgentSession implements LiveSession {
+  readonly id: string
+  readonly credentialId: string
+  readonly present: PresentSession
+  readonly tunnels = new TunnelTable()
+  readonly #options: SessionOptions
+  readonly #dialler: Dialler
+  readonly #commands: AgentCommands
+  readonly #labelIds: LabelIds
+  readonly #calls: AgentCalls
+  readonly #heartbeat: Heartbeat
+  readonly #stopWatching: () => void
+  #isEnded = false
+
+  /** Takes the place of a former connection of the same session, and is online from here on. */
+  constructor(options: SessionOptions) {
+    const { mux, traits, peer, request, authenticated, door } = options
+    const { sessionId, credentialId, startedAt, isResumed } = authenticated
+    this.id = sessionId
+    this.credentialId = credentialId
+    this.#options = options
+    this.present = {
+      id: sessionId,
+      agentVersion: said(request.version),
+      credentialId,
+      ip: peer.ip,
+      metadata: request.metadata,
+      os: said(request.os),
+      region: door.region,
+      startedAt: timestamp(startedAt),
+      transport: 'v2',
+    }
+    this.#dialler = new Dialler(mux, traits)
+    this.#commands = new AgentCommands(mux, commandSupport(request), { timeoutMs: door.limits.commandMs })
+    door.registry.addSession(this)
+    // Behind the line above, which made a former connection leave what it had.
+    const former = door.formerLabels.take(sessionId)
+    this.#labelIds = new LabelIds(sessionId, { isResumed, former })
+    this.#calls = new AgentCalls(this, this.#labelIds, door)
+
+    const { silenceMs, intervalMs, toleranceMs } = signsOfLife(request, door.limits)
+    const onDead = (): void => this.end('its agent gave no sign of life')
+    this.#heartbeat = new Heartbeat(mux, { intervalMs, toleranceMs, onDead })
+    this.#stopWatching = watchSilence(mux, { limitMs: silenceMs, onDead })
+    const agent = said(request.userAgent)
+    door.log.info({ session: this.id, credential: credentialId, peer: peer.ip, agent, isResumed }, 'agent online')
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  get connections(): number {
+    // All streams that we opened, but for our heartbeat and commands.
+    return Math.max(0, this.#options.mux.opened - 1 - this.#commands.pending)
+  }
+
+  get bytesIn(): number {
+    return this.#options.mux.bytesIn
+  }
+
+  get bytesOut(): number {
+    return this.#options.mux.bytesOut
+  }
+
+  /** A stream that the agent opened, other than a heartbeat. */
+  serve(stream: WireStream, type: number): void {
+    this.#calls.serve(stream, type)
+  }
+
+  open(tunnel: Tunnel, request: DialRequest): ByteStream | DialFault | Promise<ByteStream | DialFault> {
+    return this.#dialler.open(tunnel, request)
+  }
+
+  async command(command: AgentCommand): Promise<void> {
+    await this.#commands.send(command)
+    this.#options.door.log.info({ session: this.id, command }, 'agent took a command')
+  }
+
+  tellStopped({ id, wireId }: Tunnel, { message, ngrok }: { readonly message: string; readonly ngrok: number }): void {
+    this.#labelIds.ended(id)
+    // Older agents would take it for a connection of a visitor.
+    if (Number(this.#options.authenticated.version) < STOP_TUNNEL_VERSION) return
+    const stop = buildStopTunnel({ id: wireId, message, errorCode: `ERR_NGROK_${ngrok}` })
+    tell(this.#options.mux, streamTypes.stopTunnel, stop)
+  }
+
+  end(reason: string): void {
+    this.left(reason)
+    this.#options.mux.close('no_error', reason)
+  }
+
+  /** The connection is over: everything is given back, at once. */
+  left(reason: string): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#stopWatching()
+    this.#heartbeat.stop()
+    const { registry, formerLabels, log } = this.#options.door
+    formerLabels.remember(this.id, this.tunnels.values())
+    registry.removeSession(this)
+    const { bytesIn, bytesOut } = this
+    log.info({ session: this.id, reason, bytesIn, bytesOut }, 'agent offline')
+  }
+}
+
+function said(text: string): string {
+  return text.slice(0, MAX_SAID).toWellFormed()
+}

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Shelf } from './shelf.ts'
+
+test('whatever is added and deleted, a page is what sorting everything would give', () => {
+  const id = fc.integer({ min: 0, max: 30 }).map((n) => `x_${String(n).padStart(2, '0')}`)
+  const step = fc.record({ isAdd: fc.boolean(), id })
+  const page = fc.record({ beforeId: fc.option(id, { nil: undefined }), limit: fc.integer({ min: 1, max: 5 }) })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), page, (steps, { beforeId, limit }) => {
+      const shelf = new Shelf<string>()
+      const model = new Set<string>()
+      for (const { isAdd, id } of steps) {
+        if (isAdd) shelf.add(id, id)
+        else shelf.delete(id)
+        if (isAdd) model.add(id)
+        else model.delete(id)
+      }
+      const sorted = [...model].sort().reverse()
+      const expected = sorted.filter((each) => beforeId === undefined || each < beforeId).slice(0, limit)
+      assert.deepEqual(shelf.page(beforeId === undefined ? { limit } : { beforeId, limit }), expected)
+      assert.equal(shelf.size, model.size)
+    }),
+  )
+})
+
+test('a thing that is added again under its id replaces the former', () => {
+  const shelf = new Shelf<number>()
+  shelf.add('a', 1)
+  shelf.add('a', 2)
+  assert.equal(shelf.get('a'), 2)
+  assert.deepEqual(shelf.page({ limit: 10 }), [2])
+})

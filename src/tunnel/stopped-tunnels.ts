@@ -1,0 +1,18 @@
+/** Tunnels that were stopped from here: their agents may not have heard it, and would start them again. */
+
+/** The longest ago are forgotten first. */
+const MAX_STOPPED = 10_000
+
+export class StoppedTunnels {
+  readonly #ids = new Set<string>()
+
+  has(id: string): boolean {
+    return this.#ids.has(id)
+  }
+
+  add(id: string): void {
+    this.#ids.add(id)
+    const [oldest] = this.#ids
+    if (this.#ids.size > MAX_STOPPED && oldest !== undefined) this.#ids.delete(oldest)
+  }
+}

@@ -1,0 +1,144 @@
+/** For tests: an agent of few words over a real TLS connection, which does what it is told and remembers what came. */
+import { connect } from 'node:tls'
+import { Secret } from '../lib/secret.ts'
+import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
+import { type AuthAnswer, type AuthRequest, buildAuth, parseAuthAnswer } from '../wire/messages/auth.ts'
+import { type BindAnswer, type BindRequest, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
+import { readErrorText } from '../wire/messages/error-text.ts'
+import { buildLabelRequest, buildUnbind, type LabelRequest, parseLabelAnswer } from '../wire/messages/tunnels.ts'
+import { Mux } from '../wire/mux.ts'
+import { answer, call, type Message, readMessage } from '../wire/rpc.ts'
+import { type StreamType, streamTypes } from '../wire/stream-types.ts'
+import { socketTransport } from '../wire/transport.ts'
+import { WireError } from '../wire/wire-error.ts'
+import type { WireStream } from '../wire/wire-stream.ts'
+
+export const TOKEN = 'authtoken_of_the_test_0123456789abcdef'
+
+export interface AgentOptions {
+  readonly port: number
+  /** Whether it sends and answers heartbeats; an agent that does neither seems dead. */
+  readonly isAlive?: boolean
+}
+
+/** What an agent gets: the answer, or the number of the error. */
+export type Outcome<T> = T | { readonly ngrok: number; readonly message: string }
+
+export class TestAgent {
+  readonly mux: Mux
+  /** Resolves when the connection is over. */
+  readonly closed: Promise<WireError | undefined>
+  /** Streams for visitors, in the order in which they came; their heads are unread. */
+  readonly visitors: WireStream[] = []
+  /** What the server told that wants no answer, such as that a tunnel is over. */
+  readonly told: Message[] = []
+  /** How it answers to a command; undefined is no answer at all. */
+  onCommand: (type: number) => Message | undefined = () => ({ Error: '' })
+  readonly #isAlive: boolean
+
+  constructor({ port, isAlive = true }: AgentOptions) {
+    this.#isAlive = isAlive
+    const { promise, resolve } = Promise.withResolvers<WireError | undefined>()
+    this.closed = promise
+    // The certificates of tests are long expired.
+    const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
+    this.mux = new Mux({
+      role: 'agent',
+      transport: socketTransport(socket),
+      onStream: (stream, type) => this.#serve(stream, type),
+      onClosed: resolve,
+    })
+    if (isAlive) new Heartbeat(this.mux, { intervalMs: 20, toleranceMs: 10_000, onDead: () => this.mux.close() })
+  }
+
+  async call(type: StreamType, message: Message): Promise<Message> {
+    const result = await call(this.mux, type, message, { timeoutMs: 5000 })
+    if (result instanceof WireError) throw result
+    return result
+  }
+
+  async authenticate(overrides: Partial<AuthRequest> = {}): Promise<Outcome<AuthAnswer>> {
+    const result = parseAuthAnswer(await this.call(streamTypes.auth, buildAuth({ ...authRequest, ...overrides })))
+    return outcome(result, ({ answer }) => answer)
+  }
+
+  async bind(overrides: Partial<BindRequest> = {}): Promise<Outcome<BindAnswer>> {
+    const result = parseBindAnswer(await this.call(streamTypes.bind, buildBind({ ...bindRequest, ...overrides })))
+    return outcome(result, ({ answer }) => answer)
+  }
+
+  async startLabels(
+    labels: Readonly<Record<string, string>>,
+    more: Partial<LabelRequest> = {},
+  ): Promise<Outcome<string>> {
+    const request = { labels, forwardsTo: 'localhost:80', forwardsProto: '', metadata: '', ...more }
+    const result = parseLabelAnswer(await this.call(streamTypes.startTunnelWithLabel, buildLabelRequest(request)))
+    return outcome(result, ({ id }) => id)
+  }
+
+  unbind(id: string): Promise<Message> {
+    return this.call(streamTypes.unbind, buildUnbind(id))
+  }
+
+  /** Ends the connection in order. */
+  async leave(): Promise<void> {
+    this.mux.close()
+    await this.closed
+  }
+
+  #serve(stream: WireStream, type: number): void {
+    if (type === streamTypes.heartbeat) {
+      if (this.#isAlive) answerPings(stream)
+    } else if (type === streamTypes.proxy) this.visitors.push(stream)
+    else {
+      readMessage(stream, (message) => {
+        if (message instanceof WireError) return
+        if (type === streamTypes.stopTunnel) this.told.push(message)
+        const reply = type === streamTypes.stopTunnel ? undefined : this.onCommand(type)
+        if (reply) answer(stream, reply)
+      })
+    }
+  }
+}
+
+function outcome<R extends { readonly error: string }, T>(result: R | WireError, pick: (result: R) => T): Outcome<T> {
+  if (result instanceof WireError) throw result
+  if (result.error === '') return pick(result)
+  const { message, code } = readErrorText(result.error)
+  return { ngrok: Number(code.replace('ERR_NGROK_', '')), message }
+}
+
+export const authRequest: AuthRequest = {
+  versions: ['3', '2'],
+  clientId: '',
+  authtoken: new Secret(TOKEN),
+  cookie: new Secret(''),
+  os: 'linux',
+  arch: 'amd64',
+  version: '1.2.3',
+  clientType: 'test',
+  userAgent: 'test/1.2.3',
+  hostname: '',
+  metadata: '',
+  heartbeatIntervalMs: 10_000,
+  heartbeatToleranceMs: 15_000,
+  updateUnsupported: '',
+  stopUnsupported: '',
+  restartUnsupported: '',
+  leg: 0,
+  windowBytes: 0,
+}
+
+export const bindRequest: BindRequest = {
+  id: '',
+  proto: 'https',
+  forwardsTo: 'localhost:80',
+  forwardsProto: '',
+  opts: {},
+  token: new Secret(''),
+  metadata: '',
+  bindings: [],
+  poolingEnabled: false,
+  name: '',
+  description: '',
+}

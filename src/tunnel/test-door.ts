@@ -1,0 +1,153 @@
+/** For tests: a door on a free port, with credentials and endpoints that tests can look into. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { IdSource } from '../lib/ids.ts'
+import { createLog } from '../lib/log.ts'
+import { Sealer } from '../lib/seal.ts'
+import type { Secret } from '../lib/secret.ts'
+import type { AuthAnswer, AuthRequest } from '../wire/messages/auth.ts'
+import { AgentDoor, type AgentDoorOptions } from './agent-door.ts'
+import { type AgentCredential, BindRefusal, type EndpointRequest, type OpenEndpoint } from './ports.ts'
+import { type AgentOptions, type Outcome, TestAgent, TOKEN } from './test-agent.ts'
+
+export class TestCredentials {
+  /** By their tokens. */
+  readonly all = new Map<string, AgentCredential>([[TOKEN, { id: 'cr_test', acl: [] }]])
+  isAway = false
+  looks = 0
+
+  async find(token: Secret): Promise<AgentCredential | undefined> {
+    this.looks++
+    if (this.isAway) throw new Error('the store is away')
+    return this.all.get(token.reveal())
+  }
+
+  async current(id: string): Promise<AgentCredential | undefined> {
+    if (this.isAway) throw new Error('the store is away')
+    return [...this.all.values()].find((credential) => credential.id === id)
+  }
+
+  /** Gives the one credential that tests use another ACL. */
+  restrict(...acl: string[]): void {
+    this.all.set(TOKEN, { id: 'cr_test', acl })
+  }
+}
+
+export class TestEndpoints {
+  /** Those that are open, by protocol and address. */
+  readonly served = new Map<string, EndpointRequest>()
+  /** Addresses that somebody else has. */
+  readonly taken = new Set<string>()
+  /** Waited for before anything opens. */
+  gate: Promise<void> = Promise.resolve()
+  /** Thrown instead of opening anything. */
+  failure: Error | undefined
+  asked = 0
+
+  async open(request: EndpointRequest): Promise<OpenEndpoint | BindRefusal> {
+    const { proto, host, port } = request
+    this.asked++
+    await this.gate
+    if (this.failure) throw this.failure
+    const address = port === undefined ? `${proto}://${host}` : `${proto}://${host}:${port}`
+    if (this.served.has(address) || this.taken.has(address) || this.taken.has('*')) {
+      return new BindRefusal(334, `${address} is online already.`, { isTaken: true })
+    }
+    this.served.set(address, request)
+    return {
+      url: address,
+      hostport: `${host}:${port ?? 443}`,
+      close: () => {
+        assert.equal(this.served.delete(address), true, `${address} was closed twice`)
+      },
+    }
+  }
+
+  get addresses(): string[] {
+    return [...this.served.keys()]
+  }
+}
+
+export interface Identity {
+  readonly certificatePem: string
+  readonly privateKeyPem: string
+}
+
+export type DoorOptions = Partial<Omit<AgentDoorOptions, 'credentials' | 'endpoints' | 'certificate' | 'log'>>
+
+export class TestDoor {
+  readonly credentials = new TestCredentials()
+  readonly endpoints = new TestEndpoints()
+  /** Lines of the log, as objects. */
+  readonly logged: Record<string, unknown>[] = []
+  readonly door: AgentDoor
+  #port = 0
+
+  constructor({ certificatePem: cert, privateKeyPem: key }: Identity, options: DoorOptions = {}) {
+    const destination = { write: (line: string) => this.logged.push(JSON.parse(line)) }
+    this.door = new AgentDoor({
+      certificate: { cert, key },
+      credentials: this.credentials,
+      endpoints: this.endpoints,
+      seal: new Sealer(randomBytes(32)),
+      ids: new IdSource({ now: Date.now }),
+      now: Date.now,
+      random: randomBytes,
+      log: createLog({ level: 'debug', format: 'json', destination }),
+      region: 'local',
+      domain: 'example.test',
+      version: '9.9.9',
+      tcpPorts: { from: 20_000, to: 20_009 },
+      publicPorts: () => ({ http: 8080, https: 8443 }),
+      ...options,
+    })
+  }
+
+  get port(): number {
+    return this.#port
+  }
+
+  async listen(port = 0): Promise<this> {
+    const address = await this.door.listen({ host: '127.0.0.1', port })
+    this.#port = address.port
+    return this
+  }
+
+  agent(options: Partial<AgentOptions> = {}): TestAgent {
+    return new TestAgent({ port: this.#port, ...options })
+  }
+
+  /** An agent that is let in, and the answer that it got. */
+  async online(request: Partial<AuthRequest> = {}, options: Partial<AgentOptions> = {}) {
+    const agent = this.agent(options)
+    return { agent, auth: ok<AuthAnswer>(await agent.authenticate(request)) }
+  }
+
+  logLines(msg: string): Record<string, unknown>[] {
+    return this.logged.filter((line) => line.msg === msg)
+  }
+}
+
+/** Fails the test when the agent was refused. */
+export function ok<T>(outcome: Outcome<T>): T {
+  if (typeof outcome === 'object' && outcome !== null && 'ngrok' in outcome) assert.fail(outcome.message)
+  return outcome
+}
+
+/** The number of the refusal; fails the test when there was none. */
+export function refusedWith(outcome: Outcome<unknown>): number {
+  if (typeof outcome === 'object' && outcome !== null && 'ngrok' in outcome) return Number(outcome.ngrok)
+  return assert.fail('it was not refused')
+}
+
+/** How long a test waits for what must come, in milliseconds. */
+const PATIENCE_MS = 10_000
+
+/** Resolves when `isTrue` is; looks again whenever something may have happened. */
+export async function until(isTrue: () => boolean): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS
+  while (!isTrue()) {
+    assert.ok(performance.now() < deadline, 'it did not come true in time')
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+}
