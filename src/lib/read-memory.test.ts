@@ -6,7 +6,10 @@ import { noteRead, ROUND_BYTES } from './read-memory.ts'
 test('the young collector runs once for each round of bytes, and not for less', async () => {
   const minor: unknown[] = []
   const observer = new PerformanceObserver((list) => {
-    for (const { detail } of list.getEntries()) if ((detail as { flags: number }).flags & FORCED) minor.push(detail)
+    for (const entry of list.getEntries()) {
+      const { detail } = entry as unknown as { detail: { flags: number } } // what entries of this type have
+      if (detail.flags & FORCED) minor.push(detail)
+    }
   })
   observer.observe({ entryTypes: ['gc'] })
   noteRead(ROUND_BYTES - 1)

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { test } from 'node:test'
+import { Authority, createAuthority } from '../lib/certificate-authority.ts'
+import { type CertificatePair, Certificates } from './certificates.ts'
+import { Front, tlsEdge } from './test-front.ts'
+
+const DAY = 86_400_000
+const made = createAuthority()
+const authority = new Authority(made.certPem, made.keyPem)
+
+function namesOf({ cert }: CertificatePair): string | undefined {
+  return new X509Certificate(cert).subjectAltName
+}
+
+/** The authority, and the names it was asked for. */
+function counting(own: Authority = authority) {
+  const asked: string[] = []
+  const issue = (names: readonly string[]) => {
+    asked.push(...names)
+    return own.issue(names)
+  }
+  return { asked, issue }
+}
+
+const uploaded = new Map(['a.e.test', '*.e.test', '*.x.e.test'].map((name) => [name, authority.issue([name])]))
+
+const cases: [asked: string, shown: string][] = [
+  ['a.e.test', 'DNS:a.e.test'],
+  ['b.e.test', 'DNS:*.e.test'],
+  ['y.x.e.test', 'DNS:*.x.e.test'],
+  ['x.e.test', 'DNS:*.e.test'],
+  ['c.b.e.test', 'DNS:c.b.e.test'],
+  ['e.test', 'DNS:e.test'],
+  ['other.test', 'DNS:other.test'],
+  ['test', 'DNS:test'],
+  ['192.0.2.7', 'IP Address:192.0.2.7'],
+]
+for (const [asked, shown] of cases) {
+  test(`${asked} is shown ${shown}`, () => {
+    const certificates = new Certificates({ authority })
+    certificates.replace(uploaded)
+    assert.equal(namesOf(certificates.find(asked)), shown)
+  })
+}
+
+test('one of our own is made once', () => {
+  const counted = counting()
+  const certificates = new Certificates({ authority: counted })
+  assert.equal(certificates.find('a.test'), certificates.find('a.test'))
+  assert.deepEqual(counted.asked, ['a.test'])
+})
+
+test('one of our own is made anew 30 days before its end', () => {
+  let now = Date.now()
+  const own = new Authority(made.certPem, made.keyPem, { now: () => now })
+  const certificates = new Certificates({ authority: own, now: () => now })
+  const first = certificates.find('a.test')
+  now += 360 * DAY
+  assert.equal(certificates.find('a.test').id, first.id)
+  now += 10 * DAY
+  const second = certificates.find('a.test')
+  assert.notEqual(second.id, first.id)
+  assert.ok(new X509Certificate(second.cert).validToDate.getTime() > now + 300 * DAY)
+})
+
+test('an authority near its end is not asked anew for every visitor', () => {
+  let now = authority.notAfter - 5 * DAY
+  const counted = counting(new Authority(made.certPem, made.keyPem, { now: () => now }))
+  const certificates = new Certificates({ authority: counted, now: () => now })
+  for (let i = 0; i < 10; i++) certificates.find('a.test')
+  assert.equal(counted.asked.length, 1)
+  now += 2 * DAY
+  certificates.find('a.test')
+  assert.equal(counted.asked.length, 2)
+})
+
+test('those of our own are bounded, and the one asked for last stays', () => {
+  const counted = counting()
+  const certificates = new Certificates({ authority: counted, maxIssued: 2 })
+  for (const name of ['a', 'b', 'a', 'c', 'a', 'b']) certificates.find(name)
+  assert.deepEqual(counted.asked, ['a', 'b', 'c', 'b'])
+})
+
+test('equal pairs have equal ids, and others do not', () => {
+  const certificates = new Certificates({ authority })
+  const pair = authority.issue(['a.test'])
+  const { id } = certificates.identify(pair)
+  assert.equal(certificates.identify({ ...pair }).id, id)
+  assert.notEqual(certificates.identify({ ...pair, key: `${pair.key}\n` }).id, id)
+  assert.notEqual(certificates.identify(authority.issue(['a.test'])).id, id)
+})
+
+test('says when uploaded ones end, and passes over what cannot be read', () => {
+  const certificates = new Certificates({ authority })
+  const pair = authority.issue(['a.test'])
+  certificates.replace(
+    new Map<string, CertificatePair>([
+      ['a.test', pair],
+      ['b.test', { cert: 'nonsense', key: '' }],
+      ['*.c.test', pair],
+    ]),
+  )
+  for (let i = 0; i < 2; i++) {
+    assert.deepEqual(
+      [...certificates.expiries()],
+      [
+        ['a.test', pair.notAfter],
+        ['*.c.test', pair.notAfter],
+      ],
+    )
+  }
+})
+
+test('what is uploaded is shown to the next visitor, and what is taken back no more', async () => {
+  const front = await new Front({ edges: { 'a.test': tlsEdge('a') } }).start()
+  const shown = async () => {
+    const visitor = await front.enter('a.test')
+    const serial = visitor.getPeerX509Certificate()?.serialNumber
+    visitor.destroy()
+    return serial
+  }
+  const own = await shown()
+  const pair = front.authority.issue(['a.test'])
+  front.certificates.replace(new Map([['a.test', pair]]))
+  assert.equal(await shown(), new X509Certificate(pair.cert).serialNumber)
+  front.certificates.replace(new Map())
+  assert.equal(await shown(), own)
+  await front.stop()
+})

@@ -1,0 +1,121 @@
+/** Which certificate is shown for which name: an uploaded one, else one of our own authority, made on first use. */
+import { createHash, X509Certificate } from 'node:crypto'
+import type { IssuedCertificate } from '../lib/certificate-authority.ts'
+import type { Clock } from '../lib/clock.ts'
+
+/** A certificate with its chain, and its key, both in PEM. */
+export interface CertificatePair {
+  readonly cert: string
+  readonly key: string
+}
+
+export interface ServerCertificate extends CertificatePair {
+  /** Equal for equal pairs: what was prepared for one serves for the other. */
+  readonly id: string
+}
+
+export interface CertificatesOptions {
+  readonly authority: { issue(names: readonly string[]): IssuedCertificate }
+  readonly now?: Clock
+  readonly maxIssued?: number
+}
+
+interface Issued {
+  readonly certificate: ServerCertificate
+  readonly renewAt: number
+}
+
+/** How many certificates of our own are kept; the one not asked for longest goes first, and is made anew when needed. */
+const MAX_ISSUED = 4096
+
+const DAY_MS = 86_400_000
+
+/** How long before its end a certificate of our own is made anew, in milliseconds. */
+const RENEW_MS = 30 * DAY_MS
+
+export class Certificates {
+  readonly #authority: CertificatesOptions['authority']
+  readonly #now: Clock
+  readonly #maxIssued: number
+  /** By name, the one least recently asked for first. */
+  readonly #issued = new Map<string, Issued>()
+  #uploaded: ReadonlyMap<string, CertificatePair> = new Map()
+  readonly #known = new WeakMap<CertificatePair, ServerCertificate>()
+  readonly #ends = new WeakMap<CertificatePair, number>()
+
+  constructor({ authority, now = Date.now, maxIssued = MAX_ISSUED }: CertificatesOptions) {
+    this.#authority = authority
+    this.#now = now
+    this.#maxIssued = maxIssued
+  }
+
+  /**
+   * From now on these are the uploaded ones, by exact name or `*.…`, normalised. The map must not change afterwards;
+   * pairs that are the same objects as before are not read again.
+   */
+  replace(uploaded: ReadonlyMap<string, CertificatePair>): void {
+    this.#uploaded = uploaded
+  }
+
+  /** For a normalised name that a visitor asked for; throws only when the authority does. */
+  find(name: string): ServerCertificate {
+    const uploaded = this.#uploaded.get(name) ?? this.#uploaded.get(wildcardOver(name))
+    return uploaded ? this.identify(uploaded) : this.#issuedFor(name)
+  }
+
+  /** A pair that comes from elsewhere, such as with an endpoint. */
+  identify(pair: CertificatePair): ServerCertificate {
+    let known = this.#known.get(pair)
+    if (!known) {
+      known = identified(pair)
+      this.#known.set(pair, known)
+    }
+    return known
+  }
+
+  /** When each uploaded certificate ends, in milliseconds since 1970, by name; those that cannot be read are left out. */
+  *expiries(): Generator<readonly [name: string, notAfter: number]> {
+    for (const [name, pair] of this.#uploaded) {
+      const end = this.#ends.get(pair) ?? readEnd(pair)
+      this.#ends.set(pair, end)
+      if (!Number.isNaN(end)) yield [name, end]
+    }
+  }
+
+  #issuedFor(name: string): ServerCertificate {
+    const now = this.#now()
+    const known = this.#issued.get(name)
+    const entry = known && known.renewAt > now ? known : this.#issue(name, now)
+    this.#issued.delete(name)
+    this.#issued.set(name, entry)
+    if (this.#issued.size > this.#maxIssued) {
+      const [oldest = name] = this.#issued.keys()
+      this.#issued.delete(oldest)
+    }
+    return entry.certificate
+  }
+
+  #issue(name: string, now: number): Issued {
+    const issued = this.#authority.issue([name])
+    // An authority near its own end issues nothing that lasts; one a day is enough then.
+    return { certificate: identified(issued), renewAt: Math.max(issued.notAfter - RENEW_MS, now + DAY_MS) }
+  }
+}
+
+/** RFC 6125 §6.4.3: a wildcard of a certificate stands for one label, unlike that of an edge. */
+function wildcardOver(name: string): string {
+  return `*${name.slice(name.indexOf('.'))}`
+}
+
+function identified({ cert, key }: CertificatePair): ServerCertificate {
+  const id = createHash('sha256').update(cert).update('\0').update(key).digest('base64url')
+  return { id, cert, key }
+}
+
+function readEnd({ cert }: CertificatePair): number {
+  try {
+    return new X509Certificate(cert).validToDate.getTime()
+  } catch {
+    return Number.NaN
+  }
+}

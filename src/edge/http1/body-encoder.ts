@@ -1,0 +1,88 @@
+/** The body of a message that goes out, framed as its head announced, or else the connection is given up. */
+import type { HeaderList } from '../../lib/header-list.ts'
+import type { BodyWriter } from '../exchange.ts'
+import { lastChunk } from './head-writer.ts'
+import type { Outbox } from './outbox.ts'
+
+/** Bytes, or chunks, or `none`: what is written is dropped, since a message of this kind has no body. */
+export type Framing = number | 'chunked' | 'none'
+
+export interface EncoderOwner {
+  /** Bytes went out. */
+  bodyMoved(): void
+  /** The message is whole. */
+  bodySent(): void
+  /** It will never be: the other end must not take it for whole. */
+  bodyCut(reason: 'aborted' | 'wrong_length'): void
+}
+
+export class BodyEncoder implements BodyWriter {
+  onDrain: (() => void) | undefined
+  readonly #out: Outbox
+  readonly #owner: EncoderOwner
+  readonly #framing: Framing
+  #left: number
+  #isWaiting = false
+  #isOver = false
+
+  constructor(framing: Framing, out: Outbox, owner: EncoderOwner) {
+    this.#framing = framing
+    this.#left = typeof framing === 'number' ? framing : 0
+    this.#out = out
+    this.#owner = owner
+  }
+
+  write(chunk: Buffer): boolean {
+    // Nothing to wait for: a reader that sends on what it reads should come to its end.
+    if (this.#isOver || this.#framing === 'none' || chunk.length === 0) return true
+    if (this.#framing === 'chunked') this.#out.text(`${chunk.length.toString(16)}\r\n`)
+    else {
+      this.#left -= chunk.length
+      if (this.#left < 0) {
+        this.#cut('wrong_length')
+        return true
+      }
+    }
+    let hasRoom = this.#out.write(chunk)
+    if (this.#framing === 'chunked') {
+      this.#out.text('\r\n')
+      hasRoom = !this.#out.isBlocked
+    }
+    this.#owner.bodyMoved()
+    this.#isWaiting = !hasRoom
+    return hasRoom
+  }
+
+  end(trailers?: HeaderList): void {
+    if (this.#isOver) return
+    if (this.#left > 0) {
+      this.#cut('wrong_length')
+      return
+    }
+    this.#isOver = true
+    if (this.#framing === 'chunked') this.#out.text(lastChunk(trailers))
+    this.#out.flush()
+    this.#owner.bodySent()
+  }
+
+  abort(): void {
+    if (!this.#isOver) this.#cut('aborted')
+  }
+
+  /** The connection is over: what is still written goes nowhere. */
+  close(): void {
+    this.#isOver = true
+  }
+
+  /** The connection has room again. */
+  drained(): void {
+    if (!this.#isWaiting) return
+    this.#isWaiting = false
+    this.onDrain?.()
+  }
+
+  #cut(reason: 'aborted' | 'wrong_length'): void {
+    this.#isOver = true
+    this.#owner.bodyCut(reason)
+  }
+}

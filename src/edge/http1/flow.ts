@@ -1,0 +1,18 @@
+/** Lets a stream flow or not, and tells it only of changes: telling it is not free. */
+import type { ByteStream } from '../../lib/byte-stream.ts'
+
+export class Flow {
+  readonly #stream: ByteStream
+  #isOpen = true
+
+  constructor(stream: ByteStream) {
+    this.#stream = stream
+  }
+
+  set(isOpen: boolean): void {
+    if (isOpen === this.#isOpen) return
+    this.#isOpen = isOpen
+    if (isOpen) this.#stream.resume()
+    else this.#stream.pause()
+  }
+}

@@ -1,0 +1,98 @@
+/** Writes heads: what frames the message and what is said about the connection is ours, all else is given. */
+import { STATUS_CODES } from 'node:http'
+import type { HeaderList } from '../../lib/header-list.ts'
+import type { BodyLength, ResponseHead, UpstreamRequest } from '../exchange.ts'
+import { isTrailer } from './trailers.ts'
+
+/** The last line against header injection: characters above U+00FF would be cut down to bytes such as CR and LF. */
+const unfit = /[^\t\x20-\x7e\x80-\xff]/
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const line = /^[\x21-\x7e]+$/
+
+/** Throws when something in it cannot be sent. */
+export function requestHead({ method, target, headers, body, upgrade }: UpstreamRequest): string {
+  if (!token.test(method) || !line.test(target)) throw new Error('a request line that cannot be sent')
+  const lines = fieldLines(headers, isOwnOfRequest) + framingLine(body)
+  if (upgrade === undefined) return `${method} ${target} HTTP/1.1\r\n${lines}\r\n`
+  if (unfit.test(upgrade)) throw new Error('a protocol that cannot be asked for')
+  return `${method} ${target} HTTP/1.1\r\n${lines}Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`
+}
+
+export interface ResponseHeadOptions {
+  /** What is announced; see `announced`. */
+  readonly body: BodyLength
+  readonly closes: boolean
+}
+
+/** Throws when something in it cannot be sent. */
+export function responseHead({ status, reason, headers }: ResponseHead, { body, closes }: ResponseHeadOptions): string {
+  const lines = fieldLines(headers, isOwn) + framingLine(body)
+  return `${statusLine(status, reason)}${lines}${closes ? 'Connection: close\r\n' : ''}\r\n`
+}
+
+/** An interim response other than 101. */
+export function interimHead(status: number, headers: HeaderList): string {
+  return `${statusLine(status, '')}${fieldLines(headers, isOwn)}\r\n`
+}
+
+/** A 101; `Upgrade` is what the upstream chose, or else what the visitor asked for. */
+export function upgradeHead({ reason, headers }: ResponseHead, asked: string): string {
+  const chosen = headers.get('upgrade') ?? asked
+  if (unfit.test(chosen)) throw new Error('a protocol that cannot be named')
+  return `${statusLine(101, reason)}${fieldLines(headers, isOwnOfRequest)}Connection: Upgrade\r\nUpgrade: ${chosen}\r\n\r\n`
+}
+
+/** The end of a chunked body. What cannot be a trailer is left out: its sender may have spoken another version. */
+export function lastChunk(trailers: HeaderList | undefined): string {
+  if (trailers === undefined) return '0\r\n\r\n'
+  let lines = '0\r\n'
+  trailers.forEach((key, value, name) => {
+    if (isTrailer(key) && token.test(name) && !unfit.test(value)) lines += `${name}: ${value}\r\n`
+  })
+  return `${lines}\r\n`
+}
+
+function statusLine(status: number, reason: string): string {
+  if (!Number.isInteger(status) || status < 100 || status > 999) throw new Error('a status that cannot be sent')
+  if (unfit.test(reason)) throw new Error('a reason that cannot be sent')
+  return `HTTP/1.1 ${status} ${reason === '' ? (STATUS_CODES[status] ?? '') : reason}\r\n`
+}
+
+function fieldLines(headers: HeaderList, isLeftOut: (key: string) => boolean): string {
+  let lines = ''
+  headers.forEach((key, value, name) => {
+    if (isLeftOut(key)) return
+    if (unfit.test(value) || !token.test(name)) throw new Error('a header that cannot be sent')
+    lines += `${name}: ${value}\r\n`
+  })
+  return lines
+}
+
+function framingLine(body: BodyLength): string {
+  if (body === 'none') return ''
+  if (body === 'unknown') return 'Transfer-Encoding: chunked\r\n'
+  if (!Number.isSafeInteger(body) || body < 0) throw new Error('a length that cannot be sent')
+  return `Content-Length: ${body}\r\n`
+}
+
+/** Whatever a list says of framing and connection, this connection says itself. */
+function isOwn(key: string): boolean {
+  switch (key.length) {
+    case 7:
+      return key === 'trailer'
+    case 10:
+      return key === 'connection' || key === 'keep-alive'
+    case 14:
+      return key === 'content-length'
+    case 16:
+      return key === 'proxy-connection'
+    case 17:
+      return key === 'transfer-encoding'
+    default:
+      return false
+  }
+}
+
+function isOwnOfRequest(key: string): boolean {
+  return isOwn(key) || key === 'upgrade'
+}

@@ -1,0 +1,197 @@
+/** The body of a message that comes in: decoded for whoever reads it, at the pace of the reader. */
+import type { BodyReader, BodySink } from '../exchange.ts'
+import type { BodyDecoder } from './body-decoder.ts'
+import { HeadFault } from './head-fault.ts'
+
+/** The connection that a body comes from. */
+export interface BodyOwner {
+  /** Somebody begins to read. */
+  bodyAwaited(): void
+  /** `wantsMore` may have changed. */
+  bodyPaced(): void
+  /** The last byte was read, before the reader is told; `rest` is what came after it. */
+  bodyWhole(rest: Buffer | undefined): void
+  /** The connection ended before the last byte; the reader is told after. */
+  bodyLost(error: Error): void
+  /** What frames the body is wrong; the reader is told after. */
+  bodyMalformed(fault: HeadFault): void
+  /** The reader threw. */
+  bodyBroken(cause: unknown): void
+}
+
+/** No body at all. */
+export const noBody: BodyReader = {
+  read: (sink) => sink.end(undefined),
+  pause() {},
+  resume() {},
+}
+
+const nobody: BodySink = { data() {}, end() {}, failed() {} }
+
+export class IncomingBody implements BodyReader {
+  /** Bytes on the wire, with all that frames them. */
+  received = 0
+  readonly #decoder: BodyDecoder
+  readonly #owner: BodyOwner
+  /** What is not read yet: at most what the connection gave in one go. */
+  #chunk: Buffer | undefined
+  #sink: BodySink | undefined
+  #isPaused = false
+  #isDelivering = false
+  /** No more bytes come from the connection. */
+  #isCut = false
+  #error: Error | undefined
+  #isOver = false
+
+  constructor(decoder: BodyDecoder, owner: BodyOwner) {
+    this.#decoder = decoder
+    this.#owner = owner
+  }
+
+  /** Whether the connection should go on to deliver. */
+  get wantsMore(): boolean {
+    return this.#chunk === undefined && !this.#isPaused
+  }
+
+  get isRead(): boolean {
+    return this.#sink !== undefined
+  }
+
+  /** Whether a byte of it has come. */
+  get hasBegun(): boolean {
+    return this.received > 0 || this.#chunk !== undefined
+  }
+
+  /** How much of the body is known to follow, in bytes. */
+  get left(): number | undefined {
+    return this.#decoder.left
+  }
+
+  read(sink: BodySink): void {
+    if (this.#isOver || this.#sink === nobody) {
+      sink.failed(this.#error ?? new Error('the body is gone'))
+      return
+    }
+    if (this.#sink) throw new Error('a body is read once')
+    this.#sink = sink
+    this.#owner.bodyAwaited()
+    this.#deliver()
+    this.#owner.bodyPaced()
+  }
+
+  pause(): void {
+    if (this.#sink === nobody) return
+    this.#isPaused = true
+    if (!this.#isDelivering) this.#owner.bodyPaced()
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    if (this.#isDelivering) return
+    this.#deliver()
+    this.#owner.bodyPaced()
+  }
+
+  /** What comes is of no use any more and is dropped; its reader is told so. */
+  discard(reason: Error): void {
+    const sink = this.#sink
+    this.#sink = nobody
+    this.#isPaused = false
+    sink?.failed(reason)
+    this.#deliver()
+  }
+
+  /** Bytes of the connection, from `at` on. */
+  accept(chunk: Buffer, at: number): void {
+    if (this.#isOver || at === chunk.length) return
+    if (this.#chunk) this.#chunk = Buffer.concat([this.#chunk.subarray(this.#decoder.at), chunk.subarray(at)])
+    else this.#chunk = chunk
+    this.#decoder.at = this.#chunk === chunk ? at : 0
+    if (this.#sink) this.#deliver()
+  }
+
+  /** The connection sends no more; with an error when bytes may be missing. What came before can still be read. */
+  acceptEnd(error?: Error): void {
+    if (this.#isCut || this.#isOver) return
+    this.#isCut = true
+    this.#error = error
+    if (this.#decoder.endsWithConnection && !error) {
+      if (this.#sink) this.#deliver()
+    } else {
+      this.#error ??= new Error('the connection ended before the body was whole')
+      if (!this.#chunk) this.#cut()
+    }
+  }
+
+  /** The rest will not come, and what came is of no use. */
+  fail(error: Error): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#error = error
+    this.#chunk = undefined
+    this.#sink?.failed(error)
+  }
+
+  /** Nobody wants it, and nobody is told. */
+  drop(): void {
+    this.#isOver = true
+    this.#chunk = undefined
+  }
+
+  #deliver(): void {
+    if (this.#isDelivering || this.#isOver) return
+    this.#isDelivering = true
+    try {
+      while (this.#step()) {
+        // Each step is one piece, and the reader may pause after each.
+      }
+    } catch (cause) {
+      this.#isOver = true
+      this.#owner.bodyBroken(cause)
+    } finally {
+      this.#isDelivering = false
+    }
+  }
+
+  /** True when there may be another piece. */
+  #step(): boolean {
+    const chunk = this.#chunk
+    if (this.#isPaused || this.#isOver) return false
+    if (chunk === undefined) {
+      if (this.#isCut) this.#cut()
+      return false
+    }
+    const from = this.#decoder.at
+    const piece = this.#decoder.next(chunk)
+    this.received += this.#decoder.at - from
+    if (piece instanceof HeadFault) {
+      this.#owner.bodyMalformed(piece)
+      this.fail(new Error(`the body is not framed as it should be: ${piece.what}`))
+      return false
+    }
+    if (this.#decoder.at === chunk.length) this.#chunk = undefined
+    if (piece) this.#sink?.data(piece)
+    // The reader may have paused with the last piece, and the end is not held back for that.
+    if (this.#decoder.isWhole) this.#finish()
+    return !this.#isOver
+  }
+
+  #cut(): void {
+    if (this.#error === undefined) this.#finish()
+    else {
+      this.#owner.bodyLost(this.#error)
+      this.fail(this.#error)
+    }
+  }
+
+  #finish(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    // Only now: more may have come while the last piece was read.
+    const rest = this.#chunk?.subarray(this.#decoder.at)
+    this.#chunk = undefined
+    this.#owner.bodyWhole(rest)
+    this.#sink?.end(this.#decoder.trailers)
+  }
+}

@@ -1,0 +1,82 @@
+/** Reads the head of a request, and refuses what two servers could read differently. */
+import type { RequestHead } from '../exchange.ts'
+import { characters, SPACE, TARGET, TOKEN } from './characters.ts'
+import { type Fields, parseFields } from './fields.ts'
+import { announcedBody } from './framing.ts'
+import { HeadFault, malformed } from './head-fault.ts'
+import type { Head } from './head-reader.ts'
+
+export interface ParsedRequest extends RequestHead {
+  /** The visitor sends no other request on this connection. */
+  readonly closes: boolean
+  readonly expectsContinue: boolean
+}
+
+const VERSION_LINE = 'HTTP/1.1\r\n'
+
+/** A name or an address, and a port: no userinfo, no percent signs, nothing that could end a host elsewhere. */
+const authority = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?$/
+const absolute = /^https?:\/\/([^/?]*)(.*)$/i
+
+export function parseRequestHead(head: Head, { maxHeaders }: { maxHeaders: number }): ParsedRequest | HeadFault {
+  const { bytes, text } = head
+  // RFC 9112 §2.2: one empty line before a request is an old mistake and harmless.
+  const from = text.startsWith('\r\n') ? head.from + 2 : head.from
+  let i = from
+  while (is(bytes, i, TOKEN)) i++
+  if (i === from || bytes[i] !== SPACE) return malformed('a request line without a method')
+  const methodTo = i++
+  while (is(bytes, i, TARGET)) i++
+  if (i === methodTo + 1 || bytes[i] !== SPACE) return malformed('a request line without a valid target')
+  const targetTo = i++
+  if (!text.startsWith(VERSION_LINE, i - head.from)) {
+    const isOther = /^HTTP\/[0-9]\.[0-9]\r\n/.test(text.slice(i - head.from))
+    if (isOther) return new HeadFault('version', 'another version of HTTP')
+    return malformed('a request line without a version')
+  }
+  const fields = parseFields(head, i + VERSION_LINE.length, { maxFields: maxHeaders, dropsUnderscores: true })
+  if (fields instanceof HeadFault) return fields
+  const method = text.slice(from - head.from, methodTo - head.from)
+  return assemble(method, text.slice(methodTo + 1 - head.from, targetTo - head.from), fields)
+}
+
+function is(bytes: Buffer, at: number, bit: number): boolean {
+  return ((characters[bytes[at] ?? 0] ?? 0) & bit) !== 0
+}
+
+function assemble(method: string, sentTarget: string, fields: Fields): ParsedRequest | HeadFault {
+  const { host, headers, expectsContinue, closes } = fields
+  if (host === undefined) return malformed('no Host header')
+  if (!authority.test(host)) return malformed('a Host that is not a name and a port')
+  const target = targetOf(method, sentTarget, host)
+  if (target instanceof HeadFault) return target
+  const body = announcedBody(fields)
+  if (body instanceof HeadFault) return body
+  const upgrade = upgradeOf(fields)
+  // Design §6 rule 3: after a 101 nobody would agree where the body ends.
+  if (upgrade !== undefined && body !== 'none' && body !== 0) return malformed('an Upgrade with a body')
+  if (fields.isDemanding) return new HeadFault('expectation', 'an expectation that is not 100-continue')
+  return { method, target, authority: host, headers, version: '1.1', body, upgrade, closes, expectsContinue }
+}
+
+/** Path and query, from whichever of the forms of RFC 9112 §3.2; CONNECT and its form are for forward proxies. */
+function targetOf(method: string, sent: string, host: string): string | HeadFault {
+  if (method === 'CONNECT') return malformed('CONNECT')
+  if (sent.startsWith('/')) return sent
+  if (sent === '*') return method === 'OPTIONS' ? sent : malformed('a target of * without OPTIONS')
+  const [, sentHost = '', rest = ''] = absolute.exec(sent) ?? []
+  if (sentHost === '') return malformed('a target that is neither a path nor a URL')
+  if (sentHost.toLowerCase() !== host.toLowerCase()) return malformed('a target of another host than Host')
+  if (rest === '' && method === 'OPTIONS') return '*'
+  return rest.startsWith('/') ? rest : `/${rest}`
+}
+
+/** Design §6 rule 5: h2c is not offered, so who asks for it, as some clients do with every request, did not ask. */
+function upgradeOf({ namesUpgrade, upgrade }: Fields): string | undefined {
+  if (!namesUpgrade || upgrade === undefined) return undefined
+  const wanted = upgrade
+    .split(',')
+    .map((protocol) => protocol.trim())
+    .filter((protocol) => protocol !== '' && protocol.toLowerCase() !== 'h2c')
+  return wanted.length > 0 ? wanted.join(', ') : undefined
+}

@@ -1,0 +1,70 @@
+/** Reads the head of a response, and says how its body is framed. */
+import type { ResponseHead } from '../exchange.ts'
+import { RESPONSE_HEADERS } from './bounds.ts'
+import { CR, characters, LF, SPACE, VALUE } from './characters.ts'
+import { type Fields, parseFields } from './fields.ts'
+import { announcedBody } from './framing.ts'
+import { HeadFault, malformed } from './head-fault.ts'
+import type { Head } from './head-reader.ts'
+
+/** How the body ends on the wire; `none` has not a byte of it, whatever is announced. */
+export type ResponseFraming = 'none' | 'length' | 'chunked' | 'until_close'
+
+export interface ParsedResponse extends ResponseHead {
+  readonly framing: ResponseFraming
+  /** Nothing can follow on this connection. */
+  readonly closes: boolean
+}
+
+/** What every response begins with, as far as it must be the same. */
+export const RESPONSE_BEGIN = 'HTTP/1.'
+
+const STATUS_AT = RESPONSE_BEGIN.length + 2
+const REASON_AT = STATUS_AT + 3
+
+export function parseResponseHead(head: Head, { method }: { method: string }): ParsedResponse | HeadFault {
+  const { bytes, from, text } = head
+  const begin = text.slice(0, REASON_AT)
+  if (!/^HTTP\/1\.[01] [1-9][0-9][0-9]$/.test(begin)) return malformed('no status line')
+  let i = from + REASON_AT
+  while (((characters[bytes[i] ?? 0] ?? 0) & VALUE) !== 0) i++
+  const hasReason = bytes[from + REASON_AT] === SPACE
+  // Without a reason its blank must be there too, and with many servers is not.
+  if ((i > from + REASON_AT && !hasReason) || bytes[i] !== CR || bytes[i + 1] !== LF) return malformed('no status line')
+  const fields = parseFields(head, i + 2, { maxFields: RESPONSE_HEADERS, dropsUnderscores: false })
+  if (fields instanceof HeadFault) return fields
+  const reason = hasReason ? text.slice(REASON_AT + 1, i - from) : ''
+  const isOld = begin.charCodeAt(RESPONSE_BEGIN.length) === '0'.charCodeAt(0)
+  return assemble({ status: Number(begin.slice(STATUS_AT)), reason, fields, isOld, method })
+}
+
+interface Parts {
+  readonly status: number
+  readonly reason: string
+  readonly fields: Fields
+  /** HTTP/1.0: many small servers still speak it. Their connections are not kept. */
+  readonly isOld: boolean
+  readonly method: string
+}
+
+function assemble({ status, reason, fields, isOld, method }: Parts): ParsedResponse | HeadFault {
+  const { headers } = fields
+  const announced = announcedBody(fields)
+  if (announced instanceof HeadFault) return announced
+  if (announced === 'unknown' && isOld) return malformed('chunked in HTTP/1.0')
+  const isFramed = announced !== 'none' && announced !== 0
+  let closes = fields.closes || isOld
+  if (status < 200 || status === 204) {
+    if (isFramed && status < 200) return malformed('an interim response with a body')
+    // It cannot have a body: if one follows nonetheless, it must not be read as the next response.
+    closes ||= isFramed
+    return { status, reason, headers, body: 'none', framing: 'none', closes }
+  }
+  // RFC 9110 §8.6: the length is that of the body that a GET would have had.
+  if (method === 'HEAD' || status === 304) {
+    const body = typeof announced === 'number' ? announced : 'none'
+    return { status, reason, headers, body, framing: 'none', closes }
+  }
+  if (announced === 'none') return { status, reason, headers, body: 'unknown', framing: 'until_close', closes: true }
+  return { status, reason, headers, body: announced, framing: announced === 'unknown' ? 'chunked' : 'length', closes }
+}

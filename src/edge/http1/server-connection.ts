@@ -1,0 +1,436 @@
+/** A connection of a visitor that speaks HTTP/1.1: gives its requests one at a time, and keeps them apart on the wire. */
+import type { ByteStream } from '../../lib/byte-stream.ts'
+import { type VisitorErrorCode, visitorErrors } from '../../model/visitor-errors.ts'
+import type { BodyWriter, ResponseHead } from '../exchange.ts'
+import { LengthDecoder } from './body-decoder.ts'
+import { BodyEncoder, type EncoderOwner, type Framing } from './body-encoder.ts'
+import { DRAIN_BYTES, DRAIN_MS, defaultLimits, HALF_CLOSED_MS, type Http1Limits, LINGER_BYTES } from './bounds.ts'
+import { ChunkedDecoder } from './chunked-decoder.ts'
+import { Flow } from './flow.ts'
+import { HeadFault, type HeadFaultKind } from './head-fault.ts'
+import { HeadReader } from './head-reader.ts'
+import { responseHead } from './head-writer.ts'
+import { type BodyOwner, IncomingBody } from './incoming-body.ts'
+import { Outbox } from './outbox.ts'
+import { type ParsedRequest, parseRequestHead } from './request-head.ts'
+import { type ExchangeOwner, Http1Exchange } from './server-exchange.ts'
+import type { Deadline, Sweep } from './sweep.ts'
+import { UpgradedStream } from './upgraded-stream.ts'
+
+export interface BadAnswer {
+  /** Its length is that of `body`. */
+  readonly head: ResponseHead
+  readonly body: Buffer
+}
+
+export interface Http1ConnectionOptions {
+  readonly stream: ByteStream
+  readonly sweep: Sweep
+  readonly limits?: Http1Limits
+  /** Takes a request; the next one comes when this one is answered. A throw costs the connection. */
+  readonly onExchange: (exchange: Http1Exchange) => void
+  /** What to answer to something that is not a request; the connection is closed after it. */
+  readonly onBad: (code: VisitorErrorCode, what: string) => BadAnswer
+  /** The connection is over, upgraded or not. Exactly once, and not before the constructor returns. */
+  readonly onClosed?: () => void
+  /** Who was called threw: for the log. */
+  readonly onBroken?: (cause: unknown) => void
+}
+
+/**
+ * `head`: between requests, or within the head of one. `exchange`: a request is being answered. `drain`: it is, and the
+ * rest of its body is read for nothing. `linger`: we sent our last byte. `gone`: closed, or upgraded.
+ */
+type State = 'head' | 'exchange' | 'drain' | 'linger' | 'gone'
+
+const codes: Readonly<Record<HeadFaultKind, VisitorErrorCode>> = {
+  malformed: 'BAD_VISITOR_REQUEST',
+  too_large: 'REQUEST_HEAD_TOO_LARGE',
+  version: 'HTTP_VERSION_UNSUPPORTED',
+  expectation: 'EXPECTATION_FAILED',
+}
+
+export class Http1Connection {
+  readonly #options: Http1ConnectionOptions
+  readonly #limits: Http1Limits
+  readonly #stream: ByteStream
+  readonly #sweep: Sweep
+  readonly #deadline: Deadline
+  readonly #reader: HeadReader
+  readonly #out: Outbox
+  readonly #flow: Flow
+  readonly #port: ExchangeOwner & BodyOwner & EncoderOwner
+  #state: State = 'head'
+  #exchange: Http1Exchange | undefined
+  #encoder: BodyEncoder | undefined
+  /** The body of the request, until it is whole. */
+  #incoming: IncomingBody | undefined
+  /** What came after the request that is being answered: at most what the stream gave in one go. */
+  #rest: Buffer | undefined
+  #restAt = 0
+  #dropped = 0
+  #isPumping = false
+  #isDraining = false
+  /** Whether the answer says that it is the last one. */
+  #isLast = false
+  #isVisitorDone = false
+  #isBuilt = false
+
+  constructor(options: Http1ConnectionOptions) {
+    const { stream, sweep, limits = defaultLimits } = options
+    this.#options = options
+    this.#limits = limits
+    this.#stream = stream
+    this.#sweep = sweep
+    this.#reader = new HeadReader(limits.headBytes)
+    this.#out = new Outbox(stream)
+    this.#flow = new Flow(stream)
+    this.#port = this.#makePort()
+    this.#deadline = sweep.add(() => this.#expire())
+    this.#touch()
+    stream.attach({
+      data: (chunk) => this.#data(chunk),
+      end: () => this.#end(),
+      drain: () => this.#drained(),
+      closed: (error) => this.#mourn(error ?? new Error('the visitor closed the connection')),
+    })
+    this.#isBuilt = true
+  }
+
+  /** Finishes what has begun, then closes. */
+  drain(): void {
+    this.#isDraining = true
+    if (this.#state === 'head' && !this.#reader.isPartial && this.#rest === undefined) this.#close()
+  }
+
+  /** Gives up at once, also what was upgraded. */
+  reset(): void {
+    if (this.#state === 'gone') this.#stream.reset()
+    else this.#lose(new Error('we reset the connection'))
+  }
+
+  #data(chunk: Buffer): void {
+    switch (this.#state) {
+      case 'head':
+        this.#hold(chunk)
+        this.#pump()
+        break
+      case 'exchange':
+        if (this.#incoming) {
+          this.#touch()
+          this.#incoming.accept(chunk, 0)
+        } else this.#hold(chunk)
+        break
+      case 'drain':
+        this.#dropped += chunk.length
+        this.#incoming?.accept(chunk, 0)
+        if (this.#state === 'drain' && this.#dropped > DRAIN_BYTES) this.#close()
+        break
+      case 'linger':
+        this.#dropped += chunk.length
+        if (this.#dropped > LINGER_BYTES) this.#lose(new Error('the visitor does not stop'))
+        break
+      case 'gone':
+        return
+    }
+    this.#settle()
+  }
+
+  /** The visitor sends no more. */
+  #end(): void {
+    this.#isVisitorDone = true
+    if (this.#state === 'exchange' && !this.#incoming) this.#touch()
+    else if (this.#state === 'exchange') this.#lose(new Error('the visitor ended the connection within a request'))
+    else if (this.#state === 'head' || this.#state === 'drain') this.#close()
+  }
+
+  #drained(): void {
+    this.#out.drained()
+    if (this.#state === 'exchange') this.#touch()
+    this.#guard(() => this.#encoder?.drained())
+    this.#pump()
+    this.#settle()
+  }
+
+  #expire(): void {
+    switch (this.#state) {
+      case 'head':
+        if (this.#out.isBlocked) this.#lose(new Error('the visitor does not read'))
+        else if (this.#reader.isPartial) this.#refuse('REQUEST_HEAD_TIMEOUT', 'a head that did not come to its end')
+        else this.#close()
+        break
+      case 'exchange': {
+        // Who waits for the upstream may wait on.
+        const isAwaited = this.#incoming?.isRead === true && this.#incoming.wantsMore
+        if (this.#isVisitorDone || this.#out.isBlocked || isAwaited) this.#lose(new Error('the visitor is too slow'))
+        else this.#touch()
+        break
+      }
+      case 'drain':
+        this.#close()
+        break
+      case 'linger':
+        this.#lose(new Error('the visitor does not close'))
+        break
+      case 'gone':
+    }
+  }
+
+  #hold(chunk: Buffer): void {
+    if (this.#rest) chunk = Buffer.concat([this.#rest.subarray(this.#restAt), chunk])
+    this.#rest = chunk
+    this.#restAt = 0
+  }
+
+  /** Reads heads from what came: in a loop, since a request may be answered before `onExchange` returns. */
+  #pump(): void {
+    if (this.#isPumping) return
+    this.#isPumping = true
+    // A visitor that sends requests and reads no answers gets no more of them.
+    while (this.#state === 'head' && this.#rest && !this.#out.isBlocked) this.#readHead(this.#rest, this.#restAt)
+    this.#isPumping = false
+  }
+
+  #readHead(chunk: Buffer, at: number): void {
+    const reader = this.#reader
+    this.#rest = undefined
+    const wasPartial = reader.isPartial
+    const isWhole = reader.take(chunk, at)
+    if (isWhole === false) {
+      if (!wasPartial) this.#deadline.at = this.#sweep.after(this.#limits.headMs)
+      return
+    }
+    const head = isWhole === true ? parseRequestHead(reader, { maxHeaders: this.#limits.headers }) : isWhole
+    const headBytes = reader.text.length + 2
+    reader.clear()
+    if (head instanceof HeadFault) {
+      this.#refuse(codes[head.kind], head.what)
+      return
+    }
+    if (reader.next < chunk.length) {
+      this.#rest = chunk
+      this.#restAt = reader.next
+    }
+    this.#begin(head, headBytes)
+  }
+
+  #begin(head: ParsedRequest, headBytes: number): void {
+    const incoming = this.#expectBody(head)
+    const exchange = new Http1Exchange(head, { incoming, headBytes, owner: this.#port })
+    this.#state = 'exchange'
+    this.#incoming = incoming
+    this.#exchange = exchange
+    this.#isLast = head.closes
+    this.#touch()
+    try {
+      this.#options.onExchange(exchange)
+    } catch (cause) {
+      this.#break(cause)
+    }
+  }
+
+  #expectBody({ body }: ParsedRequest): IncomingBody | undefined {
+    if (body === 'none' || body === 0) return undefined
+    const decoder = body === 'unknown' ? new ChunkedDecoder({ dropsUnderscores: true }) : new LengthDecoder(body)
+    const incoming = new IncomingBody(decoder, this.#port)
+    if (this.#rest) incoming.accept(this.#rest, this.#restAt)
+    this.#rest = undefined
+    return incoming
+  }
+
+  #makePort(): ExchangeOwner & BodyOwner & EncoderOwner {
+    const out = this.#out
+    const decides = (): boolean => this.#decideWhetherLast()
+    return {
+      get sent() {
+        return out.bytes
+      },
+      get closesAfterAnswer() {
+        return decides()
+      },
+      inform: (text) => out.send(text),
+      answer: (text, framing) => this.#answer(text, framing),
+      giveAway: (text) => this.#giveAway(text),
+      bodyAwaited: () => this.#exchange?.proceed(),
+      bodyPaced: () => this.#settle(),
+      bodyWhole: (rest) => this.#bodyWhole(rest),
+      bodyLost: (error) => this.#lose(error),
+      bodyMalformed: (fault) => this.#bodyMalformed(fault),
+      bodyBroken: (cause) => this.#break(cause),
+      bodyMoved: () => this.#touch(),
+      bodySent: () => this.#answered(),
+      bodyCut: (reason) => this.#cutShort(reason),
+    }
+  }
+
+  #decideWhetherLast(): boolean {
+    this.#isLast ||=
+      this.#isVisitorDone ||
+      (this.#isDraining && this.#rest === undefined) ||
+      this.#exchange?.isLeftWaiting === true ||
+      (this.#incoming?.left ?? 0) > DRAIN_BYTES
+    return this.#isLast
+  }
+
+  #answer(text: string, framing: Framing): BodyWriter {
+    const encoder = new BodyEncoder(framing, this.#out, this.#port)
+    if (this.#state === 'exchange') {
+      this.#out.text(text)
+      this.#encoder = encoder
+    } else encoder.close()
+    return encoder
+  }
+
+  /** The last byte of the answer was handed over. */
+  #answered(): void {
+    const exchange = this.#exchange
+    this.#encoder = undefined
+    this.#guard(() => exchange?.finish())
+    if (this.#state !== 'exchange') return
+    const isLast = this.#decideWhetherLast()
+    const incoming = this.#incoming
+    this.#exchange = undefined
+    if (isLast) {
+      this.#close()
+      this.#guard(() => incoming?.fail(answeredEarly()))
+    } else if (incoming) {
+      this.#state = 'drain'
+      this.#dropped = 0
+      this.#deadline.at = this.#sweep.after(DRAIN_MS)
+      this.#guard(() => incoming.discard(answeredEarly()))
+      this.#settle()
+    } else this.#next()
+  }
+
+  #next(): void {
+    this.#state = 'head'
+    this.#touch()
+    this.#pump()
+    this.#settle()
+  }
+
+  #bodyWhole(rest: Buffer | undefined): void {
+    if (this.#state !== 'exchange' && this.#state !== 'drain') return
+    this.#incoming = undefined
+    if (rest) this.#hold(rest)
+    if (this.#state === 'drain') this.#next()
+  }
+
+  #bodyMalformed({ what }: HeadFault): void {
+    if (this.#state === 'drain') this.#close()
+    else if (this.#encoder) this.#lose(new Error(what))
+    else this.#refuse('BAD_VISITOR_REQUEST', what)
+  }
+
+  #cutShort(reason: 'aborted' | 'wrong_length'): void {
+    if (reason === 'wrong_length') this.#break(new Error('an answer is not as long as it was announced'))
+    else {
+      // Who gives up need not be told.
+      this.#exchange?.cease()
+      this.#lose(new Error('the answer was given up'))
+    }
+  }
+
+  #giveAway(text: string): ByteStream {
+    const rest = this.#rest?.subarray(this.#restAt)
+    if (this.#state === 'exchange') {
+      this.#out.send(text)
+      this.#exchange?.cease()
+      this.#leave()
+      const onClosed = (): void => this.#tellClosed()
+      return new UpgradedStream(this.#stream, { rest, isEnded: this.#isVisitorDone, onClosed })
+    }
+    this.#lose(new Error('the visitor is gone'))
+    return new UpgradedStream(this.#stream, { rest: undefined, isEnded: false })
+  }
+
+  /** Answers once to what is no request, and closes: nothing that follows it on the wire can be trusted. */
+  #refuse(code: VisitorErrorCode, what: string): void {
+    const { text, body } = this.#badAnswer(code, what)
+    this.#guard(() => this.#exchange?.abort())
+    if (this.#state === 'gone') return
+    this.#out.text(text)
+    this.#out.write(body)
+    this.#close()
+  }
+
+  #badAnswer(code: VisitorErrorCode, what: string): { text: string; body: Buffer } {
+    try {
+      const { head, body } = this.#options.onBad(code, what)
+      return { text: responseHead(head, { body: body.length, closes: true }), body }
+    } catch (cause) {
+      this.#options.onBroken?.(cause)
+      const { status } = visitorErrors[code]
+      return { text: `HTTP/1.1 ${status} \r\nContent-Length: 0\r\nConnection: close\r\n\r\n`, body: Buffer.alloc(0) }
+    }
+  }
+
+  /** We send no more, and read on until the visitor has seen it. */
+  #close(): void {
+    this.#state = 'linger'
+    this.#exchange = this.#incoming = this.#rest = undefined
+    this.#dropped = 0
+    this.#out.flush()
+    // What the system has not sent yet takes as long as the visitor takes to read it.
+    this.#deadline.at = this.#sweep.after(this.#limits.idleMs)
+    this.#stream.end()
+    this.#settle()
+  }
+
+  #break(cause: unknown): void {
+    this.#options.onBroken?.(cause)
+    this.#lose(new Error('the handler of a connection failed', { cause }))
+  }
+
+  #lose(error: Error): void {
+    if (this.#state === 'gone') return
+    this.#mourn(error)
+    this.#stream.reset()
+  }
+
+  /** The stream is gone, or is about to be. */
+  #mourn(error: Error): void {
+    if (this.#state === 'gone') return
+    const [exchange, incoming] = [this.#exchange, this.#incoming]
+    this.#encoder?.close()
+    this.#out.clear()
+    this.#leave()
+    this.#guard(() => incoming?.fail(error))
+    this.#guard(() => exchange?.abort())
+    if (this.#isBuilt) this.#tellClosed()
+    else queueMicrotask(() => this.#tellClosed())
+  }
+
+  #tellClosed(): void {
+    this.#guard(() => this.#options.onClosed?.())
+  }
+
+  #leave(): void {
+    this.#state = 'gone'
+    this.#exchange = this.#incoming = this.#encoder = this.#rest = undefined
+    this.#sweep.remove(this.#deadline)
+  }
+
+  #touch(): void {
+    this.#deadline.at = this.#sweep.after(this.#isVisitorDone ? HALF_CLOSED_MS : this.#limits.idleMs)
+  }
+
+  /** Lets the stream flow exactly while there is room for what it brings. */
+  #settle(): void {
+    if (this.#state === 'gone') return
+    this.#flow.set(this.#rest === undefined && (this.#incoming?.wantsMore ?? true))
+  }
+
+  /** What others throw ends this connection and nothing else. */
+  #guard(call: () => void): void {
+    try {
+      call()
+    } catch (cause) {
+      this.#break(cause)
+    }
+  }
+}
+
+function answeredEarly(): Error {
+  return new Error('the request was answered before its body was whole')
+}

@@ -1,0 +1,115 @@
+/** A connection after its last head: raw bytes, beginning with those that came along with it. */
+import type { ByteSink, ByteStream } from '../../lib/byte-stream.ts'
+
+export interface Handover {
+  /** What came already. */
+  readonly rest: Buffer | undefined
+  /** Whether the other end has said that it sends no more. */
+  readonly isEnded: boolean
+  /** Both ways are over. Exactly once. */
+  readonly onClosed?: () => void
+}
+
+export class UpgradedStream implements ByteStream {
+  readonly #stream: ByteStream
+  #held: Buffer[] = []
+  #sink: ByteSink | undefined
+  #isFlowing = false
+  #isDelivering = false
+  #isEnded: boolean
+  #isEndTold = false
+  #isDrainDue = false
+  #close: { readonly error: Error | undefined } | undefined
+
+  constructor(stream: ByteStream, { rest, isEnded, onClosed }: Handover) {
+    this.#stream = stream
+    this.#isEnded = isEnded
+    if (rest) this.#held.push(rest)
+    stream.attach({
+      data: (chunk) => this.#data(chunk),
+      end: () => {
+        this.#isEnded = true
+        this.#deliver()
+      },
+      drain: () => {
+        if (this.#sink) this.#sink.drain()
+        else this.#isDrainDue = true
+      },
+      closed: (error) => {
+        this.#close = { error }
+        this.#deliver()
+        onClosed?.()
+      },
+    })
+  }
+
+  write(chunk: Buffer): boolean {
+    return this.#stream.write(chunk)
+  }
+
+  end(): void {
+    this.#stream.end()
+  }
+
+  reset(): void {
+    this.#stream.reset()
+  }
+
+  attach(sink: ByteSink): void {
+    this.#sink = sink
+    if (this.#isDrainDue) {
+      this.#isDrainDue = false
+      sink.drain()
+    }
+    this.resume()
+  }
+
+  pause(): void {
+    this.#isFlowing = false
+    this.#stream.pause()
+  }
+
+  resume(): void {
+    this.#isFlowing = true
+    this.#deliver()
+    if (this.#isFlowing && !this.#close) this.#stream.resume()
+  }
+
+  #data(chunk: Buffer): void {
+    if (this.#sink && this.#isFlowing && !this.#isDelivering && this.#held.length === 0) this.#sink.data(chunk)
+    else {
+      // Nobody listens yet, or not to the end of what came before: the stream keeps what follows.
+      this.#held.push(chunk)
+      this.#stream.pause()
+    }
+  }
+
+  #deliver(): void {
+    const sink = this.#sink
+    if (!sink || this.#isDelivering) return
+    this.#isDelivering = true
+    try {
+      while (this.#isFlowing && !this.#close?.error) {
+        const chunk = this.#held.shift()
+        if (chunk === undefined) break
+        sink.data(chunk)
+      }
+    } finally {
+      this.#isDelivering = false
+    }
+    this.#tellEnd(sink)
+  }
+
+  #tellEnd(sink: ByteSink): void {
+    const isDry = this.#held.length === 0 && this.#isFlowing
+    if (isDry && this.#isEnded && !this.#isEndTold && !this.#close?.error) {
+      this.#isEndTold = true
+      sink.end()
+    }
+    // Without an error nothing is missing, so what waits is told first.
+    if (!this.#close || (!isDry && !this.#close.error)) return
+    this.#held = []
+    this.#sink = undefined
+    sink.closed(this.#close.error)
+  }
+}

@@ -1,0 +1,54 @@
+/** Every bound of HTTP/2 on the wire, with its unit and its reason. */
+
+/** What an operator may raise for the connections of visitors. */
+export interface Http2Limits {
+  /** The headers of one request in all, each counted with 32 bytes more, as RFC 9113 §6.5.2 counts. */
+  readonly headBytes: number
+  /** Headers of one request. */
+  readonly headers: number
+  /** How long a connection may be without any traffic, in milliseconds. */
+  readonly idleMs: number
+}
+
+export const defaultLimits: Http2Limits = {
+  headBytes: 64 * 1024,
+  headers: 100,
+  idleMs: 300_000,
+}
+
+/** `:method`, `:scheme`, `:authority` and `:path`, which are counted with the headers. */
+export const PSEUDO_HEADERS = 4
+
+/** Requests of one visitor that are under way at once. */
+export const CONCURRENT_STREAMS = 128
+
+/** What may come on a stream before it is read, in bytes: 256 KiB with what is on its way through Node. */
+export const STREAM_WINDOW_BYTES = 192 * 1024
+
+/**
+ * Streams that a visitor may reset at once, and how many more each second: somebody who leaves a page resets all it was
+ * loading, but somebody who goes on doing so makes us dial for nothing.
+ */
+export const RESET_BURST = 256
+export const RESETS_PER_SECOND = 32
+
+/** Settings in one frame, and pings that wait for their answer. */
+export const SETTINGS_ENTRIES = 32
+export const OUTSTANDING_PINGS = 10
+
+/** Frames that are not as they should be, and streams that are refused, before the connection goes. */
+export const INVALID_FRAMES = 100
+export const REJECTED_STREAMS = 256
+
+/** Memory of one connection in all, in megabytes. */
+export const SESSION_MEMORY_MB = 32
+
+/** Headers of one response, and of its trailers. */
+export const RESPONSE_HEADERS = 256
+export const RESPONSE_HEAD_BYTES = 64 * 1024
+
+/** How long a connection to an upstream is kept without a request, in milliseconds. */
+export const UPSTREAM_IDLE_MS = 60_000
+
+/** Requests that are under way at once on one connection to an upstream, when it allows as many. */
+export const UPSTREAM_STREAMS = 256

@@ -1,0 +1,75 @@
+/** Header lists as Node's HTTP/2 takes and gives them: flat arrays of names and values. */
+import { HeaderList } from '../../lib/header-list.ts'
+import type { BodyLength } from '../exchange.ts'
+
+/** What HTTP/2 carries besides headers: its own fields, and what says how long the body is. */
+export interface Fields {
+  /** By name, colon included; each comes once at most. */
+  readonly pseudo: ReadonlyMap<string, string>
+  readonly headers: HeaderList
+  readonly contentLength: number | undefined
+  /** Whether trailers are announced. */
+  readonly hasTrailer: boolean
+}
+
+/** Takes `raw` apart. Cookies, which may come in crumbs, are put together (RFC 9113 §8.2.3). */
+export function readFields(raw: readonly string[]): Fields {
+  const pseudo = new Map<string, string>()
+  const headers = new HeaderList()
+  let contentLength: number | undefined
+  let hasTrailer = false
+  let cookie: string | undefined
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] ?? ''
+    const value = raw[i + 1] ?? ''
+    if (name.startsWith(':')) pseudo.set(name, value)
+    else if (name === 'cookie') cookie = cookie === undefined ? value : `${cookie}; ${value}`
+    // The library has made sure that it is one number, and that the body is as long.
+    else if (name === 'content-length') contentLength = Number(value)
+    else if (name === 'trailer') hasTrailer = true
+    else headers.add(name, value)
+  }
+  if (cookie !== undefined) headers.add('cookie', cookie)
+  return { pseudo, headers, contentLength, hasTrailer }
+}
+
+/** The last line against header injection: the library would send these as they are. */
+const unfit = /[^\t\x20-\x7e\x80-\xff]/
+const unfitName = /[^\x21-\x39\x3b-\x7e]/
+
+/** RFC 9113 §8.2.2: what has no place in HTTP/2, and what the body says by itself. */
+const leftOut: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Adds `headers` to `raw`, which holds what HTTP/2 has of its own already; throws when something cannot be sent. */
+export function writeFields(raw: string[], headers: HeaderList, body: BodyLength): string[] {
+  headers.forEach((key, value) => {
+    if (leftOut.has(key)) return
+    if (unfitName.test(key) || unfit.test(value)) throw new Error('a header that cannot be sent')
+    raw.push(key, value)
+  })
+  if (typeof body === 'number') raw.push('content-length', String(body))
+  return raw
+}
+
+/** `headers` as an object, which is all that is taken for interim responses and trailers; what cannot be sent is left out. */
+export function fieldObject(headers: HeaderList | undefined): Record<string, string[]> {
+  // Without a prototype: names come from the wire.
+  const object: Record<string, string[]> = Object.create(null)
+  headers?.forEach((key, value) => {
+    if (leftOut.has(key) || unfitName.test(key) || unfit.test(value)) return
+    const values = object[key]
+    if (values) values.push(value)
+    else object[key] = [value]
+  })
+  return object
+}

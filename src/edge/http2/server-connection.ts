@@ -1,0 +1,161 @@
+/** A connection of a visitor that speaks HTTP/2: gives its requests as they come, within bounds on all that a visitor can do. */
+import {
+  constants,
+  performServerHandshake,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  type ServerOptions,
+} from 'node:http2'
+import type { Duplex } from 'node:stream'
+import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
+import type { RequestHead, ResponseHead } from '../exchange.ts'
+import {
+  CONCURRENT_STREAMS,
+  defaultLimits,
+  type Http2Limits,
+  INVALID_FRAMES,
+  OUTSTANDING_PINGS,
+  PSEUDO_HEADERS,
+  REJECTED_STREAMS,
+  RESET_BURST,
+  RESETS_PER_SECOND,
+  SESSION_MEMORY_MB,
+  SETTINGS_ENTRIES,
+  STREAM_WINDOW_BYTES,
+} from './bounds.ts'
+import { readFields } from './raw-headers.ts'
+import { Http2Exchange } from './server-exchange.ts'
+
+export interface Http2ConnectionOptions {
+  /** TLS ended there, and both sides agreed on `h2`. Nothing of it was read. */
+  readonly socket: Duplex
+  readonly limits?: Http2Limits
+  /** Takes a request. A throw costs that request. */
+  readonly onExchange: (exchange: Http2Exchange) => void
+  /** What to answer to something that is not a request. */
+  readonly onBad: (code: VisitorErrorCode, what: string) => { readonly head: ResponseHead; readonly body: Buffer }
+  /** The connection is over. Exactly once. */
+  readonly onClosed?: () => void
+  /** Who was called threw: for the log. */
+  readonly onBroken?: (cause: unknown) => void
+}
+
+export class Http2Connection {
+  readonly #options: Http2ConnectionOptions
+  readonly #session: ServerHttp2Session
+  #open = 0
+
+  constructor(options: Http2ConnectionOptions) {
+    const { socket, limits = defaultLimits, onClosed } = options
+    this.#options = options
+    // There are no half connections in HTTP/2: a visitor that sends no more is gone.
+    socket.allowHalfOpen = false
+    const session = performServerHandshake(socket, sessionOptions(limits))
+    this.#session = session
+    // What is wrong with a connection ends it; `close` follows.
+    session.on('error', () => {})
+    session.on('stream', (stream, _headers, flags, raw: string[]) => this.#begin(stream, flags, raw))
+    session.setTimeout(limits.idleMs, () => this.#expire())
+    session.once('close', () => onClosed?.())
+  }
+
+  /** Requests that are under way. */
+  get open(): number {
+    return this.#open
+  }
+
+  /** Finishes what has begun, takes nothing new, then closes. */
+  drain(): void {
+    if (!this.#session.closed) this.#session.close()
+  }
+
+  /** Gives up at once. */
+  reset(): void {
+    this.#session.destroy()
+  }
+
+  #begin(stream: ServerHttp2Stream, flags: number, raw: readonly string[]): void {
+    const { onExchange, onBad } = this.#options
+    // Tells nothing that `close` does not; but nobody listening would end the process.
+    stream.on('error', () => {})
+    this.#open++
+    stream.once('close', () => this.#open--)
+    const onBroken = (cause: unknown): void => this.#break(stream, cause)
+    const { head, fault } = readHead(raw, { isEnded: (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0 })
+    const exchange = new Http2Exchange({ stream, head, onBroken })
+    try {
+      if (fault === undefined) onExchange(exchange)
+      else {
+        const { head: answer, body } = onBad('BAD_VISITOR_REQUEST', fault)
+        const writer = exchange.respond(answer)
+        writer.write(body)
+        writer.end()
+      }
+    } catch (cause) {
+      onBroken(cause)
+    }
+  }
+
+  #expire(): void {
+    if (this.#open === 0) this.drain()
+    else this.reset()
+  }
+
+  #break(stream: ServerHttp2Stream, cause: unknown): void {
+    this.#options.onBroken?.(cause)
+    stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+  }
+}
+
+function sessionOptions({ headBytes, headers }: Http2Limits): ServerOptions {
+  return {
+    // No push and no extended CONNECT: the one is a client's to allow, the other ours, and off.
+    settings: {
+      maxConcurrentStreams: CONCURRENT_STREAMS,
+      initialWindowSize: STREAM_WINDOW_BYTES,
+      maxHeaderListSize: headBytes,
+    },
+    maxHeaderListPairs: headers + PSEUDO_HEADERS,
+    maxSettings: SETTINGS_ENTRIES,
+    maxOutstandingPings: OUTSTANDING_PINGS,
+    maxSessionInvalidFrames: INVALID_FRAMES,
+    maxSessionRejectedStreams: REJECTED_STREAMS,
+    maxSessionMemory: SESSION_MEMORY_MB,
+    streamResetBurst: RESET_BURST,
+    streamResetRate: RESETS_PER_SECOND,
+    // Upstreams repeat headers that should stand once; that is between them and the visitor.
+    strictSingleValueFields: false,
+  }
+}
+
+/** The library has refused what RFC 9113 §8 calls malformed; what it leaves to us is a fault here. */
+function readHead(
+  raw: readonly string[],
+  { isEnded }: { isEnded: boolean },
+): { head: RequestHead; fault: string | undefined } {
+  const { pseudo, headers, contentLength } = readFields(raw)
+  const method = pseudo.get(':method') ?? ''
+  const target = pseudo.get(':path') ?? ''
+  const hosts = headers.all('host')
+  const authority = pseudo.get(':authority') ?? hosts[0] ?? ''
+  headers.remove('host')
+  const head: RequestHead = {
+    method,
+    target,
+    authority,
+    headers,
+    version: '2',
+    body: isEnded ? 'none' : (contentLength ?? 'unknown'),
+    upgrade: undefined,
+  }
+  return { head, fault: faultOf(head, hosts, pseudo.get(':scheme')) }
+}
+
+function faultOf({ method, target, authority }: RequestHead, hosts: string[], scheme?: string): string | undefined {
+  if (method === 'CONNECT') return 'CONNECT'
+  if (scheme !== 'https' && scheme !== 'http') return 'a scheme that is not spoken here'
+  if (authority === '') return 'neither :authority nor Host'
+  if (hosts.some((host) => host.toLowerCase() !== authority.toLowerCase())) return 'a Host that is not :authority'
+  if (target === '*') return method === 'OPTIONS' ? undefined : 'a target of * without OPTIONS'
+  return /^\/[\x21-\x7e\x80-\xff]*$/.test(target) ? undefined : 'a target that is not a path'
+}

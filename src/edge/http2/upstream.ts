@@ -1,0 +1,218 @@
+/** A connection to an upstream that speaks HTTP/2 without TLS: many requests at once, each on a stream of its own. */
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type ClientSessionOptions,
+  connect,
+  constants,
+} from 'node:http2'
+import { ByteDuplex } from '../../lib/byte-duplex.ts'
+import type { ByteStream } from '../../lib/byte-stream.ts'
+import {
+  type BodyLength,
+  type ResponseHead,
+  type UpstreamConnection,
+  UpstreamFault,
+  type UpstreamRequest,
+  type UpstreamSending,
+  type UpstreamSink,
+} from '../exchange.ts'
+import type { SharedUpstream } from '../upstream-pool.ts'
+import {
+  OUTSTANDING_PINGS,
+  PSEUDO_HEADERS,
+  RESPONSE_HEAD_BYTES,
+  RESPONSE_HEADERS,
+  SESSION_MEMORY_MB,
+  SETTINGS_ENTRIES,
+  STREAM_WINDOW_BYTES,
+  UPSTREAM_IDLE_MS,
+  UPSTREAM_STREAMS,
+} from './bounds.ts'
+import { readFields, writeFields } from './raw-headers.ts'
+import { noBody, StreamReader, StreamWriter } from './stream-body.ts'
+
+export interface Http2UpstreamOptions {
+  readonly stream: ByteStream
+  /** How long it is kept without a request, in milliseconds. */
+  readonly idleMs?: number
+}
+
+export class Http2Upstream implements SharedUpstream {
+  onClosed: (() => void) | undefined
+  readonly ready: Promise<void>
+  readonly #session: ClientHttp2Session
+  #limit = UPSTREAM_STREAMS
+  #open = 0
+
+  constructor({ stream, idleMs = UPSTREAM_IDLE_MS }: Http2UpstreamOptions) {
+    const duplex = new ByteDuplex(stream)
+    // There are no half connections in HTTP/2: an upstream that sends no more is gone.
+    duplex.allowHalfOpen = false
+    const session = connect('http://upstream', { ...sessionOptions, createConnection: () => duplex })
+    this.#session = session
+    // What is wrong with a connection ends it; `close` follows.
+    session.on('error', () => {})
+    this.ready = new Promise((resolve) => {
+      session.on('remoteSettings', ({ maxConcurrentStreams }) => {
+        this.#limit = Math.min(maxConcurrentStreams ?? UPSTREAM_STREAMS, UPSTREAM_STREAMS)
+        resolve()
+      })
+      session.once('close', resolve)
+    })
+    // Whoever says goodbye takes no more requests; those that are under way may finish.
+    session.on('goaway', () => this.close())
+    session.on('close', () => this.onClosed?.())
+    session.setTimeout(idleMs, () => {
+      if (this.#open === 0) this.close()
+    })
+  }
+
+  get hasRoom(): boolean {
+    return !this.isClosed && this.#open < this.#limit
+  }
+
+  get isClosed(): boolean {
+    return this.#session.closed || this.#session.destroyed
+  }
+
+  connection(): UpstreamConnection {
+    this.#open++
+    return new Http2UpstreamStream({
+      begin: (raw, options) => this.#session.request(raw, options),
+      onClosed: () => this.#open--,
+    })
+  }
+
+  /** Takes no more requests, and closes after the last. */
+  close(): void {
+    if (!this.isClosed) this.#session.close()
+  }
+}
+
+const sessionOptions: ClientSessionOptions & { strictSingleValueFields: boolean } = {
+  settings: {
+    enablePush: false,
+    initialWindowSize: STREAM_WINDOW_BYTES,
+    maxHeaderListSize: RESPONSE_HEAD_BYTES,
+  },
+  maxHeaderListPairs: RESPONSE_HEADERS + PSEUDO_HEADERS,
+  maxSettings: SETTINGS_ENTRIES,
+  maxOutstandingPings: OUTSTANDING_PINGS,
+  maxSessionMemory: SESSION_MEMORY_MB,
+  maxReservedRemoteStreams: 0,
+  // Visitors repeat headers that should stand once; that is between them and the upstream.
+  strictSingleValueFields: false,
+}
+
+interface StreamOwner {
+  begin(raw: string[], options: { endStream: boolean; waitForTrailers: boolean }): ClientHttp2Stream
+  onClosed(): void
+}
+
+/** One request and its answer. */
+class Http2UpstreamStream implements UpstreamConnection {
+  onChange: (() => void) | undefined
+  readonly #owner: StreamOwner
+  #stream: ClientHttp2Stream | undefined
+  #sink: UpstreamSink | undefined
+  #method = ''
+  #isClosed = false
+
+  constructor(owner: StreamOwner) {
+    this.#owner = owner
+  }
+
+  get isFree(): boolean {
+    return this.#stream === undefined && !this.#isClosed
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  send({ method, target, headers, body }: UpstreamRequest, sink: UpstreamSink): UpstreamSending {
+    if (!this.isFree) throw new Error('a stream carries one request')
+    const authority = headers.get('host') ?? ''
+    // Trailers are passed on, and some services speak gRPC only to those who say so.
+    const own = [':method', method, ':scheme', 'http', ':authority', authority, ':path', target, 'te', 'trailers']
+    const raw = writeFields(own, headersWithoutHost(headers), body === 'none' ? 'none' : body)
+    const isEmpty = body === 'none' || body === 0
+    const hasTrailers = body === 'unknown'
+    const stream = this.#owner.begin(raw, { endStream: isEmpty, waitForTrailers: hasTrailers })
+    this.#stream = stream
+    this.#sink = sink
+    this.#method = method
+    this.#listen(stream)
+    const writer = new StreamWriter(stream, { isEmpty, hasTrailers, abortCode: constants.NGHTTP2_CANCEL })
+    return { body: writer, cancel: () => this.close() }
+  }
+
+  close(): void {
+    this.#sink = undefined
+    if (this.#stream) this.#stream.close(constants.NGHTTP2_CANCEL)
+    else this.#finish()
+  }
+
+  #listen(stream: ClientHttp2Stream): void {
+    const onBroken = (): void => stream.close(constants.NGHTTP2_CANCEL)
+    let error: Error | undefined
+    stream.on('error', (cause: Error) => {
+      error = cause
+    })
+    stream.on('headers', (_headers, _flags, raw?: string[]) => {
+      const { pseudo, headers } = readFields(raw ?? [])
+      this.#sink?.inform(Number(pseudo.get(':status')), headers)
+    })
+    stream.on('response', (_headers, flags, raw?: string[]) => {
+      const sink = this.#sink
+      this.#sink = undefined
+      const isEnded = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
+      const head = readResponse(raw ?? [], { method: this.#method, isEnded })
+      // A stream that is not read to its end never closes.
+      if (isEnded) stream.resume()
+      sink?.respond(head, isEnded ? noBody : new StreamReader(stream, { length: head.body, onBroken }))
+    })
+    stream.on('close', () => {
+      const sink = this.#sink
+      this.#sink = undefined
+      sink?.failed(faultOf(stream, error))
+      this.#finish()
+    })
+  }
+
+  #finish(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#owner.onClosed()
+    this.onChange?.()
+  }
+}
+
+function headersWithoutHost(headers: UpstreamRequest['headers']): UpstreamRequest['headers'] {
+  const rest = headers.clone()
+  rest.remove('host')
+  return rest
+}
+
+function readResponse(raw: readonly string[], { method, isEnded }: { method: string; isEnded: boolean }): ResponseHead {
+  const { pseudo, headers, contentLength, hasTrailer } = readFields(raw)
+  const status = Number(pseudo.get(':status'))
+  let body: BodyLength = contentLength ?? (isEnded ? 'none' : 'unknown')
+  // A length would leave no place for the trailers that are announced.
+  if (hasTrailer && !isEnded && method !== 'HEAD') body = 'unknown'
+  return { status, reason: '', headers, body }
+}
+
+/** RFC 9113 §8.7: a stream that was refused, or that came after a goodbye, was not looked at. */
+function faultOf(stream: ClientHttp2Stream, cause: Error | undefined): UpstreamFault {
+  const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
+  // Without a number it was never sent.
+  const isUntouched = isRefused || stream.id === undefined
+  const code = cause as NodeJS.ErrnoException | undefined // all errors of Node have one
+  const isInvalid = code?.code === 'ERR_HTTP2_STREAM_ERROR' && !isRefused
+  return new UpstreamFault(isInvalid ? 'invalid' : 'closed', 'the stream ended without a response', {
+    isUntouched,
+    cause,
+  })
+}

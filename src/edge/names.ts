@@ -1,0 +1,45 @@
+/**
+ * Finds who serves a name: the exact one first, else the longest wildcard above it. `*.example.com` stands for every
+ * name below `example.com`, at any depth, and not for `example.com` itself.
+ *
+ * Names come normalised, from hostports and from hellos alike: lower case, in punycode, without a trailing dot.
+ */
+export class NameIndex<T> {
+  readonly #exact = new Map<string, T>()
+  /** By what stands behind `*.`, so that the name `*.example.com`, if a visitor asks for it, is a name like any other. */
+  readonly #below = new Map<string, T>()
+
+  get size(): number {
+    return this.#exact.size + this.#below.size
+  }
+
+  /** Puts `value` on this very name or wildcard, in the place of what stood there. */
+  set(name: string, value: T): void {
+    if (isWildcard(name)) this.#below.set(name.slice(2), value)
+    else this.#exact.set(name, value)
+  }
+
+  /** What stands on this very name or wildcard. */
+  get(name: string): T | undefined {
+    return isWildcard(name) ? this.#below.get(name.slice(2)) : this.#exact.get(name)
+  }
+
+  delete(name: string): boolean {
+    return isWildcard(name) ? this.#below.delete(name.slice(2)) : this.#exact.delete(name)
+  }
+
+  /** Who serves this name. It costs a look-up for each label, however many names there are. */
+  find(name: string): T | undefined {
+    const exact = this.#exact.get(name)
+    if (exact !== undefined || this.#below.size === 0) return exact
+    for (let dot = name.indexOf('.'); dot > 0; dot = name.indexOf('.', dot + 1)) {
+      const below = this.#below.get(name.slice(dot + 1))
+      if (below !== undefined) return below
+    }
+    return undefined
+  }
+}
+
+function isWildcard(name: string): boolean {
+  return name.startsWith('*.')
+}

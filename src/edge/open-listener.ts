@@ -1,0 +1,97 @@
+/** Opens one TCP listener the way all public ones are: half-open connections, no delay, and no error that ends the process. */
+import { createServer, type Server, type Socket } from 'node:net'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Peer } from '../modules/phases.ts'
+import { peerOf } from './peer.ts'
+import { type MeetVisitor, meetVisitors } from './trusted-hop.ts'
+
+export interface ListenerOptions {
+  readonly host: string
+  /** 0 for any that is free. */
+  readonly port: number
+  /** What it throws ends that connection and nothing else. */
+  readonly onConnection: (socket: Socket, visitor: Peer) => void
+  /** Finds out who is visiting; whoever connects, by default. */
+  readonly meet?: MeetVisitor | undefined
+  readonly log: Logger
+  readonly now: Clock
+}
+
+/** Why a port cannot be had; `code` is that of the system, such as `EADDRINUSE`. */
+export class ListenFault extends Error {
+  readonly reason: 'in_use' | 'forbidden' | 'unavailable'
+  readonly code: string
+
+  constructor(host: string, port: number, cause: NodeJS.ErrnoException) {
+    const code = cause.code ?? ''
+    const reason = reasons.get(code) ?? 'unavailable'
+    super(`port ${port} of ${host} cannot be opened: ${sentences[reason]}`, { cause })
+    this.name = 'ListenFault'
+    this.reason = reason
+    this.code = code
+  }
+}
+
+const reasons: ReadonlyMap<string, ListenFault['reason']> = new Map([
+  ['EADDRINUSE', 'in_use'],
+  ['EACCES', 'forbidden'],
+  ['EPERM', 'forbidden'],
+])
+
+const sentences: Readonly<Record<ListenFault['reason'], string>> = {
+  in_use: 'another program listens on it',
+  forbidden: 'the system does not allow it',
+  unavailable: 'the system refuses it',
+}
+
+/** How many connections the system may hold for us until we accept them; it may hold fewer. */
+const BACKLOG = 4096
+
+/** How long a connection is silent before the system asks whether the other end is still there, in milliseconds. */
+const KEEP_ALIVE_MS = 60_000
+
+/** Gives the listener once it listens, or why it does not. */
+export function openListener(options: ListenerOptions): Promise<Server | ListenFault> {
+  const { host, port, onConnection, log, now, meet = meetVisitors([]) } = options
+  const server = createServer({
+    allowHalfOpen: true,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE_MS,
+  })
+  server.on('connection', (socket) => {
+    // An error is always followed by `close`, which is what everybody listens to; without a listener it would be fatal.
+    socket.on('error', ignore)
+    const peer = peerOf(socket, now())
+    if (!peer) {
+      socket.destroy()
+      return
+    }
+    meet(socket, peer, (visitor) => {
+      if (!visitor) {
+        socket.destroy()
+        log.debug({ peer: peer.ip, port }, 'a trusted proxy did not say who is visiting')
+        return
+      }
+      try {
+        onConnection(socket, visitor)
+      } catch (err) {
+        log.error({ err, port: socket.localPort }, 'a connection could not be taken')
+        socket.destroy()
+      }
+    })
+  })
+  return new Promise((resolve) => {
+    const refused = (error: NodeJS.ErrnoException): void => resolve(new ListenFault(host, port, error))
+    server.once('error', refused)
+    server.listen({ host, port, backlog: BACKLOG }, () => {
+      server.off('error', refused)
+      // Such as too many open files: the next connection may fare better.
+      server.on('error', (err) => log.error({ err, port }, 'a connection could not be accepted'))
+      resolve(server)
+    })
+  })
+}
+
+function ignore(): void {}

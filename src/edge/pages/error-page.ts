@@ -1,0 +1,93 @@
+/** What a visitor sees when something went wrong: a page, JSON, plain text or a gRPC status, as the visitor can read it. */
+import { HeaderList } from '../../lib/header-list.ts'
+import { type VisitorErrorCode, visitorErrors } from '../../model/visitor-errors.ts'
+import type { RequestHead, ResponseHead } from '../exchange.ts'
+import { htmlPage, htmlPolicy } from './html.ts'
+
+export interface ErrorPage {
+  readonly head: ResponseHead
+  /** Empty for a gRPC status, which stands in the head. */
+  readonly body: Buffer
+}
+
+type Form = 'html' | 'json' | 'text' | 'grpc'
+
+type Pairs = readonly (readonly [string, string])[]
+
+/** R-7.3. The headers of `page` are the caller's to change. */
+export function errorPage(
+  code: VisitorErrorCode,
+  { method, headers }: Pick<RequestHead, 'method' | 'headers'>,
+): ErrorPage {
+  return pageOf(code, formFor(method, headers))
+}
+
+/** For those who sent something that is not a request, so that nothing is known of what they can read. */
+export function plainErrorPage(code: VisitorErrorCode): ErrorPage {
+  return pageOf(code, 'text')
+}
+
+function pageOf(code: VisitorErrorCode, form: Form): ErrorPage {
+  const { pairs, body } = pages[code][form]
+  const head = {
+    status: visitorErrors[code].status,
+    reason: '',
+    headers: HeaderList.of(pairs),
+    body: form === 'grpc' ? ('none' as const) : body.length,
+  }
+  return { head, body }
+}
+
+/** gRPC-Web is left out: it runs in browsers, where the status of HTTP is what is looked at. */
+const grpcType = /^application\/grpc(?!-web)/i
+
+function formFor(method: string, headers: HeaderList): Form {
+  if (grpcType.test(headers.get('content-type') ?? '')) return 'grpc'
+  const accept = headers.all('accept').join(',').toLowerCase()
+  if (accept.includes('text/html') && (method === 'GET' || method === 'HEAD')) return 'html'
+  return accept.includes('application/json') ? 'json' : 'text'
+}
+
+/** Built once: nothing in them depends on the request, so nothing of a request can get into them. */
+const pages = Object.fromEntries(
+  // The casts: these are the keys of that very table, and all of them.
+  Object.keys(visitorErrors).map((code) => [code, formsOf(code as VisitorErrorCode)]),
+) as Readonly<Record<VisitorErrorCode, Readonly<Record<Form, { pairs: Pairs; body: Buffer }>>>>
+
+function formsOf(code: VisitorErrorCode): Record<Form, { pairs: Pairs; body: Buffer }> {
+  const { status, text } = visitorErrors[code]
+  const name = `ERR_${code}`
+  const common: Pairs = [
+    ['cache-control', 'no-store'],
+    ['postern-error-code', name],
+    ['x-content-type-options', 'nosniff'],
+  ]
+  const form = (type: string, body: string, more: Pairs = []): { pairs: Pairs; body: Buffer } => ({
+    pairs: [['content-type', type], ...common, ...more],
+    body: Buffer.from(body),
+  })
+  return {
+    html: form('text/html; charset=utf-8', htmlPage({ status, text, name }), [['content-security-policy', htmlPolicy]]),
+    json: form('application/json', JSON.stringify({ error_code: name, msg: text })),
+    text: form('text/plain; charset=utf-8', `${text}\n${name}\n`),
+    grpc: form('application/grpc', '', [
+      ['grpc-status', String(grpcStatus(status))],
+      ['grpc-message', grpcMessage(`${text} ${name}`)],
+    ]),
+  }
+}
+
+/** UNAUTHENTICATED, PERMISSION_DENIED, INTERNAL for what is wrong with the request itself, else UNAVAILABLE. */
+function grpcStatus(status: number): number {
+  if (status === 401) return 16
+  if (status === 403) return 7
+  return status === 404 || status === 421 || status >= 500 ? 14 : 13
+}
+
+/** The percent-encoding of `grpc-message`: all but visible ASCII and blanks, and `%` itself. */
+function grpcMessage(text: string): string {
+  return encodeURIComponent(text).replace(/%([2-7][0-9A-F])/g, (encoded, hex: string) => {
+    const character = String.fromCharCode(Number.parseInt(hex, 16))
+    return character === '%' || character === '\x7f' ? encoded : character
+  })
+}

@@ -1,0 +1,90 @@
+/** Reads the hello of a connection and leaves every byte in it, or turns away what sends none. */
+import type { Socket } from 'node:net'
+import { type ClientHello, type HelloFault, HelloReader } from './client-hello.ts'
+
+export type PeekFault = HelloFault | 'no_name' | 'timeout' | 'closed'
+
+/** How long a hello may take from accept to its last byte, in milliseconds. */
+export const HELLO_TIMEOUT_MS = 3000
+
+/** How long a visitor who was turned away has to read why, in milliseconds; a close at once may discard it on the way. */
+const LINGER_MS = 1000
+
+/**
+ * Calls `done` exactly once. With a hello, the socket does not flow and holds all bytes from the first on: whoever takes
+ * it over within the call, TLS or a relay, sees each of them once. With a fault it is for `turnAway`.
+ */
+export function peekHello(
+  socket: Socket,
+  done: (result: ClientHello | PeekFault) => void,
+  { timeoutMs = HELLO_TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
+): void {
+  const reader = new HelloReader()
+  const finish = (result: ClientHello | PeekFault): void => {
+    clearTimeout(timer)
+    socket.off('readable', onReadable)
+    socket.off('end', onClosed)
+    socket.off('close', onClosed)
+    if (typeof result !== 'string') socket.unshift(reader.bytes)
+    done(result)
+  }
+  // Not `data`: to make the stream flow and stop again costs a tenth of a handshake.
+  const onReadable = (): void => {
+    const chunk = socket.read() as Buffer | null
+    const result = chunk && reader.push(chunk)
+    if (!result) return
+    finish(typeof result !== 'string' && result.serverName === '' ? 'no_name' : result)
+  }
+  const onClosed = (): void => finish('closed')
+  const timer = setTimeout(() => finish('timeout'), timeoutMs)
+  socket.on('readable', onReadable)
+  socket.on('end', onClosed)
+  socket.on('close', onClosed)
+}
+
+/** Says why where the visitor can understand it, and closes. */
+export function turnAway(socket: Socket, fault: PeekFault): void {
+  const answer = answers[fault]
+  if (answer) closeWith(socket, answer)
+  else socket.destroy()
+}
+
+/** Sends last words and closes, so that they arrive. */
+export function closeWith(socket: Socket, words: Buffer): void {
+  if (socket.destroyed) return
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  socket.once('close', () => clearTimeout(timer))
+  // What still comes is dropped, since bytes left unread would make the close a reset.
+  socket.resume()
+  socket.end(words)
+}
+
+/** A fatal alert in a record of its own, as it is before keys are agreed on (RFC 8446 §6). */
+export function alertRecord(description: number): Buffer {
+  return Buffer.from([21, 3, 1, 0, 2, 2, description])
+}
+
+export const alert = { decodeError: 50, internalError: 80, unrecognizedName: 112 } as const
+
+const httpText = 'This port speaks TLS; ask for it with https:// in place of http://.\n'
+
+const answers: Readonly<Record<PeekFault, Buffer | undefined>> = {
+  // R-1.4: nothing here can be found without a name.
+  no_name: alertRecord(alert.unrecognizedName),
+  bad_name: alertRecord(alert.unrecognizedName),
+  malformed: alertRecord(alert.decodeError),
+  too_large: alertRecord(alert.decodeError),
+  plain_http: Buffer.from(
+    [
+      'HTTP/1.1 400 Bad Request',
+      'content-type: text/plain; charset=utf-8',
+      `content-length: ${httpText.length}`,
+      'connection: close',
+      '',
+      httpText,
+    ].join('\r\n'),
+  ),
+  not_tls: undefined,
+  timeout: undefined,
+  closed: undefined,
+}

@@ -1,0 +1,165 @@
+/** An answer on its way to the visitor: what modules may still change of it, and its body at the visitor's pace. */
+import type { Transform } from 'node:stream'
+import type { HeaderList } from '../../lib/header-list.ts'
+import type { Incoming } from '../../modules/phases.ts'
+import type { BodyReader, BodySink, BodyWriter } from '../exchange.ts'
+import { stripTrailers } from './headers.ts'
+
+/** The answer as the response phases see it. */
+export class IncomingAnswer implements Incoming {
+  status: number
+  readonly headers: HeaderList
+  readonly isFromUpstream: boolean
+  readonly hasBody: boolean
+  readonly bodyLength: number | undefined
+  /** In the order in which the body goes through them. */
+  encoders: Transform[] | undefined
+
+  constructor(answer: Omit<Incoming, 'encodeBody'>) {
+    this.status = answer.status
+    this.headers = answer.headers
+    this.isFromUpstream = answer.isFromUpstream
+    this.hasBody = answer.hasBody
+    this.bodyLength = answer.bodyLength
+  }
+
+  encodeBody(encode: Transform): void {
+    this.encoders ??= []
+    this.encoders.push(encode)
+  }
+}
+
+export interface AnswerBodyOptions {
+  readonly writer: BodyWriter
+  readonly encoders?: readonly Transform[] | undefined
+  /** Bytes went on. */
+  readonly onMoved: () => void
+  /** The rest will not come; the writer is told already. */
+  readonly onFailed: (error: Error) => void
+}
+
+/** The body of an answer, through encoders if there are any. */
+export class AnswerBody implements BodySink {
+  /** Bytes that were given to the visitor. */
+  sent = 0
+  readonly #options: AnswerBodyOptions
+  #encoding: Encoding | undefined
+  #reader: BodyReader | undefined
+  #isOver = false
+
+  constructor(options: AnswerBodyOptions) {
+    const { encoders } = options
+    this.#options = options
+    if (encoders && encoders.length > 0) {
+      this.#encoding = new Encoding(encoders, {
+        room: () => this.#reader?.resume(),
+        data: (chunk) => this.#write(chunk),
+        end: (trailers) => this.#end(trailers),
+        failed: (error) => this.failed(error),
+      })
+    }
+  }
+
+  /** Sends on what `reader` gives. */
+  readFrom(reader: BodyReader): void {
+    const { writer } = this.#options
+    const encoding = this.#encoding
+    this.#reader = reader
+    writer.onDrain = encoding ? () => encoding.resume() : () => reader.resume()
+    reader.read(this)
+  }
+
+  /** Sends `body`, which is all of it. */
+  sendWhole(body: Buffer): void {
+    const encoding = this.#encoding
+    if (encoding) this.#options.writer.onDrain = () => encoding.resume()
+    if (body.length > 0) this.data(body)
+    this.end(undefined)
+  }
+
+  /** Nobody listens any more. */
+  stop(): void {
+    this.#isOver = true
+    this.#encoding?.destroy()
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#isOver) return
+    const hasRoom = this.#encoding ? this.#encoding.write(chunk) : this.#write(chunk)
+    if (!hasRoom) this.#reader?.pause()
+  }
+
+  end(trailers: HeaderList | undefined): void {
+    if (this.#isOver) return
+    const kept = stripTrailers(trailers)
+    if (this.#encoding) this.#encoding.end(kept)
+    else this.#end(kept)
+  }
+
+  failed(error: Error): void {
+    if (this.#isOver) return
+    this.stop()
+    this.#options.writer.abort()
+    this.#options.onFailed(error)
+  }
+
+  #write(chunk: Buffer): boolean {
+    if (this.#isOver) return true
+    this.sent += chunk.length
+    this.#options.onMoved()
+    return this.#options.writer.write(chunk)
+  }
+
+  #end(trailers: HeaderList | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#options.writer.end(trailers)
+  }
+}
+
+interface EncodingSink {
+  /** There is room again for what is to be encoded. */
+  room(): void
+  /** Encoded bytes; false asks to wait for `resume`. */
+  data(chunk: Buffer): boolean
+  end(trailers: HeaderList | undefined): void
+  failed(error: Error): void
+}
+
+/** A body through a chain of Node transforms, with backpressure both ways. */
+class Encoding {
+  readonly #encoders: readonly Transform[]
+  readonly #first: Transform
+  readonly #last: Transform
+  #trailers: HeaderList | undefined
+
+  constructor(encoders: readonly Transform[], sink: EncodingSink) {
+    this.#encoders = encoders
+    // The caller has at least one.
+    this.#first = encoders[0] as Transform
+    this.#last = encoders.reduce((from, to) => from.pipe(to))
+    for (const encoder of encoders) encoder.on('error', (error) => sink.failed(error))
+    this.#first.on('drain', () => sink.room())
+    this.#last.on('data', (chunk: Buffer) => {
+      if (!sink.data(chunk)) this.#last.pause()
+    })
+    this.#last.on('end', () => sink.end(this.#trailers))
+  }
+
+  write(chunk: Buffer): boolean {
+    return this.#first.write(chunk)
+  }
+
+  end(trailers: HeaderList | undefined): void {
+    this.#trailers = trailers
+    this.#first.end()
+  }
+
+  resume(): void {
+    this.#last.resume()
+  }
+
+  destroy(): void {
+    for (const encoder of this.#encoders) encoder.destroy()
+  }
+}

@@ -1,0 +1,23 @@
+/** Reads the `Host` of a request: which name is asked for, in the one spelling that names are compared by. */
+import { isIPv6 } from 'node:net'
+
+/** RFC 1035 §2.3.4, in characters. */
+const MAX_NAME = 253
+/** Wider than what an edge can be named, since a name that nobody serves is no fault of syntax. */
+const name = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/
+const withPort = /^(.*?)(?::([0-9]{0,5}))?$/s
+
+/** Lower case, without port and trailing dot, an IPv6 address in its brackets; undefined for what is no host. */
+export function hostOf(authority: string): string | undefined {
+  if (authority.length <= MAX_NAME && name.test(authority)) return authority
+  const [, sent = '', port = ''] = withPort.exec(authority) ?? []
+  if (Number(port) > 65_535) return undefined
+  const host = sent.toLowerCase().replace(/\.$/, '')
+  if (host.length <= MAX_NAME && name.test(host)) return host
+  return host.startsWith('[') && host.endsWith(']') && isPlainIPv6(host.slice(1, -1)) ? host : undefined
+}
+
+/** Node takes a zone, which says something inside one machine only. */
+function isPlainIPv6(address: string): boolean {
+  return isIPv6(address) && !address.includes('%')
+}

@@ -1,0 +1,82 @@
+/** One request as routing, modules and the log see it: parsed once, the same value for all of them. */
+import type { HeaderList } from '../../lib/header-list.ts'
+import type { Peer, RequestContext, TlsFacts } from '../../modules/phases.ts'
+import type { RequestHead } from '../exchange.ts'
+import type { RequestBody } from './request-body.ts'
+
+export interface ContextParts {
+  readonly head: RequestHead
+  readonly peer: Peer
+  readonly tls: TlsFacts | undefined
+  readonly edgeId: string
+  readonly routeId: string
+  readonly host: string
+  readonly path: string
+  readonly query: string
+  readonly startedAt: number
+  readonly body: RequestBody
+  readonly newRequestId: () => string
+}
+
+/** Not all requests ask for all of it, so what costs something is made when it is asked for. */
+export class Context implements RequestContext {
+  readonly peer: Peer
+  readonly tls: TlsFacts | undefined
+  readonly edgeId: string
+  readonly routeId: string
+  readonly startedAt: number
+  readonly scheme: 'http' | 'https'
+  readonly version: '1.1' | '2'
+  readonly method: string
+  readonly host: string
+  readonly authority: string
+  readonly target: string
+  readonly path: string
+  readonly query: string
+  readonly headers: HeaderList
+  readonly isUpgrade: boolean
+  replacedHost: string | undefined
+  readonly #body: RequestBody
+  readonly #newRequestId: () => string
+  #requestId: string | undefined
+  #found: Map<string, string> | undefined
+
+  constructor({ head, peer, tls, edgeId, routeId, host, path, query, startedAt, body, newRequestId }: ContextParts) {
+    this.peer = peer
+    this.tls = tls
+    this.edgeId = edgeId
+    this.routeId = routeId
+    this.startedAt = startedAt
+    this.scheme = tls === undefined ? 'http' : 'https'
+    this.version = head.version
+    this.method = head.method
+    this.host = host
+    this.authority = head.authority
+    this.target = head.target
+    this.path = path
+    this.query = query
+    this.headers = head.headers
+    this.isUpgrade = head.upgrade !== undefined
+    this.#body = body
+    this.#newRequestId = newRequestId
+  }
+
+  get requestId(): string {
+    this.#requestId ??= this.#newRequestId()
+    return this.#requestId
+  }
+
+  get found(): Map<string, string> {
+    this.#found ??= new Map()
+    return this.#found
+  }
+
+  /** Whether a module found anything. */
+  get hasFindings(): boolean {
+    return this.#found !== undefined && this.#found.size > 0
+  }
+
+  readBody(maxBytes: number): Promise<Buffer | 'too_large'> {
+    return this.#body.readWhole(maxBytes)
+  }
+}

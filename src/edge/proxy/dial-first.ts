@@ -1,0 +1,34 @@
+/** Dials the targets of a backend in turn for a raw connection, as the modules that go between need one. */
+import type { ByteStream } from '../../lib/byte-stream.ts'
+import { DialFault } from '../../model/dial.ts'
+import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
+import type { Ends } from '../proxy-protocol.ts'
+import type { Target, Visit } from '../target.ts'
+import { dialTarget } from '../upstream-pool.ts'
+import { dialCodes } from './forwarding.ts'
+
+export interface Dialling {
+  readonly targets: Iterable<Target>
+  readonly visit: Visit
+  readonly ends: Ends
+  /** What it means that there is no target, or none that is online. */
+  readonly offline: VisitorErrorCode
+}
+
+/** The first target that can be dialled, as raw bytes; or why there is none. Never rejects. */
+export async function dialFirst({
+  targets,
+  visit,
+  ends,
+  offline,
+}: Dialling): Promise<{ readonly stream: ByteStream; readonly key: string } | VisitorErrorCode> {
+  let code = offline
+  for (const target of targets) {
+    // a fixed response has no meaning where bytes are carried.
+    if (target.kind === 'fixed') continue
+    const stream = await dialTarget(target, visit, ends)
+    if (!(stream instanceof DialFault)) return { stream, key: target.key }
+    if (stream.reason !== 'offline') code = dialCodes[stream.reason]
+  }
+  return code
+}

@@ -1,0 +1,174 @@
+/** One request on its way to a service: the targets of a backend in turn, and once more where nothing can have happened. */
+import type { ByteStream } from '../../lib/byte-stream.ts'
+import type { HeaderList } from '../../lib/header-list.ts'
+import { DialFault, type DialReason } from '../../model/dial.ts'
+import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
+import type {
+  BodyReader,
+  ResponseHead,
+  UpstreamConnection,
+  UpstreamFault,
+  UpstreamFaultReason,
+  UpstreamRequest,
+  UpstreamSending,
+  UpstreamSink,
+} from '../exchange.ts'
+import type { Ends } from '../proxy-protocol.ts'
+import type { DialTarget, FixedTarget, Target, Visit } from '../target.ts'
+import type { UpstreamPool } from '../upstream-pool.ts'
+import type { RequestBody } from './request-body.ts'
+
+/** What comes of it; of `fixed`, `respond`, `upgraded` and `failed` exactly one, unless it is cancelled. */
+export interface ForwardingOwner {
+  /** The backend answers by itself. */
+  fixed(target: FixedTarget): void
+  inform(status: number, headers: HeaderList): void
+  respond(head: ResponseHead, body: BodyReader): void
+  upgraded(head: ResponseHead, stream: ByteStream): void
+  failed(code: VisitorErrorCode, cause: Error | undefined): void
+  /** Something in our own house threw. */
+  broke(error: unknown): void
+}
+
+export interface ForwardingOptions {
+  readonly request: UpstreamRequest
+  readonly body: RequestBody
+  readonly targets: Iterable<Target>
+  readonly visit: Visit
+  readonly ends: Ends
+  readonly pool: UpstreamPool
+  readonly owner: ForwardingOwner
+  /** What it means that there is no target, or none that is online. */
+  readonly offline: VisitorErrorCode
+}
+
+export const dialCodes: Readonly<Record<Exclude<DialReason, 'offline'>, VisitorErrorCode>> = {
+  busy: 'BACKEND_BUSY',
+  timeout: 'UPSTREAM_TIMEOUT',
+  refused: 'UPSTREAM_UNREACHABLE',
+}
+
+const faultCodes: Readonly<Record<UpstreamFaultReason, VisitorErrorCode>> = {
+  closed: 'UPSTREAM_UNREACHABLE',
+  invalid: 'UPSTREAM_INVALID',
+  head_too_large: 'UPSTREAM_INVALID',
+  timeout: 'UPSTREAM_TIMEOUT',
+}
+
+/** RFC 9110 §9.2.2. */
+const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
+
+export class Forwarding implements UpstreamSink {
+  /** The service that the request went to. */
+  target: DialTarget | undefined
+  /** Whether it went over a connection that was there already. */
+  isReused = false
+  readonly #options: ForwardingOptions
+  readonly #targets: Iterator<Target>
+  /** An upstream that closes a kept connection may have begun with the request after all. */
+  readonly #isIdempotent: boolean
+  #fault: { code: VisitorErrorCode; cause: Error | undefined }
+  #sending: UpstreamSending | undefined
+  #isAnswered = false
+  #isOver = false
+
+  constructor(options: ForwardingOptions) {
+    this.#options = options
+    this.#targets = options.targets[Symbol.iterator]()
+    this.#fault = { code: options.offline, cause: undefined }
+    this.#isIdempotent = idempotent.has(options.request.method) || options.request.headers.has('idempotency-key')
+  }
+
+  start(): void {
+    this.#tryNext()
+  }
+
+  /** The answer is of no use any more. */
+  cancel(): void {
+    this.#isOver = true
+    this.#sending?.cancel()
+  }
+
+  inform(status: number, headers: HeaderList): void {
+    if (!this.#isOver) this.#options.owner.inform(status, headers)
+  }
+
+  respond(head: ResponseHead, body: BodyReader): void {
+    if (this.#answer()) this.#options.owner.respond(head, body)
+  }
+
+  upgraded(head: ResponseHead, stream: ByteStream): void {
+    if (this.#answer()) this.#options.owner.upgraded(head, stream)
+    else stream.reset()
+  }
+
+  failed(fault: UpstreamFault): void {
+    if (this.#isOver || this.#isAnswered) return
+    const { target } = this
+    const { body } = this.#options
+    body.hold()
+    if (target && fault.isUntouched && this.isReused && this.#isIdempotent && body.isReplayable) void this.#dial(target)
+    else this.#fail(faultCodes[fault.reason], fault)
+  }
+
+  #answer(): boolean {
+    if (this.#isOver || this.#isAnswered) return false
+    this.#isAnswered = true
+    this.#options.body.forget()
+    return true
+  }
+
+  #tryNext(): void {
+    const { pool, ends, owner } = this.#options
+    const next = this.#targets.next()
+    if (next.done) {
+      this.#fail(this.#fault.code, this.#fault.cause)
+      return
+    }
+    if (next.value.kind === 'fixed') {
+      this.#isOver = true
+      owner.fixed(next.value)
+      return
+    }
+    const kept = pool.take(next.value, ends, { mayRepeat: this.#isIdempotent })
+    if (kept) this.#send(kept, next.value, { isReused: true })
+    else void this.#dial(next.value)
+  }
+
+  async #dial(target: DialTarget): Promise<void> {
+    const { pool, visit, ends, owner } = this.#options
+    try {
+      const dialled = await pool.open(target, visit, ends)
+      if (this.#isOver) {
+        if (!(dialled instanceof DialFault)) pool.give(dialled)
+      } else if (dialled instanceof DialFault) {
+        // Somebody who is busy says more than somebody who is not there.
+        if (dialled.reason !== 'offline') this.#fault = { code: dialCodes[dialled.reason], cause: dialled }
+        this.#tryNext()
+      } else this.#send(dialled, target, { isReused: false })
+    } catch (error) {
+      owner.broke(error)
+    }
+  }
+
+  #send(connection: UpstreamConnection, target: DialTarget, { isReused }: { isReused: boolean }): void {
+    const { request, body, pool } = this.#options
+    this.target = target
+    this.isReused = isReused
+    let sending: UpstreamSending
+    try {
+      // HTTP/2 has no upgrades: the service is asked without, and says what it makes of that.
+      sending = connection.send(target.httpVersion === 2 ? { ...request, upgrade: undefined } : request, this)
+    } catch (error) {
+      pool.give(connection)
+      throw error
+    }
+    this.#sending = sending
+    body.sendTo(sending.body, { mayRepeat: isReused && this.#isIdempotent })
+  }
+
+  #fail(code: VisitorErrorCode, cause: Error | undefined): void {
+    this.#isOver = true
+    this.#options.owner.failed(code, cause)
+  }
+}

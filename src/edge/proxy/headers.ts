@@ -1,0 +1,106 @@
+/** Which headers end at the edge, in either direction, and which the edge adds to what goes upstream. */
+import type { HeaderList } from '../../lib/header-list.ts'
+import type { RequestContext } from '../../modules/phases.ts'
+
+/** RFC 9110 §7.6.1, and `Expect`, whose answer comes before the body and so from whoever takes the body: the edge. */
+const hopByHop: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authentication-info',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** What a recipient might take for one of the headers of the same name, were it merged into them. */
+const notInTrailers: ReadonlySet<string> = new Set([
+  'authorization',
+  'content-encoding',
+  'content-range',
+  'content-type',
+  'cookie',
+  'forwarded',
+  'host',
+  'set-cookie',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+])
+
+/** Takes away, in place, what a visitor cannot say to an upstream. */
+export function stripRequest(headers: HeaderList): void {
+  const named = namedByConnection(headers)
+  headers.removeWhere(
+    named === undefined ? isStrippedFromRequest : (key) => isStrippedFromRequest(key) || named.has(key),
+  )
+}
+
+/** Takes away, in place, what an upstream cannot say to a visitor. */
+export function stripResponse(headers: HeaderList): void {
+  const named = namedByConnection(headers)
+  headers.removeWhere(
+    named === undefined ? isStrippedFromResponse : (key) => isStrippedFromResponse(key) || named.has(key),
+  )
+}
+
+/** Of trailers, in either direction; undefined when none is left. */
+export function stripTrailers(trailers: HeaderList | undefined): HeaderList | undefined {
+  trailers?.removeWhere((key) => isStrippedFromRequest(key) || notInTrailers.has(key))
+  return trailers && trailers.size > 0 ? trailers : undefined
+}
+
+/** What goes upstream: `Host` first, as most clients send it, then the visitor's headers, then what the edge tells of the visit. */
+export function forwardedHeaders({ headers, authority, peer, scheme }: RequestContext): HeaderList {
+  const outgoing = headers.clone()
+  outgoing.prepend('Host', authority)
+  append(outgoing, 'x-forwarded-for', 'X-Forwarded-For', peer.ip)
+  append(outgoing, 'x-forwarded-proto', 'X-Forwarded-Proto', scheme)
+  if (!outgoing.has('x-forwarded-host')) outgoing.add('X-Forwarded-Host', authority)
+  return outgoing
+}
+
+/** R-7.4: in one line with what came, so that the last value is ours whatever an upstream makes of several lines. */
+function append(headers: HeaderList, key: string, name: string, value: string): void {
+  if (!headers.has(key)) headers.add(name, value)
+  else headers.set(name, [...headers.all(key), value].join(', '))
+}
+
+/**
+ * D42b: whoever reads these trusts them, because only the edge sets them. Whatever stands after the name of ours, since
+ * some servers make one name of all that differ in other characters than letters and digits.
+ */
+export function isOurs(key: string): boolean {
+  return key.startsWith('postern') && key.length > 7 && !/[a-z0-9]/.test(key.charAt(7))
+}
+
+/** Design §6 rule 3: some servers read `_` as `-`, so one header could be passed off as another. */
+function isStrippedFromRequest(key: string): boolean {
+  return hopByHop.has(key) || key.includes('_') || isOurs(key)
+}
+
+function isStrippedFromResponse(key: string): boolean {
+  return hopByHop.has(key) || isOurs(key)
+}
+
+/** What `Connection` says nearly always: nothing that names a header to be taken away. */
+const usualOptions: ReadonlySet<string | undefined> = new Set([
+  'keep-alive',
+  'Keep-Alive',
+  'close',
+  'Upgrade',
+  'upgrade',
+])
+
+function namedByConnection(headers: HeaderList): ReadonlySet<string> | undefined {
+  if (!headers.has('connection')) return undefined
+  const values = headers.all('connection')
+  if (values.length === 1 && usualOptions.has(values[0])) return undefined
+  return new Set(values.flatMap((value) => value.split(',')).map((option) => option.trim().toLowerCase()))
+}

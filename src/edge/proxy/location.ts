@@ -1,0 +1,20 @@
+/** D37: a redirect to the host that the upstream was told becomes one to the host that the visitor asked for. */
+
+const absolute = /^(?:(https?):)?\/\/([^/?#]*)(.*)$/is
+
+export interface PublicPlace {
+  readonly scheme: 'http' | 'https'
+  /** `Host` as the visitor sent it. */
+  readonly authority: string
+}
+
+/** `location` as the visitor should see it; unchanged when it leads elsewhere. */
+export function publicLocation(location: string, replacedHost: string, { scheme, authority }: PublicPlace): string {
+  const [whole, sentScheme, host = '', rest = ''] = absolute.exec(location) ?? []
+  if (whole === undefined || withoutUsualPort(host) !== withoutUsualPort(replacedHost)) return location
+  return sentScheme === undefined ? `//${authority}${rest}` : `${scheme}://${authority}${rest}`
+}
+
+function withoutUsualPort(host: string): string {
+  return host.toLowerCase().replace(/:(?:80|443)?$/, '')
+}

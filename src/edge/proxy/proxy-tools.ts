@@ -1,0 +1,21 @@
+/** What every request is given to work with. */
+import type { Clock } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/log.ts'
+import type { Sweep } from '../http1/sweep.ts'
+import type { UpstreamPool } from '../upstream-pool.ts'
+import type { AccessRecord } from './access-record.ts'
+import type { FindEdge } from './pick-edge.ts'
+
+export interface ProxyTools {
+  readonly edges: FindEdge
+  readonly pool: UpstreamPool
+  readonly sweep: Sweep
+  readonly log: Logger
+  readonly now: Clock
+  readonly newRequestId: () => string
+  /** What stands in URLs of the TLS listener. */
+  readonly publicHttpsPort: () => number
+  /** How long no byte may move in either direction while a service is asked, in milliseconds. */
+  readonly idleMs: number
+  readonly onRequest: ((record: AccessRecord) => void) | undefined
+}

@@ -1,0 +1,60 @@
+/** The middle of HTTP at the edge: takes the requests of visitors, whatever version carries them, to the services behind. */
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/log.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Sweep } from '../http1/sweep.ts'
+import type { UpstreamPool } from '../upstream-pool.ts'
+import type { AccessRecord } from './access-record.ts'
+import { Passage } from './passage.ts'
+import type { FindEdge, VisitorConnection } from './pick-edge.ts'
+import type { ProxyTools } from './proxy-tools.ts'
+
+export interface HttpProxyOptions {
+  readonly edges: FindEdge
+  readonly pool: UpstreamPool
+  /** Looks after those who wait for too long. */
+  readonly sweep: Sweep
+  readonly log: Logger
+  /** What stands in URLs of the TLS listener. */
+  readonly publicHttpsPort: () => number
+  /** One call for each request, when it is over. */
+  readonly onRequest?: (record: AccessRecord) => void
+  readonly now?: Clock
+  readonly newRequestId?: () => string
+  readonly idleMs?: number
+}
+
+/** How long no byte may move in either direction while a service is asked, in milliseconds. */
+const IDLE_MS = 5 * 60_000
+
+export class HttpProxy {
+  readonly #tools: ProxyTools
+
+  constructor({ now = Date.now, newRequestId = requestIds(), idleMs = IDLE_MS, ...options }: HttpProxyOptions) {
+    this.#tools = { onRequest: undefined, ...options, now, newRequestId, idleMs }
+  }
+
+  /** Answers `exchange`, which came over `connection`. Never throws. */
+  handle(exchange: Exchange, connection: VisitorConnection): void {
+    new Passage(this.#tools, exchange, connection).start()
+  }
+}
+
+/** Bytes of a request id. */
+const ID_BYTES = 16
+const IDS_AT_ONCE = 256
+
+/** 128 random bits each, drawn for many at once: one call of the system costs more than all the rest of it. */
+function requestIds(): () => string {
+  let drawn = Buffer.alloc(0)
+  let at = 0
+  return () => {
+    if (at === drawn.length) {
+      drawn = randomBytes(ID_BYTES * IDS_AT_ONCE)
+      at = 0
+    }
+    at += ID_BYTES
+    return drawn.toString('hex', at - ID_BYTES, at)
+  }
+}

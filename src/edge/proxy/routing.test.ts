@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
+import { backendOf, httpService, offlineTarget, Plane, testEdge } from '../test-plane.ts'
+import { ask, askOver, askPlain, openHttp2, versions } from '../test-visitor.ts'
+
+for (const version of versions) {
+  describe(`over HTTP/${version}, a request`, () => {
+    test('finds its route: the exact path, else the longest prefix', async (t) => {
+      const service = await httpService(t, (_request, response) => response.end())
+      const seen: string[] = []
+      const routes = [{ match: '/' }, { match: '/api' }, { match: '/api/x', isExact: true }, { match: '/secret' }].map(
+        (route) => ({
+          ...route,
+          backend: service.backend,
+          request: [() => void seen.push(route.match)],
+        }),
+      )
+      const plane = await Plane.start(t, [testEdge({ names: ['a.test'], routes })])
+      const cases: [path: string, route: string][] = [
+        ['/api/x', '/api/x'],
+        ['/api/x/', '/api'],
+        ['/apiary', '/api'],
+        ['/z', '/'],
+        ['/api/x?q=1', '/api/x'],
+        ['/open/../secret/a', '/secret'],
+        ['/open/%2e%2e/secret/a', '/secret'],
+        ['/open/..%2fsecret', '/secret'],
+        ['/%73ecret', '/secret'],
+        ['/secret/..', '/'],
+      ]
+      for (const [path, route] of cases) {
+        assert.equal((await ask(t, plane, version, { path })).status, 200)
+        assert.equal(seen.pop(), route, path)
+      }
+    })
+
+    test('goes upstream with the target as it was sent', async (t) => {
+      const service = await httpService(t, (request, response) => response.end(request.url))
+      const plane = await Plane.start(t, [testEdge({ names: ['a.test'], routes: [{ backend: service.backend }] })])
+      for (const path of ['/a/../b?c=%2F&d', '/%61//b', '/a?', '/?a=1?b=2'])
+        assert.equal((await ask(t, plane, version, { path })).text, path)
+    })
+
+    test('is told what is missing', async (t) => {
+      const module = { request: [() => ({ refuse: 'IP_REFUSED' as const })] }
+      const plane = await Plane.start(t, [
+        testEdge({
+          names: ['a.test'],
+          routes: [
+            { match: '/none' },
+            { match: '/guarded', ...module },
+            { match: '/broken', broken: 'module x: it is not enforced yet', backend: backendOf() },
+            { match: '/empty', backend: backendOf() },
+            { match: '/offline', backend: backendOf(offlineTarget()) },
+            { match: '/busy', backend: backendOf(offlineTarget('busy'), offlineTarget()) },
+            { match: '/refused', backend: backendOf(offlineTarget('refused')) },
+            { match: '/late', backend: backendOf(offlineTarget('timeout')) },
+          ],
+        }),
+        testEdge({ names: ['ruined.test'], broken: 'module mutual_tls: no authority', routes: [{ match: '/' }] }),
+        testEdge({
+          names: ['agent.test'],
+          isEndpoint: true,
+          routes: [
+            { match: '/gone', backend: backendOf(offlineTarget()) },
+            { match: '/empty', backend: backendOf() },
+          ],
+        }),
+      ])
+      const cases: [host: string, path: string, status: number, code: VisitorErrorCode][] = [
+        ['a.test', '/', 404, 'NO_ROUTE'],
+        ['a.test', '/none', 503, 'NO_BACKEND'],
+        ['a.test', '/guarded', 403, 'IP_REFUSED'],
+        ['a.test', '/broken', 503, 'MODULE_UNAVAILABLE'],
+        ['a.test', '/empty', 503, 'BACKEND_OFFLINE'],
+        ['a.test', '/offline', 503, 'BACKEND_OFFLINE'],
+        ['a.test', '/busy', 503, 'BACKEND_BUSY'],
+        ['a.test', '/refused', 502, 'UPSTREAM_UNREACHABLE'],
+        ['a.test', '/late', 504, 'UPSTREAM_TIMEOUT'],
+        ['a.test', '/%00', 400, 'BAD_VISITOR_REQUEST'],
+        ['a.test', '/%zz', 400, 'BAD_VISITOR_REQUEST'],
+        ['a.test', '/a\\b', 400, 'BAD_VISITOR_REQUEST'],
+        ['ruined.test', '/', 503, 'MODULE_UNAVAILABLE'],
+        ['agent.test', '/gone', 404, 'ENDPOINT_OFFLINE'],
+        ['agent.test', '/empty', 404, 'ENDPOINT_OFFLINE'],
+        ['nobody.test', '/', 404, 'ENDPOINT_OFFLINE'],
+      ]
+      for (const [host, path, status, code] of cases) {
+        const answer = await ask(t, plane, version, { host, path })
+        assert.equal(answer.status, status, path)
+        assert.equal(answer.headers['postern-error-code'], `ERR_${code}`, path)
+        assert.equal(answer.headers['cache-control'], 'no-store')
+        assert.match(answer.text, new RegExp(`ERR_${code}`))
+      }
+    })
+
+    test('goes to the next target when one cannot be dialled, and a fixed one ends the row', async (t) => {
+      const service = await httpService(t, (_request, response) => response.writeHead(500).end('mine'))
+      const sorry = {
+        kind: 'fixed' as const,
+        status: 503,
+        headers: [['content-type', 'text/plain']] as const,
+        body: Buffer.from('sorry'),
+      }
+      const routes = [
+        { match: '/live', backend: backendOf(offlineTarget(), service.target, sorry) },
+        { match: '/dead', backend: backendOf(offlineTarget('refused'), sorry, service.target) },
+      ]
+      const plane = await Plane.start(t, [testEdge({ names: ['a.test'], routes })])
+      const live = await ask(t, plane, version, { path: '/live' })
+      assert.deepEqual([live.status, live.text], [500, 'mine'])
+      const dead = await ask(t, plane, version, { path: '/dead' })
+      assert.deepEqual([dead.status, dead.text], [503, 'sorry'])
+      assert.equal(dead.headers['content-length'], '5')
+      assert.equal(dead.headers['content-type'], 'text/plain')
+      const head = await ask(t, plane, version, { path: '/dead', method: 'HEAD' })
+      assert.deepEqual([head.status, head.text, head.headers['content-length']], [503, '', '5'])
+    })
+
+    test('for the name of another edge than its connection was made to is misdirected', async (t) => {
+      const service = await httpService(t, (_request, response) => response.end('in'))
+      const routes = [{ backend: service.backend }]
+      const plane = await Plane.start(t, [
+        testEdge({ names: ['a.test', 'also-a.test'], routes }),
+        testEdge({ names: ['b.test'], routes }),
+        testEdge({ names: ['raw.test'], kind: 'tls' }),
+      ])
+      const cases: [serverName: string, host: string, status: number][] = [
+        ['a.test', 'a.test', 200],
+        ['a.test', 'A.TEST.:123', 200],
+        ['a.test', 'also-a.test', 200],
+        ['a.test', 'b.test', 421],
+        ['a.test', 'raw.test', 421],
+        ['nobody.test', 'a.test', 421],
+        ['a.test', 'nobody.test', 404],
+      ]
+      for (const [serverName, host, status] of cases)
+        assert.equal((await ask(t, plane, version, { serverName, host })).status, status, `${serverName} ${host}`)
+    })
+
+    test('is misdirected once its edge asks for another handshake', async (t) => {
+      const service = await httpService(t, (_request, response) => response.end('in'))
+      const edge = { names: ['a.test'], routes: [{ backend: service.backend }] }
+      const plane = await Plane.start(t, [testEdge({ ...edge, tlsKey: 'with mutual TLS' })])
+      plane.asTls = () => ({ tlsKey: 'without' })
+      assert.equal((await ask(t, plane, version)).status, 421)
+      plane.asTls = () => ({})
+      assert.equal((await ask(t, plane, version)).status, 200)
+    })
+
+    test('meets a module that fails with a page and a line in the log', async (t) => {
+      const routes = [
+        {
+          match: '/now',
+          request: [
+            () => {
+              throw new Error('module failed')
+            },
+          ],
+        },
+        { match: '/later', request: [async () => Promise.reject(new Error('module failed later'))] },
+      ]
+      const plane = await Plane.start(t, [testEdge({ names: ['a.test'], routes })])
+      for (const path of ['/now', '/later']) {
+        const answer = await ask(t, plane, version, { path })
+        assert.equal(answer.status, 500)
+        assert.equal(answer.headers['postern-error-code'], 'ERR_BROKEN_MODULE')
+      }
+      assert.equal(plane.logged.filter((line) => line.includes('module failed')).length, 2)
+    })
+  })
+}
+
+describe('on one HTTP/2 connection', () => {
+  test('requests for its own edge pass and those for another do not', async (t) => {
+    const service = await httpService(t, (_request, response) => response.end('in'))
+    const routes = [{ backend: service.backend }]
+    const plane = await Plane.start(t, [
+      testEdge({ names: ['a.test'], routes }),
+      testEdge({ names: ['b.test'], routes }),
+    ])
+    const session = openHttp2(t, plane)
+    const answers = await Promise.all(
+      ['a.test', 'b.test', 'a.test', 'c.test'].map((host) => askOver(session, { host })),
+    )
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 421, 200, 404],
+    )
+  })
+
+  test('a change of the edge holds for the next request', async (t) => {
+    const service = await httpService(t, (_request, response) => response.end('in'))
+    const plane = await Plane.start(t, [testEdge({ names: ['a.test'], routes: [{ backend: service.backend }] })])
+    const session = openHttp2(t, plane)
+    assert.equal((await askOver(session, {})).status, 200)
+    plane.edges.set(
+      'a.test',
+      testEdge({ names: ['a.test'], routes: [{ request: [() => ({ refuse: 'IP_REFUSED' })] }] }),
+    )
+    assert.equal((await askOver(session, {})).status, 403)
+    plane.edges.set(
+      'a.test',
+      testEdge({ names: ['a.test'], tlsKey: 'another', routes: [{ backend: service.backend }] }),
+    )
+    assert.equal((await askOver(session, {})).status, 421)
+  })
+})
+
+describe('on the plain listener', () => {
+  test('an endpoint is served, an HTTPS edge is asked for elsewhere, and nothing else is there', async (t) => {
+    const service = await httpService(t, (request, response) => response.end(request.headers['x-forwarded-proto']))
+    const routes = [{ backend: service.backend }]
+    const plane = await Plane.start(t, [
+      testEdge({ names: ['plain.test', 'both.test'], kind: 'http', routes }),
+      testEdge({ names: ['a.test', 'both.test'], routes }),
+      testEdge({ names: ['raw.test'], kind: 'tls' }),
+    ])
+    const plain = await askPlain(plane, { host: 'plain.test' })
+    assert.deepEqual([plain.status, plain.text], [200, 'http'])
+    assert.equal((await askPlain(plane, { host: 'both.test' })).status, 200)
+    const moved = await askPlain(plane, { host: 'A.test:80', method: 'POST', path: '/a/../b?c=d' })
+    assert.equal(moved.status, 307)
+    assert.equal(moved.headers.location, `https://a.test:${plane.httpsPort}/a/../b?c=d`)
+    assert.equal((await askPlain(plane, { host: 'raw.test' })).status, 404)
+    assert.equal((await askPlain(plane, { host: 'nobody.test' })).status, 404)
+  })
+
+  test('the usual port is left out', async (t) => {
+    const plane = await Plane.start(t, [testEdge({ names: ['a.test'] })], { publicHttpsPort: () => 443 })
+    assert.equal((await askPlain(plane, {})).headers.location, 'https://a.test/')
+  })
+})

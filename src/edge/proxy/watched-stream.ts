@@ -1,0 +1,61 @@
+/** A stream whose bytes are counted and whose end is told, for whoever handed it to somebody else. */
+import type { ByteSink, ByteStream } from '../../lib/byte-stream.ts'
+
+export interface StreamWatch {
+  /** Bytes went either way. */
+  readonly onMoved: () => void
+  /** Both ways are over. */
+  readonly onClosed: (error: Error | undefined) => void
+}
+
+export class WatchedStream implements ByteStream {
+  /** Bytes that were written to it. */
+  written = 0
+  /** Bytes that came from it. */
+  received = 0
+  readonly #stream: ByteStream
+  readonly #watch: StreamWatch
+
+  constructor(stream: ByteStream, watch: StreamWatch) {
+    this.#stream = stream
+    this.#watch = watch
+  }
+
+  write(chunk: Buffer): boolean {
+    this.written += chunk.length
+    this.#watch.onMoved()
+    return this.#stream.write(chunk)
+  }
+
+  end(): void {
+    this.#stream.end()
+  }
+
+  reset(): void {
+    this.#stream.reset()
+  }
+
+  attach(sink: ByteSink): void {
+    this.#stream.attach({
+      data: (chunk) => {
+        this.received += chunk.length
+        this.#watch.onMoved()
+        sink.data(chunk)
+      },
+      end: () => sink.end(),
+      drain: () => sink.drain(),
+      closed: (error) => {
+        sink.closed(error)
+        this.#watch.onClosed(error)
+      },
+    })
+  }
+
+  pause(): void {
+    this.#stream.pause()
+  }
+
+  resume(): void {
+    this.#stream.resume()
+  }
+}

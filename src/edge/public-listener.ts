@@ -1,0 +1,145 @@
+/** The listener that HTTPS and TLS edges share: accepts, reads who is asked for, and hands the connection on. */
+import type { AddressInfo, Server, Socket } from 'node:net'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Peer } from '../modules/phases.ts'
+import type { ClientHello } from './client-hello.ts'
+import { ListenFault, openListener } from './open-listener.ts'
+import { type PeekFault, peekHello, turnAway } from './peek.ts'
+import type { MeetVisitor } from './trusted-hop.ts'
+
+/** A connection whose hello is known, with every byte still in it. */
+export interface Greeted {
+  /** Does not flow yet; it must be taken over before the call returns. */
+  readonly socket: Socket
+  /** Its name is never empty. */
+  readonly hello: ClientHello
+  readonly peer: Peer
+}
+
+export interface PublicListenerOptions {
+  /** What it throws ends that connection and nothing else. */
+  readonly onConnection: (greeted: Greeted) => void
+  /** Somebody was turned away. */
+  readonly onFault?: (fault: PeekFault | 'crowded', peer: Peer) => void
+  readonly meet?: MeetVisitor | undefined
+  readonly log: Logger
+  readonly now?: Clock
+  readonly maxPending?: number
+  readonly helloTimeoutMs?: number
+}
+
+/**
+ * How many connections may be without a whole hello. Beyond it the oldest goes, not the newest: an honest hello takes
+ * one way through the network, so those that wait longest are the ones that never meant to send one.
+ */
+const MAX_PENDING = 4096
+
+export class PublicListener {
+  readonly #options: PublicListenerOptions
+  readonly #now: Clock
+  readonly #maxPending: number
+  /** Without a whole hello, in the order in which they came. */
+  readonly #pending = new Map<Socket, Peer>()
+  /** Being told why they cannot stay. */
+  readonly #leaving = new Set<Socket>()
+  #server: Server | undefined
+  #onEmpty: (() => void) | undefined
+
+  constructor(options: PublicListenerOptions) {
+    this.#options = options
+    this.#now = options.now ?? Date.now
+    this.#maxPending = options.maxPending ?? MAX_PENDING
+  }
+
+  /** How many connections are neither handed on nor closed. */
+  get pending(): number {
+    return this.#pending.size + this.#leaving.size
+  }
+
+  /** Gives the address it listens on, or why it does not. */
+  async listen({ host, port }: { host: string; port: number }): Promise<AddressInfo | ListenFault> {
+    const { log, meet } = this.#options
+    const server = await openListener({
+      host,
+      port,
+      log,
+      now: this.#now,
+      meet,
+      onConnection: (socket, peer) => this.#accept(socket, peer),
+    })
+    if (server instanceof ListenFault) return server
+    this.#server = server
+    // A listener on a host and port has an address of this form.
+    return server.address() as AddressInfo
+  }
+
+  /** Accepts nobody from here on; resolves when the last hello has come or timed out. Connections handed on live on. */
+  async close(): Promise<void> {
+    this.#server?.close()
+    this.#server = undefined
+    if (this.pending === 0) return
+    await new Promise<void>((resolve) => {
+      this.#onEmpty = resolve
+    })
+  }
+
+  #accept(socket: Socket, peer: Peer): void {
+    if (this.pending >= this.#maxPending) this.#makeRoom()
+    this.#pending.set(socket, peer)
+    const timeoutMs = this.#options.helloTimeoutMs
+    peekHello(socket, (result) => this.#greeted(socket, peer, result), timeoutMs === undefined ? {} : { timeoutMs })
+  }
+
+  #greeted(socket: Socket, peer: Peer, result: ClientHello | PeekFault): void {
+    // Not there any more when it had to make room for another.
+    if (!this.#pending.delete(socket)) return
+    if (typeof result === 'string') {
+      this.#leave(socket)
+      turnAway(socket, result)
+      this.#tell(result, peer)
+      return
+    }
+    this.#checkEmpty()
+    try {
+      this.#options.onConnection({ socket, hello: result, peer })
+    } catch (err) {
+      this.#options.log.error({ err, peer: peer.ip, name: result.serverName }, 'a connection could not be taken')
+      socket.destroy()
+    }
+  }
+
+  /** Counted until it is closed, or lingering would be a way around the bound. */
+  #leave(socket: Socket): void {
+    this.#leaving.add(socket)
+    const left = (): void => {
+      this.#leaving.delete(socket)
+      this.#checkEmpty()
+    }
+    if (socket.closed) left()
+    else socket.once('close', left)
+  }
+
+  #makeRoom(): void {
+    for (const socket of this.#leaving) {
+      this.#leaving.delete(socket)
+      socket.destroy()
+      return
+    }
+    for (const [socket, peer] of this.#pending) {
+      this.#pending.delete(socket)
+      socket.destroy()
+      this.#tell('crowded', peer)
+      return
+    }
+  }
+
+  #checkEmpty(): void {
+    if (this.pending === 0) this.#onEmpty?.()
+  }
+
+  #tell(fault: PeekFault | 'crowded', peer: Peer): void {
+    this.#options.log.debug({ peer: peer.ip, reason: fault }, 'a visitor was turned away before TLS')
+    this.#options.onFault?.(fault, peer)
+  }
+}

@@ -1,0 +1,90 @@
+/** The ports of TCP edges and endpoints: opened and closed at run time, each held by whoever needs it. */
+import type { Server, Socket } from 'node:net'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Peer } from '../modules/phases.ts'
+import { ListenFault, openListener } from './open-listener.ts'
+import type { MeetVisitor } from './trusted-hop.ts'
+
+export interface TcpPortsOptions {
+  /** The address to listen on. */
+  readonly host: string
+  /** The socket is half-open and nothing of it was read. What this throws ends that connection and nothing else. */
+  readonly onConnection: (socket: Socket, port: number, peer: Peer) => void
+  readonly meet?: MeetVisitor | undefined
+  readonly log: Logger
+  readonly now?: Clock
+}
+
+interface OpenPort {
+  /** None while it is still opening and nobody wants it any more. */
+  readonly owners: Set<string>
+  /** Undefined when it listens. */
+  readonly outcome: Promise<ListenFault | undefined>
+  server: Server | undefined
+}
+
+export class TcpPorts {
+  readonly #options: TcpPortsOptions
+  readonly #now: Clock
+  readonly #ports = new Map<number, OpenPort>()
+
+  constructor(options: TcpPortsOptions) {
+    this.#options = options
+    this.#now = options.now ?? Date.now
+  }
+
+  /** How many ports are open or opening. */
+  get size(): number {
+    return this.#ports.size
+  }
+
+  /** Undefined when it listens; otherwise why not, and then `owner` does not hold it. To open twice is as good as once. */
+  open(port: number, owner: string): Promise<ListenFault | undefined> {
+    const entry = this.#ports.get(port) ?? this.#listen(port)
+    entry.owners.add(owner)
+    return entry.outcome
+  }
+
+  /** The last owner closes the port, at once; connections that came through it live on. */
+  close(port: number, owner: string): void {
+    const entry = this.#ports.get(port)
+    if (entry?.owners.delete(owner)) this.#closeUnowned(port, entry)
+  }
+
+  /** Closes them all; connections live on. */
+  closeAll(): void {
+    for (const [port, entry] of this.#ports) {
+      entry.owners.clear()
+      this.#closeUnowned(port, entry)
+    }
+  }
+
+  #listen(port: number): OpenPort {
+    const { host, onConnection, log, meet } = this.#options
+    const listening = openListener({
+      ...{ host, port, log, meet },
+      now: this.#now,
+      onConnection: (socket, peer) => onConnection(socket, port, peer),
+    })
+    const outcome = listening.then((server) => {
+      if (server instanceof ListenFault) {
+        this.#ports.delete(port)
+        return server
+      }
+      entry.server = server
+      this.#closeUnowned(port, entry)
+      return undefined
+    })
+    const entry: OpenPort = { owners: new Set(), outcome, server: undefined }
+    this.#ports.set(port, entry)
+    return entry
+  }
+
+  /** One that is still opening is closed once it is open, unless somebody wants it by then. */
+  #closeUnowned(port: number, { owners, server }: OpenPort): void {
+    if (owners.size > 0 || !server) return
+    this.#ports.delete(port)
+    server.close()
+  }
+}

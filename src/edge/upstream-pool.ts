@@ -1,0 +1,197 @@
+/** Connections to upstreams that are kept between requests, so that a request does not wait for a dial. */
+import type { ByteStream } from '../lib/byte-stream.ts'
+import { DialFault } from '../model/dial.ts'
+import type { UpstreamConnection } from './exchange.ts'
+import { type Ends, proxyHeaderOf } from './proxy-protocol.ts'
+import type { DialTarget, Visit } from './target.ts'
+
+/** A connection that carries many requests at once. */
+export interface SharedUpstream {
+  /** Whether another request may begin. */
+  readonly hasRoom: boolean
+  readonly isClosed: boolean
+  /** Resolves when it is known how much room there is, or that there will be none. */
+  readonly ready: Promise<void>
+  /** One that takes one request, and has its room until it closes. */
+  connection(): UpstreamConnection
+  /** Called once. */
+  onClosed: (() => void) | undefined
+  close(): void
+}
+
+export interface UpstreamPoolOptions {
+  /** Speaks HTTP/1.1 over a stream. It closes by itself when it was free for long. */
+  readonly http1: (stream: ByteStream) => UpstreamConnection
+  /** Speaks HTTP/2 over a stream. It closes by itself when it was idle for long. */
+  readonly http2: (stream: ByteStream) => SharedUpstream
+  /** Milliseconds of a clock that is never set. */
+  readonly now?: () => number
+  readonly maxKept?: number
+  readonly maxKeptPerTarget?: number
+}
+
+/** Free connections in all; beyond it the one that is free for longest goes. */
+const MAX_KEPT = 4096
+/** Free connections to one target. */
+const MAX_KEPT_PER_TARGET = 256
+/**
+ * How long a connection may have been free when it is to carry a request that must not be sent twice, in milliseconds:
+ * less than any upstream waits before it closes, since a request that crosses with the close is lost.
+ */
+const FRESH_MS = 1000
+
+interface Kept {
+  readonly connection: UpstreamConnection
+  readonly key: string
+  /** When it became free; undefined while it is not. */
+  freeSince: number | undefined
+}
+
+export class UpstreamPool {
+  readonly #options: UpstreamPoolOptions
+  readonly #now: () => number
+  /** Free ones by target, the last one used on top. */
+  readonly #free = new Map<string, Kept[]>()
+  /** Free ones, the oldest first. */
+  readonly #byAge = new Set<Kept>()
+  readonly #kept = new WeakMap<UpstreamConnection, Kept>()
+  readonly #shared = new Map<string, SharedUpstream[]>()
+  readonly #opening = new Map<string, Promise<SharedUpstream | DialFault>>()
+  #isClosed = false
+
+  constructor(options: UpstreamPoolOptions) {
+    this.#options = options
+    this.#now = options.now ?? (() => performance.now())
+  }
+
+  /** How many connections wait for a request. */
+  get size(): number {
+    return this.#byAge.size
+  }
+
+  /** A connection that can be used at once. `mayRepeat` tells that the request can be sent again if this one fails. */
+  take(target: DialTarget, ends: Ends, { mayRepeat }: { mayRepeat: boolean }): UpstreamConnection | undefined {
+    const key = keyOf(target, ends)
+    if (target.httpVersion === 2) return this.#shared.get(key)?.find(hasRoom)?.connection()
+    const kept = this.#free.get(key)?.at(-1)
+    if (!kept) return undefined
+    if (!mayRepeat && this.#now() - (kept.freeSince ?? 0) > FRESH_MS) return undefined
+    this.#unfree(kept)
+    return kept.connection
+  }
+
+  /** A new connection; never rejects. */
+  async open(target: DialTarget, visit: Visit, ends: Ends): Promise<UpstreamConnection | DialFault> {
+    const key = keyOf(target, ends)
+    if (target.httpVersion === 2) return this.#openShared(key, target, visit, ends)
+    const stream = await dialTarget(target, visit, ends)
+    if (stream instanceof DialFault) return stream
+    const connection = this.#options.http1(stream)
+    const kept: Kept = { connection, key, freeSince: undefined }
+    this.#kept.set(connection, kept)
+    connection.onChange = () => this.#changed(kept)
+    return connection
+  }
+
+  /** Takes back one that was not used after all. */
+  give(connection: UpstreamConnection): void {
+    const kept = this.#kept.get(connection)
+    if (kept) this.#changed(kept)
+  }
+
+  /** Keeps nothing from here on; what is in use may finish. */
+  close(): void {
+    this.#isClosed = true
+    for (const { connection } of [...this.#byAge]) connection.close()
+    for (const shared of [...this.#shared.values()].flat()) shared.close()
+  }
+
+  #changed(kept: Kept): void {
+    const { connection } = kept
+    if (connection.isClosed) this.#unfree(kept)
+    else if (connection.isFree && kept.freeSince === undefined) this.#keep(kept)
+  }
+
+  #keep(kept: Kept): void {
+    const { maxKept = MAX_KEPT, maxKeptPerTarget = MAX_KEPT_PER_TARGET } = this.#options
+    const free = this.#free.get(kept.key) ?? []
+    if (this.#isClosed || free.length >= maxKeptPerTarget) {
+      kept.connection.close()
+      return
+    }
+    kept.freeSince = this.#now()
+    free.push(kept)
+    this.#free.set(kept.key, free)
+    this.#byAge.add(kept)
+    if (this.#byAge.size <= maxKept) return
+    const [oldest] = this.#byAge
+    oldest?.connection.close()
+  }
+
+  #unfree(kept: Kept): void {
+    if (!this.#byAge.delete(kept)) return
+    kept.freeSince = undefined
+    const free = this.#free.get(kept.key)
+    if (!free) return
+    if (free.at(-1) === kept) free.pop()
+    else free.splice(free.indexOf(kept), 1)
+    if (free.length === 0) this.#free.delete(kept.key)
+  }
+
+  /** One dial serves all who wait for the same target, as far as there is room. */
+  async #openShared(key: string, target: DialTarget, visit: Visit, ends: Ends): Promise<UpstreamConnection | DialFault> {
+    for (;;) {
+      const opening = this.#opening.get(key)
+      if (!opening) break
+      const shared = await opening
+      if (shared instanceof DialFault) return shared
+      // At once, before the next who waits looks for room.
+      if (hasRoom(shared)) return shared.connection()
+    }
+    let own: UpstreamConnection | undefined
+    const opening = this.#dialShared(key, target, visit, ends).then((shared) => {
+      this.#opening.delete(key)
+      // Whoever dialled comes first.
+      if (!(shared instanceof DialFault)) own = shared.connection()
+      return shared
+    })
+    this.#opening.set(key, opening)
+    const shared = await opening
+    return shared instanceof DialFault ? shared : (own ?? shared.connection())
+  }
+
+  async #dialShared(key: string, target: DialTarget, visit: Visit, ends: Ends): Promise<SharedUpstream | DialFault> {
+    const stream = await dialTarget(target, visit, ends)
+    if (stream instanceof DialFault) return stream
+    const shared = this.#options.http2(stream)
+    await shared.ready
+    // Who waits for it may use it all the same; it closes by itself when it is idle.
+    if (this.#isClosed || shared.isClosed) return shared
+    const all = this.#shared.get(key) ?? []
+    all.push(shared)
+    this.#shared.set(key, all)
+    shared.onClosed = () => {
+      const rest = (this.#shared.get(key) ?? []).filter((each) => each !== shared)
+      if (rest.length > 0) this.#shared.set(key, rest)
+      else this.#shared.delete(key)
+    }
+    return shared
+  }
+}
+
+/** Opens a connection for `visit` that begins with the header which its target wants. Never rejects. */
+export async function dialTarget(target: DialTarget, visit: Visit, ends: Ends): Promise<ByteStream | DialFault> {
+  const stream = await target.open(visit)
+  if (!(stream instanceof DialFault) && target.proxyHeader !== 0) stream.write(proxyHeaderOf(target.proxyHeader, ends))
+  return stream
+}
+
+/** R-7.7: where a connection begins by saying whose it is, it serves that visitor's connection alone. */
+function keyOf({ key, httpVersion, proxyHeader }: DialTarget, { ip, port, serverIp, serverPort }: Ends): string {
+  const service = httpVersion === 2 ? `2 ${key}` : key
+  return proxyHeader === 0 ? service : `${service} for ${ip} ${port} ${serverIp} ${serverPort}`
+}
+
+function hasRoom(shared: SharedUpstream): boolean {
+  return shared.hasRoom && !shared.isClosed
+}

@@ -1,0 +1,63 @@
+/** A stream of bytes as a Node Duplex, for APIs that want one; nothing else should pay for it. */
+import { Duplex } from 'node:stream'
+import type { ByteStream } from './byte-stream.ts'
+
+/** Takes over `stream`. Ends each way on its own; destroying it early resets the stream. */
+export class ByteDuplex extends Duplex {
+  readonly #stream: ByteStream
+  #written: ((error?: Error) => void) | undefined
+  #isClosed = false
+
+  constructor(stream: ByteStream) {
+    super({ allowHalfOpen: true })
+    this.#stream = stream
+    stream.attach({
+      data: (chunk) => {
+        if (!this.push(chunk)) stream.pause()
+      },
+      end: () => {
+        this.push(null)
+      },
+      drain: () => this.#proceed(),
+      closed: (error) => {
+        this.#isClosed = true
+        if (error) this.destroy(error)
+        else this.#proceed()
+      },
+    })
+  }
+
+  override _read(): void {
+    this.#stream.resume()
+  }
+
+  override _write(chunk: Buffer, _encoding: string, written: (error?: Error) => void): void {
+    this._writev([{ chunk }], written)
+  }
+
+  override _writev(chunks: { chunk: Buffer }[], written: (error?: Error) => void): void {
+    let hasRoom = true
+    for (const { chunk } of chunks) hasRoom = this.#stream.write(chunk)
+    if (this.#isClosed) written(new Error('the stream is closed'))
+    else if (hasRoom) written()
+    else this.#written = written
+  }
+
+  override _final(done: () => void): void {
+    this.#stream.end()
+    done()
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    const isWhole = this.readableEnded && this.writableFinished
+    if (!this.#isClosed && !isWhole) this.#stream.reset()
+    this.#written = undefined
+    done(error)
+  }
+
+  #proceed(): void {
+    const written = this.#written
+    this.#written = undefined
+    written?.()
+  }
+}

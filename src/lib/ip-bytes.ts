@@ -1,0 +1,42 @@
+/** Addresses as the bytes that stand in packets and headers, and back. */
+import { isIPv4, isIPv6 } from 'node:net'
+import { writeIPv6 } from './cidr.ts'
+
+/** The 4 or 16 bytes of `address`; undefined when it is none. A zone, as in `fe80::1%eth0`, is left out. */
+export function ipBytes(address: string): Buffer | undefined {
+  if (isIPv4(address)) return Buffer.from(address.split('.').map(Number))
+  const [plain = ''] = address.split('%')
+  return isIPv6(plain) ? ipv6Bytes(plain) : undefined
+}
+
+/** The address in 4 or 16 bytes; an IPv4 address inside IPv6 is written as IPv4. */
+export function ipText(bytes: Buffer): string {
+  if (bytes.length === 4) return bytes.join('.')
+  if (bytes.subarray(0, 12).equals(MAPPED)) return bytes.subarray(12).join('.')
+  return writeIPv6(BigInt(`0x${bytes.toString('hex')}`))
+}
+
+/** RFC 4291 §2.5.5.2: what stands before an IPv4 address inside IPv6. */
+const MAPPED = Buffer.from('00000000000000000000ffff', 'hex')
+
+/** The same address in 16 bytes. */
+export function asIPv6(bytes: Buffer): Buffer {
+  return bytes.length === 4 ? Buffer.concat([MAPPED, bytes]) : bytes
+}
+
+function ipv6Bytes(address: string): Buffer {
+  const [head = '', tail] = address.split('::')
+  const left = groupBytes(head)
+  const right = tail === undefined ? [] : groupBytes(tail)
+  const gap = Array<number>(16 - left.length - right.length).fill(0)
+  return Buffer.from([...left, ...gap, ...right])
+}
+
+function groupBytes(text: string): number[] {
+  if (text === '') return []
+  return text.split(':').flatMap((group) => {
+    if (group.includes('.')) return group.split('.').map(Number)
+    const value = Number.parseInt(group, 16)
+    return [value >> 8, value & 0xff]
+  })
+}
