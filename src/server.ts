@@ -2,53 +2,77 @@
 import { readFileSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { Registry } from '@prometheus-io/client'
 import { buildApi } from './api/app.ts'
 import { ApiMetrics } from './api/metrics.ts'
+import { registerTraffic } from './api/traffic-metrics.ts'
 import type { Listen } from './config/parse.ts'
 import type { Settings } from './config/read.ts'
 import { ApiGuard, liftApiRestriction } from './control/api-guard.ts'
+import { openAuthority } from './control/authority.ts'
 import { EdgeModules } from './control/edge-modules.ts'
 import { rotateKey } from './control/key-rotation.ts'
-import { nobodyPresent } from './control/presence.ts'
 import { authenticate } from './control/principal.ts'
 import { RateLimit } from './control/rate-limit.ts'
 import { Records } from './control/records.ts'
 import { openSealer } from './control/sealing.ts'
 import { createKey, createUser, type FirstStart, listUsers, makeFirstUser, type Role } from './control/users.ts'
+import { startDataPlane } from './data-plane.ts'
 import { IdSource } from './lib/ids.ts'
 import type { Logger } from './lib/log.ts'
 import { openStore } from './store/store.ts'
 
 export interface RunningServer {
-  readonly addresses: { readonly api: string; readonly metrics: string }
+  readonly addresses: Addresses
   /** What the very first start made, to be shown once. */
   readonly firstStart: FirstStart | null
   /** Finishes what is open within the drain time, then closes everything. */
   stop(): Promise<void>
 }
 
+/** Where the server listens, as `host:port`. */
+export interface Addresses {
+  readonly api: string
+  readonly metrics: string
+  readonly agents: string
+  readonly https: string
+  readonly http: string
+}
+
 /** Starts a whole server; resolves once it is ready. Whatever was opened is closed again when something fails. */
 export async function startServer(settings: Settings, { log }: { log: Logger }): Promise<RunningServer> {
   const now = Date.now
   const ids = new IdSource({ now })
+  const version = packageVersion()
   const opened: (() => Promise<void>)[] = []
   const closeAll = async () => {
     for (const close of opened.splice(0).reverse()) await close()
   }
 
   try {
+    // What is kept.
     const store = await openStore(settings.databaseUrl)
     opened.push(() => store.close())
     const sealer = await openSealer(store, settings.keyFile)
+    const authority = await openAuthority(store, sealer, join(settings.dataDir, 'ca.pem'))
 
-    const presence = nobodyPresent
-    const { tcpPorts, publicHttpsPort, domain, region } = settings
-    const around = { tcpPorts, publicHttpsPort, domain, region }
+    // The data plane, first of all its listeners: agents that find nobody wait for minutes before they ask again (D50).
+    const plane = await startDataPlane({ settings, store, sealer, authority, ids, now, log, version })
+    opened.push(() => plane.close())
+    const { presence, groups } = plane
+
+    // The management API.
+    const { tcpPorts, domain, region } = settings
+    const { endpointAt } = plane
+    const around = { tcpPorts, publicHttpsPort: plane.publicPorts.https, domain, region, endpointAt }
     const records = new Records({ store, ids, now, sealer, around, presence })
     const guard = new ApiGuard(store)
-    const metrics = new ApiMetrics()
+    const registry = new Registry()
+    const metrics = new ApiMetrics(registry)
+    registerTraffic(registry, plane.numbers)
     let isServing = false
-    const addresses = { api: '', metrics: '' }
+    const addresses = { api: '', metrics: '', ...plane.addresses }
     const readiness = async () => {
       const isReady =
         isServing &&
@@ -70,12 +94,13 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
       records,
       modules: new EdgeModules({ store, sealer }),
       presence,
+      groupsOf: (labels) => groups.serving(labels),
       metrics,
       log,
       readiness,
       rateLimit: new RateLimit({ perMinute: settings.apiRateLimit, now }),
       apiUrl: settings.apiUrl,
-      version: packageVersion(),
+      version,
     })
     api.addHook('onSend', async (_request, reply) => {
       // An answer under way when we stop is the last on its connection, which would otherwise idle on.

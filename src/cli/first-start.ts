@@ -1,21 +1,25 @@
 /** What the very first start tells its operator, once: the credentials it made and what to try with them. */
 
 import { isIPv6 } from 'node:net'
+import { join } from 'node:path'
 import type { Settings } from '../config/read.ts'
-import type { RunningServer } from '../server.ts'
+import type { Addresses, RunningServer } from '../server.ts'
 
 type FirstStart = NonNullable<RunningServer['firstStart']>
 
 /** The text for stdout; a preset secret is not repeated, since whoever set it has it, and output is often kept. */
 export function firstStartBanner(
   { apiKey, authtoken, userId }: FirstStart,
-  api: string,
+  addresses: Addresses,
   { dataDir, bootstrap }: Settings,
 ): string {
   const key = bootstrap.apiKey ? '$POSTERN_BOOTSTRAP_API_KEY' : apiKey
   const shownKey = bootstrap.apiKey ? 'as set in POSTERN_BOOTSTRAP_API_KEY' : apiKey
   const shownAuthtoken = bootstrap.authtoken ? 'as set in POSTERN_BOOTSTRAP_AUTHTOKEN' : authtoken
-  const base = webAddress(api)
+  const token = bootstrap.authtoken ? '$POSTERN_BOOTSTRAP_AUTHTOKEN' : authtoken
+  const base = webAddress(addresses.api)
+  const ca = join(dataDir, 'ca.pem')
+  const server = reachable(addresses.agents)
   const curl = `curl -H "Authorization: Bearer ${key}" -H "Service-Version: 2"`
   return `
 Welcome to Postern. This is its first start: keep what follows, it is not shown again.
@@ -23,21 +27,27 @@ Welcome to Postern. This is its first start: keep what follows, it is not shown 
   Admin             ${userId}
   Admin API key     ${shownKey}
   Agent authtoken   ${shownAuthtoken}
+  CA certificate    ${ca}
   Data folder       ${dataDir}
 
-Try:
+Try, with something that listens on port 3000:
 
-  curl ${base}/readyz
-  ${curl} ${base}/api_keys
-  ${curl} -H "Content-Type: application/json" -d '{"description":"my first edge"}' ${base}/edges/tcp
+  postern http 3000 --server ${server} --ca ${ca} --authtoken ${token}
+  ${curl} ${base}/tunnels
+  ${curl} -H "Content-Type: application/json" -d '{"description":"my first edge"}' ${base}/edges/https
 
 `
 }
 
-/** The URL at which this machine reaches a listener: an address that means "all" is reached at loopback. */
+/** The URL at which this machine reaches a listener. */
 export function webAddress(address: string): string {
+  return /^\w+:\/\//.test(address) ? address : `http://${reachable(address)}`
+}
+
+/** Where this machine reaches a listener: an address that means "all" is reached at loopback. */
+export function reachable(address: string): string {
   const [, host = '', port = ''] = /^(?:https?:\/\/)?\[?([^\]/]*?)\]?:(\d+)\/?$/.exec(address) ?? []
   if (port === '') return address
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  return `http://${isIPv6(reached) ? `[${reached}]` : reached}:${port}`
+  return `${isIPv6(reached) ? `[${reached}]` : reached}:${port}`
 }

@@ -14,6 +14,13 @@ const preset = readSettings({
   env: { POSTERN_BOOTSTRAP_API_KEY: 'k'.repeat(32), POSTERN_BOOTSTRAP_AUTHTOKEN: 't'.repeat(32) },
   cwd: '/srv',
 })
+const listening = {
+  api: '127.0.0.1:41234',
+  metrics: '127.0.0.1:41235',
+  agents: '0.0.0.0:41236',
+  https: '0.0.0.0:41237',
+  http: '0.0.0.0:41238',
+}
 const firstStart = { apiKey: 'key_made', authtoken: 'token_made', userId: 'usr_1' }
 
 /** A server whose stop the test lets finish. */
@@ -24,7 +31,7 @@ function serving(given: Partial<RunningServer> = {}) {
   const stopping = Promise.withResolvers<void>()
   const stopped = Promise.withResolvers<void>()
   const server: RunningServer = {
-    addresses: { api: '127.0.0.1:41234', metrics: '127.0.0.1:41235' },
+    addresses: listening,
     firstStart: null,
     stop() {
       stopping.resolve()
@@ -83,21 +90,26 @@ test('prints the credentials on the first start and only then, and the chosen po
     assert.equal(terminal.printed.out.includes('key_made'), shown)
     assert.match(
       terminal.printed.out,
-      /Listening: API http:\/\/127\.0\.0\.1:41234, metrics http:\/\/127\.0\.0\.1:41235\n$/,
+      /Listening: API http:\/\/127\.0\.0\.1:41234, metrics http:\/\/127\.0\.0\.1:41235, agents 0\.0\.0\.0:41236, HTTPS 0\.0\.0\.0:41237, HTTP 0\.0\.0\.0:41238\n$/,
     )
   }
 })
 
 test('the banner has what an operator needs and three commands with the real port', () => {
-  const text = firstStartBanner(firstStart, '0.0.0.0:41234', settings)
-  for (const part of ['key_made', 'token_made', 'usr_1', '/srv/data']) assert.ok(text.includes(part), part)
-  const commands = text.split('\n').filter((line) => line.startsWith('  curl '))
+  const text = firstStartBanner(firstStart, listening, settings)
+  for (const part of ['key_made', 'token_made', 'usr_1', '/srv/data/ca.pem']) assert.ok(text.includes(part), part)
+  const commands = text.split('\n').filter((line) => /^ {2}(curl|postern) /.test(line))
   assert.equal(commands.length, 3)
-  for (const command of commands) assert.match(command, /http:\/\/127\.0\.0\.1:41234\//)
+  const [agent, ...curls] = commands
+  assert.match(
+    agent ?? '',
+    /^ {2}postern http 3000 --server 127\.0\.0\.1:41236 --ca \/srv\/data\/ca\.pem --authtoken token_made$/,
+  )
+  for (const command of curls) assert.match(command, /http:\/\/127\.0\.0\.1:41234\//)
 })
 
 test('the banner does not repeat preset secrets', () => {
-  const text = firstStartBanner({ ...firstStart, apiKey: 'k'.repeat(32), authtoken: 't'.repeat(32) }, 'h:1', preset)
+  const text = firstStartBanner({ ...firstStart, apiKey: 'k'.repeat(32), authtoken: 't'.repeat(32) }, listening, preset)
   assert.doesNotMatch(text, /k{32}|t{32}/)
   assert.match(text, /POSTERN_BOOTSTRAP_API_KEY/)
 })

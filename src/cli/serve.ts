@@ -50,9 +50,11 @@ export async function serve(
   const server = await start(settings, { log }).catch((cause: unknown) => {
     throw new Failure(`Postern cannot start: ${startFault(cause, settings)}`, { cause })
   })
-  if (server.firstStart) terminal.out(firstStartBanner(server.firstStart, server.addresses.api, settings))
-  const { api, metrics } = server.addresses
-  terminal.out(`Listening: API ${webAddress(api)}, metrics ${webAddress(metrics)}\n`)
+  if (server.firstStart) terminal.out(firstStartBanner(server.firstStart, server.addresses, settings))
+  const { api, metrics, agents, https, http } = server.addresses
+  terminal.out(
+    `Listening: API ${webAddress(api)}, metrics ${webAddress(metrics)}, agents ${agents}, HTTPS ${https}, HTTP ${http}\n`,
+  )
   await stop
   await server.stop()
   exit(0)

@@ -15,7 +15,8 @@ interface Fault {
 /** Looks through an error and its causes for one that it knows; otherwise the messages themselves. */
 export function startFault(error: unknown, settings: Settings): string {
   const chain = causes(error)
-  for (const each of chain) {
+  // The innermost knows most: the port of a listener, where the outer ones only say that there was one.
+  for (const each of chain.toReversed()) {
     const known = listenFault(each, settings) ?? databaseFault(each) ?? fileFault(each)
     if (known !== undefined) return known
   }
@@ -43,7 +44,9 @@ function listenerWith(port: number, settings: Settings): { flag: string; at: str
   const listeners: readonly [flag: string, listen: Listen][] = [
     ['--api-listen', settings.apiListen],
     ['--metrics-listen', settings.metricsListen],
+    ['--agent-listen', settings.agentListen],
     ['--https-listen', settings.httpsListen],
+    ['--http-listen', settings.httpListen],
   ]
   const found = listeners.find(([, listen]) => listen.port === port)
   if (found) return { flag: found[0], at: `${found[1].host}:${port}` }

@@ -50,7 +50,9 @@ describe('the program', () => {
       const ready = await fetch(`${first.url}/readyz`)
       assert.equal(ready.status, 200)
       const { addresses } = (await ready.json()) as { addresses: Record<string, string> }
-      assert.deepEqual(addresses, { api: new URL(first.url).host, metrics: new URL(first.metricsUrl).host })
+      const { agents, https, http } = first
+      const [api, metrics] = [new URL(first.url).host, new URL(first.metricsUrl).host]
+      assert.deepEqual(addresses, { api, metrics, agents, https, http })
       assert.doesNotMatch(JSON.stringify(addresses), /:0"/)
       assert.equal((await fetch(`${first.metricsUrl}/metrics`)).status, 200)
       const { apiKey, authtoken } = credentials(first.out())
@@ -185,7 +187,7 @@ describe('the program', () => {
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo
     const dataDir = newDataDir()
-    for (const flag of ['api-listen', 'metrics-listen']) {
+    for (const flag of ['api-listen', 'metrics-listen', 'agent-listen', 'https-listen', 'http-listen']) {
       const line = await refusal({ dataDir, flags: { [flag]: `127.0.0.1:${port}` } })
       assert.match(line, new RegExp(`127\\.0\\.0\\.1:${port} is taken .*--${flag}`))
     }

@@ -25,8 +25,22 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   cluster: ['lib', 'model', 'store', 'tunnel'],
   agent: ['lib', 'wire'],
   dashboard: [],
-  'server.ts': [...chain, 'store', 'config', 'wire', 'tunnel', 'ssh', 'edge', 'cluster', 'agent', 'dashboard'],
+  'data-plane.ts': ['lib', 'model', 'resources', 'control', 'store', 'config', 'tunnel', 'ssh', 'edge', 'cluster'],
+  'server.ts': [
+    'data-plane.ts',
+    ...chain,
+    'store',
+    'config',
+    'wire',
+    'tunnel',
+    'ssh',
+    'edge',
+    'cluster',
+    'agent',
+    'dashboard',
+  ],
   cli: ['lib', 'model', 'modules', 'resources', 'config', 'agent', 'server.ts'],
+  'library.ts': ['lib', 'agent'],
   'main.ts': ['cli'],
 }
 

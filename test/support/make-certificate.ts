@@ -21,6 +21,8 @@ export interface IdentityOptions {
   readonly extensions?: readonly Extension[]
   readonly key?: keyof typeof algorithms
   readonly serialNumber?: string
+  readonly notBefore?: Date
+  readonly notAfter?: Date
 }
 
 const rsa = (modulusLength: number) => ({
@@ -39,7 +41,7 @@ export const algorithms = {
   ed25519: { name: 'Ed25519' },
 } as const
 
-/** A certificate, valid from 2020-05-01T16:27:59Z for a year, and its key. */
+/** A certificate, by default valid from 2020-05-01T16:27:59Z for a year, and its key. */
 export async function makeIdentity({
   name = 'CN=app.example.com',
   issuer,
@@ -49,6 +51,8 @@ export async function makeIdentity({
   extensions = [],
   key = 'p256',
   serialNumber = '01',
+  notBefore = new Date('2020-05-01T16:27:59Z'),
+  notAfter = new Date('2021-05-01T16:27:59Z'),
 }: IdentityOptions = {}): Promise<Identity> {
   const x509 = await loadX509()
   const algorithm: { name: string } = algorithms[key]
@@ -62,8 +66,8 @@ export async function makeIdentity({
     serialNumber,
     subject: name,
     issuer: issuer?.name ?? name,
-    notBefore: new Date('2020-05-01T16:27:59Z'),
-    notAfter: new Date('2021-05-01T16:27:59Z'),
+    notBefore,
+    notAfter,
     signingAlgorithm: { hash: 'SHA-256', ...(issuer?.keys ?? keys).privateKey.algorithm },
     publicKey: keys.publicKey,
     signingKey: (issuer?.keys ?? keys).privateKey,

@@ -1,4 +1,5 @@
 /** A whole platform in one call: a server on ports of its own, with a fresh database, and clients that speak to it. */
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +12,13 @@ export interface Platform {
   /** `http://127.0.0.1:<port>`. */
   readonly url: string
   readonly metricsUrl: string
+  /** `127.0.0.1:<port>`, where agents connect. */
+  readonly agents: string
+  readonly httpsPort: number
+  readonly httpPort: number
+  /** The certificate of its authority, in PEM. */
+  readonly ca: string
+  readonly caFile: string
   readonly dataDir: string
   readonly databaseUrl: string
   /** Tokens of the first start. */
@@ -44,6 +52,10 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
     'data-dir': dataDir,
     'api-listen': '127.0.0.1:0',
     'metrics-listen': '127.0.0.1:0',
+    'agent-listen': '127.0.0.1:0',
+    'https-listen': '127.0.0.1:0',
+    'http-listen': '127.0.0.1:0',
+    'tcp-listen': '127.0.0.1',
     'log-format': 'json',
     ...(options.databaseUrl !== undefined && { 'database-url': options.databaseUrl }),
     ...options.flags,
@@ -56,10 +68,16 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
     log: createLog({ level: settings.logLevel, format: settings.logFormat, destination }),
   })
   const url = `http://${server.addresses.api}`
+  const caFile = join(dataDir, 'ca.pem')
   const admin = new ApiClient(url, API_KEY)
   return {
     url,
     metricsUrl: `http://${server.addresses.metrics}/metrics`,
+    agents: server.addresses.agents,
+    httpsPort: portOf(server.addresses.https),
+    httpPort: portOf(server.addresses.http),
+    ca: readFileSync(caFile, 'utf8'),
+    caFile,
     dataDir,
     databaseUrl: settings.databaseUrl,
     apiKey: API_KEY,
@@ -82,4 +100,8 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
       if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+function portOf(address: string): number {
+  return Number(address.slice(address.lastIndexOf(':') + 1))
 }

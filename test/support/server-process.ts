@@ -29,6 +29,10 @@ export interface ServeOptions extends Run {
 export interface ServerProcess {
   readonly url: string
   readonly metricsUrl: string
+  /** Where agents, and visitors with and without TLS, connect: `host:port`. */
+  readonly agents: string
+  readonly https: string
+  readonly http: string
   readonly ended: Promise<Ended>
   /** What it printed so far. */
   out(): string
@@ -47,14 +51,17 @@ export async function postern(args: readonly string[], run: Run = {}): Promise<E
 /** Starts `postern serve`; rejects when it ends instead of getting ready. */
 export async function serve(options: ServeOptions): Promise<ServerProcess> {
   const running = start(serveArgs(options), options)
-  const listening = /^Listening: API (\S+), metrics (\S+)$/m
+  const listening = /^Listening: API (\S+), metrics (\S+), agents (\S+), HTTPS (\S+), HTTP (\S+)$/m
   await running.says(listening)
-  const [, url = '', metricsUrl = ''] = listening.exec(running.out()) ?? []
+  const [, url = '', metricsUrl = '', agents = '', https = '', http = ''] = listening.exec(running.out()) ?? []
   const kill = (signal: NodeJS.Signals) => void running.child.kill(signal)
   return {
     ...running,
     url,
     metricsUrl,
+    agents,
+    https,
+    http,
     kill,
     stop() {
       kill('SIGTERM')
@@ -69,6 +76,10 @@ export function serveArgs({ dataDir, databaseUrl, flags }: ServeOptions): string
     ...(databaseUrl !== undefined && { 'database-url': databaseUrl }),
     'api-listen': '127.0.0.1:0',
     'metrics-listen': '127.0.0.1:0',
+    'agent-listen': '127.0.0.1:0',
+    'https-listen': '127.0.0.1:0',
+    'http-listen': '127.0.0.1:0',
+    'tcp-listen': '127.0.0.1',
     'log-format': 'json',
     ...flags,
   }

@@ -1,0 +1,245 @@
+/** Composes the data plane: builds, starts and stops all that carries traffic, in the order it is written here. */
+import { randomBytes } from 'node:crypto'
+import type { AddressInfo, Server } from 'node:net'
+import type { Settings } from './config/read.ts'
+import { holdersOfName, holdersOfPort } from './control/addresses.ts'
+import { currentCredential, findCredential } from './control/agent-credentials.ts'
+import { EdgeEndpoints } from './control/edge-endpoints.ts'
+import { Follower } from './control/follower.ts'
+import { LiveCertificates } from './control/live-certificates.ts'
+import { LiveEdges } from './control/live-edges.ts'
+import { TunnelGroups } from './control/tunnel-groups.ts'
+import { AccessLog } from './edge/access-log.ts'
+import { AgentEndpoints } from './edge/agent-endpoints.ts'
+import { Certificates } from './edge/certificates.ts'
+import { Edges } from './edge/edges.ts'
+import { HttpFront } from './edge/http-front.ts'
+import { ListenFault, openListener } from './edge/open-listener.ts'
+import { PublicDoor } from './edge/public-door.ts'
+import { PublicListener } from './edge/public-listener.ts'
+import { TcpPorts } from './edge/tcp-ports.ts'
+import { TlsServers } from './edge/tls-servers.ts'
+import { TrafficCount } from './edge/traffic-count.ts'
+import { meetVisitors } from './edge/trusted-hop.ts'
+import type { Authority } from './lib/certificate-authority.ts'
+import type { Clock } from './lib/clock.ts'
+import type { IdSource } from './lib/ids.ts'
+import { type Logger, lineWriter } from './lib/log.ts'
+import type { Sealer } from './lib/seal.ts'
+import { credentials } from './resources/credentials.ts'
+import type { Store } from './store/store.ts'
+import { AgentDoor } from './tunnel/agent-door.ts'
+
+export interface DataPlaneOptions {
+  readonly settings: Settings
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly authority: Authority
+  readonly ids: IdSource
+  readonly now: Clock
+  readonly log: Logger
+  readonly version: string
+}
+
+export type DataPlane = Awaited<ReturnType<typeof startDataPlane>>
+
+/** How often the certificate of the agent listener is looked at, in milliseconds: it lasts a year. */
+const RENEWAL_LOOK_MS = 24 * 3_600_000
+
+/** How often a drain looks whether the last visitor is gone, in milliseconds. */
+const DRAIN_LOOK_MS = 20
+
+/** Listens for agents and visitors; resolves once every stored edge is served. */
+export async function startDataPlane({ settings, store, sealer, authority, ids, now, log, version }: DataPlaneOptions) {
+  const { domain, region, tcpPorts: tcpRange, drainTimeoutMs } = settings
+  const opened: (() => Promise<void> | void)[] = []
+  const close = async () => {
+    for (const each of opened.splice(0).reverse()) await each()
+  }
+
+  try {
+    // Certificates: uploaded ones, else leaves of our own authority.
+    const certificates = new Certificates({ authority, now })
+    const tls = new TlsServers({ certificates, log, now })
+
+    // Edges, found by name and port. What they dial is the door's business, which is built below.
+    const counts = new TrafficCount()
+    const meet = meetVisitors(settings.trustedProxies)
+    const ports = new TcpPorts({
+      host: settings.tcpListen,
+      onConnection: (socket, port, peer) => visitors.onPort(socket, port, peer),
+      meet,
+      log,
+      now,
+    })
+    const edges = new Edges({
+      reach: {
+        dial: (request) => agents.registry.dial(request),
+        followGroup: (labels) => agents.registry.followGroup(labels),
+        random: Math.random,
+      },
+      tools: { now, log, region },
+      ports,
+      log,
+      onRemoved: (id) => {
+        counts.forget(id)
+        // D42: open streams of an edge that is gone get the drain time.
+        setTimeout(() => visitors.cut(id), drainTimeoutMs).unref()
+      },
+    })
+    const publicPorts = { https: settings.publicHttpsPort, http: settings.publicHttpPort }
+    const accessLog = new AccessLog({ write: lineWriter(log), isOn: () => log.isLevelEnabled('info'), now })
+    opened.push(() => accessLog.flush())
+    const front = new HttpFront({
+      edges,
+      counts,
+      log,
+      now,
+      publicPorts,
+      onRequest: (record) => accessLog.request(record),
+    })
+    const visitors = new PublicDoor({
+      edges,
+      tls,
+      serveHttp: (visit) => front.serve(visit),
+      counts,
+      log,
+      onRecord: (record) => accessLog.connection(record),
+      defaultCertificate: () => certificates.find(domain),
+    })
+
+    // The doors, before anything slow: agents that find nobody wait for minutes before they ask again (D50).
+    const secure = new PublicListener({ onConnection: visitors.onGreeted, meet, log, now })
+    const httpsAddress = listening(await secure.listen(settings.httpsListen))
+    publicPorts.https ||= httpsAddress.port
+    const plain = listening(
+      await openListener({
+        ...settings.httpListen,
+        log,
+        now,
+        meet,
+        onConnection: visitors.onPlain,
+      }),
+    )
+    const httpAddress = addressOf(plain)
+    publicPorts.http ||= httpAddress.port
+    const agentNames = [
+      ...new Set(['localhost', '127.0.0.1', '::1', domain, `connect.${domain}`, ...settings.agentNames]),
+    ]
+    const agents: AgentDoor = new AgentDoor({
+      certificate: authority.issue(agentNames),
+      credentials: {
+        find: (token) => findCredential(store, token),
+        current: (id) => currentCredential(store, id),
+      },
+      endpoints: new AgentEndpoints({
+        edges,
+        holdersOfName: (name) => holdersOfName(store, name),
+        holdersOfPort: (port) => holdersOfPort(store, port),
+        publicPorts,
+      }),
+      seal: sealer,
+      ids,
+      now,
+      random: randomBytes,
+      log,
+      region,
+      domain,
+      version,
+      tcpPorts: tcpRange,
+      publicPorts: () => publicPorts,
+    })
+    const agentAddress = await agents.listen(settings.agentListen)
+    opened.push(async () => {
+      // Nobody new; whoever is there may finish, agents last, since visitors are served through them.
+      const until = now() + drainTimeoutMs
+      plain.close()
+      ports.closeAll()
+      front.drain()
+      await secure.close()
+      while (now() < until && front.open + visitors.carried > 0) await pause(DRAIN_LOOK_MS)
+      front.cut()
+      visitors.cut()
+      await agents.close()
+    })
+    const renewal = setInterval(() => agents.useCertificate(authority.issue(agentNames)), RENEWAL_LOOK_MS).unref()
+    opened.push(() => clearInterval(renewal))
+
+    // What is stored, and every change of it.
+    const groups = new TunnelGroups(store)
+    const endpoints = new EdgeEndpoints({ store, region })
+    const followed = [
+      new LiveCertificates({ store, sealer, replace: (served) => certificates.replace(served), log }),
+      groups,
+      new LiveEdges({ store, sealer, sink: edges, endpoints, log }),
+      deletedCredentials(store, agents),
+    ]
+    for (const each of followed) {
+      const follower = new Follower({ store, followed: each, log })
+      await follower.start()
+      opened.push(() => follower.stop())
+    }
+
+    return {
+      presence: endpoints.beside(agents.registry),
+      groups,
+      edges,
+      publicPorts,
+      endpointAt: (address: { name: string } | { port: number }) => edges.endpointAt(address),
+      addresses: {
+        agents: text(agentAddress),
+        https: text(httpsAddress),
+        http: text(httpAddress),
+      },
+      numbers: {
+        edges: () => counts,
+        sessions: () => agents.load.sessions,
+        tunnels: () => agents.load.tunnels,
+        streams: () => agents.load.connections,
+        servedEdges: () => edges.size,
+        firstExpiry: () => firstExpiry(certificates),
+      },
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** D25: sessions of a credential that is gone end at once. */
+function deletedCredentials(store: Store, agents: AgentDoor) {
+  const drop = async (ids: readonly string[]) => {
+    const kept = await store.read((reader) => reader.kinds(ids))
+    for (const id of ids) if (!kept.has(id)) agents.dropCredential(id)
+  }
+  return {
+    load: () => drop([...new Set(agents.registry.liveSessions().map(({ credentialId }) => credentialId))]),
+    apply: (changes: readonly { kind: string; id: string }[]) =>
+      drop(changes.filter(({ kind }) => kind === credentials.kind).map(({ id }) => id)),
+  }
+}
+
+function firstExpiry(certificates: Certificates): number | undefined {
+  let first: number | undefined
+  for (const [, at] of certificates.expiries()) first = Math.min(first ?? at, at)
+  return first === undefined ? undefined : Math.floor(first / 1000)
+}
+
+/** What listens, or the reason as an error: a listener of the operator's own choice must be had. */
+function listening<T>(outcome: T | ListenFault): T {
+  if (outcome instanceof ListenFault) throw outcome
+  return outcome
+}
+
+function addressOf(server: Server): AddressInfo {
+  return server.address() as AddressInfo // a server on a host and port has an address of this form
+}
+
+function text({ family, address, port }: AddressInfo): string {
+  return `${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,12 @@
+/** Reads a stream to its end and leaves it open for writing, which the consumers of Node do not. */
+
+/** Rejects when the stream breaks before its end. */
+export function readAll(stream: NodeJS.ReadableStream): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+    stream.once('end', () => resolve(Buffer.concat(chunks)))
+    stream.once('error', reject)
+    stream.once('close', () => reject(new Error('the stream was closed before its end')))
+  })
+}

@@ -1,0 +1,22 @@
+/** Waits for what nobody announces: looks again and again, and says what was missing when it does not come. */
+
+/** How long to wait when the test does not say, in milliseconds: long enough for a busy machine. */
+const LIMIT_MS = 15_000
+
+/** Between two looks, in milliseconds. */
+const LOOK_MS = 15
+
+/** The first answer of `look` that is neither undefined nor false; rejects when none came in time. */
+export async function until<T>(
+  what: string,
+  look: () => T | undefined | false | Promise<T | undefined | false>,
+  { limitMs = LIMIT_MS }: { limitMs?: number } = {},
+): Promise<T> {
+  const last = performance.now() + limitMs
+  for (;;) {
+    const found = await look()
+    if (found !== undefined && found !== false) return found
+    if (performance.now() > last) throw new Error(`after ${limitMs} ms still not: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  }
+}

@@ -1,0 +1,116 @@
+/** Services beside an agent, on ports of their own: what visitors reach in the end. They go with the test. */
+import { once } from 'node:events'
+import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2'
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
+
+/** A test, or what else ends what it started. */
+export interface Owner {
+  after(close: () => unknown): void
+}
+
+export interface Upstream {
+  readonly port: number
+  /** `127.0.0.1:<port>`. */
+  readonly address: string
+}
+
+/** What an upstream that echoes saw of a request. */
+export interface Seen {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: string
+}
+
+/** HTTP/1.1; without a listener it answers each request with what it saw of it, as JSON. */
+export async function httpUpstream(
+  owner: Owner,
+  listener: RequestListener = echo,
+  onUpgrade?: (request: IncomingMessage, socket: Duplex) => void,
+): Promise<Upstream> {
+  const server = createHttpServer((request, response) => listener(request, response))
+  if (onUpgrade) server.on('upgrade', onUpgrade)
+  owner.after(() => server.closeAllConnections())
+  return listening(owner, server)
+}
+
+/** HTTP/2 in clear, from the first byte. */
+export async function http2Upstream(
+  owner: Owner,
+  onStream: (stream: ServerHttp2Stream, headers: Record<string, unknown>) => void,
+): Promise<Upstream> {
+  const server = createHttp2Server()
+  server.on('stream', (stream, headers) => {
+    stream.on('error', () => {})
+    onStream(stream, headers)
+  })
+  server.on('sessionError', () => {})
+  return listening(owner, server)
+}
+
+/** Plain TCP; the sockets may be half open. Without a listener it echoes. */
+export async function tcpUpstream(owner: Owner, onSocket: (socket: Socket) => void = echoBytes): Promise<Upstream> {
+  const server = createTcpServer({ allowHalfOpen: true }, (socket) => {
+    socket.on('error', () => {})
+    onSocket(socket)
+  })
+  return listening(owner, server)
+}
+
+/** TLS of its own. Without a listener it echoes. */
+export async function tlsUpstream(
+  owner: Owner,
+  options: TlsOptions,
+  onSocket: (socket: Socket) => void = echoBytes,
+): Promise<Upstream> {
+  const server = createTlsServer({ allowHalfOpen: true, ...options }, (socket) => {
+    socket.on('error', () => {})
+    onSocket(socket)
+  })
+  server.on('tlsClientError', () => {})
+  return listening(owner, server)
+}
+
+/** Where nobody listens. */
+export async function nobody(): Promise<Upstream> {
+  const server = createTcpServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return { port, address: `127.0.0.1:${port}` }
+}
+
+async function listening(owner: Owner, server: Server): Promise<Upstream> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  owner.after(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  const { port } = server.address() as AddressInfo
+  return { port, address: `127.0.0.1:${port}` }
+}
+
+function echo(request: IncomingMessage, response: Parameters<RequestListener>[1]): void {
+  const { method = '', url = '', headers } = request
+  void buffer(request).then(
+    (body) => {
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ method, url, headers, body: body.toString() }))
+    },
+    () => response.destroy(),
+  )
+}
+
+function echoBytes(socket: Socket): void {
+  socket.pipe(socket)
+}
