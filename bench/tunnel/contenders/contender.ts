@@ -1,0 +1,54 @@
+/** Somebody who carries connections to an upstream, and how to start them. */
+import type { Stage } from '../stage.ts'
+
+/** Only like is compared with like: the layer, and whether the link between server and agent is encrypted. */
+export type LinkClass = 'no tunnel' | 'L4 TLS' | 'L4 plain' | 'L7 HTTP'
+
+/** Where visitors go in. */
+export interface Entrance {
+  readonly host: string
+  readonly port: number
+  /** What a request must name; unset where any name will do. */
+  readonly hostHeader?: string
+}
+
+export interface Ground {
+  readonly stage: Stage
+  /** Where a program of `needs` is. */
+  readonly path: (program: string) => string
+  readonly sshCipher: string
+  /** For Node in our own server and agent, such as `--cpu-prof`. */
+  readonly nodeOptions: string
+}
+
+export interface Contender {
+  readonly name: string
+  readonly link: LinkClass
+  readonly isOurs?: boolean
+  /** Programs that must be installed. */
+  readonly needs: readonly string[]
+  /** A command that prints the version. */
+  readonly version?: readonly [program: string, ...args: string[]]
+  /** Starts a server and an agent on loopback, all of them on the stage; resolves when the entrance is open. */
+  readonly start: (upstreamPort: number, ground: Ground) => Promise<Entrance>
+}
+
+/** One that was started. */
+export interface Running extends Entrance {
+  readonly contender: Contender
+  /** Its processes; those that they started count as well. */
+  readonly pids: () => number[]
+  readonly stop: () => Promise<void>
+}
+
+/** Starts a contender; what it left behind is cleared when that fails. */
+export async function raise(contender: Contender, upstreamPort: number, ground: Ground): Promise<Running> {
+  const { stage } = ground
+  try {
+    const entrance = await contender.start(upstreamPort, ground)
+    return { ...entrance, contender, pids: () => stage.programs.pids, stop: () => stage.close() }
+  } catch (error) {
+    await stage.close()
+    throw error
+  }
+}

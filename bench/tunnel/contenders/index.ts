@@ -1,0 +1,14 @@
+/** Who is measured, in the order in which they are shown. */
+import { bore } from './bore.ts'
+import { chisel } from './chisel.ts'
+import type { Contender } from './contender.ts'
+import { direct } from './direct.ts'
+import { frpHttp, frpTcp } from './frp.ts'
+import { openssh } from './openssh.ts'
+import { posternHttp, posternTcp } from './postern.ts'
+import { rathole } from './rathole.ts'
+
+export const tcpContenders: readonly Contender[] = [direct, openssh, posternTcp, frpTcp, chisel, rathole, bore]
+
+/** OpenSSH knows nothing of HTTP; it stands here because the others are held against it. */
+export const httpContenders: readonly Contender[] = [direct, openssh, posternHttp, frpHttp]

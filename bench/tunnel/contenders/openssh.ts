@@ -1,0 +1,85 @@
+/** OpenSSH: `ssh -R` to an sshd with a configuration and keys of its own, thrown away afterwards. */
+import { mkdirSync, rmdirSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { freePort, LOOPBACK } from '../ports.ts'
+import type { Stage } from '../stage.ts'
+import type { Contender, Ground } from './contender.ts'
+
+/** Where Debian's sshd wants an empty folder when it runs as root; its service would make it. */
+const PRIVILEGE_SEPARATION_FOLDER = '/run/sshd'
+
+/** How long a key may take to make, in milliseconds. */
+const KEYGEN_MS = 10_000
+
+export const openssh: Contender = {
+  name: 'OpenSSH -R',
+  link: 'L4 TLS',
+  needs: ['sshd', 'ssh', 'ssh-keygen'],
+  version: ['ssh', '-V'],
+  async start(upstreamPort, ground) {
+    const { stage, path, sshCipher } = ground
+    const sshPort = await startSshd(ground)
+    const port = await freePort()
+    const options = {
+      IdentityFile: join(stage.folder, 'user_key'),
+      IdentitiesOnly: 'yes',
+      IdentityAgent: 'none',
+      StrictHostKeyChecking: 'no',
+      UserKnownHostsFile: '/dev/null',
+      ExitOnForwardFailure: 'yes',
+      BatchMode: 'yes',
+      Compression: 'no',
+      LogLevel: 'ERROR',
+      ...cipherOption(sshCipher),
+    }
+    const flags = Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`])
+    const forward = `${LOOPBACK}:${port}:${LOOPBACK}:${upstreamPort}`
+    const target = ['-p', String(sshPort), `${userInfo().username}@${LOOPBACK}`]
+    await stage.programs.start(path('ssh'), ['-F', '/dev/null', ...flags, '-N', '-R', forward, ...target]).listens(port)
+    return { host: LOOPBACK, port }
+  },
+}
+
+async function startSshd({ stage, path, sshCipher }: Ground): Promise<number> {
+  const port = await freePort()
+  await Promise.all([makeKey(stage, path('ssh-keygen'), 'host_key'), makeKey(stage, path('ssh-keygen'), 'user_key')])
+  if (userInfo().uid === 0) makePrivilegeSeparationFolder(stage)
+  const options = {
+    ListenAddress: `${LOOPBACK}:${port}`,
+    HostKey: join(stage.folder, 'host_key'),
+    AuthorizedKeysFile: join(stage.folder, 'user_key.pub'),
+    PidFile: 'none',
+    // The folder of the key is a temporary one, below a folder that everybody may write to.
+    StrictModes: 'no',
+    UsePAM: 'no',
+    PasswordAuthentication: 'no',
+    PermitRootLogin: 'prohibit-password',
+    Compression: 'no',
+    LogLevel: 'ERROR',
+    ...cipherOption(sshCipher),
+  }
+  const lines = Object.entries(options).map(([name, value]) => `${name} ${value}\n`)
+  const config = await stage.write('sshd_config', lines.join(''))
+  await stage.programs.start(path('sshd'), ['-D', '-e', '-f', config]).listens(port)
+  return port
+}
+
+/** `default` leaves the choice to OpenSSH. */
+function cipherOption(cipher: string): { Ciphers?: string } {
+  return cipher === 'default' ? {} : { Ciphers: cipher }
+}
+
+async function makeKey(stage: Stage, keygen: string, name: string): Promise<void> {
+  const args = ['-q', '-t', 'ed25519', '-N', '', '-C', 'bench', '-f', join(stage.folder, name)]
+  await stage.programs.run(keygen, args, { timeoutMs: KEYGEN_MS })
+}
+
+function makePrivilegeSeparationFolder(stage: Stage): void {
+  try {
+    mkdirSync(PRIVILEGE_SEPARATION_FOLDER, { mode: 0o755 })
+  } catch {
+    return // It is there, and not ours to remove.
+  }
+  stage.onClose(() => rmdirSync(PRIVILEGE_SEPARATION_FOLDER))
+}

@@ -1,0 +1,137 @@
+/**
+ * What does a tunnel of ours carry, and at what cost, beside those of others? All on loopback in one run: generators and
+ * upstreams that are not ours, everybody in turns, medians, and the CPU seconds of all processes of each.
+ */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { chart } from './chart.ts'
+import type { Contender } from './contenders/contender.ts'
+import { httpContenders, tcpContenders } from './contenders/index.ts'
+import { type IdleResult, measureIdle } from './idle.ts'
+import { describeMachine, type Machine, machineLines } from './machine.ts'
+import { type Options, readOptions } from './options.ts'
+import { findProgram } from './programs.ts'
+import { type Row, rows } from './rows.ts'
+import { type Result, runRow } from './run-row.ts'
+import { Stages } from './stage.ts'
+import { idleTable, resultTable } from './table.ts'
+
+const IDLE = 'idle'
+
+/** More of the cores than this in use before we begin, and the figures are not to be trusted. */
+const BUSY_SHARE = 0.25
+
+/** What a shell expects of a program that a signal ended. */
+const INTERRUPTED = 130
+
+const generators = { nginx: ['nginx', '-v'], wrk: ['wrk', '--version'], iperf3: ['iperf3', '--version'] } as const
+
+interface Report {
+  readonly machine: Machine
+  readonly options: Options
+  readonly notes: readonly string[]
+  readonly results: readonly Result[]
+  readonly idle: IdleResult | null
+}
+
+export async function main(args: readonly string[]): Promise<void> {
+  if (process.platform !== 'linux')
+    throw new Error('this bench reads CPU and memory from /proc, so it runs on Linux only')
+  const options = readOptions(args, [...rows.map(({ name }) => name), IDLE])
+  const stages = new Stages()
+  // Every way out ends what was started: a signal in good order, a second one and an error at once.
+  process.on('exit', () => stages.dropAll())
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (stages.isOver) process.exit(INTERRUPTED)
+      void stages.closeAll().finally(() => process.exit(INTERRUPTED))
+    })
+  }
+  try {
+    await measure(options, stages)
+  } catch (error) {
+    // Whatever failed because all was being closed is of no interest.
+    if (!stages.isOver) throw error
+  }
+}
+
+async function measure(options: Options, stages: Stages): Promise<void> {
+  const { only, contenders: wanted, rounds, seconds, agents, out } = options
+  const notes: string[] = []
+  const note = (text: string): void => {
+    if (stages.isOver) return
+    notes.push(text)
+    console.log(`note: ${text}`)
+  }
+  const fail = (text: string): void => {
+    note(text)
+    process.exitCode = 1
+  }
+  const isChosen = ({ name }: Contender): boolean => wanted?.some((part) => name.toLowerCase().includes(part)) ?? true
+  const present = noteAbsent([...new Set([...tcpContenders, ...httpContenders])].filter(isChosen), note)
+  const machine = describeMachine(versionCommands(present))
+  console.log(machineLines(machine).join('\n'))
+  if (machine.load > machine.cores * BUSY_SHARE) {
+    note(`the machine was busy before anything began (load ${machine.load.toFixed(2)}); do not trust these figures`)
+  }
+  console.log(`${rounds} rounds of ${seconds} s each, in turns, after a warm-up\n`)
+
+  const ground = { sshCipher: options.sshCipher, nodeOptions: options.nodeOptions }
+  const progress = (text: string): void => console.error(`  ${text}`)
+  const panels: { title: string; results: readonly Result[] }[] = []
+  for (const row of rows) {
+    if (only && !only.includes(row.name)) continue
+    const mine: Row = { ...row, contenders: row.contenders.filter((each) => present.includes(each)) }
+    const results = await runRow(mine, { stages, rounds, seconds, find: findProgram, ground, note, fail, progress })
+    const title = `${row.name}: ${row.title}`
+    panels.push({ title, results })
+    console.log(`${resultTable(title, results)}`)
+  }
+  const idle = !only || only.includes(IDLE) ? await idleOrFail(agents, stages, ground, fail) : null
+  if (idle) console.log(idleTable(idle))
+
+  const results = panels.flatMap((panel) => panel.results)
+  if (out !== null) {
+    await write(out, { machine, options, notes, results, idle }, chart(panels, [...machineLines(machine), ...notes]))
+    console.log(`written: ${join(out, 'tunnel.json')}, ${join(out, 'tunnel.svg')}`)
+  }
+}
+
+/** Those whose programs are installed. */
+function noteAbsent(contenders: readonly Contender[], note: (text: string) => void): Contender[] {
+  return contenders.filter(({ name, needs }) => {
+    const missing = needs.filter((program) => findProgram(program) === undefined)
+    if (missing.length > 0) note(`${name} is left out: ${missing.join(' and ')} not on PATH`)
+    return missing.length === 0
+  })
+}
+
+function versionCommands(contenders: readonly Contender[]): Record<string, readonly string[]> {
+  const commands = Object.values<readonly [string, ...string[]]>(generators)
+  for (const { version } of contenders) if (version) commands.push(version)
+  const found = commands.flatMap(([program, ...args]) => {
+    const path = findProgram(program)
+    return path === undefined ? [] : [[program, [path, ...args]] as const]
+  })
+  return Object.fromEntries(found)
+}
+
+async function idleOrFail(
+  agents: number,
+  stages: Stages,
+  ground: { sshCipher: string; nodeOptions: string },
+  fail: (text: string) => void,
+): Promise<IdleResult | null> {
+  try {
+    return await measureIdle({ stages, agents, ground: { ...ground, path: (program) => program } })
+  } catch (error) {
+    fail(`${IDLE}: failed: ${error instanceof Error ? error.message : String(error)}`)
+    return null
+  }
+}
+
+async function write(folder: string, report: Report, svg: string): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, 'tunnel.json'), `${JSON.stringify(report, null, 2)}\n`)
+  await writeFile(join(folder, 'tunnel.svg'), svg)
+}

@@ -1,0 +1,73 @@
+/** Takes samples of several lanes in turns, so that a slow moment of the machine does not fall on one of them alone. */
+import type { Load } from './generators.ts'
+import { cpuSeconds } from './proc.ts'
+
+/** Each lane runs once for this long before it counts: caches fill and code gets compiled. Seconds. */
+const WARM_UP_S = 2
+
+/** One thing that is measured beside others. */
+export interface Lane {
+  readonly name: string
+  readonly pids: () => number[]
+  readonly run: (seconds: number) => Promise<Load>
+}
+
+export interface Sample {
+  /** Units of the load per second. */
+  readonly perSecond: number
+  /** CPU seconds for one unit of the load. */
+  readonly cpuPerUnit: number
+}
+
+export interface Sampled<L extends Lane> {
+  readonly lane: L
+  readonly samples: readonly Sample[]
+  /** Why it was given up. */
+  readonly failure: string | null
+}
+
+export interface Plan {
+  readonly rounds: number
+  readonly seconds: number
+  readonly onSample: (lane: Lane, sample: Sample) => void
+}
+
+/** Warms up every lane, then takes `rounds` samples of each. A lane that fails is given up; the others go on. */
+export async function sampleInTurns<L extends Lane>(
+  lanes: readonly L[],
+  { rounds, seconds, onSample }: Plan,
+): Promise<Sampled<L>[]> {
+  const all = lanes.map((lane) => ({ lane, samples: [] as Sample[], failure: null as string | null }))
+  for (let round = -1; round < rounds; round++) {
+    // Another goes first each time: who comes after whom may matter.
+    const first = Math.max(round, 0) % Math.max(all.length, 1)
+    for (const each of [...all.slice(first), ...all.slice(0, first)]) {
+      if (each.failure !== null) continue
+      try {
+        const sample = await takeSample(each.lane, round < 0 ? Math.min(WARM_UP_S, seconds) : seconds)
+        if (round < 0) continue
+        each.samples.push(sample)
+        onSample(each.lane, sample)
+      } catch (error) {
+        each.failure = error instanceof Error ? error.message : String(error)
+      }
+    }
+  }
+  return all
+}
+
+async function takeSample({ pids, run }: Lane, seconds: number): Promise<Sample> {
+  const all = pids()
+  const before = cpuSeconds(all)
+  const load = await run(seconds)
+  const cpu = cpuSeconds(all) - before
+  // What it used is gone with it, and the rest would look cheap.
+  if (pids().length < all.length) throw new Error('one of its processes ended')
+  return { perSecond: load.amount / load.seconds, cpuPerUnit: cpu / load.amount }
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const [low, high] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted[Math.floor(sorted.length / 2)]]
+  return low === undefined || high === undefined ? Number.NaN : (low + high) / 2
+}

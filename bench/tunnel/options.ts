@@ -1,0 +1,53 @@
+/** The flags of the bench. */
+import { parseArgs } from 'node:util'
+
+export interface Options {
+  readonly rounds: number
+  readonly seconds: number
+  readonly agents: number
+  /** Names of rows; null is all. */
+  readonly only: readonly string[] | null
+  /** Parts of names of contenders; null is all that are installed. */
+  readonly contenders: readonly string[] | null
+  /** Folder for `tunnel.json` and `tunnel.svg`. */
+  readonly out: string | null
+  readonly sshCipher: string
+  readonly nodeOptions: string
+}
+
+/** Throws an `Error` that says what is wrong. */
+export function readOptions(args: readonly string[], rowNames: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      rounds: { type: 'string', default: '5' },
+      seconds: { type: 'string', default: '5' },
+      agents: { type: 'string', default: '5000' },
+      only: { type: 'string' },
+      contenders: { type: 'string' },
+      out: { type: 'string' },
+      // What TLS 1.3 agrees on between two ends of ours, so that ciphers are not what is compared.
+      'ssh-cipher': { type: 'string', default: 'aes256-gcm@openssh.com' },
+      'node-options': { type: 'string', default: '' },
+    },
+  })
+  const only = values.only?.split(',') ?? null
+  const unknown = only?.filter((name) => !rowNames.includes(name)) ?? []
+  if (unknown.length > 0) throw new Error(`--only: there is no ${unknown.join(', ')}; rows are ${rowNames.join(', ')}`)
+  return {
+    rounds: count('rounds', values.rounds, 1),
+    seconds: count('seconds', values.seconds, 1),
+    agents: count('agents', values.agents, 2),
+    only,
+    contenders: values.contenders?.toLowerCase().split(',') ?? null,
+    out: values.out ?? null,
+    sshCipher: values['ssh-cipher'],
+    nodeOptions: values['node-options'],
+  }
+}
+
+function count(flag: string, text: string, least: number): number {
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < least) throw new Error(`--${flag} must be a whole number, ${least} or more`)
+  return value
+}

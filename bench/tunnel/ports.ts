@@ -1,0 +1,68 @@
+/** Ports on loopback: finding free ones, and waiting until somebody listens. */
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+
+export const LOOPBACK = '127.0.0.1'
+
+/** Below what Linux gives to outgoing connections, so that none of those takes a port between the look and its use. */
+const RANGE = { from: 10_000, to: 32_000 }
+
+const TRIES = 200
+const RETRY_MS = 20
+
+/** The first of `count` free ports in a row. */
+export async function freePorts(count: number): Promise<number> {
+  for (let i = 0; i < TRIES; i++) {
+    const first = RANGE.from + Math.floor(Math.random() * (RANGE.to - RANGE.from - count))
+    const ports = Array.from({ length: count }, (_, n) => first + n)
+    const free = await Promise.all(ports.map(isFree))
+    if (free.every(Boolean)) return first
+  }
+  throw new Error(`there are no ${count} free ports in a row`)
+}
+
+export function freePort(): Promise<number> {
+  return freePorts(1)
+}
+
+export interface Patience {
+  readonly timeoutMs: number
+  /** There is no hope left, whatever the time. */
+  readonly isLost?: () => boolean
+}
+
+/** Tries until it works or the time is up, and then fails as the last try did. */
+export async function retry<T>(work: () => Promise<T>, { timeoutMs, isLost = () => false }: Patience): Promise<T> {
+  const deadline = performance.now() + timeoutMs
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (isLost() || performance.now() > deadline) throw error
+    }
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+  }
+}
+
+/** Connects to a port and leaves again; rejects when nobody listens. */
+export async function touch(port: number): Promise<void> {
+  const socket = connect(port, LOOPBACK)
+  try {
+    await once(socket, 'connect')
+  } finally {
+    socket.destroy()
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer()
+  try {
+    server.listen(port, LOOPBACK)
+    await once(server, 'listening')
+    return true
+  } catch {
+    return false
+  } finally {
+    server.close()
+  }
+}

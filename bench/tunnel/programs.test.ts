@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { isAlive, treeOf } from './proc.ts'
+import { findProgram, Programs } from './programs.ts'
+
+describe('programs', () => {
+  test('end with all that they started, also those that do not want to', async () => {
+    const programs = new Programs()
+    const stubborn = `trap "" TERM; "${process.execPath}" -e 'process.on("SIGTERM",()=>{});console.log("up");setInterval(()=>{},1000)'; true`
+    const program = programs.start('sh', ['-c', stubborn])
+    await program.says(/up/)
+    const tree = treeOf(programs.pids)
+    assert.equal(tree.length, 2)
+    await programs.end()
+    assert.deepEqual(tree.filter(isAlive), [])
+  })
+
+  test('cannot be started once all were ended', async () => {
+    const programs = new Programs()
+    await programs.end()
+    assert.throws(() => programs.start('sleep', ['60']), /too late/)
+  })
+
+  test('that end before they are ready say what they printed', async () => {
+    const programs = new Programs()
+    const program = programs.start('sh', ['-c', 'echo no such key >&2; exit 3'])
+    await assert.rejects(program.says(/ready/), /sh ended: no such key/)
+  })
+
+  test('that run to their end give what they printed, or how they failed', async () => {
+    const programs = new Programs()
+    assert.equal(await programs.run('sh', ['-c', 'echo out; echo err >&2'], { timeoutMs: 10_000 }), 'out\n')
+    await assert.rejects(programs.run('sh', ['-c', 'echo why >&2; exit 3'], { timeoutMs: 10_000 }), /ended with 3: why/)
+    await assert.rejects(programs.run('sleep', ['60'], { timeoutMs: 50 }), /did not end within 50 ms/)
+  })
+
+  test('that are not installed are not found', () => {
+    assert.ok(findProgram('sh'))
+    assert.equal(findProgram('no-such-program'), undefined)
+  })
+})

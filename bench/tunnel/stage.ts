@@ -1,0 +1,73 @@
+/** A place for programs to run in: a folder of its own that goes when they go. All stages can be cleared at once. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Programs } from './programs.ts'
+
+export class Stage {
+  readonly programs = new Programs()
+  readonly folder: string
+  readonly #undo: (() => void)[] = []
+
+  constructor(folder: string) {
+    this.folder = folder
+    this.onClose(() => rmSync(folder, { recursive: true, force: true }))
+  }
+
+  /** Writes a file for the programs of this stage alone; gives its path. */
+  async write(name: string, text: string): Promise<string> {
+    const path = join(this.folder, name)
+    await writeFile(path, text, { mode: 0o600 })
+    return path
+  }
+
+  /** Runs when the stage is closed, the last one first. */
+  onClose(undo: () => void): void {
+    this.#undo.push(undo)
+  }
+
+  async close(): Promise<void> {
+    await this.programs.end()
+    this.#clear()
+  }
+
+  /** The same in one go, for a process that is about to exit. */
+  drop(): void {
+    this.programs.kill()
+    this.#clear()
+  }
+
+  #clear(): void {
+    for (const undo of this.#undo.splice(0).reverse()) undo()
+  }
+}
+
+export class Stages {
+  readonly #open = new Set<Stage>()
+  #isOver = false
+
+  /** Whether all was closed, and nothing can be opened any more. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  open(name: string): Stage {
+    if (this.#isOver) throw new Error('it is too late to open a stage')
+    const folder = mkdtempSync(join(tmpdir(), `postern-bench-${name.replaceAll(/\W+/g, '-')}-`))
+    const stage = new Stage(folder)
+    this.#open.add(stage)
+    stage.onClose(() => this.#open.delete(stage))
+    return stage
+  }
+
+  async closeAll(): Promise<void> {
+    this.#isOver = true
+    await Promise.all([...this.#open].map((stage) => stage.close()))
+  }
+
+  dropAll(): void {
+    this.#isOver = true
+    for (const stage of this.#open) stage.drop()
+  }
+}
