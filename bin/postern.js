@@ -44,20 +44,31 @@ function runUnder(node) {
     )
     process.exit(1)
   }
-  // The channel tells the child that a launcher stands before it, and when the launcher is gone.
-  const stdio = ['inherit', 'inherit', 'inherit', 'ipc']
-  const child = spawn(node, process.execArgv.concat(self, process.argv.slice(2)), { stdio })
+  let child
   const signals = ['SIGTERM', 'SIGINT', 'SIGHUP']
   for (const signal of signals) process.on(signal, () => child.kill(signal))
-  child.on('error', (error) => {
-    console.error(`Postern cannot run ${node}: ${error.message}. Install Node ${NEEDED} from https://nodejs.org/`)
-    process.exit(1)
-  })
-  child.on('exit', (code, signal) => {
-    if (signal === null) process.exit(code === null ? 1 : code)
-    for (const each of signals) process.removeAllListeners(each)
-    process.kill(process.pid, signal)
-  })
+  start(self)
+
+  function start(launcher) {
+    // An agent that restarts says what to start in its place: another release has a launcher of its own.
+    let next = null
+    // The channel tells the child that a launcher stands before it, and when the launcher is gone.
+    const stdio = ['inherit', 'inherit', 'inherit', 'ipc']
+    child = spawn(node, process.execArgv.concat(launcher, process.argv.slice(2)), { stdio })
+    child.on('message', (message) => {
+      if (message && typeof message.start === 'string') next = message.start
+    })
+    child.on('error', (error) => {
+      console.error(`Postern cannot run ${node}: ${error.message}. Install Node ${NEEDED} from https://nodejs.org/`)
+      process.exit(1)
+    })
+    child.on('exit', (code, signal) => {
+      if (next !== null && code === 0) return start(next)
+      if (signal === null) process.exit(code === null ? 1 : code)
+      for (const each of signals) process.removeAllListeners(each)
+      process.kill(process.pid, signal)
+    })
+  }
 }
 
 /** The Node inside the package `node-linux-<arch>`, wherever npm has put that. */

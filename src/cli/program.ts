@@ -21,6 +21,31 @@ const commands: readonly Entry[] = [
     load: async (terminal) => (await import('./serve.ts')).serveCommand(terminal),
   },
   {
+    name: 'http',
+    about: 'give a web service on this machine a public address',
+    load: async (terminal) => (await import('./agent/tunnel-command.ts')).tunnelCommand('http', terminal),
+  },
+  {
+    name: 'tcp',
+    about: 'give a TCP service on this machine a public port',
+    load: async (terminal) => (await import('./agent/tunnel-command.ts')).tunnelCommand('tcp', terminal),
+  },
+  {
+    name: 'tls',
+    about: 'give a TLS service on this machine a public name',
+    load: async (terminal) => (await import('./agent/tunnel-command.ts')).tunnelCommand('tls', terminal),
+  },
+  {
+    name: 'start',
+    about: 'start tunnels of the configuration file',
+    load: async (terminal) => (await import('./agent/start.ts')).startCommand(terminal),
+  },
+  {
+    name: 'login',
+    about: 'keep the server and authtoken that agents on this machine use',
+    load: async (terminal) => (await import('./agent/login.ts')).loginCommand(terminal),
+  },
+  {
     name: 'api',
     about: 'call the management API of a running server',
     load: async (terminal) => (await import('./api.ts')).apiCommand(terminal, await registry()),
@@ -60,7 +85,10 @@ async function load(args: readonly string[], terminal: Terminal): Promise<Comman
   const program = group(new Command('postern'))
     .description('A self-hosted tunnel and ingress platform.')
     .option('-V, --version', 'show the version')
-    .addHelpText('after', '\nExamples:\n  postern serve\n  postern api api-keys list\n  postern serve --help')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  postern serve\n  postern http 3000\n  postern api api-keys list\n  postern serve --help',
+    )
   const wanted = args.find((arg) => !arg.startsWith('-'))
   for (const { name, about, hidden = false, load } of commands) {
     const command = name === wanted ? await load(terminal) : new Command(name)

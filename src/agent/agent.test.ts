@@ -1,0 +1,347 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
+import type { AgentOptions } from './agent.ts'
+import { AgentFault } from './fault.ts'
+import { readAll, testAgent, testPlan, until } from './test-agent.ts'
+import { type DoorRules, TestDoor } from './test-door.ts'
+
+let identity: TlsIdentity
+before(async () => {
+  identity = await tlsIdentity()
+})
+const closing: (() => unknown)[] = []
+after(async () => {
+  for (const close of closing.reverse()) await close()
+})
+
+async function openDoor(rules: DoorRules = {}, port = 0): Promise<TestDoor> {
+  const door = await TestDoor.start({ ...identity, rules, port })
+  closing.push(() => door.close().catch(() => {}))
+  return door
+}
+
+function agentOf({ port }: { port: number }, options: Partial<AgentOptions> = {}) {
+  const made = testAgent({ server: { host: '127.0.0.1', port }, ca: identity.ca, ...options })
+  closing.push(() => made.agent.close())
+  return made
+}
+
+describe('the first connection', () => {
+  test('introduces the agent', async () => {
+    const door = await openDoor()
+    const { agent, told } = agentOf(door, { metadata: 'mine' })
+    await agent.start()
+    const { auth } = door.latest
+    assert.deepEqual(auth.versions, ['3', '2'])
+    assert.equal(auth.authtoken.reveal(), 'token')
+    assert.equal(auth.userAgent, 'postern-agent/1.2.3')
+    assert.equal(auth.metadata, 'mine')
+    assert.equal(auth.clientId, '')
+    assert.ok(auth.windowBytes > 256 * 1024)
+    assert.deepEqual([auth.heartbeatIntervalMs, auth.heartbeatToleranceMs], [10_000, 15_000])
+    const { session, region, serverVersion, isResumed } = await told('online')
+    assert.deepEqual([session, region, serverVersion, isResumed], ['ts_1', 'test', '9.9.9', false])
+  })
+
+  const refused = 'The authtoken is not known.\n\nERR_NGROK_107\n'
+  test('is over when the server refuses the authtoken, patient or not', async () => {
+    const door = await openDoor({ auth: () => refused })
+    for (const patient of [true, false]) {
+      const { agent } = agentOf(door)
+      await assert.rejects(agent.start({ patient }), { code: 'refused', message: 'The authtoken is not known.' })
+    }
+    assert.equal(door.connections, 0)
+  })
+
+  test('is tried again by the patient while the server is away or busy with itself', async () => {
+    const door = await openDoor({ auth: () => 'Shutting down.\n\nERR_NGROK_803\n' })
+    const { agent, timers, told } = agentOf(door)
+    const started = agent.start({ patient: true })
+    assert.equal((await told('offline')).fault.code, 'refused')
+    delete door.rules.auth
+    timers.pass(60_000)
+    await started
+  })
+
+  const faults: [name: string, given: () => Partial<AgentOptions>, code: string, says: RegExp][] = [
+    ['nobody listens', () => ({ server: { host: '127.0.0.1', port: 1 } }), 'unreachable', /^nothing listens at 127/],
+    [
+      'the host does not exist',
+      () => ({ server: { host: 'nowhere.invalid', port: 1 } }),
+      'unreachable',
+      /^there is no host called nowhere\.invalid|^nowhere\.invalid cannot be looked up/,
+    ],
+    [
+      'its CA is not known',
+      () => ({ ca: undefined }),
+      'untrusted',
+      /not signed by a CA that is trusted here; give the CA/,
+    ],
+  ]
+  for (const [name, given, code, says] of faults) {
+    test(`says in words that ${name}`, async () => {
+      const door = await openDoor()
+      const { agent } = agentOf(door, given())
+      await assert.rejects(agent.start(), (error) => {
+        assert.ok(error instanceof AgentFault)
+        assert.equal(error.code, code)
+        assert.match(error.message, says)
+        return true
+      })
+    })
+  }
+
+  test('says in words that the certificate is for another name', async () => {
+    const other = await tlsIdentity(['other.example'])
+    const door = await TestDoor.start(other)
+    closing.push(() => door.close())
+    const { agent } = agentOf(door, { ca: other.ca, server: { host: 'localhost', port: door.port } })
+    await assert.rejects(agent.start(), /is for other names \(DNS:other\.example.*\); use one of them/)
+  })
+
+  test('says in words that what listens there does not speak TLS', async () => {
+    const plain = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
+    plain.listen(0, '127.0.0.1')
+    await once(plain, 'listening')
+    closing.push(() => plain.close())
+    const address = plain.address()
+    assert.ok(typeof address === 'object' && address)
+    const { agent } = agentOf(address)
+    await assert.rejects(agent.start(), /does not speak TLS as a Postern server does/)
+  })
+
+  test('is given up when the agent is closed meanwhile', async () => {
+    const mute = createServer((socket) => socket.resume())
+    mute.listen(0, '127.0.0.1')
+    await once(mute, 'listening')
+    closing.push(() => mute.close())
+    const address = mute.address()
+    assert.ok(typeof address === 'object' && address)
+    const { agent } = agentOf(address)
+    const started = agent.start()
+    started.catch(() => {})
+    await once(mute, 'connection')
+    await agent.close()
+    await assert.rejects(started, { code: 'closed' })
+  })
+})
+
+describe('after the connection broke', () => {
+  test('the same session and the same addresses come back', async () => {
+    const door = await openDoor()
+    const { agent, timers, told } = agentOf(door)
+    await agent.start()
+    const web = await agent.open(testPlan())
+    const ssh = await agent.open(testPlan({ name: 'ssh', asks: { proto: 'tcp', opts: {}, isPooled: false } }))
+    const labelled = await agent.open(testPlan({ asks: { labels: { app: 'x' } } }))
+    const urls = [web.url, ssh.url]
+    await told('online')
+    door.cut()
+    const { fault, retryMs } = await told('offline')
+    assert.deepEqual([fault.code, fault.message], ['lost', 'the connection ended'])
+    assert.ok(retryMs <= 500)
+    assert.ok(!web.isOnline)
+    timers.pass(retryMs)
+    const { isResumed, session } = await told('online')
+    assert.deepEqual([isResumed, session], [true, 'ts_1'])
+    await until(() => web.isOnline && ssh.isOnline && labelled.isOnline)
+    assert.deepEqual([web.url, ssh.url], urls)
+    const { auth, binds, labels } = await door.session(2)
+    assert.deepEqual([auth.clientId, auth.cookie.reveal()], ['ts_1', 'cookie_1'])
+    assert.deepEqual(
+      binds.map(({ id, proto, token }) => [id, proto, token.reveal()]),
+      [web, ssh].map(({ id }, i) => [id, ['https', 'tcp'][i], `token_of_${id}`]),
+    )
+    assert.equal(binds[0]?.opts.Hostname, new URL(web.url).hostname)
+    assert.equal(labels[0]?.labels.app, 'x')
+    assert.equal(await readAll(door.visit(web.id)), 'served')
+  })
+
+  test('a server that does not know the session any more gives a new one, and the addresses stay', async () => {
+    const door = await openDoor()
+    const { agent, timers, told } = agentOf(door)
+    await agent.start()
+    const web = await agent.open(testPlan())
+    const { url } = web
+    const { port } = door
+    await told('online')
+    await door.close()
+    const { retryMs } = await told('offline')
+    const next = await openDoor({}, port)
+    timers.pass(retryMs)
+    assert.equal((await told('online')).isResumed, false)
+    await until(() => web.isOnline)
+    assert.equal(web.url, url)
+    assert.equal(next.latest.binds[0]?.token.reveal(), `token_of_${web.id}`)
+  })
+
+  test('a server that is away for an hour is asked for ever, ever slower, and nothing piles up', async () => {
+    const door = await openDoor()
+    const { agent, timers, told, events } = agentOf(door)
+    await agent.start()
+    await agent.open(testPlan())
+    await told('online')
+    const { port } = door
+    await door.close()
+    const waits: number[] = []
+    for (let away = 0; away < 3_600_000; ) {
+      const { fault, retryMs } = await told('offline')
+      assert.match(fault.message, /the connection ended|nothing listens at/)
+      waits.push(retryMs)
+      away += retryMs
+      // The wait and the look at the world, and no more.
+      assert.equal(timers.waiting, 2)
+      timers.pass(retryMs)
+    }
+    assert.deepEqual(waits.slice(0, 8), [375, 750, 1500, 3000, 6000, 12_000, 22_500, 22_500])
+    assert.ok(waits.length > 100 && waits.length < 250)
+    assert.ok(events.length < 300)
+    await told('offline')
+    await openDoor({}, port)
+    timers.pass(30_000)
+    await told('online')
+  })
+
+  test('a refusal is asked again more slowly, and a server that changes its mind is welcome', async () => {
+    const door = await openDoor()
+    const { agent, timers, told } = agentOf(door)
+    await agent.start()
+    await told('online')
+    door.rules.auth = () => 'The credential was revoked.\n\nERR_NGROK_300\n'
+    door.cut()
+    timers.pass((await told('offline')).retryMs)
+    const { fault, retryMs } = await told('offline')
+    assert.equal(fault.message, 'The credential was revoked.')
+    assert.ok(retryMs >= 7500)
+    delete door.rules.auth
+    timers.pass(retryMs)
+    await told('online')
+  })
+
+  test('an address that is not given back is asked for again, and the others stay', async () => {
+    const door = await openDoor()
+    const { agent, timers, told } = agentOf(door)
+    await agent.start()
+    const [one, two] = [await agent.open(testPlan()), await agent.open(testPlan({ name: 'two' }))]
+    await told('online')
+    door.rules.bind = ({ id }) => (id === one.id ? 'The name is taken.\n\nERR_NGROK_334\n' : '')
+    door.cut()
+    timers.pass((await told('offline')).retryMs)
+    const { tunnel, fault } = await told('tunnel-refused')
+    assert.equal(tunnel, one)
+    assert.deepEqual([fault.message, fault.serverCode], ['The name is taken.', 'ERR_NGROK_334'])
+    await until(() => two.isOnline)
+    delete door.rules.bind
+    timers.pass(15_000)
+    await until(() => one.isOnline)
+  })
+
+  test('what is asked for again is given up with the session', async () => {
+    const door = await openDoor()
+    const { agent, timers, told } = agentOf(door)
+    await agent.start()
+    await agent.open(testPlan())
+    await told('online')
+    door.rules.bind = () => 'The name is taken.'
+    door.cut()
+    timers.pass((await told('offline')).retryMs)
+    await told('tunnel-refused')
+    assert.equal(timers.waiting, 2)
+    door.cut()
+    await told('offline')
+    // The wait for the next attempt and the look at the world.
+    assert.equal(timers.waiting, 2)
+  })
+
+  test('two hundred reconnects leave nothing behind', async () => {
+    const door = await openDoor()
+    const { agent, timers, told } = agentOf(door)
+    await agent.start()
+    const web = await agent.open(testPlan())
+    for (let i = 0; i < 200; i++) {
+      await told('online')
+      await until(() => web.isOnline)
+      door.cut()
+      timers.pass((await told('offline')).retryMs)
+    }
+    await told('online')
+    await until(() => web.isOnline)
+    assert.equal(door.connections, 1)
+    assert.equal(timers.waiting, 1)
+    assert.equal(web.id, 'tn_2')
+  })
+})
+
+describe('a machine that slept', () => {
+  test('tries again at once when it was waiting', async () => {
+    const door = await openDoor()
+    const { agent, timers, told } = agentOf(door)
+    await agent.start()
+    await told('online')
+    door.rules.auth = () => 'Not now.\n\nERR_NGROK_803\n'
+    door.cut()
+    timers.pass((await told('offline')).retryMs)
+    for (let i = 0; i < 3; i++) timers.pass((await told('offline')).retryMs)
+    const { retryMs } = await told('offline')
+    assert.ok(retryMs > 30_000)
+    delete door.rules.auth
+    timers.sleep(3_600_000)
+    timers.pass(5000)
+    await told('online')
+  })
+
+  test('asks a server whether it is still there, and stays when it is', async () => {
+    const door = await openDoor()
+    const { agent, timers, told, events } = agentOf(door)
+    await agent.start()
+    await told('online')
+    const { mux } = door.latest
+    const heard = mux.bytesIn
+    timers.sleep(3_600_000)
+    timers.pass(5000)
+    await until(() => mux.bytesIn > heard)
+    assert.equal(await readAll(door.visit((await agent.open(testPlan())).id)), 'served')
+    assert.ok(!events.some(({ type }) => type === 'offline'))
+  })
+
+  test('does not wait for a server that is not there any more', async (t) => {
+    const door = await openDoor()
+    const { agent, timers, told } = agentOf(door)
+    await agent.start()
+    await told('online')
+    door.rules.isMute = true
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    timers.sleep(3_600_000)
+    timers.pass(5000)
+    t.mock.timers.tick(3000)
+    const { fault } = await told('offline')
+    assert.equal(fault.message, 'the server gave no sign of life')
+  })
+})
+
+test('a changed network is met with a question, too', async () => {
+  const door = await openDoor()
+  const network = { addresses: '10.0.0.1' }
+  const { agent, timers, told } = agentOf(door, { addresses: () => network.addresses })
+  await agent.start()
+  await told('online')
+  const { mux } = door.latest
+  const heard = mux.bytesIn
+  network.addresses = '192.168.1.5'
+  timers.pass(5000)
+  await until(() => mux.bytesIn > heard)
+  // A call after it: by its answer, that of the ping has come too.
+  await agent.open(testPlan())
+})
+
+test('a server that falls silent is dead after interval and tolerance', async (t) => {
+  const door = await openDoor({ isMute: true })
+  const { agent, told } = agentOf(door, { heartbeatIntervalMs: 1000, heartbeatToleranceMs: 500 })
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  await agent.start()
+  t.mock.timers.tick(1500)
+  assert.equal((await told('offline')).fault.message, 'the server gave no sign of life')
+})

@@ -1,0 +1,328 @@
+/** An agent: keeps a session with its server for ever, and its tunnels on it. */
+import type { Duplex } from 'node:stream'
+import { Secret } from '../lib/secret.ts'
+import type { StopTunnel } from '../wire/messages/commands.ts'
+import type { ProxyHeader } from '../wire/proxy-header.ts'
+import type { WireStream } from '../wire/wire-stream.ts'
+import { authRequest } from './auth-request.ts'
+import { retryDelay } from './backoff.ts'
+import { type Commands, noCommands } from './commands.ts'
+import { dialServer } from './connect.ts'
+import type { AgentEvent } from './events.ts'
+import { AgentFault } from './fault.ts'
+import { Figures } from './figures.ts'
+import { forwardConnection } from './forward.ts'
+import type { ServerAddress } from './server-address.ts'
+import { Session } from './session.ts'
+import { systemTimers, type Timers } from './timers.ts'
+import { Tunnel, type TunnelPlan } from './tunnel.ts'
+import { watchWorld } from './world.ts'
+
+/** A session that lasted this long was a good one: what ended it was no failure to connect. Milliseconds. */
+const STEADY_MS = 10_000
+
+/** How long a server may take to show that it is still there after we slept or moved, in milliseconds. */
+const PROBE_MS = 3000
+
+/** A tunnel whose address the server does not give back is asked for again after this, in milliseconds. */
+const REBIND_MS = 15_000
+
+export interface AgentOptions {
+  readonly server: ServerAddress
+  /** PEM; without it the CAs of the machine are trusted. */
+  readonly ca?: string | undefined
+  readonly authtoken: Secret
+  readonly version: string
+  readonly clientType?: string
+  readonly metadata?: string
+  readonly heartbeatIntervalMs?: number
+  readonly heartbeatToleranceMs?: number
+  readonly commands?: Commands
+  readonly onEvent?: (event: AgentEvent) => void
+  /** Somebody watches, so requests are looked for. */
+  readonly isWatched?: boolean
+  readonly timers?: Timers
+  readonly random?: () => number
+  readonly addresses?: () => string
+  readonly dial?: (options: { signal: AbortSignal }) => Promise<Duplex>
+}
+
+export class Agent {
+  readonly figures = new Figures()
+  readonly #options: AgentOptions
+  readonly #timers: Timers
+  readonly #tunnels = new Set<Tunnel>()
+  /** By the id that visitors come with. */
+  readonly #byId = new Map<string, Tunnel>()
+  /** How to give up asking again for tunnels that were refused. */
+  readonly #rebinds = new Map<Tunnel, () => void>()
+  readonly #closing = new AbortController()
+  #session: Session | undefined
+  /** What resumes the session; a new process has none, so that it gets a new session. */
+  #clientId = ''
+  #cookie = new Secret('')
+  #failures = 0
+  /** Ends the wait for the next attempt. */
+  #hurry: (() => void) | undefined
+  #running: Promise<void> | undefined
+
+  constructor(options: AgentOptions) {
+    this.#options = options
+    this.#timers = options.timers ?? systemTimers
+  }
+
+  get tunnels(): ReadonlySet<Tunnel> {
+    return this.#tunnels
+  }
+
+  get isOnline(): boolean {
+    return this.#session !== undefined
+  }
+
+  /** Round trip time to the server, in milliseconds. */
+  get latencyMs(): number | undefined {
+    return this.#session?.roundTripMs
+  }
+
+  /**
+   * Connects, and stays connected until `close`. Resolves when the agent is online; rejects with an `AgentFault` when the
+   * server refuses it, and, unless it is `patient`, when the server cannot be reached.
+   */
+  start({ patient = false }: { patient?: boolean } = {}): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const stopWatching = watchWorld({
+      timers: this.#timers,
+      ...(this.#options.addresses && { addresses: this.#options.addresses }),
+      onChange: () => this.#worldChanged(),
+    })
+    this.#running = this.#run({
+      online: resolve,
+      mayGoOn: (fault) => {
+        if (patient && fault.mayPass) return true
+        reject(fault)
+        return false
+      },
+    }).finally(stopWatching)
+    return promise
+  }
+
+  /** Opens a tunnel; resolves when it is online. It comes back by itself after every reconnect, until it is closed. */
+  async open(plan: TunnelPlan, { twin }: { twin?: Tunnel | undefined } = {}): Promise<Tunnel> {
+    if (this.#closing.signal.aborted) throw new AgentFault('closed', 'the agent was closed')
+    const tunnel = new Tunnel(plan, { twin })
+    this.#tunnels.add(tunnel)
+    if (this.#session) void this.#bind(this.#session, tunnel)
+    await tunnel.ready
+    return tunnel
+  }
+
+  /** Gives the address of a tunnel back. Its open connections go on. */
+  async closeTunnel(tunnel: Tunnel): Promise<void> {
+    if (!this.#tunnels.has(tunnel)) return
+    this.#forget(tunnel, new AgentFault('closed', 'the tunnel was closed'))
+    if (tunnel.id !== '') await this.#session?.unbind(tunnel.id)
+  }
+
+  /** Ends all tunnels and the session, with a farewell. */
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return this.#running
+    const session = this.#session
+    const open = [...this.#tunnels]
+    this.#closing.abort()
+    await Promise.all(open.map((tunnel) => this.closeTunnel(tunnel)))
+    await session?.close()
+    await this.#running
+  }
+
+  async #run(first: { online: () => void; mayGoOn: (fault: AgentFault) => boolean }): Promise<void> {
+    let wasOnline = false
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      const { fault, lastedMs } = await this.#live(() => {
+        wasOnline = true
+        first.online()
+      })
+      if (!wasOnline && !first.mayGoOn(fault)) return
+      if (signal.aborted) return
+      this.#failures = lastedMs >= STEADY_MS ? 0 : this.#failures + 1
+      const isRefused = fault.code === 'refused' || fault.code === 'untrusted'
+      const random = this.#options.random ?? Math.random
+      const retryMs = retryDelay({ failures: this.#failures, isRefused, random })
+      this.#emit({ type: 'offline', fault, retryMs })
+      await this.#wait(retryMs)
+    }
+  }
+
+  /** One session from its beginning to its end; says why it ended, or did not begin. */
+  async #live(online: () => void): Promise<{ fault: AgentFault; lastedMs: number }> {
+    let session: Session
+    try {
+      session = await this.#connect()
+    } catch (error) {
+      return { fault: asFault(error), lastedMs: 0 }
+    }
+    const startedAt = this.#timers.now()
+    const { clientId, cookie, sessionId, region, serverVersion } = session.welcome
+    const isResumed = clientId === this.#clientId
+    this.#clientId = clientId
+    this.#cookie = cookie
+    this.#session = session
+    this.#emit({ type: 'online', session: sessionId || clientId, region, serverVersion, isResumed })
+    for (const tunnel of this.#tunnels) void this.#bind(session, tunnel)
+    online()
+    const fault = await session.ended
+    this.#session = undefined
+    for (const cancel of this.#rebinds.values()) cancel()
+    this.#rebinds.clear()
+    for (const tunnel of this.#tunnels) tunnel.offline()
+    return { fault, lastedMs: this.#timers.now() - startedAt }
+  }
+
+  async #connect(): Promise<Session> {
+    const { signal } = this.#closing
+    const { server, ca, dial = () => dialServer({ server, ca, signal }) } = this.#options
+    const socket = await dial({ signal })
+    const abort = (): void => void socket.destroy()
+    signal.addEventListener('abort', abort)
+    try {
+      const commands = this.#reported()
+      const session = await Session.start({
+        socket,
+        auth: authRequest(this.#options, { clientId: this.#clientId, cookie: this.#cookie, commands }),
+        commands,
+        onVisitor: (stream, header) => this.#serve(session, stream, header),
+        onStopTunnel: (stop) => this.#stopTunnel(stop),
+      })
+      return session
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  /** The commands, each told as an event when it was run. */
+  #reported(): Commands {
+    const commands = this.#options.commands ?? libraryCommands
+    const reported = (name: keyof Commands): Commands[keyof Commands] => ({
+      unsupported: commands[name].unsupported,
+      run: async (update) => {
+        const outcome = await commands[name].run(update)
+        this.#emit({ type: 'command', name, error: outcome.error ?? '' })
+        return outcome
+      },
+    })
+    return { restart: reported('restart'), stop: reported('stop'), update: reported('update') }
+  }
+
+  async #bind(session: Session, tunnel: Tunnel): Promise<void> {
+    try {
+      await tunnel.twinIsReady()
+      const answer = await this.#ask(session, tunnel)
+      // It was closed meanwhile.
+      if (!this.#tunnels.has(tunnel)) return await session.unbind(answer.id)
+      this.#byId.delete(tunnel.id)
+      this.#byId.set(answer.id, tunnel)
+      if (tunnel.online(answer)) this.#emit({ type: 'tunnel-online', tunnel })
+    } catch (error) {
+      this.#notBound(session, tunnel, asFault(error))
+    }
+  }
+
+  async #ask(session: Session, tunnel: Tunnel) {
+    const labels = tunnel.labelRequest()
+    if (labels) {
+      const id = await session.label(labels)
+      return { id, url: '', proto: '', opts: {}, token: new Secret(''), tunnelId: id }
+    }
+    const request = tunnel.bindRequest()
+    if (!request) throw new Error('a tunnel has labels or asks for an address')
+    return session.bind(request)
+  }
+
+  #notBound(session: Session, tunnel: Tunnel, fault: AgentFault): void {
+    // The next session asks for it again.
+    if (session !== this.#session || !this.#tunnels.has(tunnel)) return
+    const isFinal = fault.code === 'refused' || fault.code === 'closed'
+    if (isFinal && !tunnel.wasOnline) {
+      this.#forget(tunnel, fault)
+      return
+    }
+    tunnel.offline()
+    if (isFinal) this.#emit({ type: 'tunnel-refused', tunnel, fault })
+    const again = (): void => void this.#bind(session, tunnel)
+    this.#rebinds.set(tunnel, this.#timers.after(REBIND_MS, again))
+  }
+
+  #forget(tunnel: Tunnel, fault: AgentFault): void {
+    this.#tunnels.delete(tunnel)
+    this.#byId.delete(tunnel.id)
+    this.#rebinds.get(tunnel)?.()
+    this.#rebinds.delete(tunnel)
+    tunnel.end(fault)
+  }
+
+  #serve(session: Session, stream: WireStream, header: ProxyHeader): void {
+    const tunnel = this.#byId.get(header.id)
+    if (!tunnel) {
+      if (session.isBinding) session.hold(stream, header)
+      else stream.reset('stream_refused')
+      return
+    }
+    const now = (): number => performance.now()
+    forwardConnection(stream, header, tunnel.plan.target, {
+      figures: this.figures,
+      now,
+      tap: this.#options.isWatched
+        ? { figures: this.figures, now, onChange: () => this.#emit({ type: 'request' }) }
+        : undefined,
+      onEnd: (end) => this.#emit({ type: 'connection-closed', tunnel, end }),
+    })
+    const visitor = { address: header.clientAddr, proto: header.proto }
+    this.#emit({ type: 'connection-opened', tunnel, visitor })
+  }
+
+  #stopTunnel({ id, message }: StopTunnel): void {
+    const tunnel = this.#byId.get(id)
+    if (!tunnel) return
+    this.#forget(tunnel, new AgentFault('refused', message))
+    this.#emit({ type: 'tunnel-stopped', tunnel, message })
+  }
+
+  #worldChanged(): void {
+    this.#failures = 0
+    this.#session?.probe(PROBE_MS)
+    this.#hurry?.()
+  }
+
+  #wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const { signal } = this.#closing
+      const done = (): void => {
+        cancel()
+        signal.removeEventListener('abort', done)
+        this.#hurry = undefined
+        resolve()
+      }
+      const cancel = this.#timers.after(ms, done)
+      signal.addEventListener('abort', done)
+      this.#hurry = done
+      if (signal.aborted) done()
+    })
+  }
+
+  /** What a listener throws is its own affair, and ends no session. */
+  #emit(event: AgentEvent): void {
+    try {
+      this.#options.onEvent?.(event)
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : String(error))
+    }
+  }
+}
+
+const libraryCommands = noCommands('the program that holds this session takes no commands')
+
+function asFault(error: unknown): AgentFault {
+  if (error instanceof AgentFault) return error
+  const text = error instanceof Error ? error.message : String(error)
+  return new AgentFault('unreachable', text, { cause: error })
+}

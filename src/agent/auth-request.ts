@@ -1,0 +1,56 @@
+/** How an agent introduces itself. */
+import type { Secret } from '../lib/secret.ts'
+import { GROWN_WINDOW_BYTES } from '../wire/bounds.ts'
+import { DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS } from '../wire/heartbeat.ts'
+import type { AuthRequest } from '../wire/messages/auth.ts'
+import type { Commands } from './commands.ts'
+
+export interface Introduction {
+  readonly authtoken: Secret
+  readonly version: string
+  readonly clientType?: string
+  readonly metadata?: string
+  readonly heartbeatIntervalMs?: number
+  readonly heartbeatToleranceMs?: number
+}
+
+export interface Resumption {
+  /** Of the session to resume; `''` for a new one. */
+  readonly clientId: string
+  readonly cookie: Secret
+  readonly commands: Commands
+}
+
+export function authRequest(
+  {
+    authtoken,
+    version,
+    clientType = 'postern-agent',
+    metadata = '',
+    heartbeatIntervalMs = DEFAULT_INTERVAL_MS,
+    heartbeatToleranceMs = DEFAULT_TOLERANCE_MS,
+  }: Introduction,
+  { clientId, cookie, commands: { restart, stop, update } }: Resumption,
+): AuthRequest {
+  return {
+    versions: ['3', '2'],
+    clientId,
+    authtoken,
+    cookie,
+    // The names that agents in Go give to systems and processors, since most agents are in Go.
+    os: process.platform === 'win32' ? 'windows' : process.platform,
+    arch: process.arch === 'x64' ? 'amd64' : process.arch,
+    version,
+    clientType,
+    userAgent: `postern-agent/${version}`,
+    hostname: '',
+    metadata,
+    heartbeatIntervalMs,
+    heartbeatToleranceMs,
+    restartUnsupported: restart.unsupported,
+    stopUnsupported: stop.unsupported,
+    updateUnsupported: update.unsupported,
+    leg: 0,
+    windowBytes: GROWN_WINDOW_BYTES,
+  }
+}

@@ -1,0 +1,22 @@
+/** Everything that is wrong with the configuration of an agent, one line each. */
+import { printable } from '../../lib/printable.ts'
+import type { Problem } from './reader.ts'
+
+export class ConfigError extends Error {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.name = 'ConfigError'
+    this.problems = problems
+  }
+}
+
+/** `where` tells the place of a path, such as `postern-agent.yml line 7`. */
+export function describeProblem(
+  { path, fault }: Problem,
+  where: (path: readonly string[]) => string = () => '',
+): string {
+  const place = where(path)
+  return printable(`\`${path.join('.')}\`${place && ` (${place})`} ${fault}`)
+}

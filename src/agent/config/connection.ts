@@ -1,0 +1,183 @@
+/** Which server an agent connects to and with what, from flags, environment and files. */
+import { Secret } from '../../lib/secret.ts'
+import { DEFAULT_SERVER, formatServer, parseServer, type ServerAddress } from '../server-address.ts'
+import { type AgentFile, readAgentFile, type UpdateSettings } from './agent-file.ts'
+import { ConfigError } from './config-error.ts'
+import { type Environment, type FoundFile, findAgentFiles, LOCAL_FILE } from './find-file.ts'
+import { certificatesPem, textReader } from './text-files.ts'
+import type { TunnelPlans } from './tunnel-options.ts'
+
+export interface AgentFlags {
+  readonly config?: string | undefined
+  readonly server?: string | undefined
+  readonly ca?: string | undefined
+  readonly authtoken?: Secret | undefined
+}
+
+export interface AgentConfig {
+  readonly server: ServerAddress
+  readonly ca: string | undefined
+  readonly authtoken: Secret | undefined
+  readonly metadata: string
+  /** False: somebody turned them off. */
+  readonly updateChecks: boolean
+  readonly update: UpdateSettings | undefined
+  readonly remoteManagement: boolean
+  readonly heartbeatIntervalMs: number | undefined
+  readonly heartbeatToleranceMs: number | undefined
+  readonly tunnels: ReadonlyMap<string, TunnelPlans>
+  /** Where the tunnels stand; for messages. */
+  readonly tunnelFile: string
+}
+
+type Source = 'flag' | 'environment' | FoundFile['origin'] | 'default'
+
+/** Something and who said it. */
+interface Said<T> {
+  readonly value: T
+  readonly by: Source
+}
+
+/** Rejects with a `ConfigError` that names all that is wrong. */
+export async function readAgentConfig(
+  flags: AgentFlags,
+  { cwd, env }: { cwd: string; env: Environment },
+): Promise<AgentConfig> {
+  const environment = fromEnvironment(env)
+  const found = findAgentFiles({ named: flags.config ?? environment.config, cwd, env })
+  const files = await readAll(found)
+  const problems: string[] = []
+  const server = chooseServer(flags, environment, files, problems)
+  const authtoken = first<Secret>([
+    ['flag', flags.authtoken],
+    ['environment', environment.authtoken],
+    ...files.map(({ origin, file }) => [origin, file.authtoken] as const),
+  ])
+  if (server && authtoken) problems.push(...betrayals(server, authtoken, environment, files))
+  const ca = chooseCa(flags, environment, files, { cwd, server, problems })
+  const [special] = files
+  if (special?.origin === 'found' && special.file.update) {
+    problems.push(
+      `\`update\` (${LOCAL_FILE}) must stand in your own file or in one named with --config: it installs programs`,
+    )
+  }
+  if (problems.length > 0 || !server) throw new ConfigError(problems)
+  const pick = <K extends keyof AgentFile>(key: K) =>
+    files.map(({ file }) => file[key]).find((each) => each !== undefined)
+  return {
+    server: server.value,
+    ca,
+    authtoken: authtoken?.value,
+    metadata: pick('metadata') ?? '',
+    updateChecks: files.every(({ file }) => file.updateChecks),
+    update: pick('update'),
+    remoteManagement: files.every(({ file }) => file.remoteManagement),
+    heartbeatIntervalMs: pick('heartbeatIntervalMs'),
+    heartbeatToleranceMs: pick('heartbeatToleranceMs'),
+    tunnels: files.find(({ file }) => file.tunnels.size > 0)?.file.tunnels ?? new Map(),
+    tunnelFile: files.map(({ file }) => file.path)[0] ?? LOCAL_FILE,
+  }
+}
+
+/** An empty variable counts as unset: that is how compose files and CI pass on what they do not have. */
+function fromEnvironment(env: Environment): AgentFlags {
+  return {
+    config: env.POSTERN_AGENT_CONFIG || undefined,
+    server: env.POSTERN_SERVER || undefined,
+    ca: env.POSTERN_CA || undefined,
+    authtoken: env.POSTERN_AUTHTOKEN ? new Secret(env.POSTERN_AUTHTOKEN) : undefined,
+  }
+}
+
+interface ReadFile {
+  readonly origin: FoundFile['origin']
+  readonly file: AgentFile
+}
+
+async function readAll(found: readonly FoundFile[]): Promise<ReadFile[]> {
+  const problems: string[] = []
+  const files: ReadFile[] = []
+  for (const { path, origin } of found) {
+    try {
+      files.push({ origin, file: await readAgentFile(path) })
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      problems.push(...error.problems)
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  return files
+}
+
+function chooseServer(
+  flags: AgentFlags,
+  environment: AgentFlags,
+  files: readonly ReadFile[],
+  problems: string[],
+): Said<ServerAddress> | undefined {
+  const written = first<string>([
+    ['flag', flags.server],
+    ['environment', environment.server],
+  ])
+  const inFile = first<ServerAddress>(files.map(({ origin, file }) => [origin, file.server] as const))
+  if (!written && inFile) return inFile
+  const { value, by } = written ?? { value: DEFAULT_SERVER, by: 'default' as const }
+  try {
+    return { value: parseServer(value), by }
+  } catch (error) {
+    const name = by === 'flag' ? '--server' : 'POSTERN_SERVER'
+    problems.push(`\`server\` (${name}) ${error instanceof Error ? error.message : String(error)}`)
+    return undefined
+  }
+}
+
+/** The CA of a file counts for the server of that file alone. */
+function chooseCa(
+  flags: AgentFlags,
+  environment: AgentFlags,
+  files: readonly ReadFile[],
+  { cwd, server, problems }: { cwd: string; server: Said<ServerAddress> | undefined; problems: string[] },
+): string | undefined {
+  const written = flags.ca ?? environment.ca
+  if (written === undefined) {
+    return files.find(({ file }) => file.ca !== undefined && isSame(file.server, server?.value))?.file.ca
+  }
+  try {
+    return certificatesPem(textReader(cwd)(written))
+  } catch (error) {
+    const name = flags.ca === undefined ? 'POSTERN_CA' : '--ca'
+    problems.push(`\`ca\` (${name}) ${error instanceof Error ? error.message : String(error)}`)
+    return undefined
+  }
+}
+
+/**
+ * A file that merely lies in the working folder, of a program somebody else wrote perhaps, must not send an authtoken of
+ * this user to a server of its own choice.
+ */
+function betrayals(
+  server: Said<ServerAddress>,
+  authtoken: Said<Secret>,
+  environment: AgentFlags,
+  files: readonly ReadFile[],
+): string[] {
+  if (server.by !== 'found' || authtoken.by === 'found' || authtoken.by === 'flag') return []
+  const home = files.find(({ origin }) => origin === 'home')
+  if (authtoken.by === 'home' && isSame(home?.file.server, server.value)) return []
+  const whose = authtoken.by === 'home' ? 'of `postern login`' : 'in POSTERN_AUTHTOKEN'
+  const set = environment.server === undefined ? ', POSTERN_SERVER' : ''
+  return [
+    `\`server\` (${LOCAL_FILE}) names ${formatServer(server.value)}, which your authtoken ${whose} was not given for; ` +
+      `to send it there say so with --server${set} or --config ${LOCAL_FILE}`,
+  ]
+}
+
+function isSame(a: ServerAddress | undefined, b: ServerAddress | undefined): boolean {
+  const at = (each: ServerAddress | undefined): string => (each ? formatServer(each) : DEFAULT_SERVER)
+  return at(a).toLowerCase() === at(b).toLowerCase()
+}
+
+function first<T>(candidates: readonly (readonly [by: Source, value: T | undefined])[]): Said<T> | undefined {
+  for (const [by, value] of candidates) if (value !== undefined) return { value, by }
+  return undefined
+}

@@ -1,0 +1,37 @@
+/** Keeps a login in the configuration file of the user; what else stands there stays. */
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Secret } from '../../lib/secret.ts'
+import { formatServer, type ServerAddress } from '../server-address.ts'
+import { ConfigError } from './config-error.ts'
+import { readBounded } from './text-files.ts'
+
+export interface Login {
+  readonly server: ServerAddress
+  readonly authtoken: Secret
+  /** PEM; without it the CAs of the machine are trusted. */
+  readonly ca: string | undefined
+}
+
+/** Only the user can read what is written. */
+export async function writeLogin(path: string, { server, authtoken, ca }: Login): Promise<void> {
+  const { Document, isMap, parseDocument } = await import('yaml')
+  const target = existsSync(path) ? realpathSync(path) : path
+  const document = existsSync(target) ? parseDocument(readBounded(target)) : new Document({ version: 1 })
+  if (document.errors.length > 0 || (document.contents !== null && !isMap(document.contents))) {
+    throw new ConfigError([`${path} is not a configuration file; mend it or move it away, and log in again`])
+  }
+  document.set('server', formatServer(server))
+  document.set('authtoken', authtoken.reveal())
+  if (ca === undefined) document.delete('ca')
+  else document.set('ca', ca)
+  mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
+  const next = `${target}.${randomBytes(6).toString('hex')}`
+  try {
+    writeFileSync(next, document.toString(), { mode: 0o600, flag: 'wx', flush: true })
+    renameSync(next, target)
+  } finally {
+    rmSync(next, { force: true })
+  }
+}

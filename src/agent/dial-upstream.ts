@@ -1,0 +1,149 @@
+/** Connects to the service behind a tunnel: over TCP, a Unix socket, and TLS where the service wants it. */
+import { connect, isIP, type Socket } from 'node:net'
+import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls'
+import type { Upstream } from './upstream.ts'
+
+/** How long a service may take to accept, and to finish its TLS handshake, in milliseconds. */
+const DIAL_TIMEOUT_MS = 10_000
+
+/** Silence after which the system asks whether the service is there, in milliseconds. */
+const KEEP_ALIVE_MS = 30_000
+
+export interface UpstreamTls {
+  /** PEM of the CAs that may have signed the service's certificate; setting it checks the certificate. */
+  readonly ca?: string | undefined
+  /** Checks the certificate; without it any will do, since it comes from a service of one's own. */
+  readonly verify?: boolean | undefined
+  /** The name to ask the service for and to find in its certificate. */
+  readonly serverName?: string | undefined
+  /** What to offer by ALPN. */
+  readonly protocols?: readonly string[] | undefined
+}
+
+export interface UpstreamRequest {
+  /** The bytes are TLS already. */
+  readonly isPassthrough: boolean
+  /** Goes first, before any TLS of ours. */
+  readonly preface?: Buffer | undefined
+}
+
+/** The service cannot be had; the message names it and says why. */
+export class UpstreamFault extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'UpstreamFault'
+  }
+}
+
+/** Calls `done` once, with a connection that allows to be half open or with why there is none; gives back how to cancel. */
+export type DialUpstream = (request: UpstreamRequest, done: (result: Socket | UpstreamFault) => void) => () => void
+
+/** What belongs to one service is made once: its TLS settings, and which of its addresses answered last. */
+export function upstreamDialer(upstream: Upstream, tls: UpstreamTls = {}, timeoutMs = DIAL_TIMEOUT_MS): DialUpstream {
+  const { at, isTls } = upstream
+  const secure = isTls ? tlsWrapper(upstream, tls) : undefined
+  const addresses = 'host' in at && at.host === 'localhost' ? ['127.0.0.1', '::1'] : undefined
+  let preferred = 0
+
+  return ({ isPassthrough, preface }, done) => {
+    let socket: Socket
+    let left = addresses?.length ?? 1
+    let isDone = false
+    const finish = (result: Socket | UpstreamFault): void => {
+      if (isDone) return
+      isDone = true
+      clearTimeout(timer)
+      done(result)
+    }
+    const fail = (error: NodeJS.ErrnoException): void => {
+      socket.destroy()
+      finish(new UpstreamFault(fault(error, upstream), { cause: error }))
+    }
+    const cancel = (): void => {
+      isDone = true
+      clearTimeout(timer)
+      socket.destroy()
+    }
+    const timer = setTimeout(() => fail(new Error(`no answer within ${timeoutMs / 1000} s`)), timeoutMs)
+
+    const attempt = (): void => {
+      const host = addresses?.[preferred]
+      socket = connect({ ...at, ...(host !== undefined && { host }), allowHalfOpen: true, noDelay: true })
+      const current = socket
+      current.on('error', (error: NodeJS.ErrnoException) => {
+        if (isDone || current !== socket) return
+        if (--left > 0 && error.code !== 'EMFILE') {
+          preferred = (preferred + 1) % (addresses?.length ?? 1)
+          attempt()
+        } else fail(error)
+      })
+      current.once('connect', () => {
+        if (isDone) return
+        current.setKeepAlive(true, KEEP_ALIVE_MS)
+        left = 0
+        if (preface) current.write(preface)
+        if (!secure || isPassthrough) finish(released(current))
+        else {
+          socket = secure(current, finish, fail)
+        }
+      })
+    }
+    attempt()
+    return cancel
+  }
+}
+
+/** The listeners of the dial are gone; whoever gets the connection listens from here on. */
+function released(socket: Socket): Socket {
+  return socket.removeAllListeners('error')
+}
+
+type Wrap = (socket: Socket, finish: (socket: Socket) => void, fail: (error: Error) => void) => Socket
+
+function tlsWrapper({ at }: Upstream, { ca, verify = ca !== undefined, serverName, protocols }: UpstreamTls): Wrap {
+  const secureContext: SecureContext = createSecureContext(ca === undefined ? {} : { ca })
+  const host = serverName ?? ('host' in at ? at.host : 'localhost')
+  let session: Buffer | undefined
+  return (socket, finish, fail) => {
+    const secured = connectTls({
+      socket,
+      secureContext,
+      host,
+      ...(isIP(host) === 0 && { servername: host }),
+      rejectUnauthorized: verify,
+      ...(protocols && { ALPNProtocols: [...protocols] }),
+      ...(session && { session }),
+    })
+    // Node tells of it once the certificate was found good, which is not looked at again when a session is resumed.
+    secured.on('session', (ticket: Buffer) => {
+      session = ticket
+    })
+    secured.on('error', fail)
+    secured.once('close', () => fail(new Error('it closed the connection during the TLS handshake')))
+    secured.once('secureConnect', () => {
+      secured.removeAllListeners('close')
+      finish(released(secured))
+    })
+    return secured
+  }
+}
+
+function fault(error: NodeJS.ErrnoException, { url }: Upstream): string {
+  const { code = '' } = error
+  switch (code) {
+    case 'ECONNREFUSED':
+      return `nothing listens at ${url}`
+    case 'ENOENT':
+      return `there is no socket at ${url}`
+    case 'ENOTFOUND':
+      return `the host of ${url} is not known here`
+    case 'EACCES':
+      return `the agent may not open ${url}`
+    case 'EMFILE':
+    case 'ENFILE':
+      return `no more connections can be opened, to ${url} or any other`
+    default:
+      if (/^(EPROTO|ERR_SSL_)/.test(code)) return `${url} does not speak TLS`
+      return `${url} cannot be reached: ${error.message}`
+  }
+}

@@ -1,0 +1,66 @@
+/** What went through an agent: connections, how long things took, and the last requests; of bounded size. */
+
+/** How many durations the percentiles are taken from. */
+const SAMPLES = 500
+
+/** How many of the last requests are kept. */
+const RECENT = 50
+
+export interface SeenRequest {
+  readonly method: string
+  readonly path: string
+  /** Undefined while there is no answer, and for ever when none came. */
+  status: number | undefined
+  durationMs: number | undefined
+  readonly at: number
+}
+
+export class Figures {
+  #total = 0
+  #open = 0
+  readonly #durations = new Float64Array(SAMPLES)
+  #sampled = 0
+  readonly #recent: SeenRequest[] = []
+
+  /** Connections since the start. */
+  get total(): number {
+    return this.#total
+  }
+
+  get open(): number {
+    return this.#open
+  }
+
+  /** The last requests, newest first. */
+  get recent(): readonly SeenRequest[] {
+    return this.#recent
+  }
+
+  opened(): void {
+    this.#total++
+    this.#open++
+  }
+
+  closed(): void {
+    this.#open--
+  }
+
+  /** Something took this long: a request where requests are seen, else a connection. */
+  took(ms: number): void {
+    this.#durations[this.#sampled % SAMPLES] = ms
+    this.#sampled++
+  }
+
+  saw(request: SeenRequest): void {
+    this.#recent.unshift(request)
+    if (this.#recent.length > RECENT) this.#recent.pop()
+  }
+
+  /** The duration that this share of the last ones stayed within, in milliseconds; undefined when there was none. */
+  percentile(share: number): number | undefined {
+    const known = Math.min(this.#sampled, SAMPLES)
+    if (known === 0) return undefined
+    const sorted = this.#durations.slice(0, known).toSorted()
+    return sorted[Math.min(known - 1, Math.floor(share * known))]
+  }
+}

@@ -1,0 +1,124 @@
+/** Serves one connection of a visitor: dials the service, joins the two, and says so where the service is not there. */
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { ByteStream } from '../lib/byte-stream.ts'
+import { relay } from '../lib/relay.ts'
+import { socketStream } from '../lib/socket-stream.ts'
+import { StreamDuplex } from '../wire/duplex.ts'
+import type { ProxyHeader } from '../wire/proxy-header.ts'
+import type { WireStream } from '../wire/wire-stream.ts'
+import { badGateway } from './bad-gateway.ts'
+import { type DialUpstream, UpstreamFault } from './dial-upstream.ts'
+import type { Figures } from './figures.ts'
+import { type Tap, tapped } from './http-tap.ts'
+import { readProxyLine } from './proxy-line.ts'
+
+/** Who visits, as the server saw it. */
+export interface Visitor {
+  /** `ip:port`. */
+  readonly address: string
+  readonly proto: string
+}
+
+/** What a tunnel leads to: a service that is dialled, or a handler in this process. */
+export type Target =
+  | {
+      readonly dial: DialUpstream
+      /** A PROXY header comes first, and the service wants it before its TLS. */
+      readonly takesProxyLine: boolean
+      /** HTTP/2 is spoken over the stream, so that there is no place for an answer of ours. */
+      readonly isHttp2: boolean
+      /** Requests may be shown to whoever watches. */
+      readonly isInspected: boolean
+    }
+  | { readonly accept: (connection: Duplex, visitor: Visitor) => void }
+
+export interface ConnectionEnd {
+  readonly visitor: Visitor
+  readonly durationMs: number
+  /** Bytes from the visitor, and to it. */
+  readonly bytesIn: number
+  readonly bytesOut: number
+  /** Why the service was not there, or why bytes may be missing. */
+  readonly error: Error | undefined
+}
+
+export interface Forwarding {
+  readonly figures: Figures
+  readonly now: () => number
+  /** Looks for requests; left out while nobody watches. */
+  readonly tap?: Tap | undefined
+  readonly onEnd: (end: ConnectionEnd) => void
+}
+
+/** Takes over `stream`, whose header is read. */
+export function forwardConnection(
+  stream: WireStream,
+  header: ProxyHeader,
+  target: Target,
+  { figures, now, tap, onEnd }: Forwarding,
+): void {
+  const startedAt = now()
+  const visitor = { address: header.clientAddr, proto: header.proto }
+  const isHttp = header.proto === 'http' || header.proto === 'https'
+  const isTapped = tap !== undefined && isHttp && 'dial' in target && target.isInspected && !target.isHttp2
+  figures.opened()
+  const ended = ({
+    there = 0,
+    back = 0,
+    error,
+  }: {
+    there?: number
+    back?: number
+    error?: Error | undefined
+  }): void => {
+    const durationMs = now() - startedAt
+    figures.closed()
+    if (!isTapped) figures.took(durationMs)
+    onEnd({ visitor, durationMs, bytesIn: there, bytesOut: back, error })
+  }
+  if ('accept' in target) {
+    const connection = new StreamDuplex(stream)
+    connection.on('error', () => {})
+    connection.once('close', () => ended({ error: connection.errored ?? undefined }))
+    try {
+      target.accept(connection, visitor)
+    } catch (error) {
+      connection.destroy(error instanceof Error ? error : new Error(String(error)))
+    }
+    return
+  }
+
+  const join = (socket: Socket, rest: Buffer | undefined): void => {
+    if (rest) socket.write(rest)
+    const near: ByteStream = isTapped ? tapped(stream, tap) : stream
+    relay(near, socketStream(socket), { onDone: ended })
+  }
+  const dial = (preface?: Buffer, rest?: Buffer): void => {
+    const cancel = target.dial({ isPassthrough: header.passthroughTls, preface }, (result) => {
+      stream.onArrival = undefined
+      if (!(result instanceof UpstreamFault)) return join(result, rest)
+      if (isHttp && !target.isHttp2 && !header.passthroughTls) {
+        stream.write(badGateway(result.message))
+        stream.close()
+      } else stream.reset('stream_refused')
+      ended({ error: result })
+    })
+    // Nobody is attached while we dial: a visitor that goes away is seen here.
+    stream.onArrival = () => {
+      if (!stream.isClosed) return
+      stream.onArrival = undefined
+      cancel()
+      ended({ error: new Error('the visitor went away') })
+    }
+  }
+  if (target.takesProxyLine && !header.passthroughTls) {
+    readProxyLine(stream, (line) => {
+      if (line) dial(line.header, line.rest)
+      else {
+        stream.reset('stream_cancelled')
+        ended({ error: new Error('the visitor went away') })
+      }
+    })
+  } else dial()
+}

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ByteSink, ByteStream } from '../lib/byte-stream.ts'
+import { Figures } from './figures.ts'
+import { tapped } from './http-tap.ts'
+
+/** A visitor whose chunks and answers pass the tap one by one. */
+function watched() {
+  const figures = new Figures()
+  const through: string[] = []
+  let sink: ByteSink | undefined
+  let time = 0
+  const visitor: ByteStream = {
+    write: (chunk) => {
+      through.push(`<${chunk.toString()}`)
+      return true
+    },
+    end() {},
+    reset() {},
+    attach: (given) => {
+      sink = given
+    },
+    pause() {},
+    resume() {},
+  }
+  const tap = tapped(visitor, { figures, now: () => time, onChange() {} })
+  tap.attach({ data: (chunk) => through.push(`>${chunk.toString()}`), end() {}, drain() {}, closed() {} })
+  return {
+    figures,
+    through,
+    asks: (text: string) => sink?.data(Buffer.from(text)),
+    answers: (text: string, ms = 1) => {
+      time += ms
+      tap.write(Buffer.from(text))
+    },
+    seen: () => figures.recent.map(({ method, path, status, durationMs }) => [method, path, status, durationMs]),
+  }
+}
+
+test('requests and their answers are seen, and pass through as they are', () => {
+  const { asks, answers, seen, through } = watched()
+  asks('GET /a?b HTTP/1.1\r\nHost: x\r\n\r\n')
+  assert.deepEqual(seen(), [['GET', '/a?b', undefined, undefined]])
+  answers('HTTP/1.1 200 OK\r\n\r\n', 12)
+  asks('DELETE /c HTTP/1.0\r\n\r\n')
+  answers('HTTP/1.1 404 Not Found\r\n\r\n', 3)
+  assert.deepEqual(seen(), [
+    ['DELETE', '/c', 404, 3],
+    ['GET', '/a?b', 200, 12],
+  ])
+  assert.equal(through.length, 4)
+})
+
+test('bodies that look like requests or answers are not taken for them', () => {
+  const { asks, answers, seen } = watched()
+  asks('POST / HTTP/1.1\r\nContent-Length: 20\r\n\r\n')
+  asks('GET /evil HTTP/1.1\r\n\r\n')
+  answers('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n')
+  answers('HTTP/1.1 500 Evil\r\n\r\n')
+  assert.deepEqual(seen(), [['POST', '/', 200, 1]])
+})
+
+test('an answer that announces another is not the answer; a change of protocol is', () => {
+  const { asks, answers, seen } = watched()
+  asks('POST /hint HTTP/1.1\r\n\r\n')
+  answers('HTTP/1.1 100 Continue\r\n\r\n')
+  answers('HTTP/1.1 103 Early Hints\r\n\r\n')
+  answers('HTTP/1.1 201 Created\r\n\r\n')
+  asks('GET /socket HTTP/1.1\r\n\r\n')
+  answers('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+  assert.deepEqual(seen(), [
+    ['GET', '/socket', 101, 1],
+    ['POST', '/hint', 201, 3],
+  ])
+})
+
+test('what is no HTTP is left alone, and nothing grows without bound', () => {
+  const { asks, answers, seen, figures } = watched()
+  for (const text of ['', '\x16\x03\x01', 'PRI * HTTP/2.0\r\n\r\n', 'GET /cut HT', 'hello']) asks(text)
+  assert.deepEqual(seen(), [])
+  for (let i = 0; i < 1000; i++) {
+    asks(`GET /${'x'.repeat(1000)} HTTP/1.1\r\n\r\n`)
+    answers('HTTP/1.1 204 No Content\r\n\r\n', i)
+  }
+  assert.equal(figures.recent.length, 50)
+  assert.equal(figures.recent[0]?.path.length, 200)
+  // Of the last 500, which took 500 to 999 milliseconds.
+  assert.deepEqual([figures.percentile(0.5), figures.percentile(0.9)], [750, 950])
+})

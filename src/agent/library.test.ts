@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+// By its name, as a program of one's own imports it.
+import { type ConnectionEvent, type ConnectOptions, connect, forward, listen } from 'postern'
+import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
+import { TestDoor } from './test-door.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'postern-library-'))
+let identity: TlsIdentity
+let door: TestDoor
+let here: ConnectOptions
+before(async () => {
+  identity = await tlsIdentity()
+  door = await TestDoor.start(identity)
+  writeFileSync(join(root, 'ca.pem'), identity.ca)
+  here = { server: `127.0.0.1:${door.port}`, authtoken: 'token', ca: identity.ca }
+})
+after(async () => {
+  await door.close()
+  rmSync(root, { recursive: true })
+})
+
+async function get(id: string): Promise<string> {
+  const visitor = door.visit(id, { proto: 'https' })
+  visitor.end('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  let answer = ''
+  for await (const chunk of visitor) answer += chunk
+  return answer
+}
+
+describe('forward', () => {
+  test('gives a service a URL, and closing gives it back', async () => {
+    const service = createServer((_, response) => response.end('from the service'))
+    service.listen(0, '127.0.0.1')
+    await once(service, 'listening')
+    const { port } = service.address() as AddressInfo // it listens on a port
+    const tunnel = await forward({
+      ...here,
+      addr: port,
+      domain: 'app.example.com',
+      metadata: 'mine',
+      session_metadata: 's',
+    })
+    assert.equal(tunnel.url, 'https://app.example.com')
+    const { auth, binds, unbound, closed } = door.latest
+    assert.deepEqual([auth.clientType, auth.metadata, binds[0]?.metadata], ['postern-library', 's', 'mine'])
+    assert.match(await get(tunnel.id), /200 OK[\s\S]*from the service$/)
+    await tunnel.close()
+    assert.deepEqual(unbound, [tunnel.id])
+    assert.equal(await closed, undefined)
+    service.close()
+  })
+
+  test('takes what the environment says', async () => {
+    const given = { POSTERN_SERVER: here.server, POSTERN_AUTHTOKEN: 'from_env', POSTERN_CA: join(root, 'ca.pem') }
+    Object.assign(process.env, given)
+    try {
+      const tunnel = await forward({ addr: 3000, labels: { app: 'shop' } })
+      assert.deepEqual([tunnel.url, tunnel.urls], ['', []])
+      assert.equal(door.latest.auth.authtoken.reveal(), 'from_env')
+      await tunnel.close()
+    } finally {
+      for (const name of Object.keys(given)) delete process.env[name]
+    }
+  })
+
+  const wrong: [name: string, given: object, says: RegExp][] = [
+    [
+      'an unknown option',
+      { addr: 1, domian: 'x' },
+      /^ConfigError: `domian` is not a known key; did you mean `domain`\?$/,
+    ],
+    ['no address', {}, /^ConfigError: `addr` is missing/],
+    ['no authtoken', { addr: 1, authtoken: '' }, /^ConfigError: `authtoken` is missing/],
+    ['a bad server', { addr: 1, server: 'http://x' }, /^ConfigError: `server` must be `host:port`/],
+    ['a bad CA', { addr: 1, ca: '/none' }, /^ConfigError: `ca` cannot be read/],
+    ['a server that is not there', { addr: 1, server: '127.0.0.1:1' }, /^AgentFault: nothing listens at/],
+  ]
+  for (const [name, given, says] of wrong) {
+    test(`rejects ${name}, and leaves no session behind`, async () => {
+      // Programs in JavaScript are not checked.
+      await assert.rejects(forward({ ...here, ...given } as Parameters<typeof forward>[0]), says)
+      while (door.connections > 0) await new Promise((resolve) => setImmediate(resolve))
+    })
+  }
+
+  test('waits for a server when told to', async () => {
+    const reserved = await TestDoor.start(identity)
+    const { port } = reserved
+    await reserved.close()
+    const events: ConnectionEvent[] = []
+    const opening = forward({
+      ...here,
+      server: `127.0.0.1:${port}`,
+      addr: 3000,
+      wait: true,
+      onEvent: (event) => events.push(event),
+    })
+    while (events.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    const late = await TestDoor.start({ ...identity, port })
+    const tunnel = await opening
+    assert.equal(events[0]?.type, 'offline')
+    assert.ok(events.some(({ type }) => type === 'online'))
+    await tunnel.close()
+    await late.close()
+  })
+})
+
+describe('listen', () => {
+  test('serves with an HTTP server that listens nowhere', async () => {
+    const server = createServer((_, response) => response.end('from the process'))
+    const tunnel = await listen(server, here)
+    assert.match(await get(tunnel.id), /200 OK[\s\S]*from the process$/)
+    await tunnel.close()
+  })
+
+  test('serves with a function, which is told who visits', async () => {
+    const tunnel = await listen((connection, { address }) => connection.end(`hello ${address}`), {
+      ...here,
+      proto: 'tcp',
+    })
+    assert.match(tunnel.url, /^tcp:\/\//)
+    assert.equal(await get(tunnel.id), 'hello 192.0.2.1:4711')
+    await tunnel.close()
+  })
+})
+
+test('one session can have several tunnels', async () => {
+  const connection = await connect(here)
+  const sessions = door.sessions.length
+  const one = await connection.forward({ addr: 3000, schemes: ['http', 'https'] })
+  const two = await connection.listen((each) => each.end(), { proto: 'tcp' })
+  assert.equal(door.sessions.length, sessions)
+  assert.equal(one.urls.length, 2)
+  assert.equal(one.urls[1], one.url.replace('https:', 'http:'))
+  await one.close()
+  assert.equal(door.latest.unbound.length, 2)
+  door.stopTunnel(two.id, 'enough')
+  await connection.close()
+})

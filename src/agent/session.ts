@@ -1,0 +1,240 @@
+/** One session with a server: authenticated, alive by heartbeats, and answering what the server asks of it. */
+import { randomBytes } from 'node:crypto'
+import type { Duplex } from 'node:stream'
+import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
+import { type AuthAnswer, type AuthRequest, buildAuth, parseAuthAnswer } from '../wire/messages/auth.ts'
+import { type BindAnswer, type BindRequest, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
+import { parseStopTunnel, parseUpdate, type StopTunnel } from '../wire/messages/commands.ts'
+import { buildAnswer, readErrorText } from '../wire/messages/error-text.ts'
+import { buildLabelRequest, buildUnbind, type LabelRequest, parseLabelAnswer } from '../wire/messages/tunnels.ts'
+import { Mux } from '../wire/mux.ts'
+import { agreeWindow, serverTraits } from '../wire/peer.ts'
+import { type ProxyHeader, readProxyHeader } from '../wire/proxy-header.ts'
+import { answer, call, type Message, readMessage } from '../wire/rpc.ts'
+import { type StreamType, streamTypes, typeHead } from '../wire/stream-types.ts'
+import { socketTransport } from '../wire/transport.ts'
+import { WireError } from '../wire/wire-error.ts'
+import type { WireStream } from '../wire/wire-stream.ts'
+import { type Command, type Commands, runCommand } from './commands.ts'
+import { AgentFault, lostSession } from './fault.ts'
+
+/** How long the farewell of a session may take, in milliseconds. */
+const FAREWELL_MS = 1000
+
+/** Binds may wait for a name to be freed and for listeners to be opened, in milliseconds. */
+const BIND_TIMEOUT_MS = 20_000
+
+export interface SessionParts {
+  /** A secured connection; it belongs to the session from here on. */
+  readonly socket: Duplex
+  readonly auth: AuthRequest
+  readonly commands: Commands
+  /** A visitor came; the header is read, the rest is not. */
+  readonly onVisitor: (stream: WireStream, header: ProxyHeader) => void
+  readonly onStopTunnel: (stop: StopTunnel) => void
+}
+
+export class Session {
+  readonly #parts: SessionParts
+  readonly #mux: Mux
+  readonly #heartbeat: Heartbeat
+  readonly #ended = Promise.withResolvers<AgentFault>()
+  readonly #transportClosed: Promise<void>
+  #answer: AuthAnswer | undefined
+  /** Visitors of a tunnel whose bind is answered but whose id is not noted yet. */
+  #early: { stream: WireStream; header: ProxyHeader }[] = []
+  #binding = 0
+
+  /** Authenticates; rejects with an `AgentFault`, and then nothing is left of it. */
+  static async start(parts: SessionParts): Promise<Session> {
+    const session = new Session(parts)
+    try {
+      await session.#authenticate()
+      return session
+    } catch (fault) {
+      await session.close()
+      throw fault
+    }
+  }
+
+  private constructor(parts: SessionParts) {
+    const { socket, auth } = parts
+    this.#parts = parts
+    this.#transportClosed = new Promise((resolve) => socket.once('close', () => resolve()))
+    this.#mux = new Mux({
+      role: 'agent',
+      transport: socketTransport(socket),
+      onStream: (stream, type) => this.#accept(stream, type),
+      onClosed: (error) => this.#over(lostSession(error)),
+    })
+    this.#heartbeat = new Heartbeat(this.#mux, {
+      intervalMs: auth.heartbeatIntervalMs,
+      toleranceMs: auth.heartbeatToleranceMs,
+      onDead: (error) => this.lose(error),
+    })
+  }
+
+  /** Why it ended. */
+  get ended(): Promise<AgentFault> {
+    return this.#ended.promise
+  }
+
+  /** What the server said when it let us in. */
+  get welcome(): AuthAnswer {
+    if (!this.#answer) throw new Error('the session is not authenticated')
+    return this.#answer
+  }
+
+  get roundTripMs(): number | undefined {
+    return this.#mux.roundTripMs
+  }
+
+  async bind(request: BindRequest): Promise<BindAnswer> {
+    return this.#bind(streamTypes.bind, buildBind(request), parseBindAnswer)
+  }
+
+  /** The id by which visitors of the tunnel are told. */
+  async label(request: LabelRequest): Promise<string> {
+    return this.#bind(streamTypes.startTunnelWithLabel, buildLabelRequest(request), (message) => {
+      const parsed = parseLabelAnswer(message)
+      return parsed instanceof WireError ? parsed : { error: parsed.error, answer: parsed.id }
+    })
+  }
+
+  /** Never rejects: a tunnel of a session that is gone is gone too. */
+  async unbind(id: string): Promise<void> {
+    await call(this.#mux, streamTypes.unbind, buildUnbind(id), { timeoutMs: FAREWELL_MS })
+  }
+
+  /** Hands visitors on that came before their tunnel was noted; to be called once it is. */
+  release(): void {
+    const early = this.#early
+    this.#early = []
+    for (const { stream, header } of early) this.#parts.onVisitor(stream, header)
+  }
+
+  /** Whether somebody may still come to know the id of a tunnel. */
+  get isBinding(): boolean {
+    return this.#binding > 0
+  }
+
+  /** Keeps a visitor until `release`. */
+  hold(stream: WireStream, header: ProxyHeader): void {
+    this.#early.push({ stream, header })
+  }
+
+  /** Asks for a sign of life out of turn; the session ends when none comes in time. */
+  probe(timeoutMs: number): void {
+    const stream = this.#mux.open(typeHead(streamTypes.heartbeat))
+    if (stream instanceof WireError) return
+    const dead = new WireError('dead_peer', 'peer', `no answer to a ping within ${timeoutMs} ms`)
+    const timer = setTimeout(() => this.lose(dead), timeoutMs)
+    stream.attach({
+      data: () => stream.close(),
+      end() {},
+      drain() {},
+      closed: () => clearTimeout(timer),
+    })
+    stream.write(randomBytes(4))
+  }
+
+  /** Gives up a connection that carries nothing any more. */
+  lose(error: WireError): void {
+    this.#over(lostSession(error))
+    this.#mux.close('no_error')
+    this.#parts.socket.destroy()
+  }
+
+  /** Says farewell; resolves when the connection is closed. */
+  async close(): Promise<void> {
+    this.#over(new AgentFault('closed', 'the agent was closed'))
+    this.#mux.close()
+    await this.#transportClosed
+  }
+
+  async #authenticate(): Promise<void> {
+    const message = await call(this.#mux, streamTypes.auth, buildAuth(this.#parts.auth))
+    const parsed = message instanceof WireError ? message : parseAuthAnswer(message)
+    if (parsed instanceof WireError) throw authFault(parsed)
+    if (parsed.error !== '') throw refusal(parsed.error)
+    this.#answer = parsed.answer
+    this.#mux.adapt(serverTraits({ agreedWindow: agreeWindow(parsed.answer.windowBytes) }))
+  }
+
+  async #bind<T>(
+    type: StreamType,
+    message: Message,
+    parse: (message: Message) => { error: string; answer: T } | WireError,
+  ): Promise<T> {
+    this.#binding++
+    try {
+      const answered = await call(this.#mux, type, message, { timeoutMs: BIND_TIMEOUT_MS })
+      const parsed = answered instanceof WireError ? answered : parse(answered)
+      if (parsed instanceof WireError) throw lostSession(parsed)
+      if (parsed.error !== '') throw refusal(parsed.error)
+      return parsed.answer
+    } finally {
+      this.#binding--
+      // After whoever waits for the answer has noted it.
+      setImmediate(() => this.release())
+    }
+  }
+
+  #accept(stream: WireStream, type: number): void {
+    if (type === streamTypes.heartbeat) answerPings(stream)
+    // A server has nothing to ask of an agent that it has not let in.
+    else if (!this.#answer) stream.reset('stream_refused')
+    else if (type === streamTypes.proxy) this.#acceptVisitor(stream)
+    else if (type === streamTypes.restart) this.#acceptCommand(stream, 'restart')
+    else if (type === streamTypes.stop) this.#acceptCommand(stream, 'stop')
+    else if (type === streamTypes.update) this.#acceptCommand(stream, 'update')
+    else if (type === streamTypes.stopTunnel) this.#acceptStopTunnel(stream)
+    else stream.reset('stream_refused')
+  }
+
+  #acceptVisitor(stream: WireStream): void {
+    readProxyHeader(stream, (header) => {
+      if (header instanceof WireError) stream.reset('protocol_error')
+      else this.#parts.onVisitor(stream, header)
+    })
+  }
+
+  #acceptCommand(stream: WireStream, name: Command): void {
+    readMessage(stream, (message) => {
+      if (message instanceof WireError) return stream.reset('protocol_error')
+      const update = name === 'update' ? parseUpdate(message) : undefined
+      if (update instanceof WireError) return answer(stream, buildAnswer(update.message))
+      void runCommand(this.#parts.commands, name, update).then(({ error = '', afterwards }) => {
+        answer(stream, buildAnswer(error))
+        // The answer first: acting on a command may well end this process.
+        if (afterwards) stream.attach({ data() {}, end() {}, drain() {}, closed: () => afterwards() })
+      })
+    })
+  }
+
+  #acceptStopTunnel(stream: WireStream): void {
+    readMessage(stream, (message) => {
+      stream.close()
+      const stop = message instanceof WireError ? message : parseStopTunnel(message)
+      if (!(stop instanceof WireError)) this.#parts.onStopTunnel(stop)
+    })
+  }
+
+  #over(fault: AgentFault): void {
+    this.#heartbeat.stop()
+    this.#ended.resolve(fault)
+    for (const { stream } of this.#early.splice(0)) stream.reset()
+  }
+}
+
+function refusal(text: string): AgentFault {
+  const { message, code } = readErrorText(text)
+  return new AgentFault('refused', message || text, { serverCode: code })
+}
+
+function authFault(error: WireError): AgentFault {
+  if (error.code === 'message_invalid' || error.code === 'protocol_error') {
+    return new AgentFault('refused', 'what answers there is not a Postern server', { cause: error })
+  }
+  return lostSession(error)
+}

@@ -1,0 +1,62 @@
+/** For tests: an agent on time of its own, and ways to wait for what it tells. */
+import { Secret } from '../lib/secret.ts'
+import { Agent, type AgentOptions } from './agent.ts'
+import type { AgentEvent } from './events.ts'
+import { TestTimers } from './test-timers.ts'
+import type { TunnelPlan } from './tunnel.ts'
+
+export function testAgent(options: Partial<AgentOptions> & Pick<AgentOptions, 'server' | 'ca'>) {
+  const timers = new TestTimers()
+  const events: AgentEvent[] = []
+  let wake = Promise.withResolvers<void>()
+  const agent = new Agent({
+    authtoken: new Secret('token'),
+    version: '1.2.3',
+    timers,
+    random: () => 0.5,
+    addresses: () => '10.0.0.1',
+    onEvent(event) {
+      events.push(event)
+      wake.resolve()
+      wake = Promise.withResolvers()
+    },
+    ...options,
+  })
+  let seen = 0
+  /** The next event of this type, after those that were asked for before. */
+  const told = async <T extends AgentEvent['type']>(type: T): Promise<Extract<AgentEvent, { type: T }>> => {
+    for (;;) {
+      for (; seen < events.length; seen++) {
+        const event = events[seen]
+        if (event?.type !== type) continue
+        seen++
+        return event as Extract<AgentEvent, { type: T }> // just compared
+      }
+      await wake.promise
+    }
+  }
+  return { agent, timers, events, told }
+}
+
+/** A web tunnel whose visitors are told `served`. */
+export function testPlan(given: Partial<TunnelPlan> = {}): TunnelPlan {
+  return {
+    name: 'web',
+    asks: { proto: 'https', opts: {}, isPooled: false },
+    forwardsTo: 'http://localhost:3000',
+    forwardsProto: '',
+    metadata: '',
+    target: { accept: (connection) => void connection.end('served') },
+    ...given,
+  }
+}
+
+export async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+export async function readAll(stream: AsyncIterable<unknown>): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stream) chunks.push(chunk as Buffer) // no encoding is set
+  return Buffer.concat(chunks).toString()
+}

@@ -1,0 +1,237 @@
+/** For tests: a server's door for agents that says yes to everything it is not told to refuse. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createServer, type Server, type TLSSocket } from 'node:tls'
+import { Secret } from '../lib/secret.ts'
+import { StreamDuplex } from '../wire/duplex.ts'
+import { answerPings } from '../wire/heartbeat.ts'
+import { type AuthRequest, buildAuthAnswer, buildAuthRefusal, parseAuth } from '../wire/messages/auth.ts'
+import { type BindRequest, buildBindAnswer, parseBind } from '../wire/messages/bind.ts'
+import { echoOptions, requestedName } from '../wire/messages/bind-options.ts'
+import { buildAnswer } from '../wire/messages/error-text.ts'
+import { buildLabelAnswer, type LabelRequest, parseLabelRequest, parseUnbind } from '../wire/messages/tunnels.ts'
+import { Mux } from '../wire/mux.ts'
+import { agreeWindow, peerTraits } from '../wire/peer.ts'
+import { buildProxyHead, type ProxyHeader } from '../wire/proxy-header.ts'
+import { answer, call, type Message, readMessage, tell } from '../wire/rpc.ts'
+import { type StreamType, streamTypes } from '../wire/stream-types.ts'
+import { socketTransport } from '../wire/transport.ts'
+import { WireError } from '../wire/wire-error.ts'
+import type { WireStream } from '../wire/wire-stream.ts'
+
+export interface DoorSession {
+  readonly auth: AuthRequest
+  readonly mux: Mux
+  readonly socket: TLSSocket
+  readonly binds: BindRequest[]
+  readonly labels: LabelRequest[]
+  readonly unbound: string[]
+  readonly closed: Promise<WireError | undefined>
+}
+
+export interface DoorRules {
+  /** An error text refuses. */
+  auth?: (request: AuthRequest) => string
+  bind?: (request: BindRequest) => string
+  /** Does not answer pings. */
+  isMute?: boolean
+  /** Does not answer binds. */
+  isSlow?: boolean
+  /** Called right after a tunnel was answered, in the same turn. */
+  onBound?: (session: DoorSession, id: string) => void
+}
+
+export class TestDoor {
+  readonly rules: DoorRules
+  /** In the order in which they came, the ended ones too. */
+  readonly sessions: DoorSession[] = []
+  readonly #server: Server
+  readonly #sockets = new Set<TLSSocket>()
+  readonly #cookies = new Map<string, string>()
+  #ids = 0
+  #arrived = Promise.withResolvers<void>()
+
+  static async start({
+    rules = {},
+    port = 0,
+    ...tls
+  }: {
+    rules?: DoorRules
+    port?: number
+    cert: string
+    key: string
+  }) {
+    const door = new TestDoor(tls, rules)
+    // One that takes the place of another must not give the same ids by chance.
+    door.#ids = port
+    door.#server.listen(port, '127.0.0.1')
+    await once(door.#server, 'listening')
+    return door
+  }
+
+  private constructor(tls: { cert: string; key: string }, rules: DoorRules) {
+    this.rules = rules
+    this.#server = createServer(tls, (socket) => this.#accept(socket))
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port // it listens on a port
+  }
+
+  get latest(): DoorSession {
+    return this.sessions.at(-1) ?? assert.fail('no session')
+  }
+
+  /** The id of the tunnel that was given last. */
+  lastId = ''
+
+  /** Connections that are open now. */
+  get connections(): number {
+    return this.#sockets.size
+  }
+
+  /** Waits until this many sessions have come. */
+  async session(count: number): Promise<DoorSession> {
+    while (this.sessions.length < count) await this.#arrived.promise
+    return this.sessions[count - 1] ?? assert.fail()
+  }
+
+  /** A visitor's connection through the agent. */
+  visit(id: string, header: Partial<ProxyHeader> = {}, session = this.latest): StreamDuplex {
+    const head = buildProxyHead({
+      id,
+      clientAddr: '192.0.2.1:4711',
+      proto: 'tcp',
+      edgeType: 'none',
+      passthroughTls: false,
+      ...header,
+    })
+    const stream = session.mux.open(head)
+    if (stream instanceof WireError) assert.fail(stream)
+    return new StreamDuplex(stream).on('error', () => {})
+  }
+
+  /** What the agent answers to a command. */
+  async command(type: StreamType, message: Message = {}): Promise<unknown> {
+    const answered = await call(this.latest.mux, type, message)
+    return answered instanceof WireError ? answered.code : answered.Error
+  }
+
+  stopTunnel(id: string, message: string): void {
+    assert.equal(tell(this.latest.mux, streamTypes.stopTunnel, { Id: id, Message: message, ErrorCode: '' }), undefined)
+  }
+
+  /** Breaks every connection, as a cable does; the door stays open. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  async close(): Promise<void> {
+    this.#server.close()
+    this.cut()
+    await once(this.#server, 'close')
+  }
+
+  #accept(socket: TLSSocket): void {
+    this.#sockets.add(socket)
+    socket.on('close', () => this.#sockets.delete(socket))
+    socket.on('error', () => {})
+    const closed = Promise.withResolvers<WireError | undefined>()
+    let session: DoorSession | undefined
+    const mux = new Mux({
+      role: 'server',
+      transport: socketTransport(socket),
+      onStream: (stream, type) => {
+        if (type === streamTypes.heartbeat) {
+          if (!this.rules.isMute) answerPings(stream)
+        } else
+          readMessage(stream, (message) => {
+            if (message instanceof WireError) return
+            if (session) this.#serve(session, stream, type, message)
+            else if (type === streamTypes.auth) session = this.#authenticate(message, stream, { mux, socket, closed })
+          })
+      },
+      onClosed: closed.resolve,
+    })
+  }
+
+  #authenticate(
+    message: Message,
+    stream: WireStream,
+    { mux, socket, closed }: { mux: Mux; socket: TLSSocket; closed: PromiseWithResolvers<WireError | undefined> },
+  ): DoorSession | undefined {
+    const auth = parseAuth(message)
+    if (auth instanceof WireError) assert.fail(auth)
+    const error = this.rules.auth?.(auth) ?? ''
+    if (error !== '') {
+      answer(stream, buildAuthRefusal(error))
+      return undefined
+    }
+    const cookie = `cookie_${++this.#ids}`
+    const isResumed = this.#cookies.get(auth.clientId) === auth.cookie.reveal()
+    const clientId = isResumed ? auth.clientId : `ts_${this.#ids}`
+    this.#cookies.set(clientId, cookie)
+    const windowBytes = agreeWindow(auth.windowBytes)
+    mux.adapt(peerTraits(auth.userAgent, { agreedWindow: windowBytes }))
+    answer(
+      stream,
+      buildAuthAnswer({
+        version: '3',
+        clientId,
+        cookie: new Secret(cookie),
+        serverVersion: '9.9.9',
+        region: 'test',
+        accountName: '',
+        planName: '',
+        banner: '',
+        sessionDurationS: 0,
+        sessionId: clientId,
+        windowBytes,
+      }),
+    )
+    const session = { auth, mux, socket, binds: [], labels: [], unbound: [], closed: closed.promise }
+    this.sessions.push(session)
+    this.#arrived.resolve()
+    this.#arrived = Promise.withResolvers()
+    return session
+  }
+
+  #serve(session: DoorSession, stream: WireStream, type: number, message: Message): void {
+    if (type === streamTypes.bind) this.#bind(session, stream, message)
+    else if (type === streamTypes.startTunnelWithLabel) {
+      const request = parseLabelRequest(message)
+      assert.ok(!(request instanceof WireError))
+      session.labels.push(request)
+      answer(stream, buildLabelAnswer(`tn_label_${session.labels.length}`))
+    } else if (type === streamTypes.unbind) {
+      const request = parseUnbind(message)
+      assert.ok(!(request instanceof WireError))
+      session.unbound.push(request.id)
+      answer(stream, buildAnswer())
+    } else stream.reset('stream_refused')
+  }
+
+  #bind(session: DoorSession, stream: WireStream, message: Message): void {
+    const request = parseBind(message)
+    if (request instanceof WireError) assert.fail(request)
+    session.binds.push(request)
+    if (this.rules.isSlow) return
+    const error = this.rules.bind?.(request) ?? ''
+    if (error !== '') {
+      answer(stream, { Error: error })
+      return
+    }
+    const { proto, opts } = request
+    const id = request.id || `tn_${++this.#ids}`
+    this.lastId = id
+    const wanted = requestedName(proto, opts)?.value
+    const random = proto === 'tcp' ? `example.com:${20_000 + this.#ids}` : `random-${this.#ids}.example.com`
+    const name = wanted ?? random
+    const [host = '', port] = name.split(':')
+    const url = `${proto}://${name}`
+    const echo = echoOptions(proto, opts, { host, url, ...(port && { port: Number(port) }) })
+    answer(stream, buildBindAnswer({ id, url, proto, opts: echo, token: new Secret(`token_of_${id}`), tunnelId: id }))
+    this.rules.onBound?.(session, id)
+  }
+}

@@ -1,0 +1,60 @@
+/** For tests: time that passes only when told to, and sleep through which timers stand still. */
+import type { Timers } from './timers.ts'
+
+interface Waiting {
+  readonly due: number
+  readonly run: () => void
+}
+
+export class TestTimers implements Timers {
+  #wallMs = 1_700_000_000_000
+  #awakeMs = 0
+  readonly #waiting = new Set<Waiting>()
+
+  /** How many timers are set. */
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
+  /** Milliseconds until the next timer. */
+  get next(): number | undefined {
+    return this.#first() && (this.#first()?.due ?? 0) - this.#awakeMs
+  }
+
+  now(): number {
+    return this.#wallMs
+  }
+
+  after(ms: number, run: () => void): () => void {
+    const timer = { due: this.#awakeMs + ms, run }
+    this.#waiting.add(timer)
+    return () => this.#waiting.delete(timer)
+  }
+
+  /** Waking time, in which timers run. */
+  pass(ms: number): void {
+    const end = this.#awakeMs + ms
+    for (;;) {
+      const first = this.#first()
+      if (!first || first.due > end) break
+      this.#to(first.due)
+      this.#waiting.delete(first)
+      first.run()
+    }
+    this.#to(end)
+  }
+
+  /** The clock goes on and the timers do not. */
+  sleep(ms: number): void {
+    this.#wallMs += ms
+  }
+
+  #to(awakeMs: number): void {
+    this.#wallMs += awakeMs - this.#awakeMs
+    this.#awakeMs = awakeMs
+  }
+
+  #first(): Waiting | undefined {
+    return [...this.#waiting].toSorted((a, b) => a.due - b.due)[0]
+  }
+}

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
+import { streamTypes } from '../wire/stream-types.ts'
+import type { AgentOptions } from './agent.ts'
+import { testAgent, testPlan, until } from './test-agent.ts'
+import { type DoorRules, TestDoor } from './test-door.ts'
+
+let identity: TlsIdentity
+before(async () => {
+  identity = await tlsIdentity()
+})
+const closing: (() => unknown)[] = []
+after(async () => {
+  for (const close of closing.reverse()) await close()
+})
+
+async function openDoor(rules: DoorRules = {}, port = 0): Promise<TestDoor> {
+  const door = await TestDoor.start({ ...identity, rules, port })
+  closing.push(() => door.close().catch(() => {}))
+  return door
+}
+
+function agentOf({ port }: { port: number }, options: Partial<AgentOptions> = {}) {
+  const made = testAgent({ server: { host: '127.0.0.1', port }, ca: identity.ca, ...options })
+  closing.push(() => made.agent.close())
+  return made
+}
+
+describe('tunnels', () => {
+  test('one that the server refuses is not opened, and its reason is told', async () => {
+    const door = await openDoor({ bind: () => 'The name `x` is taken.\n\nERR_NGROK_334\n' })
+    const { agent } = agentOf(door)
+    await agent.start()
+    await assert.rejects(agent.open(testPlan()), { code: 'refused', message: 'The name `x` is taken.' })
+    assert.equal(agent.tunnels.size, 0)
+  })
+
+  test('one whose bind gets no answer is asked for again on the same session', async (t) => {
+    const door = await openDoor({ isSlow: true })
+    const { agent, timers, told } = agentOf(door)
+    await agent.start()
+    await told('online')
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const opened = agent.open(testPlan())
+    await until(() => door.latest.binds.length === 1)
+    delete door.rules.isSlow
+    t.mock.timers.tick(20_000)
+    await until(() => timers.waiting === 2)
+    timers.pass(15_000)
+    assert.ok((await opened).isOnline)
+    assert.equal(door.sessions.length, 1)
+  })
+
+  test('a twin asks for the name of the first', async () => {
+    const door = await openDoor()
+    const { agent } = agentOf(door)
+    await agent.start()
+    const first = await agent.open(testPlan())
+    const second = await agent.open(testPlan({ asks: { proto: 'http', opts: {}, isPooled: false } }), { twin: first })
+    assert.equal(second.url, first.url.replace('https:', 'http:'))
+  })
+
+  test('one that is opened while the server is away comes when it is back', async () => {
+    const door = await openDoor()
+    const { agent, timers, told } = agentOf(door)
+    await agent.start()
+    await told('online')
+    door.cut()
+    const { retryMs } = await told('offline')
+    const opened = agent.open(testPlan())
+    timers.pass(retryMs)
+    assert.ok((await opened).isOnline)
+  })
+
+  test('one that is closed is given back and not asked for again', async () => {
+    const door = await openDoor()
+    const { agent, timers, told } = agentOf(door)
+    await agent.start()
+    const web = await agent.open(testPlan())
+    await told('online')
+    await agent.closeTunnel(web)
+    assert.deepEqual(door.latest.unbound, [web.id])
+    door.cut()
+    timers.pass((await told('offline')).retryMs)
+    await told('online')
+    assert.deepEqual(door.latest.binds, [])
+  })
+
+  test('one that the server stops is told and not asked for again', async () => {
+    const door = await openDoor()
+    const { agent, timers, told } = agentOf(door)
+    await agent.start()
+    const web = await agent.open(testPlan())
+    await told('online')
+    door.stopTunnel(web.id, 'Over quota.')
+    const { tunnel, message } = await told('tunnel-stopped')
+    assert.deepEqual([tunnel, message], [web, 'Over quota.'])
+    door.cut()
+    timers.pass((await told('offline')).retryMs)
+    await told('online')
+    assert.deepEqual(door.latest.binds, [])
+  })
+})
+
+describe('closing', () => {
+  test('gives every tunnel back and says farewell', async () => {
+    const door = await openDoor()
+    const { agent } = agentOf(door)
+    await agent.start()
+    const tunnels = [await agent.open(testPlan()), await agent.open(testPlan({ name: 'two' }))]
+    await agent.close()
+    assert.deepEqual(
+      door.latest.unbound,
+      tunnels.map(({ id }) => id),
+    )
+    // Without an error: it was a GOAWAY, not a broken connection.
+    assert.equal(await door.latest.closed, undefined)
+    await assert.rejects(agent.open(testPlan()), { code: 'closed' })
+  })
+
+  test('does not wait for the next attempt', async () => {
+    const door = await openDoor()
+    const { agent, told, timers } = agentOf(door)
+    await agent.start()
+    await told('online')
+    door.cut()
+    await told('offline')
+    await agent.close()
+    assert.equal(timers.waiting, 0)
+  })
+})
+
+describe('commands', () => {
+  const types = { restart: streamTypes.restart, stop: streamTypes.stop, update: streamTypes.update } as const
+
+  test('are announced, answered, and acted upon after the answer', async () => {
+    const door = await openDoor()
+    const done: string[] = []
+    const handler = (name: string) => ({
+      unsupported: '',
+      run: () => ({ afterwards: () => done.push(name) }),
+    })
+    const commands = {
+      restart: { unsupported: 'not on this system', run: () => assert.fail('unsupported') },
+      stop: handler('stop'),
+      update: { unsupported: '', run: () => ({ error: 'no update is available' }) },
+    }
+    const { agent, told } = agentOf(door, { commands })
+    await agent.start()
+    const { auth } = door.latest
+    assert.deepEqual(
+      [auth.restartUnsupported, auth.stopUnsupported, auth.updateUnsupported],
+      ['not on this system', '', ''],
+    )
+    assert.equal(await door.command(types.restart), 'not on this system')
+    assert.equal(await door.command(types.update, { Version: '', PermitMajorVersion: false }), 'no update is available')
+    assert.deepEqual(done, [])
+    assert.equal(await door.command(types.stop), '')
+    await until(() => done.length > 0)
+    assert.deepEqual(done, ['stop'])
+    assert.equal((await told('command')).name, 'update')
+    assert.equal((await told('command')).name, 'stop')
+  })
+
+  test('that throw are answered with what went wrong', async () => {
+    const door = await openDoor()
+    const broken = {
+      unsupported: '',
+      run: () => {
+        throw new Error('disk full')
+      },
+    }
+    const { agent } = agentOf(door, { commands: { restart: broken, stop: broken, update: broken } })
+    await agent.start()
+    assert.equal(await door.command(types.stop), 'disk full')
+  })
+
+  test('are not taken by an agent inside another program', async () => {
+    const door = await openDoor()
+    const { agent } = agentOf(door)
+    await agent.start()
+    assert.match(door.latest.auth.stopUnsupported ?? '', /takes no commands/)
+    assert.match(String(await door.command(types.stop)), /takes no commands/)
+  })
+
+  test('of a kind that is not known are refused', async () => {
+    const door = await openDoor()
+    const { agent } = agentOf(door)
+    await agent.start()
+    assert.equal(await door.command(streamTypes.serverInfo), 'stream_refused')
+  })
+})

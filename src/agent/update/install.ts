@@ -1,0 +1,118 @@
+/** Installs a release beside the others: fetched, checked, unpacked under another name, and only then put in its place. */
+import { type KeyObject, randomBytes, verify } from 'node:crypto'
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import { createGunzip } from 'node:zlib'
+import { CURRENT_FILE, checkRelease, type InstalledRelease, isOurs, releaseIn } from './installed.ts'
+import type { ReleaseSource } from './release-source.ts'
+import { type Release, signedText } from './releases.ts'
+import { tarFiles } from './tar.ts'
+import { latest, parseVersion } from './version.ts'
+
+/** Largest archive, in bytes. */
+const ARCHIVE_BYTES = 64 * 1024 * 1024
+
+/** How many releases stay: an agent may still be running from the one before. */
+const KEPT = 3
+
+/** What an interrupted install left behind is removed after this, in milliseconds. */
+const LEFTOVER_MS = 24 * 3_600_000
+
+const INCOMING = '.incoming-'
+
+const verifySignature = promisify(verify)
+
+export interface Install {
+  readonly release: Release
+  readonly source: ReleaseSource
+  readonly publicKey: KeyObject
+  /** See `versionsFolder`. */
+  readonly folder: string
+}
+
+/** Rejects, and leaves all as it was, when anything about the release is not as it should be. */
+export async function installRelease({ release, source, publicKey, folder }: Install): Promise<InstalledRelease> {
+  const { version, archive, signature } = release
+  if (!parseVersion(version)) throw new Error('the release has no version')
+  const bytes = await source.read(archive, ARCHIVE_BYTES)
+  // Off the main thread, since connections go through this process meanwhile.
+  const isGenuine = await verifySignature(null, signedText(version, bytes), publicKey, signature)
+  if (!isGenuine) throw new Error(`the signature of ${archive} is not right; it was not installed`)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  if (!isOurs(folder)) throw new Error(`others may write to ${folder}; nothing was installed`)
+  await clearLeftovers(folder)
+  const incoming = join(folder, `${INCOMING}${randomBytes(8).toString('hex')}`)
+  try {
+    await unpack(bytes, incoming)
+    checkRelease(incoming, version)
+    await putInPlace(incoming, join(folder, version))
+  } finally {
+    await rm(incoming, { recursive: true, force: true })
+  }
+  const installed = releaseIn(folder, version)
+  await writeWhole(join(folder, CURRENT_FILE), `${version}\n`)
+  await clearOld(folder, version)
+  return installed
+}
+
+async function unpack(archive: Buffer, folder: string): Promise<void> {
+  await mkdir(folder, { mode: 0o700 })
+  const known = new Set<string>()
+  for await (const { path, isExecutable, bytes } of tarFiles(Readable.from([archive]).pipe(createGunzip()))) {
+    const target = join(folder, path)
+    if (!known.has(dirname(target))) await mkdir(dirname(target), { recursive: true })
+    known.add(dirname(target))
+    await writeNew(target, bytes, isExecutable ? 0o755 : 0o644)
+  }
+}
+
+/** On disk before it is said to be: a release that a power cut left half written would be run. */
+async function writeNew(path: string, bytes: Buffer | string, mode: number): Promise<void> {
+  const file = await open(path, 'wx', mode)
+  try {
+    await file.writeFile(bytes)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function putInPlace(incoming: string, place: string): Promise<void> {
+  try {
+    await rename(incoming, place)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : ''
+    // Another agent of this user was faster: only whole releases get a name.
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
+  }
+}
+
+async function writeWhole(path: string, text: string): Promise<void> {
+  const next = `${path}.${randomBytes(8).toString('hex')}`
+  try {
+    await writeNew(next, text, 0o600)
+    await rename(next, path)
+  } finally {
+    await rm(next, { force: true })
+  }
+}
+
+async function clearLeftovers(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith(INCOMING)) continue
+    const { mtimeMs } = await stat(join(folder, name))
+    if (Date.now() - mtimeMs > LEFTOVER_MS) await rm(join(folder, name), { recursive: true, force: true })
+  }
+}
+
+async function clearOld(folder: string, current: string): Promise<void> {
+  let versions = (await readdir(folder)).filter((name) => parseVersion(name) && name !== current)
+  for (let kept = 1; versions.length > 0; kept++) {
+    const newest = latest(versions)
+    if (newest === undefined) return
+    versions = versions.filter((name) => name !== newest)
+    if (kept >= KEPT) await rm(join(folder, newest), { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,62 @@
+/** The update command: what keeps an agent from updating itself, and what happens when nothing does. */
+import type { KeyObject } from 'node:crypto'
+import type { UpdateCommand } from '../../wire/messages/commands.ts'
+import type { CommandHandler, CommandOutcome } from '../commands.ts'
+import { installedUpdate } from './installed.ts'
+import type { ReleaseSource } from './release-source.ts'
+import { chooseRelease, type Release, readReleases } from './releases.ts'
+
+export interface UpdaterOptions {
+  /** The version that runs. */
+  readonly version: string
+  readonly source: ReleaseSource
+  readonly publicKey: KeyObject
+  readonly folder: string
+  /** How the work ended that began after the answer. */
+  readonly onDone: (result: { version: string; error?: Error }) => void
+}
+
+/** Contract 4.3 rule 4: four reasons to refuse; that checks are disabled is said by having no updater. */
+export class Updater implements CommandHandler {
+  readonly unsupported = ''
+  readonly #options: UpdaterOptions
+  #isBusy = false
+
+  constructor(options: UpdaterOptions) {
+    this.#options = options
+  }
+
+  async run(command?: UpdateCommand): Promise<CommandOutcome> {
+    const { version, folder, source } = this.#options
+    if (this.#isBusy) return { error: 'the agent is updating now' }
+    const installed = installedUpdate(folder, version)
+    if (installed) return { error: `the agent is updated to ${installed.version} already and has not been restarted` }
+    this.#isBusy = true
+    try {
+      const wanted = command?.version ?? ''
+      const release = chooseRelease(await readReleases(source), { current: version, wanted })
+      if (release) return { afterwards: () => void this.#install(release) }
+      this.#isBusy = false
+      const [major] = version.split('.')
+      const which = wanted === '' ? `the newest release of major version ${major}` : `what can be had of ${wanted}`
+      return { error: `no update is available: ${version} is ${which}` }
+    } catch (error) {
+      this.#isBusy = false
+      return { error: error instanceof Error ? error.message : String(error) }
+    }
+  }
+
+  async #install(release: Release): Promise<void> {
+    const { source, publicKey, folder, onDone } = this.#options
+    try {
+      // Loaded on use: most agents never update.
+      const { installRelease } = await import('./install.ts')
+      const { version } = await installRelease({ release, source, publicKey, folder })
+      this.#isBusy = false
+      onDone({ version })
+    } catch (error) {
+      this.#isBusy = false
+      onDone({ version: release.version, error: error instanceof Error ? error : new Error(String(error)) })
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { TestTimers } from './test-timers.ts'
+import { type WorldChange, watchWorld } from './world.ts'
+
+function watched() {
+  const timers = new TestTimers()
+  const changes: WorldChange[] = []
+  const network = { addresses: '10.0.0.2' }
+  const stop = watchWorld({ timers, addresses: () => network.addresses, onChange: (change) => changes.push(change) })
+  return { timers, changes, network, stop }
+}
+
+test('an hour in which nothing happens is told to nobody', () => {
+  const { timers, changes } = watched()
+  timers.pass(3_600_000)
+  assert.deepEqual(changes, [])
+  assert.equal(timers.waiting, 1)
+})
+
+test('a machine that slept is noticed at the first look after it woke, once', () => {
+  const { timers, changes } = watched()
+  timers.pass(20_000)
+  timers.sleep(600_000)
+  timers.pass(5000)
+  assert.deepEqual(changes, ['slept'])
+  timers.pass(60_000)
+  assert.deepEqual(changes, ['slept'])
+})
+
+test('a process that was busy for some seconds did not sleep', () => {
+  const { timers, changes } = watched()
+  timers.sleep(4000)
+  timers.pass(60_000)
+  assert.deepEqual(changes, [])
+})
+
+test('a changed address is noticed', () => {
+  const { timers, changes, network } = watched()
+  network.addresses = '192.168.1.7'
+  timers.pass(5000)
+  assert.deepEqual(changes, ['network'])
+})
+
+test('nothing is looked at after the end', () => {
+  const { timers, stop } = watched()
+  stop()
+  assert.equal(timers.waiting, 0)
+})

@@ -1,0 +1,59 @@
+/** The flags that every command of the agent has: which server, who we are, how we tell what happens. */
+import { type Command, Option } from 'commander'
+import { ConfigError } from '../../agent/config/config-error.ts'
+import { type AgentConfig, readAgentConfig } from '../../agent/config/connection.ts'
+import { DEFAULT_SERVER } from '../../agent/server-address.ts'
+import { SettingsError } from '../../config/read.ts'
+import { Secret } from '../../lib/secret.ts'
+import type { Terminal } from '../terminal.ts'
+
+export const outputFormats = ['auto', 'lines', 'json'] as const
+export const outputLevels = ['info', 'debug'] as const
+
+export interface Output {
+  readonly format: (typeof outputFormats)[number]
+  readonly level: (typeof outputLevels)[number]
+}
+
+export function addConnectionFlags(command: Command): Command {
+  return command
+    .option('--server <host:port>', `the server (default: ${DEFAULT_SERVER})`)
+    .option('--ca <file>', "CA of the server's certificate (default: those of this machine)")
+    .option('--authtoken <token>', 'authtoken; POSTERN_AUTHTOKEN keeps it out of process lists')
+}
+
+export function addAgentFlags(command: Command): Command {
+  return addConnectionFlags(command)
+    .option('--config <file>', 'configuration file (default: ./postern-agent.yml, ~/.config/postern/agent.yml)')
+    .addOption(
+      new Option('--log-format <format>', 'auto is a view on a terminal, and lines elsewhere')
+        .choices(outputFormats)
+        .default('auto'),
+    )
+    .addOption(
+      new Option('--log-level <level>', 'debug tells of every connection').choices(outputLevels).default('info'),
+    )
+}
+
+interface ConnectionOptions {
+  readonly config?: string
+  readonly server?: string
+  readonly ca?: string
+  readonly authtoken?: string
+  readonly logFormat: Output['format']
+  readonly logLevel: Output['level']
+}
+
+/** Throws `SettingsError` with all that is wrong. */
+export async function agentConfigOf(command: Command, { cwd, env }: Terminal): Promise<AgentConfig> {
+  const { config, server, ca, authtoken } = command.opts<ConnectionOptions>()
+  const flags = { config, server, ca, authtoken: authtoken ? new Secret(authtoken) : undefined }
+  return readAgentConfig(flags, { cwd, env }).catch((error: unknown) => {
+    throw error instanceof ConfigError ? new SettingsError(error.problems) : error
+  })
+}
+
+export function outputOf(command: Command): Output {
+  const { logFormat, logLevel } = command.opts<ConnectionOptions>()
+  return { format: logFormat, level: logLevel }
+}

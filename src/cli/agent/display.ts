@@ -1,0 +1,13 @@
+/** Tells a person or a log what happens to an agent. */
+import type { AgentEvent } from '../../agent/events.ts'
+import type { UpdaterOptions } from '../../agent/update/updater.ts'
+
+export type UpdateResult = Parameters<UpdaterOptions['onDone']>[0]
+
+export interface Display {
+  event(event: AgentEvent): void
+  /** How an update ended. */
+  updated(result: UpdateResult): void
+  /** Nothing is shown after this. */
+  close(): void
+}

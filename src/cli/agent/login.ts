@@ -1,0 +1,96 @@
+/** `postern login`: keeps which server this machine's agents use, and with what, once that was seen to work. */
+import { resolve } from 'node:path'
+import { Command } from 'commander'
+import { Agent } from '../../agent/agent.ts'
+import { ConfigError } from '../../agent/config/config-error.ts'
+import { homeFile } from '../../agent/config/find-file.ts'
+import { certificatesPem, textReader } from '../../agent/config/text-files.ts'
+import { type Login, writeLogin } from '../../agent/config/write-login.ts'
+import { AgentFault } from '../../agent/fault.ts'
+import { DEFAULT_SERVER, formatServer, parseServer } from '../../agent/server-address.ts'
+import { SettingsError } from '../../config/read.ts'
+import { printable } from '../../lib/printable.ts'
+import { Secret } from '../../lib/secret.ts'
+import { Failure, misuse } from '../failure.ts'
+import type { Terminal } from '../terminal.ts'
+import { posternVersion } from '../version.ts'
+import { type Ask, processAsk } from './ask.ts'
+import { addConnectionFlags } from './connection-flags.ts'
+
+const examples = `
+Examples:
+  postern login
+  postern login --server tunnels.example.com:7443 --ca ca.pem
+  printf %s "$TOKEN" | postern login --server tunnels.example.com:7443
+
+What is not given as a flag is asked for; without a terminal the authtoken is read from the input.`
+
+interface LoginOptions {
+  readonly server?: string
+  readonly ca?: string
+  readonly authtoken?: string
+  readonly config?: string
+}
+
+/** `ask` is for tests. */
+export function loginCommand(terminal: Terminal, ask: Ask = processAsk()): Command {
+  const command = new Command('login').description('keep the server and authtoken that agents on this machine use')
+  addConnectionFlags(command).option('--config <file>', 'file to write (default: ~/.config/postern/agent.yml)')
+  return command.addHelpText('after', examples).action(async (options: LoginOptions) => {
+    const login = await gather(options, terminal, ask)
+    const session = await tryOut(login)
+    const path = options.config === undefined ? homeFile(terminal.env) : resolve(terminal.cwd, options.config)
+    await writeLogin(path, login).catch((error: unknown) => {
+      throw error instanceof ConfigError ? new SettingsError(error.problems) : error
+    })
+    terminal.out(`Logged in to ${formatServer(login.server)}${printable(session)}; kept in ${printable(path)}\n`)
+  })
+}
+
+async function gather(options: LoginOptions, terminal: Terminal, ask: Ask): Promise<Login> {
+  const asked = async (text: string, settings = {}): Promise<string> =>
+    ask.isPossible ? ask.question(text, settings) : ''
+  const server = options.server ?? (terminal.env.POSTERN_SERVER || (await asked(`Server [${DEFAULT_SERVER}]: `)))
+  const authtoken =
+    options.authtoken ??
+    (ask.isPossible ? await ask.question('Authtoken: ', { isSecret: true }) : (await terminal.readInput()).trim())
+  const ca = options.ca ?? (terminal.env.POSTERN_CA || (await asked('CA file [the CAs of this machine]: ')))
+  if (authtoken === '') throw misuse('no authtoken: give --authtoken, or pass it on the input')
+  if (!/^[\x21-\x7e]+$/.test(authtoken)) throw misuse('the authtoken holds a character that none has; copy it again')
+  return {
+    server: checked('--server', () => parseServer(server || DEFAULT_SERVER)),
+    authtoken: new Secret(authtoken),
+    ca: ca === '' ? undefined : checked('--ca', () => certificatesPem(textReader(terminal.cwd)(ca))),
+  }
+}
+
+function checked<T>(flag: string, parse: () => T): T {
+  try {
+    return parse()
+  } catch (error) {
+    throw misuse(`${flag} ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** Connects once; gives what the server calls itself. */
+async function tryOut(login: Login): Promise<string> {
+  let region = ''
+  const agent = new Agent({
+    ...login,
+    version: posternVersion(),
+    clientType: 'postern-login',
+    onEvent(event) {
+      if (event.type === 'online') ({ region } = event)
+    },
+  })
+  try {
+    await agent.start()
+    return region && ` (region ${region})`
+  } catch (error) {
+    if (!(error instanceof AgentFault)) throw error
+    const said = error.code === 'refused' ? `the server refuses this authtoken: ${error.message}` : error.message
+    throw new Failure(`${printable(said.replaceAll('\n', ' '))}; nothing was written`, { cause: error })
+  } finally {
+    await agent.close()
+  }
+}

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawnSync } from 'node:child_process'
+import { generateKeyPairSync, sign } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { start } from '../../../test/support/server-process.ts'
+import { type TlsIdentity, tlsIdentity } from '../../../test/support/tls-identity.ts'
+import { TestDoor } from '../../agent/test-door.ts'
+import { signedText } from '../../agent/update/releases.ts'
+import { streamTypes } from '../../wire/stream-types.ts'
+import { posternVersion } from '../version.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'postern-agent-process-'))
+let identity: TlsIdentity
+let door: TestDoor
+before(async () => {
+  identity = await tlsIdentity()
+  writeFileSync(join(root, 'ca.pem'), identity.ca)
+  door = await TestDoor.start(identity)
+})
+const children: ChildProcess[] = []
+after(async () => {
+  await door.close()
+  // Those that ended already, as they should, are left alone.
+  for (const child of children) child.kill('SIGKILL')
+  rmSync(root, { recursive: true })
+})
+
+/** An agent in a process of its own, and the session that it brought. */
+async function agent({ node, config = '' }: { node?: string | undefined; config?: string } = {}) {
+  const home = mkdtempSync(join(root, 'home-'))
+  writeFileSync(join(home, 'agent.yml'), config)
+  const count = door.sessions.length
+  const running = start(
+    [
+      'http',
+      '3000',
+      '--server',
+      `127.0.0.1:${door.port}`,
+      '--ca',
+      join(root, 'ca.pem'),
+      '--config',
+      join(home, 'agent.yml'),
+    ],
+    { ...(node && { node }), env: { POSTERN_AUTHTOKEN: 'token', HOME: home } },
+  )
+  children.push(running.child)
+  await running.says(/tunnel online/)
+  return { ...running, session: await door.session(count + 1), next: () => door.session(count + 2) }
+}
+
+/** An older Node on this machine, if there is one: npm and the test runner put theirs first on PATH. */
+function olderNode(): string | undefined {
+  const candidates = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'node'))
+  return candidates.find((node) => {
+    if (!existsSync(node)) return false
+    const major = Number(/^v(\d+)/.exec(spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout)?.[1])
+    return major >= 14 && major < 24
+  })
+}
+
+const older = olderNode()
+const nodes: readonly [name: string, node: string | undefined, skip: string | false][] = [
+  ['', process.execPath, false],
+  [', under a launcher on an older Node', older, older === undefined ? 'no older Node on this machine' : false],
+]
+
+for (const [name, node, skip] of nodes) {
+  describe(`a real agent${name}`, { skip }, () => {
+    test('ends with exit code 0 on the first SIGINT, with a farewell', async () => {
+      const { child, ended, session } = await agent({ node })
+      child.kill('SIGINT')
+      const { code, err } = await ended
+      assert.deepEqual([code, err], [0, ''])
+      assert.equal(session.unbound.length, 1)
+      assert.equal(await session.closed, undefined)
+    })
+
+    test('ends with exit code 0 when it is told to stop, after it has answered', async () => {
+      const { ended } = await agent({ node })
+      assert.equal(await door.command(streamTypes.stop), '')
+      const { code, err } = await ended
+      assert.deepEqual([code, err], [0, ''])
+    })
+
+    test('starts anew in the same place when it is told to restart, as often as it is', async () => {
+      const { child, ended, session, next, out } = await agent({ node })
+      assert.equal(await door.command(streamTypes.restart), '')
+      const second = await next()
+      // No cookie: a restarted agent has a session of its own, D46.
+      assert.equal(second.auth.clientId, '')
+      assert.equal(await session.closed, undefined)
+      while ((out().match(/tunnel online/g) ?? []).length < 2) await new Promise((resolve) => setImmediate(resolve))
+      const before = door.sessions.length
+      assert.equal(await door.command(streamTypes.restart), '')
+      await door.session(before + 1)
+      while ((out().match(/tunnel online/g) ?? []).length < 3) await new Promise((resolve) => setImmediate(resolve))
+      // The process that whoever started it knows is still the one to talk to.
+      child.kill('SIGINT')
+      const { code, err } = await ended
+      assert.deepEqual([code, err], [0, ''])
+    })
+
+    test('updates itself to a signed release, and a restart runs it with the same arguments', async () => {
+      const [major, minor, patch] = posternVersion().split('.').map(Number)
+      const version = `${major}.${minor}.${(patch ?? 0) + 1}`
+      const { source, publicKey } = release(version, 'console.log("NEW", ...process.argv.slice(2, 4)); process.exit(7)')
+      const config = `update: {source: ${source}, public_key: ${publicKey}}\n`
+      const { ended, says } = await agent({ node, config })
+      const update = () => door.command(streamTypes.update, { Version: '', PermitMajorVersion: false })
+      assert.equal(await update(), '')
+      await says(new RegExp(`updated; restart to use it version=${version}`))
+      assert.equal(await update(), `the agent is updated to ${version} already and has not been restarted`)
+      assert.equal(await door.command(streamTypes.restart), '')
+      const { code, out } = await ended
+      assert.match(out, /\nNEW http 3000\n$/)
+      assert.equal(code, 7)
+    })
+  })
+}
+
+test('a release that an update installed is what later starts run', async () => {
+  const [major, minor] = posternVersion().split('.').map(Number)
+  const version = `${major}.${(minor ?? 0) + 1}.0`
+  const home = mkdtempSync(join(root, 'home-'))
+  const folder = join(home, '.local/share/postern/versions')
+  mkdirSync(join(folder, version, 'bin'), { recursive: true, mode: 0o700 })
+  writeFileSync(join(folder, version, 'package.json'), JSON.stringify({ name: 'postern', version }))
+  writeFileSync(join(folder, version, 'bin/postern.js'), 'console.log("NEW", ...process.argv.slice(2, 4))')
+  writeFileSync(join(folder, 'current'), version)
+  const { publicKey } = release(version, '')
+  writeFileSync(join(home, 'agent.yml'), `authtoken: x\nupdate: {source: /none, public_key: ${publicKey}}\n`)
+  const args = ['http', '3000', '--config', join(home, 'agent.yml')]
+  const { code, out } = await start(args, { env: { HOME: home } }).ended
+  assert.deepEqual([code, out], [0, 'NEW http 3000\n'])
+})
+
+test('an agent loads nothing of the server', async () => {
+  const hook = join(root, 'loaded.mjs')
+  writeFileSync(
+    hook,
+    `import { registerHooks } from 'node:module'
+     registerHooks({ load: (url, context, next) => (console.error('loaded', url), next(url, context)) })`,
+  )
+  const args = ['http', '3000', '--server', '127.0.0.1:1', '--authtoken', 'x', '--log-format', 'lines']
+  const env = { NODE_OPTIONS: `--import=${hook}`, HOME: root }
+  const running = start(args, { env })
+  await running.says(/not connected/)
+  running.child.kill('SIGINT')
+  const { err } = await running.ended
+  const loaded = err.split('\n').filter((line) => line.startsWith('loaded file:'))
+  assert.ok(loaded.some((line) => line.endsWith('/src/agent/agent.ts')))
+  const heavy =
+    /\/(fastify|kysely|pg|typebox|@bufbuild|re2js|@prometheus-io)\/|\/src\/(api|store|control|resources|modules|edge|tunnel|server\.ts)/
+  assert.deepEqual(
+    loaded.filter((line) => heavy.test(line)),
+    [],
+  )
+})
+
+/** A folder with one signed release, whose launcher is `script`. */
+function release(version: string, script: string): { source: string; publicKey: string } {
+  const source = mkdtempSync(join(root, 'source-'))
+  mkdirSync(join(source, 'package/bin'), { recursive: true })
+  writeFileSync(join(source, 'package/package.json'), JSON.stringify({ name: 'postern', version, type: 'module' }))
+  writeFileSync(join(source, 'package/bin/postern.js'), script)
+  const archive = spawnSync('tar', ['-czf', '-', 'package'], { cwd: source }).stdout
+  writeFileSync(join(source, 'postern.tgz'), archive)
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const signature = sign(null, signedText(version, archive), privateKey).toString('base64')
+  writeFileSync(
+    join(source, 'releases.json'),
+    JSON.stringify({ releases: [{ version, archive: 'postern.tgz', signature }] }),
+  )
+  return { source, publicKey: publicKey.export({ type: 'spki', format: 'der' }).toString('base64') }
+}

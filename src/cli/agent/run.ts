@@ -1,0 +1,134 @@
+/** Runs an agent until a signal, a command of the server or a refusal ends it. */
+import { fileURLToPath } from 'node:url'
+import { Agent } from '../../agent/agent.ts'
+import type { AgentConfig } from '../../agent/config/connection.ts'
+import type { TunnelPlans } from '../../agent/config/tunnel-options.ts'
+import { AgentFault } from '../../agent/fault.ts'
+import { type InstalledRelease, installedUpdate, versionsFolder } from '../../agent/update/installed.ts'
+import { printable } from '../../lib/printable.ts'
+import { Failure, misuse } from '../failure.ts'
+import { hasLauncher } from '../launcher.ts'
+import { type SignalSource, stopSignal } from '../signals.ts'
+import type { Terminal } from '../terminal.ts'
+import { posternVersion } from '../version.ts'
+import { become } from './become.ts'
+import { agentCommands } from './commands.ts'
+import type { Output } from './connection-flags.ts'
+import { linesDisplay } from './lines.ts'
+import { processScreen, type Screen } from './screen.ts'
+
+export interface AgentJob {
+  readonly config: AgentConfig
+  readonly tunnels: readonly TunnelPlans[]
+  readonly output: Output
+}
+
+export interface RunParts {
+  readonly signals: SignalSource
+  readonly exit: (code: number) => void
+  readonly screen: () => Screen
+  /** Puts another process in place of this one. */
+  readonly become: (launcher: string) => void
+  readonly version: string
+}
+
+const ownLauncher = fileURLToPath(new URL('../../../bin/postern.js', import.meta.url))
+
+type Outcome = 'stop' | 'restart' | 'nothing left'
+
+export async function runAgent(
+  { config, tunnels, output }: AgentJob,
+  terminal: Terminal,
+  given: Partial<RunParts> = {},
+): Promise<void> {
+  const parts: RunParts = {
+    signals: process,
+    exit: (code) => process.exit(code),
+    screen: processScreen,
+    become: (launcher) => become(launcher, process.argv.slice(2)),
+    version: posternVersion(),
+    ...given,
+  }
+  const { authtoken } = config
+  if (!authtoken) throw misuse(noAuthtoken)
+  const update = (): InstalledRelease | undefined =>
+    config.update && config.updateChecks ? installedUpdate(versionsFolder(terminal.env), parts.version) : undefined
+  const newer = update()
+  if (newer) return parts.become(newer.launcher)
+
+  const outcome = Promise.withResolvers<Outcome>()
+  const stop = stopSignal({ source: parts.signals, echoes: hasLauncher(), insist: () => parts.exit(1) })
+  void stop.then(() => outcome.resolve('stop'))
+  const isViewed = output.format === 'auto' && terminal.isTTY
+  const agent = new Agent({
+    ...heartbeat(config),
+    server: config.server,
+    ca: config.ca,
+    authtoken,
+    metadata: config.metadata,
+    version: parts.version,
+    isWatched: isViewed,
+    commands: agentCommands(config, {
+      env: terminal.env,
+      version: parts.version,
+      onStop: () => outcome.resolve('stop'),
+      onRestart: () => outcome.resolve('restart'),
+      onUpdate: (result) => display.updated(result),
+    }),
+    onEvent(event) {
+      display.event(event)
+      if (event.type === 'tunnel-stopped' && agent.tunnels.size === 0) outcome.resolve('nothing left')
+    },
+  })
+  const display = isViewed
+    ? (await import('./view.ts')).viewDisplay({
+        agent,
+        config,
+        version: parts.version,
+        screen: parts.screen(),
+        env: terminal.env,
+      })
+    : linesDisplay({ out: terminal.out, ...output, server: config.server })
+  try {
+    const opening = openAll(agent, tunnels)
+    // Closed by a signal while it opens, it has nothing to tell.
+    opening.catch(() => {})
+    const ended = await Promise.race([outcome.promise, opening.then(() => outcome.promise)])
+    display.close()
+    await agent.close()
+    if (ended === 'nothing left') throw new Failure('the server stopped the last tunnel')
+    if (ended === 'restart') parts.become(update()?.launcher ?? ownLauncher)
+    else parts.exit(0)
+  } catch (error) {
+    display.close()
+    await agent.close()
+    if (!(error instanceof AgentFault)) throw error
+    throw new Failure(printable(sentence(error)), { cause: error })
+  }
+}
+
+const noAuthtoken =
+  'no authtoken: run `postern login`, set POSTERN_AUTHTOKEN or give --authtoken. The first start of ' +
+  '`postern serve` prints one; `postern api credentials create` makes another'
+
+async function openAll(agent: Agent, tunnels: readonly TunnelPlans[]): Promise<void> {
+  await agent.start({ patient: true })
+  await Promise.all(
+    tunnels.map(async ([plan, twin]) => {
+      const tunnel = await agent.open(plan)
+      if (twin) await agent.open(twin, { twin: tunnel })
+    }),
+  )
+}
+
+function heartbeat({ heartbeatIntervalMs, heartbeatToleranceMs }: AgentConfig) {
+  return {
+    ...(heartbeatIntervalMs !== undefined && { heartbeatIntervalMs }),
+    ...(heartbeatToleranceMs !== undefined && { heartbeatToleranceMs }),
+  }
+}
+
+function sentence({ code, message, serverCode }: AgentFault): string {
+  const said = code === 'refused' ? `the server refused: ${message.replaceAll('\n', ' ')}` : message
+  return serverCode === '' ? said : `${said} (${serverCode})`
+}

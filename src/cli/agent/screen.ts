@@ -1,0 +1,68 @@
+/** A terminal as something to draw on: whole frames, without flicker, and gone without a trace at the end. */
+
+export interface Screen {
+  readonly columns: number
+  readonly rows: number
+  write(text: string): void
+  /** Gives back how to stop listening. */
+  onResize(run: () => void): () => void
+}
+
+export function processScreen(): Screen {
+  const { stdout } = process
+  return {
+    get columns() {
+      return stdout.columns || 80
+    },
+    get rows() {
+      return stdout.rows || 24
+    },
+    write: (text) => void stdout.write(text),
+    onResize(run) {
+      stdout.on('resize', run)
+      return () => stdout.off('resize', run)
+    },
+  }
+}
+
+// A second screen that leaves the first as it was, no cursor, and lines that are cut instead of wrapped.
+const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l'
+const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l'
+// Terminals that know it show a frame only when it is whole.
+const BEGIN = '\x1b[?2026h\x1b[H'
+const END = '\x1b[J\x1b[?2026l'
+
+export class Canvas {
+  readonly #screen: Screen
+  #shown = ''
+  #isOpen = true
+
+  constructor(screen: Screen) {
+    this.#screen = screen
+    screen.write(ENTER)
+  }
+
+  /** Draws a frame, unless it is what stands there already. */
+  draw(lines: readonly string[]): void {
+    if (!this.#isOpen) return
+    // Each line wipes what stood behind it, and nothing is wiped before: so nothing ever blinks.
+    const frame = lines
+      .slice(0, this.#screen.rows)
+      .map((line) => `${line}\x1b[K`)
+      .join('\r\n')
+    if (frame === this.#shown) return
+    this.#shown = frame
+    this.#screen.write(`${BEGIN}${frame}${END}`)
+  }
+
+  /** What stands there is of no use any more, as after a change of size. */
+  forget(): void {
+    this.#shown = ''
+  }
+
+  close(): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    this.#screen.write(LEAVE)
+  }
+}

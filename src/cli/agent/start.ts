@@ -1,0 +1,41 @@
+/** `postern start`: the tunnels of the configuration file, all or those that are named. */
+import { Command } from 'commander'
+import { nearest } from '../../lib/nearest.ts'
+import { Failure, misuse } from '../failure.ts'
+import type { Terminal } from '../terminal.ts'
+import { addAgentFlags, agentConfigOf, outputOf } from './connection-flags.ts'
+import { type RunParts, runAgent } from './run.ts'
+
+const examples = `
+Examples:
+  postern start
+  postern start web ssh
+  postern start --config /etc/postern/agent.yml --log-format json`
+
+/** `parts` are for tests. */
+export function startCommand(terminal: Terminal, parts?: Partial<RunParts>): Command {
+  const command = new Command('start')
+    .description('start tunnels of the configuration file')
+    .argument('[names...]', 'which ones; all when none is named')
+    .option('--all', 'all of them')
+  return addAgentFlags(command)
+    .addHelpText('after', examples)
+    .action(async (names: string[], { all }: { all?: true }) => {
+      if (all && names.length > 0) throw misuse('either name tunnels or say --all')
+      const config = await agentConfigOf(command, terminal)
+      const { tunnels, tunnelFile } = config
+      if (tunnels.size === 0) {
+        throw new Failure(
+          `there are no tunnels in ${tunnelFile}; describe one under \`tunnels\`, or use \`postern http\``,
+        )
+      }
+      const chosen = names.length > 0 ? names : [...tunnels.keys()]
+      const plans = chosen.map((name) => tunnels.get(name) ?? unknown(name, [...tunnels.keys()]))
+      await runAgent({ config, tunnels: plans, output: outputOf(command) }, terminal, parts)
+    })
+}
+
+function unknown(name: string, known: readonly string[]): never {
+  const meant = nearest(name, known)
+  throw misuse(`there is no tunnel '${name}'; ${meant ? `did you mean '${meant}'?` : `there are ${known.join(', ')}`}`)
+}

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { stripVTControlCharacters } from 'node:util'
+import { Agent } from '../../agent/agent.ts'
+import { AgentFault } from '../../agent/fault.ts'
+import { Figures } from '../../agent/figures.ts'
+import { Tunnel } from '../../agent/tunnel.ts'
+import { Secret } from '../../lib/secret.ts'
+import { Canvas, type Screen } from './screen.ts'
+import { viewDisplay, viewLines } from './view.ts'
+
+class TestScreen implements Screen {
+  columns = 80
+  rows = 24
+  written: string[] = []
+  resized: (() => void) | undefined
+
+  write(text: string): void {
+    this.written.push(text)
+  }
+
+  onResize(run: () => void): () => void {
+    this.resized = run
+    return () => {
+      this.resized = undefined
+    }
+  }
+
+  /** What the last frame looks like. */
+  get shown(): string {
+    return stripVTControlCharacters(this.written.at(-1) ?? '').replaceAll('\r', '')
+  }
+}
+
+function tunnelOf(name: string, url: string, forwardsTo: string, labels?: Record<string, string>): Tunnel {
+  const tunnel = new Tunnel({
+    name,
+    asks: labels ? { labels } : { proto: 'https', opts: {}, isPooled: false },
+    forwardsTo,
+    forwardsProto: '',
+    metadata: '',
+    target: { accept() {} },
+  })
+  tunnel.online({ id: name, url, proto: 'https', opts: {}, token: new Secret('t'), tunnelId: name })
+  return tunnel
+}
+
+const plain = (_style: unknown, text: string): string => text
+const server = { host: 'tunnels.example.com', port: 7443 }
+const told = {
+  status: 'online' as const,
+  reason: '',
+  retryAt: 0,
+  session: 'ts_1',
+  region: 'eu',
+  serverVersion: '0.1.0',
+  note: '',
+}
+
+test('the view shows session, server, latency, tunnels, connections and requests', () => {
+  const figures = new Figures()
+  for (let i = 0; i < 12; i++) figures.opened()
+  for (let i = 0; i < 11; i++) figures.closed()
+  for (const ms of [1.23, 4, 8, 100, 20_000]) figures.took(ms)
+  figures.saw({ method: 'GET', path: '/a?b=1', status: 200, durationMs: 1.23, at: 0 })
+  figures.saw({ method: 'POST', path: '/\x1b[2Jhook', status: 503, durationMs: 100, at: 0 })
+  figures.saw({ method: 'GET', path: '/slow', status: undefined, durationMs: undefined, at: 0 })
+  const agent = {
+    figures,
+    latencyMs: 12.6,
+    tunnels: new Set([
+      tunnelOf('web', 'https://quiet-fox.example.com', 'http://localhost:3000'),
+      tunnelOf('shop', '', 'https://localhost:8443', { app: 'shop', env: 'test' }),
+    ]),
+  }
+  const frame = { agent, config: { server }, version: '0.1.0', told, rows: 24, paint: plain, now: 0 }
+  assert.equal(
+    viewLines(frame).join('\n'),
+    `\
+Postern (Ctrl+C to quit)
+
+Session       online ts_1
+Server        tunnels.example.com:7443, region eu, version 0.1.0
+Latency       13 ms
+Version       0.1.0
+Forwarding    https://quiet-fox.example.com -> http://localhost:3000
+              app=shop env=test -> https://localhost:8443
+Connections   12 in all, 1 open, p50 8.0 ms, p90 20 s
+
+Requests
+...            GET     /slow
+503    100 ms  POST    /\\u001b[2Jhook
+200    1.2 ms  GET     /a?b=1`,
+  )
+  assert.equal(viewLines({ ...frame, rows: 13 }).length, 12, 'what has no room is left out')
+})
+
+test('the view says why there is no session, when the next attempt is, and what else to know', () => {
+  const agent = { figures: new Figures(), latencyMs: undefined, tunnels: new Set<Tunnel>() }
+  const offline = {
+    ...told,
+    status: 'offline' as const,
+    reason: 'the connection ended',
+    retryAt: 4200,
+    note: 'mind this',
+  }
+  const lines = viewLines({
+    agent,
+    config: { server },
+    version: '0.1.0',
+    told: offline,
+    rows: 24,
+    paint: plain,
+    now: 1000,
+  })
+  assert.equal(lines[2], 'Session       offline the connection ended; trying again in 4 s')
+  assert.equal(lines.at(-1), 'mind this')
+})
+
+test('a frame is drawn in one write, without wiping first, and only when it is another', () => {
+  const screen = new TestScreen()
+  const canvas = new Canvas(screen)
+  canvas.draw(['one', 'two'])
+  canvas.draw(['one', 'two'])
+  canvas.draw(['one', 'three'])
+  canvas.close()
+  canvas.draw(['late'])
+  assert.deepEqual(screen.written, [
+    '\x1b[?1049h\x1b[?25l\x1b[?7l',
+    '\x1b[?2026h\x1b[Hone\x1b[K\r\ntwo\x1b[K\x1b[J\x1b[?2026l',
+    '\x1b[?2026h\x1b[Hone\x1b[K\r\nthree\x1b[K\x1b[J\x1b[?2026l',
+    '\x1b[?7h\x1b[?25h\x1b[?1049l',
+  ])
+})
+
+for (const [env, hasColor] of [
+  [{}, true],
+  [{ NO_COLOR: '1' }, false],
+] as const) {
+  test(`events and a change of size are drawn, ${hasColor ? 'in' : 'without'} colour`, (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+    const screen = new TestScreen()
+    const agent = new Agent({ server, authtoken: new Secret('t'), version: '0.1.0' })
+    const display = viewDisplay({ agent, config: { server }, version: '0.1.0', screen, env, now: () => 0 })
+    assert.match(screen.shown, /Session {7}connecting/)
+    display.event({ type: 'online', session: 'ts_9', region: 'eu', serverVersion: '0.1.0', isResumed: false })
+    t.mock.timers.tick(100)
+    assert.match(screen.shown, /online ts_9/)
+    assert.equal(screen.written.at(-1)?.includes('\x1b[32monline'), hasColor)
+    const frames = screen.written.length
+    t.mock.timers.tick(1000)
+    assert.equal(screen.written.length, frames, 'nothing changed')
+    screen.rows = 3
+    screen.resized?.()
+    assert.equal(screen.shown.split('\n').length, 3)
+    display.event({ type: 'offline', fault: new AgentFault('lost', 'the connection ended'), retryMs: 500 })
+    t.mock.timers.tick(100)
+    assert.match(screen.shown, /offline the connection ended; trying again in 1 s/)
+    display.close()
+    assert.equal(screen.written.at(-1), '\x1b[?7h\x1b[?25h\x1b[?1049l')
+    assert.equal(screen.resized, undefined)
+  })
+}

@@ -1,0 +1,167 @@
+/** The live view of an agent on a terminal. */
+import { styleText } from 'node:util'
+import type { Agent } from '../../agent/agent.ts'
+import type { AgentConfig } from '../../agent/config/connection.ts'
+import { UpstreamFault } from '../../agent/dial-upstream.ts'
+import { formatServer } from '../../agent/server-address.ts'
+import type { Tunnel } from '../../agent/tunnel.ts'
+import { printable } from '../../lib/printable.ts'
+import type { Display } from './display.ts'
+import { Canvas, type Screen } from './screen.ts'
+
+/** How often a frame is drawn at most, and at least, in milliseconds. */
+const QUICK_MS = 100
+const SLOW_MS = 1000
+
+export interface ViewOptions {
+  readonly agent: Agent
+  readonly config: Pick<AgentConfig, 'server'>
+  readonly version: string
+  readonly screen: Screen
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly now?: () => number
+}
+
+/** What the agent told and cannot be asked. */
+interface Told {
+  status: 'connecting' | 'online' | 'offline'
+  reason: string
+  retryAt: number
+  session: string
+  region: string
+  serverVersion: string
+  /** The last thing that somebody should know. */
+  note: string
+}
+
+type Paint = (style: Parameters<typeof styleText>[0], text: string) => string
+
+export function viewDisplay({ agent, config, version, screen, env, now = Date.now }: ViewOptions): Display {
+  const canvas = new Canvas(screen)
+  const color = !env.NO_COLOR
+  const paint: Paint = (style, text) => (color ? styleText(style, text, { validateStream: false }) : text)
+  const told: Told = {
+    status: 'connecting',
+    reason: '',
+    retryAt: 0,
+    session: '',
+    region: '',
+    serverVersion: '',
+    note: '',
+  }
+  const draw = (): void =>
+    canvas.draw(viewLines({ agent, config, version, told, rows: screen.rows, paint, now: now() }))
+  let isDue = false
+  const soon = (): void => {
+    if (isDue) return
+    isDue = true
+    setTimeout(() => {
+      isDue = false
+      draw()
+    }, QUICK_MS).unref()
+  }
+  const timer = setInterval(draw, SLOW_MS)
+  const stopListening = screen.onResize(() => {
+    canvas.forget()
+    draw()
+  })
+  // However the process ends, the terminal is as it was.
+  const restore = (): void => canvas.close()
+  process.once('exit', restore)
+  draw()
+  return {
+    event(event) {
+      if (event.type === 'online') {
+        const { session, region, serverVersion } = event
+        Object.assign(told, { status: 'online', session, region, serverVersion })
+      } else if (event.type === 'offline') {
+        Object.assign(told, { status: 'offline', reason: event.fault.message, retryAt: now() + event.retryMs })
+      } else if (event.type === 'tunnel-refused') told.note = `${event.tunnel.url}: ${event.fault.message}`
+      else if (event.type === 'tunnel-stopped') told.note = `the server stopped ${event.tunnel.url}: ${event.message}`
+      else if (event.type === 'command') told.note = `command ${event.name}${event.error && `: ${event.error}`}`
+      else if (event.type === 'connection-closed') {
+        if (event.end.error instanceof UpstreamFault) told.note = event.end.error.message
+      }
+      soon()
+    },
+    updated({ version: updated, error }) {
+      told.note = error ? `update to ${updated} failed: ${error.message}` : `updated to ${updated}; restart to use it`
+      soon()
+    },
+    close() {
+      clearInterval(timer)
+      stopListening()
+      process.off('exit', restore)
+      canvas.close()
+    },
+  }
+}
+
+interface Frame {
+  readonly agent: Pick<Agent, 'tunnels' | 'latencyMs' | 'figures'>
+  readonly config: Pick<AgentConfig, 'server'>
+  readonly version: string
+  readonly told: Told
+  readonly rows: number
+  readonly paint: Paint
+  readonly now: number
+}
+
+/** What the view shows, line by line; text from elsewhere cannot steer the terminal. */
+export function viewLines({ agent, config, version, told, rows, paint, now }: Frame): string[] {
+  const { figures, latencyMs, tunnels } = agent
+  const row = (name: string, value: string): string => `${name.padEnd(14)}${value}`
+  const lines = [
+    `${paint('bold', 'Postern')} ${paint('dim', '(Ctrl+C to quit)')}`,
+    '',
+    row('Session', status(told, { paint, now })),
+    row('Server', printable(serverOf(config, told))),
+    row('Latency', latencyMs === undefined ? '' : milliseconds(latencyMs)),
+    row('Version', version),
+    ...[...tunnels].map((tunnel, i) => row(i === 0 ? 'Forwarding' : '', forwarding(tunnel, paint))),
+    row('Connections', connections(figures)),
+  ]
+  if (told.note !== '') lines.push('', paint('yellow', printable(told.note)))
+  const room = rows - lines.length - 3
+  if (figures.recent.length > 0 && room > 0) {
+    lines.push('', paint('bold', 'Requests'))
+    for (const { method, path, status, durationMs } of figures.recent.slice(0, room)) {
+      const took = durationMs === undefined ? '' : milliseconds(durationMs)
+      lines.push(`${coloured(status, paint)} ${took.padStart(9)}  ${method.padEnd(7)} ${printable(path)}`)
+    }
+  }
+  return lines
+}
+
+function status({ status, session, reason, retryAt }: Told, { paint, now }: { paint: Paint; now: number }): string {
+  if (status === 'online') return `${paint('green', 'online')} ${paint('dim', printable(session))}`
+  if (status === 'connecting') return paint('yellow', 'connecting')
+  const left = Math.max(0, Math.ceil((retryAt - now) / 1000))
+  return `${paint('red', 'offline')} ${printable(reason)}; trying again in ${left} s`
+}
+
+function serverOf({ server }: Frame['config'], { region, serverVersion }: Told): string {
+  const more = [region && `region ${region}`, serverVersion && `version ${serverVersion}`].filter(Boolean)
+  return [formatServer(server), ...more].join(', ')
+}
+
+function forwarding({ url, labels, plan, isOnline }: Tunnel, paint: Paint): string {
+  const shown = labels ? Object.entries(labels).map(([name, value]) => `${name}=${value}`) : [url]
+  const from = printable(shown.join(' ')) || '…'
+  return `${isOnline ? paint('cyan', from) : paint('dim', from)} -> ${printable(plan.forwardsTo)}`
+}
+
+function connections(figures: Frame['agent']['figures']): string {
+  const [p50, p90] = [figures.percentile(0.5), figures.percentile(0.9)]
+  const times = p50 === undefined || p90 === undefined ? [] : [`p50 ${milliseconds(p50)}`, `p90 ${milliseconds(p90)}`]
+  return [`${figures.total} in all`, `${figures.open} open`, ...times].join(', ')
+}
+
+function coloured(status: number | undefined, paint: Paint): string {
+  if (status === undefined) return '...'
+  return paint(status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green', String(status))
+}
+
+function milliseconds(ms: number): string {
+  return ms < 10 ? `${ms.toFixed(1)} ms` : ms < 10_000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 1000)} s`
+}

@@ -1,0 +1,220 @@
+/**
+ * The agent inside a program of one's own: a few lines to a public URL.
+ *
+ * @example
+ * import { forward } from 'postern'
+ *
+ * const tunnel = await forward({ addr: 3000, server: 'tunnels.example.com:7443', authtoken: '…' })
+ * console.log(tunnel.url)
+ * await tunnel.close()
+ */
+import { readFileSync } from 'node:fs'
+import type { Duplex } from 'node:stream'
+import { Agent } from './agent/agent.ts'
+import { ConfigError, describeProblem } from './agent/config/config-error.ts'
+import { type Problem, Reader } from './agent/config/reader.ts'
+import { certificatesPem, textReader } from './agent/config/text-files.ts'
+import { readTunnel, type TunnelContext, type TunnelOptions, type TunnelPlans } from './agent/config/tunnel-options.ts'
+import type { AgentEvent } from './agent/events.ts'
+import { AgentFault } from './agent/fault.ts'
+import type { Visitor } from './agent/forward.ts'
+import { DEFAULT_SERVER, parseServer } from './agent/server-address.ts'
+import type { Tunnel } from './agent/tunnel.ts'
+import { Secret } from './lib/secret.ts'
+
+export type { HeaderRules, TunnelOptions } from './agent/config/tunnel-options.ts'
+export type { AgentFaultCode } from './agent/fault.ts'
+export type { Visitor } from './agent/forward.ts'
+export { AgentFault, ConfigError }
+
+/** Which server, and with what. */
+export interface ConnectOptions {
+  /** `host:port`; `POSTERN_SERVER`, else `localhost:7443`, when left out. */
+  readonly server?: string | undefined
+  /** `POSTERN_AUTHTOKEN` when left out. */
+  readonly authtoken?: string | undefined
+  /** CA of the server's certificate, a file or PEM; `POSTERN_CA`, else the CAs of the machine, when left out. */
+  readonly ca?: string | undefined
+  /** Shown with the session in the API. */
+  readonly session_metadata?: string | undefined
+  /** Waits for a server that cannot be reached, rather than rejecting. One that refuses us is not waited for. */
+  readonly wait?: boolean | undefined
+  /** Hears what happens afterwards; the tunnels come back by themselves. */
+  readonly onEvent?: ((event: ConnectionEvent) => void) | undefined
+}
+
+export type ConnectionEvent =
+  | { readonly type: 'online'; readonly session: string; readonly region: string }
+  | { readonly type: 'offline'; readonly reason: string; readonly retryMs: number }
+  /** A tunnel is not given back its address; it is asked for again. */
+  | { readonly type: 'refused'; readonly url: string; readonly reason: string }
+  /** The server ended a tunnel for good. */
+  | { readonly type: 'stopped'; readonly url: string; readonly reason: string }
+
+/** A tunnel and, for a web service with both schemes, its twin. */
+export interface OpenTunnel {
+  /** Where visitors find it; `''` for a tunnel with labels. */
+  readonly url: string
+  /** All of its addresses: two when both `http` and `https` were asked for. */
+  readonly urls: readonly string[]
+  /** The id that the API shows. */
+  readonly id: string
+  /** Gives the address back. */
+  close(): Promise<void>
+}
+
+export interface Connection {
+  /** Opens a tunnel to a service. */
+  forward(options: TunnelOptions & { readonly addr: string | number }): Promise<OpenTunnel>
+  /** Opens a tunnel whose connections are served by this process. */
+  listen(handler: Handler, options?: Omit<TunnelOptions, 'addr'>): Promise<OpenTunnel>
+  /** Closes all tunnels and the session. */
+  close(): Promise<void>
+}
+
+/** Serves connections: a function, or a server of `node:net` or `node:http` that need not listen anywhere. */
+export type Handler =
+  | ((connection: Duplex, visitor: Visitor) => void)
+  | { emit(event: 'connection', connection: Duplex): unknown }
+
+export type ForwardOptions = ConnectOptions & TunnelOptions & { readonly addr: string | number }
+export type ListenOptions = ConnectOptions & Omit<TunnelOptions, 'addr'>
+
+/** Gives a service a public address. Rejects with `AgentFault` or `ConfigError`. */
+export async function forward(options: ForwardOptions): Promise<OpenTunnel> {
+  const { connecting, tunnel } = parted(options)
+  return alone(connecting, plansOf(tunnel))
+}
+
+/**
+ * Gives a handler inside this process a public address.
+ *
+ * @example
+ * const tunnel = await listen(http.createServer((request, response) => response.end('hello')))
+ */
+export async function listen(handler: Handler, options: ListenOptions = {}): Promise<OpenTunnel> {
+  const { connecting, tunnel } = parted(options)
+  return alone(connecting, plansOf(tunnel, handler))
+}
+
+/** One session for several tunnels. */
+export async function connect(options: ConnectOptions = {}): Promise<Connection> {
+  const agent = await start(options)
+  return {
+    forward: async (tunnel) => open(agent, plansOf({ ...tunnel })),
+    listen: async (handler, tunnel = {}) => open(agent, plansOf({ ...tunnel }, handler)),
+    close: () => agent.close(),
+  }
+}
+
+/** A tunnel with a session of its own, which ends with it. */
+async function alone(options: ConnectOptions, plans: TunnelPlans): Promise<OpenTunnel> {
+  const agent = await start(options)
+  try {
+    return { ...(await open(agent, plans)), close: () => agent.close() }
+  } catch (error) {
+    await agent.close()
+    throw error
+  }
+}
+
+async function start({ wait = false, session_metadata = '', onEvent, ...given }: ConnectOptions): Promise<Agent> {
+  const { env } = process
+  const authtoken = given.authtoken || env.POSTERN_AUTHTOKEN
+  const ca = given.ca || env.POSTERN_CA
+  if (!authtoken) throw new ConfigError(['`authtoken` is missing: give it, or set POSTERN_AUTHTOKEN'])
+  const agent = new Agent({
+    server: checked('server', () => parseServer(given.server || env.POSTERN_SERVER || DEFAULT_SERVER)),
+    ca: ca ? checked('ca', () => certificatesPem(readText(ca))) : undefined,
+    authtoken: new Secret(authtoken),
+    metadata: session_metadata,
+    version: ownVersion(),
+    clientType: 'postern-library',
+    onEvent(event) {
+      const told = shown(event)
+      if (told) onEvent?.(told)
+    },
+  })
+  try {
+    await agent.start({ patient: wait })
+    return agent
+  } catch (error) {
+    await agent.close()
+    throw error
+  }
+}
+
+/** Throws `ConfigError`. */
+function plansOf(options: Readonly<Record<string, unknown>>, handler?: Handler): TunnelPlans {
+  const problems: Problem[] = []
+  const context = { name: 'library', readText, ...(handler && { accept: acceptor(handler) }) }
+  const plans = readTunnel(new Reader(options, problems), context)
+  if (plans && problems.length === 0) return plans
+  throw new ConfigError(problems.map((problem) => describeProblem(problem)))
+}
+
+async function open(agent: Agent, plans: TunnelPlans): Promise<OpenTunnel> {
+  const [plan, twin] = plans
+  const tunnels: Tunnel[] = [await agent.open(plan)]
+  const close = async (): Promise<void> => {
+    await Promise.all(tunnels.map((each) => agent.closeTunnel(each)))
+  }
+  try {
+    if (twin) tunnels.push(await agent.open(twin, { twin: tunnels[0] }))
+  } catch (error) {
+    await close()
+    throw error
+  }
+  const urls = tunnels.map(({ url }) => url).filter((url) => url !== '')
+  return { url: urls[0] ?? '', urls, id: tunnels[0]?.tunnelId ?? '', close }
+}
+
+function acceptor(handler: Handler): NonNullable<TunnelContext['accept']> {
+  return typeof handler === 'function' ? handler : (connection) => void handler.emit('connection', connection)
+}
+
+/** What belongs to the session, and what to the tunnel. */
+function parted(options: ForwardOptions | ListenOptions) {
+  const { server, authtoken, ca, session_metadata, wait, onEvent, ...tunnel } = options
+  return { connecting: { server, authtoken, ca, session_metadata, wait, onEvent }, tunnel }
+}
+
+function checked<T>(name: string, parse: () => T): T {
+  try {
+    return parse()
+  } catch (error) {
+    throw new ConfigError([`\`${name}\` ${error instanceof Error ? error.message : String(error)}`])
+  }
+}
+
+function shown(event: AgentEvent): ConnectionEvent | undefined {
+  switch (event.type) {
+    case 'online':
+      return { type: 'online', session: event.session, region: event.region }
+    case 'offline':
+      return { type: 'offline', reason: event.fault.message, retryMs: event.retryMs }
+    case 'tunnel-refused':
+      return { type: 'refused', url: event.tunnel.url, reason: event.fault.message }
+    case 'tunnel-stopped':
+      return { type: 'stopped', url: event.tunnel.url, reason: event.message }
+    case 'tunnel-online':
+    case 'connection-opened':
+    case 'connection-closed':
+    case 'command':
+    case 'request':
+      return undefined
+    default:
+      return event satisfies never
+  }
+}
+
+/** Paths start where the program runs. */
+const readText = textReader('.')
+
+/** `package.json` lies as far from `src` as from `dist`. */
+function ownVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
+  return version
+}

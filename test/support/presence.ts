@@ -1,0 +1,63 @@
+/** Who is online, from everywhere it shows: the lists of the API and the metrics page. */
+import assert from 'node:assert/strict'
+import type { ApiClient, Json } from './api-client.ts'
+import { until } from './until.ts'
+
+export interface Watched {
+  readonly admin: ApiClient
+  readonly metricsUrl: string
+}
+
+export interface Online {
+  readonly sessions: Json[]
+  readonly tunnels: Json[]
+  readonly endpoints: Json[]
+}
+
+export async function online({ admin }: Pick<Watched, 'admin'>): Promise<Online> {
+  const { tunnel_sessions: sessions } = await admin.get('/tunnel_sessions?limit=100')
+  const { tunnels } = await admin.get('/tunnels?limit=100')
+  const { endpoints } = await admin.get('/endpoints?limit=100')
+  return { sessions, tunnels, endpoints }
+}
+
+/** The gauges of the data plane, and the sum of those that stand for each edge. */
+export async function gauges({ metricsUrl }: Pick<Watched, 'metricsUrl'>) {
+  const text = await (await fetch(metricsUrl)).text()
+  const sum = (name: string): number => {
+    let total = 0
+    for (const [, value] of text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))) total += Number(value)
+    return total
+  }
+  return {
+    sessions: sum('postern_sessions'),
+    tunnels: sum('postern_tunnels'),
+    streams: sum('postern_streams'),
+    edges: sum('postern_edges'),
+    open: sum('postern_edge_connections_open'),
+  }
+}
+
+/** Resolves when `count` sessions are online. */
+export function sessionsOnline(watched: Watched, count: number, limitMs?: number): Promise<Online> {
+  return until(
+    `${count} sessions online`,
+    async () => {
+      const now = await online(watched)
+      return now.sessions.length === count && now
+    },
+    limitMs === undefined ? {} : { limitMs },
+  )
+}
+
+/** Nobody is online, nothing is served, and no visitor is still there. */
+export async function assertNobodyOnline(watched: Watched): Promise<void> {
+  assert.deepEqual(await online(watched), { sessions: [], tunnels: [], endpoints: [] })
+  const nothing = { sessions: 0, tunnels: 0, streams: 0, edges: 0, open: 0 }
+  // The connections of visitors close a moment after what they were carried by.
+  await until('no stream or connection is left', async () => {
+    const now = await gauges(watched)
+    return now.streams === 0 && now.open === 0
+  })
+  assert.deepEqual(await gauges(watched), nothing)
+}
