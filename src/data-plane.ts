@@ -84,7 +84,7 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
       onRemoved: (id) => {
         counts.forget(id)
         // D42: open streams of an edge that is gone get the drain time.
-        setTimeout(() => visitors.cut(id), drainTimeoutMs).unref()
+        setTimeout(visitors.retire(id), drainTimeoutMs).unref()
       },
     })
     const publicPorts = { https: settings.publicHttpsPort, http: settings.publicHttpPort }

@@ -38,6 +38,8 @@ export class PublicDoor {
   readonly #options: PublicDoorOptions
   /** Connections of TCP and TLS edges, by edge: they end some time after it is gone. */
   readonly #carried = new Map<string, Set<Socket>>()
+  /** Those of edges that are gone. */
+  readonly #retired = new Set<Set<Socket>>()
 
   constructor(options: PublicDoorOptions) {
     this.#options = options
@@ -46,7 +48,7 @@ export class PublicDoor {
   /** How many connections of TCP and TLS edges are open. */
   get carried(): number {
     let sum = 0
-    for (const sockets of this.#carried.values()) sum += sockets.size
+    for (const sockets of [...this.#carried.values(), ...this.#retired]) sum += sockets.size
     return sum
   }
 
@@ -98,11 +100,21 @@ export class PublicDoor {
     })
   }
 
-  /** Ends what is left of the connections of an edge, or of all. */
-  cut(edgeId?: string): void {
-    for (const [id, sockets] of this.#carried) {
-      if (edgeId === undefined || id === edgeId) for (const socket of sockets) socket.destroy()
+  /** An edge is gone. Gives back how to end what is left of its connections, and of no later edge with the same id. */
+  retire(edgeId: string): () => void {
+    const left = this.#carried.get(edgeId)
+    if (!left) return () => {}
+    this.#carried.delete(edgeId)
+    this.#retired.add(left)
+    return () => {
+      this.#retired.delete(left)
+      for (const socket of left) socket.destroy()
     }
+  }
+
+  /** Ends what is left of all connections. */
+  cut(): void {
+    for (const sockets of [...this.#carried.values(), ...this.#retired]) for (const socket of sockets) socket.destroy()
   }
 
   #secured(socket: Socket, facts: TlsFacts, edge: Edge, peer: Peer): void {

@@ -47,6 +47,12 @@ interface Kept {
   freeSince: number | undefined
 }
 
+/** A shared connection, and the room on it that belongs to whoever dialled. */
+interface Opened {
+  readonly shared: SharedUpstream
+  readonly own: UpstreamConnection
+}
+
 export class UpstreamPool {
   readonly #options: UpstreamPoolOptions
   readonly #now: () => number
@@ -56,7 +62,7 @@ export class UpstreamPool {
   readonly #byAge = new Set<Kept>()
   readonly #kept = new WeakMap<UpstreamConnection, Kept>()
   readonly #shared = new Map<string, SharedUpstream[]>()
-  readonly #opening = new Map<string, Promise<SharedUpstream | DialFault>>()
+  readonly #opening = new Map<string, Promise<Opened | DialFault>>()
   #isClosed = false
 
   constructor(options: UpstreamPoolOptions) {
@@ -139,34 +145,41 @@ export class UpstreamPool {
   }
 
   /** One dial serves all who wait for the same target, as far as there is room. */
-  async #openShared(key: string, target: DialTarget, visit: Visit, ends: Ends): Promise<UpstreamConnection | DialFault> {
+  async #openShared(
+    key: string,
+    target: DialTarget,
+    visit: Visit,
+    ends: Ends,
+  ): Promise<UpstreamConnection | DialFault> {
     for (;;) {
       const opening = this.#opening.get(key)
       if (!opening) break
-      const shared = await opening
-      if (shared instanceof DialFault) return shared
+      const opened = await opening
+      if (opened instanceof DialFault) return opened
       // At once, before the next who waits looks for room.
-      if (hasRoom(shared)) return shared.connection()
+      if (hasRoom(opened.shared)) return opened.shared.connection()
     }
-    let own: UpstreamConnection | undefined
-    const opening = this.#dialShared(key, target, visit, ends).then((shared) => {
-      this.#opening.delete(key)
-      // Whoever dialled comes first.
-      if (!(shared instanceof DialFault)) own = shared.connection()
-      return shared
-    })
+    const opening = this.#dialShared(key, target, visit, ends)
     this.#opening.set(key, opening)
-    const shared = await opening
-    return shared instanceof DialFault ? shared : (own ?? shared.connection())
+    const opened = await opening
+    return opened instanceof DialFault ? opened : opened.own
   }
 
-  async #dialShared(key: string, target: DialTarget, visit: Visit, ends: Ends): Promise<SharedUpstream | DialFault> {
-    const stream = await dialTarget(target, visit, ends)
-    if (stream instanceof DialFault) return stream
-    const shared = this.#options.http2(stream)
-    await shared.ready
-    // Who waits for it may use it all the same; it closes by itself when it is idle.
-    if (this.#isClosed || shared.isClosed) return shared
+  async #dialShared(key: string, target: DialTarget, visit: Visit, ends: Ends): Promise<Opened | DialFault> {
+    try {
+      const stream = await dialTarget(target, visit, ends)
+      if (stream instanceof DialFault) return stream
+      const shared = this.#options.http2(stream)
+      await shared.ready
+      // Otherwise whoever waits for it may use it all the same, and it closes by itself when it is idle.
+      if (!this.#isClosed && !shared.isClosed) this.#share(key, shared)
+      return { shared, own: shared.connection() }
+    } finally {
+      this.#opening.delete(key)
+    }
+  }
+
+  #share(key: string, shared: SharedUpstream): void {
     const all = this.#shared.get(key) ?? []
     all.push(shared)
     this.#shared.set(key, all)
@@ -175,7 +188,6 @@ export class UpstreamPool {
       if (rest.length > 0) this.#shared.set(key, rest)
       else this.#shared.delete(key)
     }
-    return shared
   }
 }
 

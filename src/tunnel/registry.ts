@@ -1,5 +1,6 @@
 /** Who is online at this node, and what they serve: the truth that the API lists and that visitors are sent by. */
 import { timestamp } from '../lib/clock.ts'
+import { Shelf } from '../lib/shelf.ts'
 import { type Dial, DialFault, type FollowGroup } from '../model/dial.ts'
 import { Refusal } from '../model/errors.ts'
 import type {
@@ -12,7 +13,6 @@ import type {
 } from '../model/presence.ts'
 import { TunnelGroups } from './groups.ts'
 import type { LiveSession, Tunnel } from './live.ts'
-import { Shelf } from './shelf.ts'
 
 export class Registry implements Presence {
   readonly #region: string
