@@ -1,10 +1,10 @@
 /** Serves one connection of a visitor: dials the service, joins the two, and says so where the service is not there. */
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { ByteDuplex } from '../lib/byte-duplex.ts'
 import type { ByteStream } from '../lib/byte-stream.ts'
 import { relay } from '../lib/relay.ts'
 import { socketStream } from '../lib/socket-stream.ts'
-import { StreamDuplex } from '../wire/duplex.ts'
 import type { ProxyHeader } from '../wire/proxy-header.ts'
 import type { WireStream } from '../wire/wire-stream.ts'
 import { badGateway } from './bad-gateway.ts'
@@ -78,7 +78,7 @@ export function forwardConnection(
     onEnd({ visitor, durationMs, bytesIn: there, bytesOut: back, error })
   }
   if ('accept' in target) {
-    const connection = new StreamDuplex(stream)
+    const connection = new ByteDuplex(stream)
     connection.on('error', () => {})
     connection.once('close', () => ended({ error: connection.errored ?? undefined }))
     try {

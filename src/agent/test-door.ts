@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer, type Server, type TLSSocket } from 'node:tls'
+import { ByteDuplex } from '../lib/byte-duplex.ts'
 import { Secret } from '../lib/secret.ts'
-import { StreamDuplex } from '../wire/duplex.ts'
 import { answerPings } from '../wire/heartbeat.ts'
 import { type AuthRequest, buildAuthAnswer, buildAuthRefusal, parseAuth } from '../wire/messages/auth.ts'
 import { type BindRequest, buildBindAnswer, parseBind } from '../wire/messages/bind.ts'
@@ -98,7 +98,7 @@ export class TestDoor {
   }
 
   /** A visitor's connection through the agent. */
-  visit(id: string, header: Partial<ProxyHeader> = {}, session = this.latest): StreamDuplex {
+  visit(id: string, header: Partial<ProxyHeader> = {}, session = this.latest): ByteDuplex {
     const head = buildProxyHead({
       id,
       clientAddr: '192.0.2.1:4711',
@@ -109,7 +109,7 @@ export class TestDoor {
     })
     const stream = session.mux.open(head)
     if (stream instanceof WireError) assert.fail(stream)
-    return new StreamDuplex(stream).on('error', () => {})
+    return new ByteDuplex(stream).on('error', () => {})
   }
 
   /** What the agent answers to a command. */

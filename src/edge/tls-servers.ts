@@ -246,6 +246,8 @@ function serverOptions(demands: TlsDemands, plan: ServerPlan): TlsOptions {
   // An authority that was named is trusted as it is, though another may have certified it. A server takes this option in
   // the context for a name alone; in all else that context is the server's own.
   const context = createSecureContext({ ...common, allowPartialTrustChain: true })
+  // Who shows no certificate gets an alert. One that does not verify ends in a close: Node looks at it only after OpenSSL
+  // has finished, when there is no way left to send one.
   return { ...common, requestCert: true, rejectUnauthorized: true, SNICallback: (_, done) => done(null, context) }
 }
 
@@ -293,8 +295,8 @@ function factsOf(socket: TLSSocket, { edge, serverName }: Pending): TlsFacts {
 }
 
 function faultOf(socket: TLSSocket, error: NodeJS.ErrnoException): HandshakeFault {
-  // Set by Node when a certificate was shown that no authority of the edge has issued.
-  const { authorizationError } = socket as { readonly authorizationError: unknown }
+  // Set by Node to a code when a certificate was shown that no authority of the edge has issued; its types say `Error`.
+  const authorizationError = socket.authorizationError as Error | string | null
   if (authorizationError) return { fault: 'client_certificate', detail: String(authorizationError) }
   const detail = error.code ?? error.message
   if (detail === 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE') return { fault: 'client_certificate', detail }

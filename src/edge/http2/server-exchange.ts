@@ -94,6 +94,7 @@ export class Http2Exchange implements Exchange {
   }
 
   #closed(): void {
+    this.#reader.cut()
     const { rstCode, writableFinished } = this.#stream
     // Whatever the visitor says after all was sent, it has it.
     const isDone = this.#isWhole && (rstCode === constants.NGHTTP2_NO_ERROR || writableFinished)

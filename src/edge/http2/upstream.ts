@@ -10,6 +10,7 @@ import { ByteDuplex } from '../../lib/byte-duplex.ts'
 import type { ByteStream } from '../../lib/byte-stream.ts'
 import {
   type BodyLength,
+  type BodyWriter,
   type ResponseHead,
   type UpstreamConnection,
   UpstreamFault,
@@ -139,10 +140,16 @@ class Http2UpstreamStream implements UpstreamConnection {
     const raw = writeFields(own, headersWithoutHost(headers), body === 'none' ? 'none' : body)
     const isEmpty = body === 'none' || body === 0
     const hasTrailers = body === 'unknown'
-    const stream = this.#owner.begin(raw, { endStream: isEmpty, waitForTrailers: hasTrailers })
-    this.#stream = stream
     this.#sink = sink
     this.#method = method
+    let stream: ClientHttp2Stream
+    try {
+      stream = this.#owner.begin(raw, { endStream: isEmpty, waitForTrailers: hasTrailers })
+    } catch (cause) {
+      queueMicrotask(() => this.#lost(cause))
+      return { body: nowhere(), cancel: () => this.close() }
+    }
+    this.#stream = stream
     this.#listen(stream)
     const writer = new StreamWriter(stream, { isEmpty, hasTrailers, abortCode: constants.NGHTTP2_CANCEL })
     return { body: writer, cancel: () => this.close() }
@@ -181,12 +188,24 @@ class Http2UpstreamStream implements UpstreamConnection {
     })
   }
 
+  /** The connection was closed when the request was to go out. */
+  #lost(cause: unknown): void {
+    const sink = this.#sink
+    this.#sink = undefined
+    sink?.failed(new UpstreamFault('closed', 'the connection was closed', { isUntouched: true, cause }))
+    this.#finish()
+  }
+
   #finish(): void {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#owner.onClosed()
     this.onChange?.()
   }
+}
+
+function nowhere(): BodyWriter {
+  return { write: () => true, end() {}, abort() {}, onDrain: undefined }
 }
 
 function headersWithoutHost(headers: UpstreamRequest['headers']): UpstreamRequest['headers'] {

@@ -65,7 +65,6 @@ export class Forwarding implements UpstreamSink {
   isReused = false
   readonly #options: ForwardingOptions
   readonly #targets: Iterator<Target>
-  /** An upstream that closes a kept connection may have begun with the request after all. */
   readonly #isIdempotent: boolean
   #fault: { code: VisitorErrorCode; cause: Error | undefined }
   #sending: UpstreamSending | undefined
@@ -107,7 +106,8 @@ export class Forwarding implements UpstreamSink {
     const { target } = this
     const { body } = this.#options
     body.hold()
-    if (target && fault.isUntouched && this.isReused && this.#isIdempotent && body.isReplayable) void this.#dial(target)
+    if (target && fault.isUntouched && this.isReused && this.#mayRepeat(target) && body.isReplayable)
+      void this.#dial(target)
     else this.#fail(faultCodes[fault.reason], fault)
   }
 
@@ -130,7 +130,7 @@ export class Forwarding implements UpstreamSink {
       owner.fixed(next.value)
       return
     }
-    const kept = pool.take(next.value, ends, { mayRepeat: this.#isIdempotent })
+    const kept = pool.take(next.value, ends, { mayRepeat: this.#mayRepeat(next.value) })
     if (kept) this.#send(kept, next.value, { isReused: true })
     else void this.#dial(next.value)
   }
@@ -164,7 +164,15 @@ export class Forwarding implements UpstreamSink {
       throw error
     }
     this.#sending = sending
-    body.sendTo(sending.body, { mayRepeat: isReused && this.#isIdempotent })
+    body.sendTo(sending.body, { mayRepeat: isReused && this.#mayRepeat(target) })
+  }
+
+  /**
+   * An upstream that closes a connection of HTTP/1.1 without an answer may have begun with the request after all; one
+   * that speaks HTTP/2 says whether it has.
+   */
+  #mayRepeat({ httpVersion }: DialTarget): boolean {
+    return this.#isIdempotent || httpVersion === 2
   }
 
   #fail(code: VisitorErrorCode, cause: Error | undefined): void {

@@ -1,11 +1,11 @@
-/** Dials the targets of a backend in turn for a raw connection, as the modules that go between need one. */
-import type { ByteStream } from '../../lib/byte-stream.ts'
-import { DialFault } from '../../model/dial.ts'
-import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
-import type { Ends } from '../proxy-protocol.ts'
-import type { Target, Visit } from '../target.ts'
-import { dialTarget } from '../upstream-pool.ts'
-import { dialCodes } from './forwarding.ts'
+/** Dials the targets of a backend in turn for a raw connection: those of TCP and TLS edges, and of modules that go between. */
+import type { ByteStream } from '../lib/byte-stream.ts'
+import { DialFault } from '../model/dial.ts'
+import type { VisitorErrorCode } from '../model/visitor-errors.ts'
+import { dialCodes } from './proxy/forwarding.ts'
+import type { Ends } from './proxy-protocol.ts'
+import type { Target, Visit } from './target.ts'
+import { dialTarget } from './upstream-pool.ts'
 
 export interface Dialling {
   readonly targets: Iterable<Target>
