@@ -27,15 +27,13 @@ export class EdgeEndpoints {
 
   /** Takes in an edge as it is stored now. */
   set(edge: StoredResource): void {
-    this.delete(edge.id)
     const endpoints = this.#endpointsOf(edge)
+    const ids = new Set(endpoints.map(({ id }) => id))
+    // Most changes leave the hostports alone, and what stays on the shelf costs least.
+    for (const id of this.#byEdge.get(edge.id) ?? []) if (!ids.has(id)) this.#endpoints.delete(id)
     for (const endpoint of endpoints) this.#endpoints.add(endpoint.id, endpoint)
-    if (endpoints.length > 0) {
-      this.#byEdge.set(
-        edge.id,
-        endpoints.map(({ id }) => id),
-      )
-    }
+    if (ids.size > 0) this.#byEdge.set(edge.id, [...ids])
+    else this.#byEdge.delete(edge.id)
   }
 
   delete(edgeId: string): void {

@@ -51,6 +51,14 @@ test('one of our own is made once', () => {
   assert.deepEqual(counted.asked, ['a.test'])
 })
 
+test('names below a wildcard share one of our own, whatever visitors think of', () => {
+  const counted = counting()
+  const certificates = new Certificates({ authority: counted })
+  const ids = ['a.w.test', 'b.w.test'].map((name) => certificates.find(name, { isOneOfMany: true }).id)
+  assert.equal(ids[0], ids[1])
+  assert.deepEqual(counted.asked, ['*.w.test'])
+})
+
 test('one of our own is made anew 30 days before its end', () => {
   let now = Date.now()
   const own = new Authority(made.certPem, made.keyPem, { now: () => now })

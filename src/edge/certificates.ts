@@ -57,10 +57,13 @@ export class Certificates {
     this.#uploaded = uploaded
   }
 
-  /** For a normalised name that a visitor asked for; throws only when the authority does. */
-  find(name: string): ServerCertificate {
+  /**
+   * For a normalised name that a visitor asked for; throws only when the authority does. `isOneOfMany` names share one
+   * of our own with their siblings: visitors can think of any number of names below a wildcard.
+   */
+  find(name: string, { isOneOfMany = false } = {}): ServerCertificate {
     const uploaded = this.#uploaded.get(name) ?? this.#uploaded.get(wildcardOver(name))
-    return uploaded ? this.identify(uploaded) : this.#issuedFor(name)
+    return uploaded ? this.identify(uploaded) : this.#issuedFor(isOneOfMany ? wildcardOver(name) : name)
   }
 
   /** A pair that comes from elsewhere, such as with an endpoint. */

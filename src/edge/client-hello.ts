@@ -23,10 +23,12 @@ const CLIENT_HELLO = 1
 /** RFC 8446 §5.1. */
 const MAX_FRAGMENT_BYTES = 16 * 1024
 
+const NOTHING: Buffer = Buffer.alloc(0)
+
 /** One hello, over as many records and pieces as it comes in. */
 export class HelloReader {
   /** What came so far; it may have room behind its first `#length` bytes. */
-  #bytes: Buffer = Buffer.alloc(0)
+  #bytes = NOTHING
   #length = 0
   /** Where the next record begins. */
   #at = 0

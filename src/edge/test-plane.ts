@@ -9,7 +9,7 @@ import { Authority, createAuthority } from '../lib/certificate-authority.ts'
 import { createLog } from '../lib/log.ts'
 import { socketStream } from '../lib/socket-stream.ts'
 import { DialFault } from '../model/dial.ts'
-import type { Peer, TlsFacts } from '../modules/phases.ts'
+import type { Peer, Phases, TlsFacts } from '../modules/phases.ts'
 import type { Edge, Route } from './edge.ts'
 import { Http1Connection } from './http1/server-connection.ts'
 import { Sweep } from './http1/sweep.ts'
@@ -146,12 +146,10 @@ export async function http2Service(
   const server = createHttp2Server(settings ? { settings } : {})
   server.on('stream', (stream, headers) => {
     stream.on('error', () => {})
-    // Pseudo headers are numbers and strings; tests read the strings.
-    handler(stream, headers as Record<string, string | string[] | undefined>)
+    handler(stream, headers)
   })
   server.on('sessionError', () => {})
-  // An HTTP/2 server without TLS is one of TCP.
-  return serviceOn(t, server as unknown as Server, { httpVersion: 2, ...options })
+  return serviceOn(t, server, { httpVersion: 2, ...options })
 }
 
 /** A service of raw bytes. */
@@ -289,4 +287,14 @@ export class Plane {
           })
     this.connections.add(connection)
   }
+}
+
+/** An edge of the name `a.test` with one route to `service`. */
+export function edgeOf(service: Service, phases: { response?: NonNullable<Phases['response']>[] } = {}) {
+  return testEdge({ names: ['a.test'], routes: [{ backend: service.backend, ...phases }] })
+}
+
+/** The same over the plain listener, whose connections a test can break. */
+export function plainEdgeOf(service: Service, phases: { response?: NonNullable<Phases['response']>[] } = {}) {
+  return testEdge({ names: ['a.test'], kind: 'http', routes: [{ backend: service.backend, ...phases }] })
 }

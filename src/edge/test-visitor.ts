@@ -5,6 +5,7 @@ import { type ClientHttp2Session, connect as connectHttp2, type OutgoingHttpHead
 import { request as requestSecure } from 'node:https'
 import { buffer } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
+import { socketStream } from '../lib/socket-stream.ts'
 import { caPem, type Plane } from './test-plane.ts'
 
 export type Version = '1.1' | '2'
@@ -12,6 +13,9 @@ export const versions: readonly Version[] = ['1.1', '2']
 
 /** Who the test asks is who answers, whatever name it makes up. */
 const trust = { ca: caPem, checkServerIdentity: () => undefined }
+
+/** A client that holds more than this of its own takes no answers. */
+const roomy = { maxSessionMemory: 64 }
 
 export interface Ask {
   readonly host?: string
@@ -72,7 +76,7 @@ async function answerOf(request: ClientRequest): Promise<Answer> {
 }
 
 export function openHttp2(t: TestContext, plane: Plane, serverName = 'a.test'): ClientHttp2Session {
-  const session = connectHttp2(`https://127.0.0.1:${plane.httpsPort}`, { ...trust, servername: serverName })
+  const session = connectHttp2(`https://127.0.0.1:${plane.httpsPort}`, { ...trust, servername: serverName, ...roomy })
   session.on('error', () => {})
   t.after(() => session.destroy())
   return session
@@ -105,4 +109,48 @@ export async function askOver(session: ClientHttp2Session, asked: Ask): Promise<
   if (!stream.closed) await once(stream, 'close')
   const { ':status': status, ...rest } = given
   return { status: Number(status), headers: rest, body: bytes, text: bytes.toString(), trailers, informed }
+}
+
+/** A request whose answer is read by the test. */
+export async function open(
+  t: TestContext,
+  plane: Plane,
+  version: Version,
+  {
+    method = 'GET',
+    path = '/',
+    isLeftOpen = false,
+    body,
+  }: { method?: string; path?: string; isLeftOpen?: boolean; body?: Buffer } = {},
+) {
+  if (version === '1.1') {
+    const asking = beginPlain(plane, method, path)
+    if (isLeftOpen) asking.write('some')
+    else asking.end(body)
+    const [response] = (await once(asking, 'response')) as [IncomingMessage]
+    response.on('error', () => {})
+    const headers: Record<string, unknown> = { ...response.headers, status: response.statusCode }
+    return { response: headers, data: response, close: () => cut(asking) }
+  }
+  const session = openHttp2(t, plane)
+  const stream = session.request(
+    { ':method': method, ':path': path, ':authority': 'a.test' },
+    { endStream: !isLeftOpen && !body },
+  )
+  stream.on('error', () => {})
+  if (isLeftOpen) stream.write('some')
+  else if (body) stream.end(body)
+  const [given] = (await once(stream, 'response')) as [Record<string, unknown>]
+  const headers: Record<string, unknown> = { ...given, status: given[':status'] }
+  return { response: headers, data: stream, close: () => session.destroy() }
+}
+
+export function beginPlain(plane: Plane, method: string, path = '/'): ClientRequest {
+  const to = { port: plane.httpPort, host: '127.0.0.1', agent: false as const, headers: { host: 'a.test' } }
+  return requestPlain({ ...to, method, path }).on('error', () => {})
+}
+
+/** Closes both ways: one that only sends no more may still wait for its answer. */
+export function cut({ socket }: ClientRequest): void {
+  if (socket) socketStream(socket).reset()
 }

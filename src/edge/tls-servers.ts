@@ -7,17 +7,8 @@
  * Sockets are fed in with `emit('connection')`, which is documented, and not wrapped in a `TLSSocket` of our own: that
  * would be as fast, but its verdict on client certificates and its errors can be had from inside Node alone.
  */
-import { constants, createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
-import {
-  createSecureContext,
-  createServer,
-  DEFAULT_CIPHERS,
-  type SecureContextOptions,
-  type Server,
-  type TLSSocket,
-  type TlsOptions,
-} from 'node:tls'
+import { createServer, type Server, type TLSSocket } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import type { TlsDemands, TlsFacts } from '../modules/phases.ts'
@@ -25,10 +16,13 @@ import type { Certificates, ServerCertificate } from './certificates.ts'
 import { type ClientHello, normalServerName } from './client-hello.ts'
 import type { Edge } from './edge.ts'
 import { alert, alertRecord, closeWith } from './peek.ts'
+import { offerFor, type ServerPlan, serverOptions } from './tls-options.ts'
 
 /** What of an edge matters to TLS. */
 export interface TlsEdge extends Pick<Edge, 'id' | 'kind' | 'tlsKey'> {
   readonly tls: TlsDemands
+  /** Exact names and wildcards; without any, each name that is asked for is one of its own. */
+  readonly names?: readonly string[]
 }
 
 export interface Secured {
@@ -121,6 +115,10 @@ export class TlsServers {
     { socket, hello }: { readonly socket: Socket; readonly hello: ClientHello },
     done: (result: Secured | HandshakeFault) => void,
   ): void {
+    if (socket.destroyed) {
+      this.#call(done, { fault: 'closed', detail: '' })
+      return
+    }
     const server = this.#serverFor(edge, hello)
     if (!server) {
       closeWith(socket, alertRecord(alert.internalError))
@@ -145,9 +143,9 @@ export class TlsServers {
 
   #serverFor(edge: TlsEdge, hello: ClientHello): Server | undefined {
     const now = this.#now()
-    const offer = offerFor(edge, hello)
-    const own = edge.tls.certificate
-    const certificate = own ? this.#certificates.identify(own) : this.#certificates.find(hello.serverName)
+    const offer = offerFor(edge.kind, hello.alpn)
+    const certificate = this.#certificateFor(edge, hello)
+    if (!certificate) return undefined
     // Edges that ask for client certificates share with nobody, whatever else is equal.
     const owner = edge.tls.clientAuthorities ? edge.id : ''
     const key = `${owner} ${offer} ${certificate.id} ${edge.tlsKey}`
@@ -157,6 +155,17 @@ export class TlsServers {
     this.#servers.set(key, entry)
     this.#dropUnused(now)
     return entry.server
+  }
+
+  #certificateFor({ id, tls, names }: TlsEdge, { serverName }: ClientHello): ServerCertificate | undefined {
+    try {
+      if (tls.certificate) return this.#certificates.identify(tls.certificate)
+      const isOneOfMany = names !== undefined && !names.includes(serverName)
+      return this.#certificates.find(serverName, { isOneOfMany })
+    } catch (err) {
+      this.#log.error({ edge: id, name: serverName, err }, 'there is no certificate for a name')
+      return undefined
+    }
   }
 
   #dropUnused(now: number): void {
@@ -223,57 +232,6 @@ export class TlsServers {
   }
 }
 
-/** What is told to a client that names the protocols it speaks. */
-type Offer = 'http' | 'echo' | 'none'
-
-function offerFor({ kind }: TlsEdge, { alpn }: ClientHello): Offer {
-  if (kind !== 'tls') return 'http'
-  // R-3.9: we cannot know what the service speaks, but where there is no choice we can agree.
-  return alpn.length === 1 ? 'echo' : 'none'
-}
-
-interface ServerPlan {
-  readonly key: string
-  readonly offer: Offer
-  readonly certificate: ServerCertificate
-}
-
-function serverOptions(demands: TlsDemands, plan: ServerPlan): TlsOptions {
-  const { clientAuthorities } = demands
-  // Node's own timeout starts anew with each byte and closes nothing; below zero it is not set up at all.
-  const common = { ...contextOptions(demands, plan), ...alpnOptions(plan.offer), handshakeTimeout: -1 }
-  if (!clientAuthorities) return common
-  // An authority that was named is trusted as it is, though another may have certified it. A server takes this option in
-  // the context for a name alone; in all else that context is the server's own.
-  const context = createSecureContext({ ...common, allowPartialTrustChain: true })
-  // Who shows no certificate gets an alert. One that does not verify ends in a close: Node looks at it only after OpenSSL
-  // has finished, when there is no way left to send one.
-  return { ...common, requestCert: true, rejectUnauthorized: true, SNICallback: (_, done) => done(null, context) }
-}
-
-function contextOptions(demands: TlsDemands, { key, certificate }: ServerPlan): SecureContextOptions {
-  const { minVersion = 'TLSv1.2', clientAuthorities } = demands
-  const isOld = minVersion === 'TLSv1' || minVersion === 'TLSv1.1'
-  return {
-    cert: certificate.cert,
-    key: certificate.key,
-    minVersion,
-    // The signatures of these versions are below what OpenSSL allows by default.
-    ...(isOld ? { ciphers: `${DEFAULT_CIPHERS}:@SECLEVEL=0` } : {}),
-    // An empty list keeps Node from loading the authorities of the whole world.
-    ca: [...(clientAuthorities ?? [])],
-    // A resumed session would not look at the client's certificate again.
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (clientAuthorities ? constants.SSL_OP_NO_TICKET : 0),
-    // Each context has ticket keys of its own by default; this keeps sessions apart once more.
-    sessionIdContext: createHash('sha256').update(key).digest('hex').slice(0, 32),
-  }
-}
-
-function alpnOptions(offer: Offer): TlsOptions {
-  if (offer === 'http') return { ALPNProtocols: ['h2', 'http/1.1'] }
-  return offer === 'echo' ? { ALPNCallback: ({ protocols }) => protocols[0] } : {}
-}
-
 /**
  * The name that OpenSSL read must be the one that the edge was picked by, should the two ever read a hello differently. Of
  * a session that resumes under TLS 1.2 it keeps none.
@@ -287,7 +245,8 @@ function factsOf(socket: TLSSocket, { edge, serverName }: Pending): TlsFacts {
   return {
     serverName,
     version: socket.getProtocol() ?? '',
-    cipher: socket.getCipher().name,
+    // Null on a socket that is closed already, whatever its types say.
+    cipher: socket.getCipher()?.name ?? '',
     alpn: socket.alpnProtocol || '',
     isResumed: socket.isSessionReused(),
     clientCertificate: edge.tls.clientAuthorities ? socket.getPeerX509Certificate() : undefined,

@@ -4,12 +4,8 @@ import type { Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import type { ByteStream } from '../lib/byte-stream.ts'
 import { Http2Upstream } from './http2/upstream.ts'
-import { http2Service, httpService, Plane, rawService, type Service, testEdge } from './test-plane.ts'
+import { edgeOf, http2Service, httpService, Plane, rawService, type Service, testEdge } from './test-plane.ts'
 import { ask, askOver, openHttp2 } from './test-visitor.ts'
-
-function edgeOf(service: Service) {
-  return testEdge({ names: ['a.test'], routes: [{ backend: service.backend }] })
-}
 
 /** Answers the first request of each connection, and what `then` does with the second. */
 function onceService(t: TestContext, then: (socket: Socket) => void): Promise<Service & { bodies?: string[] }> {
@@ -73,6 +69,15 @@ describe('a connection to a service', () => {
     assert.equal(plane.pool.size, 5)
     // The oldest went: two of the first service are left.
     while (a.sockets.size !== 2) await new Promise((resolve) => setImmediate(resolve))
+  })
+
+  test("on which somebody logged in is nobody else's", async (t) => {
+    const service = await httpService(t, (_request, response) => response.end('hi'))
+    const plane = await Plane.start(t, [edgeOf(service)])
+    for (const authorization of ['NTLM TlRMTVNTUAAB', 'Negotiate YIIB', 'Basic eDp5'])
+      assert.equal((await ask(t, plane, '1.1', { headers: { authorization } })).text, 'hi')
+    assert.equal((await ask(t, plane, '1.1')).text, 'hi')
+    assert.equal(service.dials, 3)
   })
 
   test('is closed with the pool, and none is kept after', async (t) => {
@@ -270,8 +275,7 @@ describe('a service that speaks HTTP/2', () => {
     })
     const plane = await Plane.start(t, [edgeOf(service)])
     assert.equal((await ask(t, plane, '2')).text, 'hi')
-    // Nothing was done with it, so that holds for any request.
-    assert.equal((await ask(t, plane, '2', { method: 'POST', body: 'x' })).text, 'hi')
+    assert.equal((await ask(t, plane, '2', { method: 'PUT', body: 'x' })).text, 'hi')
     assert.equal(asked, 3)
   })
 
@@ -289,6 +293,31 @@ describe('a service that speaks HTTP/2', () => {
       const plane = await Plane.start(t, [edgeOf(service)])
       assert.equal((await ask(t, plane, '2')).status, 502)
     }
+  })
+
+  test('with a head too large is asked once, whatever the library says of it', async (t) => {
+    let asked = 0
+    const service = await http2Service(t, (stream) => {
+      asked++
+      const many = Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`x-${i}`, '1']))
+      stream.respond({ ':status': 200, ...(asked === 1 ? {} : many) })
+      stream.end('hi')
+    })
+    const plane = await Plane.start(t, [edgeOf(service)])
+    assert.equal((await ask(t, plane, '2')).text, 'hi')
+    assert.equal((await ask(t, plane, '2', { method: 'POST', body: 'x' })).status, 502)
+    assert.equal(asked, 2)
+  })
+
+  test('that informs without end is a fault of the service', async (t) => {
+    const service = await http2Service(t, (stream) => {
+      for (let i = 0; i < 40; i++) stream.additionalHeaders({ ':status': 103, link: '<a>' })
+      stream.respond({ ':status': 200 })
+      stream.end('hi')
+    })
+    const plane = await Plane.start(t, [edgeOf(service)])
+    const answer = await ask(t, plane, '2')
+    assert.deepEqual([answer.status, answer.headers['postern-error-code']], [502, 'ERR_UPSTREAM_INVALID'])
   })
 
   test('that breaks off in the middle of the body is seen to', async (t) => {

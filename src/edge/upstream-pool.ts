@@ -45,6 +45,8 @@ interface Kept {
   readonly key: string
   /** When it became free; undefined while it is not. */
   freeSince: number | undefined
+  /** Not to be used again. */
+  isRetired: boolean
 }
 
 /** A shared connection, and the room on it that belongs to whoever dialled. */
@@ -93,7 +95,7 @@ export class UpstreamPool {
     const stream = await dialTarget(target, visit, ends)
     if (stream instanceof DialFault) return stream
     const connection = this.#options.http1(stream)
-    const kept: Kept = { connection, key, freeSince: undefined }
+    const kept: Kept = { connection, key, freeSince: undefined, isRetired: false }
     this.#kept.set(connection, kept)
     connection.onChange = () => this.#changed(kept)
     return connection
@@ -103,6 +105,12 @@ export class UpstreamPool {
   give(connection: UpstreamConnection): void {
     const kept = this.#kept.get(connection)
     if (kept) this.#changed(kept)
+  }
+
+  /** Lets it finish what it is at, and nobody have it after. */
+  retire(connection: UpstreamConnection): void {
+    const kept = this.#kept.get(connection)
+    if (kept) kept.isRetired = true
   }
 
   /** Keeps nothing from here on; what is in use may finish. */
@@ -121,7 +129,7 @@ export class UpstreamPool {
   #keep(kept: Kept): void {
     const { maxKept = MAX_KEPT, maxKeptPerTarget = MAX_KEPT_PER_TARGET } = this.#options
     const free = this.#free.get(kept.key) ?? []
-    if (this.#isClosed || free.length >= maxKeptPerTarget) {
+    if (this.#isClosed || kept.isRetired || free.length >= maxKeptPerTarget) {
       kept.connection.close()
       return
     }

@@ -5,10 +5,15 @@ interface Page {
   readonly limit: number
 }
 
+/** Up to here each id that came out of order is moved to its place by itself; more are cheaper to sort with all others. */
+const FEW = 16
+
 export class Shelf<T> {
   readonly #byId = new Map<string, T>()
   /** Ascending. New ids are the greatest; an agent that returns brings an older one. */
-  readonly #ids: string[] = []
+  #ids: string[] = []
+  /** Those that came out of order, until somebody looks: a store that is read backwards brings all of them so. */
+  readonly #late: string[] = []
 
   get size(): number {
     return this.#byId.size
@@ -23,31 +28,38 @@ export class Shelf<T> {
   }
 
   add(id: string, thing: T): void {
-    if (!this.#byId.has(id)) insert(this.#ids, id)
+    if (!this.#byId.has(id)) {
+      const last = this.#ids.at(-1)
+      if (last === undefined || last < id) this.#ids.push(id)
+      else this.#late.push(id)
+    }
     this.#byId.set(id, thing)
   }
 
   delete(id: string): void {
     if (!this.#byId.delete(id)) return
-    this.#ids.splice(placeOf(this.#ids, id), 1)
+    const ids = this.#inOrder()
+    ids.splice(placeOf(ids, id), 1)
   }
 
   /** Newest first, at most `limit` with ids before `beforeId`, which need not be there. */
   page({ beforeId, limit }: Page): T[] {
+    const ids = this.#inOrder()
     const page: T[] = []
-    let at = beforeId === undefined ? this.#ids.length : placeOf(this.#ids, beforeId)
+    let at = beforeId === undefined ? ids.length : placeOf(ids, beforeId)
     while (--at >= 0 && page.length < limit) {
-      const thing = this.#byId.get(this.#ids[at] ?? '')
+      const thing = this.#byId.get(ids[at] ?? '')
       if (thing !== undefined) page.push(thing)
     }
     return page
   }
-}
 
-function insert(ids: string[], id: string): void {
-  const last = ids.at(-1)
-  if (last === undefined || last < id) ids.push(id)
-  else ids.splice(placeOf(ids, id), 0, id)
+  #inOrder(): string[] {
+    const late = this.#late.splice(0)
+    if (late.length > FEW) this.#ids = [...this.#ids, ...late].sort()
+    else for (const id of late) this.#ids.splice(placeOf(this.#ids, id), 0, id)
+    return this.#ids
+  }
 }
 
 /** Where `id` stands in ascending `ids`, or would stand. */

@@ -9,6 +9,7 @@ interface VisitorError {
 const table = {
   BAD_VISITOR_REQUEST: { status: 400, ngrok: 3001, text: 'The request is not well-formed HTTP.' },
   REQUEST_HEAD_TIMEOUT: { status: 408, ngrok: 3001, text: 'The request line and headers did not arrive in time.' },
+  REQUEST_BODY_TIMEOUT: { status: 408, ngrok: 3001, text: 'The body of the request did not arrive in time.' },
   REQUEST_HEAD_TOO_LARGE: { status: 431, ngrok: 3001, text: 'The request line and headers are too large.' },
   HTTP_VERSION_UNSUPPORTED: { status: 505, ngrok: 3001, text: 'Only HTTP/1.1 and HTTP/2 are spoken here.' },
   EXPECTATION_FAILED: { status: 417, ngrok: 3001, text: 'The only expectation that can be met is `100-continue`.' },

@@ -71,12 +71,11 @@ export class Reader {
   /** The resources of `kind` that belong to any of `parentIds`, oldest first. */
   async children(kind: string, parentIds: readonly string[]): Promise<StoredResource[]> {
     if (parentIds.length === 0) return []
-    const rows = await this.#withModules()
-      .where('resources.parent_id', 'in', parentIds)
-      .where('resources.kind', '=', kind)
-      .orderBy('resources.id')
-      .execute()
+    // By parent alone: asked for the kind or the order as well, both databases walk through every resource of the kind.
+    const rows = await this.#withModules().where('resources.parent_id', 'in', parentIds).execute()
     return group(rows)
+      .filter((child) => child.kind === kind)
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
   /** Those of `ids` that exist, whatever their kind, with their modules. */

@@ -7,7 +7,7 @@ import { readSettings } from '../../src/config/read.ts'
 import { openAdmin } from '../../src/server.ts'
 import { databaseContents } from '../support/database-contents.ts'
 import { eachStore } from '../support/databases.ts'
-import { type Platform, startPlatform } from '../support/platform.ts'
+import { type Platform, type PlatformOptions, startPlatform } from '../support/platform.ts'
 
 const SECRET = 'the-client-secret-of-this-test'
 const PASSWORD = 'ada:the-password-inside-a-policy'
@@ -37,8 +37,21 @@ eachStore((store) => {
   /** A data folder and database that outlive a server. */
   async function lasting(work: (options: { dataDir: string; databaseUrl: string; keyFile: string }) => Promise<void>) {
     const dataDir = await mkdtemp(join(tmpdir(), 'postern-secrets-'))
-    await work({ dataDir, databaseUrl: await store.url(), keyFile: join(dataDir, 'secret.key') })
-    await rm(dataDir, { recursive: true })
+    try {
+      await work({ dataDir, databaseUrl: await store.url(), keyFile: join(dataDir, 'secret.key') })
+    } finally {
+      for (const platform of started.splice(0)) await platform.stop()
+      await rm(dataDir, { recursive: true })
+    }
+  }
+
+  const started: Platform[] = []
+
+  /** Stopped with the test, however it ends; to stop one before is no harm. */
+  async function start(options: PlatformOptions): Promise<Platform> {
+    const platform = await startPlatform(options)
+    started.push(platform)
+    return platform
   }
 
   async function rotate({ dataDir, databaseUrl }: { dataDir: string; databaseUrl: string }): Promise<number> {
@@ -53,26 +66,28 @@ eachStore((store) => {
 
   test('a copy of the database shows no secret', () =>
     lasting(async (data) => {
-      const platform = await startPlatform(data)
+      const platform = await start(data)
       await assertReadable(platform, await makeRoute(platform))
       const content = await databaseContents(data.databaseUrl)
       assert.ok(content.includes('login.example.com'), 'the test looks in the right place')
       for (const secret of [SECRET, PASSWORD, OAUTH_SECRET]) assert.ok(!content.includes(secret))
+      assert.ok(content.includes('BEGIN CERTIFICATE'), 'the certificate of the authority is there')
+      assert.doesNotMatch(content, /PRIVATE KEY/)
       await platform.stop()
     }))
 
   test('after a rotation the new key file opens everything and the old one does not start', () =>
     lasting(async (data) => {
-      const before = await startPlatform(data)
+      const before = await start(data)
       const path = await makeRoute(before)
       await before.stop()
       const old = join(data.dataDir, 'old.key')
       await copyFile(data.keyFile, old)
 
-      assert.equal(await rotate(data), 3)
+      assert.equal(await rotate(data), 4)
       assert.notDeepEqual(await readFile(data.keyFile), await readFile(old))
       assert.equal((await stat(data.keyFile)).mode & 0o777, 0o600)
-      const after = await startPlatform(data)
+      const after = await start(data)
       await assertReadable(after, path)
       await after.stop()
       await assert.rejects(startPlatform({ ...data, flags: { 'key-file': old } }), /is not the one that seals/)
@@ -80,7 +95,7 @@ eachStore((store) => {
 
   test('a rotation that was cut off before its last step is finished by the next start', () =>
     lasting(async (data) => {
-      const before = await startPlatform(data)
+      const before = await start(data)
       const path = await makeRoute(before)
       await before.stop()
       const old = join(data.dataDir, 'old.key')
@@ -90,7 +105,7 @@ eachStore((store) => {
       await rename(data.keyFile, `${data.keyFile}.next`)
       await rename(old, data.keyFile)
 
-      const after = await startPlatform(data)
+      const after = await start(data)
       await assertReadable(after, path)
       await after.stop()
       await assert.rejects(stat(`${data.keyFile}.next`), { code: 'ENOENT' })
@@ -98,20 +113,20 @@ eachStore((store) => {
 
   test('a rotation that was cut off before its commit changes nothing', () =>
     lasting(async (data) => {
-      const before = await startPlatform(data)
+      const before = await start(data)
       const path = await makeRoute(before)
       await before.stop()
       // A new key that no database knows.
       await copyFile(data.keyFile, `${data.keyFile}.next`)
-      const after = await startPlatform(data)
+      const after = await start(data)
       await assertReadable(after, path)
       await after.stop()
-      assert.equal(await rotate(data), 3)
+      assert.equal(await rotate(data), 4)
     }))
 
   test('a server that still runs on the old key stores no secret that nobody could read', () =>
     lasting(async (data) => {
-      const platform = await startPlatform(data)
+      const platform = await start(data)
       const path = await makeRoute(platform)
       await rotate(data)
       await platform.admin.refused('ERR_KEY_ROTATED', 'PUT', `${path}/oidc`, { body: oidc })
@@ -122,7 +137,7 @@ eachStore((store) => {
       await platform.admin.refused('ERR_KEY_ROTATED', 'GET', path)
       await platform.admin.create(edgePath, route)
       await platform.stop()
-      const again = await startPlatform(data)
+      const again = await start(data)
       await assertReadable(again, path)
       await again.stop()
     }))

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { Client } from 'pg'
 
-/** All that a database holds of modules and resources, as text. */
+/** All that a database holds of modules, resources and facts, as text. */
 export async function databaseContents(databaseUrl: string): Promise<string> {
   if (databaseUrl.startsWith('sqlite:')) {
     const file = databaseUrl.slice('sqlite:'.length)
@@ -12,7 +12,8 @@ export async function databaseContents(databaseUrl: string): Promise<string> {
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
   try {
-    const { rows } = await client.query('SELECT t::text FROM modules t UNION ALL SELECT t::text FROM resources t')
+    const tables = ['modules', 'resources', 'meta'].map((table) => `SELECT t::text FROM ${table} t`)
+    const { rows } = await client.query(tables.join(' UNION ALL '))
     return JSON.stringify(rows)
   } finally {
     await client.end()

@@ -47,6 +47,9 @@ export const SESSION_MEMORY_MB = 32
 export const RESPONSE_HEADERS = 256
 export const RESPONSE_HEAD_BYTES = 64 * 1024
 
+/** Interim responses to one request; an upstream that sends more will not come to an end. */
+export const INTERIM_RESPONSES = 32
+
 /** How long a connection to an upstream is kept without a request, in milliseconds. */
 export const UPSTREAM_IDLE_MS = 60_000
 

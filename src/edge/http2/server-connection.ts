@@ -42,12 +42,18 @@ export interface Http2ConnectionOptions {
 
 export class Http2Connection {
   readonly #options: Http2ConnectionOptions
-  readonly #session: ServerHttp2Session
+  /** None when the visitor was gone before it began. */
+  readonly #session: ServerHttp2Session | undefined
   #open = 0
 
   constructor(options: Http2ConnectionOptions) {
     const { socket, limits = defaultLimits, onClosed } = options
     this.#options = options
+    if (socket.destroyed) {
+      // The library would wait for a close that was long ago.
+      process.nextTick(() => onClosed?.())
+      return
+    }
     // There are no half connections in HTTP/2: a visitor that sends no more is gone.
     socket.allowHalfOpen = false
     const session = performServerHandshake(socket, sessionOptions(limits))
@@ -66,12 +72,12 @@ export class Http2Connection {
 
   /** Finishes what has begun, takes nothing new, then closes. */
   drain(): void {
-    if (!this.#session.closed) this.#session.close()
+    if (!this.#session?.closed) this.#session?.close()
   }
 
   /** Gives up at once. */
   reset(): void {
-    this.#session.destroy()
+    this.#session?.destroy()
   }
 
   #begin(stream: ServerHttp2Stream, flags: number, raw: readonly string[]): void {
@@ -157,5 +163,5 @@ function faultOf({ method, target, authority }: RequestHead, hosts: string[], sc
   if (authority === '') return 'neither :authority nor Host'
   if (hosts.some((host) => host.toLowerCase() !== authority.toLowerCase())) return 'a Host that is not :authority'
   if (target === '*') return method === 'OPTIONS' ? undefined : 'a target of * without OPTIONS'
-  return /^\/[\x21-\x7e\x80-\xff]*$/.test(target) ? undefined : 'a target that is not a path'
+  return /^\/[\x21-\x7e]*$/.test(target) ? undefined : 'a target that is not a path'
 }

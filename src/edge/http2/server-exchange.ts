@@ -35,6 +35,7 @@ export class Http2Exchange implements Exchange {
     this.body = head.body === 'none' ? noBody : this.#reader
     // Nothing comes, and a stream that is not read to its end never closes.
     if (head.body === 'none') stream.resume()
+    stream.on('aborted', () => this.#drop())
     stream.on('close', () => this.#closed())
   }
 
@@ -89,8 +90,14 @@ export class Http2Exchange implements Exchange {
     this.#isWhole = true
     // RFC 9113 §8.1: the rest of a request that is answered already is of no use, and is not waited for.
     if (this.head.body === 'none' || this.#reader.isWhole) return
-    this.#reader.cut()
+    this.#drop()
     this.#stream.close(constants.NGHTTP2_NO_ERROR)
+  }
+
+  /** What is left of the body is of no use; and a stream with something to read does not close. */
+  #drop(): void {
+    this.#reader.cut()
+    this.#stream.resume()
   }
 
   #closed(): void {

@@ -18,8 +18,10 @@ import {
   type UpstreamSending,
   type UpstreamSink,
 } from '../exchange.ts'
+import { isIdempotent } from '../idempotent.ts'
 import type { SharedUpstream } from '../upstream-pool.ts'
 import {
+  INTERIM_RESPONSES,
   OUTSTANDING_PINGS,
   PSEUDO_HEADERS,
   RESPONSE_HEAD_BYTES,
@@ -167,9 +169,16 @@ class Http2UpstreamStream implements UpstreamConnection {
     stream.on('error', (cause: Error) => {
       error = cause
     })
+    let interims = 0
     stream.on('headers', (_headers, _flags, raw?: string[]) => {
       const { pseudo, headers } = readFields(raw ?? [])
-      this.#sink?.inform(Number(pseudo.get(':status')), headers)
+      const status = Number(pseudo.get(':status'))
+      // RFC 9113 §8.6: there is no 101 in HTTP/2.
+      if (status === 101 || ++interims > INTERIM_RESPONSES) {
+        const sink = this.#sink
+        this.close()
+        sink?.failed(new UpstreamFault('invalid', 'interim responses without end, or of no meaning'))
+      } else this.#sink?.inform(status, headers)
     })
     stream.on('response', (_headers, flags, raw?: string[]) => {
       const sink = this.#sink
@@ -183,7 +192,7 @@ class Http2UpstreamStream implements UpstreamConnection {
     stream.on('close', () => {
       const sink = this.#sink
       this.#sink = undefined
-      sink?.failed(faultOf(stream, error))
+      sink?.failed(faultOf(stream, this.#method, error))
       this.#finish()
     })
   }
@@ -223,15 +232,13 @@ function readResponse(raw: readonly string[], { method, isEnded }: { method: str
   return { status, reason: '', headers, body }
 }
 
-/** RFC 9113 §8.7: a stream that was refused, or that came after a goodbye, was not looked at. */
-function faultOf(stream: ClientHttp2Stream, cause: Error | undefined): UpstreamFault {
-  const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
+function faultOf(stream: ClientHttp2Stream, method: string, cause: Error | undefined): UpstreamFault {
+  // RFC 9113 §8.7: a stream that was refused was not looked at. But the library says the same of one that it refused
+  // itself, for a head that is too large; then the upstream has looked.
+  const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && isIdempotent(method)
   // Without a number it was never sent.
   const isUntouched = isRefused || stream.id === undefined
-  const code = cause as NodeJS.ErrnoException | undefined // all errors of Node have one
-  const isInvalid = code?.code === 'ERR_HTTP2_STREAM_ERROR' && !isRefused
-  return new UpstreamFault(isInvalid ? 'invalid' : 'closed', 'the stream ended without a response', {
-    isUntouched,
-    cause,
-  })
+  const reason =
+    stream.rstCode === constants.NGHTTP2_NO_ERROR || stream.rstCode === constants.NGHTTP2_CANCEL ? 'closed' : 'invalid'
+  return new UpstreamFault(reason, 'the stream ended without a response', { isUntouched, cause })
 }

@@ -26,7 +26,7 @@ code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;color:var(
 
 /** A gate in a wall, shut. */
 const gate = `<svg viewBox="0 0 48 48" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" aria-hidden="true">
-<path d="M3 44h42M6 44V12h5v4h6v-4h5v4h4v-4h5v4h6v-4h5v32"/><path d="M17 44V31a7 7 0 0 1 14 0v13M24 24v20"/><path d="M21.500 36v2M26.500 36v2"/></svg>`
+<path d="M3 44h42M6 44V12h5v4h6v-4h5v4h4v-4h5v4h6v-4h5v32"/><path d="M17 44V31a7 7 0 0 1 14 0v13M24 24v20"/><path d="M21.5 36v2M26.5 36v2"/></svg>`
 
 /** Lets the browser use this page's own style and nothing else at all. */
 export const htmlPolicy = [

@@ -2,7 +2,7 @@
 import type { HeaderList } from '../../lib/header-list.ts'
 import type { Peer, RequestContext, TlsFacts } from '../../modules/phases.ts'
 import type { RequestHead } from '../exchange.ts'
-import type { RequestBody } from './request-body.ts'
+import type { VisitorBody } from './request-body.ts'
 
 export interface ContextParts {
   readonly head: RequestHead
@@ -14,7 +14,7 @@ export interface ContextParts {
   readonly path: string
   readonly query: string
   readonly startedAt: number
-  readonly body: RequestBody
+  readonly body: VisitorBody
   readonly newRequestId: () => string
 }
 
@@ -36,7 +36,7 @@ export class Context implements RequestContext {
   readonly headers: HeaderList
   readonly isUpgrade: boolean
   replacedHost: string | undefined
-  readonly #body: RequestBody
+  readonly #body: VisitorBody
   readonly #newRequestId: () => string
   #requestId: string | undefined
   #found: Map<string, string> | undefined

@@ -13,10 +13,11 @@ import type {
   UpstreamSending,
   UpstreamSink,
 } from '../exchange.ts'
+import { isIdempotent } from '../idempotent.ts'
 import type { Ends } from '../proxy-protocol.ts'
 import type { DialTarget, FixedTarget, Target, Visit } from '../target.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
-import type { RequestBody } from './request-body.ts'
+import type { VisitorBody } from './request-body.ts'
 
 /** What comes of it; of `fixed`, `respond`, `upgraded` and `failed` exactly one, unless it is cancelled. */
 export interface ForwardingOwner {
@@ -32,7 +33,7 @@ export interface ForwardingOwner {
 
 export interface ForwardingOptions {
   readonly request: UpstreamRequest
-  readonly body: RequestBody
+  readonly body: VisitorBody
   readonly targets: Iterable<Target>
   readonly visit: Visit
   readonly ends: Ends
@@ -55,9 +56,6 @@ const faultCodes: Readonly<Record<UpstreamFaultReason, VisitorErrorCode>> = {
   timeout: 'UPSTREAM_TIMEOUT',
 }
 
-/** RFC 9110 §9.2.2. */
-const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
-
 export class Forwarding implements UpstreamSink {
   /** The service that the request went to. */
   target: DialTarget | undefined
@@ -75,7 +73,7 @@ export class Forwarding implements UpstreamSink {
     this.#options = options
     this.#targets = options.targets[Symbol.iterator]()
     this.#fault = { code: options.offline, cause: undefined }
-    this.#isIdempotent = idempotent.has(options.request.method) || options.request.headers.has('idempotency-key')
+    this.#isIdempotent = isIdempotent(options.request.method) || options.request.headers.has('idempotency-key')
   }
 
   start(): void {
@@ -163,6 +161,7 @@ export class Forwarding implements UpstreamSink {
       pool.give(connection)
       throw error
     }
+    if (bindsConnection(request)) pool.retire(connection)
     this.#sending = sending
     body.sendTo(sending.body, { mayRepeat: isReused && this.#mayRepeat(target) })
   }
@@ -179,4 +178,10 @@ export class Forwarding implements UpstreamSink {
     this.#isOver = true
     this.#options.owner.failed(code, cause)
   }
+}
+
+/** With these schemes some services take the whole connection for the visitor's who logged in; it must be nobody else's. */
+function bindsConnection({ headers }: UpstreamRequest): boolean {
+  const credentials = headers.get('authorization')
+  return credentials !== undefined && /^(?:ntlm|negotiate)(?: |$)/i.test(credentials)
 }

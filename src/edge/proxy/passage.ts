@@ -5,45 +5,37 @@ import { relay } from '../../lib/relay.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Phases, Verdict } from '../../modules/phases.ts'
 import { dialFirst } from '../dial-first.ts'
-import type { Edge, Route } from '../edge.ts'
 import type { BodyReader, Exchange, ResponseHead, UpstreamRequest } from '../exchange.ts'
 import type { Deadline } from '../http1/sweep.ts'
 import type { Backend, FixedTarget, Visit } from '../target.ts'
-import { hostOf } from './authority.ts'
-import { Context } from './context.ts'
+import type { Context } from './context.ts'
+import { type Found, findRoute, type Routed } from './find-route.ts'
 import { Forwarding, type ForwardingOwner } from './forwarding.ts'
-import { forwardedHeaders, stripRequest, stripResponse } from './headers.ts'
+import { forwardedHeaders, stripResponse } from './headers.ts'
 import { publicLocation } from './location.ts'
-import { canonicalPath, splitTarget } from './path.ts'
-import { pickEdge, type VisitorConnection } from './pick-edge.ts'
+import { splitTarget } from './path.ts'
+import type { VisitorConnection } from './pick-edge.ts'
 import type { ProxyTools } from './proxy-tools.ts'
 import { type Given, Reply } from './reply.ts'
-import { RequestBody } from './request-body.ts'
+import { noRequestBody, RequestBody, type VisitorBody } from './request-body.ts'
 import { WatchedStream } from './watched-stream.ts'
 import { acceptWebSocket } from './websocket.ts'
-
-/** A request that has found its route. */
-interface Routed {
-  readonly edge: Edge
-  readonly route: Route
-  readonly ctx: Context
-}
 
 export class Passage implements ForwardingOwner {
   readonly #tools: ProxyTools
   readonly #exchange: Exchange
   readonly #connection: VisitorConnection
   readonly #startedAt: number
-  readonly #body: RequestBody
+  readonly #body: VisitorBody
   readonly #reply: Reply
-  #host: string
-  #edgeId: string | undefined
-  #routed: Routed | undefined
+  #found: Found = {}
   #forwarding: Forwarding | undefined
   #bridge: { readonly key: string; readonly stream: WatchedStream } | undefined
   /** Bytes of a connection that was upgraded, from the visitor and to it. */
   #carried = { in: 0, out: 0 }
   #upstreamFault: VisitorErrorCode | undefined
+  /** Whether all modules let it pass. */
+  #isReached = false
   #deadline: Deadline | undefined
   #isOver = false
 
@@ -52,16 +44,19 @@ export class Passage implements ForwardingOwner {
     this.#exchange = exchange
     this.#connection = connection
     this.#startedAt = tools.now()
-    this.#host = exchange.head.authority
     const onMoved = (): void => this.#moved()
-    this.#body = new RequestBody({
-      body: exchange.body,
-      length: exchange.head.body,
-      onMoved,
-      // Whoever carries the exchange says that it is over, right after.
-      onFailed: () => this.#forwarding?.cancel(),
-    })
-    this.#reply = new Reply({ exchange, onMoved, onCut: () => this.#finish({ isCut: true }) })
+    const { body: length } = exchange.head
+    this.#body =
+      length === 'none' || length === 0
+        ? noRequestBody
+        : new RequestBody({
+            body: exchange.body,
+            length,
+            onMoved,
+            // Whoever carries the exchange says that it is over, right after.
+            onFailed: () => this.#forwarding?.cancel(),
+          })
+    this.#reply = new Reply({ exchange, now: tools.now, onMoved, onCut: () => this.#finish({ isCut: true }) })
     exchange.onDone = () => this.#finish({ isCut: false })
     exchange.onAbort = () => this.#finish({ isCut: true })
   }
@@ -69,45 +64,15 @@ export class Passage implements ForwardingOwner {
   /** Never throws. */
   start(): void {
     this.#guard(() => {
-      const found = this.#findRoute()
-      if (typeof found === 'string') this.#refuse(found)
-      else if ('location' in found) this.#reply.redirect(found.location)
+      const { head } = this.#exchange
+      const search = { head, body: this.#body, connection: this.#connection, startedAt: this.#startedAt }
+      this.#found = findRoute({ ...search, tools: this.#tools })
+      const { routed, fault, location } = this.#found
+      if (fault !== undefined) this.#refuse(fault)
+      else if (location !== undefined) this.#reply.redirect(location)
       // R-3.2: the modules in their order, and after the last of them the backend.
-      else this.#ask(found, 0)
+      else this.#ask(routed ?? notRouted(), 0)
     })
-  }
-
-  #findRoute(): Routed | VisitorErrorCode | { readonly location: string } {
-    const { head } = this.#exchange
-    const { edges, publicHttpsPort, newRequestId } = this.#tools
-
-    // Who is asked for, in the one spelling that all that follows reads.
-    const host = hostOf(head.authority)
-    if (host === undefined) return 'BAD_VISITOR_REQUEST'
-    this.#host = host
-
-    // Whose name that is, and whether this connection may reach it.
-    const edge = pickEdge(host, this.#connection, edges)
-    if (edge === 'to_https') return { location: httpsUrl(host, publicHttpsPort(), head.target) }
-    if (typeof edge === 'string') return edge
-    this.#edgeId = edge.id
-    if (edge.broken !== undefined) return 'MODULE_UNAVAILABLE'
-
-    // Design §6 rule 4: decisions are made by the canonical path, what goes upstream is what was sent.
-    const { path: sentPath, query } = splitTarget(head.target)
-    const path = canonicalPath(sentPath)
-    if (path === undefined) return 'BAD_VISITOR_REQUEST'
-
-    const route = edge.route(path)
-    if (route === undefined) return 'NO_ROUTE'
-
-    // Design §6 rule 5: before any module looks, so that none takes the visitor's word for ours.
-    stripRequest(head.headers)
-    const { peer, tls } = this.#connection
-    const parts = { head, peer, tls, host, path, query, newRequestId, body: this.#body, startedAt: this.#startedAt }
-    const ctx = new Context({ ...parts, edgeId: edge.id, routeId: route.id })
-    this.#routed = { edge, route, ctx }
-    return route.broken === undefined ? this.#routed : 'MODULE_UNAVAILABLE'
   }
 
   /** Asks the request phases from number `from` on. */
@@ -125,8 +90,9 @@ export class Passage implements ForwardingOwner {
 
   async #await(pending: Promise<Verdict>, routed: Routed, next: number): Promise<void> {
     try {
+      this.#watch()
       const verdict = await pending
-      if (this.#isOver) return
+      if (this.#isSettled) return
       if (verdict === undefined) this.#ask(routed, next)
       else this.#decide(verdict, routed)
     } catch (error) {
@@ -152,8 +118,8 @@ export class Passage implements ForwardingOwner {
       this.#refuse('NO_BACKEND')
       return
     }
-    this.#deadline = this.#tools.sweep.add(() => this.#guard(() => this.#idle()))
-    this.#moved()
+    this.#isReached = true
+    this.#watch()
     if (bridge) void this.#goBetween(bridge, backend, routed)
     else this.#forward(backend, routed)
   }
@@ -200,7 +166,7 @@ export class Passage implements ForwardingOwner {
       const ends = this.#connection.peer
       const dialled = await dialFirst({ targets: backend.targets(), visit, ends, offline: offlineCode(routed) })
       if (typeof dialled === 'string') this.failed(dialled, undefined)
-      else if (this.#isOver) dialled.stream.reset()
+      else if (this.#isSettled) dialled.stream.reset()
       else this.#join(bridge, head, dialled)
     } catch (error) {
       this.#bridge?.stream.reset()
@@ -237,16 +203,15 @@ export class Passage implements ForwardingOwner {
 
   respond(head: ResponseHead, body: BodyReader): void {
     this.#moved()
-    this.#clean(head)
     this.#give({ head, body, isFromUpstream: true })
   }
 
   upgraded(head: ResponseHead, stream: ByteStream): void {
-    const chosen = head.headers.get('upgrade')
-    this.#clean(head)
-    if (chosen !== undefined) head.headers.set('Upgrade', chosen)
     this.#guard(() => {
-      const { route, ctx } = this.#routed ?? notRouted()
+      const { route, ctx } = this.#found.routed ?? notRouted()
+      const chosen = head.headers.get('upgrade')
+      clean(head, ctx)
+      if (chosen !== undefined) head.headers.set('Upgrade', chosen)
       const visitor = this.#reply.upgrade(head, route, ctx)
       if (!visitor) {
         stream.reset()
@@ -264,37 +229,35 @@ export class Passage implements ForwardingOwner {
   }
 
   failed(code: VisitorErrorCode, cause: Error | undefined): void {
-    if (this.#isOver) return
-    if (cause) this.#tools.log.debug({ edge: this.#edgeId, code, err: cause }, 'a service could not be asked')
+    if (this.#isSettled) return
+    if (cause) this.#tools.log.debug({ edge: this.#found.edge?.id, code, err: cause }, 'a service could not be asked')
     this.#upstreamFault = code
     this.#guard(() => this.#refuse(code))
   }
 
   broke(error: unknown): void {
     if (this.#isOver) return
-    const route = this.#routed?.route.id
-    this.#tools.log.error({ edge: this.#edgeId, route, err: error }, 'a request broke on its way')
+    const { edge, routed } = this.#found
+    this.#tools.log.error({ edge: edge?.id, route: routed?.route.id, err: error }, 'a request broke on its way')
     this.#forwarding?.cancel()
-    if (this.#reply.hasBegun) {
+    try {
+      if (!this.#reply.hasBegun) {
+        this.#refuse('BROKEN_MODULE')
+        return
+      }
       this.#reply.cut()
-      this.#finish({ isCut: true })
-    } else this.#refuse('BROKEN_MODULE')
+    } catch {
+      // Not even that can be said; whoever carries the exchange sees that nothing more comes.
+    }
+    this.#finish({ isCut: true })
   }
 
   #give(given: Given): void {
     this.#guard(() => {
-      const { route, ctx } = this.#routed ?? notRouted()
+      const { route, ctx } = this.#found.routed ?? notRouted()
+      if (given.isFromUpstream) clean(given.head, ctx)
       this.#reply.send(given, route, ctx)
     })
-  }
-
-  /** Takes away what a service cannot say, and puts back what the visitor called it. */
-  #clean({ headers }: ResponseHead): void {
-    stripResponse(headers)
-    const { ctx } = this.#routed ?? notRouted()
-    const location = ctx.replacedHost === undefined ? undefined : headers.get('location')
-    if (ctx.replacedHost === undefined || location === undefined) return
-    headers.set('Location', publicLocation(location, ctx.replacedHost, ctx))
   }
 
   #refuse(code: VisitorErrorCode, headers?: readonly (readonly [string, string])[]): void {
@@ -305,6 +268,16 @@ export class Passage implements ForwardingOwner {
     if (this.#deadline) this.#deadline.at = this.#tools.sweep.after(this.#tools.idleMs)
   }
 
+  /** Whether the visitor is answered, or gone. */
+  get #isSettled(): boolean {
+    return this.#isOver || this.#reply.hasBegun
+  }
+
+  #watch(): void {
+    this.#deadline ??= this.#tools.sweep.add(() => this.#guard(() => this.#idle()))
+    this.#moved()
+  }
+
   /** Nothing moved for too long. */
   #idle(): void {
     this.#forwarding?.cancel()
@@ -312,7 +285,9 @@ export class Passage implements ForwardingOwner {
     if (this.#reply.hasBegun) {
       this.#reply.cut()
       this.#finish({ isCut: true })
-    } else this.failed('UPSTREAM_TIMEOUT', undefined)
+    } else if (this.#isReached) this.failed('UPSTREAM_TIMEOUT', undefined)
+    else if (!this.#body.isWhole) this.#refuse('REQUEST_BODY_TIMEOUT')
+    else throw new Error('a module does not come to a verdict')
   }
 
   #unwatch(): void {
@@ -334,14 +309,14 @@ export class Passage implements ForwardingOwner {
   #tell(isCut: boolean): void {
     const { log, now, onRequest } = this.#tools
     const { status, isFromUpstream, fault, sent } = this.#reply
-    const { route, ctx } = this.#routed ?? {}
+    const { edge, host, routed: { route, ctx } = {} } = this.#found
     if (route && ctx && route.done.length > 0) {
       const summary = { status, isFromUpstream, fault: this.#upstreamFault }
       for (const phase of route.done) {
         try {
           phase(summary, ctx)
         } catch (error) {
-          log.error({ edge: this.#edgeId, route: route.id, err: error }, 'a module failed after a request')
+          log.error({ edge: edge?.id, route: route.id, err: error }, 'a module failed after a request')
         }
       }
     }
@@ -354,9 +329,9 @@ export class Passage implements ForwardingOwner {
       scheme: this.#connection.tls ? 'https' : 'http',
       version: head.version,
       method: head.method,
-      host: this.#host,
+      host: host ?? head.authority,
       path: splitTarget(head.target).path,
-      edge: this.#edgeId,
+      edge: edge?.id,
       route: route?.id,
       target: this.#forwarding?.target?.key ?? this.#bridge?.key,
       isReused: this.#forwarding?.isReused ?? false,
@@ -385,9 +360,12 @@ function offlineCode({ edge }: Routed): VisitorErrorCode {
   return edge.isEndpoint ? 'ENDPOINT_OFFLINE' : 'BACKEND_OFFLINE'
 }
 
-/** D42a */
-function httpsUrl(host: string, port: number, target: string): string {
-  return `https://${host}${port === 443 ? '' : `:${port}`}${target === '*' ? '/' : target}`
+/** Takes away what a service cannot say, and puts back the name that the visitor has for it. */
+function clean({ headers }: ResponseHead, ctx: Context): void {
+  stripResponse(headers)
+  if (ctx.replacedHost === undefined) return
+  const location = headers.get('location')
+  if (location !== undefined) headers.set('Location', publicLocation(location, ctx.replacedHost, ctx))
 }
 
 function notRouted(): never {

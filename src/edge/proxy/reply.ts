@@ -1,5 +1,6 @@
 /** What a visitor is answered, once: a page of ours, a module's answer, or the service's, past the modules that may change it. */
 import type { ByteStream } from '../../lib/byte-stream.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { HeaderList } from '../../lib/header-list.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Incoming, RequestContext } from '../../modules/phases.ts'
@@ -12,6 +13,7 @@ type Pairs = readonly (readonly [string, string])[]
 
 export interface ReplyOptions {
   readonly exchange: Exchange
+  readonly now: Clock
   /** Bytes went to the visitor. */
   readonly onMoved: () => void
   /** The answer has begun and will not be whole. */
@@ -68,21 +70,19 @@ export class Reply {
   }
 
   /** An answer that the response phases of `route` see first. Throws when it cannot be sent as they left it. */
-  send({ head, body, isFromUpstream }: Given, route: Route, ctx: RequestContext): void {
-    const answer = new IncomingAnswer({ ...answerOf(head), isFromUpstream, hasBody: hasBody(head, ctx.method) })
-    for (const phase of route.response) phase(answer, ctx)
-    const { status, headers } = answer
-    const encoders = answer.hasBody ? answer.encoders : undefined
-    const sending = this.#begin(
-      {
-        status,
-        reason: status === head.status ? head.reason : '',
-        headers,
-        body: encoders ? 'unknown' : head.body,
-      },
-      isFromUpstream,
-      encoders,
-    )
+  send(given: Given, route: Route, ctx: RequestContext): void {
+    const { body, isFromUpstream } = given
+    let { head } = given
+    let encoders: AnswerBodyEncoders
+    if (route.response.length > 0) {
+      const answer = new IncomingAnswer({ ...answerOf(head), isFromUpstream, hasBody: hasBody(head, ctx.method) })
+      for (const phase of route.response) phase(answer, ctx)
+      if (answer.hasBody) encoders = answer.encoders
+      const { status, headers } = answer
+      const reason = status === head.status ? head.reason : ''
+      head = { status, reason, headers, body: encoders ? 'unknown' : head.body }
+    }
+    const sending = this.#begin(head, isFromUpstream, encoders)
     if (Buffer.isBuffer(body)) sending.sendWhole(body)
     else sending.readFrom(body)
   }
@@ -124,7 +124,9 @@ export class Reply {
   }
 
   #begin(head: ResponseHead, isFromUpstream: boolean, encoders?: AnswerBodyEncoders): AnswerBody {
-    const { exchange, onMoved, onCut } = this.#options
+    const { exchange, now, onMoved, onCut } = this.#options
+    // RFC 9110 §6.6.1: whoever makes an answer and has a clock says when.
+    if (!isFromUpstream && !head.headers.has('date')) head.headers.add('date', new Date(now()).toUTCString())
     const writer = exchange.respond(head)
     this.status = head.status
     this.isFromUpstream = isFromUpstream

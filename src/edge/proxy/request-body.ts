@@ -6,8 +6,40 @@ import { stripTrailers } from './headers.ts'
 /** How much of a body is kept while it is sent, so that it can be sent once more on another connection, in bytes. */
 const REPLAY_BYTES = 64 * 1024
 
+/** What becomes of the body of a request. */
+export interface VisitorBody {
+  /** Bytes that came. */
+  readonly received: number
+  /** Whether all that came could be sent once more. */
+  readonly isReplayable: boolean
+  readonly isWhole: boolean
+  /** Reads all of it and keeps it; `too_large` leaves it as it is, to be refused or to be sent on. */
+  readWhole(maxBytes: number): Promise<Buffer | 'too_large'>
+  /** Sends it to `writer`, from its beginning. With `mayRepeat` as much as may be kept is kept, for another writer. */
+  sendTo(writer: BodyWriter, options: { mayRepeat: boolean }): void
+  /** The writer is gone; what comes is kept until there is another. */
+  hold(): void
+  /** What was sent will not be wanted again. */
+  forget(): void
+  /** Nobody wants it any more. */
+  stop(): void
+}
+
+/** Most requests have none, and pay nothing for it. */
+export const noRequestBody: VisitorBody = {
+  received: 0,
+  isReplayable: true,
+  isWhole: true,
+  readWhole: async () => Buffer.alloc(0),
+  sendTo: (writer) => writer.end(),
+  hold() {},
+  forget() {},
+  stop() {},
+}
+
 export interface RequestBodyOptions {
   readonly body: BodyReader
+  /** Not `none`, and not nothing. */
   readonly length: RequestHead['body']
   /** Bytes came. */
   readonly onMoved: () => void
@@ -15,16 +47,16 @@ export interface RequestBodyOptions {
   readonly onFailed: (error: Error) => void
 }
 
-export class RequestBody implements BodySink {
+export class RequestBody implements VisitorBody, BodySink {
   readonly #options: RequestBodyOptions
   /** Chunks that came and are still needed, in order. */
   #kept: Buffer[] = []
   #keptBytes = 0
-  /** Whether `#kept` is all that came so far. */
-  #isAllKept = true
+  /** Whether all that comes is kept, from the first byte on. */
+  #isKeeping = true
   #isStarted = false
   #isPaused = false
-  #isWhole: boolean
+  #isWhole = false
   #trailers: HeaderList | undefined
   #error: Error | undefined
   #writer: BodyWriter | undefined
@@ -33,24 +65,20 @@ export class RequestBody implements BodySink {
 
   constructor(options: RequestBodyOptions) {
     this.#options = options
-    this.#isWhole = options.length === 'none' || options.length === 0
   }
 
-  /** Bytes that came. */
   get received(): number {
     return this.#received
   }
 
-  /** Whether all that came could be sent once more. */
   get isReplayable(): boolean {
-    return this.#isAllKept
+    return this.#isKeeping
   }
 
   get isWhole(): boolean {
     return this.#isWhole
   }
 
-  /** Reads all of it and keeps it; `too_large` leaves it as it is, to be refused or to be sent on. */
   async readWhole(maxBytes: number): Promise<Buffer | 'too_large'> {
     const { length } = this.#options
     if (typeof length === 'number' && length > maxBytes) return 'too_large'
@@ -68,7 +96,6 @@ export class RequestBody implements BodySink {
     return this.#kept[0] ?? Buffer.alloc(0)
   }
 
-  /** Sends it to `writer`, from its beginning. With `mayRepeat` as much as may be kept is kept, for another writer. */
   sendTo(writer: BodyWriter, { mayRepeat }: { mayRepeat: boolean }): void {
     this.#writer = writer
     writer.onDrain = () => {
@@ -82,20 +109,17 @@ export class RequestBody implements BodySink {
     else if (hasRoom) this.#flow()
   }
 
-  /** The writer is gone; what comes is kept until there is another. */
   hold(): void {
     this.#writer = undefined
     if (this.#isStarted && !this.#isWhole) this.#pause()
   }
 
-  /** What was sent will not be wanted again. */
   forget(): void {
     this.#kept = []
     this.#keptBytes = 0
-    this.#isAllKept = this.#received === 0
+    this.#isKeeping = false
   }
 
-  /** Nobody wants it any more. */
   stop(): void {
     this.hold()
     this.forget()
@@ -104,7 +128,7 @@ export class RequestBody implements BodySink {
   data(chunk: Buffer): void {
     this.#received += chunk.length
     this.#options.onMoved()
-    if (this.#isAllKept) this.#keep(chunk)
+    if (this.#isKeeping) this.#keep(chunk)
     if (this.#writer) {
       if (!this.#writer.write(chunk)) this.#pause()
     } else if (this.#whole) {
