@@ -13,6 +13,7 @@ import { AccessLog } from './edge/access-log.ts'
 import { AgentEndpoints } from './edge/agent-endpoints.ts'
 import { Certificates } from './edge/certificates.ts'
 import { Edges } from './edge/edges.ts'
+import { holdVisitors } from './edge/hold-visitors.ts'
 import { HttpFront } from './edge/http-front.ts'
 import { ListenFault, openListener } from './edge/open-listener.ts'
 import { PublicDoor } from './edge/public-door.ts'
@@ -64,7 +65,9 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
 
     // Edges, found by name and port. What they dial is the door's business, which is built below.
     const counts = new TrafficCount()
-    const meet = meetVisitors(settings.trustedProxies)
+    const held = holdVisitors(meetVisitors(settings.trustedProxies))
+    const { meet } = held
+    opened.push(() => held.sendAway())
     const ports = new TcpPorts({
       host: settings.tcpListen,
       onConnection: (socket, port, peer) => visitors.onPort(socket, port, peer),
@@ -111,6 +114,7 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
     // The doors, before anything slow: agents that find nobody wait for minutes before they ask again (D50).
     const secure = new PublicListener({ onConnection: visitors.onGreeted, meet, log, now })
     const httpsAddress = listening(await secure.listen(settings.httpsListen))
+    opened.push(() => secure.close())
     publicPorts.https ||= httpsAddress.port
     const plain = listening(
       await openListener({
@@ -121,6 +125,7 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
         onConnection: visitors.onPlain,
       }),
     )
+    opened.push(() => void plain.close())
     const httpAddress = addressOf(plain)
     publicPorts.http ||= httpAddress.port
     const agentNames = [
@@ -179,6 +184,7 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
       await follower.start()
       opened.push(() => follower.stop())
     }
+    held.letIn()
 
     return {
       presence: endpoints.beside(agents.registry),

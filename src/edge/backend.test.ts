@@ -128,3 +128,15 @@ test('a fixed response says what it is unless its headers do', () => {
   assert.deepEqual(headers(typed), [[['Content-Type', 'text/html']]])
   assert.deepEqual(headers({ ...page, body: '' }), [[]])
 })
+
+describe('a static backend', () => {
+  test('that is moved is another target, since connections to the one before may be kept', () => {
+    const { reach } = reachOf({})
+    const at = { kind: 'static', id: 'bkdsc_1', host: 'a.test', port: 80, tls: false } as const
+    const keys = [at, { ...at, host: 'b.test' }, { ...at, port: 81 }, { ...at, tls: true }, at].map((plan) =>
+      first(createBackend(plan, reach)),
+    )
+    assert.equal(new Set(keys).size, 4)
+    assert.equal(keys[0], keys[4])
+  })
+})

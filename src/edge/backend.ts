@@ -20,7 +20,8 @@ export function createBackend(plan: BackendPlan, reach: Reach): Backend {
     case 'static':
       return single({
         kind: 'dial',
-        key: plan.id,
+        // With its address: connections that were kept to where it was before must not be used.
+        key: `${plan.id} ${plan.tls ? 'tls' : 'tcp'}://${plan.host}:${plan.port}`,
         httpVersion: 1,
         proxyHeader: 0,
         open: () => dialStatic(plan),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { routeTable } from './route-table.ts'
 
 const find = routeTable([
@@ -28,4 +29,16 @@ test('without a match there is no route', () => {
   assert.equal(only('/'), undefined)
   assert.equal(only('/a/'), undefined)
   assert.equal(routeTable([])('/'), undefined)
+})
+
+test('whatever the prefixes, the longest that a path begins with is found', () => {
+  // Few letters, so that many begin with one another; the last is two code units.
+  const text = fc.string({ unit: fc.constantFrom('a', 'b', '/', '\u{1F600}'), maxLength: 6 }).map((rest) => `/${rest}`)
+  fc.assert(
+    fc.property(fc.uniqueArray(text, { maxLength: 40 }), text, (prefixes, path) => {
+      const find = routeTable(prefixes.map((match) => [{ matchType: 'path_prefix', match }, match]))
+      const fitting = prefixes.filter((prefix) => path.startsWith(prefix)).sort((a, b) => b.length - a.length)
+      assert.equal(find(path), fitting[0])
+    }),
+  )
 })

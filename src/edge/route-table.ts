@@ -5,21 +5,69 @@ export interface Matched {
   readonly match: string
 }
 
+/**
+ * Prefixes sorted by code units, so that what begins with one of them stands right behind it. They stand in columns: a
+ * thousand of them may begin with one another, and walking along those must not touch the texts.
+ */
+interface Prefixes<T> {
+  readonly matches: readonly string[]
+  readonly routes: readonly T[]
+  readonly lengths: Int32Array
+  /** Where the longest of the others stands that this one begins with; `NONE` when there is none. */
+  readonly within: Int32Array
+}
+
+const NONE = -1
+
 /** Gives back how to find the route of a canonical path. */
 export function routeTable<T>(routes: readonly (readonly [Matched, T])[]): (path: string) => T | undefined {
   const exact = new Map<string, T>()
   const prefixes = new Map<string, T>()
   for (const [{ matchType, match }, route] of routes) (matchType === 'exact_path' ? exact : prefixes).set(match, route)
-  // Longest first. One look for each length there is, not for each route.
-  const lengths = [...new Set([...prefixes.keys()].map((prefix) => prefix.length))].sort((a, b) => b - a)
-  return (path) => {
-    const found = exact.get(path)
-    if (found !== undefined) return found
-    for (const length of lengths) {
-      if (length > path.length) continue
-      const route = prefixes.get(length === path.length ? path : path.slice(0, length))
-      if (route !== undefined) return route
-    }
-    return undefined
+  const sorted = inOrder(prefixes)
+  return (path) => exact.get(path) ?? longest(sorted, path)
+}
+
+function inOrder<T>(prefixes: ReadonlyMap<string, T>): Prefixes<T> {
+  const sorted = [...prefixes].sort(([a], [b]) => (a < b ? -1 : 1))
+  const matches = sorted.map(([match]) => match)
+  const within = new Int32Array(matches.length)
+  for (const [at, match] of matches.entries()) {
+    let other = at - 1
+    while (other !== NONE && !match.startsWith(matches[other] ?? '')) other = within[other] ?? NONE
+    within[at] = other
   }
+  return {
+    matches,
+    routes: sorted.map(([, route]) => route),
+    lengths: Int32Array.from(matches, ({ length }) => length),
+    within,
+  }
+}
+
+function longest<T>({ matches, routes, lengths, within }: Prefixes<T>, path: string): T | undefined {
+  // The last one that does not sort behind the path: whatever the path begins with, this one begins with as well.
+  let at = firstBehind(matches, path) - 1
+  const shared = sharedLength(matches[at] ?? '', path)
+  while (at !== NONE && (lengths[at] ?? 0) > shared) at = within[at] ?? NONE
+  return routes[at]
+}
+
+function firstBehind(sorted: readonly string[], path: string): number {
+  let low = 0
+  let high = sorted.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((sorted[middle] ?? '') <= path) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** How many characters `text` has in common with the beginning of `path`. */
+function sharedLength(text: string, path: string): number {
+  if (path.startsWith(text)) return text.length
+  let length = 0
+  while (text.charCodeAt(length) === path.charCodeAt(length)) length++
+  return length
 }

@@ -209,7 +209,7 @@ export async function dialTarget(target: DialTarget, visit: Visit, ends: Ends): 
 /** R-7.7: where a connection begins by saying whose it is, it serves that visitor's connection alone. */
 function keyOf({ key, httpVersion, proxyHeader }: DialTarget, { ip, port, serverIp, serverPort }: Ends): string {
   const service = httpVersion === 2 ? `2 ${key}` : key
-  return proxyHeader === 0 ? service : `${service} for ${ip} ${port} ${serverIp} ${serverPort}`
+  return proxyHeader === 0 ? service : `${service} v${proxyHeader} ${ip} ${port} ${serverIp} ${serverPort}`
 }
 
 function hasRoom(shared: SharedUpstream): boolean {

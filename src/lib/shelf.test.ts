@@ -32,3 +32,15 @@ test('a thing that is added again under its id replaces the former', () => {
   assert.equal(shelf.get('a'), 2)
   assert.deepEqual(shelf.page({ limit: 10 }), [2])
 })
+
+test('what comes from the newest to the oldest stands in its order, and can go and come again', () => {
+  const shelf = new Shelf<string>()
+  const ids = Array.from({ length: 100 }, (_, n) => `x_${String(n).padStart(3, '0')}`)
+  for (const id of ids.toReversed()) shelf.add(id, id)
+  assert.deepEqual(shelf.page({ limit: 200 }), ids.toReversed())
+  for (const id of ids.slice(0, 50)) shelf.delete(id)
+  for (const id of ids.slice(0, 50).toReversed()) shelf.add(id, id)
+  shelf.delete('x_010')
+  assert.deepEqual(shelf.page({ limit: 3, beforeId: 'x_012' }), ['x_011', 'x_009', 'x_008'])
+  assert.equal(shelf.size, 99)
+})

@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { promisify } from 'node:util'
 import { Kysely, sql } from 'kysely'
@@ -50,6 +51,22 @@ test('a migration that breaks off leaves nothing, so that the next start can mak
   await migrate(db, opened.facts)
   assert.deepEqual(await db.selectFrom('resources').selectAll().execute(), [])
   await db.destroy()
+})
+
+test('children of many parents are looked up by their parents, not among all of their kind', async (t) => {
+  const file = join(newFolder(), 'postern.db')
+  const store = await openStore(`sqlite:${file}`)
+  const prepared = t.mock.method(DatabaseSync.prototype, 'prepare')
+  const parents = Array.from({ length: 100 }, (_, i) => `p_${i}`)
+  await store.read((reader) => reader.children('child', parents))
+  const [asked] = prepared.mock.calls.map((call) => call.arguments[0])
+  prepared.mock.restore()
+  await store.close()
+  const db = new DatabaseSync(file)
+  const plan = db.prepare(`explain query plan ${asked}`).all(...Array(100).fill('x'))
+  db.close()
+  const [first] = plan.map(({ detail }) => String(detail))
+  assert.match(first ?? '', /resources_by_parent \(parent_id=\?\)/)
 })
 
 test('a full disk refuses writes, keeps all that was acknowledged, and is forgotten once there is room', async (t) => {

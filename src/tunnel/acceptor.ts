@@ -40,12 +40,11 @@ export class Acceptor {
   #crowdLoggedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: AcceptorOptions) {
-    const { certificate, limits, now, log } = options
+    const { certificate, limits, now } = options
     this.#options = options
     this.#admission = new Admission(limits, now)
     // Two servers, so that a connection can be turned away before TLS costs anything. No ALPN: agents send none.
     this.#tcp = createTcpServer({ noDelay: true }, (socket) => this.#accept(socket))
-    this.#tcp.on('error', (error) => log.error({ error }, 'agent listener failed'))
     this.#tls = createTlsServer(tlsOptions(certificate))
     this.#tls.on('secureConnection', (socket) => this.#begin(socket))
     this.#tls.on('tlsClientError', (error, socket) => {
@@ -69,6 +68,8 @@ export class Acceptor {
       this.#tcp.once('error', reject)
       this.#tcp.listen({ host, port, backlog: BACKLOG }, () => {
         this.#tcp.off('error', reject)
+        // Such as too many open files: the next connection may fare better.
+        this.#tcp.on('error', (error) => this.#options.log.error({ error }, 'agent listener failed'))
         resolve()
       })
     })
