@@ -61,7 +61,7 @@ export class EdgeEndpoints {
   async #merged(page: PresencePage, presence: Presence): Promise<PresentEndpoint[]> {
     const agents = await presence.endpoints(page)
     const first = [...agents, ...this.#endpoints.page(page)].sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, page.limit)
-    return Promise.all(first.map((each) => (each.type === 'edge' ? this.#withReservation(each) : each)))
+    return Promise.all(first.map(async (each) => (each.type === 'edge' ? this.#withReservation(each) : each)))
   }
 
   async #withReservation(endpoint: PresentEndpoint): Promise<PresentEndpoint> {

@@ -83,7 +83,8 @@ export class LiveCertificates implements Followed {
       if (opened) for (const name of namesOf(certificate)) served.set(name, opened)
     }
     for (const { fields } of this.#domains.values()) {
-      const named = this.#certificates.get(String(fields.certificate_id ?? ''))
+      // What is stored has passed the form of its resource.
+      const named = this.#certificates.get((fields.certificate_id as string | undefined) ?? '')
       const opened = named && this.#open(named)
       if (opened) served.set(readName(String(fields.domain)), opened)
     }

@@ -47,11 +47,11 @@ test('visitors who come early are met when they are let in, with what they said'
   const client = await visit()
   client.end('hello')
   await until('what the visitor says', () => (accepted[0]?.readableLength ?? 0) > 0)
-  assert.deepEqual(met, [])
+  assert.equal(met.length, 0)
   held.letIn()
-  assert.equal(met.length, 1)
   const read: Buffer[] = []
-  for await (const chunk of met[0] ?? []) read.push(chunk as Buffer) // no encoding is set
+  const [first] = met
+  if (first) for await (const chunk of first) read.push(chunk as Buffer) // no encoding is set
   assert.equal(Buffer.concat(read).toString(), 'hello')
 })
 

@@ -7,7 +7,7 @@ import { type RelayResult, relay } from './relay.ts'
 import { socketStream } from './socket-stream.ts'
 
 /** A relay on loopback in front of `serve`; gives a connected client and how the relay ended. */
-async function through(serve: (socket: Socket) => void, { idleMs }: { idleMs?: number } = {}) {
+async function through(serve: (socket: Socket) => unknown, { idleMs }: { idleMs?: number } = {}) {
   const upstream = await listen(serve)
   const done = Promise.withResolvers<RelayResult>()
   const front = await listen((visitor) => {
@@ -24,8 +24,8 @@ after(() => {
   for (const server of servers) server.close()
 })
 
-async function listen(serve: (socket: Socket) => void): Promise<Server> {
-  const server = createServer({ allowHalfOpen: true }, serve)
+async function listen(serve: (socket: Socket) => unknown): Promise<Server> {
+  const server = createServer({ allowHalfOpen: true }, (socket) => void serve(socket))
   servers.push(server)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
