@@ -1,6 +1,7 @@
 /** `npm run bench -- <name>`: runs one benchmark, or says which there are. */
 const benches: Record<string, () => Promise<{ main: (args: readonly string[]) => Promise<void> }>> = {
   api: () => import('./api/main.ts'),
+  edge: () => import('./edge/main.ts'),
   tunnel: () => import('./tunnel/main.ts'),
   wire: () => import('./wire/main.ts'),
 }

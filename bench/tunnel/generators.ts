@@ -1,10 +1,10 @@
-/** What puts load on a tunnel: iperf3, wrk, and one visitor who does not read. */
+/** What puts load on a tunnel besides wrk: iperf3, and one visitor who does not read. */
 import { once } from 'node:events'
-import { request } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
-import type { Entrance } from './contenders/contender.ts'
-import { LOOPBACK, retry } from './ports.ts'
-import type { Programs } from './programs.ts'
+import type { Entrance } from '../entrance.ts'
+import type { Load } from '../measure.ts'
+import { LOOPBACK, retry } from '../stage/ports.ts'
+import type { Programs } from '../stage/programs.ts'
 
 /** How much longer than the test itself a generator may run, in milliseconds. */
 const GRACE_MS = 20_000
@@ -20,12 +20,6 @@ const FILL_MS = 1000
 
 /** More than a stream that was cut off can have left in buffers behind it, in bytes. */
 const MORE_THAN_BUFFERS = 8 * 1024 * 1024
-
-/** What got through, and in what time. */
-export interface Load {
-  readonly amount: number
-  readonly seconds: number
-}
 
 /** One TCP stream, to the upstream or, in reverse, from it; the amount is bytes that arrived. */
 export async function runIperf(
@@ -48,41 +42,6 @@ export function parseIperf(json: string): Load {
   const { bytes = 0, seconds = 0 } = end?.sum_received ?? {}
   if (!(bytes > 0 && seconds > 0)) throw new Error(`iperf3 got nothing through: ${error ?? 'and did not say why'}`)
   return { amount: bytes, seconds }
-}
-
-export interface WrkOptions {
-  readonly wrk: string
-  readonly entrance: Entrance
-  readonly path: string
-  readonly connections: number
-  readonly seconds: number
-}
-
-/** Requests on connections that are kept alive; the amount is answers. */
-export async function runWrk(
-  programs: Programs,
-  { wrk, entrance, path, connections, seconds }: WrkOptions,
-): Promise<Load> {
-  const { host, port, hostHeader } = entrance
-  // One thread is far from busy, and leaves the cores to those who are measured.
-  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, ...(hostHeader ? ['-H', `Host: ${hostHeader}`] : [])]
-  const url = `http://${host}:${port}${path}`
-  return parseWrk(await programs.run(wrk, [...args, url], { timeoutMs: seconds * 1000 + GRACE_MS }))
-}
-
-/** Throws when an answer was not a success: an error is quickly made, and would look fast. */
-export function parseWrk(text: string): Load {
-  const [fault] = /Non-2xx.*|Socket errors:.*/.exec(text) ?? []
-  if (fault !== undefined) throw new Error(`wrk: ${fault.trim()}`)
-  const amount = Number(/(\d+) requests in /.exec(text)?.[1])
-  const perSecond = Number(/^Requests\/sec: +([\d.]+)/m.exec(text)?.[1])
-  if (!(amount > 0 && perSecond > 0)) throw new Error(`wrk got no answers: ${text.trim()}`)
-  return { amount, seconds: amount / perSecond }
-}
-
-/** Waits until the upstream answers through the tunnel, and with what it should. */
-export async function awaitAnswer(entrance: Entrance, path: string, bytes: number): Promise<void> {
-  await retry(() => ask(entrance, path, bytes), { timeoutMs: FIRST_ANSWER_MS })
 }
 
 /**
@@ -111,19 +70,6 @@ async function hear({ host, port }: Entrance): Promise<void> {
   let heard = ''
   for await (const chunk of socket) heard += chunk
   if (heard !== GREETING) throw new Error(`through the tunnel came ${JSON.stringify(heard)}`)
-}
-
-async function ask({ host, port, hostHeader }: Entrance, path: string, bytes: number): Promise<void> {
-  const headers = hostHeader === undefined ? {} : { host: hostHeader }
-  const signal = AbortSignal.timeout(ANSWER_MS)
-  const asked = request({ host, port, path, headers, agent: false, signal })
-  asked.end()
-  const [answer] = (await once(asked, 'response')) as [AsyncIterable<Buffer> & { statusCode?: number }]
-  let length = 0
-  for await (const chunk of answer) length += chunk.length
-  if (answer.statusCode !== 200 || length !== bytes) {
-    throw new Error(`the answer to ${path} was ${answer.statusCode} with ${length} bytes`)
-  }
 }
 
 /**

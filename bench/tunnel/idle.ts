@@ -1,9 +1,9 @@
 /** What agents cost that nobody visits: memory of the server before and after they came, and CPU while they stay. */
 import { fileURLToPath } from 'node:url'
+import { AUTHTOKEN, startPosternServer } from '../postern.ts'
+import { cpuSeconds, residentBytes } from '../stage/proc.ts'
+import type { Stages } from '../stage/stage.ts'
 import type { Ground } from './contenders/contender.ts'
-import { AUTHTOKEN, startPosternServer } from './contenders/postern-server.ts'
-import { cpuSeconds, residentBytes } from './proc.ts'
-import type { Stages } from './stage.ts'
 
 /** What the server may use at its most, in bytes. */
 const MEMORY_BAR = 1024 ** 3

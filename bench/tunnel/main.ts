@@ -4,25 +4,22 @@
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { chart } from './chart.ts'
+import { chart } from '../chart.ts'
+import { describeMachine, isBusy, type Machine, machineLines } from '../machine.ts'
+import { Notes } from '../notes.ts'
+import type { Result } from '../result.ts'
+import { findProgram } from '../stage/programs.ts'
+import type { Stages } from '../stage/stage.ts'
+import { withStages } from '../with-stages.ts'
 import type { Contender } from './contenders/contender.ts'
 import { httpContenders, tcpContenders } from './contenders/index.ts'
 import { type IdleResult, measureIdle } from './idle.ts'
-import { describeMachine, type Machine, machineLines } from './machine.ts'
 import { type Options, readOptions } from './options.ts'
-import { findProgram } from './programs.ts'
 import { type Row, rows } from './rows.ts'
-import { type Result, runRow } from './run-row.ts'
-import { Stages } from './stage.ts'
+import { runRow } from './run-row.ts'
 import { idleTable, resultTable } from './table.ts'
 
 const IDLE = 'idle'
-
-/** More of the cores than this in use before we begin, and the figures are not to be trusted. */
-const BUSY_SHARE = 0.25
-
-/** What a shell expects of a program that a signal ended. */
-const INTERRUPTED = 130
 
 const generators = { nginx: ['nginx', '-v'], wrk: ['wrk', '--version'], iperf3: ['iperf3', '--version'] } as const
 
@@ -35,43 +32,19 @@ interface Report {
 }
 
 export async function main(args: readonly string[]): Promise<void> {
-  if (process.platform !== 'linux')
-    throw new Error('this bench reads CPU and memory from /proc, so it runs on Linux only')
   const options = readOptions(args, [...rows.map(({ name }) => name), IDLE])
-  const stages = new Stages()
-  // Every way out ends what was started: a signal in good order, a second one and an error at once.
-  process.on('exit', () => stages.dropAll())
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      if (stages.isOver) process.exit(INTERRUPTED)
-      void stages.closeAll().finally(() => process.exit(INTERRUPTED))
-    })
-  }
-  try {
-    await measure(options, stages)
-  } catch (error) {
-    // Whatever failed because all was being closed is of no interest.
-    if (!stages.isOver) throw error
-  }
+  await withStages((stages) => measure(options, stages))
 }
 
 async function measure(options: Options, stages: Stages): Promise<void> {
   const { only, contenders: wanted, rounds, seconds, agents, out } = options
-  const notes: string[] = []
-  const note = (text: string): void => {
-    if (stages.isOver) return
-    notes.push(text)
-    console.log(`note: ${text}`)
-  }
-  const fail = (text: string): void => {
-    note(text)
-    process.exitCode = 1
-  }
+  const notes = new Notes(stages)
+  const { note, fail } = notes
   const isChosen = ({ name }: Contender): boolean => wanted?.some((part) => name.toLowerCase().includes(part)) ?? true
   const present = noteAbsent([...new Set([...tcpContenders, ...httpContenders])].filter(isChosen), note)
   const machine = describeMachine(versionCommands(present))
   console.log(machineLines(machine).join('\n'))
-  if (machine.load > machine.cores * BUSY_SHARE) {
+  if (isBusy(machine)) {
     note(`the machine was busy before anything began (load ${machine.load.toFixed(2)}); do not trust these figures`)
   }
   console.log(`${rounds} rounds of ${seconds} s each, in turns, after a warm-up\n`)
@@ -92,7 +65,8 @@ async function measure(options: Options, stages: Stages): Promise<void> {
 
   const results = panels.flatMap((panel) => panel.results)
   if (out !== null) {
-    await write(out, { machine, options, notes, results, idle }, chart(panels, [...machineLines(machine), ...notes]))
+    const foot = [...machineLines(machine), ...notes.all]
+    await write(out, { machine, options, notes: notes.all, results, idle }, chart(panels, foot))
     console.log(`written: ${join(out, 'tunnel.json')}, ${join(out, 'tunnel.svg')}`)
   }
 }

@@ -1,5 +1,6 @@
 /** The flags of the bench. */
 import { parseArgs } from 'node:util'
+import { count, onlyRows } from '../flags.ts'
 
 export interface Options {
   readonly rounds: number
@@ -31,23 +32,14 @@ export function readOptions(args: readonly string[], rowNames: readonly string[]
       'node-options': { type: 'string', default: '' },
     },
   })
-  const only = values.only?.split(',') ?? null
-  const unknown = only?.filter((name) => !rowNames.includes(name)) ?? []
-  if (unknown.length > 0) throw new Error(`--only: there is no ${unknown.join(', ')}; rows are ${rowNames.join(', ')}`)
   return {
     rounds: count('rounds', values.rounds, 1),
     seconds: count('seconds', values.seconds, 1),
     agents: count('agents', values.agents, 2),
-    only,
+    only: onlyRows(values.only, rowNames),
     contenders: values.contenders?.toLowerCase().split(',') ?? null,
     out: values.out ?? null,
     sshCipher: values['ssh-cipher'],
     nodeOptions: values['node-options'],
   }
-}
-
-function count(flag: string, text: string, least: number): number {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < least) throw new Error(`--${flag} must be a whole number, ${least} or more`)
-  return value
 }

@@ -1,27 +1,24 @@
 /** What is measured: each row is a kind of load, who carries it, and whom they are held against. */
+
+import { awaitAnswer } from '../entrance.ts'
+import type { Load } from '../measure.ts'
+import { BULK_BYTES, paths, SMALL_BYTES, startUpstream } from '../nginx.ts'
+import { requests, type Unit } from '../result.ts'
+import type { Stage } from '../stage/stage.ts'
+import { runWrk } from '../wrk.ts'
 import type { Contender, Running } from './contenders/contender.ts'
 import { httpContenders, tcpContenders } from './contenders/index.ts'
 import { openssh } from './contenders/openssh.ts'
-import { awaitAnswer, awaitGreeting, besideStalled, type Load, runIperf, runWrk } from './generators.ts'
-import type { Stage } from './stage.ts'
-import { BULK_BYTES, paths, SMALL_BYTES, startIperf, startNginx } from './upstreams.ts'
+import { awaitGreeting, besideStalled, runIperf } from './generators.ts'
+import { startIperf } from './iperf.ts'
 
 const KEPT_ALIVE = 64
 const OTHERS = 99
 
 const MEGABYTE = 1e6
 const GIGABYTE = 1e9
-const HUNDRED_THOUSAND = 1e5
-
-export interface Unit {
-  readonly speed: string
-  readonly speedPer: number
-  readonly cpu: string
-  readonly cpuPer: number
-}
 
 const bytes: Unit = { speed: 'MB/s', speedPer: MEGABYTE, cpu: 's/GB', cpuPer: GIGABYTE }
-const requests: Unit = { speed: 'requests/s', speedPer: 1, cpu: 's/100k', cpuPer: HUNDRED_THOUSAND }
 
 /** What a row has at hand while it runs. */
 export interface Scene {
@@ -85,7 +82,7 @@ const iperf = (name: string, title: string, reverse: boolean): Row => ({
 const nginx = {
   needs: ['wrk', 'nginx'],
   startUpstream: ({ stage, upstreamPort, path }: Scene) =>
-    startNginx(stage, { nginx: path('nginx'), port: upstreamPort }),
+    startUpstream(stage, { nginx: path('nginx'), port: upstreamPort }),
   check: (_: Scene, running: Running) => awaitAnswer(running, paths.small, SMALL_BYTES),
 }
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { chart } from './chart.ts'
+import { chart } from '../chart.ts'
+import type { Result } from '../result.ts'
 import { openssh } from './contenders/openssh.ts'
 import { posternTcp } from './contenders/postern.ts'
 import { type Row, rows } from './rows.ts'
-import { type Result, resultsOf } from './run-row.ts'
+import { resultsOf } from './run-row.ts'
 import { resultTable } from './table.ts'
 
 const row = (name: string): Row => {

@@ -1,9 +1,11 @@
 /** Runs one row: upstream up, contenders up, samples in turns, all down; and works out the ratios. */
+
+import { type Lane, median, type Sample, type Sampled, sampleInTurns } from '../measure.ts'
+import type { Result } from '../result.ts'
+import { freePort } from '../stage/ports.ts'
+import type { Stages } from '../stage/stage.ts'
 import { type Contender, type Ground, type Running, raise } from './contenders/contender.ts'
-import { type Lane, median, type Sample, type Sampled, sampleInTurns } from './measure.ts'
-import { freePort } from './ports.ts'
 import type { Row, Scene, Variant } from './rows.ts'
-import type { Stages } from './stage.ts'
 
 export interface RunOptions {
   readonly stages: Stages
@@ -17,24 +19,6 @@ export interface RunOptions {
   /** Something that should have worked did not. */
   readonly fail: (text: string) => void
   readonly progress: (text: string) => void
-}
-
-export interface Result {
-  readonly row: string
-  readonly name: string
-  readonly link: string
-  readonly isOurs: boolean
-  readonly speed: number
-  readonly speedUnit: string
-  /** Null without a tunnel. */
-  readonly cpu: number | null
-  readonly cpuUnit: string
-  /** To the median of whom it is held against; null when that one was not measured. */
-  readonly ratio: number | null
-  readonly against: string
-  /** Null when there is none to reach. */
-  readonly bar: number | null
-  readonly samples: readonly Sample[]
 }
 
 interface RowLane extends Lane {

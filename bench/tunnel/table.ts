@@ -1,8 +1,8 @@
 /** The results as tables for people. */
+import type { Result } from '../result.ts'
+import { grouped, mib, table } from '../table.ts'
 import type { IdleResult } from './idle.ts'
-import type { Result } from './run-row.ts'
 
-const MIB = 1024 ** 2
 const KIB = 1024
 
 export function resultTable(title: string, results: readonly Result[]): string {
@@ -23,7 +23,6 @@ export function resultTable(title: string, results: readonly Result[]): string {
 
 export function idleTable(result: IdleResult): string {
   const head = ['idle agents', 'bytes per agent', 'server before', 'with all', 'at its most', 'CPU to keep them', 'bar']
-  const mib = (bytes: number): string => `${(bytes / MIB).toFixed(0)} MiB`
   const line = [
     grouped(result.agents),
     `${grouped(result.bytesPerAgent)} (${(result.bytesPerAgent / KIB).toFixed(1)} KiB)`,
@@ -39,13 +38,4 @@ export function idleTable(result: IdleResult): string {
 export function verdict({ ratio, bar }: Result): string {
   if (bar === null || ratio === null) return '–'
   return `at least ${bar.toFixed(1)}: ${ratio >= bar ? 'met' : 'MISSED'}`
-}
-
-export function grouped(value: number): string {
-  return value.toLocaleString('en-US', { maximumFractionDigits: 0 })
-}
-
-function table([head = [], ...lines]: readonly (readonly string[])[]): string {
-  const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  return [row(head), row(head.map(() => '---')), ...lines.map(row)].join('\n')
 }

@@ -8,7 +8,7 @@ export interface Chosen {
   readonly patterns: readonly string[]
 }
 
-const ALL = ['src/**/*.test.ts', 'test/**/*.test.ts']
+const ALL = ['src/**/*.test.ts', 'test/**/*.test.ts', 'bench/**/*.test.ts']
 
 /** A word that finds test files is a path, a folder or a glob; any other is a pattern for names. */
 export function chooseTests(words: readonly string[], long?: 'fuzz' | 'crash'): Chosen {
@@ -23,7 +23,8 @@ export function chooseTests(words: readonly string[], long?: 'fuzz' | 'crash'): 
   }
   if (files.size > 0) return { files: [...files].sort(), patterns }
   const everything = globSync(long ? `test/${long}/*.long.ts` : ALL).sort()
-  if (everything.length === 0) throw new Error(`there are no test files in ${long ? `test/${long}` : 'src and test'}`)
+  if (everything.length === 0)
+    throw new Error(`there are no test files in ${long ? `test/${long}` : 'src, test and bench'}`)
   return { files: everything, patterns }
 }
 

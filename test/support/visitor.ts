@@ -16,6 +16,8 @@ export interface Ask {
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
+  /** Where the visitor comes from, over HTTP/1.1; `127.0.0.1` when left out. */
+  readonly from?: string
   /** Of the visitor, for mutual TLS. */
   readonly identity?: { readonly cert: string; readonly key: string }
 }
@@ -41,9 +43,10 @@ export async function visit(url: string, { ca }: Trust, ask: Ask = {}): Promise<
 
 /** A request over HTTP/1.1 whose answer the test reads itself. */
 export function beginVisit(url: string, { ca }: Trust, ask: Ask = {}): ClientRequest {
-  const { method = 'GET', path = '/', headers = {}, body, identity } = ask
+  const { method = 'GET', path = '/', headers = {}, body, from = '127.0.0.1', identity } = ask
   const { protocol, host, hostname, port } = new URL(url)
-  const to = { host: '127.0.0.1', port, agent: false as const, method, path, headers: { host, ...headers } }
+  const where = { host: '127.0.0.1', port, localAddress: from, agent: false as const }
+  const to = { ...where, method, path, headers: { host, ...headers } }
   const request =
     protocol === 'https:' ? requestSecure({ ...to, ca, servername: hostname, ...identity }) : requestPlain(to)
   request.end(body)

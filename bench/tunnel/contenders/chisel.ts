@@ -1,5 +1,5 @@
 /** chisel: a reverse tunnel over a WebSocket, encrypted by its own SSH. */
-import { freePort, LOOPBACK } from '../ports.ts'
+import { freePort, LOOPBACK } from '../../stage/ports.ts'
 import type { Contender } from './contender.ts'
 
 const AUTH = 'bench:bench_token'

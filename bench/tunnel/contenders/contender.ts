@@ -1,16 +1,9 @@
 /** Somebody who carries connections to an upstream, and how to start them. */
-import type { Stage } from '../stage.ts'
+import type { Entrance } from '../../entrance.ts'
+import type { Stage } from '../../stage/stage.ts'
 
 /** Only like is compared with like: the layer, and whether the link between server and agent is encrypted. */
 export type LinkClass = 'no tunnel' | 'L4 TLS' | 'L4 plain' | 'L7 HTTP'
-
-/** Where visitors go in. */
-export interface Entrance {
-  readonly host: string
-  readonly port: number
-  /** What a request must name; unset where any name will do. */
-  readonly hostHeader?: string
-}
 
 export interface Ground {
   readonly stage: Stage

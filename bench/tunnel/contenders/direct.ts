@@ -1,5 +1,5 @@
 /** No tunnel at all: what generator and upstream can do on this machine. */
-import { LOOPBACK } from '../ports.ts'
+import { LOOPBACK } from '../../stage/ports.ts'
 import type { Contender } from './contender.ts'
 
 export const direct: Contender = {

@@ -1,6 +1,8 @@
 /** frp with TLS between its two ends: a TCP proxy, and an HTTP proxy by name. */
-import { freePort, LOOPBACK } from '../ports.ts'
-import type { Contender, Entrance, Ground } from './contender.ts'
+
+import type { Entrance } from '../../entrance.ts'
+import { freePort, LOOPBACK } from '../../stage/ports.ts'
+import type { Contender, Ground } from './contender.ts'
 
 const NAME = 'bench.test'
 const TOKEN = 'bench_token'

@@ -2,8 +2,8 @@
 import { mkdirSync, rmdirSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
-import { freePort, LOOPBACK } from '../ports.ts'
-import type { Stage } from '../stage.ts'
+import { freePort, LOOPBACK } from '../../stage/ports.ts'
+import type { Stage } from '../../stage/stage.ts'
 import type { Contender, Ground } from './contender.ts'
 
 /** Where Debian's sshd wants an empty folder when it runs as root; its service would make it. */

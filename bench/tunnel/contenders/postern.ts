@@ -1,7 +1,7 @@
 /** Postern: our server and our agent, a TCP endpoint and an HTTP endpoint. */
-import { LOOPBACK } from '../ports.ts'
-import type { Contender, Ground } from './contender.ts'
-import { AUTHTOKEN, type PosternServer, startPostern, startPosternServer } from './postern-server.ts'
+import { startAgent, startPosternServer } from '../../postern.ts'
+import { LOOPBACK } from '../../stage/ports.ts'
+import type { Contender } from './contender.ts'
 
 export const posternTcp: Contender = {
   name: 'Postern tcp',
@@ -10,8 +10,8 @@ export const posternTcp: Contender = {
   needs: [],
   async start(upstreamPort, ground) {
     const server = await startPosternServer(ground)
-    const url = await startAgent(ground, server, ['tcp', `${LOOPBACK}:${upstreamPort}`])
-    return { host: LOOPBACK, port: Number(url.port) }
+    const { publicUrl } = await startAgent(ground, server, ['tcp', `${LOOPBACK}:${upstreamPort}`])
+    return { host: LOOPBACK, port: Number(new URL(publicUrl).port) }
   },
 }
 
@@ -22,13 +22,8 @@ export const posternHttp: Contender = {
   needs: [],
   async start(upstreamPort, ground) {
     const server = await startPosternServer(ground)
-    const url = await startAgent(ground, server, ['http', `${LOOPBACK}:${upstreamPort}`, '--scheme', 'http'])
-    return { host: LOOPBACK, port: server.httpPort, hostHeader: url.host }
+    const command = ['http', `${LOOPBACK}:${upstreamPort}`, '--scheme', 'http']
+    const { publicUrl } = await startAgent(ground, server, command)
+    return { host: LOOPBACK, port: server.httpPort, hostHeader: new URL(publicUrl).host }
   },
-}
-
-async function startAgent(ground: Ground, server: PosternServer, command: readonly string[]): Promise<URL> {
-  const to = ['--server', server.agentAddress, '--ca', server.caFile, '--authtoken', AUTHTOKEN]
-  const agent = startPostern(ground, [...command, ...to])
-  return server.tunnelUrl(agent)
 }

@@ -1,5 +1,5 @@
 /** rathole as it comes: no encryption, and a connection to the server for each of a visitor. */
-import { freePort, LOOPBACK } from '../ports.ts'
+import { freePort, LOOPBACK } from '../../stage/ports.ts'
 import type { Contender } from './contender.ts'
 
 const TOKEN = 'bench_token'

@@ -1,9 +1,14 @@
 /** Takes samples of several lanes in turns, so that a slow moment of the machine does not fall on one of them alone. */
-import type { Load } from './generators.ts'
-import { cpuSeconds } from './proc.ts'
+import { cpuSeconds } from './stage/proc.ts'
 
 /** Each lane runs once for this long before it counts: caches fill and code gets compiled. Seconds. */
 const WARM_UP_S = 2
+
+/** What got through, and in what time. */
+export interface Load {
+  readonly amount: number
+  readonly seconds: number
+}
 
 /** One thing that is measured beside others. */
 export interface Lane {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { isAlive, treeOf } from './proc.ts'
 import { findProgram, Programs } from './programs.ts'
 
-describe('programs', () => {
+describe('programs', { skip: process.platform !== 'linux' && 'needs /proc' }, () => {
   test('end with all that they started, also those that do not want to', async () => {
     const programs = new Programs()
     const stubborn = `trap "" TERM; "${process.execPath}" -e 'process.on("SIGTERM",()=>{});console.log("up");setInterval(()=>{},1000)'; true`
@@ -32,6 +32,18 @@ describe('programs', () => {
     assert.equal(await programs.run('sh', ['-c', 'echo out; echo err >&2'], { timeoutMs: 10_000 }), 'out\n')
     await assert.rejects(programs.run('sh', ['-c', 'echo why >&2; exit 3'], { timeoutMs: 10_000 }), /ended with 3: why/)
     await assert.rejects(programs.run('sleep', ['60'], { timeoutMs: 50 }), /did not end within 50 ms/)
+  })
+
+  test('are heard line by line', async () => {
+    const programs = new Programs()
+    const lines: string[] = []
+    const onLine = (line: string): void => void lines.push(line)
+    const program = programs.start('sh', ['-c', 'printf "a b\\nc"; printf "d\\n"; echo e >&2; exec sleep 60'], {
+      onLine,
+    })
+    await program.says(/e/)
+    await programs.end()
+    assert.deepEqual(lines.toSorted(), ['a b', 'cd', 'e'])
   })
 
   test('that are not installed are not found', () => {

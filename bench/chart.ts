@@ -1,5 +1,5 @@
 /** The results as a chart: an SVG with one panel for each row and one bar for each who was measured. */
-import type { Result } from './run-row.ts'
+import type { Result } from './result.ts'
 import { grouped } from './table.ts'
 
 const WIDTH = 900

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
 import { basename, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { setTimeout as after } from 'node:timers/promises'
 import { retry, touch } from './ports.ts'
 import { isAlive, type ProcessStat, treeOf } from './proc.ts'
@@ -28,7 +29,7 @@ export interface Program {
   /** Resolves once it printed a text that matches; rejects when it ends before, or takes too long. */
   says(text: RegExp, options?: { timeoutMs?: number }): Promise<RegExpExecArray>
   /** Resolves once somebody listens at the port, as this program should bring about; rejects as `says` does. */
-  listens(port: number): Promise<void>
+  listens(port: number, options?: { timeoutMs?: number }): Promise<void>
   /** Asks it to end, and makes it end, with all that it started. */
   end(): Promise<void>
 }
@@ -36,6 +37,8 @@ export interface Program {
 export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
+  /** Hears every line it prints, of which `output` only keeps the last. */
+  readonly onLine?: (line: string) => void
 }
 
 export class Programs {
@@ -47,8 +50,10 @@ export class Programs {
     return [...this.#children.keys()]
   }
 
-  start(command: string, args: readonly string[], { env, cwd = '/' }: StartOptions = {}): Program {
-    return this.#spawn(command, args, { env, cwd }).program
+  start(command: string, args: readonly string[], { env, cwd = '/', onLine }: StartOptions = {}): Program {
+    const { child, program } = this.#spawn(command, args, { env, cwd })
+    if (onLine) for (const stream of [child.stdout, child.stderr]) createInterface(stream).on('line', onLine)
+    return program
   }
 
   /** Runs a program to its end and gives what it printed on stdout. */
@@ -120,7 +125,7 @@ export class Programs {
       hasEnded,
       output,
       says: (text, { timeoutMs } = {}) => ready(async () => found(text, printed), timeoutMs),
-      listens: (port) => ready(() => touch(port)),
+      listens: (port, { timeoutMs } = {}) => ready(() => touch(port), timeoutMs),
       end: () => end(child),
     }
     return { child, program }

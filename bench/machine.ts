@@ -1,9 +1,12 @@
 /** On what it was measured: a figure without its machine means nothing. */
 import { spawnSync } from 'node:child_process'
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os'
-import manifest from '../../package.json' with { type: 'json' }
+import manifest from '../package.json' with { type: 'json' }
 
 const VERSION_MS = 5000
+
+/** More of the cores than this in use is too much. */
+const BUSY_SHARE = 0.25
 
 export interface Machine {
   readonly cores: number
@@ -30,6 +33,11 @@ export function describeMachine(commands: Readonly<Record<string, readonly strin
 export function machineLines({ cores, model, memoryGib, kernel, versions }: Machine): string[] {
   const programs = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
   return [`${cores} cores (${model}), ${memoryGib} GiB, ${kernel}`, programs.join('; ')]
+}
+
+/** Whether so much was going on before anything began that the figures are not to be trusted. */
+export function isBusy({ load, cores }: Machine): boolean {
+  return load > cores * BUSY_SHARE
 }
 
 /** Where programs print their version, and how they then end, differs; the number in the first line does not. */

@@ -1,0 +1,44 @@
+/** nginx as most would put it in front of a service: TLS, connections to the upstream kept, forwarding headers. */
+import { Authority, createAuthority } from '../../src/lib/certificate-authority.ts'
+import type { Entrance } from '../entrance.ts'
+import { startNginx } from '../nginx.ts'
+import { freePort, LOOPBACK } from '../stage/ports.ts'
+import type { Stage } from '../stage/stage.ts'
+
+const NAME = 'nginx.bench.test'
+
+/** Connections to the upstream that are kept: one for each of the visitors. */
+const KEPT = 64
+
+export async function startTlsProxy(
+  stage: Stage,
+  { nginx, upstreamPort }: { nginx: string; upstreamPort: number },
+): Promise<Entrance> {
+  const { certPem: ca, keyPem } = createAuthority()
+  // A key like those of our edges.
+  const { cert, key } = new Authority(ca, keyPem).issue([NAME])
+  const [certFile, keyFile] = [await stage.write('cert.pem', cert), await stage.write('key.pem', key)]
+  const port = await freePort()
+  const server = `
+    listen ${LOOPBACK}:${port} ssl backlog=4096;
+    server_name ${NAME};
+    ssl_certificate ${certFile};
+    ssl_certificate_key ${keyFile};
+    ssl_protocols TLSv1.2 TLSv1.3;
+    location / {
+      proxy_pass http://upstream;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_set_header Host $host;
+      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+      proxy_set_header X-Forwarded-Host $host;
+      proxy_set_header X-Forwarded-Proto $scheme;
+    }`
+  const beside = `upstream upstream {
+    server ${LOOPBACK}:${upstreamPort};
+    keepalive ${KEPT};
+    keepalive_requests 1000000000;
+  }`
+  await startNginx(stage, { nginx, port }, { server, beside })
+  return { host: LOOPBACK, port, tls: { name: NAME, ca } }
+}

@@ -1,0 +1,180 @@
+/** What is measured under load: each row is a kind of load and the sides that get it, the first being the measure. */
+import { fileURLToPath } from 'node:url'
+import { awaitAnswer, type Entrance } from '../entrance.ts'
+import type { Load } from '../measure.ts'
+import { paths, SMALL_BYTES } from '../nginx.ts'
+import { startAgent } from '../postern.ts'
+import { requests, type Unit } from '../result.ts'
+import { LOOPBACK } from '../stage/ports.ts'
+import { grouped } from '../table.ts'
+import { runWrk } from '../wrk.ts'
+import type { Bar, EdgeLane } from './compare.ts'
+import { startTlsProxy } from './nginx-proxy.ts'
+import { lead, leadToUpstream, type Scene, type Side, spread } from './scene.ts'
+import type { SeededStore } from './seed.ts'
+
+const KEPT_ALIVE = 64
+
+/** New connections at a time: enough to keep the server busy. */
+const NEW_AT_A_TIME = 8
+const NAMES = 10
+const GRACE_MS = 20_000
+
+/** What may be lost to chance when nothing should grow. */
+const SAME_COST: Bar = { cost: 1.1 }
+
+/** An edge behind which is a tunnel, beside nginx without one. */
+const HALF: Bar = { speed: 0.5 }
+
+const HTTPS = 'L7 HTTPS'
+
+const connections: Unit = { speed: 'connections/s', speedPer: 1, cpu: 's/10k', cpuPer: 1e4 }
+
+export interface Row {
+  readonly name: string
+  readonly title: (options: Scene['options']) => string
+  readonly unit: Unit
+  readonly needs: readonly string[]
+  /** Starts what is compared; the first lane is what the others are held against. */
+  readonly raise: (scene: Scene) => Promise<EdgeLane[]>
+}
+
+const dialAnew = fileURLToPath(new URL('./dial-anew.ts', import.meta.url))
+
+export const rows: readonly Row[] = [
+  {
+    name: 'edges',
+    title: ({ few, many }) => `requests on ${KEPT_ALIVE} kept-alive connections; ${between(few, many, 'edges')} stored`,
+    unit: requests,
+    needs: ['wrk', 'nginx'],
+    raise: (scene) => fewAndMany(scene, async (side, port) => smallRequests(scene, await enter(side, port))),
+  },
+  {
+    name: 'connections',
+    title: ({ few, many }) =>
+      `new connections, each a TLS handshake and a request; ${between(few, many, 'edges')} stored`,
+    unit: connections,
+    needs: ['nginx'],
+    raise: (scene) =>
+      fewAndMany(scene, async (side, port) => {
+        const edges = spread(side.store, NAMES)
+        // Visited once before: the first visit makes the certificate.
+        for (const edge of edges) await leadToUpstream(side, edge, port)
+        const args = [side.httpsPort, paths.small, side.caFile, ...edges.map(({ name }) => name)].map(String)
+        return async (seconds) => {
+          const all = [dialAnew, String(seconds), String(NEW_AT_A_TIME), ...args]
+          const timeoutMs = seconds * 1000 + GRACE_MS
+          // As the program prints it.
+          return JSON.parse(await scene.stage.programs.run(process.execPath, all, { timeoutMs })) as Load
+        }
+      }),
+  },
+  {
+    name: 'routes',
+    title: ({ fewRoutes, manyRoutes }) =>
+      `requests on ${KEPT_ALIVE} kept-alive connections; ${between(fewRoutes, manyRoutes, 'routes')} on the edge`,
+    unit: requests,
+    needs: ['wrk', 'nginx'],
+    async raise(scene) {
+      const upstreamPort = await scene.upstream()
+      const { fewRoutes, manyRoutes } = scene.options
+      const sides: [string, SeededStore][] = [
+        [`${grouped(fewRoutes)} routes`, await scene.withRoutes('few-routes', alike(fewRoutes))],
+        [`${grouped(manyRoutes)} routes`, await scene.withRoutes('many-routes', alike(manyRoutes))],
+        [`${grouped(manyRoutes)} of many lengths`, await scene.withRoutes('long-routes', ofManyLengths(manyRoutes))],
+      ]
+      return Promise.all(
+        sides.map(async ([name, store], i) => {
+          const side = await scene.serve(store)
+          const entrance = await enter(side, upstreamPort)
+          return ours(name, [side], i > 0 ? SAME_COST : null, smallRequests(scene, entrance, LONG_PATH))
+        }),
+      )
+    },
+  },
+  {
+    name: 'tunnel',
+    title: () =>
+      `requests on ${KEPT_ALIVE} kept-alive connections, beside nginx with TLS in front of the same upstream`,
+    unit: requests,
+    needs: ['wrk', 'nginx'],
+    async raise(scene) {
+      const upstreamPort = await scene.upstream()
+      const nginx = scene.open('nginx')
+      const proxy = await startTlsProxy(nginx, { nginx: scene.path('nginx'), upstreamPort })
+      await awaitAnswer(proxy, paths.small, SMALL_BYTES)
+      const side = await scene.serve(await scene.fewEdges())
+      const [bare, tunnelled] = spread(side.store, 2)
+      if (!bare || !tunnelled) throw new Error('two edges are needed')
+      const direct = await leadToUpstream(side, bare, upstreamPort)
+      const labels = { bench: 'edge' }
+      const through = await lead(side, tunnelled, { kind: 'tunnel_group', body: { labels } })
+      // JSON is YAML.
+      const tunnels = { bench: { addr: `http://${LOOPBACK}:${upstreamPort}`, labels } }
+      const config = await side.place.stage.write('agent.yml', JSON.stringify({ version: 1, tunnels }))
+      const { agent } = await startAgent(side.place, side, ['start', '--config', config])
+      await awaitAnswer(through, paths.small, SMALL_BYTES)
+      return [
+        {
+          name: 'nginx, no tunnel',
+          link: HTTPS,
+          isOurs: false,
+          bar: null,
+          pids: () => nginx.programs.pids,
+          run: smallRequests(scene, proxy),
+        },
+        ours('edge, through a tunnel', [side, { program: agent }], HALF, smallRequests(scene, through)),
+        ours('edge, no tunnel', [side], null, smallRequests(scene, direct)),
+      ]
+    },
+  },
+]
+
+type Run = EdgeLane['run']
+
+/** The same load on a server with few edges and on one with many. */
+async function fewAndMany(
+  scene: Scene,
+  prepare: (side: Side, upstreamPort: number) => Promise<Run>,
+): Promise<EdgeLane[]> {
+  const upstreamPort = await scene.upstream()
+  const { few, many } = scene.options
+  const sides = [await scene.serve(await scene.fewEdges()), await scene.serve(await scene.manyEdges())] as const
+  return [
+    ours(`${grouped(few)} edges`, [sides[0]], null, await prepare(sides[0], upstreamPort)),
+    ours(`${grouped(many)} edges`, [sides[1]], SAME_COST, await prepare(sides[1], upstreamPort)),
+  ]
+}
+
+/** The way in to the first edge of a store, which is led to the upstream. */
+async function enter(side: Side, upstreamPort: number): Promise<Entrance> {
+  const [edge] = side.store.edges
+  if (!edge) throw new Error('an edge is needed')
+  return leadToUpstream(side, edge, upstreamPort)
+}
+
+function ours(name: string, of: readonly Pick<Side, 'program'>[], bar: Bar | null, run: Run): EdgeLane {
+  const pids = (): number[] => of.filter(({ program }) => !program.hasEnded()).map(({ program }) => program.pid)
+  return { name, link: HTTPS, isOurs: true, bar, pids, run }
+}
+
+function smallRequests({ stage, path }: Scene, entrance: Entrance, at: string = paths.small): Run {
+  return (seconds) => runWrk(stage.programs, { wrk: path('wrk'), entrance, path: at, connections: KEPT_ALIVE, seconds })
+}
+
+/** As an edge with many services may have them. */
+function alike(count: number): string[] {
+  return Array.from({ length: count - 1 }, (_, i) => `/service-${i + 1}`)
+}
+
+/** No two of one length, and none of them that of the path: what it costs to look for the longest. */
+function ofManyLengths(count: number): string[] {
+  return Array.from({ length: count - 1 }, (_, i) => `/${'x'.repeat(i + 1)}`)
+}
+
+/** As long as any prefix, in characters. */
+const LONG_PATH = `${paths.small}/`.padEnd(1000, 'y')
+
+function between(few: number, many: number, what: string): string {
+  return `${grouped(few)} and ${grouped(many)} ${what}`
+}

@@ -1,0 +1,98 @@
+/** How long a server takes to start on what is stored: until an agent can speak to it, and until all is served. */
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:tls'
+import { median } from '../measure.ts'
+import { launchPosternServer, type PosternServer } from '../postern.ts'
+import { LOOPBACK, retry } from '../stage/ports.ts'
+import { cpuSeconds, residentBytes } from '../stage/proc.ts'
+import { grouped } from '../table.ts'
+import type { Scene } from './scene.ts'
+import type { SeededStore } from './seed.ts'
+
+/** D50: agents are let in after this long, in milliseconds. */
+const AGENTS_MS = 2000
+
+/** How long a start may take at all, in milliseconds. */
+const TOO_LONG_MS = 120_000
+
+export interface Start {
+  /** Milliseconds until an agent's TLS handshake was done. */
+  readonly agentsMs: number
+  /** Milliseconds until `/readyz` said so. */
+  readonly readyMs: number
+  readonly cpuSeconds: number
+  /** Resident memory when ready, in bytes. */
+  readonly memory: number
+}
+
+export interface StartResult extends Start {
+  readonly name: string
+  readonly isWithinBar: boolean
+  readonly samples: readonly Start[]
+}
+
+export async function measureStart(
+  scene: Scene,
+  { rounds, progress }: { rounds: number; progress: (text: string) => void },
+): Promise<StartResult[]> {
+  const { few, many } = scene.options
+  const sides = [
+    { name: `${grouped(few)} edges`, store: await scene.fewEdges(), samples: [] as Start[] },
+    { name: `${grouped(many)} edges`, store: await scene.manyEdges(), samples: [] as Start[] },
+  ]
+  // The very first start makes the authority and the first user, and fills the caches of the disk: it does not count.
+  for (let round = -1; round < rounds; round++) {
+    for (const { name, store, samples } of round % 2 === 0 ? sides : sides.toReversed()) {
+      const start = await startOnce(scene, store)
+      if (round < 0) continue
+      samples.push(start)
+      progress(`start: ${name}: agents after ${start.agentsMs.toFixed(0)} ms, ready ${start.readyMs.toFixed(0)} ms`)
+    }
+  }
+  return sides.map(({ name, samples }) => {
+    const of = (figure: keyof Start): number => median(samples.map((sample) => sample[figure]))
+    const agentsMs = of('agentsMs')
+    return {
+      name,
+      agentsMs,
+      readyMs: of('readyMs'),
+      cpuSeconds: of('cpuSeconds'),
+      memory: of('memory'),
+      isWithinBar: agentsMs <= AGENTS_MS,
+      samples,
+    }
+  })
+}
+
+async function startOnce(scene: Scene, { dataDir }: SeededStore): Promise<Start> {
+  const stage = scene.open('start')
+  try {
+    const server = await launchPosternServer({ stage, nodeOptions: scene.options.nodeOptions }, { dataDir })
+    const begun = performance.now()
+    const since = async (work: () => Promise<unknown>): Promise<number> => {
+      await retry(work, { timeoutMs: TOO_LONG_MS, isLost: () => server.program.hasEnded() })
+      return performance.now() - begun
+    }
+    const [agentsMs, readyMs] = await Promise.all([since(() => greetAsAgent(server)), since(() => isReady(server))])
+    const pids = [server.program.pid]
+    return { agentsMs, readyMs, cpuSeconds: cpuSeconds(pids), memory: residentBytes(pids).now }
+  } finally {
+    await stage.close()
+  }
+}
+
+/** A connection that is accepted may still wait for a server that is busy; an answer to it may not. */
+async function greetAsAgent({ agentPort, caFile }: PosternServer): Promise<void> {
+  const socket = connect({ host: LOOPBACK, port: agentPort, servername: 'localhost', ca: readFileSync(caFile) })
+  try {
+    await once(socket, 'secureConnect', { signal: AbortSignal.timeout(TOO_LONG_MS) })
+  } finally {
+    socket.destroy()
+  }
+}
+
+async function isReady({ apiPort }: PosternServer): Promise<void> {
+  const answer = await fetch(`http://${LOOPBACK}:${apiPort}/readyz`, { signal: AbortSignal.timeout(TOO_LONG_MS) })
+  if (!answer.ok) throw new Error(`/readyz answered ${answer.status}`)
+}

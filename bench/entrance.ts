@@ -1,0 +1,37 @@
+/** Where visitors go in, and the first one who does: the way is open once an answer comes through that is whole. */
+import { once } from 'node:events'
+import { request as plainRequest } from 'node:http'
+import { request as secureRequest } from 'node:https'
+import { retry } from './stage/ports.ts'
+
+/** How long it may take until the first request is answered, in milliseconds. */
+const FIRST_ANSWER_MS = 15_000
+const ANSWER_MS = 5000
+
+export interface Entrance {
+  readonly host: string
+  readonly port: number
+  /** What a request must name; unset where any name will do. */
+  readonly hostHeader?: string
+  /** Set where TLS is spoken: the name that is asked for, and who signed its certificate, in PEM. */
+  readonly tls?: { readonly name: string; readonly ca: string }
+}
+
+/** Waits until the upstream answers through the entrance, and with what it should. */
+export async function awaitAnswer(entrance: Entrance, path: string, bytes: number): Promise<void> {
+  await retry(() => ask(entrance, path, bytes), { timeoutMs: FIRST_ANSWER_MS })
+}
+
+async function ask({ host, port, hostHeader, tls }: Entrance, path: string, bytes: number): Promise<void> {
+  const name = hostHeader ?? tls?.name
+  const headers = name === undefined ? {} : { host: name }
+  const options = { host, port, path, headers, agent: false, signal: AbortSignal.timeout(ANSWER_MS) } as const
+  const asked = tls ? secureRequest({ ...options, servername: tls.name, ca: tls.ca }) : plainRequest(options)
+  asked.end()
+  const [answer] = (await once(asked, 'response')) as [AsyncIterable<Buffer> & { statusCode?: number }]
+  let length = 0
+  for await (const chunk of answer) length += chunk.length
+  if (answer.statusCode !== 200 || length !== bytes) {
+    throw new Error(`the answer to ${path} was ${answer.statusCode} with ${length} bytes`)
+  }
+}

@@ -1,0 +1,130 @@
+/** Our own server and agent, as an operator would start them, and what the API of the server says. */
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ApiClient } from '../test/support/api-client.ts'
+import { freePort, freePorts, LOOPBACK, retry } from './stage/ports.ts'
+import type { Program } from './stage/programs.ts'
+import type { Stage } from './stage/stage.ts'
+
+const API_KEY = 'bench_api_key_of_the_first_admin_001'
+export const AUTHTOKEN = 'bench_authtoken_of_the_first_admin_1'
+
+const TCP_PORTS = 4
+
+/** How long an agent may take until its tunnel is there, in milliseconds. */
+const TUNNEL_MS = 15_000
+
+/** How long a server may take to be ready when it has many edges to read, in milliseconds. */
+const READY_MS = 120_000
+
+const launcher = fileURLToPath(new URL('../bin/postern.js', import.meta.url))
+
+export interface Place {
+  readonly stage: Stage
+  /** For Node in our own server and agent, such as `--cpu-prof`. */
+  readonly nodeOptions: string
+}
+
+export interface ServerOptions {
+  /** Where something is stored already; a new folder otherwise. */
+  readonly dataDir?: string
+  readonly logLevel?: 'warn' | 'debug'
+  readonly onLine?: (line: string) => void
+}
+
+export interface PosternServer {
+  readonly program: Program
+  /** Calls with the key of the first admin. */
+  readonly api: ApiClient
+  readonly apiPort: number
+  readonly agentPort: number
+  /** Where agents connect, as `host:port`. */
+  readonly agentAddress: string
+  readonly caFile: string
+  readonly httpPort: number
+  readonly httpsPort: number
+}
+
+/** Starts a server that may not be ready yet. */
+export async function launchPosternServer(
+  place: Place,
+  { dataDir = join(place.stage.folder, 'data'), logLevel = 'warn', onLine }: ServerOptions = {},
+): Promise<PosternServer> {
+  const ports = {
+    api: await freePort(),
+    agent: await freePort(),
+    http: await freePort(),
+    https: await freePort(),
+    tcp: await freePorts(TCP_PORTS),
+  }
+  const flags = {
+    'data-dir': dataDir,
+    'api-listen': `${LOOPBACK}:${ports.api}`,
+    'agent-listen': `${LOOPBACK}:${ports.agent}`,
+    'http-listen': `${LOOPBACK}:${ports.http}`,
+    'https-listen': `${LOOPBACK}:${ports.https}`,
+    'metrics-listen': `${LOOPBACK}:0`,
+    'tcp-listen': LOOPBACK,
+    'tcp-ports': `${ports.tcp}-${ports.tcp + TCP_PORTS - 1}`,
+    'drain-timeout': '1s',
+    // At warnings there is no line for every connection or request: the others write none either.
+    'log-level': logLevel,
+    'log-format': 'json',
+  }
+  const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])
+  const env = { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN }
+  return {
+    program: startPostern(place, ['serve', ...args], { env, ...(onLine && { onLine }) }),
+    api: new ApiClient(`http://${LOOPBACK}:${ports.api}`, API_KEY),
+    apiPort: ports.api,
+    agentPort: ports.agent,
+    agentAddress: `localhost:${ports.agent}`,
+    caFile: join(dataDir, 'ca.pem'),
+    httpPort: ports.http,
+    httpsPort: ports.https,
+  }
+}
+
+/** Starts a server; resolves once it is ready. */
+export async function startPosternServer(place: Place, options?: ServerOptions): Promise<PosternServer> {
+  const server = await launchPosternServer(place, options)
+  // The API listens last.
+  await server.program.listens(server.apiPort, { timeoutMs: READY_MS })
+  return server
+}
+
+/** Starts an agent with the given command; resolves with the first tunnel of the server, once there is one. */
+export async function startAgent(
+  place: Place,
+  { agentAddress, caFile, api }: PosternServer,
+  command: readonly string[],
+): Promise<{ agent: Program; publicUrl: string }> {
+  const to = ['--server', agentAddress, '--ca', caFile]
+  const agent = startPostern(place, [...command, ...to], { env: { POSTERN_AUTHTOKEN: AUTHTOKEN } })
+  const tunnel = async (): Promise<string> => {
+    // As the contract says; only those with an address of their own have a URL.
+    const { tunnels } = (await api.get('/tunnels')) as { tunnels: { public_url?: string | null }[] }
+    if (!tunnels[0]) throw new Error('there is no tunnel yet')
+    return tunnels[0].public_url ?? ''
+  }
+  try {
+    const isLost = (): boolean => agent.hasEnded()
+    return { agent, publicUrl: await retry(tunnel, { timeoutMs: TUNNEL_MS, isLost }) }
+  } catch (cause) {
+    throw new Error(`the agent has no tunnel: ${agent.output().trim()}`, { cause })
+  }
+}
+
+/** Runs `postern` with the Node that runs this, and with no settings but the given. */
+function startPostern(
+  { stage, nodeOptions }: Place,
+  args: readonly string[],
+  { env, onLine }: { env: Readonly<Record<string, string>>; onLine?: (line: string) => void },
+): Program {
+  const home = { HOME: stage.folder, XDG_CONFIG_HOME: stage.folder, NODE_OPTIONS: nodeOptions }
+  return stage.programs.start(process.execPath, [launcher, ...args], {
+    cwd: stage.folder,
+    env: { ...home, ...env },
+    ...(onLine && { onLine }),
+  })
+}

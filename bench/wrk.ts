@@ -1,0 +1,43 @@
+/** wrk: requests on connections that are kept alive. */
+import { fileURLToPath } from 'node:url'
+import type { Entrance } from './entrance.ts'
+import type { Load } from './measure.ts'
+import type { Programs } from './stage/programs.ts'
+
+/** How much longer than the test itself it may run, in milliseconds. */
+const GRACE_MS = 20_000
+
+const toLoopback = fileURLToPath(new URL('./to-loopback.lua', import.meta.url))
+
+export interface WrkOptions {
+  readonly wrk: string
+  readonly entrance: Entrance
+  readonly path: string
+  readonly connections: number
+  readonly seconds: number
+}
+
+/** The amount is answers. */
+export async function runWrk(
+  programs: Programs,
+  { wrk, entrance, path, connections, seconds }: WrkOptions,
+): Promise<Load> {
+  const { host, port, hostHeader, tls } = entrance
+  // One thread is far from busy, and leaves the cores to those who are measured.
+  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, ...(hostHeader ? ['-H', `Host: ${hostHeader}`] : [])]
+  // The name that TLS asks for is that of the URL.
+  const to = tls
+    ? ['-s', toLoopback, `https://${tls.name}:${port}${path}`, '-H', `Host: ${tls.name}`]
+    : [`http://${host}:${port}${path}`]
+  return parseWrk(await programs.run(wrk, [...args, ...to], { timeoutMs: seconds * 1000 + GRACE_MS }))
+}
+
+/** Throws when an answer was not a success: an error is quickly made, and would look fast. */
+export function parseWrk(text: string): Load {
+  const [fault] = /Non-2xx.*|Socket errors:.*/.exec(text) ?? []
+  if (fault !== undefined) throw new Error(`wrk: ${fault.trim()}`)
+  const amount = Number(/(\d+) requests in /.exec(text)?.[1])
+  const perSecond = Number(/^Requests\/sec: +([\d.]+)/m.exec(text)?.[1])
+  if (!(amount > 0 && perSecond > 0)) throw new Error(`wrk got no answers: ${text.trim()}`)
+  return { amount, seconds: amount / perSecond }
+}

@@ -1,0 +1,265 @@
+/** Agents, servers and links that die, freeze or go deaf: nothing is left behind, and the same addresses come back. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { ownDriver } from '../interop/agents/own-driver.ts'
+import { type AgentProcess, startAgent } from '../support/agent-process.ts'
+import { ApiClient } from '../support/api-client.ts'
+import { openOneWayGate } from '../support/one-way-gate.ts'
+import { type Platform, startPlatform } from '../support/platform.ts'
+import { assertNobodyOnline, online, sessionsOnline } from '../support/presence.ts'
+import { serve } from '../support/server-process.ts'
+import { until } from '../support/until.ts'
+import { httpUpstream, tcpUpstream } from '../support/upstream.ts'
+import { beginVisit, dialTcp, exchange, visit } from '../support/visitor.ts'
+
+/** What an agent announces in these tests; the least that a server takes. */
+const HEARTBEAT_S = 1
+
+/** Until a peer that shows no life is given up: the interval and the tolerance, and some time for a busy machine. */
+const DEAD_MS = 2 * HEARTBEAT_S * 1000 + 8000
+
+let platform: Platform
+before(async () => {
+  platform = await startPlatform({ flags: { 'drain-timeout': '1s' } })
+})
+after(() => platform.stop())
+
+const portOf = (address: string): number => Number(address.slice(address.lastIndexOf(':') + 1))
+
+/** A process with a tunnel of each kind. */
+async function startFull(t: TestContext, server = platform.agents): Promise<AgentProcess> {
+  const web = await httpUpstream(t, (request, response) => {
+    if (request.url === '/slow') response.write('begun')
+    else response.end('web')
+  })
+  const bytes = await tcpUpstream(t)
+  const { caFile, authtoken } = platform
+  return startAgent(t, {
+    ...{ server, caFile, authtoken, metadata: 'of a process', heartbeatS: HEARTBEAT_S },
+    tunnels: {
+      web: { addr: web.address, domain: 'faulty.example.com' },
+      random: { addr: web.address },
+      bytes: { proto: 'tcp', addr: bytes.address },
+      labelled: { labels: { app: 'faulty' }, addr: web.address },
+    },
+  })
+}
+
+/** Resolves when all four tunnels are online. */
+async function allOnline() {
+  const all = await until('four tunnels', async () => {
+    const now = await online(platform)
+    return now.tunnels.length === 4 && now
+  })
+  const urls: string[] = all.tunnels.map(({ public_url }) => public_url).filter(Boolean)
+  const [tcp = ''] = urls.filter((url) => url.startsWith('tcp:'))
+  return { ...all, urls, tcp, web: `https://faulty.example.com:${platform.httpsPort}` }
+}
+
+/** Visitors that are in the middle of something: each resolves when it was cut off. */
+async function visitors(t: TestContext, { web, tcp }: { web: string; tcp: string }) {
+  const asked = beginVisit(web, platform, { path: '/slow' })
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  const socket = await dialTcp(tcp)
+  t.after(() => socket.destroy())
+  socket.write('ping')
+  await once(socket, 'data')
+  asked.on('error', () => {})
+  response.resume().on('error', () => {})
+  return { areCut: Promise.all([response, socket].map(closed)) }
+}
+
+/** With an error or without. */
+function closed(stream: { readonly closed: boolean; once(event: 'close', done: () => void): unknown }): Promise<void> {
+  return new Promise((resolve) => {
+    if (stream.closed) resolve()
+    else stream.once('close', resolve)
+  })
+}
+
+/** The names and ports can be had at once by another agent. */
+async function areFree({ urls }: { urls: readonly string[] }): Promise<void> {
+  const { agents, ca, authtoken } = platform
+  const agent = await ownDriver.connect({ server: agents, ca, authtoken })
+  for (const url of urls) {
+    const { protocol, hostname, host } = new URL(url)
+    const asked = protocol === 'tcp:' ? { proto: 'tcp' as const, remote_addr: host } : { domain: hostname }
+    const tunnel = await agent.open({ addr: 1, ...asked })
+    assert.equal(tunnel.url, url)
+  }
+  await agent.close()
+  await sessionsOnline(platform, 0)
+}
+
+describe('an agent', () => {
+  test('that is killed leaves nothing behind, and a new one gets its name', async (t) => {
+    const agent = await startFull(t)
+    const first = await allOnline()
+    const { areCut } = await visitors(t, first)
+    agent.kill('SIGKILL')
+    await sessionsOnline(platform, 0)
+    await areCut
+    await assertNobodyOnline(platform)
+    await assert.rejects(once(connect(portOf(first.tcp), '127.0.0.1'), 'connect'), { code: 'ECONNREFUSED' })
+    await areFree(first)
+
+    const again = await startFull(t)
+    const second = await allOnline()
+    // Another process is another session.
+    assert.notEqual(second.sessions[0].id, first.sessions[0].id)
+    assert.equal((await visit(second.web, platform)).text, 'web')
+    agent.kill('SIGKILL')
+    again.kill('SIGKILL')
+    await sessionsOnline(platform, 0)
+  })
+
+  test('that freezes is given up, and comes back as the same session when it thaws', async (t) => {
+    const agent = await startFull(t)
+    const before = await allOnline()
+    const { areCut } = await visitors(t, before)
+    agent.kill('SIGSTOP')
+    await sessionsOnline(platform, 0, DEAD_MS)
+    await areCut
+    await assertNobodyOnline(platform)
+    await areFree(before)
+    agent.kill('SIGCONT')
+    const back = await allOnline()
+    assert.deepEqual([back.sessions, back.tunnels], [before.sessions, before.tunnels])
+    assert.equal((await visit(before.web, platform)).text, 'web')
+    assert.equal(await exchange(await dialTcp(before.tcp), 'bytes'), 'bytes')
+    agent.kill('SIGKILL')
+    await sessionsOnline(platform, 0)
+    await assertNobodyOnline(platform)
+  })
+
+  for (const direction of ['to server', 'to agent'] as const) {
+    test(`whose link loses all that goes ${direction} comes back as the same session`, async (t) => {
+      const gate = await openOneWayGate(t, portOf(platform.agents))
+      const agent = await startFull(t, `127.0.0.1:${gate.port}`)
+      const before = await allOnline()
+      const { areCut } = await visitors(t, before)
+      gate.lose(direction)
+      await agent.says(/"connected again"/)
+      await areCut
+      const back = await allOnline()
+      assert.deepEqual([back.sessions, back.tunnels], [before.sessions, before.tunnels])
+      assert.equal((await visit(before.web, platform)).text, 'web')
+      assert.equal(await exchange(await dialTcp(before.tcp), 'bytes'), 'bytes')
+      agent.kill('SIGKILL')
+      await sessionsOnline(platform, 0)
+      await assertNobodyOnline(platform)
+    })
+  }
+
+  test('that is frozen while it is told something is a command without an answer, and no other agent hears it', async (t) => {
+    const { agents: server, caFile, authtoken, admin } = platform
+    const told: string[] = []
+    const other = await ownDriver.connect({
+      ...{ server, ca: platform.ca, authtoken, metadata: 'the other one' },
+      commands: { stop: () => void told.push('stop') },
+    })
+    t.after(() => other.close())
+    const tunnels = { web: { addr: 1 } }
+    const agent = await startAgent(t, { server, caFile, authtoken, metadata: 'frozen', tunnels })
+    const { sessions } = await sessionsOnline(platform, 2)
+    const { id } = sessions.find(({ metadata }) => metadata === 'frozen')
+    agent.kill('SIGSTOP')
+    // D44: ten seconds.
+    await admin.refused('ERR_COMMAND_TIMEOUT', 'POST', `/tunnel_sessions/${id}/stop`)
+    assert.deepEqual(told, [])
+    agent.kill('SIGKILL')
+    await sessionsOnline(platform, 1)
+  })
+})
+
+describe('a server', () => {
+  /** A server process whose agent keeps its address. */
+  async function startServer(t: TestContext) {
+    const dataDir = await mkdtemp(join(tmpdir(), 'postern-test-'))
+    t.after(() => rm(dataDir, { recursive: true, force: true }))
+    const key = 'test_api_key_of_the_first_admin_0001'
+    const authtoken = 'test_authtoken_of_the_first_admin_01'
+    const env = { POSTERN_BOOTSTRAP_API_KEY: key, POSTERN_BOOTSTRAP_AUTHTOKEN: authtoken }
+    const server = await serve({ dataDir, env })
+    const again = () => {
+      const same = { 'agent-listen': server.agents, 'https-listen': server.https, 'http-listen': server.http }
+      return serve({ dataDir, env, flags: same })
+    }
+    const ca = await readFile(join(dataDir, 'ca.pem'), 'utf8')
+    const lost = Promise.withResolvers<void>()
+    const agent = await ownDriver.connect({
+      ...{ server: server.agents, ca, authtoken, onLost: lost.resolve },
+      heartbeat: { everyS: HEARTBEAT_S, toleranceS: HEARTBEAT_S },
+    })
+    t.after(() => agent.close())
+    const web = await httpUpstream(t, (_, response) => response.end('web'))
+    const bytes = await tcpUpstream(t)
+    const https = await agent.open({ addr: web.address })
+    const tcp = await agent.open({ proto: 'tcp', addr: bytes.address })
+    const watch = ({ url, metricsUrl }: { url: string; metricsUrl: string }) => ({
+      admin: new ApiClient(url, key),
+      metricsUrl,
+    })
+    const areServed = async (): Promise<void> => {
+      assert.equal((await visit(https.url, { ca })).text, 'web')
+      assert.equal(await exchange(await dialTcp(tcp.url), 'bytes'), 'bytes')
+    }
+    await areServed()
+    return { server, again, watch, areServed, lost: lost.promise }
+  }
+
+  const twoTunnels = (watched: { admin: ApiClient; metricsUrl: string }, limitMs: number) =>
+    until(
+      'two tunnels',
+      async () => {
+        const now = await online(watched)
+        return now.tunnels.length === 2 && now
+      },
+      { limitMs },
+    )
+
+  const ids = (all: readonly { id: string }[]): string[] => all.map(({ id }) => id)
+
+  test('that is killed and started again has the same sessions and addresses', async (t) => {
+    const { server, again, watch, areServed } = await startServer(t)
+    const before = await online(watch(server))
+    server.kill('SIGKILL')
+    await server.ended
+    const next = await again()
+    t.after(() => next.stop())
+    const after = await twoTunnels(watch(next), 30_000)
+    assert.deepEqual(ids(after.sessions), ids(before.sessions))
+    assert.deepEqual(ids(after.tunnels), ids(before.tunnels))
+    assert.deepEqual(
+      after.tunnels.map(({ public_url }) => public_url),
+      before.tunnels.map(({ public_url }) => public_url),
+    )
+    await areServed()
+  })
+
+  test('that freezes is given up by its agent, which is served again when it thaws', async (t) => {
+    const { server, watch, areServed, lost } = await startServer(t)
+    t.after(() => server.stop())
+    const before = await online(watch(server))
+    server.kill('SIGSTOP')
+    await lost
+    server.kill('SIGCONT')
+    await until(
+      'it is served again',
+      () =>
+        areServed().then(
+          () => true,
+          () => false,
+        ),
+      { limitMs: 30_000 },
+    )
+    const after = await twoTunnels(watch(server), 30_000)
+    assert.deepEqual([ids(after.sessions), ids(after.tunnels)], [ids(before.sessions), ids(before.tunnels)])
+  })
+})

@@ -1,0 +1,401 @@
+/** What one edge asks of its visitors cannot be got around by way of another edge, or of what was open before. */
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, test } from 'node:test'
+import type { ConnectionOptions, SecureVersion } from 'node:tls'
+import { bareSession } from '../../src/edge/test-front.ts'
+import { authority, leaf, type Pair } from './edges/identities.ts'
+import { listener, type Recorder, recorder } from './edges/upstreams.ts'
+import { askHttp1, askHttp2, type Door, dial, dialled, http2Over, readToEnd, versions } from './edges/visitor.ts'
+import { type HttpsEdge, World } from './edges/world.ts'
+
+let world: World
+/** Behind every edge that asks something of its visitors. */
+let guarded: Recorder
+/** Behind every edge that does not. */
+let open: Recorder
+let caOne: string
+let caTwo: string
+let one: Pair
+let two: Pair
+before(async () => {
+  world = await World.start()
+  guarded = await recorder(world)
+  open = await recorder(world)
+  const [first, second] = [await authority('authority one'), await authority('authority two')]
+  caOne = (await world.api.create('/certificate_authorities', { ca_pem: first.certificatePem })).id
+  caTwo = (await world.api.create('/certificate_authorities', { ca_pem: second.certificatePem })).id
+  one = await leaf(first, { name: 'CN=one' })
+  two = await leaf(second, { name: 'CN=two' })
+})
+after(() => world.stop())
+
+const door = (name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
+const mutual = (id: string) => ({ mutual_tls: { certificate_authority_ids: [id] } })
+
+/** Statuses of visits, 0 when no answer came. */
+async function status(name: string, tls: ConnectionOptions): Promise<number> {
+  try {
+    return (await world.ask(name, { tls })).status
+  } catch {
+    return 0
+  }
+}
+
+describe('a session of TLS', () => {
+  /** A session from a visit that was served, to be offered elsewhere. */
+  async function sessionFrom(name: string, tls: ConnectionOptions): Promise<ConnectionOptions> {
+    const socket = await dialled(door(name), { tls })
+    let session: Buffer | undefined
+    socket.on('session', (given: Buffer) => {
+      session = given
+    })
+    assert.equal((await askHttp1(socket, { name })).status, 200)
+    // Over TLS 1.3 it comes when the server likes, but not after its answer; a server need not give any.
+    session ??= socket.getSession()
+    socket.destroy()
+    return session ? bareSession(session) : {}
+  }
+
+  async function isResumed(name: string, tls: ConnectionOptions): Promise<boolean> {
+    const socket = await dialled(door(name), { tls })
+    const { status: given } = await askHttp1(socket, { name })
+    assert.equal(given, 200)
+    const resumed = socket.isSessionReused()
+    socket.destroy()
+    return resumed
+  }
+
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const satisfies SecureVersion[]) {
+    const only = { minVersion: version, maxVersion: version }
+
+    test(`is taken up again by the edge that gave it, over ${version}`, async () => {
+      const { name } = await world.httpsTo(open)
+      assert.equal(await isResumed(name, { ...only, ...(await sessionFrom(name, only)) }), true)
+    })
+
+    test(`of an open edge does not get past mutual TLS of another, over ${version}`, async () => {
+      const from = await world.httpsTo(open)
+      const to = await world.httpsTo(guarded, { modules: mutual(caOne) })
+      const session = await sessionFrom(from.name, only)
+      const before = guarded.seen.length
+      assert.equal(await status(to.name, { ...only, ...session }), 0)
+      assert.equal(guarded.seen.length, before)
+      assert.equal(await status(to.name, { ...only, ...session, ...one }), 200, 'a certificate does')
+      assert.equal(guarded.last.get('postern-mtls-subject-cn'), 'one')
+    })
+
+    test(`of one edge with mutual TLS does not get past that of another, over ${version}`, async () => {
+      const from = await world.httpsTo(guarded, { modules: mutual(caOne) })
+      const to = await world.httpsTo(guarded, { modules: mutual(caTwo) })
+      const twin = await world.httpsTo(guarded, { modules: mutual(caOne) })
+      const session = await sessionFrom(from.name, { ...only, ...one })
+      const before = guarded.seen.length
+      assert.equal(await status(to.name, { ...only, ...session }), 0)
+      assert.equal(await status(to.name, { ...only, ...session, ...one }), 0)
+      assert.equal(await status(twin.name, { ...only, ...session }), 0, 'not even one with the same authorities')
+      assert.equal(guarded.seen.length, before)
+      assert.equal(await status(to.name, { ...only, ...session, ...two }), 200)
+      assert.equal(guarded.last.get('postern-mtls-subject-cn'), 'two', 'the visitor is who it shows to be now')
+    })
+
+    test(`from before mutual TLS was turned on does not get past it, over ${version}`, async () => {
+      const edge = await world.httpsTo(guarded)
+      const session = await sessionFrom(edge.name, only)
+      assert.equal(await isResumed(edge.name, { ...only, ...session }), true)
+      await world.api.put(`${edge.path}/mutual_tls`, mutual(caOne).mutual_tls)
+      await world.inForce()
+      const before = guarded.seen.length
+      assert.equal(await status(edge.name, { ...only, ...session }), 0)
+      assert.equal(guarded.seen.length, before)
+    })
+
+    test(`from before the authorities changed does not get past the new ones, over ${version}`, async () => {
+      const edge = await world.httpsTo(guarded, { modules: mutual(caOne) })
+      const session = await sessionFrom(edge.name, { ...only, ...one })
+      await world.api.put(`${edge.path}/mutual_tls`, mutual(caTwo).mutual_tls)
+      await world.inForce()
+      const before = guarded.seen.length
+      assert.equal(await status(edge.name, { ...only, ...session }), 0)
+      assert.equal(await status(edge.name, { ...only, ...session, ...one }), 0)
+      assert.equal(guarded.seen.length, before)
+    })
+
+    test(`of an HTTPS edge does not get past mutual TLS of a TLS edge, over ${version}`, async (t) => {
+      const bytes = await listener(t, (socket) => socket.end('hello'))
+      const from = await world.httpsTo(open)
+      const to = await world.tlsEdge({ backend: await world.toAddress(bytes), ...mutual(caOne) })
+      const session = await sessionFrom(from.name, only)
+      const read = await readToEnd(dial(door(to.name), { tls: { ...only, ...session } }))
+      assert.deepEqual([read.toString(), bytes.sockets.length], ['', 0])
+    })
+  }
+
+  test('over TLS 1.2 does not get past an edge, nor a change, that asks for 1.3', async () => {
+    const only: ConnectionOptions = { maxVersion: 'TLSv1.2' }
+    const from = await world.httpsTo(open)
+    const to = await world.httpsTo(guarded, { modules: { tls_termination: { min_version: '1.3' } } })
+    const before = guarded.seen.length
+    const session = await sessionFrom(from.name, only)
+    assert.equal(await status(to.name, { ...only, ...session }), 0)
+    assert.equal(guarded.seen.length, before)
+
+    const raised = await world.httpsTo(open)
+    const own = await sessionFrom(raised.name, only)
+    await world.api.put(`${raised.path}/tls_termination`, { min_version: '1.3' })
+    await world.inForce()
+    assert.equal(await status(raised.name, { ...only, ...own }), 0)
+    assert.equal(await status(raised.name, {}), 200)
+  })
+})
+
+describe('a connection to an open edge', () => {
+  let entry: HttpsEdge
+  let inside: Record<string, HttpsEdge>
+  before(async () => {
+    entry = await world.httpsTo(open)
+    const nobody = await world.ipPolicy({ allow: ['192.0.2.0/24'] })
+    inside = {
+      'mutual TLS': await world.httpsTo(guarded, { modules: mutual(caOne) }),
+      'a lowest version of TLS': await world.httpsTo(guarded, { modules: { tls_termination: { min_version: '1.3' } } }),
+      'an IP restriction': await world.httpsTo(guarded, { ip_restriction: { ip_policy_ids: [nobody] } }),
+    }
+  })
+
+  for (const guard of ['mutual TLS', 'a lowest version of TLS', 'an IP restriction']) {
+    test(`does not lead past ${guard} of another, whatever Host it names`, async () => {
+      const { name = '' } = inside[guard] ?? {}
+      const before = guarded.seen.length
+      // The lowest version it can have: what the other edge would refuse in a handshake of its own.
+      const tls = { maxVersion: 'TLSv1.2' } as const
+      for (const host of [name, `${name}:443`, `${name}.`, name.toUpperCase(), `${name}:${world.platform.httpsPort}`]) {
+        for (const version of versions) {
+          const answer = await world.ask(entry.name, { version, host, tls })
+          assert.deepEqual([host, answer.status, answer.code], [host, 421, 'ERR_MISDIRECTED'])
+        }
+      }
+      const socket = await dialled(door(entry.name), { tls })
+      const absolute = await askHttp1(socket, { name }, { path: `https://${name}/` })
+      assert.equal(absolute.status, 421)
+      socket.destroy()
+      const headers = { 'x-forwarded-host': name, 'x-host': name, forwarded: `host=${name}`, 'x-original-url': '/' }
+      for (const version of versions) assert.equal((await world.ask(entry.name, { version, headers })).status, 200)
+      assert.equal(guarded.seen.length, before)
+    })
+
+    test(`does not lead past ${guard} of another with two names for one request`, async () => {
+      const { name = '' } = inside[guard] ?? {}
+      const before = guarded.seen.length
+      const twice: [host: string, headers: Record<string, string | string[]>, path: string][] = [
+        [entry.name, { Host: name }, '/'],
+        [name, { host: entry.name }, '/'],
+        [entry.name, {}, `https://${name}/`],
+        [name, {}, `https://${entry.name}/`],
+        [`${entry.name}, ${name}`, {}, '/'],
+        [`${name}@${entry.name}`, {}, '/'],
+        [`${entry.name}/${name}`, {}, '/'],
+        [`${entry.name} ${name}`, {}, '/'],
+        ['', {}, '/'],
+      ]
+      for (const [host, headers, path] of twice) {
+        const answer = await world.ask(entry.name, { host, headers, path })
+        assert.deepEqual([host, path, answer.code], [host, path, 'ERR_BAD_VISITOR_REQUEST'])
+      }
+      for (const host of [name, entry.name.toUpperCase().concat(',')]) {
+        const answer = await world.ask(entry.name, { version: '2', headers: { host } })
+        assert.equal(answer.status, 400, 'a Host that is not :authority')
+      }
+      assert.equal(guarded.seen.length, before)
+    })
+  }
+
+  test('serves what comes after on its own edge, and mixed requests of HTTP/2 each for itself', async () => {
+    const session = http2Over(await dialled(door(entry.name), { version: '2' }), entry)
+    const hosts = [entry.name, ...Object.values(inside).map(({ name }) => name), entry.name]
+    const answers = await Promise.all(hosts.map((host) => askHttp2(session, { name: host })))
+    assert.deepEqual(
+      answers.map((answer) => answer.status),
+      [200, 421, 421, 421, 200],
+    )
+    session.destroy()
+  })
+
+  test('cannot say who its visitor is, however often and in whatever spelling', async () => {
+    const names = [
+      'postern-mtls-subject-cn',
+      'Postern-Mtls-Subject-Cn',
+      'postern_mtls_subject_cn',
+      'postern-mtls_subject-cn',
+      'postern-auth-user-email',
+    ]
+    for (const name of names) {
+      for (const version of versions) {
+        const headers = { [name]: ['one', 'two'], 'x-real': 'kept' }
+        const trailers = { [name]: 'three' }
+        assert.equal((await world.ask(entry.name, { version, headers })).status, 200)
+        assert.equal((await world.ask(entry.name, { version, method: 'POST', body: 'x', trailers })).status, 200)
+        assert.deepEqual(
+          open.seen.slice(-2).flatMap((seen) => seen.names.filter((each) => /postern|_/i.test(each))),
+          [],
+        )
+      }
+    }
+    const about = { headers: { connection: 'x-forwarded-for, x-forwarded-proto, host, postern-mtls-subject-cn' } }
+    await world.ask(entry.name, about)
+    assert.deepEqual([open.last.get('x-forwarded-for'), open.last.get('host')], ['127.0.0.1', entry.name])
+  })
+})
+
+describe('a connection that was open before', () => {
+  const changes: Record<string, (edge: HttpsEdge) => Promise<unknown>> = {
+    'mutual TLS was turned on': ({ path }) => world.api.put(`${path}/mutual_tls`, mutual(caOne).mutual_tls),
+    'the lowest version was raised': ({ path }) => world.api.put(`${path}/tls_termination`, { min_version: '1.3' }),
+    'its name went to an edge with mutual TLS': async ({ path, name }) => {
+      await world.api.update(path, { hostports: [] })
+      const backend = await world.toAddress(guarded)
+      await world.httpsEdge({ names: [name], modules: mutual(caOne), routes: [{ backend }] })
+    },
+  }
+  for (const [what, change] of Object.entries(changes)) {
+    for (const version of versions) {
+      test(`${what} is of no use to it any more, over HTTP/${version}`, async () => {
+        const edge = await world.httpsTo(guarded)
+        const socket = await dialled(door(edge.name), { version, tls: { maxVersion: 'TLSv1.2' } })
+        const session = version === '2' ? http2Over(socket, edge) : undefined
+        const ask = () => (session ? askHttp2(session, edge) : askHttp1(socket, edge))
+        assert.equal((await ask()).status, 200)
+        await change(edge)
+        await world.inForce()
+        const before = guarded.seen.length
+        const after = await ask().then(
+          (answer) => answer.status,
+          () => 421,
+        )
+        assert.equal(after, 421)
+        assert.equal(guarded.seen.length, before)
+        session?.destroy()
+        socket.destroy()
+      })
+    }
+  }
+
+  test('with a certificate of an authority that is not named any more is of no use', async () => {
+    const edge = await world.httpsTo(guarded, { modules: mutual(caOne) })
+    const socket = await dialled(door(edge.name), { tls: { ...one } })
+    assert.equal((await askHttp1(socket, edge)).status, 200)
+    await world.api.put(`${edge.path}/mutual_tls`, mutual(caTwo).mutual_tls)
+    await world.inForce()
+    const before = guarded.seen.length
+    const after = await askHttp1(socket, edge).then(
+      (answer) => answer.status,
+      () => 421,
+    )
+    assert.equal(after, 421)
+    assert.equal(guarded.seen.length, before)
+    socket.destroy()
+  })
+})
+
+describe('what cannot be compiled', () => {
+  /** Changes what is stored behind the back of the API; gives what puts it back. */
+  function spoil(table: 'modules' | 'resources', column: string, where: string, change: (stored: string) => string) {
+    const database = new DatabaseSync(world.platform.databaseUrl.slice('sqlite:'.length))
+    database.exec('PRAGMA busy_timeout = 5000')
+    const { stored } = database.prepare(`SELECT ${column} AS stored FROM ${table} WHERE ${where}`).get() as {
+      stored: string
+    }
+    const write = database.prepare(`UPDATE ${table} SET ${column} = ? WHERE ${where}`)
+    write.run(change(stored))
+    return () => {
+      write.run(stored)
+      database.close()
+    }
+  }
+
+  const spoilModule = (host: string, module: string, config: unknown) =>
+    spoil('modules', 'config', `host_id = '${host}' AND module = '${module}'`, () => JSON.stringify(config))
+
+  const broken: Record<string, [module: string, good: object, bad: object]> = {
+    'a pattern that is none': ['user_agent_filter', { deny: ['a'] }, { enabled: true, allow: [], deny: ['('] }],
+    'a secret that cannot be opened': [
+      'webhook_verification',
+      { provider: 'github', secret: 's' },
+      { enabled: true, provider: 'github', secret: { sealed: 'nonsense' } },
+    ],
+    'a sender that nobody knows': [
+      'webhook_verification',
+      { provider: 'gitlab', secret: 's' },
+      { enabled: true, provider: 'nobody', secret: '' },
+    ],
+  }
+  for (const [what, [module, good, bad]] of Object.entries(broken)) {
+    test(`on a route keeps everybody out of it, says why, and holds nobody else back: ${what}`, async () => {
+      const backend = await world.toAddress(guarded)
+      const edge = await world.httpsEdge({
+        routes: [
+          { backend, [module]: good },
+          { match: '/other', backend },
+        ],
+      })
+      const [route, other] = edge.routes
+      assert.ok(route && other)
+      const mend = spoilModule(route.id, module, bad)
+      const before = guarded.seen.length
+      // Told of by a change to something else of the edge.
+      await world.api.create(`${edge.path}/routes`, { match_type: 'path_prefix', match: '/new' })
+      await world.inForce()
+      for (const version of versions) {
+        const answer = await world.ask(edge.name, { version })
+        assert.deepEqual([answer.status, answer.code], [503, 'ERR_MODULE_UNAVAILABLE'])
+      }
+      assert.equal(guarded.seen.length, before)
+      assert.equal((await world.ask(edge.name, { path: '/other' })).status, 200)
+      const [line] = world.logged('a route is broken and refuses traffic').filter((each) => each.route === route.id)
+      assert.equal(line?.edge, edge.id)
+      assert.match(line?.reason, /./)
+
+      mend()
+      await world.api.delete(`${route.path}/${module}`)
+      await world.inForce()
+      assert.equal((await world.ask(edge.name)).status, 200, 'and it can be mended')
+    })
+  }
+
+  test('on an edge keeps everybody out of it', async (t) => {
+    const bytes = await listener(t, (socket) => socket.end('hello'))
+    const backend = await world.toAddress(bytes)
+    const policy = await world.ipPolicy({ allow: ['127.0.0.0/8'] })
+    const https = await world.httpsTo(guarded, { modules: mutual(caOne) })
+    const tls = await world.tlsEdge({ backend, ...mutual(caOne) })
+    const tcp = await world.tcpEdge({ backend, ip_restriction: { ip_policy_ids: [policy] } })
+    const nobody = { enabled: true, certificate_authority_ids: [] }
+    spoilModule(https.id, 'mutual_tls', nobody)
+    spoilModule(tls.id, 'mutual_tls', nobody)
+    spoilModule(tcp.id, 'ip_restriction', { enabled: true, ip_policy_ids: ['ipp_gone'] })
+    for (const { path } of [https, tls, tcp]) await world.api.update(path, { description: 'changed' })
+    await world.inForce()
+    const before = guarded.seen.length
+    assert.equal(await status(https.name, { ...one }), 0)
+    assert.equal(guarded.seen.length, before)
+    const secured = await readToEnd(dial(door(tls.name), { tls: { ...one } }))
+    const plain = await readToEnd(connect(tcp.port, '127.0.0.1'))
+    assert.deepEqual([secured.toString(), plain.toString(), bytes.sockets.length], ['', '', 0])
+    const told = world.logged('an edge is broken and refuses traffic').map(({ edge }) => edge)
+    for (const { id } of [https, tls, tcp]) assert.ok(told.includes(id))
+  })
+
+  test('of the names of an edge holds no other edge back', async () => {
+    const edge = await world.httpsTo(guarded)
+    const mend = spoil('resources', 'fields', `id = '${edge.id}'`, (fields) =>
+      JSON.stringify({ ...JSON.parse(fields), hostports: ['no hostport'] }),
+    )
+    try {
+      await world.api.create(`${edge.path}/routes`, { match_type: 'path_prefix', match: '/new' })
+      const other = await world.httpsTo(open)
+      assert.equal((await world.ask(other.name)).status, 200)
+    } finally {
+      mend()
+    }
+  })
+})

@@ -1,0 +1,333 @@
+/** Changes while traffic flows: in force at once for who comes, and nothing to those who are there. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import type { TLSSocket } from 'node:tls'
+import { eachStore } from '../support/databases.ts'
+import { tlsIdentity } from '../support/tls-identity.ts'
+import { until } from '../support/until.ts'
+import { tlsUpstream } from '../support/upstream.ts'
+import { isAlive, type Listener, listener, recorder, shouts, timeout } from './edges/upstreams.ts'
+import { askHttp1, askHttp2, type Door, dialled, http2Over, versions } from './edges/visitor.ts'
+import { MARK, World } from './edges/world.ts'
+
+const doorOf = (world: World, name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
+
+/** D42 says 200; this is what a busy machine may make of it, in milliseconds. */
+const IN_FORCE_MS = 1000
+
+eachStore((store) => {
+  describe('a write', () => {
+    let world: World
+    before(async () => {
+      world = await World.start({ databaseUrl: await store.url() })
+    })
+    after(() => world.stop())
+
+    test('is in force at once, and nobody else is dropped', async (t) => {
+      const bystanders = await watch(world, t)
+      const [old, next] = [await named(t, 'old'), await named(t, 'new')]
+      const policy = await world.ipPolicy({ allow: ['127.0.0.0/8'] })
+      const edge = await world.httpsTo(old)
+      const [route] = edge.routes
+      assert.ok(route)
+      const door = doorOf(world, edge.name)
+      const [socket, second] = [await dialled(door), await dialled(door, { version: '2' })]
+      const session = http2Over(second, door)
+      const spare = await world.toAddress(next)
+      const port = world.tcpPort()
+      const shouting = await world.toAddress(await shouts(t))
+
+      const seen = async (): Promise<string> => {
+        const answers = [await askHttp1(socket, door), await askHttp2(session, door), await world.ask(edge.name)]
+        return [...new Set(answers.map(({ code, text }) => code ?? text))].join()
+      }
+      const isOpen = async (): Promise<string> => {
+        const visitor = connect(port, '127.0.0.1').on('error', () => {})
+        const alive = await isAlive(visitor)
+        visitor.destroy()
+        return String(alive)
+      }
+      let tcp = ''
+      const writes: readonly [
+        what: string,
+        write: () => Promise<unknown>,
+        look: () => Promise<string>,
+        sees: string,
+      ][] = [
+        ['another backend', () => world.api.put(`${route.path}/backend`, spare), seen, 'new'],
+        [
+          'a filter',
+          () => world.api.put(`${route.path}/user_agent_filter`, { deny: ['x'] }),
+          seen,
+          'ERR_USER_AGENT_REFUSED',
+        ],
+        ['no filter', () => world.api.delete(`${route.path}/user_agent_filter`), seen, 'new'],
+        [
+          'a module that is not enforced yet',
+          () => world.api.put(`${route.path}/policy`, { inbound: [{ actions: [{ type: 'deny' }] }] }),
+          seen,
+          'ERR_MODULE_UNAVAILABLE',
+        ],
+        ['without it', () => world.api.delete(`${route.path}/policy`), seen, 'new'],
+        [
+          'an IP restriction',
+          () => world.api.put(`${route.path}/ip_restriction`, { ip_policy_ids: [policy] }),
+          seen,
+          'new',
+        ],
+        [
+          'a rule of its policy',
+          () => world.api.create('/ip_policy_rules', { cidr: '127.0.0.1/32', action: 'deny', ip_policy_id: policy }),
+          seen,
+          'ERR_IP_REFUSED',
+        ],
+        ['no restriction', () => world.api.delete(`${route.path}/ip_restriction`), seen, 'new'],
+        ['a longer route', () => world.api.update(route.path, { match: '/deeper' }), seen, 'ERR_NO_ROUTE'],
+        ['the route as it was', () => world.api.update(route.path, { match: '/' }), seen, 'new'],
+        ['no name', () => world.api.update(edge.path, { hostports: [] }), () => gone(), 'ERR_ENDPOINT_OFFLINE'],
+        [
+          'a TCP edge',
+          async () => {
+            const made = await world.api.create('/edges/tcp', { hostports: [`a:${port}`], backend: shouting })
+            tcp = made.id
+          },
+          isOpen,
+          'true',
+        ],
+        ['no TCP edge', () => world.api.delete(`/edges/tcp/${tcp}`), isOpen, 'false'],
+      ]
+      const gone = async () => (await world.ask(edge.name, { tls: { rejectUnauthorized: false } })).code ?? 'served'
+
+      const delays: number[] = []
+      for (const [what, write, look, sees] of writes) {
+        // The same filter refuses those who name no program.
+        await write()
+        const started = performance.now()
+        await until(what, async () => (await look()) === sees)
+        delays.push(performance.now() - started)
+      }
+      const slowest = Math.max(...delays)
+      t.diagnostic(`in force after ${delays.map((ms) => ms.toFixed(0)).join(', ')} ms`)
+      assert.ok(slowest < IN_FORCE_MS, `${slowest} ms`)
+      session.destroy()
+      socket.destroy()
+      await bystanders.end()
+    })
+  })
+})
+
+const named = (owner: Parameters<typeof recorder>[0], name: string) =>
+  recorder(owner, (_, response) => response.end(name))
+
+/** Visitors of other edges, who are there all the time and must not notice anything. */
+async function watch(world: World, t: TestContext): Promise<{ end(): Promise<void> }> {
+  const service = await shouts(t)
+  const backend = await world.toAddress(service)
+  const tcp = await world.tcpEdge({ backend })
+  const tls = await world.tlsEdge({ backend, tls_termination: {} })
+  const web = await world.httpsTo(await named(t, 'here'))
+  const door = doorOf(world, web.name)
+  const raw: Socket[] = [connect(tcp.port, '127.0.0.1'), await dialled(doorOf(world, tls.name))]
+  const [kept, second] = [await dialled(door), await dialled(door, { version: '2' })]
+  const session = http2Over(second, door)
+  let isOver = false
+  let rounds = 0
+  const running = (async () => {
+    while (!isOver) {
+      for (const socket of raw) assert.ok(await isAlive(socket), 'a stream of a bystander is gone')
+      const answers = [await askHttp1(kept, door), await askHttp2(session, door), await world.ask(web.name)]
+      for (const { text } of answers) assert.equal(text, 'here')
+      rounds++
+    }
+  })()
+  // Awaited in the end; until then a failure must not end the process.
+  running.catch(() => {})
+  return {
+    async end() {
+      isOver = true
+      await running
+      assert.ok(rounds > 3, 'the bystanders hardly did anything')
+      session.destroy()
+      for (const socket of [...raw, kept]) socket.destroy()
+    },
+  }
+}
+
+describe('what is open', () => {
+  const DRAIN_MS = 1500
+  let world: World
+  let service: Listener
+  /** Each a stream through an edge of its own that shouts back, and the path of that edge. */
+  let streams: Record<string, () => Promise<{ socket: Socket; path: string; module: string }>>
+  before(async () => {
+    world = await World.start({ flags: { 'drain-timeout': `${DRAIN_MS}ms` } })
+    service = await shouts(world)
+    const identity = await tlsIdentity(['through.edge.test'])
+    const secured = await tlsUpstream(world, { cert: identity.cert, key: identity.key }, (socket) => {
+      socket.on('data', (chunk) => socket.write(chunk.toString('latin1').toUpperCase()))
+    })
+    streams = {
+      'a TCP edge': async () => {
+        const { port, path } = await world.tcpEdge({ backend: await world.toAddress(service) })
+        const socket = connect(port, '127.0.0.1')
+        await once(socket, 'connect')
+        return { socket, path, module: path }
+      },
+      'a TLS edge that ends TLS': async () => {
+        const { name, path } = await world.tlsEdge({ backend: await world.toAddress(service), tls_termination: {} })
+        return { socket: await dialled(doorOf(world, name)), path, module: path }
+      },
+      'a TLS edge that passes it through': async () => {
+        const { path } = await world.tlsEdge({ backend: await world.toAddress(secured) }, ['through.edge.test'])
+        const tls = { ca: identity.ca }
+        return { socket: await dialled(doorOf(world, 'through.edge.test'), { tls }), path, module: path }
+      },
+      'a route, after an upgrade,': async () => {
+        const upgrading = await listener(world, (socket) => {
+          socket.once('data', () => {
+            socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n')
+            socket.on('data', (chunk) => socket.write(chunk.toString('latin1').toUpperCase()))
+          })
+          socket.on('end', () => socket.end())
+        })
+        const { name, path, routes } = await world.httpsTo(upgrading)
+        const socket = await dialled(doorOf(world, name))
+        socket.write(`GET / HTTP/1.1\r\nHost: ${name}\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n`)
+        assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 101 /)
+        return { socket, path, module: routes[0]?.path ?? '' }
+      },
+    }
+  })
+  after(() => world.stop())
+
+  for (const what of [
+    'a TCP edge',
+    'a TLS edge that ends TLS',
+    'a TLS edge that passes it through',
+    'a route, after an upgrade,',
+  ]) {
+    test(`on ${what} lives on through a change`, async () => {
+      const { socket, path, module } = (await streams[what]?.()) ?? assert.fail()
+      assert.ok(await isAlive(socket))
+      const strangers = await world.ipPolicy({ allow: ['192.0.2.0/24'] })
+      await world.api.put(`${module}/ip_restriction`, { ip_policy_ids: [strangers] })
+      await world.inForce()
+      assert.ok(await isAlive(socket), 'a rule is for those who come')
+      await world.api.delete(`${module}/backend`)
+      await world.inForce()
+      assert.ok(await isAlive(socket), 'so is a backend')
+      await world.api.update(path, { hostports: [] })
+      await world.inForce()
+      assert.ok(await isAlive(socket), 'and so is a name')
+      await world.api.delete(path)
+      socket.destroy()
+    })
+
+    test(`on ${what} ends when the drain time is over after the edge is deleted`, async () => {
+      const { socket, path } = (await streams[what]?.()) ?? assert.fail()
+      assert.ok(await isAlive(socket))
+      const over = once(socket, 'close')
+      socket.on('error', () => {})
+      const started = performance.now()
+      await world.api.delete(path)
+      await world.inForce()
+      assert.ok(await isAlive(socket), 'it has the drain time')
+      await Promise.race([over, timeout(DRAIN_MS + 5000, 'it lives on')])
+      assert.ok(performance.now() - started > DRAIN_MS * 0.9, 'it has all of the drain time')
+      socket.destroy()
+    })
+  }
+
+  for (const version of versions) {
+    test(`an answer over HTTP/${version} without end ends with the drain time after the edge is deleted`, async (t) => {
+      const endless = await recorder(t, (_, response) => void response.write('first'))
+      const { name, path } = await world.httpsTo(endless)
+      const asked = world.ask(name, { version })
+      await until('the service was asked', () => endless.seen.length === 1)
+      await world.api.delete(path)
+      await assert.rejects(Promise.race([asked, timeout(DRAIN_MS + 5000, 'it lives on')]), (error: Error) => {
+        return !error.message.includes('it lives on')
+      })
+    })
+
+    test(`an answer over HTTP/${version} that is under way comes to its end through every change`, async (t) => {
+      let finish = () => {}
+      const slow = await recorder(t, (_, response) => {
+        response.write('first ')
+        finish = () => response.end('last')
+      })
+      const { name, path, routes } = await world.httpsTo(slow)
+      const asked = world.ask(name, { version })
+      await until('the service was asked', () => slow.seen.length === 1)
+      await world.api.put(`${routes[0]?.path}/user_agent_filter`, { deny: ['.'] })
+      await world.api.delete(`${routes[0]?.path}/backend`)
+      await world.inForce()
+      await world.api.delete(routes[0]?.path ?? '')
+      await world.api.delete(path)
+      await world.inForce()
+      finish()
+      const { status, text } = await asked
+      assert.deepEqual([status, text], [200, 'first last'])
+    })
+  }
+
+  test('of a TCP edge takes nobody new once it is deleted', async () => {
+    const { port, path } = await world.tcpEdge({ backend: await world.toAddress(service) })
+    const socket = connect(port, '127.0.0.1')
+    assert.ok(await isAlive(socket))
+    await world.api.delete(path)
+    await world.inForce()
+    const late = connect(port, '127.0.0.1')
+    const [error] = (await once(late, 'error')) as [NodeJS.ErrnoException]
+    assert.equal(error.code, 'ECONNREFUSED')
+    socket.destroy()
+  })
+})
+
+test('a port that somebody else listens on is told of, and holds nobody back', async (t) => {
+  const world = await World.start()
+  t.after(() => world.stop())
+  const service = await shouts(world)
+  const port = world.tcpPort()
+  const squatter = createServer((socket) => socket.end('mine'))
+  squatter.listen(port, '127.0.0.1')
+  await once(squatter, 'listening')
+  t.after(() => squatter.close())
+  const backend = await world.toAddress(service)
+  const taken = await world.tcpEdge({ backend }, port)
+  const free = await world.tcpEdge({ backend })
+  const socket = connect(free.port, '127.0.0.1')
+  assert.ok(await isAlive(socket))
+  socket.destroy()
+  const [line] = world.logged('a port cannot be opened')
+  assert.deepEqual([line?.edge, line?.port], [taken.id, port])
+})
+
+test('edges are there again when the server starts again', async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'postern-edges-'))
+  t.after(() => rm(dataDir, { recursive: true, force: true }))
+  const first = await World.start({ dataDir })
+  const service = await shouts(t)
+  const web = await named(t, 'here')
+  const backend = await first.toAddress(service)
+  const tcp = await first.tcpEdge({ backend })
+  const tls = await first.tlsEdge({ backend, tls_termination: {} })
+  const https = await first.httpsTo(web, { user_agent_filter: { deny: ['bad'] } })
+  await first.stop()
+
+  const again = await World.startAgain(first, { dataDir })
+  t.after(() => again.stop())
+  const socket = connect(tcp.port, '127.0.0.1')
+  const secured: TLSSocket = await dialled(doorOf(again, tls.name))
+  assert.deepEqual([await isAlive(socket), await isAlive(secured)], [true, true])
+  socket.destroy()
+  secured.destroy()
+  assert.equal((await again.ask(https.name, { headers: { 'user-agent': 'x' } })).text, 'here')
+  assert.equal((await again.ask(https.name, { headers: { 'user-agent': 'bad' } })).status, 403)
+  assert.equal((await again.ask(MARK)).status, 200)
+})

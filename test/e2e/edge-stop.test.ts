@@ -1,0 +1,222 @@
+/** A server that stops: nobody new, and whoever is there may finish within the drain time. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { describe, type TestContext, test } from 'node:test'
+import { until } from '../support/until.ts'
+import { ownAgent } from './edges/agents.ts'
+import { isAlive, listener, type Recorder, recorder, shouts, timeout } from './edges/upstreams.ts'
+import { type Answer, askHttp1, askHttp2, type Door, dialled, http2Over, versions } from './edges/visitor.ts'
+import { MARK, World } from './edges/world.ts'
+
+const DRAIN_MS = 2000
+
+/** A world of one test, which stops it itself. */
+const start = () => World.start({ flags: { 'drain-timeout': `${DRAIN_MS}ms` } })
+
+const doorOf = (world: World, name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
+
+/** Answers when it is told to. */
+async function patient(t: TestContext): Promise<Recorder & { finish(): void }> {
+  const waiting: (() => void)[] = []
+  const service = await recorder(t, (request, response) => {
+    response.write('first ')
+    request.resume()
+    request.on('end', () => waiting.push(() => response.end('last')))
+  })
+  return Object.assign(service, {
+    finish() {
+      for (const end of waiting.splice(0)) end()
+    },
+  })
+}
+
+describe('a stop', () => {
+  for (const way of ['an address', 'an agent']) {
+    test(`lets every answer that is under way come to its end, through ${way}, and takes no longer`, async (t) => {
+      const world = await start()
+      const service = await patient(t)
+      const labels = { stop: '1' }
+      const backend =
+        way === 'an agent' ? await world.toBackend('tunnel_group', { labels }) : await world.toAddress(service)
+      if (way === 'an agent') await (await ownAgent(t, world)).forward({ addr: service.address, labels })
+      const { name } = await world.httpsEdge({ routes: [{ backend }] })
+      const asked = Array.from({ length: 40 }, (_, i) =>
+        world.ask(name, {
+          version: versions[i % 2] ?? '2',
+          ...(i % 3 === 0 && { method: 'POST', body: 'x'.repeat(100_000) }),
+        }),
+      )
+      await until('all of them are under way', () => service.seen.length === 40)
+      const started = performance.now()
+      const stopped = world.platform.stop()
+      await refuses(world.platform.httpsPort)
+      await refuses(world.platform.httpPort)
+      service.finish()
+      for (const { status, text } of await Promise.all(asked)) assert.deepEqual([status, text], [200, 'first last'])
+      await stopped
+      assert.ok(performance.now() - started < DRAIN_MS, 'it waits for nobody who is done')
+    })
+  }
+
+  test('says on every answer that it is the last', async (t) => {
+    const world = await start()
+    const service = await patient(t)
+    const { name } = await world.httpsTo(service)
+    const door = doorOf(world, name)
+    const socket = await dialled(door)
+    const session = http2Over(await dialled(door, { version: '2' }), door)
+    const goaway = once(session, 'goaway')
+    const closed = once(socket, 'close')
+    // The head of this one is made after the stop.
+    const lazy = Promise.withResolvers<() => void>()
+    const later = await recorder(t, (_, response) => lazy.resolve(() => response.end('late')))
+    const other = await world.httpsTo(later)
+    const late = await dialled(doorOf(world, other.name))
+    const asked = [askHttp1(late, other), askHttp2(session, door)]
+    const answer = await lazy.promise
+    await until('the other is under way', () => service.seen.length === 1)
+    const stopped = world.platform.stop()
+    await goaway
+    answer()
+    service.finish()
+    const [first, second] = await Promise.all(asked)
+    assert.deepEqual([first?.text, first?.headers.connection], ['late', 'close'])
+    assert.equal(second?.text, 'first last')
+    await closed
+    await stopped
+  })
+
+  /** Each a stream that shouts back, and the port by which it came. */
+  const streams: Record<string, (world: World, t: TestContext) => Promise<{ socket: Socket; port: number }>> = {
+    'a TCP edge': async (world, t) => {
+      const { port } = await world.tcpEdge({ backend: await world.toAddress(await shouts(t)) })
+      return { socket: connect(port, '127.0.0.1'), port }
+    },
+    'a TLS edge': async (world, t) => {
+      const backend = await world.toAddress(await shouts(t))
+      const { name, port } = await world.tlsEdge({ backend, tls_termination: {} })
+      return { socket: await dialled(doorOf(world, name)), port }
+    },
+    'a route, after an upgrade': async (world, t) => {
+      const switching = await listener(t, (socket) => {
+        socket.once('data', () => {
+          socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n')
+          socket.on('data', (chunk) => socket.write(chunk.toString('latin1').toUpperCase()))
+        })
+        socket.on('end', () => socket.end())
+      })
+      const { name } = await world.httpsTo(switching)
+      const socket = await dialled(doorOf(world, name))
+      socket.write(`GET / HTTP/1.1\r\nHost: ${name}\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n`)
+      await once(socket, 'data')
+      return { socket, port: world.platform.httpsPort }
+    },
+  }
+  for (const [what, open] of Object.entries(streams)) {
+    test(`lets a stream of ${what} flow on until the drain time is over, and then ends it`, async (t) => {
+      const world = await start()
+      const { socket, port } = await open(world, t)
+      const end = once(
+        socket.on('error', () => {}),
+        'close',
+      )
+      assert.ok(await isAlive(socket))
+      const started = performance.now()
+      const stopped = world.platform.stop()
+      await refuses(port)
+      assert.ok(await isAlive(socket), 'while it drains')
+      await stopped
+      const took = performance.now() - started
+      assert.ok(took > DRAIN_MS * 0.9 && took < DRAIN_MS + 4000, `${took} ms`)
+      await Promise.race([end, timeout(2000, 'it lives on')])
+    })
+
+    test(`does not wait for the drain time once a stream of ${what} has come to its end`, async (t) => {
+      const world = await start()
+      const { socket, port } = await open(world, t)
+      assert.ok(await isAlive(socket))
+      const started = performance.now()
+      const stopped = world.platform.stop()
+      await refuses(port)
+      socket.destroy()
+      await stopped
+      assert.ok(performance.now() - started < DRAIN_MS * 0.75)
+    })
+  }
+
+  test('ends what would never end when the drain time is over', async (t) => {
+    const world = await start()
+    const service = await recorder(t, (_, response) => void response.write('for ever'))
+    const { name } = await world.httpsTo(service)
+    const asked = versions.map((version) => world.ask(name, { version }))
+    await until('all of them are under way', () => service.seen.length === 2)
+    const started = performance.now()
+    const stopped = world.platform.stop()
+    for (const each of asked) await assert.rejects(each, 'the visitor sees that the rest is missing')
+    await stopped
+    assert.ok(performance.now() - started < DRAIN_MS + 4000)
+  })
+
+  test('goes at once past connections that nobody uses', async () => {
+    const world = await start()
+    const door = doorOf(world, MARK)
+    const socket = await dialled(door)
+    const session = http2Over(await dialled(door, { version: '2' }), door)
+    await Promise.all([askHttp1(socket, door), askHttp2(session, door)])
+    const plain = connect(world.platform.httpPort, '127.0.0.1')
+    await once(plain, 'connect')
+    const mute = connect(world.platform.httpsPort, '127.0.0.1')
+    await once(mute, 'connect')
+    mute.on('error', () => {})
+    const started = performance.now()
+    await world.platform.stop()
+    // A hello may take three seconds, but no longer than the drain.
+    assert.ok(performance.now() - started < DRAIN_MS + 500, `${performance.now() - started} ms`)
+    for (const each of [socket, plain, mute]) each.destroy()
+    session.destroy()
+  })
+
+  /** Requests that were on their way when the server was told to stop, but not read yet. */
+  const onTheirWay: Record<string, (world: World, name: string) => Promise<() => Promise<Answer>>> = {
+    'on a connection that was used before': async (world, name) => {
+      const socket = await dialled(doorOf(world, name))
+      assert.equal((await askHttp1(socket, { name })).status, 200)
+      return () => askHttp1(socket, { name })
+    },
+    'on a new connection': async (world, name) => {
+      const socket = await dialled(doorOf(world, name))
+      return () => askHttp1(socket, { name })
+    },
+    'on a new connection of HTTP/2': async (world, name) => {
+      const socket = await dialled(doorOf(world, name), { version: '2' })
+      return () => askHttp2(http2Over(socket, { name }), { name })
+    },
+  }
+  for (const [what, prepare] of Object.entries(onTheirWay)) {
+    test(`fails no request that was sent before it: ${what}`, async (t) => {
+      const world = await start()
+      const { name } = await world.httpsTo(await recorder(t))
+      const sends = await Promise.all(Array.from({ length: 20 }, () => prepare(world, name)))
+      const asked = sends.map((send) => send())
+      const stopped = world.platform.stop()
+      const outcomes = await Promise.allSettled(asked)
+      const failed = outcomes.filter(({ status }) => status === 'rejected')
+      await stopped
+      assert.equal(failed.length, 0, `${failed.length} of ${outcomes.length} failed`)
+    })
+  }
+})
+
+/** Resolves once nobody is let in any more. */
+async function refuses(port: number): Promise<void> {
+  await until(`port ${port} refuses`, async () => {
+    const socket = connect(port, '127.0.0.1')
+    const isOpen = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      once(socket, 'error').then(() => false),
+    ]).catch(() => false)
+    socket.destroy()
+    return !isOpen
+  })
+}

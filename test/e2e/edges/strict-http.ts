@@ -1,0 +1,191 @@
+/**
+ * Reads HTTP/1.1 off the wire as RFC 9112 writes it, and not a bit more: shares nothing with the server, so that the two
+ * can be held against each other.
+ */
+
+export interface StrictField {
+  /** Lower case. */
+  readonly name: string
+  readonly value: string
+}
+
+export interface StrictRequest {
+  readonly method: string
+  /** As it was sent. */
+  readonly target: string
+  readonly fields: readonly StrictField[]
+  readonly trailers: readonly StrictField[]
+  readonly body: Buffer
+}
+
+export interface StrictResponse {
+  readonly status: number
+  readonly fields: readonly StrictField[]
+  readonly trailers: readonly StrictField[]
+  readonly body: Buffer
+}
+
+export interface Parsed<T> {
+  /** Those that are whole. */
+  readonly messages: readonly T[]
+  /** What follows them: nothing, the beginning of another, or what is none. */
+  readonly rest: 'nothing' | 'partial' | 'malformed'
+  /** Why it is malformed. */
+  readonly reason: string
+  /** Where the first byte stands that is part of no whole message. */
+  readonly at: number
+}
+
+/** Thrown inside of here alone. */
+class Malformed extends Error {}
+class Partial extends Error {}
+
+/** `skipsBlank`: takes one blank line before each request for the old mistake that it is (RFC 9112 §2.2). */
+export function parseRequests(bytes: Buffer, { skipsBlank = false } = {}): Parsed<StrictRequest> {
+  return parseAll(bytes, (cursor) => {
+    if (skipsBlank && bytes.toString('latin1', cursor.at, cursor.at + 2) === '\r\n') cursor.at += 2
+    return parseRequest(cursor)
+  })
+}
+
+/**
+ * `methods` are those of the requests that are answered, in their order; interim responses are among the messages. Who
+ * refuses what it cannot read does not know the method, so that a last answer may have a body where HEAD has none.
+ */
+export function parseResponses(
+  bytes: Buffer,
+  { methods, isEnded = false }: { methods: readonly string[]; isEnded?: boolean },
+): Parsed<StrictResponse> {
+  let finals = 0
+  return parseAll(bytes, (cursor) => {
+    const method = methods[finals] ?? 'GET'
+    const { at } = cursor
+    let response = parseResponse(cursor, { method, isEnded })
+    const isLast = method === 'HEAD' && valuesOf(response.fields, 'connection').includes('close')
+    if (isLast && cursor.at < bytes.length) {
+      cursor.at = at
+      response = parseResponse(cursor, { method: 'GET', isEnded })
+    }
+    if (response.status >= 200) finals++
+    return response
+  })
+}
+
+/** All values of a field, in order. */
+export function valuesOf(fields: readonly StrictField[], name: string): string[] {
+  return fields.filter((field) => field.name === name).map(({ value }) => value)
+}
+
+class Cursor {
+  readonly bytes: Buffer
+  at = 0
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+  }
+
+  /** Up to the next CRLF, which is left behind; other control characters but tabs are never part of a line. */
+  line(): string {
+    for (let i = this.at; i < this.bytes.length; i++) {
+      const byte = this.bytes[i] ?? 0
+      if (byte === 0x0d) {
+        if (i + 1 === this.bytes.length) break
+        if (this.bytes[i + 1] !== 0x0a) throw new Malformed('a bare CR')
+        const line = this.bytes.toString('latin1', this.at, i)
+        this.at = i + 2
+        return line
+      }
+      if (byte === 0x0a) throw new Malformed('a bare LF')
+      if ((byte < 0x20 && byte !== 0x09) || byte === 0x7f) throw new Malformed('a control character')
+    }
+    throw new Partial()
+  }
+
+  take(length: number): Buffer {
+    if (this.bytes.length - this.at < length) throw new Partial()
+    const taken = this.bytes.subarray(this.at, this.at + length)
+    this.at += length
+    return taken
+  }
+}
+
+function parseAll<T>(bytes: Buffer, parse: (cursor: Cursor) => T): Parsed<T> {
+  const cursor = new Cursor(bytes)
+  const messages: T[] = []
+  for (;;) {
+    const { at } = cursor
+    if (at === bytes.length) return { messages, rest: 'nothing', reason: '', at }
+    try {
+      messages.push(parse(cursor))
+    } catch (error) {
+      if (error instanceof Partial) return { messages, rest: 'partial', reason: '', at }
+      if (error instanceof Malformed) return { messages, rest: 'malformed', reason: error.message, at }
+      throw error
+    }
+  }
+}
+
+const requestLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP\/1\.1$/
+const statusLine = /^HTTP\/1\.1 ([1-9][0-9]{2}) ([\t\x20-\x7e\x80-\xff]*)$/
+const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*(.*?)[\t ]*$/s
+
+function parseRequest(cursor: Cursor): StrictRequest {
+  const [, method = '', target = ''] = requestLine.exec(cursor.line()) ?? malformed('a request line')
+  const fields = parseFields(cursor)
+  const hosts = valuesOf(fields, 'host')
+  if (hosts.length !== 1) malformed(`${hosts.length} Host fields`)
+  const framed = framing(fields)
+  if (framed === undefined) return { method, target, fields, trailers: [], body: Buffer.alloc(0) }
+  return { method, target, fields, ...parseBody(cursor, framed) }
+}
+
+function parseResponse(cursor: Cursor, { method, isEnded }: { method: string; isEnded: boolean }): StrictResponse {
+  const [, text = ''] = statusLine.exec(cursor.line()) ?? malformed('a status line')
+  const status = Number(text)
+  const fields = parseFields(cursor)
+  const none = { trailers: [], body: Buffer.alloc(0) }
+  if (status < 200 || status === 204 || status === 304 || method === 'HEAD') return { status, fields, ...none }
+  const framed = framing(fields)
+  if (framed !== undefined) return { status, fields, ...parseBody(cursor, framed) }
+  if (!isEnded) throw new Partial()
+  return { status, fields, trailers: [], body: cursor.take(cursor.bytes.length - cursor.at) }
+}
+
+function parseFields(cursor: Cursor): StrictField[] {
+  const fields: StrictField[] = []
+  for (let line = cursor.line(); line !== ''; line = cursor.line()) {
+    const [, name = '', value = ''] = fieldLine.exec(line) ?? malformed('a field line')
+    fields.push({ name: name.toLowerCase(), value })
+  }
+  return fields
+}
+
+/** RFC 9112 §6.3, with every freedom that it leaves to the recipient taken away. */
+function framing(fields: readonly StrictField[]): number | 'chunked' | undefined {
+  const lengths = valuesOf(fields, 'content-length')
+  const codings = valuesOf(fields, 'transfer-encoding')
+  if (codings.length > 0) {
+    if (lengths.length > 0) malformed('Content-Length beside Transfer-Encoding')
+    if (codings.length > 1 || codings[0]?.toLowerCase() !== 'chunked') malformed('a Transfer-Encoding')
+    return 'chunked'
+  }
+  if (lengths.length === 0) return undefined
+  if (lengths.length > 1 || !/^[0-9]{1,15}$/.test(lengths[0] ?? '')) malformed('a Content-Length')
+  return Number(lengths[0])
+}
+
+function parseBody(cursor: Cursor, framed: number | 'chunked'): { trailers: StrictField[]; body: Buffer } {
+  if (framed !== 'chunked') return { trailers: [], body: cursor.take(framed) }
+  const chunks: Buffer[] = []
+  for (;;) {
+    const [, digits = ''] = /^([0-9A-Fa-f]{1,13})(?:;.*)?$/s.exec(cursor.line()) ?? malformed('the size of a chunk')
+    const size = Number.parseInt(digits, 16)
+    if (size === 0) return { trailers: parseFields(cursor), body: Buffer.concat(chunks) }
+    chunks.push(cursor.take(size))
+    if (cursor.take(2).toString('latin1') !== '\r\n') malformed('a chunk that is not as long as it says')
+  }
+}
+
+function malformed(what: string): never {
+  throw new Malformed(what)
+}

@@ -1,0 +1,209 @@
+/** A platform whose edges are made through its API and visited over real sockets; all of it goes with the suite. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { ApiClient, Json } from '../../support/api-client.ts'
+import { type Platform, type PlatformOptions, startPlatform } from '../../support/platform.ts'
+import { until } from '../../support/until.ts'
+import type { Owner, Upstream } from '../../support/upstream.ts'
+import { type Answer, type Ask, ask } from './visitor.ts'
+
+/** Modules by name, as the API takes them. */
+export type Modules = Readonly<Record<string, Json>>
+
+export interface RouteOptions extends Modules {
+  readonly match?: string
+  readonly match_type?: 'exact_path' | 'path_prefix'
+}
+
+export interface HttpsEdge {
+  readonly id: string
+  /** The first of its names. */
+  readonly name: string
+  /** `/edges/https/<id>`. */
+  readonly path: string
+  /** In the order in which they were asked for. */
+  readonly routes: readonly { readonly id: string; readonly path: string }[]
+}
+
+/** A TLS or TCP edge. */
+export interface RawEdge {
+  readonly id: string
+  readonly name: string
+  readonly port: number
+  readonly path: string
+}
+
+/** The edge by which a world sees what is in force; it answers with a number. */
+export const MARK = 'mark.edge.test'
+
+/** Ports for TCP edges of one world. */
+const TCP_PORTS = 12
+
+/** Connections that a test leaves open must not hold up its end. */
+const flags = { 'drain-timeout': '1s' }
+
+export class World implements Owner {
+  readonly platform: Platform
+  readonly api: ApiClient
+  readonly #allPorts: readonly number[]
+  readonly #tcpPorts: number[]
+  /** The backend of `MARK`. */
+  readonly #mark: string
+  readonly #closers: (() => unknown)[] = []
+  #marks = 0
+  #names = 0
+
+  private constructor(platform: Platform, tcpPorts: number[], mark: string) {
+    this.platform = platform
+    this.api = platform.admin
+    this.#allPorts = [...tcpPorts]
+    this.#tcpPorts = tcpPorts
+    this.#mark = mark
+  }
+
+  static async start(options: PlatformOptions = {}): Promise<World> {
+    const first = await freePorts(TCP_PORTS)
+    const tcpPorts = Array.from({ length: TCP_PORTS }, (_, i) => first + i)
+    const range = { 'tcp-ports': `${first}-${first + TCP_PORTS - 1}` }
+    const platform = await startPlatform({ ...options, flags: { ...flags, ...range, ...options.flags } })
+    const { id } = await platform.admin.create('/backends/http_response', { body: '0' })
+    const world = new World(platform, tcpPorts, `/backends/http_response/${id}`)
+    await world.httpsEdge({ names: [MARK], routes: [{ backend: { backend_id: id } }] })
+    return world
+  }
+
+  /** Another run on the data and ports of one that was stopped. */
+  static async startAgain(before: World, options: PlatformOptions): Promise<World> {
+    const ports = before.#allPorts
+    const range = { 'tcp-ports': `${ports[0]}-${ports.at(-1)}` }
+    const platform = await startPlatform({ ...options, flags: { ...flags, ...range, ...options.flags } })
+    return new World(platform, [], before.#mark)
+  }
+
+  /** For services of the whole suite. */
+  after(close: () => unknown): void {
+    this.#closers.push(close)
+  }
+
+  async stop(): Promise<void> {
+    for (const close of this.#closers.splice(0).reverse()) await close()
+    await this.platform.stop()
+  }
+
+  /** A name that no other edge has. */
+  name(): string {
+    return `e${++this.#names}.edge.test`
+  }
+
+  /** A port for a TCP edge that no other edge of this world has. */
+  tcpPort(): number {
+    const port = this.#tcpPorts.shift()
+    assert.ok(port, 'a world has no more ports for TCP edges')
+    return port
+  }
+
+  /** An HTTPS edge, in force; `modules` are its own, and each route has its modules beside its match. */
+  async httpsEdge({
+    names = [this.name()],
+    modules = {},
+    routes = [],
+  }: {
+    names?: readonly string[]
+    modules?: Modules
+    routes?: readonly RouteOptions[]
+  }): Promise<HttpsEdge> {
+    const edge = await this.api.create('/edges/https', { hostports: names.map((name) => `${name}:443`), ...modules })
+    const path = `/edges/https/${edge.id}`
+    const made: { id: string; path: string }[] = []
+    for (const route of routes) {
+      const { id } = await this.api.create(`${path}/routes`, { match_type: 'path_prefix', match: '/', ...route })
+      made.push({ id, path: `${path}/routes/${id}` })
+    }
+    await this.inForce()
+    return { id: edge.id, name: names[0] ?? '', path, routes: made }
+  }
+
+  /** An HTTPS edge of one route whose backend is `upstream`. */
+  async httpsTo(
+    upstream: Upstream,
+    { modules, ...route }: { modules?: Modules } & RouteOptions = {},
+  ): Promise<HttpsEdge> {
+    const backend = await this.toAddress(upstream)
+    return this.httpsEdge({ ...(modules && { modules }), routes: [{ backend, ...route }] })
+  }
+
+  /** A TLS edge, in force. */
+  async tlsEdge(modules: Modules, names: readonly string[] = [this.name()]): Promise<RawEdge> {
+    const { id } = await this.api.create('/edges/tls', { hostports: names.map((name) => `${name}:443`), ...modules })
+    await this.inForce()
+    return { id, name: names[0] ?? '', port: this.platform.httpsPort, path: `/edges/tls/${id}` }
+  }
+
+  /** A TCP edge, in force. */
+  async tcpEdge(modules: Modules, port: number = this.tcpPort()): Promise<RawEdge> {
+    const { id } = await this.api.create('/edges/tcp', { hostports: [`tcp.edge.test:${port}`], ...modules })
+    await this.inForce()
+    return { id, name: '', port, path: `/edges/tcp/${id}` }
+  }
+
+  /** The `backend` module for a service that the server dials itself. */
+  async toAddress({ address }: { readonly address: string }, { tls = false } = {}): Promise<{ backend_id: string }> {
+    return this.toBackend('static', { address, tls: { enabled: tls } })
+  }
+
+  /** The `backend` module for a new backend of this kind. */
+  async toBackend(kind: string, fields: Json): Promise<{ backend_id: string }> {
+    const { id } = await this.api.create(`/backends/${kind}`, fields)
+    return { backend_id: id }
+  }
+
+  /** An IP policy with these networks. */
+  async ipPolicy({ allow = [], deny = [] }: { allow?: readonly string[]; deny?: readonly string[] }): Promise<string> {
+    const { id } = await this.api.create('/ip_policies')
+    for (const cidr of allow) await this.api.create('/ip_policy_rules', { cidr, action: 'allow', ip_policy_id: id })
+    for (const cidr of deny) await this.api.create('/ip_policy_rules', { cidr, action: 'deny', ip_policy_id: id })
+    return id
+  }
+
+  /** Resolves when all that was written so far is in force: changes of edges are taken in in their order. */
+  async inForce(): Promise<void> {
+    const body = String(++this.#marks)
+    await this.api.update(this.#mark, { body })
+    await until('a change is in force', async () => {
+      const { text } = await this.ask(MARK)
+      return Number(text) >= Number(body)
+    })
+  }
+
+  /** A visitor's request to the edge of `name`. */
+  ask(name: string, about: Ask = {}): Promise<Answer> {
+    return ask({ name, port: this.platform.httpsPort, ca: this.platform.ca }, about)
+  }
+
+  /** Lines of the log that say `message`, parsed. */
+  logged(message: string): Json[] {
+    // Several may come in one write.
+    const lines = this.platform.log.join('').split('\n').filter(Boolean)
+    return lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message)
+  }
+}
+
+/** The first of so many ports in a row that nobody listens on, below those that the system hands out. */
+async function freePorts(count: number): Promise<number> {
+  for (let tries = 0; tries < 100; tries++) {
+    const first = 10_000 + Math.floor(Math.random() * 1700) * count
+    const free = await Promise.all(Array.from({ length: count }, (_, i) => isFree(first + i)))
+    if (free.every(Boolean)) return first
+  }
+  throw new Error('no ports are free')
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer()
+  const heard = Promise.race([once(server, 'listening').then(() => true), once(server, 'error').then(() => false)])
+  server.listen(port, '127.0.0.1')
+  const isListening = await heard.catch(() => false)
+  if (isListening) await new Promise((resolve) => server.close(resolve))
+  return isListening
+}

@@ -1,0 +1,274 @@
+/**
+ * Sends shapes of HTTP/1.1 through an edge to a service that records every byte, and holds three readings of them against
+ * each other: that of a strict parser, that of the edge, by its answers, and that of the service.
+ */
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
+import {
+  parseRequests,
+  parseResponses,
+  type StrictField,
+  type StrictRequest,
+  type StrictResponse,
+  valuesOf,
+} from '../e2e/edges/strict-http.ts'
+import { listener } from '../e2e/edges/upstreams.ts'
+import { type Door, dialled } from '../e2e/edges/visitor.ts'
+import type { World } from '../e2e/edges/world.ts'
+import { type FrameCase, sendFrames } from './smuggling-http2.ts'
+import { addressed, type Shape } from './smuggling-shapes.ts'
+
+export interface Tally {
+  sent: number
+  /** Requests that reached the service. */
+  carried: number
+  /** Shapes that the edge refused somewhere. */
+  refused: number
+  /** Shapes in which the edge waited for bytes that would not have mended anything. */
+  waited: number
+}
+
+/** Shapes that are under way at once. */
+const AT_ONCE = 24
+
+/** How long an edge may say nothing to something that is no request, in milliseconds, before the visitor gives up. */
+const PATIENCE_MS = 4000
+
+/** An edge and its service, for any number of shapes. */
+export class Smuggling {
+  readonly tally: Tally = { sent: 0, carried: 0, refused: 0, waited: 0 }
+  readonly #door: Door
+  /** What reached the service, by the address of the visitor that the edge told. */
+  readonly #reached = new Map<string, string[]>()
+  /** What is wrong with what reached it. */
+  readonly #faults: string[] = []
+  #session: ConnectionOptions = {}
+  #visitors = 0
+
+  private constructor(door: Door) {
+    this.#door = door
+  }
+
+  static async start(world: World): Promise<Smuggling> {
+    const { httpsPort: port, ca } = world.platform
+    const name = world.name()
+    const smuggling = new Smuggling({ name, port, ca })
+    const service = await listener(world, (socket) => smuggling.#serve(socket))
+    const backend = await world.toAddress(service)
+    await world.httpsEdge({ names: [name], routes: [{ backend }] })
+    const first = await dialled(smuggling.#door)
+    // Thousands of handshakes are faster when they are short.
+    const [session] = (await once(first, 'session')) as [Buffer]
+    smuggling.#session = { session }
+    first.destroy()
+    return smuggling
+  }
+
+  /** Rejects with the first shape on which the three readings differ. */
+  async run(shapes: Iterable<Shape>): Promise<void> {
+    const iterator = shapes[Symbol.iterator]()
+    const work = async (): Promise<void> => {
+      for (let next = iterator.next(); !next.done; next = iterator.next()) await this.#try(next.value)
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    assert.deepEqual(this.#faults, [], 'what reached the service is not what the edge sent')
+  }
+
+  /** The service: reads strictly, and answers each request with a digest of it. */
+  #serve(socket: Socket): void {
+    let bytes: Buffer = Buffer.alloc(0)
+    socket.on('data', (chunk) => {
+      bytes = Buffer.concat([bytes, chunk])
+      const { messages, rest, reason, at } = parseRequests(bytes)
+      bytes = bytes.subarray(at)
+      for (const request of messages) {
+        this.#reach(request)
+        const body = request.method === 'HEAD' ? '' : 'answer'
+        socket.write(`HTTP/1.1 200 OK\r\nX-Digest: ${digest(request)}\r\nContent-Length: 6\r\n\r\n${body}`)
+      }
+      if (rest === 'malformed') this.#faults.push(`${reason}: ${JSON.stringify(bytes.toString('latin1'))}`)
+    })
+    socket.on('end', () => socket.end())
+  }
+
+  #reach(request: StrictRequest): void {
+    const [line = '', ...more] = valuesOf(request.fields, 'x-forwarded-for')
+    const visitor = line.split(', ').at(-1) ?? ''
+    const list = this.#reached.get(visitor)
+    if (!list || more.length > 0) this.#faults.push(`a request of nobody: ${JSON.stringify(request)}`)
+    const forged = [...request.fields, ...request.trailers].filter(({ name }) => isForged(name))
+    if (forged.length > 0) this.#faults.push(`a header that should end at the edge: ${JSON.stringify(forged)}`)
+    list?.push(digest(request))
+    this.tally.carried++
+  }
+
+  /** Sends a request of HTTP/2, which must reach the service as it is or not at all. */
+  async tryFrames(sent: FrameCase): Promise<void> {
+    const { from } = this.#nextVisitor()
+    const socket = await dialled(this.#door, { version: '2', from })
+    await sendFrames(socket, sent, this.#door.name)
+    const reached = this.#reached.get(from) ?? []
+    this.#reached.delete(from)
+    assert.deepEqual(this.#faults, [])
+    if (sent.passes === 'whole') assert.equal(reached.length, 1)
+    else assert.ok(reached.length <= (sent.passes === 'without' ? 1 : 0))
+    const pseudo = new Map(sent.headers)
+    const request = {
+      method: pseudo.get(':method') ?? '',
+      target: pseudo.get(':path') ?? '',
+      fields: [{ name: 'host', value: this.#door.name }],
+      trailers: (sent.trailers ?? []).map(([name, value]) => ({ name, value })),
+      body: Buffer.from((sent.data ?? []).join(''), 'latin1'),
+    }
+    for (const seen of reached) assert.equal(seen, digest(request), 'the service saw another request')
+  }
+
+  /** Each visitor has an address of its own, which the edge tells the service. */
+  #nextVisitor(): { from: string; number: number } {
+    const number = ++this.#visitors
+    const from = `127.${1 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`
+    this.#reached.set(from, [])
+    return { from, number }
+  }
+
+  async #try(shape: Shape): Promise<void> {
+    const { from, number } = this.#nextVisitor()
+    const { bytes, cuts } = addressed(shape, this.#door.name)
+    const expected = expect(bytes)
+    this.tally.sent++
+    try {
+      const visit = await this.#visit({ bytes, cuts }, from, expected)
+      this.#judge(expected, visit, this.#reached.get(from) ?? [])
+      assert.deepEqual(this.#faults, [])
+    } catch (cause) {
+      throw new Error(`shape ${number}: ${JSON.stringify(bytes.toString('latin1').slice(0, 2000))}`, { cause })
+    } finally {
+      this.#reached.delete(from)
+    }
+  }
+
+  /** Sends a shape and gives all answers, once the connection is over. */
+  async #visit({ bytes, cuts }: Shape, from: string, expected: Expected): Promise<Visit> {
+    const socket = await dialled(this.#door, { from, tls: this.#session })
+    socket.allowHalfOpen = true
+    const methods = expected.requests.map(({ method }) => method)
+    let received: Buffer = Buffer.alloc(0)
+    let parsed = parseResponses(received, { methods })
+    let hasWaited = false
+    const finals = () => parsed.messages.filter(({ status }) => status >= 200 && status !== 101).length
+    const onProgress = (): void => {
+      // Everything is answered that can be: the edge waits for us, rightly.
+      if (!expected.isMalformed && finals() >= expected.requests.length && !socket.writableEnded) socket.end()
+    }
+    const patience = setTimeout(() => {
+      hasWaited = true
+      socket.end()
+    }, PATIENCE_MS)
+    socket.on('data', (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk])
+      parsed = parseResponses(received, { methods })
+      onProgress()
+    })
+    const over = new Promise((resolve) => socket.once('close', resolve))
+    socket.once('end', () => socket.end())
+    let at = 0
+    for (const cut of [...cuts, bytes.length]) {
+      if (cut > at && socket.writable) socket.write(bytes.subarray(at, cut))
+      at = Math.max(at, cut)
+      if (cuts.length > 0) await new Promise((resolve) => setImmediate(resolve))
+    }
+    onProgress()
+    await over
+    clearTimeout(patience)
+    parsed = parseResponses(received, { methods, isEnded: true })
+    assert.notEqual(parsed.rest, 'malformed', `the edge answered with what is no HTTP: ${parsed.reason}`)
+    if (hasWaited) this.tally.waited++
+    return { answers: parsed.messages.filter(({ status }) => status >= 200), hasWaited }
+  }
+
+  #judge({ requests, isMalformed }: Expected, { answers, hasWaited }: Visit, reached: readonly string[]): void {
+    const carried: string[] = []
+    for (const [i, answer] of answers.entries()) {
+      const request = requests[i]
+      const [told] = valuesOf(answer.fields, 'x-digest')
+      const [code] = valuesOf(answer.fields, 'postern-error-code')
+      assert.ok((told === undefined) !== (code === undefined), 'an answer is of the service or of the edge')
+      if (told !== undefined) {
+        assert.ok(request, 'the service answered what is no request')
+        assert.equal(told, digest(request), 'the service saw another request')
+        carried.push(told)
+      } else {
+        assert.ok(answer.status >= 400, 'an error has a status of errors')
+        assert.ok(request || i === requests.length, 'one refusal is the last')
+      }
+    }
+    const last = answers.at(-1)
+    const isError = last !== undefined && valuesOf(last.fields, 'postern-error-code').length > 0
+    const isRefused = isError && valuesOf(last.fields, 'connection').includes('close')
+    if (isRefused) this.tally.refused++
+    // Who was answered an error before its body was read is not told once more that the body is none.
+    if (isMalformed && !hasWaited) assert.ok(isError, 'what is no request is refused, and the connection closed')
+    // After a refusal nothing more is read; without one all that is right is answered.
+    const isAllAnswered = answers.length >= requests.length
+    if (!isRefused && !hasWaited) assert.ok(isAllAnswered, `${answers.length} of ${requests.length} answered`)
+    assert.deepEqual(reached, carried, 'what reached the service is what the edge answered with')
+  }
+}
+
+interface Visit {
+  readonly answers: readonly StrictResponse[]
+  readonly hasWaited: boolean
+}
+
+interface Expected {
+  readonly requests: readonly StrictRequest[]
+  /** What follows them is no request, nor the beginning of one. */
+  readonly isMalformed: boolean
+}
+
+/** What there is in `bytes` for somebody who reads strictly; nothing is read after a request that says it is the last. */
+function expect(bytes: Buffer): Expected {
+  const { messages, rest } = parseRequests(bytes, { skipsBlank: true })
+  const last = messages.findIndex(({ fields }) => optionsOf(fields).includes('close'))
+  if (last >= 0) return { requests: messages.slice(0, last + 1), isMalformed: false }
+  return { requests: messages, isMalformed: rest === 'malformed' }
+}
+
+const notForwarded = new Set([
+  ...['connection', 'content-length', 'expect', 'host', 'http2-settings', 'keep-alive', 'proxy-authenticate'],
+  ...['proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
+])
+
+/** The same for the same request, before the edge and behind it: what the edge adds and takes away is left out. */
+function digest({ method, target, fields, trailers, body }: StrictRequest): string {
+  const named = optionsOf(fields)
+  const isKept = ({ name }: StrictField): boolean =>
+    !(notForwarded.has(name) || named.includes(name) || isForged(name) || name.startsWith('x-forwarded-'))
+  const [, path = target] = /^https?:\/\/[^/?]*(.*)$/is.exec(target) ?? []
+  const lines = fields.filter(isKept).map(({ name, value }) => `${name}: ${value}`)
+  const ends = trailers
+    .filter((field) => isKept(field) && field.name.startsWith('x-'))
+    .map(({ name, value }) => `${name}: ${value}`)
+  const text = JSON.stringify([
+    method,
+    path.startsWith('?') || path === '' ? `/${path}` : path,
+    valuesOf(fields, 'host'),
+    lines,
+    ends,
+  ])
+  return createHash('sha256').update(text).update(body).digest('hex')
+}
+
+/** What only the edge may say, or what some servers would take for it. */
+function isForged(name: string): boolean {
+  return name.includes('_') || /^postern\W/.test(name)
+}
+
+function optionsOf(fields: readonly StrictField[]): string[] {
+  return valuesOf(fields, 'connection').flatMap((value) =>
+    value.split(',').map((option) => option.trim().toLowerCase()),
+  )
+}

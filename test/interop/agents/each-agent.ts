@@ -1,0 +1,95 @@
+/** Defines the same suite for every agent, each with a platform of its own. */
+import assert from 'node:assert/strict'
+import { after, before, describe, type TestContext } from 'node:test'
+import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
+import type { Json } from '../../support/api-client.ts'
+import { type Platform, type PlatformOptions, startPlatform } from '../../support/platform.ts'
+import { until } from '../../support/until.ts'
+import { type AgentDriver, AgentRefusal, type ConnectedAgent, type ConnectOptions, type OpenTunnel } from './driver.ts'
+import { ownDriver } from './own-driver.ts'
+import { sdkDriver } from './sdk-driver.ts'
+
+export const drivers: readonly AgentDriver[] = [sdkDriver, ownDriver]
+
+export interface Stage {
+  readonly driver: AgentDriver
+  /** Known once tests run, not yet while they are defined. */
+  readonly platform: Platform
+  /** An agent that goes with the test. */
+  connect(t: TestContext, options?: Partial<ConnectOptions>): Promise<ConnectedAgent>
+  /** A tunnel of an agent that all tests of the stage share; it goes with the test. */
+  open(t: TestContext, tunnel: TunnelOptions): Promise<OpenTunnel>
+  /** Resolves when a session is not online any more. */
+  gone(sessionId: string): Promise<void>
+}
+
+/** Mute sessions, such as the SDK leaves behind, must not hold up the end of a platform. */
+const flags = { 'drain-timeout': '1s' }
+
+export function eachAgent(define: (stage: Stage) => void, options: PlatformOptions = {}): void {
+  for (const driver of drivers) {
+    describe(driver.name, () => {
+      let running: Platform | undefined
+      let shared: Promise<ConnectedAgent> | undefined
+      const platform = (): Platform => {
+        if (!running) throw new Error('the platform runs only while tests do')
+        return running
+      }
+      const connect = (given: Partial<ConnectOptions> = {}): Promise<ConnectedAgent> => {
+        const { agents, ca, authtoken } = platform()
+        return driver.connect({ server: agents, ca, authtoken, ...given })
+      }
+      before(async () => {
+        running = await startPlatform({ ...options, flags: { ...flags, ...options.flags } })
+      })
+      define({
+        driver,
+        get platform() {
+          return platform()
+        },
+        async connect(t, given) {
+          const agent = await connect(given)
+          t.after(() => agent.close())
+          return agent
+        },
+        async open(t, tunnel) {
+          shared ??= connect()
+          const opened = await (await shared).open(tunnel)
+          t.after(() => opened.close())
+          return opened
+        },
+        async gone(sessionId) {
+          const look = () => platform().admin.send('GET', `/tunnel_sessions/${sessionId}`)
+          await until('the session is gone', async () => (await look()).status === 404)
+        },
+      })
+      // Registered last so that they run last: the hooks of the suite close what they opened first.
+      after(async () => (await shared)?.close())
+      after(() => running?.stop())
+    })
+  }
+}
+
+/** A check for `assert.rejects`: the server said no with this number, and in words. */
+export function refusal(ngrok: number, words?: RegExp) {
+  return (error: unknown): true => {
+    assert.ok(error instanceof AgentRefusal, String(error))
+    assert.equal(error.code, `ERR_NGROK_${ngrok}`, error.message)
+    if (words) assert.match(error.message, words)
+    return true
+  }
+}
+
+/** The session whose metadata this is; metadata is how tests tell theirs from others. */
+export function sessionOf(platform: Platform, metadata: string): Promise<Json> {
+  return until(`a session with the metadata ${metadata}`, async () => {
+    const { tunnel_sessions } = await platform.admin.get('/tunnel_sessions?limit=100')
+    return tunnel_sessions.find((each: Json) => each.metadata === metadata)
+  })
+}
+
+/** The tunnel at a URL, as the API shows it; undefined when it is not online. */
+export async function tunnelAt(platform: Platform, url: string): Promise<Json> {
+  const { tunnels } = await platform.admin.get('/tunnels?limit=100')
+  return tunnels.find((each: Json) => each.public_url === url)
+}

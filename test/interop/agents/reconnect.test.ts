@@ -1,0 +1,98 @@
+/** Agents that lose their server come back as the same session, with the same addresses (D46). */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import type { Json } from '../../support/api-client.ts'
+import { type Platform, startPlatform } from '../../support/platform.ts'
+import { openGate } from '../../support/tcp-gate.ts'
+import { until } from '../../support/until.ts'
+import { httpUpstream, tcpUpstream } from '../../support/upstream.ts'
+import { dialTcp, exchange, visit } from '../../support/visitor.ts'
+import type { ConnectedAgent } from './driver.ts'
+import { drivers, eachAgent } from './each-agent.ts'
+
+eachAgent((stage) => {
+  test('after its connection was cut, twice', async (t) => {
+    const gate = await openGate(portOf(stage.platform.agents))
+    const agent = await stage.connect(t, { server: `127.0.0.1:${gate.port}`, metadata: 'cut' })
+    t.after(() => gate.shut())
+    const opened = await openAll(t, agent)
+    const before = await shown(stage.platform)
+    assert.equal(before.tunnels.length, 4)
+    for (let i = 0; i < 2; i++) {
+      await gate.shut()
+      await until('the session is gone', async () => (await shown(stage.platform)).sessions.length === 0)
+      await gate.open()
+      await until('all is back', async () => (await shown(stage.platform)).tunnels.length === 4)
+      assert.deepEqual(await shown(stage.platform), before)
+      await opened.areServed(stage.platform)
+    }
+  })
+})
+
+for (const driver of drivers) {
+  describe(driver.name, () => {
+    test('after the server was started again on the same data', async (t) => {
+      const dataDir = await mkdtemp(join(tmpdir(), 'postern-test-'))
+      t.after(() => rm(dataDir, { recursive: true, force: true }))
+      const flags = { 'drain-timeout': '1s' }
+      const first = await startPlatform({ dataDir, flags })
+      let running = first
+      t.after(() => running.stop())
+      const { agents: server, ca, authtoken } = first
+      const agent = await driver.connect({ server, ca, authtoken, metadata: 'restarted' })
+      t.after(() => agent.close())
+      const opened = await openAll(t, agent)
+      const before = await shown(first)
+
+      await first.stop()
+      const same = {
+        'agent-listen': first.agents,
+        'https-listen': `127.0.0.1:${first.httpsPort}`,
+        'http-listen': `127.0.0.1:${first.httpPort}`,
+      }
+      running = await startPlatform({ dataDir, flags: { ...flags, ...same } })
+      await until('all is back', async () => (await shown(running)).tunnels.length === before.tunnels.length)
+      const after = await shown(running)
+      assert.deepEqual(after.sessions, before.sessions)
+      // A label tunnel that nobody remembers is a new one, for labels are not asked for by id.
+      assert.deepEqual(after.tunnels.filter(hasUrl), before.tunnels.filter(hasUrl))
+      await opened.areServed(running)
+    })
+  })
+}
+
+/** A tunnel of every kind whose address is left to the server, and a label tunnel. */
+async function openAll(t: TestContext, agent: ConnectedAgent) {
+  const web = await httpUpstream(t, (_, response) => response.end('web'))
+  const bytes = await tcpUpstream(t)
+  const https = await agent.open({ addr: web.address, metadata: 'of https' })
+  const named = await agent.open({ addr: web.address, domain: 'back.example.com', schemes: ['http'] })
+  const tcp = await agent.open({ proto: 'tcp', addr: bytes.address })
+  await agent.open({ labels: { app: 'back' }, addr: web.address })
+  return {
+    async areServed(platform: Platform): Promise<void> {
+      for (const { url } of [https, named]) assert.equal((await visit(url, platform)).text, 'web')
+      assert.equal(await exchange(await dialTcp(tcp.url), 'bytes'), 'bytes')
+    },
+  }
+}
+
+/** All that the API shows of who is online. */
+async function shown({ admin, url }: Platform): Promise<{ sessions: Json[]; tunnels: Json[] }> {
+  const { tunnel_sessions: sessions } = await admin.get('/tunnel_sessions')
+  const { tunnels } = await admin.get('/tunnels')
+  // The API has another port each time.
+  const text = JSON.stringify({ sessions, tunnels }).replaceAll(url, '')
+  return JSON.parse(text)
+}
+
+function hasUrl({ public_url }: Json): boolean {
+  return public_url !== undefined
+}
+
+function portOf(address: string): number {
+  return Number(address.slice(address.lastIndexOf(':') + 1))
+}
