@@ -21,7 +21,7 @@ beforeEach(async () => {
   met = []
   accepted = []
   server = createServer({ allowHalfOpen: true }, (socket) => {
-    accepted.push(socket)
+    accepted.push(socket.on('error', () => {}))
     const peer = peerOf(socket, 7)
     if (peer) held.meet(socket, peer, (visitor) => void (visitor && met.push(socket)))
   }).listen(0, '127.0.0.1')
