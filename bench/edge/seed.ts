@@ -1,5 +1,6 @@
 /** Fills a new database with HTTPS edges as the API would have stored them, each with its name, routes and a backend. */
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { timestamp } from '../../src/lib/clock.ts'
 import { IdSource } from '../../src/lib/ids.ts'
 import { openStore } from '../../src/store/store.ts'
@@ -60,6 +61,8 @@ export async function seedStore(dataDir: string, { edges: count, routes = [] }: 
           edges.push({ id, name, routeId })
         }
       })
+      // SQLite answers at once: without a pause no signal would be heard until all is stored.
+      await setImmediate()
     }
   } finally {
     await store.close()

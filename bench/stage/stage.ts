@@ -63,7 +63,10 @@ export class Stages {
 
   async closeAll(): Promise<void> {
     this.#isOver = true
-    await Promise.all([...this.#open].map((stage) => stage.close()))
+    const all = [...this.#open]
+    // All programs first: some write to the folder of another stage.
+    await Promise.all(all.map((stage) => stage.programs.end()))
+    for (const stage of all) await stage.close()
   }
 
   dropAll(): void {

@@ -141,6 +141,8 @@ export class Reader {
       .innerJoin('resources', 'resources.id', 'refs.to_id')
       .select(['resources.id', 'resources.kind'])
       .where('refs.from_id', 'in', ids)
+      // Of no use to anybody but PostgreSQL, which else, while it has no statistics, walks through all references.
+      .orderBy('refs.from_id')
       .execute()
     return new Map(rows.map((row) => [row.id, row.kind]))
   }
