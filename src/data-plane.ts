@@ -50,6 +50,9 @@ const RENEWAL_LOOK_MS = 24 * 3_600_000
 /** How often a drain looks whether the last visitor is gone, in milliseconds. */
 const DRAIN_LOOK_MS = 20
 
+/** How long connections that are idle are still listened to, in milliseconds: requests may be on their way. */
+const ON_THEIR_WAY_MS = 50
+
 /** Listens for agents and visitors; resolves once every stored edge is served. */
 export async function startDataPlane({ settings, store, sealer, authority, ids, now, log, version }: DataPlaneOptions) {
   const { domain, region, tcpPorts: tcpRange, drainTimeoutMs } = settings
@@ -87,7 +90,12 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
       onRemoved: (id) => {
         counts.forget(id)
         // D42: open streams of an edge that is gone get the drain time.
-        setTimeout(visitors.retire(id), drainTimeoutMs).unref()
+        const [endStreams, endHttp] = [visitors.retire(id), front.retire(id)]
+        setTimeout(() => {
+          endStreams()
+          // Unless it is back, as the endpoint of an agent that reconnected: its visitors stayed.
+          if (!edges.has(id)) endHttp()
+        }, drainTimeoutMs).unref()
       },
     })
     const publicPorts = { https: settings.publicHttpsPort, http: settings.publicHttpPort }
@@ -114,7 +122,10 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
     // The doors, before anything slow: agents that find nobody wait for minutes before they ask again (D50).
     const secure = new PublicListener({ onConnection: visitors.onGreeted, meet, log, now })
     const httpsAddress = listening(await secure.listen(settings.httpsListen))
-    opened.push(() => secure.close())
+    opened.push(() => {
+      void secure.close()
+      secure.sendAway()
+    })
     publicPorts.https ||= httpsAddress.port
     const plain = listening(
       await openListener({
@@ -160,9 +171,12 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
       const until = now() + drainTimeoutMs
       plain.close()
       ports.closeAll()
+      void secure.close()
+      if (front.open > 0) await pause(Math.min(ON_THEIR_WAY_MS, drainTimeoutMs))
       front.drain()
-      await secure.close()
-      while (now() < until && front.open + visitors.carried > 0) await pause(DRAIN_LOOK_MS)
+      const isBusy = () => front.open + visitors.carried + secure.pending + tls.pending > 0
+      while (now() < until && isBusy()) await pause(DRAIN_LOOK_MS)
+      secure.sendAway()
       front.cut()
       visitors.cut()
       await agents.close()

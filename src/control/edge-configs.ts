@@ -33,7 +33,14 @@ export async function readEdgeConfigs(
   const byEdge = Map.groupBy(routes, ({ parentId }) => parentId ?? '')
   return edges.flatMap((edge) => {
     const known = edgeResources.get(edge.kind)
-    return known ? [edgeConfig(edge, known, byEdge.get(edge.id) ?? [], sealer, lookup)] : []
+    if (!known) return []
+    try {
+      return [edgeConfig(edge, known, byEdge.get(edge.id) ?? [], sealer, lookup)]
+    } catch (error) {
+      // It has no name by which anybody could reach it, and it must not hold back the others.
+      const broken = error instanceof Error ? error.message : String(error)
+      return [{ id: edge.id, kind: known.kind, names: [], ports: [], modules: {}, routes: [], broken }]
+    }
   })
 }
 

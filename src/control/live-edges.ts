@@ -5,7 +5,7 @@ import type { Sealer } from '../lib/seal.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import { NESTING_KINDS } from '../resources/backend-lists.ts'
 import type { Change } from '../store/feed.ts'
-import type { Reader } from '../store/reader.ts'
+import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { edgeResources, readEdgeConfigs } from './edge-configs.ts'
 import type { EdgeEndpoints } from './edge-endpoints.ts'
@@ -67,7 +67,7 @@ export class LiveEdges implements Followed {
         const configs = await this.#store.read(async (reader) => {
           const some = await reader.page({ kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) })
           beforeId = some.at(-1)?.id
-          for (const edge of some) this.#endpoints.set(edge)
+          for (const edge of some) this.#list(edge)
           return readEdgeConfigs(reader, this.#sealer, some)
         })
         for (const config of configs) {
@@ -86,7 +86,7 @@ export class LiveEdges implements Followed {
       const some = ids.slice(from, from + AT_A_TIME)
       const configs = await this.#store.read(async (reader) => {
         const edges = await reader.resources(some)
-        for (const edge of edges) this.#endpoints.set(edge)
+        for (const edge of edges) this.#list(edge)
         return readEdgeConfigs(reader, this.#sealer, edges)
       })
       const found = new Set(configs.map(({ id }) => id))
@@ -95,6 +95,15 @@ export class LiveEdges implements Followed {
       for (const config of configs) await this.#sink.apply(config)
       this.#log.debug({ edges: some }, 'edges changed')
       if (from + AT_A_TIME < ids.length) await othersTurn()
+    }
+  }
+
+  #list(edge: StoredResource): void {
+    try {
+      this.#endpoints.set(edge)
+    } catch (error) {
+      this.#endpoints.delete(edge.id)
+      this.#log.warn({ err: error, edge: edge.id }, 'the endpoints of an edge cannot be listed')
     }
   }
 

@@ -61,6 +61,10 @@ export class Edges {
     return this.#entries.size
   }
 
+  has(id: string): boolean {
+    return this.#entries.has(id)
+  }
+
   /** Those that are stored; endpoints of agents come and go with their tunnels. */
   get storedIds(): string[] {
     return [...this.#entries.keys()].filter((id) => !id.startsWith('ep_'))

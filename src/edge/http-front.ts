@@ -38,7 +38,8 @@ export class HttpFront {
   readonly #sweep = new Sweep()
   readonly #pool: UpstreamPool
   readonly #proxy: HttpProxy
-  readonly #connections = new Set<Connection>()
+  /** With the id of the edge that each was made to; empty on the plain listener. */
+  readonly #connections = new Map<Connection, string>()
   #isDraining = false
 
   constructor(options: HttpFrontOptions) {
@@ -88,20 +89,28 @@ export class HttpFront {
             onClosed,
             onBroken,
           })
-    this.#connections.add(connection)
+    this.#connections.set(connection, edge?.id ?? '')
     if (this.#isDraining) connection.drain()
   }
 
   /** Every connection ends with what it is at. */
   drain(): void {
     this.#isDraining = true
-    for (const connection of [...this.#connections]) connection.drain()
+    for (const connection of [...this.#connections.keys()]) connection.drain()
     this.#pool.close()
+  }
+
+  /** An edge is gone. Gives back how to end what is left of its connections, and of no later edge with the same id. */
+  retire(edgeId: string): () => void {
+    const left = [...this.#connections].filter(([, id]) => id === edgeId).map(([connection]) => connection)
+    return () => {
+      for (const connection of left) if (this.#connections.has(connection)) connection.reset()
+    }
   }
 
   /** Every connection ends. */
   cut(): void {
-    for (const connection of [...this.#connections]) connection.reset()
+    for (const connection of [...this.#connections.keys()]) connection.reset()
   }
 
   #count(record: AccessRecord): void {

@@ -84,6 +84,11 @@ export class PublicListener {
     })
   }
 
+  /** Waits for nobody's hello any more. */
+  sendAway(): void {
+    for (const socket of [...this.#pending.keys(), ...this.#leaving]) socket.destroy()
+  }
+
   #accept(socket: Socket, peer: Peer): void {
     if (this.pending >= this.#maxPending) this.#makeRoom()
     this.#pending.set(socket, peer)

@@ -370,9 +370,9 @@ describe('what cannot be compiled', () => {
     const tls = await world.tlsEdge({ backend, ...mutual(caOne) })
     const tcp = await world.tcpEdge({ backend, ip_restriction: { ip_policy_ids: [policy] } })
     const nobody = { enabled: true, certificate_authority_ids: [] }
-    spoilModule(https.id, 'mutual_tls', nobody)
-    spoilModule(tls.id, 'mutual_tls', nobody)
-    spoilModule(tcp.id, 'ip_restriction', { enabled: true, ip_policy_ids: ['ipp_gone'] })
+    t.after(spoilModule(https.id, 'mutual_tls', nobody))
+    t.after(spoilModule(tls.id, 'mutual_tls', nobody))
+    t.after(spoilModule(tcp.id, 'ip_restriction', { enabled: true, ip_policy_ids: ['ipp_gone'] }))
     for (const { path } of [https, tls, tcp]) await world.api.update(path, { description: 'changed' })
     await world.inForce()
     const before = guarded.seen.length

@@ -198,6 +198,16 @@ export async function askHttp2(
   return answered({ status: Number(status), headers: rest, trailers, interim, body: bytes })
 }
 
+/** Reads until there is enough, and gives all that came. */
+export async function readUntil(socket: Socket, isEnough: (text: string) => boolean): Promise<string> {
+  let text = ''
+  while (!isEnough(text)) {
+    const [chunk] = (await once(socket, 'data')) as [Buffer]
+    text += chunk.toString('latin1')
+  }
+  return text
+}
+
 /** What a visitor reads until the connection is over, errors or not. */
 export async function readToEnd(socket: Socket): Promise<Buffer> {
   const chunks: Buffer[] = []

@@ -8,7 +8,7 @@ import ngrok from '@ngrok/ngrok'
 import { openOneWayGate } from '../../support/one-way-gate.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 import { until } from '../../support/until.ts'
-import { httpUpstream } from '../../support/upstream.ts'
+import { httpUpstream, tcpUpstream } from '../../support/upstream.ts'
 import { dialTcp, visit } from '../../support/visitor.ts'
 import { refusal, sessionOf, tunnelAt } from './each-agent.ts'
 import { closeSession, refusing, type Session, sessionBuilder } from './sdk-driver.ts'
@@ -118,7 +118,7 @@ describe('its limits', () => {
     const deaf = await session.tcpEndpoint().listen(false)
     const hearing = await session.httpEndpoint().listenAndForward(`http://${address}`)
     const url = new URL(deaf.url() ?? '')
-    const sockets = await Promise.all(Array.from({ length: 100 }, () => dialTcp(url.href)))
+    const sockets = await Promise.all(Array.from({ length: 300 }, () => dialTcp(url.href)))
     t.after(() => sockets.forEach((socket) => void socket.destroy()))
     assert.equal((await visit(hearing.url() ?? '', platform)).text, 'served')
     for (const listener of [deaf, hearing]) await listener.close()
@@ -166,6 +166,15 @@ describe('its faults', () => {
     const { ca, authtoken } = platform
     const server = `127.0.0.1:${gate.port}`
     const deaf = await sessionBuilder({ server, ca, authtoken, metadata: 'deaf', heartbeat }).connect()
+    // It waits for an answer before it shows life again, so that a service must keep talking through it.
+    const { address } = await tcpUpstream(t, (socket) => {
+      const talking = setInterval(() => socket.write('still here'), 50)
+      socket.once('close', () => clearInterval(talking))
+    })
+    const listener = await deaf.tcpEndpoint().listenAndForward(`tcp://${address}`)
+    const visitor = await dialTcp(listener.url() ?? '')
+    t.after(() => visitor.destroy())
+    await once(visitor, 'data')
     const { id } = await sessionOf(platform, 'deaf')
     gate.lose('to agent')
     await until('the session is gone', isGone(id))
