@@ -36,6 +36,8 @@ export function pickEdge(
   const edge = edges.find(host)
   if (!edge) return 'ENDPOINT_OFFLINE'
   // what guards an edge in the handshake was asked for on a connection made to that edge alone, and as it is now.
-  const isOwn = edge.kind === 'https' && edge.id === connection.edge?.id && edge.tlsKey === connection.tlsKey
+  // A name that went from one agent to the next is asked for in the handshake as it would be now.
+  const isSame = edge.id === connection.edge?.id || host === connection.tls.serverName
+  const isOwn = edge.kind === 'https' && isSame && edge.tlsKey === connection.tlsKey
   return isOwn ? edge : 'MISDIRECTED'
 }
