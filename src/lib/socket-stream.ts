@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type { ByteSink, ByteStream } from './byte-stream.ts'
+import { noteRead } from './read-memory.ts'
 
 /** Takes over `socket`, which must allow half-open connections; nobody else may read it or listen to it from here on. */
 export function socketStream(socket: Duplex): ByteStream {
@@ -59,7 +60,12 @@ class SocketStream implements ByteStream {
       return
     }
     this.#isPaused = this.#isEndTold = false
-    if (isFirst) this.#socket.on('data', (chunk: Buffer) => this.#guarded((each) => each.data(chunk)))
+    if (isFirst) {
+      this.#socket.on('data', (chunk: Buffer) => {
+        noteRead(chunk.length)
+        this.#guarded((each) => each.data(chunk))
+      })
+    }
     this.#socket.resume()
     if (this.#isEnded) this.#tellEnd()
   }
