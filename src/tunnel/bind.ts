@@ -55,27 +55,40 @@ export async function bind(session: LiveSession, request: BindRequest, binding: 
   const release = session.tunnels.reserve(wireId)
   if (release === undefined) return refusals.bindInvalid('another tunnel of this session has the same id')
   try {
-    const acl = await currentAcl(session, binding)
-    if (acl instanceof BindRefusal) return acl
-    const token = readToken(session, request, asked, binding)
-    if (token && binding.stopped.has(token.tunnelId)) return refusals.tunnelStopped()
-    const chosen = asked ?? token
-    const attempt = { session, request, proto, acl, token, isRandom: !chosen, binding }
-    return await (chosen ? bindAt(chosen, attempt) : bindAnywhere(attempt))
+    return await bindAllowed({ session, request, proto, asked, binding })
   } finally {
     release()
   }
 }
 
-interface Attempt {
+interface Wanted {
   readonly session: LiveSession
   readonly request: BindRequest
   readonly proto: EndpointRequest['proto']
+  readonly asked: Address | undefined
+  readonly binding: Binding
+}
+
+interface Attempt extends Wanted {
   readonly acl: readonly string[]
   readonly token: BindToken | undefined
   /** Nobody asked for this address. */
   readonly isRandom: boolean
-  readonly binding: Binding
+}
+
+async function bindAllowed(wanted: Wanted, { isSecond = false } = {}): Promise<Bound | BindRefusal> {
+  const { session, request, asked, binding } = wanted
+  const acl = await currentAcl(session, binding)
+  if (acl instanceof BindRefusal) return acl
+  const token = readToken(session, request, asked, binding)
+  if (token && binding.stopped.has(token.tunnelId)) return refusals.tunnelStopped()
+  const chosen = asked ?? token
+  const attempt = { ...wanted, acl, token, isRandom: !chosen }
+  if (!chosen) return bindAnywhere(attempt)
+  const bound = await bindAt(chosen, attempt)
+  if (isSecond || !(bound instanceof BindRefusal) || !bound.isTaken) return bound
+  // Once, so that of two who waited one is refused; and all is looked at again, since it took seconds.
+  return (await isFreed(chosen, attempt)) ? bindAllowed(wanted, { isSecond: true }) : bound
 }
 
 /** A name, a port or what an earlier token stands for: the ACL must cover it, and nobody else may have it. */
@@ -86,6 +99,24 @@ async function bindAt({ host, port }: Address, attempt: Attempt): Promise<Bound 
     return refusals.addressNotAllowed(session.credentialId, `${host}:${port}`)
   }
   return serve({ host, port }, attempt)
+}
+
+/**
+ * Whether an address is free after its holder was asked for a sign of life: an agent that vanished without a word must
+ * not keep it from its successor. For those alone who may have the address.
+ */
+async function isFreed(address: Address, { session, proto, binding: { registry } }: Attempt): Promise<boolean> {
+  const place = placeOf(proto, address)
+  const holder = registry.holderOf(place)
+  if (!holder || holder === session) return false
+  await holder.proveAlive()
+  return registry.holderOf(place) !== holder && !session.isEnded
+}
+
+/** What two endpoints cannot share: a port, whatever name is in its URL, or a name on one of the two listeners. */
+function placeOf(proto: Attempt['proto'], { host, port }: Address): string {
+  if (port !== undefined) return `:${port}`
+  return `${proto === 'http' ? 'plain' : 'secure'}:${host}`
 }
 
 /** D48: a random address needs a rule that covers all it may be. */
@@ -137,7 +168,7 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
     startedAt,
     forwardsTo: request.forwardsTo,
     httpVersion,
-    endpoint: { id: endpointId, proto, open },
+    endpoint: { id: endpointId, proto, place: placeOf(proto, address), open },
     metadata: request.metadata,
     name: request.name,
     description: request.description,

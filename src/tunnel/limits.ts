@@ -13,6 +13,8 @@ export interface DoorLimits {
   readonly refusalMs: number
   /** The least that an agent may want between signs of life, in milliseconds. */
   readonly leastHeartbeatMs: number
+  /** How long who holds an address may be silent when somebody else asks for it, in milliseconds. */
+  readonly signOfLifeMs: number
   /** How long a command may go unanswered, in milliseconds (D44). */
   readonly commandMs: number
 }
@@ -24,5 +26,6 @@ export const doorLimits: DoorLimits = {
   failuresPerMinute: 60,
   refusalMs: 1000,
   leastHeartbeatMs: 1000,
+  signOfLifeMs: 2000,
   commandMs: 10_000,
 }

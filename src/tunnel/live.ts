@@ -16,6 +16,8 @@ export interface LiveSession {
   readonly connections: number
   readonly bytesIn: number
   readonly bytesOut: number
+  /** Asks its agent for a sign of life, and ends it when none comes; many may ask at once. */
+  proveAlive(): Promise<void>
   open(tunnel: Tunnel, request: DialRequest): ByteStream | DialFault | Promise<ByteStream | DialFault>
   /** Resolves once the agent acknowledged; throws a `Refusal`. */
   command(command: AgentCommand): Promise<void>
@@ -38,7 +40,13 @@ export interface Tunnel {
   /** What to speak over a stream that carries HTTP. */
   readonly httpVersion: 1 | 2
   /** Agent-initiated: it has a URL of its own. */
-  readonly endpoint?: { readonly id: string; readonly proto: EndpointRequest['proto']; readonly open: OpenEndpoint }
+  readonly endpoint?: {
+    readonly id: string
+    readonly proto: EndpointRequest['proto']
+    /** No other endpoint can be there. */
+    readonly place: string
+    readonly open: OpenEndpoint
+  }
   /** Backend: tunnel groups find it by these. */
   readonly labels?: Readonly<Record<string, string>>
   /** What the agent may change while the tunnel is online. */

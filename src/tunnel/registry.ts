@@ -20,6 +20,7 @@ export class Registry implements Presence {
   readonly #tunnels = new Shelf<Tunnel>()
   /** By the ids of their endpoints. */
   readonly #endpoints = new Shelf<Tunnel>()
+  readonly #byPlace = new Map<string, Tunnel>()
   readonly #groups = new TunnelGroups()
   readonly #byCredential = new Map<string, Set<LiveSession>>()
   #past = { bytesIn: 0, bytesOut: 0 }
@@ -64,7 +65,10 @@ export class Registry implements Presence {
   addTunnel(tunnel: Tunnel): void {
     tunnel.session.tunnels.add(tunnel)
     this.#tunnels.add(tunnel.id, tunnel)
-    if (tunnel.endpoint) this.#endpoints.add(tunnel.endpoint.id, tunnel)
+    if (tunnel.endpoint) {
+      this.#endpoints.add(tunnel.endpoint.id, tunnel)
+      this.#byPlace.set(tunnel.endpoint.place, tunnel)
+    }
     if (tunnel.labels) this.#groups.add(tunnel)
   }
 
@@ -73,7 +77,10 @@ export class Registry implements Presence {
     if (this.#tunnels.get(tunnel.id) !== tunnel) return
     tunnel.session.tunnels.delete(tunnel)
     this.#tunnels.delete(tunnel.id)
-    if (tunnel.endpoint) this.#endpoints.delete(tunnel.endpoint.id)
+    if (tunnel.endpoint) {
+      this.#endpoints.delete(tunnel.endpoint.id)
+      if (this.#byPlace.get(tunnel.endpoint.place) === tunnel) this.#byPlace.delete(tunnel.endpoint.place)
+    }
     if (tunnel.labels) this.#groups.delete(tunnel)
     tunnel.close()
   }
@@ -84,6 +91,11 @@ export class Registry implements Presence {
 
   liveTunnel(id: string): Tunnel | undefined {
     return this.#tunnels.get(id)
+  }
+
+  /** The session that serves from a place, which no two can share. */
+  holderOf(place: string): LiveSession | undefined {
+    return this.#byPlace.get(place)?.session
   }
 
   sessionsOf(credentialId: string): LiveSession[] {

@@ -106,6 +106,11 @@ export class AgentSession implements LiveSession {
     this.#calls.serve(stream, type)
   }
 
+  async proveAlive(): Promise<void> {
+    const isAlive = await this.#heartbeat.ask(this.#options.door.limits.signOfLifeMs)
+    if (!isAlive) this.end('its agent gave no sign of life when another asked for its address')
+  }
+
   open(tunnel: Tunnel, request: DialRequest): ByteStream | DialFault | Promise<ByteStream | DialFault> {
     return this.#dialler.open(tunnel, request)
   }

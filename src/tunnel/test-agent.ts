@@ -19,6 +19,8 @@ export interface AgentOptions {
   readonly port: number
   /** Whether it sends and answers heartbeats; an agent that does neither seems dead. */
   readonly isAlive?: boolean
+  /** Whether it sends heartbeats of its own. */
+  readonly isTalkative?: boolean
 }
 
 /** What an agent gets: the answer, or the number of the error. */
@@ -36,7 +38,7 @@ export class TestAgent {
   onCommand: (type: number) => Message | undefined = () => ({ Error: '' })
   readonly #isAlive: boolean
 
-  constructor({ port, isAlive = true }: AgentOptions) {
+  constructor({ port, isAlive = true, isTalkative = isAlive }: AgentOptions) {
     this.#isAlive = isAlive
     const { promise, resolve } = Promise.withResolvers<WireError | undefined>()
     this.closed = promise
@@ -48,7 +50,7 @@ export class TestAgent {
       onStream: (stream, type) => this.#serve(stream, type),
       onClosed: resolve,
     })
-    if (isAlive) new Heartbeat(this.mux, { intervalMs: 20, toleranceMs: 10_000, onDead: () => this.mux.close() })
+    if (isTalkative) new Heartbeat(this.mux, { intervalMs: 20, toleranceMs: 10_000, onDead: () => this.mux.close() })
   }
 
   async call(type: StreamType, message: Message): Promise<Message> {

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { answerPings, Heartbeat, watchSilence } from './heartbeat.ts'
+import type { MuxOptions } from './mux.ts'
 import { streamTypes, typeHead } from './stream-types.ts'
 import { Ends, Heard } from './test-link.ts'
 import { WireError } from './wire-error.ts'
 import type { WireStream } from './wire-stream.ts'
+
+/** The head of a frame and a ping. */
+const PING_FRAME_BYTES = 8 + 4
 
 const answering = {
   onStream(stream: WireStream, type: number) {
@@ -12,6 +17,23 @@ const answering = {
     answerPings(stream)
   },
 }
+
+/** Timers alone are made up: what they leave to the end of the turn of the loop runs when the turn ends. */
+const endOfTurn = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Time passes while the loop runs: no timer is late. A `tick` of many milliseconds is a loop that stood still. */
+async function pass(t: TestContext, ends: Ends, ms: number): Promise<void> {
+  for (let i = 0; i < ms; i++) {
+    ends.timeMs++
+    t.mock.timers.tick(1)
+    await endOfTurn()
+  }
+}
+
+/** The whole process stands still, as when a machine sleeps. */
+const standStill = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+
+const codes = (died: readonly WireError[]): string[] => died.map(({ code }) => code)
 
 test('every ping is sent back in one frame, however it was cut', () => {
   const ends = new Ends({ server: answering })
@@ -50,20 +72,18 @@ test('a ping goes out at once and then every interval, and its round trip is mea
   heartbeat.stop()
 })
 
-test('a peer that does not answer within interval and tolerance is dead, once', (t) => {
+test('a peer that does not answer within interval and tolerance is dead, once', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const ends = new Ends({ server: { onStream() {} } })
   const died: WireError[] = []
   new Heartbeat(ends.agent, { intervalMs: 1000, toleranceMs: 500, onDead: (error) => died.push(error) })
   ends.settle()
-  t.mock.timers.tick(1499)
+  await pass(t, ends, 1499)
   assert.deepEqual(died, [])
-  t.mock.timers.tick(1)
-  t.mock.timers.tick(10_000)
-  assert.deepEqual(
-    died.map(({ code }) => code),
-    ['dead_peer'],
-  )
+  await pass(t, ends, 1)
+  assert.deepEqual(codes(died), ['dead_peer'])
+  await pass(t, ends, 10_000)
+  assert.deepEqual(codes(died), ['dead_peer'])
 })
 
 test('a peer that answers something else is dead', () => {
@@ -73,39 +93,238 @@ test('a peer that answers something else is dead', () => {
   const died: WireError[] = []
   new Heartbeat(ends.agent, { onDead: (error) => died.push(error) })
   ends.settle()
-  assert.deepEqual(
-    died.map(({ code }) => code),
-    ['dead_peer'],
-  )
+  assert.deepEqual(codes(died), ['dead_peer'])
 })
 
-test('silence is noticed after the limit, and any byte puts it off', (t) => {
+test('silence is noticed after the limit, and any byte puts it off', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const ends = new Ends({ server: { onStream() {} } })
   const died: WireError[] = []
   watchSilence(ends.server, { limitMs: 25_000, onDead: (error) => died.push(error) })
-  const pass = (ms: number): void => {
-    ends.timeMs += ms
-    t.mock.timers.tick(ms)
+  for (const ms of [20_000, 24_500, 24_999]) {
+    await pass(t, ends, ms)
+    ends.agent.open(typeHead(streamTypes.bind))
+    ends.settle()
   }
-  pass(20_000)
-  ends.agent.open(typeHead(streamTypes.bind))
-  ends.settle()
-  pass(24_999)
+  await pass(t, ends, 24_999)
   assert.deepEqual(died, [])
-  pass(1)
-  assert.deepEqual(
-    died.map(({ code }) => code),
-    ['dead_peer'],
-  )
+  await pass(t, ends, 1)
+  assert.deepEqual(codes(died), ['dead_peer'])
 })
 
-test('whatever an agent announces, silence lasts a minute at most', (t) => {
+test('whatever an agent announces, silence lasts a minute at most', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const ends = new Ends()
   let died = 0
   watchSilence(ends.server, { limitMs: 3_600_000, onDead: () => died++ })
-  ends.timeMs += 60_000
-  t.mock.timers.tick(60_000)
+  await pass(t, ends, 59_999)
+  assert.equal(died, 0)
+  await pass(t, ends, 1)
   assert.equal(died, 1)
+})
+
+describe('what is there to be read when the time is over', () => {
+  test('counts as an answer in time', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const ends = new Ends({ server: answering })
+    const died: WireError[] = []
+    const heartbeat = new Heartbeat(ends.agent, { intervalMs: 1000, toleranceMs: 500, onDead: (e) => died.push(e) })
+    await pass(t, ends, 1499)
+    t.mock.timers.tick(1)
+    ends.settle()
+    await endOfTurn()
+    assert.deepEqual(died, [])
+    heartbeat.stop()
+  })
+
+  test('counts as a byte in time', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const ends = new Ends({ server: { onStream() {} } })
+    const died: WireError[] = []
+    const stop = watchSilence(ends.server, { limitMs: 25_000, onDead: (error) => died.push(error) })
+    await pass(t, ends, 24_999)
+    ends.timeMs++
+    t.mock.timers.tick(1)
+    ends.agent.open(typeHead(streamTypes.bind))
+    ends.settle()
+    await endOfTurn()
+    assert.deepEqual(died, [])
+    stop()
+  })
+})
+
+describe('a process that stood still for longer than a peer may be silent', () => {
+  /** How long an answer is on its way. */
+  const ROUND_TRIP_MS = 50
+
+  /** Sessions in memory, on the clock of the process. */
+  const start = (server: Partial<MuxOptions> = answering) => {
+    const now = () => performance.now()
+    const ends = new Ends({ server: { now, ...server }, agent: { now } })
+    const { promise, resolve } = Promise.withResolvers<WireError>()
+    const died: WireError[] = []
+    const onDead = (error: WireError): void => {
+      died.push(error)
+      resolve(error)
+    }
+    return { ends, died, onDead, dead: promise }
+  }
+
+  test('gives its ping the time to be sent and answered', async () => {
+    const { ends, died, onDead } = start()
+    const heartbeat = new Heartbeat(ends.agent, { intervalMs: 100, toleranceMs: 900, onDead })
+    standStill(1500)
+    await delay(ROUND_TRIP_MS)
+    assert.deepEqual(died, [])
+    ends.settle()
+    assert.notEqual(ends.agent.roundTripMs, undefined)
+    heartbeat.stop()
+  })
+
+  test('gives a silent peer the time to be asked', async () => {
+    const { ends, died, onDead } = start({ onStream() {} })
+    const stop = watchSilence(ends.server, { limitMs: 1000, onDead })
+    standStill(1500)
+    await delay(ROUND_TRIP_MS)
+    assert.deepEqual(died, [])
+    stop()
+  })
+
+  test('finds the dead all the same', { timeout: 10_000 }, async () => {
+    const { ends, onDead, dead } = start({ onStream() {} })
+    new Heartbeat(ends.agent, { intervalMs: 50, toleranceMs: 50, onDead })
+    const silent = start({ onStream() {} })
+    watchSilence(silent.ends.server, { limitMs: 100, onDead: silent.onDead })
+    // They alone do not keep the process running.
+    const alive = setInterval(() => {}, 1000)
+    standStill(200)
+    assert.deepEqual(codes([await dead, await silent.dead]), ['dead_peer', 'dead_peer'])
+    clearInterval(alive)
+  })
+})
+
+describe('a peer that is asked for a sign of life', () => {
+  /** A heartbeat whose first ping is answered already, unless nobody answers. */
+  function start(t: TestContext, server: Partial<MuxOptions> = answering) {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const ends = new Ends({ server })
+    const died: WireError[] = []
+    const heartbeat = new Heartbeat(ends.agent, { onDead: (error) => died.push(error), now: () => ends.timeMs })
+    ends.settle()
+    t.after(() => heartbeat.stop())
+    return { ends, heartbeat, died }
+  }
+
+  /** What became of a question: undefined as long as it is open. */
+  function follow(question: Promise<boolean>): { answer?: boolean } {
+    const state: { answer?: boolean } = {}
+    void question.then((answer) => {
+      state.answer = answer
+    })
+    return state
+  }
+
+  /** Takes pings and says nothing. */
+  const silent: Partial<MuxOptions> = { onStream() {} }
+
+  test('and answers is alive at once, and all who ask share one ping', async (t) => {
+    const { ends, heartbeat } = start(t)
+    const before = ends.agent.bytesOut
+    const asked = Array.from({ length: 100 }, () => follow(heartbeat.ask(2000)))
+    ends.settle()
+    await endOfTurn()
+    assert.ok(asked.every(({ answer }) => answer === true))
+    assert.equal(ends.agent.bytesOut - before, PING_FRAME_BYTES)
+    // The next question is another one.
+    const again = follow(heartbeat.ask(2000))
+    await endOfTurn()
+    assert.equal(again.answer, undefined)
+    ends.settle()
+    await endOfTurn()
+    assert.equal(again.answer, true)
+  })
+
+  test('and says nothing is dead after the time it was given, and not before', async (t) => {
+    const { ends, heartbeat, died } = start(t, silent)
+    const asked = follow(heartbeat.ask(2000))
+    await pass(t, ends, 1999)
+    assert.equal(asked.answer, undefined)
+    await pass(t, ends, 1)
+    assert.equal(asked.answer, false)
+    // That is for who asked to judge.
+    assert.deepEqual(died, [])
+  })
+
+  test('is not pinged again while a ping is under way, which keeps its own deadline', async (t) => {
+    const { ends, heartbeat, died } = start(t, silent)
+    const before = ends.agent.bytesOut
+    for (let second = 0; second < 25; second++) {
+      assert.deepEqual(died, [])
+      void heartbeat.ask(2000)
+      ends.settle()
+      await pass(t, ends, 1000)
+    }
+    assert.equal(ends.agent.bytesOut, before)
+    assert.deepEqual(codes(died), ['dead_peer'])
+  })
+
+  test('and sends anything else is alive', async (t) => {
+    const { ends, heartbeat } = start(t, silent)
+    const asked = follow(heartbeat.ask(2000))
+    await pass(t, ends, 1999)
+    t.mock.timers.tick(1)
+    ends.server.open(typeHead(streamTypes.stop))
+    ends.settle()
+    await endOfTurn()
+    assert.equal(asked.answer, true)
+  })
+
+  test('by a process that then stood still has time left when that runs on', async (t) => {
+    const { ends, heartbeat } = start(t)
+    const asked = follow(heartbeat.ask(2000))
+    t.mock.timers.tick(60_000)
+    for (let i = 0; i < 3; i++) await endOfTurn()
+    assert.equal(asked.answer, undefined)
+    ends.settle()
+    await endOfTurn()
+    assert.equal(asked.answer, true)
+  })
+
+  test('and takes no pings passes for alive', async (t) => {
+    const { heartbeat } = start(t, { onStream: (stream) => stream.reset('no_error') })
+    assert.equal(await heartbeat.ask(2000), true)
+  })
+
+  test('and whose session ends has given no sign', async (t) => {
+    const { ends, heartbeat } = start(t, silent)
+    const asked = heartbeat.ask(2000)
+    ends.agent.close()
+    assert.equal(await asked, false)
+  })
+
+  test('has more time when much is on its way to it, and ten seconds at most', async (t) => {
+    for (const [bytes, ms] of [
+      [128 * 1024, 4048],
+      [100 * 256 * 1024, 10_000],
+    ] as const) {
+      t.mock.timers.reset()
+      const { ends, heartbeat } = start(t)
+      for (let left = bytes; left > 0; left -= 128 * 1024) {
+        const stream = ends.agent.open(typeHead(streamTypes.bind))
+        if (stream instanceof WireError) assert.fail(stream)
+        stream.write(Buffer.alloc(128 * 1024))
+      }
+      // It all goes out, and nothing comes back.
+      for (let i = 0; ends.agent.bytesOut < bytes; i++) {
+        assert.ok(i < 10_000)
+        ends.turn('agent')
+        ends.link.pipes.agent.deliver(Number.POSITIVE_INFINITY)
+      }
+      const asked = follow(heartbeat.ask(2000))
+      await pass(t, ends, ms - 10)
+      assert.equal(asked.answer, undefined)
+      await pass(t, ends, 20)
+      assert.equal(asked.answer, false)
+    }
+  })
 })

@@ -17,6 +17,18 @@ export const DEFAULT_TOLERANCE_MS = 15_000
 /** A round trip time is forgotten this much with every slower one: the least of late counts, as queues only add to it. */
 const FORGETTING = 1.25
 
+/** The last part of every wait, in milliseconds; it begins when the loop is known to run. */
+const LAST_PART_MS = 2000
+
+/** Who asks for a sign of life waits for this many round trips at least. */
+const ROUND_TRIPS = 4
+
+/** What lies before a ping on its way is given the time that it takes on a slow link, in bytes for each millisecond. */
+const SLOW_LINK_RATE = 64
+
+/** However slow the link, a question is over after this, in milliseconds. */
+const LONGEST_QUESTION_MS = 10_000
+
 /** Sends back every ping; each in one frame, since some agents read an answer in one go. */
 export function answerPings(stream: WireStream): void {
   let rest = Buffer.alloc(0)
@@ -47,10 +59,16 @@ export class Heartbeat {
   readonly #mux: Mux
   readonly #options: Required<HeartbeatOptions>
   readonly #stream: WireStream | undefined
-  #timer: NodeJS.Timeout | undefined
+  /** Ends the wait for the next ping or its answer; undefined when there are no pings any more. */
+  #cancel: (() => void) | undefined
   #sentAt = 0
   #ping: Buffer = Buffer.alloc(0)
   #answer: Buffer = Buffer.alloc(0)
+  /** What had gone out before the last ping, and before the last one that was answered, in bytes. */
+  #outBefore = 0
+  #outProven = 0
+  #question: Promise<boolean> | undefined
+  #settle = (): void => {}
 
   constructor(mux: Mux, options: HeartbeatOptions) {
     const defaults = { intervalMs: DEFAULT_INTERVAL_MS, toleranceMs: DEFAULT_TOLERANCE_MS, random: randomBytes }
@@ -63,19 +81,52 @@ export class Heartbeat {
     this.#send()
   }
 
+  /**
+   * Whether anything at all comes from the peer within `ms`, or somewhat later when its link is slow. All who ask at the
+   * same time share one ping. A peer that takes no pings cannot be asked, and passes for alive.
+   */
+  ask(ms: number): Promise<boolean> {
+    this.#question ??= this.#ask(ms).finally(() => {
+      this.#question = undefined
+    })
+    return this.#question
+  }
+
   /** No more pings. The stream stays as it is: some agents spin on the end of a heartbeat. */
   stop(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
+    this.#cancel?.()
+    this.#cancel = undefined
     this.#ping = Buffer.alloc(0)
+    this.#settle()
+  }
+
+  async #ask(ms: number): Promise<boolean> {
+    if (!this.#cancel) return true
+    const heard = this.#mux.bytesIn
+    if (this.#ping.length === 0) this.#send()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#settle = resolve
+    const cancel = afterReading(this.#patience(ms), resolve)
+    await promise
+    cancel()
+    return this.#mux.bytesIn > heard
+  }
+
+  /** A live peer behind a slow link must not seem dead because its ping waits behind what visitors send. */
+  #patience(ms: number): number {
+    const least = Math.max(ms, ROUND_TRIPS * (this.#mux.roundTripMs ?? 0))
+    return Math.min(least + (this.#outBefore - this.#outProven) / SLOW_LINK_RATE, LONGEST_QUESTION_MS)
   }
 
   #send(): void {
     this.#ping = this.#options.random(PING_BYTES)
     this.#answer = Buffer.alloc(0)
     this.#sentAt = this.#options.now()
+    this.#outBefore = this.#mux.bytesOut
     this.#stream?.write(this.#ping)
-    this.#after(this.#options.intervalMs + this.#options.toleranceMs, () => this.#die('no answer to a ping in time'))
+    this.#cancel?.()
+    const { intervalMs, toleranceMs } = this.#options
+    this.#cancel = afterReading(intervalMs + toleranceMs, () => this.#die('no answer to a ping in time'))
   }
 
   #sink(): StreamSink {
@@ -85,9 +136,7 @@ export class Heartbeat {
         this.#answer = Buffer.concat([this.#answer, chunk.subarray(0, PING_BYTES)])
         if (this.#answer.length < PING_BYTES) return
         if (!this.#answer.equals(this.#ping)) return this.#die('a wrong answer to a ping')
-        this.#measure()
-        this.#ping = Buffer.alloc(0)
-        this.#after(this.#options.intervalMs, () => this.#send())
+        this.#answered()
       },
       end: () => this.stop(),
       drain() {},
@@ -95,34 +144,68 @@ export class Heartbeat {
     }
   }
 
-  #measure(): void {
+  #answered(): void {
     const sample = this.#options.now() - this.#sentAt
     this.#mux.roundTripMs = Math.min(sample, (this.#mux.roundTripMs ?? sample) * FORGETTING)
+    this.#outProven = this.#outBefore
+    this.#ping = Buffer.alloc(0)
+    this.#cancel?.()
+    this.#cancel = wait(this.#options.intervalMs, () => this.#send())
+    this.#settle()
   }
 
   #die(what: string): void {
     this.stop()
     this.#options.onDead(new WireError('dead_peer', 'peer', `the peer gave ${what}`))
   }
-
-  #after(ms: number, run: () => void): void {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(run, ms)
-    this.#timer.unref()
-  }
 }
 
 /** D47: calls `onDead` once when nothing at all came for `limitMs`; gives back how to stop watching. */
 export function watchSilence(mux: Mux, { limitMs, onDead }: { limitMs: number; onDead: (error: WireError) => void }) {
   const limit = Math.min(limitMs, LONGEST_SILENCE_MS)
-  let timer: NodeJS.Timeout | undefined
+  const last = lastPart(limit)
+  let cancel = (): void => {}
   // One timer that looks back, not one for each chunk.
   const look = (): void => {
     if (mux.isClosed) return
-    const left = limit - mux.silenceMs
-    if (left > 0) timer = setTimeout(look, Math.ceil(left)).unref()
+    const left = limit - last - mux.silenceMs
+    cancel = left > 0 ? wait(Math.ceil(left), look) : waitAndRead(last, judge(mux.bytesIn))
+  }
+  const judge = (heard: number) => (): void => {
+    if (mux.isClosed || mux.bytesIn > heard) look()
     else onDead(new WireError('dead_peer', 'peer', `nothing came from the peer for ${limit} ms`))
   }
-  timer = setTimeout(look, limit).unref()
-  return (): void => clearTimeout(timer)
+  look()
+  return (): void => cancel()
+}
+
+/**
+ * Calls `run` after `ms`, when whatever came by then has been read; gives back how to prevent it. After the process stood
+ * still (a suspended machine, a long collection of garbage) all timers are due at once, and nobody had the time to be
+ * asked or heard: so the last part of the wait begins only then.
+ */
+function afterReading(ms: number, run: () => void): () => void {
+  const last = lastPart(ms)
+  let cancel = wait(ms - last, () => {
+    cancel = waitAndRead(last, run)
+  })
+  return () => cancel()
+}
+
+function lastPart(ms: number): number {
+  return Math.min(LAST_PART_MS, ms / 2)
+}
+
+function wait(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms).unref()
+  return () => clearTimeout(timer)
+}
+
+/** Timers fire before sockets are read, and immediates after. */
+function waitAndRead(ms: number, run: () => void): () => void {
+  let cancel = wait(ms, () => {
+    const turn = setImmediate(run)
+    cancel = () => clearImmediate(turn)
+  })
+  return () => cancel()
 }

@@ -7,6 +7,9 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Secret } from '../../src/lib/secret.ts'
+import { TestAgent } from '../../src/tunnel/test-agent.ts'
 import { ownDriver } from '../interop/agents/own-driver.ts'
 import { type AgentProcess, startAgent } from '../support/agent-process.ts'
 import { ApiClient } from '../support/api-client.ts'
@@ -23,6 +26,9 @@ const HEARTBEAT_S = 1
 
 /** Until a peer that shows no life is given up: the interval and the tolerance, and some time for a busy machine. */
 const DEAD_MS = 2 * HEARTBEAT_S * 1000 + 8000
+
+/** Until an agent that shows no life makes way for another: two seconds, and some time for a busy machine. */
+const MAKE_WAY_MS = 2000 + 8000
 
 let platform: Platform
 before(async () => {
@@ -134,6 +140,55 @@ describe('an agent', () => {
     assert.equal((await visit(before.web, platform)).text, 'web')
     assert.equal(await exchange(await dialTcp(before.tcp), 'bytes'), 'bytes')
     agent.kill('SIGKILL')
+    await sessionsOnline(platform, 0)
+    await assertNobodyOnline(platform)
+  })
+
+  test('that freezes makes way for one that asks for its addresses, long before it would be given up', async (t) => {
+    const { agents: server, ca, caFile, authtoken } = platform
+    const web = await httpUpstream(t, (_, response) => response.end('successor'))
+    const bytes = await tcpUpstream(t)
+    // The usual heartbeats: 25 seconds until it is given up.
+    const frozen = await startAgent(t, {
+      ...{ server, caFile, authtoken },
+      tunnels: {
+        web: { addr: 1, domain: 'frozen.example.com' },
+        bytes: { proto: 'tcp', addr: 1 },
+        secure: { proto: 'tls', addr: 1, domain: 'secure.example.com' },
+      },
+    })
+    const { tunnels, sessions } = await until('three tunnels', async () => {
+      const now = await online(platform)
+      return now.tunnels.length === 3 && now
+    })
+    const urls: string[] = tunnels.map(({ public_url }) => public_url)
+    const [tcp = assert.fail()] = urls.filter((url) => url.startsWith('tcp:'))
+    const agent = await ownDriver.connect({ server, ca, authtoken })
+    t.after(() => agent.close())
+    // It is alive, and keeps what it has.
+    await assert.rejects(agent.open({ addr: web.address, domain: 'frozen.example.com' }), /already online/)
+    frozen.kill('SIGSTOP')
+    const began = performance.now()
+    const https = await agent.open({ addr: web.address, domain: 'frozen.example.com' })
+    assert.ok(performance.now() - began < MAKE_WAY_MS, String(performance.now() - began))
+    // What it had besides is free as well.
+    const others = await Promise.all([
+      agent.open({ proto: 'tcp', addr: bytes.address, remote_addr: new URL(tcp).host }),
+      agent.open({ proto: 'tls', addr: bytes.address, domain: 'secure.example.com' }),
+    ])
+    assert.deepEqual([https, ...others].map(({ url }) => url).sort(), urls.sort())
+    assert.equal((await visit(https.url, platform)).text, 'successor')
+    assert.equal(await exchange(await dialTcp(tcp), 'bytes'), 'bytes')
+    const now = await online(platform)
+    assert.equal(now.sessions.length, 1)
+    assert.notEqual(now.sessions[0].id, sessions[0].id)
+    // When it thaws it finds its addresses taken, by one that is alive.
+    frozen.kill('SIGCONT')
+    await sessionsOnline(platform, 2)
+    await frozen.says(/already online/)
+    assert.equal((await visit(https.url, platform)).text, 'successor')
+    frozen.kill('SIGKILL')
+    await agent.close()
     await sessionsOnline(platform, 0)
     await assertNobodyOnline(platform)
   })
@@ -261,5 +316,33 @@ describe('a server', () => {
     )
     const after = await twoTunnels(watch(server), 30_000)
     assert.deepEqual([ids(after.sessions), ids(after.tunnels)], [ids(before.sessions), ids(before.tunnels)])
+  })
+
+  test('that stood still for longer than an agent may be silent keeps its sessions', async (t) => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'postern-test-'))
+    t.after(() => rm(dataDir, { recursive: true, force: true }))
+    const authtoken = 'test_authtoken_of_the_first_admin_01'
+    const server = await serve({ dataDir, env: { POSTERN_BOOTSTRAP_AUTHTOKEN: authtoken } })
+    t.after(() => server.stop())
+    // They bear with the server for longer than it bears with them; one says much, the other answers alone.
+    const announced = { heartbeatIntervalMs: HEARTBEAT_S * 1000, heartbeatToleranceMs: HEARTBEAT_S * 1000 }
+    const agents = [true, false].map((isTalkative) => new TestAgent({ port: portOf(server.agents), isTalkative }))
+    for (const agent of agents) {
+      const welcome = await agent.authenticate({ authtoken: new Secret(authtoken), ...announced })
+      assert.ok(!('ngrok' in welcome))
+    }
+    for (let i = 0; i < 2; i++) {
+      server.kill('SIGSTOP')
+      await delay(3 * HEARTBEAT_S * 1000)
+      server.kill('SIGCONT')
+      // It has had its time to judge.
+      await delay(HEARTBEAT_S * 1000)
+      for (const agent of agents) {
+        assert.equal(agent.mux.isClosed, false)
+        assert.ok('url' in (await agent.bind()))
+      }
+    }
+    assert.doesNotMatch(server.out(), /agent offline/)
+    for (const agent of agents) await agent.leave()
   })
 })
