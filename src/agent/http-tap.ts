@@ -2,7 +2,7 @@
  * Recognises requests and answers in what passes by, for people who watch; it changes nothing and looks only at how a
  * chunk begins. A head that begins within a chunk is missed, which is a fair price for costing nothing.
  */
-import type { ByteStream } from '../lib/byte-stream.ts'
+import { type ByteStream, writeLent } from '../lib/byte-stream.ts'
 import type { Figures, SeenRequest } from './figures.ts'
 
 /** Longest line that is looked at, in bytes. */
@@ -49,14 +49,25 @@ export function tapped(visitor: ByteStream, { figures, now, onChange }: Tap): By
       answer(chunk)
       return visitor.write(chunk)
     },
+    writeLent(chunk) {
+      answer(chunk)
+      return writeLent(visitor, chunk)
+    },
     end: () => visitor.end(),
     reset: () => visitor.reset(),
     attach(sink) {
+      const { lent } = sink
       visitor.attach({
         data(chunk) {
           request(chunk)
           sink.data(chunk)
         },
+        lent:
+          lent &&
+          ((chunk) => {
+            request(chunk)
+            lent(chunk)
+          }),
         end: () => sink.end(),
         drain: () => sink.drain(),
         closed: (error) => sink.closed(error),

@@ -1,5 +1,5 @@
 /** Joins two streams: what comes from one goes to the other, each way with its own end, at the pace of the slower. */
-import type { ByteStream } from './byte-stream.ts'
+import { type ByteStream, writeLent } from './byte-stream.ts'
 
 export interface RelayOptions {
   /** How long nothing may move in either direction, in milliseconds; up to twice as long in fact. */
@@ -50,6 +50,10 @@ export function relay(a: ByteStream, b: ByteStream, { idleMs, onDone }: RelayOpt
       there += chunk.length
       if (!b.write(chunk)) a.pause()
     },
+    lent(chunk) {
+      there += chunk.length
+      if (!writeLent(b, chunk)) a.pause()
+    },
     end: () => b.end(),
     drain: () => b.resume(),
     closed: (cause) => closed(b, cause),
@@ -58,6 +62,10 @@ export function relay(a: ByteStream, b: ByteStream, { idleMs, onDone }: RelayOpt
     data(chunk) {
       back += chunk.length
       if (!a.write(chunk)) b.pause()
+    },
+    lent(chunk) {
+      back += chunk.length
+      if (!writeLent(a, chunk)) b.pause()
     },
     end: () => a.end(),
     drain: () => a.resume(),

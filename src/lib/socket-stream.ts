@@ -2,8 +2,10 @@
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
-import type { ByteSink, ByteStream } from './byte-stream.ts'
+import { type ByteSink, type ByteStream, kept } from './byte-stream.ts'
+import { readLent } from './lent-reads.ts'
 import { noteRead } from './read-memory.ts'
+import { StagedWrites } from './staged-writes.ts'
 
 /** Takes over `socket`, which must allow half-open connections; nobody else may read it or listen to it from here on. */
 export function socketStream(socket: Duplex): ByteStream {
@@ -12,15 +14,18 @@ export function socketStream(socket: Duplex): ByteStream {
 
 class SocketStream implements ByteStream {
   readonly #socket: Duplex
+  readonly #staged: StagedWrites
   #sink: ByteSink | undefined
   #error: Error | undefined
   #isEnded = false
   #isEndTold = false
   #isPaused = false
+  #isWriterWaiting = false
   #isClosed = false
 
   constructor(socket: Duplex) {
     this.#socket = socket
+    this.#staged = new StagedWrites(socket, () => this.#drain())
     socket.on('error', (error: Error) => {
       this.#error ??= error
     })
@@ -29,17 +34,26 @@ class SocketStream implements ByteStream {
       // Node tells the end of a paused socket too, when nothing else waits to be read.
       if (!this.#isPaused) this.#tellEnd()
     })
-    socket.on('drain', () => this.#guarded((sink) => sink.drain()))
+    socket.on('drain', () => this.#drain())
     socket.on('close', () => this.#close())
     if (socket.destroyed) process.nextTick(() => this.#close())
   }
 
   write(chunk: Buffer): boolean {
-    return this.#isClosed || this.#socket.writableEnded ? false : this.#socket.write(chunk)
+    if (this.#isClosed || this.#socket.writableEnded) return false
+    this.#staged.flush()
+    return this.#noteRoom(this.#socket.write(chunk))
+  }
+
+  writeLent(chunk: Buffer): boolean {
+    if (this.#isClosed || this.#socket.writableEnded) return false
+    return this.#noteRoom(this.#staged.write(chunk))
   }
 
   end(): void {
-    if (!this.#socket.writableEnded) this.#socket.end()
+    if (this.#socket.writableEnded) return
+    this.#staged.flush()
+    this.#socket.end()
   }
 
   reset(): void {
@@ -61,8 +75,9 @@ class SocketStream implements ByteStream {
     }
     this.#isPaused = this.#isEndTold = false
     if (isFirst) {
+      const isLent = readLent(this.#socket, (chunk) => this.#lend(chunk))
       this.#socket.on('data', (chunk: Buffer) => {
-        noteRead(chunk.length)
+        if (!isLent) noteRead(chunk.length)
         this.#guarded((each) => each.data(chunk))
       })
     }
@@ -81,6 +96,27 @@ class SocketStream implements ByteStream {
     if (this.#isEnded) this.#tellEnd()
   }
 
+  /** False when there should be no more for now. */
+  #lend(chunk: Buffer): boolean {
+    const lent = this.#sink?.lent
+    // TLS hands on all that it has deciphered, paused or not: Node keeps that, and gives it first as `data`.
+    const mustWait = this.#isPaused || this.#socket.readableLength > 0
+    if (!lent || mustWait) return this.#socket.push(kept(chunk))
+    this.#guarded(() => lent(chunk))
+    return !this.#isPaused
+  }
+
+  #noteRoom(hasRoom: boolean): boolean {
+    if (!hasRoom) this.#isWriterWaiting = true
+    return hasRoom
+  }
+
+  #drain(): void {
+    if (!this.#isWriterWaiting || this.#isClosed || !this.#staged.hasRoom) return
+    this.#isWriterWaiting = false
+    this.#guarded((sink) => sink.drain())
+  }
+
   #tellEnd(): void {
     if (!this.#sink || this.#isEndTold || this.#isClosed) return
     this.#isEndTold = true
@@ -91,6 +127,7 @@ class SocketStream implements ByteStream {
     if (this.#isClosed) return
     if (this.#isEnded) this.#tellEnd()
     this.#isClosed = true
+    this.#staged.clear()
     if (!this.#isEnded || !this.#socket.writableFinished) this.#error ??= new Error('the connection closed early')
     this.#sink?.closed(this.#error)
   }

@@ -1,39 +1,39 @@
-/** Frames on their way out: headers and small bodies lie side by side in one block, large bodies are passed by reference. */
+/** Frames on their way out, side by side in memory that is borrowed until the transport has sent them. */
+import { Stages } from '../lib/stages.ts'
+import { BATCH_BYTES, LONE_FRAME_BYTES } from './bounds.ts'
 import { FRAME_HEADER_BYTES, frameTypes } from './frame.ts'
+import type { Transport } from './transport.ts'
 
-/** Size of the blocks that headers are written into, in bytes. */
-const BLOCK_BYTES = 16 * 1024
+/** What may still be written into a full batch, in bytes: resets, a frame that goes beyond it, and a GOAWAY. */
+const BEYOND_BYTES = LONE_FRAME_BYTES + 32 * 1024
 
-/** Bodies up to this size are copied, in bytes: cheaper than one more piece in a gathered write. */
-const COPIED_BYTES = 1024
+/** Batches up to this size leave in memory of their own size, in bytes: many sessions may wait with a few frames each. */
+const SMALL_BYTES = 4 * 1024
+
+const stages = new Stages({ bytes: BATCH_BYTES + BEYOND_BYTES, spares: 32 })
 
 export class Batch {
-  #block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
-  /** Where the part of the block that is not yet in `#pieces` begins and ends. */
-  #start = 0
-  #end = 0
-  #pieces: Buffer[] = []
+  #stage: Buffer | undefined
   #bytes = 0
 
-  /** How many bytes `take` would give. */
+  /** What was written since it was sent. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Begins a DATA frame; exactly `length` bytes of `body` must follow. */
+  /** Whether what has to be sent should wait for the next one. */
+  get isFull(): boolean {
+    return this.#bytes >= BATCH_BYTES
+  }
+
+  /** Begins a DATA frame; exactly `length` bytes of `body` must follow, `LONE_FRAME_BYTES` at most. */
   data(id: number, flags: number, length: number): void {
     this.#header(frameTypes.DATA, flags, id, length)
   }
 
+  /** Copies `piece`. */
   body(piece: Buffer): void {
-    this.#bytes += piece.length
-    if (piece.length <= COPIED_BYTES) {
-      this.#room(piece.length)
-      this.#end += piece.copy(this.#block, this.#end)
-      return
-    }
-    this.#cut()
-    this.#pieces.push(piece)
+    this.#bytes += piece.copy(this.#memory(), this.#bytes)
   }
 
   reset(id: number, code: number): void {
@@ -54,41 +54,41 @@ export class Batch {
     this.body(text)
   }
 
-  /** All that was written since the last call. */
-  take(): readonly Buffer[] {
-    this.#cut()
-    const pieces = this.#pieces
-    this.#pieces = []
+  /** Gives `transport` all that was written; false asks to wait for room. */
+  sendTo(transport: Transport): boolean {
+    const stage = this.#memory()
+    const bytes = stage.subarray(0, this.#bytes)
+    this.#stage = undefined
     this.#bytes = 0
-    return pieces
+    const giveBack = (): void => stages.giveBack(stage)
+    if (bytes.length > SMALL_BYTES) return transport.write(bytes, giveBack)
+    const copy = Buffer.from(bytes)
+    giveBack()
+    return transport.write(copy)
+  }
+
+  /** Drops what was written. */
+  clear(): void {
+    if (this.#stage) stages.giveBack(this.#stage)
+    this.#stage = undefined
+    this.#bytes = 0
+  }
+
+  #memory(): Buffer {
+    this.#stage ??= stages.borrow()
+    return this.#stage
   }
 
   #header(type: number, flags: number, id: number, length: number): void {
-    this.#room(FRAME_HEADER_BYTES)
-    this.#block.writeUIntBE(length, this.#end, 3)
-    this.#block[this.#end + 3] = (type << 4) | flags
-    this.#block.writeUInt32BE(id, this.#end + 4)
-    this.#end += FRAME_HEADER_BYTES
+    const memory = this.#memory()
+    const at = this.#bytes
+    memory.writeUIntBE(length, at, 3)
+    memory[at + 3] = (type << 4) | flags
+    memory.writeUInt32BE(id, at + 4)
     this.#bytes += FRAME_HEADER_BYTES
   }
 
   #uint32(value: number): void {
-    this.#room(4)
-    this.#end = this.#block.writeUInt32BE(value, this.#end)
-    this.#bytes += 4
-  }
-
-  /** What is written is never written over: the transport may still hold it. */
-  #room(bytes: number): void {
-    if (this.#end + bytes <= this.#block.length) return
-    this.#cut()
-    this.#block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
-    this.#start = 0
-    this.#end = 0
-  }
-
-  #cut(): void {
-    if (this.#end > this.#start) this.#pieces.push(this.#block.subarray(this.#start, this.#end))
-    this.#start = this.#end
+    this.#bytes = this.#memory().writeUInt32BE(value, this.#bytes)
   }
 }

@@ -19,7 +19,7 @@ export const LONE_FRAME_BYTES = 64 * 1024
 export const SHARED_FRAME_BYTES = 16 * 1024
 
 /** How much goes to the transport in one write, in bytes; what follows can still be reordered in favour of other streams. */
-export const BATCH_BYTES = 256 * 1024
+export const BATCH_BYTES = 192 * 1024
 
 /** A stream with this much unsent asks its writer to wait, in bytes. */
 export const WRITE_HIGH_BYTES = 128 * 1024

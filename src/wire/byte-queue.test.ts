@@ -8,7 +8,7 @@ const source = Buffer.from(Array.from({ length: 20_000 }, (_, i) => i % 251))
 
 test('bytes leave in the order they came, whatever the sizes', () => {
   const step = fc.oneof(
-    fc.record({ push: fc.integer({ min: 0, max: 5000 }) }),
+    fc.record({ push: fc.integer({ min: 0, max: 5000 }), isLent: fc.boolean() }),
     fc.record({ shift: fc.integer({ min: 1, max: 9000 }) }),
     fc.record({ take: fc.integer({ min: 1, max: 9000 }) }),
   )
@@ -20,7 +20,11 @@ test('bytes leave in the order they came, whatever the sizes', () => {
         Buffer.from(source.subarray(from % 251, (from % 251) + length))
       for (const each of steps) {
         if ('push' in each) {
-          queue.push(next(written, each.push))
+          const chunk = next(written, each.push)
+          if (each.isLent) {
+            queue.pushLent(chunk)
+            chunk.fill(0xdb)
+          } else queue.push(chunk)
           written += each.push
         } else {
           const got = 'shift' in each ? queue.shift(each.shift) : queue.take(each.take)

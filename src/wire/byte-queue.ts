@@ -1,4 +1,5 @@
 /** Bytes that wait, in order, in memory of about their own size however small or sliced the chunks were. */
+import { noteRead } from '../lib/read-memory.ts'
 
 /** Size of the blocks that small chunks are gathered in, in bytes. */
 const BLOCK_BYTES = 8 * 1024
@@ -26,6 +27,13 @@ export class ByteQueue {
     if (isFirst || (chunk.length >= SMALL_BYTES && chunk.length * 2 >= chunk.buffer.byteLength)) {
       this.#chunks.push(chunk)
     } else this.#gather(chunk)
+  }
+
+  /** The same for bytes that are only lent. */
+  pushLent(chunk: Buffer): void {
+    if (chunk.length === 0) return
+    this.#length += chunk.length
+    this.#gather(chunk)
   }
 
   /** The next bytes, at most `max` of them and without copying; undefined when there are none. */
@@ -70,6 +78,7 @@ export class ByteQueue {
 
   #gather(chunk: Buffer): void {
     if (this.#block === undefined || this.#block.length - this.#used < chunk.length) {
+      noteRead(chunk.length)
       this.#block = Buffer.allocUnsafeSlow(Math.max(BLOCK_BYTES, chunk.length))
       this.#used = 0
     }

@@ -81,9 +81,9 @@ test('what does not fit one write goes out in the next turns, even when the tran
   const { server } = ends.link.pipes
   const write = server.write.bind(server)
   const writes: number[] = []
-  server.write = (chunks) => {
-    writes.push(chunks.reduce((sum, { length }) => sum + length, 0))
-    write(chunks)
+  server.write = (bytes) => {
+    writes.push(bytes.length)
+    write(bytes)
     return true
   }
   for (const { stream } of streams) stream.end(Buffer.alloc(200_000))

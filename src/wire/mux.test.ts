@@ -24,7 +24,7 @@ class RawAgent {
   }
 
   send(frames: string): string {
-    this.ends.link.pipes.agent.write([hex(frames)])
+    this.ends.link.pipes.agent.write(hex(frames))
     this.ends.link.pipes.agent.deliver(Number.POSITIVE_INFINITY)
     return this.read()
   }
@@ -130,7 +130,7 @@ describe('a session ends, with a farewell that names the fault, when the peer', 
 
   test('sends too much before it is trusted', () => {
     const ends = new Ends({ server: { maxUntrustedBytes: 100 } })
-    ends.link.pipes.agent.write([Buffer.alloc(101)])
+    ends.link.pipes.agent.write(Buffer.alloc(101))
     ends.link.pipes.agent.deliver(101)
     assert.equal(ends.closed.server[0]?.code, 'enhance_your_calm')
   })
@@ -138,9 +138,9 @@ describe('a session ends, with a farewell that names the fault, when the peer', 
   test('makes us send resets that it does not read', () => {
     const agent = new RawAgent()
     const frame = (id: number): string => `00000110${id.toString(16).padStart(8, '0')}00`
-    agent.ends.link.pipes.agent.write([
+    agent.ends.link.pipes.agent.write(
       hex(Array.from({ length: PENDING_RESETS + 1 }, (_, i) => frame(2 * i + 3)).join('')),
-    ])
+    )
     agent.ends.link.pipes.agent.deliver(Number.POSITIVE_INFINITY)
     assert.equal(agent.ends.closed.server[0]?.code, 'enhance_your_calm')
   })
@@ -155,7 +155,7 @@ describe('a stream alone is reset when the peer', () => {
     assert.equal(agent.send('040001 10 00000003 00'), frames('000000 11 00000003', '000004 00 00000003 00000003'))
     assert.equal(heard.closes[0]?.code, 'flow_control_error')
     // The rest of that frame, then one more.
-    agent.ends.link.pipes.agent.write([Buffer.alloc(0x40000)])
+    agent.ends.link.pipes.agent.write(Buffer.alloc(0x40000))
     agent.ends.link.pipes.agent.deliver(Number.POSITIVE_INFINITY)
     assert.equal(agent.send('000001 10 00000003 00').slice(-24), frames('000004 00 00000003 00000004'))
     assert.equal(heard.bytes.length, 0)

@@ -69,6 +69,8 @@ export class Mux {
     this.#owner = {
       growth: this.#growth,
       hasToSend: (stream) => this.#outbox.addReady(stream),
+      sendLent: (stream, chunk) => this.#outbox.takeLent(stream, chunk),
+      hasRoomFor: (stream) => this.#outbox.hasRoomFor(stream),
       hasCredit: (stream) => this.#outbox.addCredit(stream),
       sendReset: (id, code, { withFin }) => this.#sendReset(id, code, withFin && this.#traits.needsFinBeforeReset),
       forget: (stream) => this.#forget(stream),

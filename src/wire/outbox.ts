@@ -1,13 +1,6 @@
 /** What a session has to send, and in which order: all of a turn in one write, control frames first, streams in turn. */
 import { Batch } from './batch.ts'
-import {
-  BATCH_BYTES,
-  GOAWAY_TEXT_BYTES,
-  LONE_FRAME_BYTES,
-  PENDING_RESETS,
-  SHARED_FRAME_BYTES,
-  STREAM_ID_LIMIT,
-} from './bounds.ts'
+import { GOAWAY_TEXT_BYTES, LONE_FRAME_BYTES, PENDING_RESETS, SHARED_FRAME_BYTES, STREAM_ID_LIMIT } from './bounds.ts'
 import { FIN } from './frame.ts'
 import type { MuxStream } from './stream.ts'
 import type { Transport } from './transport.ts'
@@ -29,6 +22,8 @@ export class Outbox {
   /** Streams that have a frame to send; a set keeps the order of their turns. */
   readonly #ready = new Set<MuxStream>()
   readonly #owed = new Set<MuxStream>()
+  /** Streams whose writers wait until the batch is sent. */
+  readonly #waiting = new Set<MuxStream>()
   #resets: Reset[] = []
   #bytesOut = 0
   #isKickDue = false
@@ -49,6 +44,22 @@ export class Outbox {
     if (this.#isClosed) return
     this.#ready.add(stream)
     this.#wake()
+  }
+
+  /** Takes bytes that are only lent, while no other stream has something to say and as far as they fit; gives how many. */
+  takeLent(stream: MuxStream, chunk: Buffer): number {
+    if (this.#isClosed || this.#ready.size > 0) return 0
+    let taken = 0
+    while (taken < chunk.length && !this.#batch.isFull && stream.isClear)
+      taken += stream.emitLent(this.#batch, taken === 0 ? chunk : chunk.subarray(taken), LONE_FRAME_BYTES)
+    this.#wake()
+    return taken
+  }
+
+  /** Whether a writer need not wait; one that must is told when the batch is sent. */
+  hasRoomFor(stream: MuxStream): boolean {
+    if (this.#batch.isFull) this.#waiting.add(stream)
+    return !this.#batch.isFull
   }
 
   addCredit(stream: MuxStream): void {
@@ -76,6 +87,7 @@ export class Outbox {
   /** Credit that is due still goes out: a peer without a window could not even learn that nobody reads. */
   forget(stream: MuxStream): void {
     this.#ready.delete(stream)
+    this.#waiting.delete(stream)
   }
 
   /** The transport has room again. */
@@ -100,6 +112,7 @@ export class Outbox {
     this.#isClosed = true
     this.#ready.clear()
     this.#owed.clear()
+    this.#waiting.clear()
     this.#resets = []
   }
 
@@ -119,16 +132,19 @@ export class Outbox {
     if (this.#isKickDue && this.#batch.bytes === 0) this.#batch.credit(NO_STREAM, 1)
     this.#isKickDue = false
     this.#send()
+    this.#callWaiting()
     if (this.#ready.size > 0 || this.#owed.size > 0 || this.#resets.length > 0) this.#wake()
   }
 
   #fill(): void {
     const batch = this.#batch
     for (const stream of this.#owed) {
+      if (batch.isFull) break
+      this.#owed.delete(stream)
       const credit = stream.window.credit()
       if (credit > 0) batch.credit(stream.id, credit)
     }
-    this.#owed.clear()
+    if (batch.isFull) return
     for (const { id, code, withFin } of this.#resets) {
       if (withFin) batch.data(id, FIN, 0)
       batch.reset(id, wireCodes[code])
@@ -139,13 +155,19 @@ export class Outbox {
       this.#ready.delete(stream)
       const max = this.#ready.size > 0 ? SHARED_FRAME_BYTES : LONE_FRAME_BYTES
       if (stream.emit(batch, max)) this.#ready.add(stream)
-      if (batch.bytes >= BATCH_BYTES) break
+      if (batch.isFull) break
     }
   }
 
   #send(): void {
     if (this.#batch.bytes === 0) return
     this.#bytesOut += this.#batch.bytes
-    if (!this.#transport.write(this.#batch.take())) this.#isBlocked = true
+    if (!this.#batch.sendTo(this.#transport)) this.#isBlocked = true
+  }
+
+  #callWaiting(): void {
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const stream of waiting) stream.proceed()
   }
 }

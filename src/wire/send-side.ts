@@ -44,12 +44,26 @@ export class SendSide {
     return this.#unsent.length > 0 ? this.#window > 0 : this.#isEnding
   }
 
+  /** Whether bytes may go straight into a frame: nothing waits before them, and the peer takes them. */
+  get isClear(): boolean {
+    return this.#unsent.length === 0 && this.#window > 0 && this.#isSynSent && !this.#isEnding
+  }
+
   /** False asks the writer to wait. */
   push(chunk: Buffer): boolean {
     this.#unsent.push(chunk)
-    if (this.#unsent.length < WRITE_HIGH_BYTES) return true
+    return this.#hasRoom()
+  }
+
+  /** The same for bytes that are only lent. */
+  pushLent(chunk: Buffer): boolean {
+    this.#unsent.pushLent(chunk)
+    return this.#hasRoom()
+  }
+
+  /** The writer waits for `releaseWaiter`. */
+  makeWait(): void {
     this.#hasWaiter = true
-    return false
   }
 
   end(): void {
@@ -84,10 +98,25 @@ export class SendSide {
     this.#isFinSent = fin
   }
 
+  /** Writes one frame of the first bytes of `chunk`, where `isClear`; gives how many. */
+  emitLent(batch: Batch, chunk: Buffer, max: number): number {
+    const length = Math.min(chunk.length, this.#window, max)
+    batch.data(this.#id, 0, length)
+    batch.body(chunk.length === length ? chunk : chunk.subarray(0, length))
+    this.#window -= length
+    return length
+  }
+
   /** Whether a waiting writer can go on; true once for each time it had to wait. */
   releaseWaiter(): boolean {
     if (!this.#hasWaiter || this.#isEnding || this.#unsent.length > WRITE_LOW_BYTES) return false
     this.#hasWaiter = false
     return true
+  }
+
+  #hasRoom(): boolean {
+    if (this.#unsent.length < WRITE_HIGH_BYTES) return true
+    this.#hasWaiter = true
+    return false
   }
 }

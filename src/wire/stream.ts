@@ -1,4 +1,5 @@
 /** One stream of a session, as the session drives it: its two sides, who hears it, and when it is over. */
+import { kept } from '../lib/byte-stream.ts'
 import type { Batch } from './batch.ts'
 import { LONE_FRAME_BYTES } from './bounds.ts'
 import { ByteQueue } from './byte-queue.ts'
@@ -11,6 +12,10 @@ import type { StreamSink, WireStream } from './wire-stream.ts'
 export interface StreamOwner {
   readonly growth: Growth
   hasToSend(stream: MuxStream): void
+  /** Sends bytes that are only lent, as many as it can at once; gives how many. */
+  sendLent(stream: MuxStream, chunk: Buffer): number
+  /** False: `proceed` is called when there is room again. */
+  hasRoomFor(stream: MuxStream): boolean
   hasCredit(stream: MuxStream): void
   sendReset(id: number, code: WireCode, options: { withFin: boolean }): void
   forget(stream: MuxStream): void
@@ -81,6 +86,21 @@ export class MuxStream implements WireStream {
     return hasRoom
   }
 
+  writeLent(chunk: Buffer): boolean {
+    if (this.#error) return true
+    if (this.#isClosed || this.#sending.isEnding) return false
+    const sent = this.#sending.isClear ? this.#owner.sendLent(this, chunk) : 0
+    if (sent < chunk.length) {
+      const hasRoom = this.#sending.pushLent(sent === 0 ? chunk : chunk.subarray(sent))
+      if (this.#sending.isReady) this.#owner.hasToSend(this)
+      return hasRoom
+    }
+    // Better to leave what follows where it is than to copy it twice.
+    if (this.#sending.isClear && this.#owner.hasRoomFor(this)) return true
+    this.#sending.makeWait()
+    return false
+  }
+
   end(last?: Buffer): void {
     if (last) this.write(last)
     if (this.#isClosed || this.#sending.isEnding) return
@@ -120,7 +140,8 @@ export class MuxStream implements WireStream {
     while (this.#isFlowing) {
       const chunk = this.#unread.shift(LONE_FRAME_BYTES)
       if (chunk === undefined) break
-      this.#deliver(chunk)
+      this.#consumed(chunk.length)
+      this.#guarded(() => this.#sink?.data(chunk))
     }
     this.#isDelivering = false
     this.#tellEnd()
@@ -138,14 +159,14 @@ export class MuxStream implements WireStream {
     return this.window.receive(bytes)
   }
 
-  /** A piece of its body came. */
+  /** A piece of its body came; it is only lent. */
   accept(piece: Buffer): void {
     if (this.#isClosed) return
     // Credit is given for what nobody wants too: a peer without a window could never be told that it sends in vain.
     if (this.#isUnwanted) this.#consumed(piece.length)
-    else if (this.#isFlowing && !this.#isDelivering && this.#unread.length === 0) this.#deliver(piece)
+    else if (this.#isFlowing && !this.#isDelivering && this.#unread.length === 0) this.#lend(piece)
     else {
-      this.#unread.push(piece)
+      this.#unread.pushLent(piece)
       this.onArrival?.()
     }
   }
@@ -161,7 +182,14 @@ export class MuxStream implements WireStream {
   acceptCredit(increment: number): void {
     this.#credited += increment
     this.#sending.credit(increment)
-    if (this.#sending.isReady && !this.#isClosed) this.#owner.hasToSend(this)
+    if (this.#isClosed) return
+    if (this.#sending.isReady) this.#owner.hasToSend(this)
+    else this.proceed()
+  }
+
+  /** There is room to write, where a writer waits and nothing else is in its way. */
+  proceed(): void {
+    if (this.#sending.isClear && this.#sending.releaseWaiter()) this.#guarded(() => this.#sink?.drain())
   }
 
   /** RST came, or the session is over. What was complete before can still be read: the peer only stopped listening. */
@@ -181,6 +209,16 @@ export class MuxStream implements WireStream {
     this.#abort(new WireError(code, 'peer', what), code)
   }
 
+  /** Whether bytes may go straight into a frame. */
+  get isClear(): boolean {
+    return !this.#isClosed && this.#sending.isClear
+  }
+
+  /** Writes one frame of at most `max` bytes that are only lent; gives how many. */
+  emitLent(batch: Batch, chunk: Buffer, max: number): number {
+    return this.#sending.emitLent(batch, chunk, max)
+  }
+
   /** Writes one frame of at most `max` bytes; true when there is more that may be sent. */
   emit(batch: Batch, max: number): boolean {
     if (this.#isClosed || !this.#sending.isReady) return false
@@ -191,10 +229,12 @@ export class MuxStream implements WireStream {
     return !this.#isClosed && this.#sending.isReady
   }
 
-  #deliver(chunk: Buffer): void {
+  #lend(chunk: Buffer): void {
+    const sink = this.#sink
     this.#consumed(chunk.length)
     try {
-      this.#sink?.data(chunk)
+      if (sink?.lent) sink.lent(chunk)
+      else sink?.data(kept(chunk))
     } catch (cause) {
       this.#fail(cause)
     }

@@ -24,9 +24,9 @@ class Pipe {
     return this.#bytes.length
   }
 
-  write(chunks: readonly Buffer[]): boolean {
-    this.log.push(...chunks.map((chunk) => Buffer.from(chunk)))
-    this.#bytes = Buffer.concat([this.#bytes, ...chunks])
+  write(bytes: Buffer): boolean {
+    this.log.push(Buffer.from(bytes))
+    this.#bytes = Buffer.concat([this.#bytes, bytes])
     this.#waits = this.#bytes.length >= HIGH_BYTES
     return !this.#waits
   }
@@ -35,12 +35,18 @@ class Pipe {
   deliver(max: number): void {
     const chunk = this.#bytes.subarray(0, max)
     this.#bytes = this.#bytes.subarray(chunk.length)
-    if (chunk.length > 0) this.events?.data(Buffer.from(chunk))
+    if (chunk.length > 0) this.#lend(Buffer.from(chunk))
     if (this.isEnded && this.#bytes.length === 0) this.events?.closed(undefined)
     else if (this.#waits && this.#bytes.length < HIGH_BYTES) {
       this.#waits = false
       this.sender?.drain()
     }
+  }
+
+  /** Who keeps what is only lent must not get away with it. */
+  #lend(chunk: Buffer): void {
+    this.events?.data(chunk)
+    chunk.fill(0xdb)
   }
 }
 
@@ -56,7 +62,11 @@ export class Link {
         back.events = events
         out.sender = events
       },
-      write: (chunks) => out.write(chunks),
+      write(bytes, sent) {
+        const hasRoom = out.write(bytes)
+        sent?.()
+        return hasRoom
+      },
       end() {
         out.isEnded = true
       },
@@ -127,8 +137,8 @@ export class Heard {
   }
 
   data(chunk: Buffer): void {
-    // A copy: the bytes must be right when they come, not later.
-    this.chunks.push(Buffer.from(chunk))
+    // As it is: the bytes must be right for as long as they are kept.
+    this.chunks.push(chunk)
   }
 
   end(): void {

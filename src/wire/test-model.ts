@@ -27,18 +27,30 @@ class End implements StreamSink {
   heard = 0
   ends = 0
   closes: (WireError | undefined)[] = []
-  #mayWrite = true
+  mayWrite = true
+  /** Half of all ends take bytes that are only lent. */
+  readonly lent: ((chunk: Buffer) => void) | undefined
 
   constructor(stream: MuxStream) {
     this.stream = stream
+    this.lent = stream.id % 4 < 2 ? (chunk) => this.data(chunk) : undefined
   }
 
   write(bytes: number): void {
     // Writers keep to what they are told, so what waits to be sent is bounded.
-    if (!this.#mayWrite || this.isEnded || this.stream.isClosed) return
+    if (!this.mayWrite || this.isEnded || this.stream.isClosed) return
     const from = this.written % PERIOD
     this.written += bytes
-    this.#mayWrite = this.stream.write(pattern.subarray(from, from + bytes))
+    this.mayWrite = this.stream.write(pattern.subarray(from, from + bytes))
+  }
+
+  lend(bytes: number): void {
+    if (!this.mayWrite || this.isEnded || this.stream.isClosed) return
+    const from = this.written % PERIOD
+    this.written += bytes
+    const chunk = Buffer.from(pattern.subarray(from, from + bytes))
+    this.mayWrite = this.stream.writeLent(chunk)
+    chunk.fill(0xdb)
   }
 
   data(chunk: Buffer): void {
@@ -53,7 +65,7 @@ class End implements StreamSink {
   }
 
   drain(): void {
-    this.#mayWrite = true
+    this.mayWrite = true
   }
 
   closed(error: WireError | undefined): void {
@@ -62,7 +74,7 @@ class End implements StreamSink {
 }
 
 interface Step {
-  readonly kind: 'open' | 'write' | 'end' | 'close' | 'reset' | 'pause' | 'resume' | 'deliver' | 'turn'
+  readonly kind: 'open' | 'write' | 'lend' | 'end' | 'close' | 'reset' | 'pause' | 'resume' | 'deliver' | 'turn'
   readonly side: Side
   readonly stream: number
   readonly bytes: number
@@ -79,7 +91,8 @@ const step: fc.Arbitrary<Step> = fc.record({
     ...(
       [
         ['open', 2],
-        ['write', 8],
+        ['write', 5],
+        ['lend', 5],
         ['end', 1],
         ['close', 1],
         ['reset', 1],
@@ -154,6 +167,7 @@ class Model {
   #use(end: End | undefined, kind: Step['kind'], bytes: number): void {
     if (!end) return
     if (kind === 'write') end.write(bytes)
+    else if (kind === 'lend') end.lend(bytes)
     else if (kind === 'pause') end.stream.pause()
     else if (kind === 'resume') end.stream.resume()
     else if (kind === 'end') {
@@ -210,6 +224,7 @@ class Model {
       assert.ok(from && to, `stream ${id} was not told of`)
       assert.equal(to.heard, from.written, `stream ${id} lost bytes`)
       assert.equal(to.ends, from.isEnded ? 1 : 0, `the end of stream ${id}`)
+      assert.ok(from.mayWrite || from.isEnded, `a writer of stream ${id} was not told that there is room`)
       const isOver = from.isEnded && to.isEnded
       assert.deepEqual(from.closes, isOver ? [undefined] : [])
     }

@@ -16,6 +16,8 @@ export interface WireStream {
   readonly isClosed: boolean
   /** Takes `chunk`, which must not change afterwards; false asks to wait for `drain`. Lost bytes are told by `closed`. */
   write(chunk: Buffer): boolean
+  /** The same for bytes that are only lent, see `StreamSink.lent`. */
+  writeLent(chunk: Buffer): boolean
   /** We send no more. */
   end(last?: Buffer): void
   /** We send no more, and what the peer still sends is of no interest. */
@@ -36,6 +38,8 @@ export interface WireStream {
 export interface StreamSink {
   /** Bytes that count as read once this returns; call `pause` to get no more. */
   data(chunk: Buffer): void
+  /** The same for bytes that change as soon as this returns; without it `data` gets a copy of them. */
+  lent?: ((chunk: Buffer) => void) | undefined
   /** The peer sends no more. At most once, after the last byte. */
   end(): void
   /** There is room to write again, after a `write` that gave false. */

@@ -1,5 +1,5 @@
 /** A connection after its last head: raw bytes, beginning with those that came along with it. */
-import type { ByteSink, ByteStream } from '../../lib/byte-stream.ts'
+import { type ByteSink, type ByteStream, kept, writeLent } from '../../lib/byte-stream.ts'
 
 export interface Handover {
   /** What came already. */
@@ -27,6 +27,7 @@ export class UpgradedStream implements ByteStream {
     if (rest) this.#held.push(rest)
     stream.attach({
       data: (chunk) => this.#data(chunk),
+      lent: (chunk) => this.#lent(chunk),
       end: () => {
         this.#isEnded = true
         this.#deliver()
@@ -45,6 +46,10 @@ export class UpgradedStream implements ByteStream {
 
   write(chunk: Buffer): boolean {
     return this.#stream.write(chunk)
+  }
+
+  writeLent(chunk: Buffer): boolean {
+    return writeLent(this.#stream, chunk)
   }
 
   end(): void {
@@ -75,8 +80,17 @@ export class UpgradedStream implements ByteStream {
     if (this.#isFlowing && !this.#close) this.#stream.resume()
   }
 
+  get #isOpen(): boolean {
+    return this.#isFlowing && !this.#isDelivering && this.#held.length === 0
+  }
+
+  #lent(chunk: Buffer): void {
+    if (this.#isOpen && this.#sink?.lent) this.#sink.lent(chunk)
+    else this.#data(kept(chunk))
+  }
+
   #data(chunk: Buffer): void {
-    if (this.#sink && this.#isFlowing && !this.#isDelivering && this.#held.length === 0) this.#sink.data(chunk)
+    if (this.#isOpen && this.#sink) this.#sink.data(chunk)
     else {
       // Nobody listens yet, or not to the end of what came before: the stream keeps what follows.
       this.#held.push(chunk)

@@ -1,5 +1,5 @@
 /** A stream whose bytes are counted and whose end is told, for whoever handed it to somebody else. */
-import type { ByteSink, ByteStream } from '../../lib/byte-stream.ts'
+import { type ByteSink, type ByteStream, writeLent } from '../../lib/byte-stream.ts'
 
 export interface StreamWatch {
   /** Bytes went either way. */
@@ -27,6 +27,12 @@ export class WatchedStream implements ByteStream {
     return this.#stream.write(chunk)
   }
 
+  writeLent(chunk: Buffer): boolean {
+    this.written += chunk.length
+    this.#watch.onMoved()
+    return writeLent(this.#stream, chunk)
+  }
+
   end(): void {
     this.#stream.end()
   }
@@ -36,12 +42,22 @@ export class WatchedStream implements ByteStream {
   }
 
   attach(sink: ByteSink): void {
+    const { lent } = sink
+    const received = (chunk: Buffer): void => {
+      this.received += chunk.length
+      this.#watch.onMoved()
+    }
     this.#stream.attach({
       data: (chunk) => {
-        this.received += chunk.length
-        this.#watch.onMoved()
+        received(chunk)
         sink.data(chunk)
       },
+      lent:
+        lent &&
+        ((chunk) => {
+          received(chunk)
+          lent(chunk)
+        }),
       end: () => sink.end(),
       drain: () => sink.drain(),
       closed: (error) => {
