@@ -116,7 +116,7 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
       counts,
       log,
       onRecord: (record) => accessLog.connection(record),
-      defaultCertificate: () => certificates.find(domain),
+      defaultCertificate: (name) => certificates.findDefault(name, { domain }),
     })
 
     // The doors, before anything slow: agents that find nobody wait for minutes before they ask again (D50).

@@ -75,7 +75,7 @@ async function tunnelTo({ addr, tls = {}, target = {}, header = {}, options = {}
   const dial = upstreamDialer(upstream, tls)
   const tunnel = await agent.open({
     name: 'test',
-    asks: { proto: 'https', opts: {}, isPooled: false },
+    asks: { proto: 'https', opts: {} },
     forwardsTo: upstream.url,
     forwardsProto: '',
     metadata: '',
@@ -204,7 +204,7 @@ describe('a connection through an agent', () => {
     const { agent } = await tunnelTo({ addr: 1 })
     const tunnel = await agent.open({
       name: 'handler',
-      asks: { proto: 'tcp', opts: {}, isPooled: false },
+      asks: { proto: 'tcp', opts: {} },
       forwardsTo: '',
       forwardsProto: '',
       metadata: '',

@@ -77,6 +77,16 @@ describe('forward', () => {
       /^ConfigError: `domian` is not a known key; did you mean `domain`\?$/,
     ],
     ['no address', {}, /^ConfigError: `addr` is missing/],
+    [
+      'an address to share',
+      { addr: 1, pooling: true },
+      /^ConfigError: `pooling` cannot be had: .*`labels`.*tunnel group/,
+    ],
+    [
+      'a policy that is no JSON',
+      { addr: 1, traffic_policy: { size: 1n } },
+      /^ConfigError: `traffic_policy` holds what JSON/,
+    ],
     ['no authtoken', { addr: 1, authtoken: '' }, /^ConfigError: `authtoken` is missing/],
     ['a bad server', { addr: 1, server: 'http://x' }, /^ConfigError: `server` must be `host:port`/],
     ['a bad CA', { addr: 1, ca: '/none' }, /^ConfigError: `ca` cannot be read/],

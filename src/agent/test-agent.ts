@@ -42,7 +42,7 @@ export function testAgent(options: Partial<AgentOptions> & Pick<AgentOptions, 's
 export function testPlan(given: Partial<TunnelPlan> = {}): TunnelPlan {
   return {
     name: 'web',
-    asks: { proto: 'https', opts: {}, isPooled: false },
+    asks: { proto: 'https', opts: {} },
     forwardsTo: 'http://localhost:3000',
     forwardsProto: '',
     metadata: '',

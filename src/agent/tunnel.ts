@@ -12,7 +12,7 @@ export interface TunnelPlan {
   readonly name: string
   /** An address of its own, or labels by which an edge finds it. */
   readonly asks:
-    | { readonly proto: Proto; readonly opts: Readonly<Record<string, unknown>>; readonly isPooled: boolean }
+    | { readonly proto: Proto; readonly opts: Readonly<Record<string, unknown>> }
     | { readonly labels: Readonly<Record<string, string>> }
   readonly forwardsTo: string
   readonly forwardsProto: '' | 'http1' | 'http2'
@@ -85,7 +85,7 @@ export class Tunnel {
       token: got?.token ?? new Secret(''),
       metadata,
       bindings: [],
-      poolingEnabled: asks.isPooled,
+      poolingEnabled: false,
       name,
       description: '',
     }

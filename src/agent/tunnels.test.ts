@@ -57,7 +57,7 @@ describe('tunnels', () => {
     const { agent } = agentOf(door)
     await agent.start()
     const first = await agent.open(testPlan())
-    const second = await agent.open(testPlan({ asks: { proto: 'http', opts: {}, isPooled: false } }), { twin: first })
+    const second = await agent.open(testPlan({ asks: { proto: 'http', opts: {} } }), { twin: first })
     assert.equal(second.url, first.url.replace('https:', 'http:'))
   })
 

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { run } from './program.ts'
 import { testTerminal } from './test-terminal.ts'
+
+const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 
 async function postern(...args: string[]) {
   const terminal = testTerminal()
@@ -69,8 +72,26 @@ test('version tells the versions, as JSON too', async () => {
   assert.equal(node, process.version)
 })
 
+const light: readonly string[][] = [
+  ['--help'],
+  ['version'],
+  ['http', '--help'],
+  ['start', '--help'],
+  ['login', '--help'],
+]
+for (const args of light) {
+  test(`postern ${args.join(' ')} loads commander and no other package`, async () => {
+    const told = `import { registerHooks } from 'node:module'
+      registerHooks({ load: (url, context, next) => (console.error('loaded', url), next(url, context)) })`
+    const hook = `--import=data:text/javascript,${encodeURIComponent(told)}`
+    const { stderr } = await promisify(execFile)(process.execPath, [hook, main, ...args])
+    assert.match(stderr, /^loaded file:.*\/src\/cli\/program\.ts$/m)
+    const packages = Array.from(stderr.matchAll(/\/node_modules\/((?:@[^/]+\/)?[^/]+)\//g), ([, name]) => name)
+    assert.deepEqual([...new Set(packages)], ['commander'])
+  })
+}
+
 test('a reader that goes away ends the program quietly', async () => {
-  const main = fileURLToPath(new URL('../main.ts', import.meta.url))
   const child = spawn(process.execPath, [main, 'serve', '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
   child.stdout.destroy()
   let told = ''

@@ -1,6 +1,6 @@
 /** The command line: names the commands, loads the one that is asked for, and turns its outcome into an exit code. */
 import { type Argument, Command, CommanderError } from 'commander'
-import { SettingsError } from '../config/read.ts'
+import { SettingsError } from '../config/settings-error.ts'
 import { printable } from '../lib/printable.ts'
 import { Failure } from './failure.ts'
 import { group } from './group.ts'

@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { readSettings, type Settings, SettingsError } from './read.ts'
+import { readSettings, type Settings } from './read.ts'
 import { configReference } from './reference.ts'
+import { SettingsError } from './settings-error.ts'
 import { envName, fileKey, settings } from './table.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'postern-config-'))

@@ -4,6 +4,7 @@ import type { LogFormat, LogLevel } from '../lib/log.ts'
 import type { Secret } from '../lib/secret.ts'
 import type { Given } from './given.ts'
 import type { Listen, PortRange } from './parse.ts'
+import { SettingsError } from './settings-error.ts'
 import { gather, type Sources } from './sources.ts'
 import { table, type Values } from './table.ts'
 
@@ -35,17 +36,6 @@ export interface Settings {
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
   readonly bootstrap: { readonly apiKey: Secret | null; readonly authtoken: Secret | null }
-}
-
-/** Everything that is wrong with the settings, one line each. */
-export class SettingsError extends Error {
-  readonly problems: readonly string[]
-
-  constructor(problems: readonly string[]) {
-    super(problems.join('\n'))
-    this.name = 'SettingsError'
-    this.problems = problems
-  }
 }
 
 /** Reads, checks and completes the settings; throws `SettingsError` with all that is wrong with them. */

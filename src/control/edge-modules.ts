@@ -39,7 +39,7 @@ export class EdgeModules {
     await attempt(() =>
       this.#store.write(async (writer) => {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
-        checkTogether(resource, openModules(this.#sealer, resource, before), { writes })
+        checkTogether(this.#sealer, resource, before, { writes })
         const mentions = mentionsOf(resource, writes)
         await checkMentions(writer, mentions)
         await checkNesting(writer, resource, before.id, mentions)
@@ -67,7 +67,7 @@ export class EdgeModules {
     await this.#store.write(async (writer) => {
       const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
       if (!before.modules.has(module.name)) return
-      checkTogether(resource, openModules(this.#sealer, resource, before), { without: module })
+      checkTogether(this.#sealer, resource, before, { without: module })
       await writer.removeModule(before.id, module.name)
       await writer.setReferences(before.id, module.name, [], false)
       writer.changed(...rootOf(resource, before))

@@ -21,6 +21,11 @@ export interface ServedCertificate {
 /** By name, exact or `*.…`; the whole of what is uploaded. */
 export type CertificatesByName = ReadonlyMap<string, ServedCertificate>
 
+interface Uploaded {
+  readonly names: readonly string[]
+  readonly served: ServedCertificate
+}
+
 const AT_A_TIME = 100
 
 export class LiveCertificates implements Followed {
@@ -28,8 +33,10 @@ export class LiveCertificates implements Followed {
   readonly #sealer: Sealer
   readonly #replace: (served: CertificatesByName) => void
   readonly #log: Logger
-  readonly #certificates = new Map<string, StoredResource>()
-  readonly #domains = new Map<string, StoredResource>()
+  /** Opened once, when they come or change. */
+  readonly #certificates = new Map<string, Uploaded>()
+  /** By the id of a reserved domain; those without a certificate are left out. */
+  readonly #domains = new Map<string, { readonly name: string; readonly certificateId: string }>()
 
   constructor(options: {
     store: Store
@@ -44,49 +51,56 @@ export class LiveCertificates implements Followed {
   }
 
   async load(): Promise<void> {
-    await this.#loadAll(tlsCertificates, this.#certificates)
-    await this.#loadAll(reservedDomains, this.#domains)
+    this.#certificates.clear()
+    this.#domains.clear()
+    await this.#takeAll(tlsCertificates)
+    await this.#takeAll(reservedDomains)
     this.#tell()
   }
 
   async apply(changes: readonly Change[]): Promise<void> {
-    const kinds = new Map([
-      [tlsCertificates.kind, this.#certificates],
-      [reservedDomains.kind, this.#domains],
-    ])
-    const touched = changes.filter(({ kind }) => kinds.has(kind))
-    if (touched.length === 0) return
-    const found = await this.#store.read((reader) => reader.resources(touched.map(({ id }) => id)))
-    for (const { kind, id } of touched) kinds.get(kind)?.delete(id)
-    for (const resource of found) kinds.get(resource.kind)?.set(resource.id, resource)
+    const touched = new Set(changes.filter(({ kind }) => followedKinds.has(kind)).map(({ id }) => id))
+    if (touched.size === 0) return
+    const found = await this.#store.read((reader) => reader.resources([...touched]))
+    for (const id of touched) {
+      this.#certificates.delete(id)
+      this.#domains.delete(id)
+    }
+    for (const resource of found) this.#take(resource)
     this.#tell()
   }
 
-  async #loadAll({ kind }: Resource, into: Map<string, StoredResource>): Promise<void> {
-    into.clear()
+  async #takeAll({ kind }: Resource): Promise<void> {
     let beforeId: string | undefined
     do {
       const some = await this.#store.read((reader) =>
         reader.page({ kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) }),
       )
-      for (const each of some) into.set(each.id, each)
+      for (const each of some) this.#take(each)
       beforeId = some.at(-1)?.id
     } while (beforeId !== undefined)
+  }
+
+  #take(resource: StoredResource): void {
+    const { id, kind, fields } = resource
+    if (kind === tlsCertificates.kind) {
+      const served = this.#open(resource)
+      if (served) this.#certificates.set(id, { names: namesOf(resource), served })
+    } else {
+      // What is stored has passed the form of its resource.
+      const { domain, certificate_id: certificateId } = fields as { domain: string; certificate_id?: string | null }
+      if (certificateId) this.#domains.set(id, { name: readName(domain), certificateId })
+    }
   }
 
   /** A newer certificate wins over an older one of the same name, and what a reserved domain names over both. */
   #tell(): void {
     const served = new Map<string, ServedCertificate>()
-    const byAge = [...this.#certificates.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
-    for (const certificate of byAge) {
-      const opened = this.#open(certificate)
-      if (opened) for (const name of namesOf(certificate)) served.set(name, opened)
-    }
-    for (const { fields } of this.#domains.values()) {
-      // What is stored has passed the form of its resource.
-      const named = this.#certificates.get((fields.certificate_id as string | undefined) ?? '')
-      const opened = named && this.#open(named)
-      if (opened) served.set(readName(String(fields.domain)), opened)
+    const byAge = [...this.#certificates.values()].sort((a, b) => (a.served.id < b.served.id ? -1 : 1))
+    for (const { names, served: each } of byAge) for (const name of names) served.set(name, each)
+    for (const { name, certificateId } of this.#domains.values()) {
+      const named = this.#certificates.get(certificateId)
+      if (named) served.set(name, named.served)
     }
     this.#replace(served)
   }
@@ -101,6 +115,8 @@ export class LiveCertificates implements Followed {
     }
   }
 }
+
+const followedKinds: ReadonlySet<string> = new Set([tlsCertificates.kind, reservedDomains.kind])
 
 /** Names as they are compared; what a certificate holds besides names serves nobody here. */
 function namesOf({ fields }: StoredResource): string[] {

@@ -59,17 +59,24 @@ function twice(form: ModuleForm, another: ModuleForm): BadValue {
   )
 }
 
-/** Refuses modules that cannot stand together, once `writes` are done and `without` is gone. */
+/**
+ * Refuses modules that cannot stand together, once `writes` are done and `without` is gone. Opens none that it need not
+ * read: to replace or delete one that cannot be opened is how such a resource is mended.
+ */
 export function checkTogether(
+  sealer: Sealer,
   resource: Resource,
-  before: ReadonlyMap<string, ModuleConfig>,
+  before: Pick<StoredResource, 'modules'>,
   { writes = [], without }: { writes?: readonly ModuleWrite[]; without?: Module },
 ): void {
   if (!resource.place) return
-  const after = new Map(before)
-  for (const { module, config } of writes) after.set(module.name, config)
+  const written = new Map(writes.map(({ module, config }) => [module.name, config]))
+  // What is stored was accepted by these modules.
+  const after = new Map([...(before.modules as ReadonlyMap<string, ModuleConfig>), ...written])
   if (without) after.delete(without.name)
-  moduleConflicts(resource.place, after)
+  moduleConflicts(resource.place, after, ({ name, secrets = [] }, config) =>
+    written.has(name) ? config : openFields(sealer, secrets, config),
+  )
 }
 
 /** Every resource that `writes` name. */

@@ -58,7 +58,7 @@ export class Records {
     const parentInBody = take(own, resource.parent?.in === 'body' ? resource.parent.field : null)
     const parentId = typeof parentInBody === 'string' ? parentInBody : parentInPath
     const settled = resource.settle(own, this.#around)
-    checkTogether(resource, new Map(), { writes })
+    checkTogether(this.#sealer, resource, { modules: new Map() }, { writes })
 
     return attempt(() =>
       this.#store.write(async (writer) => {
@@ -142,7 +142,7 @@ export class Records {
           await setMentions(writer, id, mentions, oldMentions)
         }
         if (writes.length > 0) {
-          checkTogether(resource, openModules(this.#sealer, resource, before), { writes })
+          checkTogether(this.#sealer, resource, before, { writes })
           const mentions = mentionsOf(resource, writes)
           await checkMentions(writer, mentions)
           await checkNesting(writer, resource, id, mentions)

@@ -44,6 +44,35 @@ for (const [asked, shown] of cases) {
   })
 }
 
+const forNobody: [asked: string, uploaded: string[], shown: string][] = [
+  ['x.e.test', [], 'DNS:e.test, DNS:*.e.test'],
+  ['e.test', [], 'DNS:e.test, DNS:*.e.test'],
+  ['y.x.e.test', [], 'DNS:e.test, DNS:*.e.test'],
+  ['other.test', [], 'DNS:e.test, DNS:*.e.test'],
+  ['test', [], 'DNS:e.test, DNS:*.e.test'],
+  ['', [], 'DNS:e.test, DNS:*.e.test'],
+  ['x.e.test', ['*.e.test', 'e.test'], 'DNS:*.e.test'],
+  ['x.e.test', ['e.test'], 'DNS:e.test, DNS:*.e.test'],
+  ['e.test', ['*.e.test', 'e.test'], 'DNS:e.test'],
+  ['other.test', ['*.e.test', 'e.test'], 'DNS:e.test'],
+  ['other.test', ['*.e.test', 'other.test'], 'DNS:e.test, DNS:*.e.test'],
+]
+for (const [asked, names, shown] of forNobody) {
+  test(`${asked || 'no name'}, which nobody serves, is shown ${shown} where ${names.join(', ') || 'nothing'} is uploaded`, () => {
+    const certificates = new Certificates({ authority })
+    certificates.replace(new Map(names.map((name) => [name, authority.issue([name])])))
+    assert.equal(namesOf(certificates.findDefault(asked, { domain: 'e.test' })), shown)
+  })
+}
+
+test('all names that nobody serves share one of our own, which is not that of the domain when it is served', () => {
+  const counted = counting()
+  const certificates = new Certificates({ authority: counted })
+  for (const name of ['a.e.test', 'b.e.test', 'c.test']) certificates.findDefault(name, { domain: 'e.test' })
+  assert.deepEqual(counted.asked, ['e.test', '*.e.test'])
+  assert.equal(namesOf(certificates.find('e.test')), 'DNS:e.test')
+})
+
 test('one of our own is made once', () => {
   const counted = counting()
   const certificates = new Certificates({ authority: counted })

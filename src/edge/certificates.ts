@@ -37,7 +37,7 @@ export class Certificates {
   readonly #authority: CertificatesOptions['authority']
   readonly #now: Clock
   readonly #maxIssued: number
-  /** By name, the one least recently asked for first. */
+  /** By their names, the one least recently asked for first. */
   readonly #issued = new Map<string, Issued>()
   #uploaded: ReadonlyMap<string, CertificatePair> = new Map()
   readonly #known = new WeakMap<CertificatePair, ServerCertificate>()
@@ -62,8 +62,16 @@ export class Certificates {
    * of our own with their siblings: visitors can think of any number of names below a wildcard.
    */
   find(name: string, { isOneOfMany = false } = {}): ServerCertificate {
-    const uploaded = this.#uploaded.get(name) ?? this.#uploaded.get(wildcardOver(name))
-    return uploaded ? this.identify(uploaded) : this.#issuedFor(isOneOfMany ? wildcardOver(name) : name)
+    return this.#uploadedFor(name) ?? this.#issuedFor([isOneOfMany ? wildcardOver(name) : name])
+  }
+
+  /**
+   * For a name that nobody serves: what is uploaded for it when it is `domain` or right below it, else for `domain`, else
+   * one of our own for all of these together, since strangers can think of any number of names.
+   */
+  findDefault(name: string, { domain }: { readonly domain: string }): ServerCertificate {
+    const below = `*.${domain}`
+    return this.#uploadedFor(wildcardOver(name) === below ? name : domain) ?? this.#issuedFor([domain, below])
   }
 
   /** A pair that comes from elsewhere, such as with an endpoint. */
@@ -85,21 +93,27 @@ export class Certificates {
     }
   }
 
-  #issuedFor(name: string): ServerCertificate {
+  #uploadedFor(name: string): ServerCertificate | undefined {
+    const uploaded = this.#uploaded.get(name) ?? this.#uploaded.get(wildcardOver(name))
+    return uploaded && this.identify(uploaded)
+  }
+
+  #issuedFor(names: readonly string[]): ServerCertificate {
     const now = this.#now()
-    const known = this.#issued.get(name)
-    const entry = known && known.renewAt > now ? known : this.#issue(name, now)
-    this.#issued.delete(name)
-    this.#issued.set(name, entry)
+    const key = names.join(' ')
+    const known = this.#issued.get(key)
+    const entry = known && known.renewAt > now ? known : this.#issue(names, now)
+    this.#issued.delete(key)
+    this.#issued.set(key, entry)
     if (this.#issued.size > this.#maxIssued) {
-      const [oldest = name] = this.#issued.keys()
+      const [oldest = key] = this.#issued.keys()
       this.#issued.delete(oldest)
     }
     return entry.certificate
   }
 
-  #issue(name: string, now: number): Issued {
-    const issued = this.#authority.issue([name])
+  #issue(names: readonly string[], now: number): Issued {
+    const issued = this.#authority.issue(names)
     // An authority near its own end issues nothing that lasts; one a day is enough then.
     return { certificate: identified(issued), renewAt: Math.max(issued.notAfter - RENEW_MS, now + DAY_MS) }
   }

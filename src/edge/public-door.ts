@@ -31,7 +31,7 @@ export interface PublicDoorOptions {
   /** One line for each connection of a TCP or TLS edge. */
   readonly onRecord: (record: ConnectionRecord) => void
   /** what is shown to who asks for a name that nobody serves; none is made for names that strangers think of. */
-  readonly defaultCertificate: () => CertificatePair
+  readonly defaultCertificate: (name: string) => CertificatePair
 }
 
 export class PublicDoor {
@@ -69,7 +69,8 @@ export class PublicDoor {
     const { edges, tls, serveHttp, defaultCertificate } = this.#options
     const edge = edges.find(hello.serverName)
     if (!edge) {
-      const nobody = { id: '', kind: 'https', tls: { certificate: defaultCertificate() }, tlsKey: '' } as const
+      const certificate = defaultCertificate(hello.serverName)
+      const nobody = { id: '', kind: 'https', tls: { certificate }, tlsKey: '' } as const
       tls.handshake(nobody, { socket, hello }, (secured) => {
         if ('socket' in secured) serveHttp({ socket: secured.socket, peer, tls: secured.facts, edge: undefined })
       })

@@ -47,12 +47,18 @@ export function modulesAt(place: Place): readonly Module[] {
   return modules.filter((module) => module.at[place] !== undefined)
 }
 
+type OpenModule = (module: Module, config: ModuleConfig) => ModuleConfig
+
 /**
  * Throws `Refusal` when modules that are each valid cannot stand together; `configs` holds, by name, every module that
- * the edge or route would have.
+ * the edge or route would have, and `open` opens the secrets of one that must be read.
  */
-export function moduleConflicts(place: Place, configs: ReadonlyMap<string, ModuleConfig>): void {
-  if (place === 'tls' && passesThrough(configs)) refuseBlind(configs)
+export function moduleConflicts(
+  place: Place,
+  configs: ReadonlyMap<string, ModuleConfig>,
+  open: OpenModule = (_module, config) => config,
+): void {
+  if (place === 'tls' && passesThrough(configs)) refuseBlind(configs, open)
   if (place === 'route') refuseSeveralLogins(configs)
 }
 
@@ -60,10 +66,10 @@ export function moduleConflicts(place: Place, configs: ReadonlyMap<string, Modul
  * D33: with TLS passed through, no module can look inside the traffic, and one that was silently blind would let
  * traffic through unguarded.
  */
-function refuseBlind(configs: ReadonlyMap<string, ModuleConfig>): void {
+function refuseBlind(configs: ReadonlyMap<string, ModuleConfig>, open: OpenModule): void {
   const blind = modulesAt('tls').filter((module) => {
     const config = configs.get(module.name)
-    return module !== tlsTermination && config?.enabled && module.needs(config) !== 'bytes'
+    return module !== tlsTermination && config?.enabled && module.needs(open(module, config)) !== 'bytes'
   })
   if (blind.length === 0) return
   const names = blind.map((module) => `\`${module.name}\``).join(', ')

@@ -14,9 +14,12 @@ import { listener, type Recorder, recorder } from './edges/upstreams.ts'
 import { type Door, dial, dialled, readToEnd, versions } from './edges/visitor.ts'
 import { type HttpsEdge, type RawEdge, World } from './edges/world.ts'
 
+/** Of the server: one below which a wildcard is taken by clients, unlike below `localhost`. */
+const DOMAIN = 'tunnels.test'
+
 let world: World
 before(async () => {
-  world = await World.start()
+  world = await World.start({ flags: { domain: DOMAIN } })
 })
 after(() => world.stop())
 
@@ -380,6 +383,35 @@ describe('certificates', () => {
     await shows(name, 'newest')
     await world.api.create('/reserved_domains', { domain: name, certificate_id: id })
     await shows(name, 'chosen')
+  })
+
+  for (const version of versions) {
+    test(`of our own show names of the domain that nobody serves without a warning, over HTTP/${version}`, async () => {
+      for (const name of [DOMAIN, `quiet-fox-1a2b.${DOMAIN}`, `gone.${DOMAIN}`]) {
+        const { status, code } = await world.ask(name, { version })
+        assert.deepEqual([name, status, code], [name, 404, 'ERR_ENDPOINT_OFFLINE'])
+      }
+      // None is made for names that strangers think of.
+      for (const name of [`two.below.${DOMAIN}`, 'nobody.test']) await assert.rejects(world.ask(name, { version }))
+    })
+
+    test(`of names that nobody serves open no way to those that are, over HTTP/${version}`, async (t) => {
+      const web = await recorder(t)
+      const name = `served-${version.replace('.', '-')}.${DOMAIN}`
+      await world.httpsEdge({ names: [name], routes: [{ backend: await world.toAddress(web) }] })
+      const { status, code } = await world.ask(`gone.${DOMAIN}`, { version, host: name })
+      assert.deepEqual([status, code, web.seen.length], [421, 'ERR_MISDIRECTED', 0])
+      assert.equal((await world.ask(name, { version })).status, 200)
+    })
+  }
+
+  test('that are uploaded for all names of the domain are shown for those that nobody serves', async () => {
+    const ca = await authority('for all')
+    const uploaded = await upload(await leaf(ca, { name: `CN=${DOMAIN}`, dnsNames: [`*.${DOMAIN}`] }))
+    await shows(`gone.${DOMAIN}`, 'for all')
+    const { code } = await world.ask(`gone.${DOMAIN}`, { tls: { ca: ca.certificatePem } })
+    assert.equal(code, 'ERR_ENDPOINT_OFFLINE')
+    await world.api.delete(uploaded)
   })
 
   test('have an end that can be seen in the metrics', async () => {

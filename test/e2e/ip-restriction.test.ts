@@ -6,7 +6,7 @@ import { openAdmin } from '../../src/server.ts'
 import type { ApiClient } from '../support/api-client.ts'
 import { eachStore } from '../support/databases.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
-import { createDatabase, startPostgres } from '../support/postgres.ts'
+import { createDatabase, dropDatabase, startPostgres } from '../support/postgres.ts'
 
 /** An IP policy with one rule. */
 async function policyOf(api: ApiClient, action: string, cidr: string): Promise<string> {
@@ -27,8 +27,9 @@ async function until(platform: Platform, status: number): Promise<void> {
 }
 
 eachStore((store) => {
-  test('an enforced IP restriction decides at once who may call, and a lifted one lets everybody in again', async () => {
+  test('an enforced IP restriction decides at once who may call, and a lifted one lets everybody in again', async (t) => {
     const platform = await startPlatform({ databaseUrl: await store.url() })
+    t.after(() => platform.stop())
     const { admin } = platform
     const here = await policyOf(admin, 'allow', '127.0.0.0/8')
     const elsewhere = await policyOf(admin, 'allow', '192.0.2.0/24')
@@ -51,11 +52,11 @@ eachStore((store) => {
     await database.close()
     await until(platform, 200)
     assert.equal((await admin.get(`/ip_restrictions/${restriction.id}`)).enforced, false)
-    await platform.stop()
   })
 
-  test('restrictions of other parts and those not enforced do not touch the API', async () => {
+  test('restrictions of other parts and those not enforced do not touch the API', async (t) => {
     const platform = await startPlatform({ databaseUrl: await store.url() })
+    t.after(() => platform.stop())
     const { admin } = platform
     const elsewhere = await policyOf(admin, 'allow', '192.0.2.0/24')
     for (const type of ['agent', 'dashboard', 'endpoints']) {
@@ -63,20 +64,27 @@ eachStore((store) => {
     }
     await admin.create('/ip_restrictions', { type: 'api', enforced: false, ip_policy_ids: [elsewhere] })
     await admin.get('/api_keys')
-    await platform.stop()
   })
 })
 
-test('a restriction set through one server holds on the others of the same database', async () => {
+test('a restriction set through one server holds on the others of the same database', async (t) => {
   const shared = process.env.POSTERN_TEST_POSTGRES_URL
   const own = shared ? undefined : await startPostgres()
-  const databaseUrl = await createDatabase(shared ?? own?.url ?? '')
+  const server = shared ?? own?.url ?? ''
+  const databaseUrl = await createDatabase(server)
+  const platforms: Platform[] = []
+  t.after(async () => {
+    // Before the database goes: they would ask for it on and on.
+    for (const platform of platforms) await platform.stop()
+    await dropDatabase(server, databaseUrl)
+    await own?.stop()
+  })
   const first = await startPlatform({ databaseUrl })
+  platforms.push(first)
   const second = await startPlatform({ databaseUrl, flags: { 'key-file': `${first.dataDir}/secret.key` } })
+  platforms.push(second)
   const elsewhere = await policyOf(first.admin, 'allow', '192.0.2.0/24')
   await second.admin.get('/api_keys')
   await first.admin.create('/ip_restrictions', { type: 'api', enforced: true, ip_policy_ids: [elsewhere] })
   await until(second, 403)
-  await Promise.all([first.stop(), second.stop()])
-  await own?.stop()
 })

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { copyFile, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { Client } from 'pg'
 import { readSettings } from '../../src/config/read.ts'
 import { openAdmin } from '../../src/server.ts'
 import { databaseContents } from '../support/database-contents.ts'
@@ -124,6 +126,42 @@ eachStore((store) => {
       assert.equal(await rotate(data), 4)
     }))
 
+  test('a module that cannot be opened is mended by replacing or deleting it', () =>
+    lasting(async (data) => {
+      const platform = await start(data)
+      const { admin } = platform
+      const path = await makeRoute(platform)
+      await admin.put(`${path}/webhook_verification`, { provider: 'github', secret: SECRET })
+      await spoilModules(data.databaseUrl)
+      await admin.refused('ERR_KEY_ROTATED', 'GET', path)
+      await admin.refused('ERR_KEY_ROTATED', 'GET', `${path}/oidc`)
+
+      // Each while others still cannot be opened, and one that has no secret at all.
+      await admin.put(`${path}/compression`, {})
+      await admin.put(`${path}/oidc`, oidc)
+      await admin.delete(`${path}/webhook_verification`)
+      await admin.refused('ERR_SEVERAL_LOGINS', 'PUT', `${path}/oauth`, { body: { ...oauth, enabled: true } })
+      await admin.refused('ERR_KEY_ROTATED', 'GET', path)
+      await admin.update(path, { oauth, policy })
+      await assertReadable(platform, path)
+      assert.equal((await admin.get(path)).webhook_verification, null)
+    }))
+
+  test('a TLS edge whose policy cannot be opened is mended so too, and nothing else of it changes before', () =>
+    lasting(async (data) => {
+      const { admin } = await start(data)
+      const blind = { inbound: [{ expressions: ["conn.tls.version == '1.3'"], actions: [{ type: 'deny' }] }] }
+      const { id } = await admin.create('/edges/tls', { tls_termination: { terminate_at: 'edge' }, policy: blind })
+      const path = `/edges/tls/${id}`
+      await spoilModules(data.databaseUrl)
+      // Whether the policy would be blind then is not known.
+      const upstream = { body: { terminate_at: 'upstream' } }
+      await admin.refused('ERR_KEY_ROTATED', 'PUT', `${path}/tls_termination`, upstream)
+      await admin.put(`${path}/policy`, blind)
+      await admin.refused('ERR_MODULE_NEEDS_TERMINATION', 'PUT', `${path}/tls_termination`, upstream)
+      assert.deepEqual((await admin.get(path)).policy.inbound[0].expressions, blind.inbound[0]?.expressions)
+    }))
+
   test('a server that still runs on the old key stores no secret that nobody could read', () =>
     lasting(async (data) => {
       const platform = await start(data)
@@ -136,9 +174,28 @@ eachStore((store) => {
       await platform.admin.refused('ERR_KEY_ROTATED', 'POST', edgePath, { body: { ...route, oidc } })
       await platform.admin.refused('ERR_KEY_ROTATED', 'GET', path)
       await platform.admin.create(edgePath, route)
+      await platform.admin.put(`${path}/compression`, {})
       await platform.stop()
       const again = await start(data)
       await assertReadable(again, path)
       await again.stop()
     }))
 })
+
+/** Changes everything that is sealed in modules, so that no key opens it. */
+async function spoilModules(databaseUrl: string): Promise<void> {
+  const statement = "UPDATE modules SET config = replace(config, 'sealed:1:', 'sealed:1:AAAA')"
+  if (databaseUrl.startsWith('sqlite:')) {
+    const database = new DatabaseSync(databaseUrl.slice('sqlite:'.length))
+    database.exec(statement)
+    database.close()
+    return
+  }
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}

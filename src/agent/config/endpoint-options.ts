@@ -2,7 +2,7 @@
 
 import type { Reader } from './reader.ts'
 import type { ReadText } from './text-files.ts'
-import { certificatesPem } from './text-files.ts'
+import { certificatesPem, readPolicy } from './text-files.ts'
 
 /** What a tunnel is: one of three kinds of addresses, or found by an edge through its labels. */
 export type TunnelKind = 'http' | 'tcp' | 'tls' | 'labeled'
@@ -49,7 +49,11 @@ export const endpointOptions: readonly EndpointOption[] = [
   {
     key: 'traffic_policy',
     for: all,
-    read: (reader, key, { readText }) => given('TrafficPolicy', reader.parsed(key, readText)),
+    read: (reader, key, { readText }) =>
+      given(
+        'TrafficPolicy',
+        reader.parsedOrJson(key, (text) => readPolicy(text, readText)),
+      ),
   },
 ]
 

@@ -117,12 +117,14 @@ export class Reader {
   /** What `parse` makes of the text; what it throws goes on from the name. */
   parsed<T>(key: string, parse: (text: string) => T): T | undefined {
     const value = this.textOrNumber(key)
-    if (value === undefined) return undefined
-    try {
-      return parse(value)
-    } catch (error) {
-      return this.fault(key, error instanceof Error ? error.message : String(error))
-    }
+    return value === undefined ? undefined : this.#made(key, () => parse(value))
+  }
+
+  /** The same, or for a map that stands there itself its JSON. */
+  parsedOrJson(key: string, parse: (text: string) => string): string | undefined {
+    const value = this.#get(key)
+    if (!isMap(value)) return this.parsed(key, parse)
+    return this.#made(key, () => jsonOf(value))
   }
 
   map(key: string): Reader | undefined {
@@ -148,6 +150,14 @@ export class Reader {
     }
   }
 
+  #made<T>(key: string, make: () => T): T | undefined {
+    try {
+      return make()
+    } catch (error) {
+      return this.fault(key, error instanceof Error ? error.message : String(error))
+    }
+  }
+
   /** A key without a value counts as absent. */
   #get(key: string): unknown {
     this.#asked.add(key)
@@ -158,6 +168,17 @@ export class Reader {
 
 export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function jsonOf(value: object): string {
+  let json: string
+  try {
+    json = JSON.stringify(value)
+  } catch (cause) {
+    throw new Error('holds what JSON cannot say', { cause })
+  }
+  if (json.length > MAX_TEXT) throw new Error(`must not be longer than ${MAX_TEXT} characters`)
+  return json
 }
 
 function isWord(value: unknown): value is string {

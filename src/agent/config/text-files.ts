@@ -6,12 +6,23 @@ import { resolve } from 'node:path'
 /** Largest file that a setting may name, in bytes. */
 const FILE_BYTES = 1024 * 1024
 
+/** Longest path that a message shows, in characters. */
+const PATH_SHOWN = 512
+
 /** The content of what a setting names. Throws an `Error` whose text goes on from the name of the setting. */
 export type ReadText = (text: string) => string
 
 /** Paths start at `folder`, that of the file they stand in. */
 export function textReader(folder: string): ReadText {
-  return (text) => (isContent(text) ? text : readBounded(resolve(folder, text)))
+  return (text) => {
+    if (text.trim() === '') throw new Error('must not be empty')
+    return isContent(text) ? text : readBounded(resolve(folder, text))
+  }
+}
+
+/** The same for a traffic policy, which as JSON or with one key fits on a line. */
+export function readPolicy(text: string, readText: ReadText): string {
+  return /^\s*(\{|["']?\w{2,}["']?\s*:(\s|$))/.test(text) ? text : readText(text)
 }
 
 /** Reads one file whole, if it is not larger than a settings file can be. */
@@ -25,9 +36,7 @@ export function readBounded(path: string): string {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
     if (code === '') throw error
-    throw new Error(`cannot be read: ${code === 'ENOENT' ? `there is no ${path}` : `${path}: ${code}`}`, {
-      cause: error,
-    })
+    throw new Error(`cannot be read: ${faultOf(path, code)}`, { cause: error })
   } finally {
     if (file !== undefined) closeSync(file)
   }
@@ -35,7 +44,14 @@ export function readBounded(path: string): string {
 
 /** Content has lines; a path has none. */
 function isContent(text: string): boolean {
-  return text.includes('\n') || text.startsWith('-----BEGIN ')
+  return /[\r\n]|^\s*-----BEGIN /.test(text)
+}
+
+function faultOf(path: string, code: string): string {
+  // What is so long was hardly meant as a path, and may be a secret.
+  if (path.length > PATH_SHOWN) return 'it is neither the content nor the path of a file'
+  if (code === 'ENOENT') return `there is no ${path}`
+  return code === 'EISDIR' ? `${path} is a folder` : `${path}: ${code}`
 }
 
 /** `pem` as it is, when it holds certificates. */

@@ -40,8 +40,6 @@ export interface TunnelOptions {
     readonly ca?: string | undefined
     readonly server_name?: string | undefined
   }
-  /** Lets several tunnels share one address; all of them must have it. */
-  readonly pooling?: boolean | undefined
   /** Whether requests are shown in the status view; on by default. */
   readonly inspect?: boolean | undefined
   readonly basic_auth?: readonly string[] | undefined
@@ -63,8 +61,8 @@ export interface TunnelOptions {
   /** Regular expressions. */
   readonly user_agent_filter?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] } | undefined
   readonly websocket_tcp_converter?: boolean | undefined
-  /** A traffic policy, JSON or YAML. */
-  readonly traffic_policy?: string | undefined
+  /** A traffic policy: JSON, YAML or a file of them, or the object itself. */
+  readonly traffic_policy?: string | Readonly<Record<string, unknown>> | undefined
 }
 
 export interface HeaderRules {
@@ -95,7 +93,7 @@ export function readTunnel(reader: Reader, { name, readText, accept }: TunnelCon
   const upstreamTls = readUpstreamTls(reader, readText)
   const appProtocol = reader.choice('app_protocol', ['http1', 'http2'])
   const isInspected = reader.flag('inspect') ?? true
-  const isPooled = reader.flag('pooling') ?? false
+  refusePooling(reader)
   const metadata = reader.text('metadata') ?? ''
   reader.finish()
   const target: Target | undefined = accept
@@ -111,8 +109,18 @@ export function readTunnel(reader: Reader, { name, readText, accept }: TunnelCon
   const shared = { name, forwardsTo: upstream?.url ?? '', forwardsProto, metadata, target }
   if (labels) return [{ ...shared, asks: { labels } }]
   const [first = 'https', second] = protos
-  const plan = { ...shared, asks: { proto: first, opts, isPooled } }
-  return second ? [plan, { ...shared, asks: { proto: second, opts, isPooled } }] : [plan]
+  const plan = { ...shared, asks: { proto: first, opts } }
+  return second ? [plan, { ...shared, asks: { proto: second, opts } }] : [plan]
+}
+
+/** Written by those who come from ngrok; an address that two tunnels believe to share would be a surprise later. */
+function refusePooling(reader: Reader): void {
+  if (reader.flag('pooling')) {
+    reader.fault(
+      'pooling',
+      'cannot be had: an address has one tunnel; give the tunnels the same `labels`, and an edge a tunnel group backend with them',
+    )
+  }
 }
 
 function readLabels(reader: Reader): Readonly<Record<string, string>> | undefined {

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { ConfigError } from '../../agent/config/config-error.ts'
 import { type AgentConfig, readAgentConfig } from '../../agent/config/connection.ts'
 import { DEFAULT_SERVER } from '../../agent/server-address.ts'
-import { SettingsError } from '../../config/read.ts'
+import { SettingsError } from '../../config/settings-error.ts'
 import { Secret } from '../../lib/secret.ts'
 import type { Terminal } from '../terminal.ts'
 

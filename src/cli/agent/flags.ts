@@ -13,6 +13,8 @@ interface TunnelFlag {
   /** May be given more than once. */
   readonly isMany?: boolean
   readonly isNumber?: boolean
+  /** Known, so that it can be answered, and not offered. */
+  readonly isHidden?: boolean
 }
 
 const all: readonly TunnelCommand[] = ['http', 'tcp', 'tls']
@@ -176,16 +178,16 @@ const tunnelFlags: readonly TunnelFlag[] = [
     for: all,
     path: ['upstream_tls', 'server_name'],
   },
-  { flag: '--pooling', about: 'share the address with other tunnels that say so too', for: all, path: ['pooling'] },
+  { flag: '--pooling', about: 'refused, with what to do instead', for: all, path: ['pooling'], isHidden: true },
 ]
 
 /** Gives `command` the flags that such a tunnel can have. */
 export function addTunnelFlags(command: Command, kind: TunnelCommand): Command {
-  for (const { flag, about, isMany, isNumber } of flagsOf(kind)) {
+  for (const { flag, about, isMany, isNumber, isHidden = false } of flagsOf(kind)) {
     const option = new Option(flag, isMany ? `${about} (repeatable)` : about)
     if (isMany) option.argParser((value: string, before: readonly string[] | undefined) => [...(before ?? []), value])
     if (isNumber) option.argParser(numberOf)
-    command.addOption(option)
+    command.addOption(option.hideHelp(isHidden))
   }
   return command
 }

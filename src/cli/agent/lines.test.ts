@@ -10,7 +10,7 @@ import { linesDisplay } from './lines.ts'
 function tunnelOf(url: string, labels?: Record<string, string>): Tunnel {
   const tunnel = new Tunnel({
     name: 'web',
-    asks: labels ? { labels } : { proto: 'https', opts: {}, isPooled: false },
+    asks: labels ? { labels } : { proto: 'https', opts: {} },
     forwardsTo: 'http://localhost:3000',
     forwardsProto: '',
     metadata: '',

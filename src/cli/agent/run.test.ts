@@ -284,6 +284,7 @@ describe('called wrongly', () => {
     [['http', '3000', '--label', 'a=b', '--domain', 'x'], /^error: --domain cannot stand beside `labels`/],
     [['http', '3000', '--verify-webhook', 'github'], /^error: --verify-webhook-secret is missing/],
     [['http', '3000', '--log-format', 'xml'], /Allowed choices are auto, lines, json/],
+    [['http', '3000', '--pooling'], /^error: --pooling cannot be had: .* same `labels`, .* tunnel group backend/],
     [['tcp', '22', '--basic-auth', 'a:b'], /unknown option '--basic-auth'/],
     [['tls', '443', '--terminate-at', 'agent'], /^error: --terminate-at must be one of `edge`, `upstream`/],
     [['http', '3000', '--server', 'http://x'], /^error: `server` \(--server\) must be `host:port`/],
@@ -303,6 +304,7 @@ describe('called wrongly', () => {
       const terminal = here()
       assert.equal(await run([name, '--help'], terminal), 0)
       assert.match(terminal.printed.out, new RegExp(`^Usage: postern ${name}[\\s\\S]*\nExamples:\n {2}postern ${name}`))
+      assert.doesNotMatch(terminal.printed.out, /--pooling/)
     })
   }
 })

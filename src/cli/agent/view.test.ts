@@ -35,7 +35,7 @@ class TestScreen implements Screen {
 function tunnelOf(name: string, url: string, forwardsTo: string, labels?: Record<string, string>): Tunnel {
   const tunnel = new Tunnel({
     name,
-    asks: labels ? { labels } : { proto: 'https', opts: {}, isPooled: false },
+    asks: labels ? { labels } : { proto: 'https', opts: {} },
     forwardsTo,
     forwardsProto: '',
     metadata: '',

@@ -128,7 +128,9 @@ function shared<B extends SharedBuilder>(builder: B, tunnel: TunnelOptions): B {
   for (const cidr of ip_restriction?.allow ?? []) builder.allowCidr(cidr)
   for (const cidr of ip_restriction?.deny ?? []) builder.denyCidr(cidr)
   if (proxy_proto) builder.proxyProto(String(proxy_proto))
-  if (traffic_policy !== undefined) builder.trafficPolicy(traffic_policy)
+  if (traffic_policy !== undefined) {
+    builder.trafficPolicy(typeof traffic_policy === 'string' ? traffic_policy : JSON.stringify(traffic_policy))
+  }
   builder.verifyUpstreamTls(upstream_tls?.verify ?? false)
   return builder
 }
