@@ -9,8 +9,8 @@
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
-/** Size of one read, in bytes; larger ones leave the cache of the processor. */
-export const LENT_BYTES = 128 * 1024
+/** Size of one read, in bytes: two of the largest frames of the multiplexer. Larger ones leave the processor's cache. */
+export const LENT_BYTES = 2 * (64 * 1024 - 8)
 
 /** Read callbacks never nest, so one for the process is enough. Its address is known to Node: it is never let go. */
 let memory: Buffer | undefined

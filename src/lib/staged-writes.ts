@@ -3,13 +3,17 @@
  * what TLS and the multiplexer give in small pieces is cheaper to send in large ones.
  */
 import type { Duplex } from 'node:stream'
+import { LENT_BYTES } from './lent-reads.ts'
 import { Stages } from './stages.ts'
 
-/** Bytes up to here leave at once when nothing waits; memory for them comes from a pool. */
+/** Bytes up to here leave at once, unless they stand in a row of many; memory for them comes from a pool. */
 const SMALL_BYTES = 4 * 1024
 
-/** What is gathered before it leaves, in bytes. */
-const STAGE_BYTES = 128 * 1024
+/** What is gathered at most before it leaves, in bytes: as much as one read brings. */
+const FULL_BYTES = LENT_BYTES
+
+/** Memory for that, and for the piece that makes it more, in bytes. */
+const STAGE_BYTES = FULL_BYTES + 32 * 1024
 
 /** More than this unsent asks the writer to wait, in bytes. */
 const HIGH_BYTES = 128 * 1024
@@ -25,6 +29,8 @@ export class StagedWrites {
   /** Stages that the socket holds. */
   #inFlight = 0
   #isScheduled = false
+  /** Whether what left last was more than a little: what follows is most likely a part of the same. */
+  #isRow = false
 
   constructor(socket: Duplex, onSent: () => void) {
     this.#socket = socket
@@ -38,7 +44,7 @@ export class StagedWrites {
 
   /** Copies `chunk`; false asks to wait. */
   write(chunk: Buffer): boolean {
-    if (this.#staged === 0 && chunk.length <= SMALL_BYTES) this.#socket.write(Buffer.from(chunk))
+    if (this.#staged === 0 && chunk.length <= SMALL_BYTES && !this.#isRow) this.#socket.write(Buffer.from(chunk))
     else this.#gather(chunk)
     return this.hasRoom
   }
@@ -50,6 +56,7 @@ export class StagedWrites {
     const bytes = stage.subarray(0, this.#staged)
     this.#stage = undefined
     this.#staged = 0
+    this.#isRow = bytes.length > SMALL_BYTES
     this.#inFlight++
     this.#socket.write(bytes, () => {
       this.#inFlight--
@@ -72,14 +79,21 @@ export class StagedWrites {
       const copied = chunk.copy(this.#stage, this.#staged, at)
       at += copied
       this.#staged += copied
-      if (this.#staged === STAGE_BYTES) this.flush()
+      if (this.#staged >= FULL_BYTES) this.flush()
     }
-    if (this.#isScheduled || this.#staged === 0) return
+    if (!this.#isScheduled && this.#staged > 0) this.#schedule()
+  }
+
+  #schedule(): void {
+    const staged = this.#staged
     this.#isScheduled = true
     setImmediate(() => {
       this.#isScheduled = false
+      if (this.#socket.destroyed || this.#staged === 0) return
+      // In a row, more came meanwhile: there may be still more to send along.
+      if (this.#isRow && this.#staged !== staged) this.#schedule()
       // While a stage is under way the next one may fill; it leaves when that is sent.
-      if (this.#inFlight === 0 && !this.#socket.destroyed) this.flush()
+      else if (this.#inFlight === 0) this.flush()
     })
   }
 }

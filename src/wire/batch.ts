@@ -1,16 +1,20 @@
 /** Frames on their way out, side by side in memory that is borrowed until the transport has sent them. */
+import { LENT_BYTES } from '../lib/lent-reads.ts'
 import { Stages } from '../lib/stages.ts'
-import { BATCH_BYTES, LONE_FRAME_BYTES } from './bounds.ts'
+import { BATCH_BYTES } from './bounds.ts'
 import { FRAME_HEADER_BYTES, frameTypes } from './frame.ts'
 import type { Transport } from './transport.ts'
 
-/** What may still be written into a full batch, in bytes: resets, a frame that goes beyond it, and a GOAWAY. */
-const BEYOND_BYTES = LONE_FRAME_BYTES + 32 * 1024
+/** What all control frames of a turn may need, in bytes: as many resets as can wait, and a GOAWAY. */
+const CONTROL_BYTES = 24 * 1024
+
+/** Memory of a batch, in bytes: one that is not full takes one read of a socket more, whole. */
+const STAGE_BYTES = BATCH_BYTES + LENT_BYTES + 2 * CONTROL_BYTES
 
 /** Batches up to this size leave in memory of their own size, in bytes: many sessions may wait with a few frames each. */
 const SMALL_BYTES = 4 * 1024
 
-const stages = new Stages({ bytes: BATCH_BYTES + BEYOND_BYTES, spares: 32 })
+const stages = new Stages({ bytes: STAGE_BYTES, spares: 32 })
 
 export class Batch {
   #stage: Buffer | undefined
@@ -26,7 +30,12 @@ export class Batch {
     return this.#bytes >= BATCH_BYTES
   }
 
-  /** Begins a DATA frame; exactly `length` bytes of `body` must follow, `LONE_FRAME_BYTES` at most. */
+  /** The longest body of a DATA frame that fits, in bytes. */
+  get room(): number {
+    return STAGE_BYTES - CONTROL_BYTES - FRAME_HEADER_BYTES - this.#bytes
+  }
+
+  /** Begins a DATA frame; exactly `length` bytes of `body` must follow, `room` at most. */
   data(id: number, flags: number, length: number): void {
     this.#header(frameTypes.DATA, flags, id, length)
   }

@@ -12,8 +12,8 @@ export const SESSION_GROWTH_BYTES = 16 * 1024 * 1024
 /** Credit that we may owe before we send it, as a share of the window: few WNDINC frames, and never a stalled sender. */
 export const CREDIT_SHARE = 1 / 2
 
-/** Largest DATA body we send while one stream alone has something to say, in bytes. */
-export const LONE_FRAME_BYTES = 64 * 1024
+/** Largest DATA body we send while one stream alone has something to say, in bytes: with its header four records of TLS. */
+export const LONE_FRAME_BYTES = 64 * 1024 - 8
 
 /** Largest DATA body we send while streams take turns, in bytes. */
 export const SHARED_FRAME_BYTES = 16 * 1024

@@ -1,5 +1,5 @@
 /** Bytes that wait, in order, in memory of about their own size however small or sliced the chunks were. */
-import { noteRead } from '../lib/read-memory.ts'
+import { Stages } from '../lib/stages.ts'
 
 /** Size of the blocks that small chunks are gathered in, in bytes. */
 const BLOCK_BYTES = 8 * 1024
@@ -7,37 +7,48 @@ const BLOCK_BYTES = 8 * 1024
 /** Chunks under this size are gathered, in bytes. */
 const SMALL_BYTES = 2 * 1024
 
+/** Size of the blocks of a queue that grew, in bytes; they are used again, here or in another queue. */
+const LARGE_BLOCK_BYTES = 64 * 1024
+
+const largeBlocks = new Stages({ bytes: LARGE_BLOCK_BYTES, spares: 128 })
+
 export class ByteQueue {
   #chunks: Buffer[] = []
   #first = 0
   #length = 0
-  /** The block that small chunks go to, and how much of it is used. */
+  /** The block that chunks are gathered in, and how much of it is used. It is the memory of the last chunk. */
   #block: Buffer | undefined
   #used = 0
+  /** Large blocks that hold bytes of this queue, in order. */
+  readonly #borrowed: Buffer[] = []
+  /** One whose last bytes `shift` gave; they may be looked at until the next call. */
+  #spent: Buffer | undefined
 
   get length(): number {
     return this.#length
   }
 
+  /** Takes `chunk`, which must not change afterwards. */
   push(chunk: Buffer): void {
     if (chunk.length === 0) return
     const isFirst = this.#length === 0
-    this.#length += chunk.length
     // A lone small chunk most often leaves at once, so it is not worth a copy. A slice would keep all of its source.
     if (isFirst || (chunk.length >= SMALL_BYTES && chunk.length * 2 >= chunk.buffer.byteLength)) {
+      this.#length += chunk.length
       this.#chunks.push(chunk)
-    } else this.#gather(chunk)
+      this.#block = undefined
+    } else this.pushLent(chunk)
   }
 
-  /** The same for bytes that are only lent. */
+  /** Copies `chunk`. */
   pushLent(chunk: Buffer): void {
-    if (chunk.length === 0) return
     this.#length += chunk.length
-    this.#gather(chunk)
+    for (let at = 0; at < chunk.length; ) at += this.#gather(chunk, at)
   }
 
-  /** The next bytes, at most `max` of them and without copying; undefined when there are none. */
+  /** The next bytes, at most `max` of them and only until the next call; undefined when there are none. */
   shift(max: number): Buffer | undefined {
+    this.#giveBackSpent()
     const chunk = this.#chunks[this.#first]
     if (chunk === undefined || max <= 0) return undefined
     if (chunk.length > max) {
@@ -47,7 +58,8 @@ export class ByteQueue {
     }
     this.#first++
     this.#length -= chunk.length
-    if (this.#length === 0) this.clear()
+    if (chunk.buffer === this.#borrowed[0]?.buffer) this.#spent = this.#borrowed.shift()
+    if (this.#length === 0) this.#forget()
     else if (this.#first > 64 && this.#first * 2 > this.#chunks.length) {
       this.#chunks = this.#chunks.slice(this.#first)
       this.#first = 0
@@ -55,43 +67,53 @@ export class ByteQueue {
     return chunk
   }
 
-  /** Exactly `bytes` bytes; undefined, and nothing taken, when there are fewer. */
+  /** Exactly `bytes` bytes to keep; undefined, and nothing taken, when there are fewer. */
   take(bytes: number): Buffer | undefined {
     if (this.#length < bytes) return undefined
-    const first = this.shift(bytes) ?? Buffer.alloc(0)
-    if (first.length === bytes) return first
-    const parts = [first]
-    for (let left = bytes - first.length; left > 0; ) {
-      const part = this.shift(left) ?? Buffer.alloc(0)
-      parts.push(part)
-      left -= part.length
-    }
-    return Buffer.concat(parts, bytes)
+    const taken = Buffer.allocUnsafe(bytes)
+    for (let at = 0; at < bytes; ) at += this.shift(bytes - at)?.copy(taken, at) ?? bytes
+    return taken
   }
 
+  /** Drops everything; what `shift` gave last may still be looked at. */
   clear(): void {
+    this.#spent = undefined
+    // The first may be what `shift` gave a part of, so it is left to the collector.
+    for (const block of this.#borrowed.slice(1)) largeBlocks.giveBack(block)
+    this.#borrowed.length = 0
+    this.#forget()
+  }
+
+  #forget(): void {
     this.#chunks = []
     this.#first = 0
     this.#length = 0
     this.#block = undefined
   }
 
-  #gather(chunk: Buffer): void {
-    if (this.#block === undefined || this.#block.length - this.#used < chunk.length) {
-      noteRead(chunk.length)
-      this.#block = Buffer.allocUnsafeSlow(Math.max(BLOCK_BYTES, chunk.length))
-      this.#used = 0
-    }
-    const block = this.#block
-    const from = this.#used
-    this.#used += chunk.copy(block, from)
-    const last = this.#chunks.at(-1)
-    const joins = last?.buffer === block.buffer && last.byteOffset + last.length === block.byteOffset + from
-    if (last && joins) this.#chunks[this.#chunks.length - 1] = grown(block, last, this.#used)
-    else this.#chunks.push(block.subarray(from, this.#used))
+  #giveBackSpent(): void {
+    if (this.#spent) largeBlocks.giveBack(this.#spent)
+    this.#spent = undefined
   }
-}
 
-function grown(block: Buffer, view: Buffer, end: number): Buffer {
-  return block.subarray(view.byteOffset - block.byteOffset, end)
+  /** Copies as much as one block takes; gives how much that was. */
+  #gather(chunk: Buffer, at: number): number {
+    this.#giveBackSpent()
+    if (this.#block === undefined || this.#used === this.#block.length) this.#addBlock()
+    const block = this.#block ?? chunk // there is one now
+    const copied = chunk.copy(block, this.#used, at)
+    const last = this.#chunks.at(-1)
+    const from = this.#used === 0 || last === undefined ? this.#used : last.byteOffset - block.byteOffset
+    this.#used += copied
+    const view = block.subarray(from, this.#used)
+    if (from === this.#used - copied) this.#chunks.push(view)
+    else this.#chunks[this.#chunks.length - 1] = view
+    return copied
+  }
+
+  #addBlock(): void {
+    this.#used = 0
+    this.#block = this.#length <= BLOCK_BYTES ? Buffer.allocUnsafeSlow(BLOCK_BYTES) : largeBlocks.borrow()
+    if (this.#block.length === LARGE_BLOCK_BYTES) this.#borrowed.push(this.#block)
+  }
 }

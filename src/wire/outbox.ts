@@ -48,10 +48,11 @@ export class Outbox {
 
   /** Takes bytes that are only lent, while no other stream has something to say and as far as they fit; gives how many. */
   takeLent(stream: MuxStream, chunk: Buffer): number {
-    if (this.#isClosed || this.#ready.size > 0) return 0
+    const batch = this.#batch
+    if (this.#isClosed || this.#ready.size > 0 || batch.isFull) return 0
     let taken = 0
-    while (taken < chunk.length && !this.#batch.isFull && stream.isClear)
-      taken += stream.emitLent(this.#batch, taken === 0 ? chunk : chunk.subarray(taken), LONE_FRAME_BYTES)
+    while (taken < chunk.length && stream.isClear && batch.room > 0)
+      taken += stream.emitLent(batch, chunk.subarray(taken), Math.min(LONE_FRAME_BYTES, batch.room))
     this.#wake()
     return taken
   }

@@ -140,8 +140,7 @@ export class MuxStream implements WireStream {
     while (this.#isFlowing) {
       const chunk = this.#unread.shift(LONE_FRAME_BYTES)
       if (chunk === undefined) break
-      this.#consumed(chunk.length)
-      this.#guarded(() => this.#sink?.data(chunk))
+      this.#lend(chunk)
     }
     this.#isDelivering = false
     this.#tellEnd()
