@@ -42,6 +42,10 @@ export class ByteQueue {
 
   /** Copies `chunk`. */
   pushLent(chunk: Buffer): void {
+    if (this.#length === 0 && chunk.length < SMALL_BYTES) {
+      this.push(Buffer.from(chunk))
+      return
+    }
     this.#length += chunk.length
     for (let at = 0; at < chunk.length; ) at += this.#gather(chunk, at)
   }

@@ -55,3 +55,27 @@ test('it looks by itself', async () => {
   clearInterval(alive)
   sweep.remove(deadline)
 })
+
+test('thousands that come and go are each told of their own deadline, and nothing is left', () => {
+  let now = 0
+  const sweep = new Sweep({ now: () => now })
+  const passed: number[] = []
+  const kept = Array.from({ length: 3000 }, (_, i) => {
+    const deadline = sweep.add(() => passed.push(i))
+    deadline.at = i
+    return deadline
+  })
+  // From the front, the middle and the end, some of them twice.
+  for (const [i, deadline] of kept.entries()) if (i % 3 === 0) sweep.remove(deadline)
+  for (const [i, deadline] of kept.entries()) if (i % 6 === 0) sweep.remove(deadline)
+  now = 1000
+  sweep.run()
+  sweep.run()
+  now = 5000
+  sweep.run()
+  sweep.run()
+  assert.deepEqual(
+    passed.toSorted((a, b) => a - b),
+    kept.map((_, i) => i).filter((i) => i % 3 !== 0),
+  )
+})

@@ -11,6 +11,8 @@ export interface Deadline {
 
 interface Entry extends Deadline {
   readonly expired: () => void
+  /** Where it stands among all. */
+  place: number
 }
 
 export interface SweepOptions {
@@ -21,7 +23,11 @@ export interface SweepOptions {
 export class Sweep {
   readonly #now: () => number
   readonly #everyMs: number
-  readonly #entries = new Set<Deadline>()
+  /**
+   * Not a Set: one that is added to and taken from all the time leaves a chain of tables behind, each of which knows the
+   * next. The collector of young objects follows it through all that it ever held, so that no request dies young.
+   */
+  readonly #entries: Entry[] = []
   #timer: NodeJS.Timeout | undefined
   #time: number
 
@@ -33,8 +39,8 @@ export class Sweep {
 
   /** Begins without a deadline. One that passed is taken back before `expired` is called. */
   add(expired: () => void): Deadline {
-    const entry: Entry = { at: Number.POSITIVE_INFINITY, expired }
-    this.#entries.add(entry)
+    const entry: Entry = { at: Number.POSITIVE_INFINITY, expired, place: this.#entries.length }
+    this.#entries.push(entry)
     if (this.#timer === undefined) {
       this.#time = this.#now()
       this.#timer = setInterval(() => this.run(), this.#everyMs).unref()
@@ -42,9 +48,16 @@ export class Sweep {
     return entry
   }
 
+  /** Once; no harm when it is not there any more. */
   remove(deadline: Deadline): void {
-    this.#entries.delete(deadline)
-    if (this.#entries.size > 0) return
+    const { place } = deadline as Entry // what `add` gave
+    if (this.#entries[place] !== deadline) return
+    const last = this.#entries.pop()
+    if (last && last !== deadline) {
+      this.#entries[place] = last
+      last.place = place
+    }
+    if (this.#entries.length > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }
@@ -58,10 +71,14 @@ export class Sweep {
   run(): void {
     const now = this.#now()
     this.#time = now
-    for (const entry of this.#entries as Set<Entry>) {
-      if (entry.at > now) continue
-      entry.at = Number.POSITIVE_INFINITY
-      entry.expired()
+    for (let place = 0; place < this.#entries.length; ) {
+      const entry = this.#entries[place]
+      if (entry && entry.at <= now) {
+        entry.at = Number.POSITIVE_INFINITY
+        entry.expired()
+      }
+      // One that took itself away has another in its place. One that moved to before here is looked at the next time.
+      if (this.#entries[place] === entry) place++
     }
   }
 }

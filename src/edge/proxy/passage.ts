@@ -304,6 +304,14 @@ export class Passage implements ForwardingOwner {
     // A service that answered before it had all of the request is not told the rest.
     if (isCut || !this.#body.isWhole) this.#forwarding?.cancel()
     this.#tell(isCut)
+    this.#letGo()
+  }
+
+  /** What is over and still known to somebody must not keep the rest alive: the young collector would copy it all. */
+  #letGo(): void {
+    this.#exchange.onDone = this.#exchange.onAbort = undefined
+    this.#forwarding = undefined
+    this.#found = {}
   }
 
   #tell(isCut: boolean): void {
