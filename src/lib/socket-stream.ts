@@ -98,11 +98,12 @@ class SocketStream implements ByteStream {
 
   /** False when there should be no more for now. */
   #lend(chunk: Buffer): boolean {
-    const lent = this.#sink?.lent
     // TLS hands on all that it has deciphered, paused or not: Node keeps that, and gives it first as `data`.
-    const mustWait = this.#isPaused || this.#socket.readableLength > 0
-    if (!lent || mustWait) return this.#socket.push(kept(chunk))
-    this.#guarded(() => lent(chunk))
+    if (this.#isPaused || this.#socket.readableLength > 0) return this.#socket.push(kept(chunk))
+    this.#guarded((sink) => {
+      if (sink.lent) sink.lent(chunk)
+      else sink.data(kept(chunk))
+    })
     return !this.#isPaused
   }
 
