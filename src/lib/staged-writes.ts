@@ -15,6 +15,9 @@ const FULL_BYTES = LENT_BYTES
 /** Memory for that, and for the piece that makes it more, in bytes. */
 const STAGE_BYTES = FULL_BYTES + 32 * 1024
 
+/** For how many turns of the event loop what is gathered may wait for more of its row: on a busy server a turn is long. */
+const ROW_TURNS = 3
+
 /** More than this unsent asks the writer to wait, in bytes. */
 const HIGH_BYTES = 128 * 1024
 
@@ -81,17 +84,17 @@ export class StagedWrites {
       this.#staged += copied
       if (this.#staged >= FULL_BYTES) this.flush()
     }
-    if (!this.#isScheduled && this.#staged > 0) this.#schedule()
+    if (!this.#isScheduled && this.#staged > 0) this.#schedule(1)
   }
 
-  #schedule(): void {
+  #schedule(turn: number): void {
     const staged = this.#staged
     this.#isScheduled = true
     setImmediate(() => {
       this.#isScheduled = false
       if (this.#socket.destroyed || this.#staged === 0) return
       // In a row, more came meanwhile: there may be still more to send along.
-      if (this.#isRow && this.#staged !== staged) this.#schedule()
+      if (this.#isRow && this.#staged !== staged && turn < ROW_TURNS) this.#schedule(turn + 1)
       // While a stage is under way the next one may fill; it leaves when that is sent.
       else if (this.#inFlight === 0) this.flush()
     })

@@ -76,13 +76,6 @@ export class Batch {
     return transport.write(copy)
   }
 
-  /** Drops what was written. */
-  clear(): void {
-    if (this.#stage) stages.giveBack(this.#stage)
-    this.#stage = undefined
-    this.#bytes = 0
-  }
-
   #memory(): Buffer {
     this.#stage ??= stages.borrow()
     return this.#stage
