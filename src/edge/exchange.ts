@@ -37,6 +37,7 @@ export interface BodyReader {
 }
 
 export interface BodySink {
+  /** Bytes that change as soon as this returns: whoever keeps them makes a copy. */
   data(chunk: Buffer): void
   /** The body is whole. */
   end(trailers: HeaderList | undefined): void
@@ -46,7 +47,7 @@ export interface BodySink {
 
 /** A body as it goes out. */
 export interface BodyWriter {
-  /** False asks to wait for `onDrain`. */
+  /** Takes bytes that are only lent; false asks to wait for `onDrain`. */
   write(chunk: Buffer): boolean
   end(trailers?: HeaderList): void
   /** The rest cannot come: the other end must see that the body is cut short. */

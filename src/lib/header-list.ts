@@ -1,10 +1,11 @@
 /** The headers of one HTTP message, in their order: names keep their spelling and are compared without regard to case. */
+import { type HeaderName, headerName } from './header-name.ts'
 
 export class HeaderList {
-  /** Lower-cased names, names as they were spelled, values: three lists side by side, since most headers are only copied. */
-  readonly #keys: string[] = []
-  readonly #names: string[] = []
+  /** Side by side, since most headers are only copied. */
+  readonly #names: HeaderName[] = []
   readonly #values: string[] = []
+  #isChecked = true
 
   static of(pairs: Iterable<readonly [string, string]>): HeaderList {
     const list = new HeaderList()
@@ -13,81 +14,103 @@ export class HeaderList {
   }
 
   get size(): number {
-    return this.#keys.length
+    return this.#names.length
+  }
+
+  /** Whether all values are known to be fit to be sent: whoever sends them need not look at them again. */
+  get isChecked(): boolean {
+    return this.#isChecked
+  }
+
+  /** The name and the value of number `i`, which must be less than `size`: cheaper than the iterator. */
+  nameAt(i: number): HeaderName {
+    return this.#names[i] as HeaderName // as the caller was told
+  }
+
+  valueAt(i: number): string {
+    return this.#values[i] ?? ''
   }
 
   /** Whether there is a header of this name, which must be lower case here and in all that follows. */
   has(key: string): boolean {
-    return this.#keys.includes(key)
+    return this.#find(key) >= 0
   }
 
   /** The first value, as the sender ordered them. */
   get(key: string): string | undefined {
-    const at = this.#keys.indexOf(key)
+    const at = this.#find(key)
     return at < 0 ? undefined : this.#values[at]
   }
 
   all(key: string): string[] {
-    return this.#values.filter((_, i) => this.#keys[i] === key)
+    return this.#values.filter((_, i) => this.#names[i]?.key === key)
   }
 
   /** Appends, also when there is one of that name. */
   add(name: string, value: string): void {
-    this.#keys.push(name.toLowerCase())
+    this.#isChecked = false
+    this.#names.push(headerName(name))
+    this.#values.push(value)
+  }
+
+  /** As `add`, for a value that holds nothing but field content of RFC 9110 §5.5. */
+  addChecked(name: HeaderName, value: string): void {
     this.#names.push(name)
     this.#values.push(value)
   }
 
+  /** Appends all of `others`. */
+  addAll(others: HeaderList): void {
+    this.#isChecked &&= others.#isChecked
+    for (let i = 0; i < others.#names.length; i++) this.addChecked(others.nameAt(i), others.valueAt(i))
+  }
+
   /** As `add`, in front of all others. */
   prepend(name: string, value: string): void {
-    this.#keys.unshift(name.toLowerCase())
-    this.#names.unshift(name)
+    this.#isChecked = false
+    this.#names.unshift(headerName(name))
     this.#values.unshift(value)
   }
 
   /** Puts one in the place of all of that name. */
   set(name: string, value: string): void {
-    this.remove(name.toLowerCase())
+    this.remove(headerName(name).key)
     this.add(name, value)
   }
 
   /** Removes all of that name. */
   remove(key: string): void {
-    if (!this.#keys.includes(key)) return
-    this.removeWhere((each) => each === key)
+    if (this.has(key)) this.removeWhere((each) => each === key)
   }
 
   removeWhere(isUnwanted: (key: string) => boolean): void {
     let kept = 0
-    for (let i = 0; i < this.#keys.length; i++) {
-      const key = this.#keys[i] ?? ''
-      if (isUnwanted(key)) continue
-      this.#keys[kept] = key
-      this.#names[kept] = this.#names[i] ?? ''
-      this.#values[kept] = this.#values[i] ?? ''
+    for (let i = 0; i < this.#names.length; i++) {
+      const name = this.nameAt(i)
+      if (isUnwanted(name.key)) continue
+      if (kept < i) {
+        this.#names[kept] = name
+        this.#values[kept] = this.valueAt(i)
+      }
       kept++
     }
-    this.#keys.length = kept
+    if (kept === this.#names.length) return
     this.#names.length = kept
     this.#values.length = kept
   }
 
   clone(): HeaderList {
     const list = new HeaderList()
-    list.#keys.push(...this.#keys)
-    list.#names.push(...this.#names)
-    list.#values.push(...this.#values)
+    list.addAll(this)
     return list
   }
 
-  /** Calls `visit` for each in order: cheaper than the iterator, for what runs with every request. */
-  forEach(visit: (key: string, value: string, name: string) => void): void {
-    for (let i = 0; i < this.#keys.length; i++) {
-      visit(this.#keys[i] ?? '', this.#values[i] ?? '', this.#names[i] ?? '')
-    }
+  *[Symbol.iterator](): Generator<[string, string]> {
+    for (let i = 0; i < this.size; i++) yield [this.nameAt(i).spelling, this.valueAt(i)]
   }
 
-  *[Symbol.iterator](): Generator<[string, string]> {
-    for (let i = 0; i < this.#names.length; i++) yield [this.#names[i] ?? '', this.#values[i] ?? '']
+  #find(key: string): number {
+    for (let i = 0; i < this.#names.length; i++) if (this.#names[i]?.key === key) return i
+    return -1
   }
 }

@@ -2,8 +2,6 @@
 
 /** RFC 9110 §5.6.2: token. */
 export const TOKEN = 1
-/** Allowed in a token, but names of headers with it are dropped: some servers read it as a hyphen. */
-export const UNDERSCORE = 2
 /** RFC 9110 §5.5: field-value, with the blanks inside. */
 export const VALUE = 4
 /**
@@ -28,7 +26,6 @@ function fill(): Uint8Array {
     const isVisible = byte > SPACE && byte < DELETE
     bits[byte] =
       (/[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(character) ? TOKEN : 0) |
-      (character === '_' ? UNDERSCORE : 0) |
       (isVisible || byte === SPACE || byte === TAB || byte > DELETE ? VALUE : 0) |
       (isVisible && character !== '#' ? TARGET : 0)
   }

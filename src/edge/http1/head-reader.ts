@@ -8,6 +8,9 @@ const BLANK_LINE = Buffer.from('\r\n\r\n', 'latin1')
 /** The first piece of a head that comes in several, in bytes; it doubles from there. */
 const FIRST_BYTES = 1024
 
+/** How far the end of a head is looked for byte by byte, in bytes. */
+const NEAR_BYTES = 512
+
 /** Whole lines: the bytes from `from` to before `to`, with the end of the last line and without the blank line. */
 export interface Head {
   readonly bytes: Buffer
@@ -42,7 +45,7 @@ export class HeadReader implements Head {
   /** Takes the bytes of `chunk` from `at` on; true when the head is whole. */
   take(chunk: Buffer, at: number): boolean | HeadFault {
     if (this.#length > 0) return this.#gather(chunk, at)
-    const blank = chunk.indexOf(BLANK_LINE, at)
+    const blank = blankLine(chunk, at)
     if (blank < 0) return this.#gather(chunk, at)
     this.next = blank + BLANK_LINE.length
     if (this.next - at > this.#maxBytes) return tooLarge(this.#maxBytes)
@@ -112,6 +115,16 @@ export class HeadReader implements Head {
     this.#seen = seen
     return chunk.length
   }
+}
+
+/** Where the end of the last line begins, the blank line behind it; -1 when it is not there. */
+function blankLine(chunk: Buffer, at: number): number {
+  // Most heads are short, and then this takes less time than the call.
+  const near = Math.min(chunk.length, at + NEAR_BYTES) - 3
+  for (let i = at; i < near; i++) {
+    if (chunk[i] === CR && chunk[i + 2] === CR && chunk[i + 1] === LF && chunk[i + 3] === LF) return i
+  }
+  return chunk.length - at <= NEAR_BYTES ? -1 : chunk.indexOf(BLANK_LINE, near)
 }
 
 function tooLarge(bytes: number): HeadFault {

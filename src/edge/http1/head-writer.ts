@@ -12,10 +12,10 @@ const line = /^[\x21-\x7e]+$/
 /** Throws when something in it cannot be sent. */
 export function requestHead({ method, target, headers, body, upgrade }: UpstreamRequest): string {
   if (!token.test(method) || !line.test(target)) throw new Error('a request line that cannot be sent')
-  const lines = fieldLines(headers, isOwnOfRequest) + framingLine(body)
-  if (upgrade === undefined) return `${method} ${target} HTTP/1.1\r\n${lines}\r\n`
+  const text = `${method} ${target} HTTP/1.1${fieldLines(headers, isOwnOfRequest)}${framingLine(body)}`
+  if (upgrade === undefined) return `${text}\r\n\r\n`
   if (unfit.test(upgrade)) throw new Error('a protocol that cannot be asked for')
-  return `${method} ${target} HTTP/1.1\r\n${lines}Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`
+  return `${text}\r\nConnection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`
 }
 
 export interface ResponseHeadOptions {
@@ -26,53 +26,61 @@ export interface ResponseHeadOptions {
 
 /** Throws when something in it cannot be sent. */
 export function responseHead({ status, reason, headers }: ResponseHead, { body, closes }: ResponseHeadOptions): string {
-  const lines = fieldLines(headers, isOwn) + framingLine(body)
-  return `${statusLine(status, reason)}${lines}${closes ? 'Connection: close\r\n' : ''}\r\n`
+  const text = statusLine(status, reason) + fieldLines(headers, isOwn) + framingLine(body)
+  return text + (closes ? '\r\nConnection: close\r\n\r\n' : '\r\n\r\n')
 }
 
 /** An interim response other than 101. */
 export function interimHead(status: number, headers: HeaderList): string {
-  return `${statusLine(status, '')}${fieldLines(headers, isOwn)}\r\n`
+  return `${statusLine(status, '')}${fieldLines(headers, isOwn)}\r\n\r\n`
 }
 
 /** A 101; `Upgrade` is what the upstream chose, or else what the visitor asked for. */
 export function upgradeHead({ reason, headers }: ResponseHead, asked: string): string {
   const chosen = headers.get('upgrade') ?? asked
   if (unfit.test(chosen)) throw new Error('a protocol that cannot be named')
-  return `${statusLine(101, reason)}${fieldLines(headers, isOwnOfRequest)}Connection: Upgrade\r\nUpgrade: ${chosen}\r\n\r\n`
+  const text = statusLine(101, reason) + fieldLines(headers, isOwnOfRequest)
+  return `${text}\r\nConnection: Upgrade\r\nUpgrade: ${chosen}\r\n\r\n`
 }
 
 /** The end of a chunked body. What cannot be a trailer is left out: its sender may have spoken another version. */
 export function lastChunk(trailers: HeaderList | undefined): string {
   if (trailers === undefined) return '0\r\n\r\n'
-  let lines = '0\r\n'
-  trailers.forEach((key, value, name) => {
-    if (isTrailer(key) && token.test(name) && !unfit.test(value)) lines += `${name}: ${value}\r\n`
-  })
-  return `${lines}\r\n`
+  let lines = '0'
+  for (let i = 0; i < trailers.size; i++) {
+    const name = trailers.nameAt(i)
+    const value = trailers.valueAt(i)
+    if (isTrailer(name.key) && name.isToken && !unfit.test(value)) lines += name.lineStart + value
+  }
+  return `${lines}\r\n\r\n`
 }
 
+/** Without the end of the line, as all that follows: each line ends the one before. */
 function statusLine(status: number, reason: string): string {
+  const known = STATUS_CODES[status]
+  if (known !== undefined && (reason === '' || reason === known)) return `HTTP/1.1 ${status} ${known}`
   if (!Number.isInteger(status) || status < 100 || status > 999) throw new Error('a status that cannot be sent')
   if (unfit.test(reason)) throw new Error('a reason that cannot be sent')
-  return `HTTP/1.1 ${status} ${reason === '' ? (STATUS_CODES[status] ?? '') : reason}\r\n`
+  return `HTTP/1.1 ${status} ${reason}`
 }
 
 function fieldLines(headers: HeaderList, isLeftOut: (key: string) => boolean): string {
   let lines = ''
-  headers.forEach((key, value, name) => {
-    if (isLeftOut(key)) return
-    if (unfit.test(value) || !token.test(name)) throw new Error('a header that cannot be sent')
-    lines += `${name}: ${value}\r\n`
-  })
+  for (let i = 0; i < headers.size; i++) {
+    const name = headers.nameAt(i)
+    if (isLeftOut(name.key)) continue
+    const value = headers.valueAt(i)
+    if (!name.isToken || (!headers.isChecked && unfit.test(value))) throw new Error('a header that cannot be sent')
+    lines += name.lineStart + value
+  }
   return lines
 }
 
 function framingLine(body: BodyLength): string {
   if (body === 'none') return ''
-  if (body === 'unknown') return 'Transfer-Encoding: chunked\r\n'
+  if (body === 'unknown') return '\r\nTransfer-Encoding: chunked'
   if (!Number.isSafeInteger(body) || body < 0) throw new Error('a length that cannot be sent')
-  return `Content-Length: ${body}\r\n`
+  return `\r\nContent-Length: ${body}`
 }
 
 /** Whatever a list says of framing and connection, this connection says itself. */

@@ -1,4 +1,5 @@
 /** The body of a message that comes in: decoded for whoever reads it, at the pace of the reader. */
+import { kept } from '../../lib/byte-stream.ts'
 import type { BodyReader, BodySink } from '../exchange.ts'
 import type { BodyDecoder } from './body-decoder.ts'
 import { HeadFault } from './head-fault.ts'
@@ -102,13 +103,20 @@ export class IncomingBody implements BodyReader {
     this.#deliver()
   }
 
-  /** Bytes of the connection, from `at` on. */
+  /** Bytes of the connection, from `at` on. They may be only lent, until `keep` is called. */
   accept(chunk: Buffer, at: number): void {
     if (this.#isOver || at === chunk.length) return
     if (this.#chunk) this.#chunk = Buffer.concat([this.#chunk.subarray(this.#decoder.at), chunk.subarray(at)])
     else this.#chunk = chunk
     this.#decoder.at = this.#chunk === chunk ? at : 0
     if (this.#sink) this.#deliver()
+  }
+
+  /** Whatever lies in `memory` changes from here on: what is not read yet is copied. */
+  keep(memory: ArrayBufferLike): void {
+    if (this.#chunk?.buffer !== memory) return
+    this.#chunk = kept(this.#chunk.subarray(this.#decoder.at))
+    this.#decoder.at = 0
   }
 
   /** The connection sends no more; with an error when bytes may be missing. What came before can still be read. */

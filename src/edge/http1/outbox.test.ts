@@ -38,18 +38,56 @@ describe('an outbox', () => {
     out.text('after')
     out.flush()
     assert.deepEqual(
-      stream.writes.map((chunk) => (chunk === large ? 'large' : chunk.toString())),
+      stream.writes.map((chunk) => (chunk.equals(large) ? 'large' : chunk.toString())),
       ['before', 'large', 'after'],
     )
   })
 
-  test('sends a lone small piece as it is', () => {
+  test('keeps nothing of what it is lent, small or large', () => {
     const stream = new TestStream()
     const out = new Outbox(stream)
-    const small = Buffer.from('small')
-    out.write(small)
+    for (const bytes of [5, 1000, GATHER_BYTES, GATHER_BYTES + 1]) {
+      const lent = Buffer.alloc(bytes, 'x')
+      out.write(lent)
+      lent.fill('~')
+      out.flush()
+      assert.equal(stream.take(), 'x'.repeat(bytes))
+    }
+  })
+
+  test('sends a head and the body that was announced with it in one piece of their size', () => {
+    const stream = new TestStream()
+    const out = new Outbox(stream)
+    out.text('head ', 8)
+    out.write(Buffer.from('half'))
+    out.write(Buffer.from('half'))
     out.flush()
-    assert.equal(stream.writes[0], small)
+    assert.deepEqual(stream.writes.map(String), ['head halfhalf'])
+    assert.equal(stream.writes[0]?.length, 13)
+  })
+
+  test('sends more than was announced, and less, as it is', () => {
+    const stream = new TestStream()
+    const out = new Outbox(stream)
+    out.text('a', 2)
+    out.write(Buffer.from('longer'))
+    out.flush()
+    out.text('b', 1e9)
+    out.write(Buffer.from('shorter'))
+    out.flush()
+    assert.equal(stream.sent, 'alongerbshorter')
+  })
+
+  test('sends what leaves at once behind what was gathered, however long it is', () => {
+    const stream = new TestStream()
+    const out = new Outbox(stream)
+    out.send('one ')
+    out.text('two ')
+    out.send('three ')
+    const long = 'x'.repeat(3 * GATHER_BYTES)
+    out.send(long)
+    out.send(' four')
+    assert.equal(stream.sent, `one two three ${long} four`)
   })
 
   test('asks to wait from when the stream does until it drains', () => {

@@ -1,22 +1,28 @@
-/** What goes out on a connection: small pieces are gathered and leave in one write at the end of the turn, at the latest. */
-import type { ByteStream } from '../../lib/byte-stream.ts'
+/** What goes out on a connection: small pieces are gathered in one piece of memory and leave in one write, at the end of the turn at the latest. */
+import { type ByteStream, kept, writeLent } from '../../lib/byte-stream.ts'
 import { GATHER_BYTES } from './bounds.ts'
+
+/** What leaves at once is written down here: whoever takes it copies it, before anybody else can come. */
+const scratch = Buffer.allocUnsafeSlow(GATHER_BYTES)
 
 export class Outbox {
   /** All bytes that were ever put in. */
   bytes = 0
   readonly #stream: ByteStream
+  readonly #isPrompt: boolean
   readonly #flush = (): void => {
     this.#isScheduled = false
     this.flush()
   }
-  #parts: (string | Buffer)[] = []
+  #memory: Buffer | undefined
   #gathered = 0
   #isScheduled = false
   #isBlocked = false
 
-  constructor(stream: ByteStream) {
+  /** `isPrompt`: large pieces leave at once, where others may be held for a moment to leave with more. */
+  constructor(stream: ByteStream, { isPrompt = false }: { isPrompt?: boolean } = {}) {
     this.#stream = stream
+    this.#isPrompt = isPrompt
   }
 
   /** Whether the stream asked to wait. */
@@ -24,41 +30,42 @@ export class Outbox {
     return this.#isBlocked
   }
 
-  /** Adds characters up to U+00FF, each a byte. */
-  text(text: string): void {
+  /** Adds characters up to U+00FF, each a byte; so many bytes are known to follow. */
+  text(text: string, following = 0): void {
     this.bytes += text.length
-    this.#add(text, text.length)
+    this.#gathered += this.#room(text.length, following).write(text, this.#gathered, 'latin1')
   }
 
   /** The same, and sends it with what was gathered before. */
   send(text: string): void {
+    if (this.#gathered > 0 || text.length > scratch.length) {
+      this.text(text)
+      this.flush()
+      return
+    }
     this.bytes += text.length
-    this.#parts.push(text)
-    this.#gathered += text.length
-    this.flush()
+    scratch.write(text, 0, 'latin1')
+    this.#note(writeLent(this.#stream, scratch.subarray(0, text.length)))
   }
 
-  /** False asks to wait until the stream drains. */
+  /** Adds bytes that are only lent; false asks to wait until the stream drains. */
   write(chunk: Buffer): boolean {
     this.bytes += chunk.length
-    if (chunk.length <= GATHER_BYTES) this.#add(chunk, chunk.length)
+    if (chunk.length <= GATHER_BYTES) this.#gathered += chunk.copy(this.#room(chunk.length, 0), this.#gathered)
     else {
       this.flush()
-      this.#write(chunk)
+      this.#note(this.#isPrompt ? this.#stream.write(kept(chunk)) : writeLent(this.#stream, chunk))
     }
     return !this.#isBlocked
   }
 
   /** Sends what was gathered. */
   flush(): void {
-    const parts = this.#parts
-    const [first] = parts
-    if (first === undefined) return
-    this.#parts = []
+    const memory = this.#memory
+    if (memory === undefined) return
     const length = this.#gathered
-    this.#gathered = 0
-    if (parts.length === 1) this.#write(typeof first === 'string' ? Buffer.from(first, 'latin1') : first)
-    else this.#write(join(parts, length))
+    this.clear()
+    this.#note(this.#stream.write(memory.length === length ? memory : memory.subarray(0, length)))
   }
 
   /** The stream has room again. */
@@ -68,27 +75,29 @@ export class Outbox {
 
   /** Drops what was gathered. */
   clear(): void {
-    this.#parts = []
+    this.#memory = undefined
     this.#gathered = 0
   }
 
-  #add(part: string | Buffer, length: number): void {
-    if (this.#gathered + length > GATHER_BYTES) this.flush()
-    this.#parts.push(part)
-    this.#gathered += length
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    queueMicrotask(this.#flush)
+  /** Memory with room for so many more bytes behind those that were gathered; they leave at the end of the turn. */
+  #room(bytes: number, following: number): Buffer {
+    if (this.#gathered + bytes > GATHER_BYTES) this.flush()
+    if (!this.#isScheduled) {
+      this.#isScheduled = true
+      queueMicrotask(this.#flush)
+    }
+    const memory = this.#memory
+    const needed = this.#gathered + bytes
+    if (memory !== undefined && needed <= memory.length) return memory
+    // Of what follows nobody knows how soon it comes; what did not fit once may not fit again.
+    const size = memory === undefined ? needed + following : 2 * needed
+    const grown = Buffer.allocUnsafe(Math.max(needed, Math.min(size, GATHER_BYTES)))
+    memory?.copy(grown, 0, 0, this.#gathered)
+    this.#memory = grown
+    return grown
   }
 
-  #write(bytes: Buffer): void {
-    if (!this.#stream.write(bytes)) this.#isBlocked = true
+  #note(hasRoom: boolean): void {
+    if (!hasRoom) this.#isBlocked = true
   }
-}
-
-function join(parts: readonly (string | Buffer)[], length: number): Buffer {
-  const joined = Buffer.allocUnsafe(length)
-  let at = 0
-  for (const part of parts) at += typeof part === 'string' ? joined.write(part, at, 'latin1') : part.copy(joined, at)
-  return joined
 }

@@ -21,11 +21,14 @@ export const RESPONSE_BEGIN = 'HTTP/1.'
 
 const STATUS_AT = RESPONSE_BEGIN.length + 2
 const REASON_AT = STATUS_AT + 3
+const ZERO = '0'.charCodeAt(0)
 
 export function parseResponseHead(head: Head, { method }: { method: string }): ParsedResponse | HeadFault {
   const { bytes, from, text } = head
-  const begin = text.slice(0, REASON_AT)
-  if (!/^HTTP\/1\.[01] [1-9][0-9][0-9]$/.test(begin)) return malformed('no status line')
+  const minor = digitAt(bytes, from + RESPONSE_BEGIN.length)
+  const status = statusAt(bytes, from + STATUS_AT)
+  const isStatus = bytes[from + STATUS_AT - 1] === SPACE && status >= 100
+  if (!text.startsWith(RESPONSE_BEGIN) || !(minor <= 1) || !isStatus) return malformed('no status line')
   let i = from + REASON_AT
   while (((characters[bytes[i] ?? 0] ?? 0) & VALUE) !== 0) i++
   const hasReason = bytes[from + REASON_AT] === SPACE
@@ -34,8 +37,18 @@ export function parseResponseHead(head: Head, { method }: { method: string }): P
   const fields = parseFields(head, i + 2, { maxFields: RESPONSE_HEADERS, dropsUnderscores: false })
   if (fields instanceof HeadFault) return fields
   const reason = hasReason ? text.slice(REASON_AT + 1, i - from) : ''
-  const isOld = begin.charCodeAt(RESPONSE_BEGIN.length) === '0'.charCodeAt(0)
-  return assemble({ status: Number(begin.slice(STATUS_AT)), reason, fields, isOld, method })
+  return assemble({ status, reason, fields, isOld: minor === 0, method })
+}
+
+/** Three digits; not a number where they are not. */
+function statusAt(bytes: Buffer, at: number): number {
+  return digitAt(bytes, at) * 100 + digitAt(bytes, at + 1) * 10 + digitAt(bytes, at + 2)
+}
+
+/** Not a number where there is no digit, and so neither more nor less than any. */
+function digitAt(bytes: Buffer, at: number): number {
+  const digit = (bytes[at] ?? 0) - ZERO
+  return digit >= 0 && digit <= 9 ? digit : Number.NaN
 }
 
 interface Parts {

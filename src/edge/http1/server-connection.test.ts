@@ -60,14 +60,14 @@ describe('an exchange', () => {
     assert.match(visitor.stream.sent, /text\/event-stream\r\n.*\r\n\r\n$/s)
   })
 
-  test('with large pieces does not copy them', () => {
+  test('with large pieces does not take them apart', () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     const large = Buffer.alloc(100_000, 'x')
     const writer = visitor.last.respond(head(200, large.length))
     writer.write(large)
     writer.end()
-    assert.ok(visitor.stream.writes.includes(large))
+    assert.ok(visitor.stream.writes.at(-1)?.equals(large))
   })
 
   const bodiless: { name: string; method?: string; status: number; body: number | 'none' | 'unknown'; head: RegExp }[] =

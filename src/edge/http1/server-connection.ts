@@ -1,5 +1,5 @@
 /** A connection of a visitor that speaks HTTP/1.1: gives its requests one at a time, and keeps them apart on the wire. */
-import type { ByteStream } from '../../lib/byte-stream.ts'
+import { type ByteStream, kept } from '../../lib/byte-stream.ts'
 import { type VisitorErrorCode, visitorErrors } from '../../model/visitor-errors.ts'
 import type { BodyWriter, ResponseHead } from '../exchange.ts'
 import { LengthDecoder } from './body-decoder.ts'
@@ -90,6 +90,7 @@ export class Http1Connection {
     this.#touch()
     stream.attach({
       data: (chunk) => this.#data(chunk),
+      lent: (chunk) => this.#data(chunk),
       end: () => this.#end(),
       drain: () => this.#drained(),
       closed: (error) => this.#mourn(error ?? new Error('the visitor closed the connection')),
@@ -109,6 +110,7 @@ export class Http1Connection {
     else this.#lose(new Error('we reset the connection'))
   }
 
+  /** Takes bytes that are only lent. */
   #data(chunk: Buffer): void {
     switch (this.#state) {
       case 'head':
@@ -133,7 +135,16 @@ export class Http1Connection {
       case 'gone':
         return
     }
+    this.#keep(chunk)
     this.#settle()
+  }
+
+  /** What of `chunk` was not used yet is copied. */
+  #keep({ buffer }: Buffer): void {
+    this.#incoming?.keep(buffer)
+    if (this.#rest?.buffer !== buffer) return
+    this.#rest = kept(this.#rest.subarray(this.#restAt))
+    this.#restAt = 0
   }
 
   /** The visitor sends no more. */
@@ -275,7 +286,7 @@ export class Http1Connection {
   #answer(text: string, framing: Framing): BodyWriter {
     const encoder = new BodyEncoder(framing, this.#out, this.#port)
     if (this.#state === 'exchange') {
-      this.#out.text(text)
+      this.#out.text(text, typeof framing === 'number' ? framing : 0)
       this.#encoder = encoder
     } else encoder.close()
     return encoder
@@ -332,7 +343,7 @@ export class Http1Connection {
   }
 
   #giveAway(text: string): ByteStream {
-    const rest = this.#rest?.subarray(this.#restAt)
+    const rest = this.#rest && kept(this.#rest.subarray(this.#restAt))
     if (this.#state === 'exchange') {
       this.#out.send(text)
       this.#exchange?.cease()
@@ -349,7 +360,7 @@ export class Http1Connection {
     const { text, body } = this.#badAnswer(code, what)
     this.#guard(() => this.#exchange?.abort())
     if (this.#state === 'gone') return
-    this.#out.text(text)
+    this.#out.text(text, body.length)
     this.#out.write(body)
     this.#close()
   }

@@ -15,9 +15,9 @@ export function forward(exchange: Exchange, upstream: UpstreamConnection, { hear
   const { method, target, authority, body, upgrade } = exchange.head
   const headers = new HeaderList()
   headers.add('Host', authority)
-  exchange.head.headers.forEach((key, value, name) => {
-    if (!connectionHeaders.has(key)) headers.add(name, value)
-  })
+  for (const [name, value] of exchange.head.headers) {
+    if (!connectionHeaders.has(name.toLowerCase())) headers.add(name, value)
+  }
   const sending = upstream.send(
     { method, target, headers, body, upgrade },
     {

@@ -1,5 +1,5 @@
 /** A connection to an upstream that speaks HTTP/1.1: one request at a time, and kept only when nothing is in doubt. */
-import type { ByteStream } from '../../lib/byte-stream.ts'
+import { type ByteStream, kept } from '../../lib/byte-stream.ts'
 import {
   type UpstreamConnection,
   UpstreamFault,
@@ -77,20 +77,23 @@ export class Http1Upstream implements UpstreamConnection {
     this.#sweep = sweep
     this.#answerMs = answerMs
     this.#idleMs = idleMs
-    this.#out = new Outbox(stream)
+    // Upstreams may answer and close before they have the whole request, and writing to one that is closed loses its answer.
+    this.#out = new Outbox(stream, { isPrompt: true })
     this.#flow = new Flow(stream)
     this.#onBroken = onBroken
     this.#port = this.#makePort()
     this.#deadline = sweep.add(() => this.#guard(() => this.#expire()))
     this.#deadline.at = sweep.after(idleMs)
+    const take = (chunk: Buffer): void => {
+      try {
+        this.#data(chunk)
+      } catch (cause) {
+        this.#break(cause)
+      }
+    }
     stream.attach({
-      data: (chunk) => {
-        try {
-          this.#data(chunk)
-        } catch (cause) {
-          this.#break(cause)
-        }
-      },
+      data: take,
+      lent: take,
       end: () => this.#guard(() => this.#end()),
       drain: () => this.#guard(() => this.#drained()),
       closed: (error) => this.#guard(() => this.#closed(error)),
@@ -122,7 +125,7 @@ export class Http1Upstream implements UpstreamConnection {
     if (framing === 0) {
       this.#out.send(text)
       encoder.end()
-    } else this.#out.text(text)
+    } else this.#out.text(text, typeof framing === 'number' ? framing : 0)
     const cancel = (): void => {
       if (this.#encoder === encoder) this.#giveUp()
     }
@@ -135,6 +138,7 @@ export class Http1Upstream implements UpstreamConnection {
     else this.#fail('closed', 'the connection was closed on our side')
   }
 
+  /** Takes bytes that are only lent. */
   #data(chunk: Buffer): void {
     switch (this.#state) {
       case 'head':
@@ -153,6 +157,7 @@ export class Http1Upstream implements UpstreamConnection {
       case 'gone':
         return
     }
+    this.#incoming?.keep(chunk.buffer)
     this.#settle()
   }
 
@@ -267,7 +272,10 @@ export class Http1Upstream implements UpstreamConnection {
       this.#fail('invalid', 'the upstream switched to a protocol that nobody asked for')
       return
     }
-    const upgraded = new UpgradedStream(this.#stream, { rest: rest.length > 0 ? rest : undefined, isEnded: false })
+    const upgraded = new UpgradedStream(this.#stream, {
+      rest: rest.length > 0 ? kept(rest) : undefined,
+      isEnded: false,
+    })
     this.#leave()
     sink?.upgraded(head, upgraded)
   }

@@ -1,5 +1,6 @@
 /** Header lists as Node's HTTP/2 takes and gives them: flat arrays of names and values. */
 import { HeaderList } from '../../lib/header-list.ts'
+import { headerName } from '../../lib/header-name.ts'
 import type { BodyLength } from '../exchange.ts'
 
 /** What HTTP/2 carries besides headers: its own fields, and what says how long the body is. */
@@ -35,7 +36,6 @@ export function readFields(raw: readonly string[]): Fields {
 
 /** The last line against header injection: the library would send these as they are. */
 const unfit = /[^\t\x20-\x7e\x80-\xff]/
-const unfitName = /[^\x21-\x39\x3b-\x7e]/
 
 /** RFC 9113 §8.2.2: what has no place in HTTP/2, and what the body says by itself. */
 const leftOut: ReadonlySet<string> = new Set([
@@ -52,11 +52,13 @@ const leftOut: ReadonlySet<string> = new Set([
 
 /** Adds `headers` to `raw`, which holds what HTTP/2 has of its own already; throws when something cannot be sent. */
 export function writeFields(raw: string[], headers: HeaderList, body: BodyLength): string[] {
-  headers.forEach((key, value) => {
-    if (leftOut.has(key)) return
-    if (unfitName.test(key) || unfit.test(value)) throw new Error('a header that cannot be sent')
+  for (let i = 0; i < headers.size; i++) {
+    const { key, isToken } = headers.nameAt(i)
+    const value = headers.valueAt(i)
+    if (leftOut.has(key)) continue
+    if (!isToken || (!headers.isChecked && unfit.test(value))) throw new Error('a header that cannot be sent')
     raw.push(key, value)
-  })
+  }
   if (typeof body === 'number') raw.push('content-length', String(body))
   return raw
 }
@@ -65,11 +67,12 @@ export function writeFields(raw: string[], headers: HeaderList, body: BodyLength
 export function fieldObject(headers: HeaderList | undefined): Record<string, string[]> {
   // Without a prototype: names come from the wire.
   const object: Record<string, string[]> = Object.create(null)
-  headers?.forEach((key, value) => {
-    if (leftOut.has(key) || unfitName.test(key) || unfit.test(value)) return
+  for (const [name, value] of headers ?? []) {
+    const { key, isToken } = headerName(name)
+    if (leftOut.has(key) || !isToken || unfit.test(value)) continue
     const values = object[key]
     if (values) values.push(value)
     else object[key] = [value]
-  })
+  }
   return object
 }

@@ -1,5 +1,6 @@
 /** The bodies of one stream of HTTP/2: the one that comes in, at the pace of its reader, and the one that goes out. */
 import { constants, type Http2Stream } from 'node:http2'
+import { kept } from '../../lib/byte-stream.ts'
 import type { HeaderList } from '../../lib/header-list.ts'
 import type { BodyLength, BodyReader, BodySink, BodyWriter } from '../exchange.ts'
 import { fieldObject, readFields } from './raw-headers.ts'
@@ -125,7 +126,7 @@ export class StreamWriter implements BodyWriter {
   write(chunk: Buffer): boolean {
     // Nothing to wait for: a reader that sends on what it reads should come to its end.
     if (this.#isOver || this.#options.isEmpty || this.#stream.destroyed || chunk.length === 0) return true
-    return this.#stream.write(chunk)
+    return this.#stream.write(kept(chunk))
   }
 
   end(trailers?: HeaderList): void {

@@ -1,5 +1,6 @@
 /** An answer on its way to the visitor: what modules may still change of it, and its body at the visitor's pace. */
 import type { Transform } from 'node:stream'
+import { kept } from '../../lib/byte-stream.ts'
 import type { HeaderList } from '../../lib/header-list.ts'
 import type { Incoming } from '../../modules/phases.ts'
 import type { BodyReader, BodySink, BodyWriter } from '../exchange.ts'
@@ -147,7 +148,7 @@ class Encoding {
   }
 
   write(chunk: Buffer): boolean {
-    return this.#first.write(chunk)
+    return this.#first.write(kept(chunk))
   }
 
   end(trailers: HeaderList | undefined): void {

@@ -1,5 +1,6 @@
 /** Which headers end at the edge, in either direction, and which the edge adds to what goes upstream. */
-import type { HeaderList } from '../../lib/header-list.ts'
+import { HeaderList } from '../../lib/header-list.ts'
+import { type HeaderName, headerName } from '../../lib/header-name.ts'
 import type { RequestContext } from '../../modules/phases.ts'
 
 /** RFC 9110 §7.6.1, and `Expect`, whose answer comes before the body and so from whoever takes the body: the edge. */
@@ -58,18 +59,25 @@ export function stripTrailers(trailers: HeaderList | undefined): HeaderList | un
 
 /** What goes upstream: `Host` first, as most clients send it, then the visitor's headers, then what the edge tells of the visit. */
 export function forwardedHeaders({ headers, authority, peer, scheme }: RequestContext): HeaderList {
-  const outgoing = headers.clone()
-  outgoing.prepend('Host', authority)
-  append(outgoing, 'x-forwarded-for', 'X-Forwarded-For', peer.ip)
-  append(outgoing, 'x-forwarded-proto', 'X-Forwarded-Proto', scheme)
-  if (!outgoing.has('x-forwarded-host')) outgoing.add('X-Forwarded-Host', authority)
+  const outgoing = new HeaderList()
+  // Fit to be sent, since it was read as a host.
+  outgoing.addChecked(host, authority)
+  outgoing.addAll(headers)
+  append(outgoing, forwardedFor, peer.ip)
+  append(outgoing, forwardedProto, scheme)
+  if (!outgoing.has('x-forwarded-host')) outgoing.addChecked(forwardedHost, authority)
   return outgoing
 }
 
+const host = headerName('Host')
+const forwardedFor = headerName('X-Forwarded-For')
+const forwardedProto = headerName('X-Forwarded-Proto')
+const forwardedHost = headerName('X-Forwarded-Host')
+
 /** R-7.4: in one line with what came, so that the last value is ours whatever an upstream makes of several lines. */
-function append(headers: HeaderList, key: string, name: string, value: string): void {
-  if (!headers.has(key)) headers.add(name, value)
-  else headers.set(name, [...headers.all(key), value].join(', '))
+function append(headers: HeaderList, name: HeaderName, value: string): void {
+  if (!headers.has(name.key)) headers.addChecked(name, value)
+  else headers.set(name.spelling, [...headers.all(name.key), value].join(', '))
 }
 
 /**
@@ -90,17 +98,12 @@ function isStrippedFromResponse(key: string): boolean {
 }
 
 /** What `Connection` says nearly always: nothing that names a header to be taken away. */
-const usualOptions: ReadonlySet<string | undefined> = new Set([
-  'keep-alive',
-  'Keep-Alive',
-  'close',
-  'Upgrade',
-  'upgrade',
-])
+const usualOptions: ReadonlySet<string> = new Set(['keep-alive', 'Keep-Alive', 'close', 'Upgrade', 'upgrade'])
 
 function namedByConnection(headers: HeaderList): ReadonlySet<string> | undefined {
-  if (!headers.has('connection')) return undefined
+  const first = headers.get('connection')
+  if (first === undefined) return undefined
   const values = headers.all('connection')
-  if (values.length === 1 && usualOptions.has(values[0])) return undefined
+  if (values.length === 1 && usualOptions.has(first)) return undefined
   return new Set(values.flatMap((value) => value.split(',')).map((option) => option.trim().toLowerCase()))
 }

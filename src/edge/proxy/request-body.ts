@@ -1,4 +1,5 @@
 /** The body of a visitor's request: read by modules that need all of it, and sent upstream, again if need be. */
+import { kept } from '../../lib/byte-stream.ts'
 import type { HeaderList } from '../../lib/header-list.ts'
 import type { BodyReader, BodySink, BodyWriter, RequestHead } from '../exchange.ts'
 import { stripTrailers } from './headers.ts'
@@ -154,7 +155,7 @@ export class RequestBody implements VisitorBody, BodySink {
       this.forget()
       return
     }
-    this.#kept.push(chunk)
+    this.#kept.push(kept(chunk))
     this.#keptBytes += chunk.length
   }
 
