@@ -8,7 +8,7 @@ const request = {
   peer,
   startedAt: 1000,
   durationMs: 1.26,
-  requestId: 'r1',
+  request: { requestId: 'r1' },
   scheme: 'https',
   version: '2',
   method: 'GET',

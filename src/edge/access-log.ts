@@ -43,7 +43,7 @@ export class AccessLog {
       target: record.target,
       fault: record.fault && `ERR_${record.fault}`,
       cut: record.isCut || undefined,
-      request: record.requestId,
+      request: record.request?.requestId,
       decided: found && found.size > 0 ? Object.fromEntries(found) : undefined,
     })
   }

@@ -61,6 +61,45 @@ describe('a tunnel group', () => {
     assert.equal([...backend.targets()][0], [...backend.targets()][0])
   })
 
+  test('gives it still when others came and went', () => {
+    const { reach, followed } = reachOf({ a: ['x', 'y'] })
+    const backend = createBackend(groupOf('a'), reach)
+    const group = followed.get('a')
+    assert.ok(group)
+    const [, y] = backend.targets()
+    group.members = [...group.members.slice(1), { tunnelId: 'z', httpVersion: 2 }]
+    const targets = [...backend.targets()]
+    assert.deepEqual(names(targets), ['z', 'y'])
+    assert.equal(targets[1], y)
+  })
+
+  test('offers the tunnels of the moment when it was asked', () => {
+    const { reach, followed } = reachOf({ a: ['x', 'y'] })
+    const backend = createBackend(groupOf('a'), reach)
+    const group = followed.get('a')
+    assert.ok(group)
+    const before = backend.targets()
+    const [, y] = group.members
+    assert.ok(y)
+    group.members = [y]
+    const after = backend.targets()
+    assert.deepEqual([names(before), names(after)], [['x', 'y'], ['y']])
+    group.members = []
+    assert.deepEqual([backend.isOnline, names(backend.targets())], [false, []])
+  })
+
+  test('takes a turn for each who asks, however many of its tunnels that one looks at', () => {
+    const backend = createBackend(groupOf('a'), reachOf({ a: ['x', 'y', 'z'] }).reach)
+    const asked = [backend.targets(), backend.targets()]
+    assert.deepEqual([first(backend), first(backend), first(backend)], ['z', 'x', 'y'])
+    assert.deepEqual(asked.map(names), [
+      ['x', 'y', 'z'],
+      ['y', 'z', 'x'],
+    ])
+    // Each once, also for who goes on asking.
+    assert.deepEqual(asked.map(names), [[], []])
+  })
+
   test('is let go of once with its backend, however deep it stands', () => {
     const { reach, followed } = reachOf({ a: ['x'] })
     const plan: BackendPlan = {

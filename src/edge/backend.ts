@@ -69,29 +69,53 @@ function fixedTarget({ status, headers, body }: Extract<BackendPlan, { kind: 'ht
 /** R-2.1: strictly in turn, by age; one that cannot be dialled is followed by the next, each at most once. */
 function group(labels: Readonly<Record<string, string>>, reach: Reach): Backend {
   const followed = reach.followGroup(labels)
-  const targets = new WeakMap<GroupMember, DialTarget>()
+  const known = new WeakMap<GroupMember, DialTarget>()
+  let members: readonly GroupMember[] = []
+  let targets: readonly DialTarget[] = []
   let turn = 0
   const targetOf = (member: GroupMember): DialTarget => {
-    let target = targets.get(member)
+    let target = known.get(member)
     if (!target) {
       target = tunnelTarget({ kind: 'tunnel', proxyHeader: 0, ...member }, reach)
-      targets.set(member, target)
+      known.set(member, target)
     }
     return target
   }
   return {
-    *targets() {
-      const { members } = followed
-      const first = turn++ % Math.max(members.length, 1)
-      for (let i = 0; i < members.length; i++) {
-        const member = members[(first + i) % members.length]
-        if (member) yield targetOf(member)
+    targets() {
+      // The list is replaced, never changed: who is in it is looked up once.
+      if (members !== followed.members) {
+        members = followed.members
+        targets = members.map(targetOf)
       }
+      return new Round(targets, turn++)
     },
     get isOnline() {
       return followed.members.length > 0
     },
     release: () => followed.release(),
+  }
+}
+
+/** Each of `targets` once, from the one whose turn it is. Not a generator: nothing else in a request cost as much. */
+class Round implements IterableIterator<DialTarget, undefined> {
+  readonly #targets: readonly DialTarget[]
+  #next: number
+  readonly #end: number
+
+  constructor(targets: readonly DialTarget[], turn: number) {
+    this.#targets = targets
+    this.#next = turn
+    this.#end = turn + targets.length
+  }
+
+  next(): IteratorResult<DialTarget, undefined> {
+    const target = this.#next < this.#end ? this.#targets[this.#next++ % this.#targets.length] : undefined
+    return target ? { done: false, value: target } : { done: true, value: undefined }
+  }
+
+  [Symbol.iterator](): this {
+    return this
   }
 }
 

@@ -71,7 +71,7 @@ export class HttpFront {
     const count = counts.of(edge?.id ?? '')
     count.connections++
     count.open++
-    const visitor: VisitorConnection = { peer, tls, edge, tlsKey: edge?.tlsKey ?? '' }
+    const visitor: VisitorConnection = { peer, tls, edge, tlsKey: edge?.tlsKey ?? '', asked: undefined }
     const onExchange = (exchange: Exchange): void => this.#proxy.handle(exchange, visitor)
     const onBroken = (err: unknown): void => log.error({ err, edge: edge?.id }, 'an HTTP connection failed')
     const onClosed = (): void => {

@@ -270,7 +270,7 @@ export class Plane {
       startedAt: Date.now(),
     }
     const edge = tls && this.edges.get(tls.serverName)
-    const visit = { peer, tls, edge, tlsKey: edge?.tlsKey ?? '', ...(tls && this.asTls(tls)) }
+    const visit = { peer, tls, edge, tlsKey: edge?.tlsKey ?? '', asked: undefined, ...(tls && this.asTls(tls)) }
     const common = {
       onBad: plainErrorPage,
       onClosed: () => this.connections.delete(connection),

@@ -1,4 +1,5 @@
 /** Connections to upstreams that are kept between requests, so that a request does not wait for a dial. */
+import { type Aged, AgeList } from '../lib/age-list.ts'
 import type { ByteStream } from '../lib/byte-stream.ts'
 import { DialFault } from '../model/dial.ts'
 import type { UpstreamConnection } from './exchange.ts'
@@ -40,11 +41,20 @@ const MAX_KEPT_PER_TARGET = 256
  */
 const FRESH_MS = 1000
 
-interface Kept {
-  readonly connection: UpstreamConnection
+/** All connections to one target that are open; there as long as one is. */
+interface Rack {
   readonly key: string
-  /** When it became free; undefined while it is not. */
-  freeSince: number | undefined
+  /** Those that wait for a request, the last one used on top. */
+  readonly free: Kept[]
+  /** How many are open, free or not. */
+  open: number
+}
+
+interface Kept extends Aged<Kept> {
+  readonly connection: UpstreamConnection
+  readonly rack: Rack
+  /** When it became free, the last time that it did. */
+  freeSince: number
   /** Not to be used again. */
   isRetired: boolean
 }
@@ -58,10 +68,10 @@ interface Opened {
 export class UpstreamPool {
   readonly #options: UpstreamPoolOptions
   readonly #now: () => number
-  /** Free ones by target, the last one used on top. */
-  readonly #free = new Map<string, Kept[]>()
-  /** Free ones, the oldest first. */
-  readonly #byAge = new Set<Kept>()
+  readonly #racks = new Map<string, Rack>()
+  /** Free ones, by when they became so. */
+  readonly #free = new AgeList<Kept>()
+  /** Those that are open. */
   readonly #kept = new WeakMap<UpstreamConnection, Kept>()
   readonly #shared = new Map<string, SharedUpstream[]>()
   readonly #opening = new Map<string, Promise<Opened | DialFault>>()
@@ -74,16 +84,21 @@ export class UpstreamPool {
 
   /** How many connections wait for a request. */
   get size(): number {
-    return this.#byAge.size
+    return this.#free.size
+  }
+
+  /** How many targets of HTTP/1.1 it knows: those alone to which a connection is open. */
+  get targetCount(): number {
+    return this.#racks.size
   }
 
   /** A connection that can be used at once. `mayRepeat` tells that the request can be sent again if this one fails. */
   take(target: DialTarget, ends: Ends, { mayRepeat }: { mayRepeat: boolean }): UpstreamConnection | undefined {
     const key = keyOf(target, ends)
     if (target.httpVersion === 2) return this.#shared.get(key)?.find(hasRoom)?.connection()
-    const kept = this.#free.get(key)?.at(-1)
+    const kept = this.#racks.get(key)?.free.at(-1)
     if (!kept) return undefined
-    if (!mayRepeat && this.#now() - (kept.freeSince ?? 0) > FRESH_MS) return undefined
+    if (!mayRepeat && this.#now() - kept.freeSince > FRESH_MS) return undefined
     this.#unfree(kept)
     return kept.connection
   }
@@ -95,9 +110,8 @@ export class UpstreamPool {
     const stream = await dialTarget(target, visit, ends)
     if (stream instanceof DialFault) return stream
     const connection = this.#options.http1(stream)
-    const kept: Kept = { connection, key, freeSince: undefined, isRetired: false }
-    this.#kept.set(connection, kept)
-    connection.onChange = () => this.#changed(kept)
+    // The stream may have closed before it was handed over, and then it does not say so again.
+    if (!connection.isClosed) this.#enter(connection, key)
     return connection
   }
 
@@ -116,40 +130,56 @@ export class UpstreamPool {
   /** Keeps nothing from here on; what is in use may finish. */
   close(): void {
     this.#isClosed = true
-    for (const { connection } of [...this.#byAge]) connection.close()
+    for (let kept = this.#free.oldest; kept; kept = this.#free.oldest) {
+      this.#unfree(kept)
+      kept.connection.close()
+    }
     for (const shared of [...this.#shared.values()].flat()) shared.close()
+  }
+
+  #enter(connection: UpstreamConnection, key: string): void {
+    let rack = this.#racks.get(key)
+    if (!rack) {
+      rack = { key, free: [], open: 0 }
+      this.#racks.set(key, rack)
+    }
+    rack.open++
+    const kept: Kept = { connection, rack, freeSince: 0, isRetired: false, older: undefined, newer: undefined }
+    this.#kept.set(connection, kept)
+    connection.onChange = () => this.#changed(kept)
   }
 
   #changed(kept: Kept): void {
     const { connection } = kept
-    if (connection.isClosed) this.#unfree(kept)
-    else if (connection.isFree && kept.freeSince === undefined) this.#keep(kept)
+    if (connection.isClosed) this.#leave(kept)
+    else if (connection.isFree && !this.#free.has(kept)) this.#keep(kept)
   }
 
   #keep(kept: Kept): void {
     const { maxKept = MAX_KEPT, maxKeptPerTarget = MAX_KEPT_PER_TARGET } = this.#options
-    const free = this.#free.get(kept.key) ?? []
+    const { free } = kept.rack
     if (this.#isClosed || kept.isRetired || free.length >= maxKeptPerTarget) {
       kept.connection.close()
       return
     }
     kept.freeSince = this.#now()
     free.push(kept)
-    this.#free.set(kept.key, free)
-    this.#byAge.add(kept)
-    if (this.#byAge.size <= maxKept) return
-    const [oldest] = this.#byAge
-    oldest?.connection.close()
+    this.#free.add(kept)
+    if (this.#free.size > maxKept) this.#free.oldest?.connection.close()
   }
 
   #unfree(kept: Kept): void {
-    if (!this.#byAge.delete(kept)) return
-    kept.freeSince = undefined
-    const free = this.#free.get(kept.key)
-    if (!free) return
+    if (!this.#free.delete(kept)) return
+    const { free } = kept.rack
     if (free.at(-1) === kept) free.pop()
     else free.splice(free.indexOf(kept), 1)
-    if (free.length === 0) this.#free.delete(kept.key)
+  }
+
+  #leave(kept: Kept): void {
+    const { connection, rack } = kept
+    if (!this.#kept.delete(connection)) return
+    this.#unfree(kept)
+    if (--rack.open === 0) this.#racks.delete(rack.key)
   }
 
   /** One dial serves all who wait for the same target, as far as there is room. */

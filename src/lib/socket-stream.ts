@@ -78,7 +78,7 @@ class SocketStream implements ByteStream {
       const isLent = readLent(this.#socket, (chunk) => this.#lend(chunk))
       this.#socket.on('data', (chunk: Buffer) => {
         if (!isLent) noteRead(chunk.length)
-        this.#guarded((each) => each.data(chunk))
+        this.#take(chunk)
       })
     }
     this.#socket.resume()
@@ -100,11 +100,22 @@ class SocketStream implements ByteStream {
   #lend(chunk: Buffer): boolean {
     // TLS hands on all that it has deciphered, paused or not: Node keeps that, and gives it first as `data`.
     if (this.#isPaused || this.#socket.readableLength > 0) return this.#socket.push(kept(chunk))
-    this.#guarded((sink) => {
-      if (sink.lent) sink.lent(chunk)
-      else sink.data(kept(chunk))
-    })
+    const sink = this.#sink
+    try {
+      if (sink?.lent) sink.lent(chunk)
+      else sink?.data(kept(chunk))
+    } catch (cause) {
+      this.#fail(cause)
+    }
     return !this.#isPaused
+  }
+
+  #take(chunk: Buffer): void {
+    try {
+      this.#sink?.data(chunk)
+    } catch (cause) {
+      this.#fail(cause)
+    }
   }
 
   #noteRoom(hasRoom: boolean): boolean {
@@ -115,13 +126,21 @@ class SocketStream implements ByteStream {
   #drain(): void {
     if (!this.#isWriterWaiting || this.#isClosed || !this.#staged.hasRoom) return
     this.#isWriterWaiting = false
-    this.#guarded((sink) => sink.drain())
+    try {
+      this.#sink?.drain()
+    } catch (cause) {
+      this.#fail(cause)
+    }
   }
 
   #tellEnd(): void {
     if (!this.#sink || this.#isEndTold || this.#isClosed) return
     this.#isEndTold = true
-    this.#guarded((sink) => sink.end())
+    try {
+      this.#sink.end()
+    } catch (cause) {
+      this.#fail(cause)
+    }
   }
 
   #close(): void {
@@ -134,13 +153,8 @@ class SocketStream implements ByteStream {
   }
 
   /** What a sink throws ends this connection and nothing else. */
-  #guarded(call: (sink: ByteSink) => void): void {
-    if (!this.#sink) return
-    try {
-      call(this.#sink)
-    } catch (cause) {
-      this.#error ??= new Error('the handler of a connection failed', { cause })
-      this.#socket.destroy()
-    }
+  #fail(cause: unknown): void {
+    this.#error ??= new Error('the handler of a connection failed', { cause })
+    this.#socket.destroy()
   }
 }

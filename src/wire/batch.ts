@@ -42,7 +42,8 @@ export class Batch {
 
   /** Copies `piece`. */
   body(piece: Buffer): void {
-    this.#bytes += piece.copy(this.#memory(), this.#bytes)
+    this.#memory().set(piece, this.#bytes)
+    this.#bytes += piece.length
   }
 
   reset(id: number, code: number): void {
@@ -69,10 +70,9 @@ export class Batch {
     const bytes = stage.subarray(0, this.#bytes)
     this.#stage = undefined
     this.#bytes = 0
-    const giveBack = (): void => stages.giveBack(stage)
-    if (bytes.length > SMALL_BYTES) return transport.write(bytes, giveBack)
+    if (bytes.length > SMALL_BYTES) return transport.write(bytes, () => stages.giveBack(stage))
     const copy = Buffer.from(bytes)
-    giveBack()
+    stages.giveBack(stage)
     return transport.write(copy)
   }
 
@@ -84,8 +84,8 @@ export class Batch {
   #header(type: number, flags: number, id: number, length: number): void {
     const memory = this.#memory()
     const at = this.#bytes
-    memory.writeUIntBE(length, at, 3)
-    memory[at + 3] = (type << 4) | flags
+    // Three bytes of length, then type and flags.
+    memory.writeUInt32BE(length * 0x100 + ((type << 4) | flags), at)
     memory.writeUInt32BE(id, at + 4)
     this.#bytes += FRAME_HEADER_BYTES
   }

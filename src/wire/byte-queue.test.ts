@@ -61,3 +61,17 @@ describe('the memory held is about that of the bytes', () => {
     })
   }
 })
+
+test('a queue that was long is used again, emptied or cleared', () => {
+  const queue = new ByteQueue()
+  const chunks = Array.from({ length: 200 }, (_, i) => Buffer.alloc(3000, i))
+  for (const isCleared of [false, true, false]) {
+    for (const chunk of chunks) queue.push(chunk)
+    for (const chunk of isCleared ? chunks.slice(0, 100) : chunks) assert.equal(queue.shift(3000), chunk)
+    if (isCleared) queue.clear()
+    assert.equal(queue.length, 0)
+    assert.equal(queue.shift(3000), undefined)
+    for (const text of ['a', 'b']) queue.pushLent(Buffer.from(text))
+    assert.equal(queue.take(2)?.toString(), 'ab')
+  }
+})

@@ -10,11 +10,16 @@ const SMALL_BYTES = 2 * 1024
 /** Size of the blocks of a queue that grew, in bytes; they are used again, here or in another queue. */
 const LARGE_BLOCK_BYTES = 64 * 1024
 
+/** Slots for chunks that a queue keeps when it is empty, at most: it is filled and emptied for every message. */
+const KEPT_SLOTS = 16
+
 const largeBlocks = new Stages({ bytes: LARGE_BLOCK_BYTES, spares: 128 })
 
 export class ByteQueue {
-  #chunks: Buffer[] = []
+  /** Those from `#first` to before `#end`; the other slots are free, and used again. */
+  #chunks: (Buffer | undefined)[] = [undefined]
   #first = 0
+  #end = 0
   #length = 0
   /** The block that chunks are gathered in, and how much of it is used. It is the memory of the last chunk. */
   #block: Buffer | undefined
@@ -35,7 +40,7 @@ export class ByteQueue {
     // A lone small chunk most often leaves at once, so it is not worth a copy. A slice would keep all of its source.
     if (isFirst || (chunk.length >= SMALL_BYTES && chunk.length * 2 >= chunk.buffer.byteLength)) {
       this.#length += chunk.length
-      this.#chunks.push(chunk)
+      this.#chunks[this.#end++] = chunk
       this.#block = undefined
     } else this.pushLent(chunk)
   }
@@ -60,12 +65,13 @@ export class ByteQueue {
       this.#length -= max
       return chunk.subarray(0, max)
     }
-    this.#first++
+    this.#chunks[this.#first++] = undefined
     this.#length -= chunk.length
     if (chunk.buffer === this.#borrowed[0]?.buffer) this.#spent = this.#borrowed.shift()
     if (this.#length === 0) this.#forget()
-    else if (this.#first > 64 && this.#first * 2 > this.#chunks.length) {
-      this.#chunks = this.#chunks.slice(this.#first)
+    else if (this.#first > 64 && this.#first * 2 > this.#end) {
+      this.#chunks = this.#chunks.slice(this.#first, this.#end)
+      this.#end -= this.#first
       this.#first = 0
     }
     return chunk
@@ -83,14 +89,16 @@ export class ByteQueue {
   clear(): void {
     this.#spent = undefined
     // The first may be what `shift` gave a part of, so it is left to the collector.
-    for (const block of this.#borrowed.slice(1)) largeBlocks.giveBack(block)
+    this.#borrowed.shift()
+    for (const block of this.#borrowed) largeBlocks.giveBack(block)
     this.#borrowed.length = 0
     this.#forget()
   }
 
   #forget(): void {
-    this.#chunks = []
+    if (this.#end > this.#first || this.#chunks.length > KEPT_SLOTS) this.#chunks = [undefined]
     this.#first = 0
+    this.#end = 0
     this.#length = 0
     this.#block = undefined
   }
@@ -106,12 +114,12 @@ export class ByteQueue {
     if (this.#block === undefined || this.#used === this.#block.length) this.#addBlock()
     const block = this.#block ?? chunk // there is one now
     const copied = chunk.copy(block, this.#used, at)
-    const last = this.#chunks.at(-1)
-    const from = this.#used === 0 || last === undefined ? this.#used : last.byteOffset - block.byteOffset
+    const last = this.#used === 0 ? undefined : this.#chunks[this.#end - 1]
+    const from = last === undefined ? this.#used : last.byteOffset - block.byteOffset
     this.#used += copied
     const view = block.subarray(from, this.#used)
-    if (from === this.#used - copied) this.#chunks.push(view)
-    else this.#chunks[this.#chunks.length - 1] = view
+    if (last === undefined) this.#end++
+    this.#chunks[this.#end - 1] = view
     return copied
   }
 

@@ -68,10 +68,10 @@ export class FrameDecoder {
   }
 
   #begin(bytes: Buffer, at: number): void {
-    this.#left = bytes.readUIntBE(at, 3)
-    const kind = bytes.readUInt8(at + 3)
-    this.#type = kind >> 4
-    this.#flags = kind & 0xf
+    const head = bytes.readUInt32BE(at)
+    this.#left = head >>> 8
+    this.#type = (head >>> 4) & 0xf
+    this.#flags = head & 0xf
     // The top bit is reserved; a peer of ours masks it too.
     this.#id = bytes.readUInt32BE(at + 4) & 0x7fffffff
     this.#inBody = true
@@ -98,7 +98,7 @@ export class FrameDecoder {
     const end = Math.min(chunk.length, at + this.#left)
     this.#left -= end - at
     const isData = this.#type === frameTypes.DATA
-    if (isData && end > at) this.#sink.dataPiece(chunk.subarray(at, end))
+    if (isData && end > at) this.#sink.dataPiece(end - at === chunk.length ? chunk : chunk.subarray(at, end))
     if (this.#left === 0) {
       this.#inBody = false
       if (isData) this.#sink.dataEnds(this.#flags)
@@ -107,15 +107,23 @@ export class FrameDecoder {
   }
 
   #control(chunk: Buffer, at: number): number {
+    if (this.#partsLength === 0 && chunk.length - at >= 4) {
+      this.#controlled(chunk.readUInt32BE(at))
+      return at + 4
+    }
     const end = this.#gather(chunk, at, 4)
-    if (this.#partsLength < 4) return end
-    this.#partsLength = 0
+    if (this.#partsLength === 4) {
+      this.#partsLength = 0
+      this.#controlled(this.#parts.readUInt32BE(0))
+    }
+    return end
+  }
+
+  #controlled(value: number): void {
     this.#inBody = false
-    const value = this.#parts.readUInt32BE(0)
     if (this.#type === frameTypes.RST) this.#sink.reset(this.#id, value)
     else if ((value & 0x7fffffff) === 0) this.#fail('protocol_error', 'WNDINC of zero')
     else this.#sink.credit(this.#id, value & 0x7fffffff)
-    return end
   }
 
   /** Peers disagree on how long a GOAWAY is, so it is the last thing read: of its text, what is already here. */

@@ -4,6 +4,7 @@ import { GOAWAY_TEXT_BYTES, LONE_FRAME_BYTES, PENDING_RESETS, SHARED_FRAME_BYTES
 import { FIN } from './frame.ts'
 import type { MuxStream } from './stream.ts'
 import type { Transport } from './transport.ts'
+import { Turns } from './turns.ts'
 import { type WireCode, wireCodes } from './wire-error.ts'
 
 /** WNDINC for this stream is ignored by every agent: a frame that says nothing. */
@@ -19,11 +20,16 @@ export class Outbox {
   readonly #transport: Transport
   readonly #schedule: (run: () => void) => void
   readonly #batch = new Batch()
-  /** Streams that have a frame to send; a set keeps the order of their turns. */
-  readonly #ready = new Set<MuxStream>()
-  readonly #owed = new Set<MuxStream>()
+  /** Streams that have a frame to send. */
+  readonly #ready = new Turns<MuxStream>(1)
+  /** Streams whose peer is owed credit. */
+  readonly #owed = new Turns<MuxStream>(2)
   /** Streams whose writers wait until the batch is sent. */
-  readonly #waiting = new Set<MuxStream>()
+  readonly #waiting = new Turns<MuxStream>(4)
+  readonly #runTurn = (): void => {
+    this.#isScheduled = false
+    this.#flush()
+  }
   #resets: Reset[] = []
   #bytesOut = 0
   #isKickDue = false
@@ -52,7 +58,7 @@ export class Outbox {
     if (this.#isClosed || this.#ready.size > 0 || batch.isFull) return 0
     let taken = 0
     while (taken < chunk.length && stream.isClear && batch.room > 0)
-      taken += stream.emitLent(batch, chunk.subarray(taken), Math.min(LONE_FRAME_BYTES, batch.room))
+      taken += stream.emitLent(batch, chunk, taken, Math.min(LONE_FRAME_BYTES, batch.room))
     this.#wake()
     return taken
   }
@@ -87,8 +93,8 @@ export class Outbox {
 
   /** Credit that is due still goes out: a peer without a window could not even learn that nobody reads. */
   forget(stream: MuxStream): void {
-    this.#ready.delete(stream)
-    this.#waiting.delete(stream)
+    this.#ready.remove(stream)
+    this.#waiting.remove(stream)
   }
 
   /** The transport has room again. */
@@ -111,19 +117,16 @@ export class Outbox {
 
   stop(): void {
     this.#isClosed = true
-    this.#ready.clear()
-    this.#owed.clear()
-    this.#waiting.clear()
+    this.#ready.takeAll()
+    this.#owed.takeAll()
+    this.#waiting.takeAll()
     this.#resets = []
   }
 
   #wake(): void {
     if (this.#isScheduled || this.#isBlocked || this.#isClosed) return
     this.#isScheduled = true
-    this.#schedule(() => {
-      this.#isScheduled = false
-      this.#flush()
-    })
+    this.#schedule(this.#runTurn)
   }
 
   #flush(): void {
@@ -139,25 +142,28 @@ export class Outbox {
 
   #fill(): void {
     const batch = this.#batch
-    for (const stream of this.#owed) {
-      if (batch.isFull) break
-      this.#owed.delete(stream)
+    while (!batch.isFull) {
+      const stream = this.#owed.shift()
+      if (stream === undefined) break
       const credit = stream.window.credit()
       if (credit > 0) batch.credit(stream.id, credit)
     }
     if (batch.isFull) return
-    for (const { id, code, withFin } of this.#resets) {
-      if (withFin) batch.data(id, FIN, 0)
-      batch.reset(id, wireCodes[code])
-    }
-    this.#resets = []
-    // A stream that goes to the back of the set is met again by the same loop.
-    for (const stream of this.#ready) {
-      this.#ready.delete(stream)
+    if (this.#resets.length > 0) this.#fillResets()
+    // A stream that goes to the back of the queue is met again by the same loop.
+    for (let stream = this.#ready.shift(); stream !== undefined; stream = this.#ready.shift()) {
       const max = this.#ready.size > 0 ? SHARED_FRAME_BYTES : LONE_FRAME_BYTES
       if (stream.emit(batch, max)) this.#ready.add(stream)
       if (batch.isFull) break
     }
+  }
+
+  #fillResets(): void {
+    for (const { id, code, withFin } of this.#resets) {
+      if (withFin) this.#batch.data(id, FIN, 0)
+      this.#batch.reset(id, wireCodes[code])
+    }
+    this.#resets = []
   }
 
   #send(): void {
@@ -167,8 +173,8 @@ export class Outbox {
   }
 
   #callWaiting(): void {
-    const waiting = [...this.#waiting]
-    this.#waiting.clear()
-    for (const stream of waiting) stream.proceed()
+    if (this.#waiting.size === 0) return
+    // All of them first: one that waits again meanwhile is told after the next batch.
+    for (const stream of this.#waiting.takeAll()) stream.proceed()
   }
 }

@@ -98,11 +98,11 @@ export class SendSide {
     this.#isFinSent = fin
   }
 
-  /** Writes one frame of the first bytes of `chunk`, where `isClear`; gives how many. */
-  emitLent(batch: Batch, chunk: Buffer, max: number): number {
-    const length = Math.min(chunk.length, this.#window, max)
+  /** Writes one frame of at most `max` bytes of `chunk` from `at` on, where `isClear`; gives how many. */
+  emitLent(batch: Batch, chunk: Buffer, at: number, max: number): number {
+    const length = Math.min(chunk.length - at, this.#window, max)
     batch.data(this.#id, 0, length)
-    batch.body(chunk.length === length ? chunk : chunk.subarray(0, length))
+    batch.body(chunk.length === length ? chunk : chunk.subarray(at, at + length))
     this.#window -= length
     return length
   }

@@ -5,6 +5,7 @@ import { LONE_FRAME_BYTES } from './bounds.ts'
 import { ByteQueue } from './byte-queue.ts'
 import { type Growth, ReceiveWindow } from './receive-window.ts'
 import { SendSide } from './send-side.ts'
+import type { Standing } from './turns.ts'
 import { type WireCode, WireError } from './wire-error.ts'
 import type { StreamSink, WireStream } from './wire-stream.ts'
 
@@ -21,11 +22,13 @@ export interface StreamOwner {
   forget(stream: MuxStream): void
 }
 
-export class MuxStream implements WireStream {
+export class MuxStream implements WireStream, Standing {
   readonly id: number
   /** Whether we opened it. */
   readonly isOurs: boolean
   readonly window: ReceiveWindow
+  /** Where it stands in the outbox of its session, which alone sets this. */
+  queues = 0
   /** Whether the number that says what it is for has been read. */
   isTyped: boolean
   onArrival: (() => void) | undefined
@@ -188,7 +191,7 @@ export class MuxStream implements WireStream {
 
   /** There is room to write, where a writer waits and nothing else is in its way. */
   proceed(): void {
-    if (this.#sending.isClear && this.#sending.releaseWaiter()) this.#guarded(() => this.#sink?.drain())
+    if (this.#sending.isClear && this.#sending.releaseWaiter()) this.#tellRoom()
   }
 
   /** RST came, or the session is over. What was complete before can still be read: the peer only stopped listening. */
@@ -199,7 +202,7 @@ export class MuxStream implements WireStream {
       this.#error = error
       this.#sending.abandon()
       // A reader that waits to write what it read would otherwise wait for ever.
-      this.#guarded(() => this.#sink?.drain())
+      this.#tellRoom()
     }
   }
 
@@ -213,9 +216,9 @@ export class MuxStream implements WireStream {
     return !this.#isClosed && this.#sending.isClear
   }
 
-  /** Writes one frame of at most `max` bytes that are only lent; gives how many. */
-  emitLent(batch: Batch, chunk: Buffer, max: number): number {
-    return this.#sending.emitLent(batch, chunk, max)
+  /** Writes one frame of at most `max` bytes that are only lent, of `chunk` from `at` on; gives how many. */
+  emitLent(batch: Batch, chunk: Buffer, at: number, max: number): number {
+    return this.#sending.emitLent(batch, chunk, at, max)
   }
 
   /** Writes one frame of at most `max` bytes; true when there is more that may be sent. */
@@ -224,7 +227,7 @@ export class MuxStream implements WireStream {
     this.#sending.emit(batch, max)
     if (this.#sending.isFinSent) {
       if (this.#isUnwanted || this.#isEndTold) this.#finish(this.#error)
-    } else if (this.#sending.releaseWaiter()) this.#guarded(() => this.#sink?.drain())
+    } else if (this.#sending.releaseWaiter()) this.#tellRoom()
     return !this.#isClosed && this.#sending.isReady
   }
 
@@ -247,13 +250,17 @@ export class MuxStream implements WireStream {
     if (!this.#isEndReceived || this.#isEndTold || this.#isUnwanted || this.#unread.length > 0) return
     if (!this.#isFlowing || this.#isDelivering || this.#isClosed) return
     this.#isEndTold = true
-    this.#guarded(() => this.#sink?.end())
+    try {
+      this.#sink?.end()
+    } catch (cause) {
+      this.#fail(cause)
+    }
     if (this.#sending.isFinSent) this.#finish(this.#error)
   }
 
-  #guarded(call: () => void): void {
+  #tellRoom(): void {
     try {
-      call()
+      this.#sink?.drain()
     } catch (cause) {
       this.#fail(cause)
     }

@@ -86,7 +86,7 @@ export class Http1Connection {
     this.#out = new Outbox(stream)
     this.#flow = new Flow(stream)
     this.#port = this.#makePort()
-    this.#deadline = sweep.add(() => this.#expire())
+    this.#deadline = sweep.add({ expired: () => this.#expire() })
     this.#touch()
     stream.attach({
       data: (chunk) => this.#data(chunk),

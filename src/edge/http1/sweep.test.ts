@@ -7,7 +7,7 @@ test('a deadline passes once, and not before its time', () => {
   let now = 0
   const sweep = new Sweep({ now: () => now })
   let passed = 0
-  const deadline = sweep.add(() => passed++)
+  const deadline = sweep.add({ expired: () => passed++ })
   sweep.run()
   deadline.at = sweep.after(10)
   now = 9
@@ -28,13 +28,15 @@ test('one that passes may take others away and bring new ones', () => {
   let now = 0
   const sweep = new Sweep({ now: () => now })
   const passed: string[] = []
-  const first = sweep.add(() => {
-    passed.push('first')
-    sweep.remove(second)
-    sweep.add(() => passed.push('third')).at = 0
-    first.at = sweep.after(1)
+  const first = sweep.add({
+    expired() {
+      passed.push('first')
+      sweep.remove(second)
+      sweep.add({ expired: () => passed.push('third') }).at = 0
+      first.at = sweep.after(1)
+    },
   })
-  const second = sweep.add(() => passed.push('second'))
+  const second = sweep.add({ expired: () => passed.push('second') })
   first.at = second.at = 1
   now = 1
   sweep.run()
@@ -47,7 +49,7 @@ test('one that passes may take others away and bring new ones', () => {
 test('it looks by itself', async () => {
   const sweep = new Sweep({ everyMs: 1 })
   const told = new EventEmitter()
-  const deadline = sweep.add(() => told.emit('passed'))
+  const deadline = sweep.add({ expired: () => told.emit('passed') })
   deadline.at = sweep.after(1)
   // The timer of a sweep keeps no process alive, so the test does.
   const alive = setInterval(() => {}, 1000)
@@ -61,7 +63,7 @@ test('thousands that come and go are each told of their own deadline, and nothin
   const sweep = new Sweep({ now: () => now })
   const passed: number[] = []
   const kept = Array.from({ length: 3000 }, (_, i) => {
-    const deadline = sweep.add(() => passed.push(i))
+    const deadline = sweep.add({ expired: () => passed.push(i) })
     deadline.at = i
     return deadline
   })

@@ -9,8 +9,14 @@ export interface Deadline {
   at: number
 }
 
+/** Whoever has a deadline. */
+export interface Expiring {
+  /** It passed. */
+  expired(): void
+}
+
 interface Entry extends Deadline {
-  readonly expired: () => void
+  readonly owner: Expiring
   /** Where it stands among all. */
   place: number
 }
@@ -37,9 +43,9 @@ export class Sweep {
     this.#time = now()
   }
 
-  /** Begins without a deadline. One that passed is taken back before `expired` is called. */
-  add(expired: () => void): Deadline {
-    const entry: Entry = { at: Number.POSITIVE_INFINITY, expired, place: this.#entries.length }
+  /** Begins without a deadline. One that passed is taken back before its owner is told. */
+  add(owner: Expiring): Deadline {
+    const entry: Entry = { at: Number.POSITIVE_INFINITY, owner, place: this.#entries.length }
     this.#entries.push(entry)
     if (this.#timer === undefined) {
       this.#time = this.#now()
@@ -75,7 +81,7 @@ export class Sweep {
       const entry = this.#entries[place]
       if (entry && entry.at <= now) {
         entry.at = Number.POSITIVE_INFINITY
-        entry.expired()
+        entry.owner.expired()
       }
       // One that took itself away has another in its place. One that moved to before here is looked at the next time.
       if (this.#entries[place] === entry) place++

@@ -82,7 +82,7 @@ export class Http1Upstream implements UpstreamConnection {
     this.#flow = new Flow(stream)
     this.#onBroken = onBroken
     this.#port = this.#makePort()
-    this.#deadline = sweep.add(() => this.#guard(() => this.#expire()))
+    this.#deadline = sweep.add({ expired: () => this.#guard(() => this.#expire()) })
     this.#deadline.at = sweep.after(idleMs)
     const take = (chunk: Buffer): void => {
       try {

@@ -8,7 +8,8 @@ export interface AccessRecord {
   readonly startedAt: number
   /** In milliseconds. */
   readonly durationMs: number
-  readonly requestId: string | undefined
+  /** Undefined when it was refused before it had an id; one is drawn when it is first asked for. */
+  readonly request: { readonly requestId: string } | undefined
   readonly scheme: 'http' | 'https'
   readonly version: '1.1' | '2'
   readonly method: string

@@ -30,27 +30,27 @@ export class IncomingAnswer implements Incoming {
   }
 }
 
-export interface AnswerBodyOptions {
-  readonly writer: BodyWriter
-  readonly encoders?: readonly Transform[] | undefined
-  /** Bytes went on. */
-  readonly onMoved: () => void
-  /** The rest will not come; the writer is told already. */
-  readonly onFailed: (error: Error) => void
+/** Who wants to know what becomes of it. */
+export interface AnswerOwner {
+  /** Bytes went to the visitor. */
+  moved(): void
+  /** The rest will not come; the visitor is told already. */
+  cutShort(error: Error): void
 }
 
 /** The body of an answer, through encoders if there are any. */
 export class AnswerBody implements BodySink {
   /** Bytes that were given to the visitor. */
   sent = 0
-  readonly #options: AnswerBodyOptions
+  readonly #writer: BodyWriter
+  readonly #owner: AnswerOwner
   #encoding: Encoding | undefined
   #reader: BodyReader | undefined
   #isOver = false
 
-  constructor(options: AnswerBodyOptions) {
-    const { encoders } = options
-    this.#options = options
+  constructor(writer: BodyWriter, owner: AnswerOwner, encoders: readonly Transform[] | undefined) {
+    this.#writer = writer
+    this.#owner = owner
     if (encoders && encoders.length > 0) {
       this.#encoding = new Encoding(encoders, {
         room: () => this.#reader?.resume(),
@@ -63,17 +63,12 @@ export class AnswerBody implements BodySink {
 
   /** Sends on what `reader` gives. */
   readFrom(reader: BodyReader): void {
-    const { writer } = this.#options
-    const encoding = this.#encoding
     this.#reader = reader
-    writer.onDrain = encoding ? () => encoding.resume() : () => reader.resume()
     reader.read(this)
   }
 
   /** Sends `body`, which is all of it. */
   sendWhole(body: Buffer): void {
-    const encoding = this.#encoding
-    if (encoding) this.#options.writer.onDrain = () => encoding.resume()
     if (body.length > 0) this.data(body)
     this.end(undefined)
   }
@@ -100,21 +95,24 @@ export class AnswerBody implements BodySink {
   failed(error: Error): void {
     if (this.#isOver) return
     this.stop()
-    this.#options.writer.abort()
-    this.#options.onFailed(error)
+    this.#writer.abort()
+    this.#owner.cutShort(error)
   }
 
   #write(chunk: Buffer): boolean {
     if (this.#isOver) return true
     this.sent += chunk.length
-    this.#options.onMoved()
-    return this.#options.writer.write(chunk)
+    this.#owner.moved()
+    if (this.#writer.write(chunk)) return true
+    // Whoever waits is the one that reads last before the visitor.
+    this.#writer.onDrain ??= () => (this.#encoding ?? this.#reader)?.resume()
+    return false
   }
 
   #end(trailers: HeaderList | undefined): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#options.writer.end(trailers)
+    this.#writer.end(trailers)
   }
 }
 

@@ -4,18 +4,22 @@ import type { Peer, RequestContext, TlsFacts } from '../../modules/phases.ts'
 import type { RequestHead } from '../exchange.ts'
 import type { VisitorBody } from './request-body.ts'
 
-export interface ContextParts {
+/** A request as it came. */
+export interface Arrival {
   readonly head: RequestHead
-  readonly peer: Peer
-  readonly tls: TlsFacts | undefined
+  readonly body: VisitorBody
+  readonly connection: { readonly peer: Peer; readonly tls: TlsFacts | undefined }
+  readonly startedAt: number
+  readonly tools: { readonly newRequestId: () => string }
+}
+
+/** Where it is to go. */
+export interface Place {
   readonly edgeId: string
   readonly routeId: string
   readonly host: string
   readonly path: string
   readonly query: string
-  readonly startedAt: number
-  readonly body: VisitorBody
-  readonly newRequestId: () => string
 }
 
 /** Not all requests ask for all of it, so what costs something is made when it is asked for. */
@@ -36,18 +40,18 @@ export class Context implements RequestContext {
   readonly headers: HeaderList
   readonly isUpgrade: boolean
   replacedHost: string | undefined
-  readonly #body: VisitorBody
-  readonly #newRequestId: () => string
+  readonly #arrival: Arrival
   #requestId: string | undefined
   #found: Map<string, string> | undefined
 
-  constructor({ head, peer, tls, edgeId, routeId, host, path, query, startedAt, body, newRequestId }: ContextParts) {
-    this.peer = peer
-    this.tls = tls
+  constructor(arrival: Arrival, { edgeId, routeId, host, path, query }: Place) {
+    const { head, connection, startedAt } = arrival
+    this.peer = connection.peer
+    this.tls = connection.tls
     this.edgeId = edgeId
     this.routeId = routeId
     this.startedAt = startedAt
-    this.scheme = tls === undefined ? 'http' : 'https'
+    this.scheme = connection.tls === undefined ? 'http' : 'https'
     this.version = head.version
     this.method = head.method
     this.host = host
@@ -57,12 +61,11 @@ export class Context implements RequestContext {
     this.query = query
     this.headers = head.headers
     this.isUpgrade = head.upgrade !== undefined
-    this.#body = body
-    this.#newRequestId = newRequestId
+    this.#arrival = arrival
   }
 
   get requestId(): string {
-    this.#requestId ??= this.#newRequestId()
+    this.#requestId ??= this.#arrival.tools.newRequestId()
     return this.#requestId
   }
 
@@ -77,6 +80,6 @@ export class Context implements RequestContext {
   }
 
   readBody(maxBytes: number): Promise<Buffer | 'too_large'> {
-    return this.#body.readWhole(maxBytes)
+    return this.#arrival.body.readWhole(maxBytes)
   }
 }

@@ -18,52 +18,71 @@ export interface Search {
   readonly tools: ProxyTools
 }
 
+/** How far the search came, for the log too. */
+export interface Found {
+  readonly host: string | undefined
+  readonly edge: Edge | undefined
+  readonly route: Route | undefined
+  readonly ctx: Context | undefined
+  /** Why it ends here. */
+  readonly fault: VisitorErrorCode | undefined
+  /** Where the visitor should ask instead. */
+  readonly location: string | undefined
+}
+
 /** A request that has found its route. */
-export interface Routed {
+export interface Routed extends Found {
   readonly edge: Edge
   readonly route: Route
   readonly ctx: Context
 }
 
-/** How far the search came, for the log too. */
-export interface Found {
-  readonly host?: string
-  readonly edge?: Edge
-  readonly routed?: Routed
-  /** Why it ends here. */
-  readonly fault?: VisitorErrorCode
-  /** Where the visitor should ask instead. */
-  readonly location?: string
+/** Of one that was not looked at. */
+export const nothingFound: Found = found({})
+
+export function isRouted(result: Found): result is Routed {
+  return result.ctx !== undefined
 }
 
 /** Changes the headers of the request: what a visitor cannot say is gone from them. */
-export function findRoute({ head, body, connection, startedAt, tools }: Search): Found {
+export function findRoute(search: Search): Found {
+  const { head, connection, tools } = search
   // Who is asked for, in the one spelling that all that follows reads.
-  const host = hostOf(head.authority)
-  if (host === undefined) return { fault: 'BAD_VISITOR_REQUEST' }
+  const host = askedHost(connection, head.authority)
+  if (host === undefined) return found({ fault: 'BAD_VISITOR_REQUEST' })
 
   // Whose name that is, and whether this connection may reach it.
   const edge = pickEdge(host, connection, tools.edges)
-  if (edge === 'to_https') return { host, location: httpsUrl(host, tools.publicHttpsPort(), head.target) }
-  if (typeof edge === 'string') return { host, fault: edge }
-  if (edge.broken !== undefined) return { host, edge, fault: 'MODULE_UNAVAILABLE' }
+  if (edge === 'to_https') return found({ host, location: httpsUrl(host, tools.publicHttpsPort(), head.target) })
+  if (typeof edge === 'string') return found({ host, fault: edge })
+  if (edge.broken !== undefined) return found({ host, edge, fault: 'MODULE_UNAVAILABLE' })
 
   // Design §6 rule 4: decisions are made by the canonical path, what goes upstream is what was sent.
   const { path: sentPath, query } = splitTarget(head.target)
   const path = canonicalPath(sentPath)
-  if (path === undefined) return { host, edge, fault: 'BAD_VISITOR_REQUEST' }
+  if (path === undefined) return found({ host, edge, fault: 'BAD_VISITOR_REQUEST' })
 
   const route = edge.route(path)
-  if (route === undefined) return { host, edge, fault: 'NO_ROUTE' }
+  if (route === undefined) return found({ host, edge, fault: 'NO_ROUTE' })
 
   // Design §6 rule 5: before any module looks, so that none takes the visitor's word for ours.
   stripRequest(head.headers)
-  const { peer, tls } = connection
-  const { newRequestId } = tools
-  const ids = { edgeId: edge.id, routeId: route.id }
-  const ctx = new Context({ head, peer, tls, ...ids, host, path, query, startedAt, body, newRequestId })
-  const routed = { edge, route, ctx }
-  return route.broken === undefined ? { host, edge, routed } : { host, edge, routed, fault: 'MODULE_UNAVAILABLE' }
+  const ctx = new Context(search, { edgeId: edge.id, routeId: route.id, host, path, query })
+  const fault = route.broken === undefined ? undefined : 'MODULE_UNAVAILABLE'
+  return { host, edge, route, ctx, fault, location: undefined }
+}
+
+/** One shape for all that can be found: the log reads it with every request. */
+function found({ host, edge, fault, location }: Partial<Found>): Found {
+  return { host, edge, route: undefined, ctx: undefined, fault, location }
+}
+
+/** The host of a request; nearly always the one that was asked for before on this connection. */
+function askedHost(connection: VisitorConnection, authority: string): string | undefined {
+  if (connection.asked?.authority === authority) return connection.asked.host
+  const host = hostOf(authority)
+  if (host !== undefined) connection.asked = { authority, host }
+  return host
 }
 
 /** D42a */

@@ -21,6 +21,8 @@ import type { VisitorBody } from './request-body.ts'
 
 /** What comes of it; of `fixed`, `respond`, `upgraded` and `failed` exactly one, unless it is cancelled. */
 export interface ForwardingOwner {
+  /** Who visits, for a service that must be dialled. */
+  visit(): Visit
   /** The backend answers by itself. */
   fixed(target: FixedTarget): void
   inform(status: number, headers: HeaderList): void
@@ -35,7 +37,6 @@ export interface ForwardingOptions {
   readonly request: UpstreamRequest
   readonly body: VisitorBody
   readonly targets: Iterable<Target>
-  readonly visit: Visit
   readonly ends: Ends
   readonly pool: UpstreamPool
   readonly owner: ForwardingOwner
@@ -64,7 +65,9 @@ export class Forwarding implements UpstreamSink {
   readonly #options: ForwardingOptions
   readonly #targets: Iterator<Target>
   readonly #isIdempotent: boolean
-  #fault: { code: VisitorErrorCode; cause: Error | undefined }
+  /** Why none of the targets so far could be dialled. */
+  #fault: VisitorErrorCode
+  #cause: Error | undefined
   #sending: UpstreamSending | undefined
   #isAnswered = false
   #isOver = false
@@ -72,7 +75,7 @@ export class Forwarding implements UpstreamSink {
   constructor(options: ForwardingOptions) {
     this.#options = options
     this.#targets = options.targets[Symbol.iterator]()
-    this.#fault = { code: options.offline, cause: undefined }
+    this.#fault = options.offline
     this.#isIdempotent = isIdempotent(options.request.method) || options.request.headers.has('idempotency-key')
   }
 
@@ -120,7 +123,7 @@ export class Forwarding implements UpstreamSink {
     const { pool, ends, owner } = this.#options
     const next = this.#targets.next()
     if (next.done) {
-      this.#fail(this.#fault.code, this.#fault.cause)
+      this.#fail(this.#fault, this.#cause)
       return
     }
     if (next.value.kind === 'fixed') {
@@ -134,14 +137,17 @@ export class Forwarding implements UpstreamSink {
   }
 
   async #dial(target: DialTarget): Promise<void> {
-    const { pool, visit, ends, owner } = this.#options
+    const { pool, ends, owner } = this.#options
     try {
-      const dialled = await pool.open(target, visit, ends)
+      const dialled = await pool.open(target, owner.visit(), ends)
       if (this.#isOver) {
         if (!(dialled instanceof DialFault)) pool.give(dialled)
       } else if (dialled instanceof DialFault) {
         // Somebody who is busy says more than somebody who is not there.
-        if (dialled.reason !== 'offline') this.#fault = { code: dialCodes[dialled.reason], cause: dialled }
+        if (dialled.reason !== 'offline') {
+          this.#fault = dialCodes[dialled.reason]
+          this.#cause = dialled
+        }
         this.#tryNext()
       } else this.#send(dialled, target, { isReused: false })
     } catch (error) {

@@ -6,10 +6,11 @@ import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Phases, Verdict } from '../../modules/phases.ts'
 import { dialFirst } from '../dial-first.ts'
 import type { BodyReader, Exchange, ResponseHead, UpstreamRequest } from '../exchange.ts'
-import type { Deadline } from '../http1/sweep.ts'
+import type { Deadline, Expiring } from '../http1/sweep.ts'
 import type { Backend, FixedTarget, Visit } from '../target.ts'
+import type { AnswerOwner } from './answer.ts'
 import type { Context } from './context.ts'
-import { type Found, findRoute, type Routed } from './find-route.ts'
+import { type Found, findRoute, isRouted, nothingFound, type Routed } from './find-route.ts'
 import { Forwarding, type ForwardingOwner } from './forwarding.ts'
 import { forwardedHeaders, stripResponse } from './headers.ts'
 import { publicLocation } from './location.ts'
@@ -21,18 +22,19 @@ import { noRequestBody, RequestBody, type VisitorBody } from './request-body.ts'
 import { WatchedStream } from './watched-stream.ts'
 import { acceptWebSocket } from './websocket.ts'
 
-export class Passage implements ForwardingOwner {
+export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
   readonly #tools: ProxyTools
   readonly #exchange: Exchange
   readonly #connection: VisitorConnection
   readonly #startedAt: number
   readonly #body: VisitorBody
   readonly #reply: Reply
-  #found: Found = {}
+  #found: Found = nothingFound
   #forwarding: Forwarding | undefined
   #bridge: { readonly key: string; readonly stream: WatchedStream } | undefined
   /** Bytes of a connection that was upgraded, from the visitor and to it. */
-  #carried = { in: 0, out: 0 }
+  #carriedIn = 0
+  #carriedOut = 0
   #upstreamFault: VisitorErrorCode | undefined
   /** Whether all modules let it pass. */
   #isReached = false
@@ -44,34 +46,40 @@ export class Passage implements ForwardingOwner {
     this.#exchange = exchange
     this.#connection = connection
     this.#startedAt = tools.now()
-    const onMoved = (): void => this.#moved()
     const { body: length } = exchange.head
-    this.#body =
-      length === 'none' || length === 0
-        ? noRequestBody
-        : new RequestBody({
-            body: exchange.body,
-            length,
-            onMoved,
-            // Whoever carries the exchange says that it is over, right after.
-            onFailed: () => this.#forwarding?.cancel(),
-          })
-    this.#reply = new Reply({ exchange, now: tools.now, onMoved, onCut: () => this.#finish({ isCut: true }) })
+    this.#body = length === 'none' || length === 0 ? noRequestBody : this.#bodyOf(exchange)
+    this.#reply = new Reply(exchange, this, tools.now)
     exchange.onDone = () => this.#finish({ isCut: false })
     exchange.onAbort = () => this.#finish({ isCut: true })
   }
 
   /** Never throws. */
   start(): void {
-    this.#guard(() => {
-      const { head } = this.#exchange
-      const search = { head, body: this.#body, connection: this.#connection, startedAt: this.#startedAt }
-      this.#found = findRoute({ ...search, tools: this.#tools })
-      const { routed, fault, location } = this.#found
-      if (fault !== undefined) this.#refuse(fault)
-      else if (location !== undefined) this.#reply.redirect(location)
+    try {
+      const found = findRoute({
+        head: this.#exchange.head,
+        body: this.#body,
+        connection: this.#connection,
+        startedAt: this.#startedAt,
+        tools: this.#tools,
+      })
+      this.#found = found
+      if (found.fault !== undefined) this.#refuse(found.fault)
+      else if (found.location !== undefined) this.#reply.redirect(found.location)
       // the modules in their order, and after the last of them the backend.
-      else this.#ask(routed ?? notRouted(), 0)
+      else this.#ask(routed(found), 0)
+    } catch (error) {
+      this.broke(error)
+    }
+  }
+
+  #bodyOf({ body, head: { body: length } }: Exchange): RequestBody {
+    return new RequestBody({
+      body,
+      length,
+      onMoved: () => this.moved(),
+      // Whoever carries the exchange says that it is over, right after.
+      onFailed: () => this.#forwarding?.cancel(),
     })
   }
 
@@ -130,7 +138,6 @@ export class Passage implements ForwardingOwner {
       request: this.#outgoing(routed),
       body: this.#body,
       targets: backend.targets(),
-      visit: this.#visit(routed),
       ends: peer,
       pool: this.#tools.pool,
       owner: this,
@@ -149,7 +156,8 @@ export class Passage implements ForwardingOwner {
     return { method, target, headers, body, upgrade }
   }
 
-  #visit({ edge }: Routed): Visit {
+  visit(): Visit {
+    const { edge } = routed(this.#found)
     const { ip, port } = this.#connection.peer
     const proto = edge.kind === 'http' ? 'http' : 'https'
     return { ip, port, proto, edge: edge.isEndpoint ? 'none' : 'https', passthroughTls: false }
@@ -162,7 +170,7 @@ export class Passage implements ForwardingOwner {
         this.#refuse('WEBSOCKET_REQUIRED')
         return
       }
-      const visit = this.#visit(routed)
+      const visit = this.visit()
       const ends = this.#connection.peer
       const dialled = await dialFirst({ targets: backend.targets(), visit, ends, offline: offlineCode(routed) })
       if (typeof dialled === 'string') this.failed(dialled, undefined)
@@ -180,9 +188,10 @@ export class Passage implements ForwardingOwner {
     { key, stream: dialled }: { key: string; stream: ByteStream },
   ): void {
     const stream = new WatchedStream(dialled, {
-      onMoved: () => this.#moved(),
+      onMoved: () => this.moved(),
       onClosed: (error) => {
-        this.#carried = { in: stream.written, out: stream.received }
+        this.#carriedIn = stream.written
+        this.#carriedOut = stream.received
         this.#finish({ isCut: error !== undefined })
       },
     })
@@ -196,19 +205,19 @@ export class Passage implements ForwardingOwner {
   }
 
   inform(status: number, headers: HeaderList): void {
-    this.#moved()
+    this.moved()
     stripResponse(headers)
     this.#guard(() => this.#exchange.inform(status, headers))
   }
 
   respond(head: ResponseHead, body: BodyReader): void {
-    this.#moved()
+    this.moved()
     this.#give({ head, body, isFromUpstream: true })
   }
 
   upgraded(head: ResponseHead, stream: ByteStream): void {
     this.#guard(() => {
-      const { route, ctx } = this.#found.routed ?? notRouted()
+      const { route, ctx } = routed(this.#found)
       const chosen = head.headers.get('upgrade')
       clean(head, ctx)
       if (chosen !== undefined) head.headers.set('Upgrade', chosen)
@@ -221,7 +230,8 @@ export class Passage implements ForwardingOwner {
       relay(visitor, stream, {
         idleMs: this.#tools.idleMs,
         onDone: ({ there, back, error }) => {
-          this.#carried = { in: there, out: back }
+          this.#carriedIn = there
+          this.#carriedOut = back
           this.#finish({ isCut: error !== undefined })
         },
       })
@@ -237,8 +247,8 @@ export class Passage implements ForwardingOwner {
 
   broke(error: unknown): void {
     if (this.#isOver) return
-    const { edge, routed } = this.#found
-    this.#tools.log.error({ edge: edge?.id, route: routed?.route.id, err: error }, 'a request broke on its way')
+    const { edge, route } = this.#found
+    this.#tools.log.error({ edge: edge?.id, route: route?.id, err: error }, 'a request broke on its way')
     this.#forwarding?.cancel()
     try {
       if (!this.#reply.hasBegun) {
@@ -253,19 +263,30 @@ export class Passage implements ForwardingOwner {
   }
 
   #give(given: Given): void {
-    this.#guard(() => {
-      const { route, ctx } = this.#found.routed ?? notRouted()
+    try {
+      const { route, ctx } = routed(this.#found)
       if (given.isFromUpstream) clean(given.head, ctx)
       this.#reply.send(given, route, ctx)
-    })
+    } catch (error) {
+      this.broke(error)
+    }
   }
 
   #refuse(code: VisitorErrorCode, headers?: readonly (readonly [string, string])[]): void {
     this.#reply.page(code, headers)
   }
 
-  #moved(): void {
+  moved(): void {
     if (this.#deadline) this.#deadline.at = this.#tools.sweep.after(this.#tools.idleMs)
+  }
+
+  cutShort(): void {
+    this.#finish({ isCut: true })
+  }
+
+  /** Nothing moved for too long. */
+  expired(): void {
+    this.#guard(() => this.#idle())
   }
 
   /** Whether the visitor is answered, or gone. */
@@ -274,11 +295,10 @@ export class Passage implements ForwardingOwner {
   }
 
   #watch(): void {
-    this.#deadline ??= this.#tools.sweep.add(() => this.#guard(() => this.#idle()))
-    this.#moved()
+    this.#deadline ??= this.#tools.sweep.add(this)
+    this.moved()
   }
 
-  /** Nothing moved for too long. */
   #idle(): void {
     this.#forwarding?.cancel()
     this.#bridge?.stream.reset()
@@ -311,13 +331,13 @@ export class Passage implements ForwardingOwner {
   #letGo(): void {
     this.#exchange.onDone = this.#exchange.onAbort = undefined
     this.#forwarding = undefined
-    this.#found = {}
+    this.#found = nothingFound
   }
 
   #tell(isCut: boolean): void {
     const { log, now, onRequest } = this.#tools
     const { status, isFromUpstream, fault, sent } = this.#reply
-    const { edge, host, routed: { route, ctx } = {} } = this.#found
+    const { edge, host, route, ctx } = this.#found
     if (route && ctx && route.done.length > 0) {
       const summary = { status, isFromUpstream, fault: this.#upstreamFault }
       for (const phase of route.done) {
@@ -333,7 +353,7 @@ export class Passage implements ForwardingOwner {
       peer: this.#connection.peer,
       startedAt: this.#startedAt,
       durationMs: now() - this.#startedAt,
-      requestId: ctx?.requestId,
+      request: ctx,
       scheme: this.#connection.tls ? 'https' : 'http',
       version: head.version,
       method: head.method,
@@ -347,8 +367,8 @@ export class Passage implements ForwardingOwner {
       isFromUpstream,
       fault,
       isCut,
-      bytesIn: this.#body.received + this.#carried.in,
-      bytesOut: sent + this.#carried.out,
+      bytesIn: this.#body.received + this.#carriedIn,
+      bytesOut: sent + this.#carriedOut,
       found: ctx?.hasFindings ? ctx.found : undefined,
     })
   }
@@ -376,6 +396,8 @@ function clean({ headers }: ResponseHead, ctx: Context): void {
   if (location !== undefined) headers.set('Location', publicLocation(location, ctx.replacedHost, ctx))
 }
 
-function notRouted(): never {
-  throw new Error('a request is answered before it is routed')
+/** What was found, for a request that is past the search. */
+function routed(found: Found): Routed {
+  if (!isRouted(found)) throw new Error('a request is answered before it is routed')
+  return found
 }

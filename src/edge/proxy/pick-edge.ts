@@ -12,6 +12,8 @@ export interface VisitorConnection {
   readonly edge: Edge | undefined
   /** The `tlsKey` of that edge when the handshake was made. */
   readonly tlsKey: string
+  /** What its last request asked for, as it was sent and as it was read. */
+  asked: { readonly authority: string; readonly host: string } | undefined
 }
 
 export interface FindEdge {

@@ -7,18 +7,9 @@ import type { Incoming, RequestContext } from '../../modules/phases.ts'
 import type { Route } from '../edge.ts'
 import type { BodyReader, BodyWriter, Exchange, ResponseHead } from '../exchange.ts'
 import { errorPage } from '../pages/error-page.ts'
-import { AnswerBody, IncomingAnswer } from './answer.ts'
+import { AnswerBody, type AnswerOwner, IncomingAnswer } from './answer.ts'
 
 type Pairs = readonly (readonly [string, string])[]
-
-export interface ReplyOptions {
-  readonly exchange: Exchange
-  readonly now: Clock
-  /** Bytes went to the visitor. */
-  readonly onMoved: () => void
-  /** The answer has begun and will not be whole. */
-  readonly onCut: (error: Error) => void
-}
 
 /** An answer that a module or a service gave. */
 export interface Given {
@@ -33,12 +24,16 @@ export class Reply {
   isFromUpstream = false
   /** The error that the visitor is shown. */
   fault: VisitorErrorCode | undefined
-  readonly #options: ReplyOptions
+  readonly #exchange: Exchange
+  readonly #owner: AnswerOwner
+  readonly #now: Clock
   #writer: BodyWriter | undefined
   #body: AnswerBody | undefined
 
-  constructor(options: ReplyOptions) {
-    this.#options = options
+  constructor(exchange: Exchange, owner: AnswerOwner, now: Clock) {
+    this.#exchange = exchange
+    this.#owner = owner
+    this.#now = now
   }
 
   /** Whether there is no other answer possible any more. */
@@ -53,8 +48,7 @@ export class Reply {
 
   /** An error, past all modules: what it says of itself is to be trusted. */
   page(code: VisitorErrorCode, more: Pairs = []): void {
-    const { exchange } = this.#options
-    const { head, body } = errorPage(code, exchange.head)
+    const { head, body } = errorPage(code, this.#exchange.head)
     for (const [name, value] of more) head.headers.add(name, value)
     this.fault = code
     this.#begin(head, false).sendWhole(body)
@@ -99,7 +93,7 @@ export class Reply {
       )
       return undefined
     }
-    const stream = this.#options.exchange.upgrade({ ...head, headers: answer.headers })
+    const stream = this.#exchange.upgrade({ ...head, headers: answer.headers })
     this.status = 101
     this.isFromUpstream = true
     return stream
@@ -107,7 +101,7 @@ export class Reply {
 
   /** Switches the visitor to a protocol that is spoken here. */
   accept(head: ResponseHead): ByteStream {
-    const stream = this.#options.exchange.upgrade(head)
+    const stream = this.#exchange.upgrade(head)
     this.status = head.status
     return stream
   }
@@ -124,14 +118,13 @@ export class Reply {
   }
 
   #begin(head: ResponseHead, isFromUpstream: boolean, encoders?: AnswerBodyEncoders): AnswerBody {
-    const { exchange, now, onMoved, onCut } = this.#options
     // RFC 9110 §6.6.1: whoever makes an answer and has a clock says when.
-    if (!isFromUpstream && !head.headers.has('date')) head.headers.add('date', new Date(now()).toUTCString())
-    const writer = exchange.respond(head)
+    if (!isFromUpstream && !head.headers.has('date')) head.headers.add('date', new Date(this.#now()).toUTCString())
+    const writer = this.#exchange.respond(head)
     this.status = head.status
     this.isFromUpstream = isFromUpstream
     this.#writer = writer
-    this.#body = new AnswerBody({ writer, encoders, onMoved, onFailed: onCut })
+    this.#body = new AnswerBody(writer, this.#owner, encoders)
     return this.#body
   }
 }
