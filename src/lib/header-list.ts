@@ -42,6 +42,12 @@ export class HeaderList {
     return at < 0 ? undefined : this.#values[at]
   }
 
+  count(key: string): number {
+    let count = 0
+    for (let i = 0; i < this.#names.length; i++) if (this.#names[i]?.key === key) count++
+    return count
+  }
+
   all(key: string): string[] {
     return this.#values.filter((_, i) => this.#names[i]?.key === key)
   }
@@ -80,14 +86,14 @@ export class HeaderList {
 
   /** Removes all of that name. */
   remove(key: string): void {
-    if (this.has(key)) this.removeWhere((each) => each === key)
+    if (this.has(key)) this.removeWhere((name) => name.key === key)
   }
 
-  removeWhere(isUnwanted: (key: string) => boolean): void {
+  removeWhere(isUnwanted: (name: HeaderName) => boolean): void {
     let kept = 0
     for (let i = 0; i < this.#names.length; i++) {
       const name = this.nameAt(i)
-      if (isUnwanted(name.key)) continue
+      if (isUnwanted(name)) continue
       if (kept < i) {
         this.#names[kept] = name
         this.#values[kept] = this.valueAt(i)

@@ -2,6 +2,7 @@
  * The name of a header, in the spelling of its sender: what is asked of a name with every message was answered when that
  * spelling was first seen. Names come again and again, so they are kept, as many as fit a table of a fixed size.
  */
+import { flatText } from './flat-text.ts'
 
 /** Spellings that are kept at most; a power of two. One that finds its place taken takes it. */
 const PLACES = 1024
@@ -23,12 +24,14 @@ export class HeaderName {
   readonly isToken: boolean
   /** What stands before its value in HTTP/1.1, and ends the line before. */
   readonly lineStart: string
+  /** What the proxy has found out about it; 0 before it looked. */
+  marks = 0
 
   constructor(spelling: string) {
     this.isToken = token.test(spelling)
-    this.spelling = this.isToken ? flat(spelling) : spelling
-    this.key = this.spelling.toLowerCase()
-    this.lineStart = flat(`\r\n${spelling}: `)
+    this.spelling = flatText(spelling)
+    this.key = unique(spelling.toLowerCase())
+    this.lineStart = flatText(`\r\n${spelling}: `)
   }
 }
 
@@ -45,11 +48,17 @@ export function mixed(hash: number, code: number): number {
   return (Math.imul(hash, 31) + code) | 0
 }
 
-/** The name that stands in `text` from `from` to before `to`, whose hash is known. */
-export function nameIn(text: string, from: number, to: number, hash: number): HeaderName {
+/** The name that stands in `bytes` from `from` to before `to`, all of them a token, whose hash is known. */
+export function nameIn(bytes: Uint8Array, from: number, to: number, hash: number): HeaderName {
   const known = kept[placeOf(hash)]
-  if (known !== undefined && known.spelling.length === to - from && text.startsWith(known.spelling, from)) return known
-  return keep(hash, text.slice(from, to))
+  if (known?.isToken && isSame(bytes, from, to, known.spelling)) return known
+  return keep(hash, Buffer.from(bytes.subarray(from, to)).toString('latin1'))
+}
+
+function isSame(bytes: Uint8Array, from: number, to: number, spelling: string): boolean {
+  if (spelling.length !== to - from) return false
+  for (let i = 0; i < spelling.length; i++) if (bytes[from + i] !== spelling.charCodeAt(i)) return false
+  return true
 }
 
 function placeOf(hash: number): number {
@@ -62,7 +71,7 @@ function keep(hash: number, spelling: string): HeaderName {
   return name
 }
 
-/** The same text in memory of its own: a part of a text keeps the whole alive, and one put together is put together anew by each who reads it. */
-function flat(text: string): string {
-  return Buffer.from(text).toString()
+/** The same text, as the engine keeps it once for all who spell it as a name in code: comparing such is comparing addresses. */
+function unique(text: string): string {
+  return Object.keys({ [text]: true })[0] ?? text
 }

@@ -15,7 +15,7 @@ export function compileHeaderChanges({ add, remove }: HeaderSettings): HeaderCha
   const removed = new Set(remove.map((name) => name.toLowerCase()))
   const added = add.map(([name, value]) => [name.toLowerCase(), compileTemplate(value)] as const)
   return (headers, moment) => {
-    if (removed.size > 0) headers.removeWhere((key) => removed.has(key))
+    if (removed.size > 0) headers.removeWhere(({ key }) => removed.has(key))
     for (const [name, template] of added) headers.add(name, render(template, moment))
   }
 }

@@ -21,6 +21,9 @@ export const SHARED_FRAME_BYTES = 16 * 1024
 /** How much goes to the transport in one write, in bytes; what follows can still be reordered in favour of other streams. */
 export const BATCH_BYTES = 192 * 1024
 
+/** So many messages of a turn leave without waiting for its end: with more, both ends would only ever wait for each other. */
+export const EAGER_MESSAGES = 16
+
 /** A stream with this much unsent asks its writer to wait, in bytes. */
 export const WRITE_HIGH_BYTES = 128 * 1024
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BATCH_BYTES, SERVER_OPENED_STREAMS, WINDOW_BYTES } from './bounds.ts'
+import { BATCH_BYTES, EAGER_MESSAGES, SERVER_OPENED_STREAMS, WINDOW_BYTES } from './bounds.ts'
 import { peerTraits } from './peer.ts'
 import { streamTypes, typeHead } from './stream-types.ts'
 import { Ends, Heard } from './test-link.ts'
@@ -73,6 +73,23 @@ test('what a turn brings goes out in one write', () => {
   for (const { heard } of streams) assert.equal(heard.bytes.toString(), 'x'.repeat(10))
   // Ten writes of one turn are one frame.
   assert.ok(Buffer.concat(server.log).includes('x'.repeat(10)))
+})
+
+test('of a turn that brings much, the first part leaves before its end', async () => {
+  const ends = start()
+  const streams = Array.from({ length: 2.5 * EAGER_MESSAGES }, () => open(ends))
+  const { server } = ends.link.pipes
+  const before = server.log.length
+  for (const { stream } of streams) {
+    stream.write(Buffer.from('x'))
+    // As between two reads of one turn.
+    await null
+  }
+  assert.equal(server.log.length - before, 2)
+  ends.turn('server')
+  assert.equal(server.log.length - before, 3)
+  ends.settle()
+  for (const { heard } of streams) assert.equal(heard.bytes.toString(), 'x')
 })
 
 test('what does not fit one write goes out in the next turns, even when the transport never asks to wait', () => {

@@ -1,6 +1,13 @@
 /** What a session has to send, and in which order: all of a turn in one write, control frames first, streams in turn. */
 import { Batch } from './batch.ts'
-import { GOAWAY_TEXT_BYTES, LONE_FRAME_BYTES, PENDING_RESETS, SHARED_FRAME_BYTES, STREAM_ID_LIMIT } from './bounds.ts'
+import {
+  EAGER_MESSAGES,
+  GOAWAY_TEXT_BYTES,
+  LONE_FRAME_BYTES,
+  PENDING_RESETS,
+  SHARED_FRAME_BYTES,
+  STREAM_ID_LIMIT,
+} from './bounds.ts'
 import { FIN } from './frame.ts'
 import type { MuxStream } from './stream.ts'
 import type { Transport } from './transport.ts'
@@ -30,8 +37,13 @@ export class Outbox {
     this.#isScheduled = false
     this.#flush()
   }
+  readonly #runEarly = (): void => {
+    if (this.#gathered >= EAGER_MESSAGES) this.#flush()
+  }
   #resets: Reset[] = []
   #bytesOut = 0
+  /** How often somebody had something to say since the last write. */
+  #gathered = 0
   #isKickDue = false
   #isScheduled = false
   #isBlocked = false
@@ -48,7 +60,7 @@ export class Outbox {
 
   addReady(stream: MuxStream): void {
     if (this.#isClosed) return
-    this.#ready.add(stream)
+    if (this.#ready.add(stream)) this.#count()
     this.#wake()
   }
 
@@ -59,6 +71,7 @@ export class Outbox {
     let taken = 0
     while (taken < chunk.length && stream.isClear && batch.room > 0)
       taken += stream.emitLent(batch, chunk, taken, Math.min(LONE_FRAME_BYTES, batch.room))
+    this.#count()
     this.#wake()
     return taken
   }
@@ -123,6 +136,11 @@ export class Outbox {
     this.#resets = []
   }
 
+  /** One more has something to say. When many do, the peer can begin with these while we go on with the turn. */
+  #count(): void {
+    if (++this.#gathered === EAGER_MESSAGES) queueMicrotask(this.#runEarly)
+  }
+
   #wake(): void {
     if (this.#isScheduled || this.#isBlocked || this.#isClosed) return
     this.#isScheduled = true
@@ -131,6 +149,7 @@ export class Outbox {
 
   #flush(): void {
     if (this.#isBlocked || this.#isClosed) return
+    this.#gathered = 0
     this.#fill()
     if (this.#isClosed) return
     if (this.#isKickDue && this.#batch.bytes === 0) this.#batch.credit(NO_STREAM, 1)

@@ -27,13 +27,14 @@ export class Turns<T extends Standing> {
     return this.#size
   }
 
-  /** Puts `one` at the back; who stands in the queue keeps its place. */
-  add(one: T): void {
-    if ((one.queues & this.#bit) !== 0) return
+  /** Puts `one` at the back; who stands in the queue keeps its place, and false is given. */
+  add(one: T): boolean {
+    if ((one.queues & this.#bit) !== 0) return false
     one.queues |= this.#bit
     if (this.#size === this.#slots.length) this.#grow()
     this.#slots[this.#slotOf(this.#size)] = one
     this.#size++
+    return true
   }
 
   /** Takes out who stands in front. */

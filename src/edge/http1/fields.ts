@@ -48,7 +48,7 @@ export function parseFields(head: Head, at: number, rules: FieldRules): Fields |
     while (valueTo > valueFrom && (bytes[valueTo - 1] === SPACE || bytes[valueTo - 1] === TAB)) valueTo--
     if (bytes[i] !== CR || bytes[i + 1] !== LF) return malformed('a value with a control character')
     i += 2
-    const name = nameIn(text, nameFrom - from, nameTo - from, hash)
+    const name = nameIn(bytes, nameFrom, nameTo, hash)
     if (rules.dropsUnderscores && name.key.includes('_')) continue
     const value = text.slice(valueFrom - from, valueTo - from)
     const fault = setApart(fields, name.key, value)

@@ -11,7 +11,8 @@ const line = /^[\x21-\x7e]+$/
 
 /** Throws when something in it cannot be sent. */
 export function requestHead({ method, target, headers, body, upgrade }: UpstreamRequest): string {
-  if (!token.test(method) || !line.test(target)) throw new Error('a request line that cannot be sent')
+  if ((method !== 'GET' && !token.test(method)) || !line.test(target))
+    throw new Error('a request line that cannot be sent')
   const text = `${method} ${target} HTTP/1.1${fieldLines(headers, isOwnOfRequest)}${framingLine(body)}`
   if (upgrade === undefined) return `${text}\r\n\r\n`
   if (unfit.test(upgrade)) throw new Error('a protocol that cannot be asked for')

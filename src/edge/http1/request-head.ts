@@ -1,4 +1,5 @@
 /** Reads the head of a request, and refuses what two servers could read differently. */
+import { flatText } from '../../lib/flat-text.ts'
 import type { RequestHead } from '../exchange.ts'
 import { characters, SPACE, TARGET, TOKEN } from './characters.ts'
 import { type Fields, parseFields } from './fields.ts'
@@ -47,7 +48,7 @@ function is(bytes: Buffer, at: number, bit: number): boolean {
 function assemble(method: string, sentTarget: string, fields: Fields): ParsedRequest | HeadFault {
   const { host, headers, expectsContinue, closes } = fields
   if (host === undefined) return malformed('no Host header')
-  if (!authority.test(host)) return malformed('a Host that is not a name and a port')
+  if (!isAuthority(host)) return malformed('a Host that is not a name and a port')
   const target = targetOf(method, sentTarget, host)
   if (target instanceof HeadFault) return target
   const body = announcedBody(fields)
@@ -57,6 +58,16 @@ function assemble(method: string, sentTarget: string, fields: Fields): ParsedReq
   if (upgrade !== undefined && body !== 'none' && body !== 0) return malformed('an Upgrade with a body')
   if (fields.isDemanding) return new HeadFault('expectation', 'an expectation that is not 100-continue')
   return { method, target, authority: host, headers, version: '1.1', body, upgrade, closes, expectsContinue }
+}
+
+/** The last one that was an authority: many requests in a row are for the same. */
+let lastAuthority = ''
+
+function isAuthority(host: string): boolean {
+  if (host === lastAuthority) return true
+  if (!authority.test(host)) return false
+  lastAuthority = flatText(host)
+  return true
 }
 
 /** Path and query, from whichever of the forms of RFC 9112 §3.2; CONNECT and its form are for forward proxies. */

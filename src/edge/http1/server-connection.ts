@@ -135,16 +135,13 @@ export class Http1Connection {
       case 'gone':
         return
     }
-    this.#keep(chunk)
+    // What was not used yet is copied.
+    this.#incoming?.keep(chunk.buffer)
+    if (this.#rest && this.#rest.buffer === chunk.buffer) {
+      this.#rest = kept(this.#rest.subarray(this.#restAt))
+      this.#restAt = 0
+    }
     this.#settle()
-  }
-
-  /** What of `chunk` was not used yet is copied. */
-  #keep({ buffer }: Buffer): void {
-    this.#incoming?.keep(buffer)
-    if (this.#rest?.buffer !== buffer) return
-    this.#rest = kept(this.#rest.subarray(this.#restAt))
-    this.#restAt = 0
   }
 
   /** The visitor sends no more. */

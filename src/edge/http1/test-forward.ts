@@ -23,7 +23,7 @@ export function forward(exchange: Exchange, upstream: UpstreamConnection, { hear
     {
       inform: (status, interim) => exchange.inform(status, interim),
       respond(head, answer) {
-        head.headers.removeWhere((key) => connectionHeaders.has(key))
+        head.headers.removeWhere(({ key }) => connectionHeaders.has(key))
         pipe(answer, exchange.respond(head))
       },
       upgraded: (head, stream) => relay(exchange.upgrade(head), stream),

@@ -40,6 +40,6 @@ export function isTrailer(key: string): boolean {
 
 /** Those that may be trailers; undefined when there are none. */
 export function asTrailers(fields: HeaderList): HeaderList | undefined {
-  fields.removeWhere((key) => !isTrailer(key))
+  fields.removeWhere(({ key }) => !isTrailer(key))
   return fields.size > 0 ? fields : undefined
 }

@@ -1,4 +1,5 @@
 /** From the head of a request to the route that serves it: each step in its place, and all of them before any module. */
+import { flatText } from '../../lib/flat-text.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Edge, Route } from '../edge.ts'
 import type { RequestHead } from '../exchange.ts'
@@ -81,7 +82,7 @@ function found({ host, edge, fault, location }: Partial<Found>): Found {
 function askedHost(connection: VisitorConnection, authority: string): string | undefined {
   if (connection.asked?.authority === authority) return connection.asked.host
   const host = hostOf(authority)
-  if (host !== undefined) connection.asked = { authority, host }
+  if (host !== undefined) connection.asked = { authority: flatText(authority), host: flatText(host) }
   return host
 }
 

@@ -37,24 +37,23 @@ const notInTrailers: ReadonlySet<string> = new Set([
 
 /** Takes away, in place, what a visitor cannot say to an upstream. */
 export function stripRequest(headers: HeaderList): void {
-  const named = namedByConnection(headers)
-  headers.removeWhere(
-    named === undefined ? isStrippedFromRequest : (key) => isStrippedFromRequest(key) || named.has(key),
-  )
+  strip(headers, isStrippedFromRequest)
 }
 
 /** Takes away, in place, what an upstream cannot say to a visitor. */
 export function stripResponse(headers: HeaderList): void {
-  const named = namedByConnection(headers)
-  headers.removeWhere(
-    named === undefined ? isStrippedFromResponse : (key) => isStrippedFromResponse(key) || named.has(key),
-  )
+  strip(headers, isStrippedFromResponse)
 }
 
 /** Of trailers, in either direction; undefined when none is left. */
 export function stripTrailers(trailers: HeaderList | undefined): HeaderList | undefined {
-  trailers?.removeWhere((key) => isStrippedFromRequest(key) || notInTrailers.has(key))
+  trailers?.removeWhere((name) => isStrippedFromRequest(name) || notInTrailers.has(name.key))
   return trailers && trailers.size > 0 ? trailers : undefined
+}
+
+function strip(headers: HeaderList, isStripped: (name: HeaderName) => boolean): void {
+  const named = namedByConnection(headers)
+  headers.removeWhere(named === undefined ? isStripped : (name) => isStripped(name) || named.has(name.key))
 }
 
 /** What goes upstream: `Host` first, as most clients send it, then the visitor's headers, then what the edge tells of the visit. */
@@ -80,6 +79,24 @@ function append(headers: HeaderList, name: HeaderName, value: string): void {
   else headers.set(name.spelling, [...headers.all(name.key), value].join(', '))
 }
 
+/** What is found out about a name once, and asked with every message. */
+const LOOKED_AT = 1
+const HOP_BY_HOP = 2
+const OURS = 4
+const UNDERSCORED = 8
+
+function marksOf(name: HeaderName): number {
+  if (name.marks === 0) {
+    const { key } = name
+    name.marks =
+      LOOKED_AT |
+      (hopByHop.has(key) ? HOP_BY_HOP : 0) |
+      (isOurs(key) ? OURS : 0) |
+      (key.includes('_') ? UNDERSCORED : 0)
+  }
+  return name.marks
+}
+
 /**
  * D42b: whoever reads these trusts them, because only the edge sets them. Whatever stands after the name of ours, since
  * some servers make one name of all that differ in other characters than letters and digits.
@@ -89,21 +106,20 @@ export function isOurs(key: string): boolean {
 }
 
 /** Design §6 rule 3: some servers read `_` as `-`, so one header could be passed off as another. */
-function isStrippedFromRequest(key: string): boolean {
-  return hopByHop.has(key) || key.includes('_') || isOurs(key)
+function isStrippedFromRequest(name: HeaderName): boolean {
+  return (marksOf(name) & (HOP_BY_HOP | OURS | UNDERSCORED)) !== 0
 }
 
-function isStrippedFromResponse(key: string): boolean {
-  return hopByHop.has(key) || isOurs(key)
+function isStrippedFromResponse(name: HeaderName): boolean {
+  return (marksOf(name) & (HOP_BY_HOP | OURS)) !== 0
 }
 
 /** What `Connection` says nearly always: nothing that names a header to be taken away. */
-const usualOptions: ReadonlySet<string> = new Set(['keep-alive', 'Keep-Alive', 'close', 'Upgrade', 'upgrade'])
+const usualOptions = ['keep-alive', 'close', 'Upgrade', 'upgrade', 'Keep-Alive']
 
 function namedByConnection(headers: HeaderList): ReadonlySet<string> | undefined {
   const first = headers.get('connection')
-  if (first === undefined) return undefined
+  if (first === undefined || (usualOptions.includes(first) && headers.count('connection') === 1)) return undefined
   const values = headers.all('connection')
-  if (values.length === 1 && usualOptions.has(first)) return undefined
   return new Set(values.flatMap((value) => value.split(',')).map((option) => option.trim().toLowerCase()))
 }

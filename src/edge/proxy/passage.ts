@@ -5,12 +5,12 @@ import { relay } from '../../lib/relay.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Phases, Verdict } from '../../modules/phases.ts'
 import { dialFirst } from '../dial-first.ts'
-import type { BodyReader, Exchange, ResponseHead, UpstreamRequest } from '../exchange.ts'
+import type { BodyReader, Exchange, RequestHead, ResponseHead, UpstreamRequest } from '../exchange.ts'
 import type { Deadline, Expiring } from '../http1/sweep.ts'
 import type { Backend, FixedTarget, Visit } from '../target.ts'
 import type { AnswerOwner } from './answer.ts'
 import type { Context } from './context.ts'
-import { type Found, findRoute, isRouted, nothingFound, type Routed } from './find-route.ts'
+import { type Found, findRoute, isRouted, nothingFound, type Routed, type Search } from './find-route.ts'
 import { Forwarding, type ForwardingOwner } from './forwarding.ts'
 import { forwardedHeaders, stripResponse } from './headers.ts'
 import { publicLocation } from './location.ts'
@@ -22,12 +22,13 @@ import { noRequestBody, RequestBody, type VisitorBody } from './request-body.ts'
 import { WatchedStream } from './watched-stream.ts'
 import { acceptWebSocket } from './websocket.ts'
 
-export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
-  readonly #tools: ProxyTools
+export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
+  readonly tools: ProxyTools
+  readonly connection: VisitorConnection
+  readonly startedAt: number
+  readonly head: RequestHead
+  readonly body: VisitorBody
   readonly #exchange: Exchange
-  readonly #connection: VisitorConnection
-  readonly #startedAt: number
-  readonly #body: VisitorBody
   readonly #reply: Reply
   #found: Found = nothingFound
   #forwarding: Forwarding | undefined
@@ -42,12 +43,14 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
   #isOver = false
 
   constructor(tools: ProxyTools, exchange: Exchange, connection: VisitorConnection) {
-    this.#tools = tools
+    const { head } = exchange
+    const { body: length } = head
+    this.tools = tools
+    this.connection = connection
+    this.startedAt = tools.now()
+    this.head = head
     this.#exchange = exchange
-    this.#connection = connection
-    this.#startedAt = tools.now()
-    const { body: length } = exchange.head
-    this.#body = length === 'none' || length === 0 ? noRequestBody : this.#bodyOf(exchange)
+    this.body = length === 'none' || length === 0 ? noRequestBody : this.#bodyOf(exchange)
     this.#reply = new Reply(exchange, this, tools.now)
     exchange.onDone = () => this.#finish({ isCut: false })
     exchange.onAbort = () => this.#finish({ isCut: true })
@@ -56,13 +59,7 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
   /** Never throws. */
   start(): void {
     try {
-      const found = findRoute({
-        head: this.#exchange.head,
-        body: this.#body,
-        connection: this.#connection,
-        startedAt: this.#startedAt,
-        tools: this.#tools,
-      })
+      const found = findRoute(this)
       this.#found = found
       if (found.fault !== undefined) this.#refuse(found.fault)
       else if (found.location !== undefined) this.#reply.redirect(found.location)
@@ -133,13 +130,13 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
   }
 
   #forward(backend: Backend, routed: Routed): void {
-    const { peer } = this.#connection
+    const { peer } = this.connection
     this.#forwarding = new Forwarding({
       request: this.#outgoing(routed),
-      body: this.#body,
+      body: this.body,
       targets: backend.targets(),
       ends: peer,
-      pool: this.#tools.pool,
+      pool: this.tools.pool,
       owner: this,
       offline: offlineCode(routed),
     })
@@ -147,7 +144,7 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
   }
 
   #outgoing({ route, ctx }: Routed): UpstreamRequest {
-    const { method, target, body, upgrade } = this.#exchange.head
+    const { method, target, body, upgrade } = this.head
     const headers = forwardedHeaders(ctx)
     // Last, so that no other module sees what they change, and so that they can take away what was just added.
     for (const phase of route.upstream) phase({ headers }, ctx)
@@ -158,20 +155,20 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
 
   visit(): Visit {
     const { edge } = routed(this.#found)
-    const { ip, port } = this.#connection.peer
+    const { ip, port } = this.connection.peer
     const proto = edge.kind === 'http' ? 'http' : 'https'
     return { ip, port, proto, edge: edge.isEndpoint ? 'none' : 'https', passthroughTls: false }
   }
 
   async #goBetween(bridge: NonNullable<Phases['bridge']>, backend: Backend, routed: Routed): Promise<void> {
     try {
-      const head = acceptWebSocket(routed.ctx, this.#exchange.head.upgrade)
+      const head = acceptWebSocket(routed.ctx, this.head.upgrade)
       if (!head) {
         this.#refuse('WEBSOCKET_REQUIRED')
         return
       }
       const visit = this.visit()
-      const ends = this.#connection.peer
+      const ends = this.connection.peer
       const dialled = await dialFirst({ targets: backend.targets(), visit, ends, offline: offlineCode(routed) })
       if (typeof dialled === 'string') this.failed(dialled, undefined)
       else if (this.#isSettled) dialled.stream.reset()
@@ -228,7 +225,7 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
       }
       this.#unwatch()
       relay(visitor, stream, {
-        idleMs: this.#tools.idleMs,
+        idleMs: this.tools.idleMs,
         onDone: ({ there, back, error }) => {
           this.#carriedIn = there
           this.#carriedOut = back
@@ -240,7 +237,7 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
 
   failed(code: VisitorErrorCode, cause: Error | undefined): void {
     if (this.#isSettled) return
-    if (cause) this.#tools.log.debug({ edge: this.#found.edge?.id, code, err: cause }, 'a service could not be asked')
+    if (cause) this.tools.log.debug({ edge: this.#found.edge?.id, code, err: cause }, 'a service could not be asked')
     this.#upstreamFault = code
     this.#guard(() => this.#refuse(code))
   }
@@ -248,7 +245,7 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
   broke(error: unknown): void {
     if (this.#isOver) return
     const { edge, route } = this.#found
-    this.#tools.log.error({ edge: edge?.id, route: route?.id, err: error }, 'a request broke on its way')
+    this.tools.log.error({ edge: edge?.id, route: route?.id, err: error }, 'a request broke on its way')
     this.#forwarding?.cancel()
     try {
       if (!this.#reply.hasBegun) {
@@ -277,7 +274,7 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
   }
 
   moved(): void {
-    if (this.#deadline) this.#deadline.at = this.#tools.sweep.after(this.#tools.idleMs)
+    if (this.#deadline) this.#deadline.at = this.tools.sweep.after(this.tools.idleMs)
   }
 
   cutShort(): void {
@@ -295,7 +292,7 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
   }
 
   #watch(): void {
-    this.#deadline ??= this.#tools.sweep.add(this)
+    this.#deadline ??= this.tools.sweep.add(this)
     this.moved()
   }
 
@@ -306,12 +303,12 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
       this.#reply.cut()
       this.#finish({ isCut: true })
     } else if (this.#isReached) this.failed('UPSTREAM_TIMEOUT', undefined)
-    else if (!this.#body.isWhole) this.#refuse('REQUEST_BODY_TIMEOUT')
+    else if (!this.body.isWhole) this.#refuse('REQUEST_BODY_TIMEOUT')
     else throw new Error('a module does not come to a verdict')
   }
 
   #unwatch(): void {
-    if (this.#deadline) this.#tools.sweep.remove(this.#deadline)
+    if (this.#deadline) this.tools.sweep.remove(this.#deadline)
     this.#deadline = undefined
   }
 
@@ -320,9 +317,9 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
     this.#isOver = true
     this.#unwatch()
     this.#reply.stop()
-    this.#body.stop()
+    this.body.stop()
     // A service that answered before it had all of the request is not told the rest.
-    if (isCut || !this.#body.isWhole) this.#forwarding?.cancel()
+    if (isCut || !this.body.isWhole) this.#forwarding?.cancel()
     this.#tell(isCut)
     this.#letGo()
   }
@@ -335,7 +332,7 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
   }
 
   #tell(isCut: boolean): void {
-    const { log, now, onRequest } = this.#tools
+    const { log, now, onRequest } = this.tools
     const { status, isFromUpstream, fault, sent } = this.#reply
     const { edge, host, route, ctx } = this.#found
     if (route && ctx && route.done.length > 0) {
@@ -348,13 +345,13 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
         }
       }
     }
-    const { head } = this.#exchange
+    const { head } = this
     onRequest?.({
-      peer: this.#connection.peer,
-      startedAt: this.#startedAt,
-      durationMs: now() - this.#startedAt,
+      peer: this.connection.peer,
+      startedAt: this.startedAt,
+      durationMs: now() - this.startedAt,
       request: ctx,
-      scheme: this.#connection.tls ? 'https' : 'http',
+      scheme: this.connection.tls ? 'https' : 'http',
       version: head.version,
       method: head.method,
       host: host ?? head.authority,
@@ -367,7 +364,7 @@ export class Passage implements ForwardingOwner, AnswerOwner, Expiring {
       isFromUpstream,
       fault,
       isCut,
-      bytesIn: this.#body.received + this.#carriedIn,
+      bytesIn: this.body.received + this.#carriedIn,
       bytesOut: sent + this.#carriedOut,
       found: ctx?.hasFindings ? ctx.found : undefined,
     })

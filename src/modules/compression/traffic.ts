@@ -37,7 +37,7 @@ export function compileCompression(): Phases {
       const coding = chooseCoding(ctx.headers.all('accept-encoding').join(','), offered)
       if (coding === undefined) return
       headers.set('content-encoding', coding)
-      headers.removeWhere((key) => ofOtherBytes.has(key))
+      headers.removeWhere(({ key }) => ofOtherBytes.has(key))
       const tag = headers.get('etag')
       // RFC 9110 §8.8.1: the bytes are others now, the meaning is the same.
       if (tag?.startsWith('"')) headers.set('etag', `W/${tag}`)
