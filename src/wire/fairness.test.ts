@@ -83,7 +83,7 @@ test('of a turn that brings much, the first part leaves before its end', async (
   for (const { stream } of streams) {
     stream.write(Buffer.from('x'))
     // As between two reads of one turn.
-    await null
+    await Promise.resolve()
   }
   assert.equal(server.log.length - before, 2)
   ends.turn('server')
