@@ -1,4 +1,5 @@
 /** The program `postern`: runs the command its arguments name and leaves with that command's exit code. */
+import { keepObjectsYoung } from './cli/collector.ts'
 import { followLauncher } from './cli/launcher.ts'
 import { run } from './cli/program.ts'
 import { processTerminal } from './cli/terminal.ts'
@@ -10,5 +11,6 @@ for (const stream of [process.stdout, process.stderr]) {
     throw error
   })
 }
+keepObjectsYoung()
 followLauncher()
 process.exitCode = await run(process.argv.slice(2), processTerminal())
