@@ -4,7 +4,7 @@ import { LENGTH_DIGITS } from './bounds.ts'
 import type { Fields } from './fields.ts'
 import { type HeadFault, malformed } from './head-fault.ts'
 
-const digits = new RegExp(`^[0-9]{1,${LENGTH_DIGITS}}$`)
+const ZERO = '0'.charCodeAt(0)
 
 /** What the fields announce: `unknown` is chunked, `none` is nothing at all. */
 export function announcedBody({ contentLength, transferEncoding }: Fields): BodyLength | HeadFault {
@@ -15,5 +15,18 @@ export function announcedBody({ contentLength, transferEncoding }: Fields): Body
     return 'unknown'
   }
   if (contentLength === undefined) return 'none'
-  return digits.test(contentLength) ? Number(contentLength) : malformed('a Content-Length that is not a number')
+  const length = lengthOf(contentLength)
+  return length >= 0 ? length : malformed('a Content-Length that is not a number')
+}
+
+/** A number of digits alone, as many as are exact; negative when it is none. */
+function lengthOf(text: string): number {
+  if (text.length === 0 || text.length > LENGTH_DIGITS) return -1
+  let length = 0
+  for (let i = 0; i < text.length; i++) {
+    const digit = text.charCodeAt(i) - ZERO
+    if (digit < 0 || digit > 9) return -1
+    length = length * 10 + digit
+  }
+  return length
 }

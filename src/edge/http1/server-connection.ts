@@ -248,14 +248,10 @@ export class Http1Connection {
 
   #makePort(): ExchangeOwner & BodyOwner & EncoderOwner {
     const out = this.#out
-    const decides = (): boolean => this.#decideWhetherLast()
+    // Nothing here is a getter: an object with one shares its shape with no other, and each call would look for it anew.
     return {
-      get sent() {
-        return out.bytes
-      },
-      get closesAfterAnswer() {
-        return decides()
-      },
+      sent: () => out.bytes,
+      closesAfterAnswer: () => this.#decideWhetherLast(),
       inform: (text) => out.send(text),
       answer: (text, framing) => this.#answer(text, framing),
       giveAway: (text) => this.#giveAway(text),

@@ -10,9 +10,9 @@ import type { ParsedRequest } from './request-head.ts'
 /** What an exchange asks of its connection. */
 export interface ExchangeOwner {
   /** Bytes that were ever sent. */
-  readonly sent: number
+  sent(): number
   /** Whether the connection cannot go on after the answer. */
-  readonly closesAfterAnswer: boolean
+  closesAfterAnswer(): boolean
   /** Sends an interim head. */
   inform(text: string): void
   answer(text: string, framing: Framing): BodyWriter
@@ -44,7 +44,7 @@ export class Http1Exchange implements Exchange {
     this.#incoming = incoming
     this.#owner = owner
     this.#headBytes = headBytes
-    this.#sentBefore = owner.sent
+    this.#sentBefore = owner.sent()
     this.#awaitsContinue = head.expectsContinue && incoming !== undefined
   }
 
@@ -55,7 +55,7 @@ export class Http1Exchange implements Exchange {
 
   /** Bytes of the answer so far, its head included. */
   get bytesSent(): number {
-    return (this.#sent ?? this.#owner.sent) - this.#sentBefore
+    return (this.#sent ?? this.#owner.sent()) - this.#sentBefore
   }
 
   /** The visitor may send no body at all now, and nobody could tell its next request from one. */
@@ -85,7 +85,7 @@ export class Http1Exchange implements Exchange {
     if (head.status < 200) throw new Error('not a final response')
     this.#beginAnswer()
     const { announced, framing } = frame(head, this.head.method)
-    const text = responseHead(head, { body: announced, closes: this.#owner.closesAfterAnswer })
+    const text = responseHead(head, { body: announced, closes: this.#owner.closesAfterAnswer() })
     this.#isAnswered = true
     return this.#owner.answer(text, framing)
   }
@@ -115,7 +115,7 @@ export class Http1Exchange implements Exchange {
   /** It is over, and who ended it need not be told. */
   cease(): void {
     this.#isOver = true
-    this.#sent = this.#owner.sent
+    this.#sent = this.#owner.sent()
   }
 
   #beginAnswer(): void {
