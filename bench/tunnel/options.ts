@@ -28,7 +28,7 @@ export function readOptions(args: readonly string[], rowNames: readonly string[]
       contenders: { type: 'string' },
       out: { type: 'string' },
       // What TLS 1.3 agrees on between two ends of ours, so that ciphers are not what is compared.
-      'ssh-cipher': { type: 'string', default: 'aes256-gcm@openssh.com' },
+      'ssh-cipher': { type: 'string', default: 'aes128-gcm@openssh.com' },
       'node-options': { type: 'string', default: '' },
     },
   })

@@ -47,6 +47,17 @@ describe('the listener', () => {
     assert.match(String(error), /protocol version|unsupported/i)
   })
 
+  test('chooses the faster cipher, and takes another from who does not offer it', async () => {
+    const door = await startDoor()
+    const offers = { 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256': 128, TLS_AES_256_GCM_SHA384: 256 }
+    for (const [ciphers, bits] of Object.entries(offers)) {
+      const socket = connectTls({ port: door.port, host: '127.0.0.1', rejectUnauthorized: false, ciphers })
+      await once(socket, 'secureConnect')
+      assert.match(socket.getCipher().standardName, new RegExp(`^TLS_AES_${bits}_GCM`))
+      socket.destroy()
+    }
+  })
+
   test('shows another certificate from the next connection on, and keeps who is there', async () => {
     const door = await startDoor()
     const { agent } = await door.online()

@@ -1,6 +1,6 @@
 /** The listener of the agents: TCP and TLS up to a connection that can speak, which is nobody yet. */
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
-import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
+import { createServer as createTlsServer, DEFAULT_CIPHERS, type TLSSocket, type Server as TlsServer } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
 import { plainAddress } from '../lib/ip-rules.ts'
 import type { Logger } from '../lib/log.ts'
@@ -129,8 +129,12 @@ export class Acceptor {
   }
 }
 
+/** As good as the longer key for all that is known, and a quarter faster; agents that do not offer it get another. */
+const FIRST_CIPHER = 'TLS_AES_128_GCM_SHA256'
+
 function tlsOptions({ cert, key }: DoorCertificate) {
-  return { cert, key, minVersion: 'TLSv1.2' } as const
+  const others = DEFAULT_CIPHERS.split(':').filter((cipher) => cipher !== FIRST_CIPHER)
+  return { cert, key, minVersion: 'TLSv1.2', ciphers: [FIRST_CIPHER, ...others].join(':') } as const
 }
 
 /** What a socket and the TLS over it have in common: both ends of the connection. */

@@ -13,10 +13,10 @@ export interface Growth {
 }
 
 /** A window that the bandwidth-delay product fills to this share is too small. */
-const FULL_SHARE = 1 / 2
+const FULL_SHARE = 1 / 8
 
 /** A window that it fills to less than this share is too large: the stream is slow, and others may need the memory. */
-const SPARSE_SHARE = 1 / 8
+const SPARSE_SHARE = 1 / 32
 
 export class ReceiveWindow {
   readonly #growth: Growth
