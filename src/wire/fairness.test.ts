@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BATCH_BYTES, EAGER_MESSAGES, SERVER_OPENED_STREAMS, WINDOW_BYTES } from './bounds.ts'
+import { BATCH_BYTES, EAGER_MESSAGES, LONE_FRAME_BYTES, SERVER_OPENED_STREAMS, WINDOW_BYTES } from './bounds.ts'
 import { peerTraits } from './peer.ts'
 import { streamTypes, typeHead } from './stream-types.ts'
 import { Ends, Heard } from './test-link.ts'
@@ -90,6 +90,30 @@ test('of a turn that brings much, the first part leaves before its end', async (
   assert.equal(server.log.length - before, 3)
   ends.settle()
   for (const { heard } of streams) assert.equal(heard.bytes.toString(), 'x')
+})
+
+test('a full batch of one stream leaves at once, and the next waits until the transport has room', () => {
+  const ends = start()
+  const { stream, heard } = open(ends)
+  const { server } = ends.link.pipes
+  const before = server.log.length
+  const lent = Buffer.alloc(LONE_FRAME_BYTES, 'x')
+  const written = (): number => server.log.length - before
+  let frames = 0
+  while (written() === 0 && frames < 10) {
+    assert.ok(stream.writeLent?.(lent), 'there is room until it has left')
+    frames++
+  }
+  assert.equal(written(), 1)
+  // The transport in between took it, and asks to wait: the next batch fills, and then the writer waits.
+  while (frames < 20) {
+    frames++
+    if (!stream.writeLent?.(lent)) break
+  }
+  assert.ok(frames < 20)
+  assert.equal(written(), 1)
+  ends.settle()
+  assert.equal(heard.bytes.length, frames * lent.length)
 })
 
 test('what does not fit one write goes out in the next turns, even when the transport never asks to wait', () => {

@@ -71,6 +71,8 @@ export class Outbox {
     let taken = 0
     while (taken < chunk.length && stream.isClear && batch.room > 0)
       taken += stream.emitLent(batch, chunk, taken, Math.min(LONE_FRAME_BYTES, batch.room))
+    // Better now than at the end of the turn: there is room for more then, and its writer need not stop.
+    if (batch.isFull && !this.#isBlocked) this.#send()
     this.#count()
     this.#wake()
     return taken
