@@ -289,7 +289,11 @@ export class Http1Connection {
   #answered(): void {
     const exchange = this.#exchange
     this.#encoder = undefined
-    this.#guard(() => exchange?.finish())
+    try {
+      exchange?.finish()
+    } catch (cause) {
+      this.#break(cause)
+    }
     if (this.#state !== 'exchange') return
     const isLast = this.#decideWhetherLast()
     const incoming = this.#incoming
