@@ -13,7 +13,8 @@ function decisions(before: string): string[] {
       kept.push({ at: i, parts: [i] })
       if (kept.length > 400_000) kept.length = 0
     }`
-  const args = ['--trace-pretenuring-statistics', '--input-type=module', '--eval', code]
+  // Without the compilers, which may be faster than the engine's mind is made up.
+  const args = ['--trace-pretenuring-statistics', '--no-opt', '--no-maglev', '--input-type=module', '--eval', code]
   return execFileSync(process.execPath, args, { encoding: 'utf8' }).match(/=> tenure/g) ?? []
 }
 

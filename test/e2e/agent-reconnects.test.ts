@@ -19,7 +19,8 @@ const RECONNECTS = 1000
 let platform: Platform
 let secureContext: SecureContext
 before(async () => {
-  platform = await startPlatform({ flags: { 'drain-timeout': '1s', 'log-level': 'warn' } })
+  // Ports of its own: each is free for a moment between two connections, and suites beside this one look for free ports.
+  platform = await startPlatform({ flags: { 'drain-timeout': '1s', 'log-level': 'warn', 'tcp-ports': '19100-19199' } })
   secureContext = createSecureContext({ ca: platform.ca })
 })
 after(() => platform.stop())
