@@ -3,15 +3,13 @@
  * spelling was first seen. Names come again and again, so they are kept, as many as fit a table of a fixed size.
  */
 import { flatText } from './flat-text.ts'
+import { isHeaderName } from './http-header.ts'
 
 /** Spellings that are kept at most; a power of two. One that finds its place taken takes it. */
 const PLACES = 1024
 
 /** Longer names are rare, and not worth a place, in characters. */
 const LONGEST_KEPT = 40
-
-/** RFC 9110 §5.6.2 */
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 const kept: (HeaderName | undefined)[] = new Array<HeaderName | undefined>(PLACES).fill(undefined)
 
@@ -28,7 +26,7 @@ export class HeaderName {
   marks = 0
 
   constructor(spelling: string) {
-    this.isToken = token.test(spelling)
+    this.isToken = isHeaderName(spelling)
     this.spelling = flatText(spelling)
     this.key = unique(spelling.toLowerCase())
     this.lineStart = flatText(`\r\n${spelling}: `)
