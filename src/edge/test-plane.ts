@@ -3,8 +3,10 @@ import { once } from 'node:events'
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import { createServer as createHttp2Server, type ServerHttp2Stream, type Settings } from 'node:http2'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
+import type { ByteStream } from '../lib/byte-stream.ts'
 import { Authority, createAuthority } from '../lib/certificate-authority.ts'
 import { createLog } from '../lib/log.ts'
 import { socketStream } from '../lib/socket-stream.ts'
@@ -165,6 +167,17 @@ export function rawService(
 export function offlineTarget(reason: DialFault['reason'] = 'offline'): DialTarget {
   const open = async (): Promise<DialFault> => new DialFault(reason, reason)
   return { kind: 'dial', key: reason, httpVersion: 1, proxyHeader: 0, open }
+}
+
+/** Takes connections that are closed before anybody has them. */
+export function closingTarget(): DialTarget {
+  const open = async (): Promise<ByteStream> => {
+    const bytes = new PassThrough()
+    const stream = socketStream(bytes.destroy())
+    await once(bytes, 'close')
+    return stream
+  }
+  return { kind: 'dial', key: 'closing', httpVersion: 1, proxyHeader: 0, open }
 }
 
 const authority = createAuthority()

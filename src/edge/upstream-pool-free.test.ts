@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
-import { socketStream } from '../lib/socket-stream.ts'
 import { DialFault } from '../model/dial.ts'
 import type { UpstreamConnection } from './exchange.ts'
 import type { DialTarget, Visit } from './target.ts'
-import { edgeOf, httpService, offlineTarget, Plane, plainEdgeOf, rawService, type Service } from './test-plane.ts'
+import {
+  closingTarget,
+  edgeOf,
+  httpService,
+  offlineTarget,
+  Plane,
+  plainEdgeOf,
+  rawService,
+  type Service,
+} from './test-plane.ts'
 import { ask } from './test-visitor.ts'
 import type { UpstreamPool } from './upstream-pool.ts'
 
@@ -124,18 +131,9 @@ describe('a target', () => {
   })
 
   test('whose connection closed before anybody had it is not known', async (t) => {
-    const { port, target } = await rawService(t, silent)
     const { pool } = await Plane.start(t, [])
-    const open: DialTarget['open'] = async () => {
-      const socket = connect(port, '127.0.0.1').on('error', () => {})
-      const stream = socketStream(socket.destroy())
-      await once(socket, 'close')
-      return stream
-    }
-    const [connection] = await opened(pool, { ...target, open }, 1)
-    assert.ok(connection?.isClosed)
-    assert.equal(pool.targetCount, 0)
-    pool.give(connection)
+    const fault = await pool.open(closingTarget(), visit, ends)
+    assert.ok(fault instanceof DialFault && fault.reason === 'refused')
     assert.deepEqual([pool.size, pool.targetCount], [0, 0])
   })
 

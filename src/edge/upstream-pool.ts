@@ -111,7 +111,8 @@ export class UpstreamPool {
     if (stream instanceof DialFault) return stream
     const connection = this.#options.http1(stream)
     // The stream may have closed before it was handed over, and then it does not say so again.
-    if (!connection.isClosed) this.#enter(connection, key)
+    if (connection.isClosed) return new DialFault('refused', 'the service closed the connection at once')
+    this.#enter(connection, key)
     return connection
   }
 

@@ -100,9 +100,11 @@ export class HeaderList {
       }
       kept++
     }
-    if (kept === this.#names.length) return
-    this.#names.length = kept
-    this.#values.length = kept
+    // One by one: to set the length of an array leaves compiled code, which costs more than all the rest of this.
+    while (this.#names.length > kept) {
+      this.#names.pop()
+      this.#values.pop()
+    }
   }
 
   clone(): HeaderList {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
-import { backendOf, httpService, offlineTarget, Plane, testEdge } from '../test-plane.ts'
+import { backendOf, closingTarget, httpService, offlineTarget, Plane, testEdge } from '../test-plane.ts'
 import { ask, askOver, askPlain, openHttp2, versions } from '../test-visitor.ts'
 
 for (const version of versions) {
@@ -105,11 +105,17 @@ for (const version of versions) {
       }
       const routes = [
         { match: '/live', backend: backendOf(offlineTarget(), service.target, sorry) },
+        { match: '/gone', backend: backendOf(closingTarget(), service.target) },
+        { match: '/closed', backend: backendOf(closingTarget()) },
         { match: '/dead', backend: backendOf(offlineTarget('refused'), sorry, service.target) },
       ]
       const plane = await Plane.start(t, [testEdge({ names: ['a.test'], routes })])
       const live = await ask(t, plane, version, { path: '/live' })
       assert.deepEqual([live.status, live.text], [500, 'mine'])
+      const gone = await ask(t, plane, version, { path: '/gone' })
+      assert.deepEqual([gone.status, gone.text], [500, 'mine'])
+      const closed = await ask(t, plane, version, { path: '/closed' })
+      assert.deepEqual([closed.status, closed.headers['postern-error-code']], [502, 'ERR_UPSTREAM_UNREACHABLE'])
       const dead = await ask(t, plane, version, { path: '/dead' })
       assert.deepEqual([dead.status, dead.text], [503, 'sorry'])
       assert.equal(dead.headers['content-length'], '5')
