@@ -61,7 +61,7 @@ export class BodyEncoder implements BodyWriter {
     }
     this.#isOver = true
     if (this.#framing === 'chunked') this.#out.text(lastChunk(trailers))
-    this.#out.flush()
+    this.#out.messageEnds()
     this.#owner.bodySent()
   }
 

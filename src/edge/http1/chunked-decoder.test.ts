@@ -166,9 +166,11 @@ test('what is put into chunks comes out of them', () => {
       (pieces, trailers, size) => {
         const stream = new TestStream()
         const owner = { bodyMoved() {}, bodySent() {}, bodyCut: () => assert.fail() }
-        const encoder = new BodyEncoder('chunked', new Outbox(stream), owner)
+        const out = new Outbox(stream)
+        const encoder = new BodyEncoder('chunked', out, owner)
         for (const piece of pieces) encoder.write(Buffer.from(piece))
         encoder.end(trailers.length > 0 ? HeaderList.of(trailers) : undefined)
+        out.flush()
         const body = Buffer.concat(pieces).toString('latin1')
         assert.deepEqual(decode(stream.sent, size), { body, rest: '', trailers })
       },

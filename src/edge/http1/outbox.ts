@@ -1,5 +1,6 @@
 /** What goes out on a connection: small pieces are gathered in one piece of memory and leave in one write, at the end of the turn at the latest. */
 import { type ByteStream, kept, writeLent } from '../../lib/byte-stream.ts'
+import { atEndOfTurn } from '../../lib/end-of-turn.ts'
 import { GATHER_BYTES } from './bounds.ts'
 
 /** What leaves at once is written down here: whoever takes it copies it, before anybody else can come. */
@@ -19,7 +20,7 @@ export class Outbox {
   #isScheduled = false
   #isBlocked = false
 
-  /** `isPrompt`: large pieces leave at once, where others may be held for a moment to leave with more. */
+  /** `isPrompt`: whole messages and large pieces leave at once, where others may be held for a moment to leave with more. */
   constructor(stream: ByteStream, { isPrompt = false }: { isPrompt?: boolean } = {}) {
     this.#stream = stream
     this.#isPrompt = isPrompt
@@ -59,6 +60,11 @@ export class Outbox {
     return !this.#isBlocked
   }
 
+  /** The message is whole: what follows belongs to another, and may be long in coming. */
+  messageEnds(): void {
+    if (this.#isPrompt) this.flush()
+  }
+
   /** Sends what was gathered. */
   flush(): void {
     const memory = this.#memory
@@ -84,7 +90,8 @@ export class Outbox {
     if (this.#gathered + bytes > GATHER_BYTES) this.flush()
     if (!this.#isScheduled) {
       this.#isScheduled = true
-      queueMicrotask(this.#flush)
+      if (this.#isPrompt) queueMicrotask(this.#flush)
+      else atEndOfTurn(this.#flush)
     }
     const memory = this.#memory
     const needed = this.#gathered + bytes

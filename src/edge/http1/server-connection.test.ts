@@ -5,7 +5,7 @@ import { DRAIN_BYTES, DRAIN_MS, defaultLimits, LINGER_BYTES } from './bounds.ts'
 import { answer, echo, get, head, post, Read, turn, Visitor } from './test-visitor.ts'
 
 describe('an exchange', () => {
-  test('is given with its head and answered in one write, and the connection goes on', () => {
+  test('is given with its head and answered in one write, and the connection goes on', async () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     assert.deepEqual(
@@ -13,23 +13,26 @@ describe('an exchange', () => {
       ['GET', '/a', 'a'],
     )
     answer(visitor.last, 'hello')
+    await turn()
     assert.equal(visitor.stream.writes.length, 1)
     assert.equal(visitor.stream.take(), 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello')
     assert.deepEqual(visitor.events, ['done'])
     visitor.stream.feed(get)
     assert.equal(visitor.exchanges.length, 2)
     answer(visitor.last, 'again')
+    await turn()
     assert.match(visitor.stream.sent, /again$/)
     assert.deepEqual([visitor.stream.isEnded, visitor.stream.isReset, visitor.stream.pauses], [false, false, 0])
   })
 
-  test('counts the bytes of both ways', () => {
+  test('counts the bytes of both ways', async () => {
     const visitor = new Visitor({ handle: echo })
     visitor.stream.feed(get + post('12345'))
     assert.deepEqual(
       visitor.exchanges.map(({ bytesReceived }) => bytesReceived),
       [get.length, post('12345').length],
     )
+    await turn()
     const sent = visitor.exchanges.map(({ bytesSent }) => bytesSent)
     assert.equal(sent[0], 'HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nGET /a '.length)
     assert.equal((sent[0] ?? 0) + (sent[1] ?? 0), visitor.stream.sent.length)
@@ -45,6 +48,7 @@ describe('an exchange', () => {
     assert.equal(visitor.stream.writes.length, 1)
     writer.write(Buffer.alloc(0))
     writer.end(HeaderList.of([['X-Sum', '1']]))
+    await turn()
     assert.equal(
       visitor.stream.sent,
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n5\r\nworld\r\n0\r\nX-Sum: 1\r\n\r\n',
@@ -86,12 +90,13 @@ describe('an exchange', () => {
       { name: 'none', status: 200, body: 'none', head: /^HTTP\/1.1 200 OK\r\nContent-Length: 0\r\n\r\n$/ },
     ]
   for (const { name, method = 'GET', status, body, head: expected } of bodiless) {
-    test(`without a body has not a byte of it: ${name}`, () => {
+    test(`without a body has not a byte of it: ${name}`, async () => {
       const visitor = new Visitor()
       visitor.stream.feed(`${method} / HTTP/1.1\r\nHost: a\r\n\r\n`)
       const writer = visitor.last.respond(head(status, body))
       if (name !== 'none') assert.equal(writer.write(Buffer.from('12345')), true)
       writer.end()
+      await turn()
       assert.match(visitor.stream.take(), expected)
       visitor.stream.feed(get)
       assert.equal(visitor.exchanges.length, 2)
@@ -106,11 +111,12 @@ describe('an exchange', () => {
     assert.throws(() => visitor.last.respond(head(103, 'none')))
   })
 
-  test('whose head cannot be written throws, and can be answered otherwise', () => {
+  test('whose head cannot be written throws, and can be answered otherwise', async () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     assert.throws(() => visitor.last.respond(head(200, 0, [['A', 'b\r\nc']])))
     answer(visitor.last, 'sorry', 500)
+    await turn()
     assert.match(visitor.stream.sent, /^HTTP\/1.1 500 .*sorry$/s)
   })
 })
@@ -127,23 +133,27 @@ describe('requests', () => {
     .map((text) => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`)
     .join('')
 
-  test('that come together are answered in order', () => {
+  test('that come together are answered in order', async () => {
     const visitor = new Visitor({ handle: echo })
     visitor.stream.feed(script)
+    await turn()
     assert.equal(visitor.stream.sent, answers)
+    assert.equal(visitor.stream.writes.length, 1)
     assert.deepEqual(visitor.events, ['done', 'done', 'done', 'done', 'done'])
   })
 
-  test('split at every byte are the same requests', () => {
+  test('split at every byte are the same requests', async () => {
     const bytes = Buffer.from(script, 'latin1')
     for (let at = 1; at < bytes.length; at++) {
       const visitor = new Visitor({ handle: echo })
       visitor.stream.feed(bytes.subarray(0, at))
       visitor.stream.feed(bytes.subarray(at))
+      await turn()
       assert.equal(visitor.stream.sent, answers, `split at ${at}`)
     }
     const visitor = new Visitor({ handle: echo })
     for (const byte of bytes) visitor.stream.feed(Buffer.of(byte))
+    await turn()
     assert.equal(visitor.stream.sent, answers)
   })
 
@@ -173,17 +183,6 @@ describe('requests', () => {
     const visitor = new Visitor({ handle: (exchange) => answer(exchange, '') })
     visitor.stream.feed(get.repeat(20_000))
     assert.equal(visitor.exchanges.length, 20_000)
-  })
-
-  test('of a visitor that reads no answers are not taken', () => {
-    const visitor = new Visitor({ handle: (exchange) => answer(exchange, 'x') })
-    visitor.stream.hasRoom = false
-    visitor.stream.feed(get.repeat(100))
-    visitor.stream.feed(get.repeat(100))
-    assert.equal(visitor.exchanges.length, 1)
-    assert.equal(visitor.stream.isPaused, true)
-    visitor.stream.giveRoom()
-    assert.equal(visitor.exchanges.length, 200)
   })
 
   test('end with the one that says so', () => {

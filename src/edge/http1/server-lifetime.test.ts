@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { HeaderList } from '../../lib/header-list.ts'
-import { defaultLimits, HALF_CLOSED_MS } from './bounds.ts'
+import { defaultLimits, GATHER_BYTES, HALF_CLOSED_MS } from './bounds.ts'
 import { Http1Connection } from './server-connection.ts'
 import type { Http1Exchange } from './server-exchange.ts'
 import { Sweep } from './sweep.ts'
@@ -37,9 +37,10 @@ describe('time', () => {
     assert.deepEqual(visitor.bad, ['REQUEST_HEAD_TIMEOUT'])
   })
 
-  test('without a request ends the connection quietly', () => {
+  test('without a request ends the connection quietly', async () => {
     const visitor = new Visitor({ handle: echo })
     visitor.stream.feed(get)
+    await turn()
     visitor.stream.take()
     visitor.wait(idleMs - 1)
     assert.equal(visitor.stream.isEnded, false)
@@ -49,11 +50,12 @@ describe('time', () => {
     assert.deepEqual([visitor.stream.isReset, visitor.closes], [true, 1])
   })
 
-  test('does not press whoever waits for the upstream', () => {
+  test('does not press whoever waits for the upstream', async () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     for (let i = 0; i < 5; i++) visitor.wait(idleMs)
     answer(visitor.last, 'late')
+    await turn()
     assert.match(visitor.stream.sent, /late$/)
   })
 
@@ -95,6 +97,25 @@ describe('a slow reader', () => {
     visitor.stream.giveRoom()
     assert.equal(drains, 1)
     assert.equal(writer.write(Buffer.alloc(100_000)), true)
+  })
+
+  test('has no more requests taken than those whose answers leave together', async () => {
+    const visitor = new Visitor({ handle: (exchange) => answer(exchange, 'x') })
+    const answerBytes = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx'.length
+    visitor.stream.hasRoom = false
+    visitor.stream.feed(get.repeat(1000))
+    assert.equal(visitor.exchanges.length, Math.floor(GATHER_BYTES / answerBytes) + 1)
+    assert.equal(visitor.stream.isPaused, true)
+    visitor.stream.giveRoom()
+    assert.equal(visitor.exchanges.length, 1000)
+
+    visitor.stream.hasRoom = false
+    visitor.stream.feed(get)
+    await turn()
+    visitor.stream.feed(get.repeat(100))
+    assert.equal(visitor.exchanges.length, 1001)
+    visitor.stream.giveRoom()
+    assert.equal(visitor.exchanges.length, 1101)
   })
 
   test('is waited for, when its answer is the last', () => {
