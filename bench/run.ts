@@ -1,4 +1,6 @@
 /** `npm run bench -- <name>`: runs one benchmark, or says which there are. */
+import { isFlagFault } from './flags.ts'
+
 const benches: Record<string, () => Promise<{ main: (args: readonly string[]) => Promise<void> }>> = {
   api: () => import('./api/main.ts'),
   edge: () => import('./edge/main.ts'),
@@ -8,8 +10,20 @@ const benches: Record<string, () => Promise<{ main: (args: readonly string[]) =>
 
 const [name = '', ...args] = process.argv.slice(2)
 const load = Object.hasOwn(benches, name) ? benches[name] : undefined
-if (load) await (await load()).main(args)
-else {
-  console.error(`usage: npm run bench -- <name> [options]\nnames: ${Object.keys(benches).join(', ')}`)
+const usage = `usage: npm run bench -- <name> [options]
+names: ${Object.keys(benches).join(', ')}
+options: bench/README.md has those of each`
+
+if (name === '--help' || args.includes('--help')) console.log(usage)
+else if (load) {
+  try {
+    await (await load()).main(args)
+  } catch (error) {
+    if (!isFlagFault(error)) throw error
+    console.error(`${error.message}\n${usage}`)
+    process.exitCode = 2
+  }
+} else {
+  console.error(usage)
   process.exitCode = 2
 }

@@ -23,8 +23,8 @@ export function readOptions(args: readonly string[], rowNames: readonly string[]
   const { values } = parseArgs({
     args: [...args],
     options: {
-      rounds: { type: 'string', default: '5' },
-      seconds: { type: 'string', default: '5' },
+      rounds: { type: 'string', default: '9' },
+      seconds: { type: 'string', default: '3' },
       few: { type: 'string', default: '10' },
       many: { type: 'string', default: '100000' },
       'few-routes': { type: 'string', default: '10' },

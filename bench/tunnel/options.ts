@@ -21,8 +21,8 @@ export function readOptions(args: readonly string[], rowNames: readonly string[]
   const { values } = parseArgs({
     args: [...args],
     options: {
-      rounds: { type: 'string', default: '5' },
-      seconds: { type: 'string', default: '5' },
+      rounds: { type: 'string', default: '9' },
+      seconds: { type: 'string', default: '3' },
       agents: { type: 'string', default: '5000' },
       only: { type: 'string' },
       contenders: { type: 'string' },
