@@ -392,6 +392,8 @@ export class Http1Connection {
 
   #lose(error: Error): void {
     if (this.#state === 'gone') return
+    // Answers before this one may be whole and not have left yet.
+    this.#out.flush()
     this.#mourn(error)
     this.#stream.reset()
   }

@@ -410,6 +410,15 @@ describe('who throws', () => {
     assert.deepEqual([visitor.stream.isReset, visitor.broken.length, visitor.closes], [true, 1, 1])
   })
 
+  test('when it is given an exchange does not cost the answers before it', () => {
+    const visitor = new Visitor({
+      handle: (exchange) => (exchange.head.method === 'GET' ? answer(exchange, 'mine') : boom()),
+    })
+    visitor.stream.feed(get + get + post(''))
+    assert.equal(visitor.stream.sent.match(/mine/g)?.length, 2)
+    assert.ok(visitor.stream.isReset)
+  })
+
   test('when it reads a body does too', () => {
     const visitor = new Visitor()
     visitor.stream.feed(post('abc').slice(0, -1))
