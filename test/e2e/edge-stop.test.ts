@@ -21,17 +21,14 @@ const doorOf = (world: World, name: string): Door => ({ name, port: world.platfo
 
 /** Answers when it is told to. */
 async function patient(t: TestContext): Promise<Recorder & { finish(): void }> {
-  const waiting: (() => void)[] = []
+  const told = Promise.withResolvers<void>()
   const service = await recorder(t, (request, response) => {
     response.write('first ')
     request.resume()
-    request.on('end', () => waiting.push(() => response.end('last')))
+    // A request may still be coming when it is told.
+    request.on('end', () => void told.promise.then(() => response.end('last')))
   })
-  return Object.assign(service, {
-    finish() {
-      for (const end of waiting.splice(0)) end()
-    },
-  })
+  return Object.assign(service, { finish: told.resolve })
 }
 
 describe('a stop', () => {

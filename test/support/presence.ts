@@ -15,9 +15,10 @@ export interface Online {
 }
 
 export async function online({ admin }: Pick<Watched, 'admin'>): Promise<Online> {
-  const { tunnel_sessions: sessions } = await admin.get('/tunnel_sessions?limit=100')
-  const { tunnels } = await admin.get('/tunnels?limit=100')
+  // Last what was there first: whoever sees a tunnel of somebody who is just coming sees its session too.
   const { endpoints } = await admin.get('/endpoints?limit=100')
+  const { tunnels } = await admin.get('/tunnels?limit=100')
+  const { tunnel_sessions: sessions } = await admin.get('/tunnel_sessions?limit=100')
   return { sessions, tunnels, endpoints }
 }
 
