@@ -157,10 +157,9 @@ describe('the WebSocket converter', () => {
       return at > 0 && at + 4
     })
     const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
-    assert.match(
-      all().toString('latin1', 0, end),
-      new RegExp(`^HTTP/1.1 101 [^]*sec-websocket-accept: ${accept.replace('+', '\\+')}\r\n`, 'i'),
-    )
+    const head = all().toString('latin1', 0, end)
+    assert.match(head, /^HTTP\/1.1 101 /)
+    assert.equal(/^sec-websocket-accept: (.*)\r$/im.exec(head)?.[1], accept)
     const got = () => frames(all().subarray(end))
     const text = () =>
       got()
