@@ -15,8 +15,13 @@ eachStore((store) => {
       await fuzz.run({ calls: 1000, serial: true })
       await fuzz.run({ calls: 2000, serial: false })
       assert.ok((await fuzz.takeStock()) > 50, 'hardly anything was created: the calls no longer fit the API')
-      const creates = fuzz.called.filter(({ status, name }) => status === 201 && !fuzz.tally.succeeded.has(name))
-      assert.deepEqual(creates, [], 'these never succeeded: the calls no longer fit them')
+      // Each has a few calls among so many, and by chance all of them may be bad.
+      if (fuzz.barren.length > 0) await fuzz.run({ calls: 250, serial: false, of: fuzz.barren })
+      assert.deepEqual(
+        fuzz.barren.map(({ name }) => name),
+        [],
+        'these never succeeded: the calls no longer fit them',
+      )
       const loud = platform.log.filter((line) => /"level":"(error|fatal)"/.test(line))
       assert.deepEqual(loud, [])
     } finally {

@@ -29,6 +29,8 @@ export interface Portion {
   readonly calls: number
   /** One call at a time, each with a look at what is stored before and after. */
   readonly serial: boolean
+  /** What is called; all when left out. */
+  readonly of?: readonly Operation[]
 }
 
 export class Fuzz {
@@ -40,7 +42,6 @@ export class Fuzz {
   readonly #tokens: Readonly<Record<Plan['as'], string>>
   readonly #wire: Wire
   readonly #pool = new Pool()
-  readonly #plans: fc.Arbitrary<Plan>
   readonly #seed: number
   #batch = 0
 
@@ -49,7 +50,6 @@ export class Fuzz {
     this.#tokens = { admin: platform.apiKey, member, nobody: '', stranger: 'x'.repeat(55) }
     this.operations = operations
     this.called = operations.filter(({ path }) => !path.startsWith('/ip_restrictions'))
-    this.#plans = plans(this.called)
     this.#wire = new Wire(platform.url, CONNECTIONS)
     this.#seed = seed
   }
@@ -59,11 +59,17 @@ export class Fuzz {
     return new Fuzz(platform, member.token, await readDocument(platform.url), seed)
   }
 
-  async run({ calls, serial }: Portion): Promise<void> {
+  /** Those that create something and never did. */
+  get barren(): readonly Operation[] {
+    return this.called.filter(({ status, name }) => status === 201 && !this.tally.succeeded.has(name))
+  }
+
+  async run({ calls, serial, of = this.called }: Portion): Promise<void> {
+    const drawn = plans(of)
     const delay = monitorEventLoopDelay({ resolution: 10 })
     delay.enable()
     for (let left = calls; left > 0; left -= BATCH) {
-      const batch = fc.sample(this.#plans, { seed: this.#seed + this.#batch++, numRuns: Math.min(left, BATCH) })
+      const batch = fc.sample(drawn, { seed: this.#seed + this.#batch++, numRuns: Math.min(left, BATCH) })
       const next = batch.values()
       const worker = async () => {
         for (const plan of next) await (serial ? this.#watched(plan) : this.#call(plan))
