@@ -56,6 +56,16 @@ const commands: readonly Entry[] = [
     load: async (terminal) => (await import('./admin.ts')).adminCommand(terminal),
   },
   {
+    name: 'backup',
+    about: 'write the database and its key to one file, also while the server runs',
+    load: async (terminal) => (await import('./backup.ts')).backupCommand(terminal),
+  },
+  {
+    name: 'restore',
+    about: 'fill an empty database from a backup',
+    load: async (terminal) => (await import('./restore.ts')).restoreCommand(terminal),
+  },
+  {
     name: 'version',
     about: 'show the version of Postern and of Node',
     load: async (terminal) => (await import('./version.ts')).versionCommand(terminal),

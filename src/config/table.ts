@@ -234,6 +234,7 @@ export const clientVariables: readonly string[] = [
   'POSTERN_CA',
   'POSTERN_AUTHTOKEN',
   'POSTERN_AGENT_CONFIG',
+  'POSTERN_BACKUP_PASSPHRASE',
 ]
 
 export function envName(name: string): string {

@@ -43,11 +43,11 @@ export function hasKeyFile(path: string): boolean {
   return existsSync(path)
 }
 
-/** Makes a new key file that only its owner can read, unless there is one; nobody ever sees half of it. */
-export function makeKeyFile(path: string): void {
+/** Makes a key file that only its owner can read, unless there is one; nobody ever sees half of it. */
+export function makeKeyFile(path: string, text: string = randomBytes(KEY_BYTES).toString('base64')): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const draft = `${path}.${randomBytes(6).toString('hex')}`
-  writeFileSync(draft, `${randomBytes(KEY_BYTES).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true })
   try {
     linkSync(draft, path)
   } catch (error) {
@@ -60,9 +60,19 @@ export function makeKeyFile(path: string): void {
 
 /** Reads the key file at `path`. */
 export function readKeyFile(path: string): Sealer {
-  const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64')
+  return readKeyText(keyText(path), path)
+}
+
+/** What stands in the key file at `path`. */
+export function keyText(path: string): string {
+  return readFileSync(path, 'utf8').trim()
+}
+
+/** Opens what stood in a key file; `name` is how a fault calls it. */
+export function readKeyText(text: string, name: string): Sealer {
+  const key = Buffer.from(text, 'base64')
   if (key.length !== KEY_BYTES)
-    throw new Error(`${path} is not a key file: it should hold ${KEY_BYTES} bytes as base64`)
+    throw new Error(`${name} is not a key file: it should hold ${KEY_BYTES} bytes as base64`)
   return new Sealer(key)
 }
 

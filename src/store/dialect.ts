@@ -12,6 +12,8 @@ export interface DialectFacts {
   readonly locksRows: boolean
   /** Runs just before a transaction writes its changes, so that revisions become visible in their own order. */
   readonly orderChanges: (tx: Transaction<Tables>) => Promise<void>
+  /** Lets this transaction wait between statements for as long as whoever takes its rows needs. */
+  readonly allowSlowReader: (tx: Transaction<Tables>) => Promise<void>
   /** Sorts a driver's error into what callers can act on. */
   readonly classify: (error: unknown) => Trouble | undefined
 }

@@ -57,6 +57,9 @@ export function openPostgres(url: string): OpenedDialect {
         // A revision is drawn before its transaction commits. Without the lock a reader could see 8 and, later, 7.
         await sql`select pg_advisory_xact_lock(${CHANGES_LOCK}), pg_notify(${CHANNEL}, '')`.execute(tx)
       },
+      allowSlowReader: async (tx) => {
+        await sql`set local idle_in_transaction_session_timeout = 0`.execute(tx)
+      },
       classify,
     },
     listen: (heard) => listen(() => new pg.Client(settings), heard),

@@ -30,6 +30,7 @@ export function openSqlite(path: string): OpenedDialect {
       autoIncrement: 'integer',
       locksRows: false,
       orderChanges: async () => {},
+      allowSlowReader: async () => {},
       classify,
     },
     listen: async (heard) => {

@@ -5,6 +5,7 @@ import type { OpenedDialect } from './dialect.ts'
 import { Feed } from './feed.ts'
 import { migrate } from './migrations.ts'
 import { Reader } from './reader.ts'
+import { allRows, insertRows, isEmpty, type StoredRow } from './rows.ts'
 import type { Tables } from './tables.ts'
 import { Writer } from './writer.ts'
 
@@ -95,6 +96,35 @@ export class Store {
         throw this.#sorted(error)
       }
     }
+  }
+
+  /** Gives `work` every row as of one moment, while others go on writing. */
+  async snapshot<T>(work: (rows: AsyncIterable<StoredRow>) => Promise<T>): Promise<T> {
+    return this.#sorting(() =>
+      this.#db
+        .transaction()
+        .setIsolationLevel('repeatable read')
+        .setAccessMode('read only')
+        .execute(async (tx) => {
+          await this.#opened.facts.allowSlowReader(tx)
+          return work(allRows(tx))
+        }),
+    )
+  }
+
+  /** Stores all of `rows` in a database that holds nothing, or nothing of them; gives how many there were. */
+  async fill(rows: AsyncIterable<StoredRow>): Promise<number> {
+    return this.#sorting(() =>
+      this.#db.transaction().execute(async (tx) => {
+        if (!(await isEmpty(tx))) throw new Error('the database is not empty')
+        return insertRows(tx, rows)
+      }),
+    )
+  }
+
+  /** Whether nothing was ever stored. */
+  async isEmpty(): Promise<boolean> {
+    return this.#sorting(() => isEmpty(this.#db))
   }
 
   async close(): Promise<void> {

@@ -39,7 +39,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'agent',
     'dashboard',
   ],
-  cli: ['lib', 'model', 'modules', 'resources', 'config', 'agent', 'server.ts'],
+  'backup.ts': ['lib', 'control', 'store', 'config'],
+  cli: ['lib', 'model', 'modules', 'resources', 'config', 'agent', 'server.ts', 'backup.ts'],
   'library.ts': ['lib', 'agent'],
   'main.ts': ['cli'],
 }

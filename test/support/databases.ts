@@ -41,6 +41,13 @@ export function eachStore(define: (store: TestStore) => void): void {
   }
 }
 
+/** The url of a new and empty database of PostgreSQL that is gone when the test that asks for it is. */
+export async function postgresUrl(): Promise<string> {
+  const { url, remove } = await makers.postgres()
+  after(remove)
+  return url
+}
+
 type Maker = () => Promise<{ url: string; remove: () => Promise<void> }>
 
 const makers: Record<TestStore['name'], Maker> = {

@@ -14,14 +14,15 @@ export function processAsk(): Ask {
   return {
     isPossible: process.stdin.isTTY === true && process.stdout.isTTY === true,
     async question(text, { isSecret = false } = {}) {
-      process.stdout.write(text)
       const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
       const output = isSecret ? silence : process.stdout
       const reader = createInterface({ input: process.stdin, output, terminal: true })
+      // Not before the reader is there, and not beside it: it draws its line anew and would erase the question.
+      if (isSecret) process.stdout.write(text)
       const cancelled = Promise.withResolvers<never>()
       reader.once('SIGINT', () => cancelled.reject(new Failure('nothing was changed')))
       try {
-        return (await Promise.race([reader.question(''), cancelled.promise])).trim()
+        return (await Promise.race([reader.question(isSecret ? '' : text), cancelled.promise])).trim()
       } finally {
         reader.close()
         if (isSecret) process.stdout.write('\n')

@@ -1,0 +1,76 @@
+/** Composes what `postern backup` and `postern restore` do to the database and the key file that the settings name. */
+import { existsSync } from 'node:fs'
+import type { Settings } from './config/read.ts'
+import { type BackupContents, inspectBackup, isSealed, makeBackup, readBackup } from './control/backup.ts'
+import { hasKeyFile, keyText, makeKeyFile, removeKeyFile } from './lib/seal.ts'
+import { openStore } from './store/store.ts'
+
+export interface BackUp {
+  readonly version: string
+  readonly passphrase: string | undefined
+  readonly take: (bytes: AsyncIterable<Uint8Array>) => Promise<void>
+  readonly onProgress: (rows: number) => void
+}
+
+/** Makes a backup of one moment, beside a server that runs or not. */
+export async function backUp(settings: Settings, { take, ...making }: BackUp): Promise<BackupContents> {
+  const { databaseUrl, keyFile } = settings
+  // Opening it would make a new one.
+  if (isMissing(databaseUrl))
+    throw new Error(`there is no database at ${filePath(databaseUrl)}; name it with --data-dir`)
+  if (!hasKeyFile(keyFile)) throw new Error(`there is no key file at ${keyFile}; name it with --key-file`)
+  const store = await openStore(databaseUrl)
+  try {
+    return await makeBackup({ store, keyFile, now: Date.now, ...making }, take)
+  } finally {
+    await store.close()
+  }
+}
+
+export interface Restore {
+  /** The file from its beginning, each time it is called: it is read to its end before anything is written. */
+  readonly file: () => AsyncIterable<Uint8Array>
+  readonly passphrase: string | undefined
+}
+
+/** Fills an empty database, and makes its key file; both are as before when that fails. */
+export async function restore(settings: Settings, { file, passphrase }: Restore, key: string): Promise<void> {
+  const { databaseUrl, keyFile } = settings
+  const hadKey = hasKeyFile(keyFile)
+  // The same key may stand there: a restore that was killed left it.
+  if (hadKey && keyText(keyFile) !== key) {
+    throw new Error(
+      `there is a key file at ${keyFile} already; restore into an empty place, see --data-dir and --key-file`,
+    )
+  }
+  const store = await openStore(databaseUrl)
+  try {
+    if (!(await store.isEmpty())) {
+      throw new Error('the database is not empty; restore into an empty one, see --data-dir and --database-url')
+    }
+    // The key first: a database without its key would be of no use.
+    makeKeyFile(keyFile, key)
+    await store.fill(readBackup(file(), passphrase)).catch((error: unknown) => {
+      if (!hadKey) removeKeyFile(keyFile)
+      throw error
+    })
+  } finally {
+    await store.close()
+  }
+}
+
+/** Reads a whole backup, to see that it can be restored and what it holds. */
+export async function inspect({ file, passphrase }: Restore): Promise<BackupContents> {
+  return inspectBackup(file(), passphrase)
+}
+
+/** Whether a file that begins like this asks for a passphrase. */
+export const asksForPassphrase = isSealed
+
+function isMissing(databaseUrl: string): boolean {
+  return databaseUrl.startsWith('sqlite:') && !existsSync(filePath(databaseUrl))
+}
+
+function filePath(databaseUrl: string): string {
+  return databaseUrl.slice('sqlite:'.length)
+}

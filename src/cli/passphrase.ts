@@ -1,0 +1,56 @@
+/** Where the passphrase of a backup comes from: a file, the environment, or the person at the terminal. */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { printable } from '../lib/printable.ts'
+import type { Ask } from './agent/ask.ts'
+import { Failure, misuse } from './failure.ts'
+import type { Terminal } from './terminal.ts'
+
+export const passphraseVariable = 'POSTERN_BACKUP_PASSPHRASE'
+
+/** A backup is attacked offline, at whatever speed its thief can pay for. */
+const MIN_LENGTH = 12
+
+export interface PassphraseOptions {
+  readonly passphraseFile?: string
+}
+
+/** The passphrase to seal a new backup with. */
+export async function newPassphrase(options: PassphraseOptions, terminal: Terminal, ask: Ask): Promise<string> {
+  const passphrase = given(options, terminal) ?? (await askTwice(ask))
+  if (passphrase.length < MIN_LENGTH) throw misuse(`the passphrase is too short: use ${MIN_LENGTH} characters or more`)
+  return passphrase
+}
+
+/** The passphrase that a backup was sealed with. */
+export async function knownPassphrase(options: PassphraseOptions, terminal: Terminal, ask: Ask): Promise<string> {
+  return given(options, terminal) ?? (await asked(ask, 'Passphrase of the backup: '))
+}
+
+function given({ passphraseFile }: PassphraseOptions, { env, cwd }: Terminal): string | undefined {
+  if (passphraseFile === undefined) return env[passphraseVariable] || undefined
+  const path = resolve(cwd, passphraseFile)
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new Failure(`the passphrase file ${printable(path)} cannot be read`, { cause })
+  }
+  // The end of the line belongs to the editor, not to the passphrase.
+  const passphrase = text.replace(/\r?\n$/, '')
+  if (passphrase === '') throw misuse(`the passphrase file ${printable(path)} is empty`)
+  return passphrase
+}
+
+async function askTwice(ask: Ask): Promise<string> {
+  const first = await asked(ask, 'Passphrase for the backup: ')
+  if ((await asked(ask, 'Once more: ')) !== first) throw new Failure('the two are not the same; nothing was written')
+  return first
+}
+
+async function asked(ask: Ask, question: string): Promise<string> {
+  if (ask.isPossible) return ask.question(question, { isSecret: true })
+  throw misuse(
+    `no passphrase: set ${passphraseVariable}, or name a file with --passphrase-file (a backup without one is made with --plain)`,
+  )
+}

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { ApiClient, type Json } from '../support/api-client.ts'
+import { eachStore, postgresUrl } from '../support/databases.ts'
+import { postern, type ServerProcess, serve } from '../support/server-process.ts'
+
+const API_KEY = 'backup_test_api_key_of_the_first_admin'
+const PASSPHRASE = 'correct horse battery staple'
+const SECRET = 'the-client-secret-that-a-backup-carries'
+const env = { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BACKUP_PASSPHRASE: PASSPHRASE }
+
+let folder: string
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postern-backup-'))
+})
+after(() => rm(folder, { recursive: true, force: true }))
+
+interface Place {
+  readonly dataDir: string
+  readonly databaseUrl: string
+}
+
+const at = ({ dataDir, databaseUrl }: Place): string[] => ['--data-dir', dataDir, '--database-url', databaseUrl]
+
+async function newPlace(kind: 'sqlite' | 'postgres'): Promise<Place> {
+  const dataDir = await mkdtemp(join(folder, 'data-'))
+  return { dataDir, databaseUrl: kind === 'sqlite' ? `sqlite:${join(dataDir, 'postern.db')}` : await postgresUrl() }
+}
+
+function start(place: Place): Promise<ServerProcess> {
+  return serve({ ...place, env, flags: { 'log-level': 'error' } })
+}
+
+/** What every test expects to find again: something of each table, and a secret. */
+async function furnish(api: ApiClient): Promise<{ path: string; route: Json }> {
+  const backend = await api.create('/backends/tunnel_group', { labels: { app: 'one' } })
+  const edge = await api.create('/edges/https', { hostports: ['backup.example.com:443'] })
+  const oidc = { issuer: 'https://login.example.com', client_id: 'app', client_secret: SECRET }
+  const body = { match_type: 'path_prefix', match: '/', backend: { backend_id: backend.id }, oidc }
+  const { id } = await api.create(`/edges/https/${edge.id}/routes`, body)
+  const path = `/edges/https/${edge.id}/routes/${id}`
+  return { path, route: withoutHost(await api.get(path)) }
+}
+
+/** `uri` begins with the address of the server, which differs between two starts. */
+function withoutHost(value: Json): Json {
+  return JSON.parse(JSON.stringify(value).replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, ''))
+}
+
+eachStore((store) => {
+  for (const target of ['sqlite', 'postgres'] as const) {
+    test(`a backup made under writes is of one moment, and restores into ${target}`, async () => {
+      const place = { dataDir: await mkdtemp(join(folder, 'data-')), databaseUrl: await store.url() }
+      const server = await start(place)
+      const api = new ApiClient(server.url, API_KEY)
+      const { path, route } = await furnish(api)
+
+      // Two edges are written in turn, so that at any one moment the first is at most one ahead of the second.
+      const [first, second] = [await api.create('/edges/tcp', { metadata: '0' }), await api.create('/edges/tcp')]
+      const made: string[] = []
+      let isWriting = true
+      const writing = (async () => {
+        for (let n = 1; isWriting; n++) {
+          await api.send('PATCH', `/edges/tcp/${first.id}`, { body: { metadata: String(n) } })
+          await api.send('PATCH', `/edges/tcp/${second.id}`, { body: { metadata: String(n) } })
+          made.push((await api.create('/ip_policies', { description: `policy ${n}` })).id)
+        }
+      })()
+      while (made.length < 5) await new Promise(setImmediate)
+      const acknowledged = [...made]
+      const file = join(folder, `${store.name}-to-${target}.backup`)
+      const backup = await postern(['backup', file, ...at(place)], { env })
+      isWriting = false
+      await writing
+      assert.deepEqual([backup.code, backup.err], [0, ''])
+      assert.match(backup.out, /1 {2}https_edge_route\n/)
+      assert.equal((await stat(file)).mode & 0o777, 0o600)
+      const after = (await api.create('/ip_policies', { description: 'made after the backup' })).id
+      await server.stop()
+
+      const restored = await newPlace(target)
+      const restore = await postern(['restore', file, ...at(restored)], { env })
+      assert.deepEqual([restore.code, restore.err], [0, ''])
+      assert.match(restore.out, /Restored into/)
+
+      const again = await start(restored)
+      const there = new ApiClient(again.url, API_KEY)
+      assert.equal((await there.get('/api_keys')).keys.length, 1, 'the first user is that of the backup')
+      assert.deepEqual(withoutHost(await there.get(path)), route)
+      for (const id of acknowledged) await there.get(`/ip_policies/${id}`)
+      assert.equal((await there.send('GET', `/ip_policies/${after}`)).status, 404)
+      const [a, b] = await Promise.all([first, second].map(({ id }) => there.get(`/edges/tcp/${id}`)))
+      const ahead = Number(a.metadata) - Number(b.metadata)
+      assert.ok(ahead === 0 || ahead === 1, `one edge is ${ahead} writes ahead of the other`)
+      // What keeps names apart and protects what is in use came along.
+      const taken = { hostports: ['backup.example.com:443'] }
+      assert.equal((await there.send('POST', '/edges/https', { body: taken })).status, 409)
+      assert.equal((await there.send('DELETE', `/backends/tunnel_group/${route.backend.backend.id}`)).status, 409)
+      await again.stop()
+    })
+  }
+})
+
+describe('a backup', () => {
+  let place: Place
+  const sealed = (): string => join(folder, 'sealed.backup')
+  const plain = (): string => join(folder, 'plain.backup')
+  before(async () => {
+    place = await newPlace('sqlite')
+    const server = await start(place)
+    await furnish(new ApiClient(server.url, API_KEY))
+    await server.stop()
+    for (const args of [[sealed()], ['--plain', plain()]]) {
+      const { code, err } = await postern(['backup', ...args, ...at(place)], { env })
+      assert.equal(code, 0, err)
+    }
+  })
+
+  test('shows nothing of what it holds, and is of no use without its passphrase', async () => {
+    const bytes = await readFile(sealed())
+    for (const secret of [SECRET, 'backup.example.com', await key(place)]) assert.ok(!bytes.includes(secret))
+    const target = await newPlace('sqlite')
+    const wrong = { POSTERN_BACKUP_PASSPHRASE: 'another passphrase' }
+    const { code, err } = await postern(['restore', sealed(), ...at(target)], { env: wrong })
+    assert.equal(code, 1)
+    assert.match(err, /the passphrase is wrong, or the file is damaged/)
+    assert.deepEqual(await readdir(target.dataDir), [])
+  })
+
+  test('that is cut short or damaged restores nothing', async () => {
+    const whole = await readFile(plain())
+    const damaged = Buffer.from(await readFile(sealed()))
+    damaged[damaged.length >> 1] = (damaged[damaged.length >> 1] ?? 0) ^ 1
+    const cases = [whole.subarray(0, whole.length >> 1), damaged]
+    for (const [i, bytes] of cases.entries()) {
+      const file = join(folder, `broken-${i}`)
+      await writeFile(file, bytes)
+      const target = await newPlace('sqlite')
+      const { code, err } = await postern(['restore', file, ...at(target)], { env })
+      assert.equal(code, 1)
+      assert.match(err, /^error: \S+ cannot be restored: .*(damaged|cut short).*\n$/)
+      assert.deepEqual(await readdir(target.dataDir), [])
+    }
+  })
+
+  test('is refused where something is already', async () => {
+    const { code, err } = await postern(['restore', plain(), ...at(place)])
+    assert.equal(code, 1)
+    assert.match(err, /the database is not empty/)
+    const other = await newPlace('sqlite')
+    await writeFile(join(other.dataDir, 'secret.key'), `${Buffer.alloc(32).toString('base64')}\n`)
+    const second = await postern(['restore', plain(), ...at(other)])
+    assert.match(second.err, /there is a key file at .* already/)
+  })
+
+  test('can be restored again after a restore that was killed', async () => {
+    const target = await newPlace('sqlite')
+    // The key is written first; a kill may leave it alone.
+    await writeFile(join(target.dataDir, 'secret.key'), `${await key(place)}\n`)
+    const { code, err } = await postern(['restore', plain(), ...at(target)])
+    assert.equal(code, 0, err)
+  })
+
+  test('says what it holds with --check, and writes nothing', async () => {
+    const target = await newPlace('sqlite')
+    const { code, out } = await postern(['restore', '--check', plain(), ...at(target)])
+    assert.equal(code, 0)
+    assert.match(out, /^Made \S+ by Postern \S+ on SQLite; it holds the key and \d+ rows:\n/)
+    assert.match(out, / 1 {2}https_edge\n/)
+    assert.deepEqual(await readdir(target.dataDir), [])
+  })
+
+  test('never replaces a file unless told to, and leaves no half of one', async () => {
+    const before = await readFile(plain())
+    const { code, err } = await postern(['backup', '--plain', plain(), ...at(place)])
+    assert.equal(code, 1)
+    assert.match(err, /there is already a file/)
+    assert.deepEqual(await readFile(plain()), before)
+    const forced = await postern(['backup', '--plain', '--force', plain(), ...at(place)])
+    assert.equal(forced.code, 0, forced.err)
+    assert.deepEqual(
+      (await readdir(folder)).filter((name) => name.endsWith('.part')),
+      [],
+    )
+  })
+
+  test('is not made of a database that is not there, nor with another key', async () => {
+    const nowhere = await newPlace('sqlite')
+    const missing = await postern(['backup', '--plain', join(folder, 'x'), '--data-dir', nowhere.dataDir])
+    assert.match(missing.err, /there is no database at/)
+    assert.deepEqual(await readdir(nowhere.dataDir), [])
+    const otherKey = join(folder, 'other.key')
+    await writeFile(otherKey, `${Buffer.alloc(32).toString('base64')}\n`)
+    const mixed = await postern(['backup', '--plain', join(folder, 'x'), ...at(place), '--key-file', otherKey])
+    assert.match(mixed.err, /not the one of the database/)
+    assert.ok(!(await readdir(folder)).includes('x'))
+  })
+
+  test('asks for a passphrase that is long enough, and for one at all', async () => {
+    const short = await postern(['backup', join(folder, 'x'), ...at(place)], {
+      env: { POSTERN_BACKUP_PASSPHRASE: 'short' },
+    })
+    assert.equal(short.code, 2)
+    assert.match(short.err, /too short/)
+    const none = await postern(['backup', join(folder, 'x'), ...at(place)])
+    assert.equal(none.code, 2)
+    assert.match(none.err, /POSTERN_BACKUP_PASSPHRASE.*--passphrase-file.*--plain/)
+  })
+
+  test('takes its passphrase from a file', async () => {
+    const passphraseFile = join(folder, 'passphrase')
+    await writeFile(passphraseFile, `${PASSPHRASE}\n`)
+    const target = await newPlace('sqlite')
+    const { code, err } = await postern(['restore', sealed(), '--passphrase-file', passphraseFile, ...at(target)])
+    assert.equal(code, 0, err)
+  })
+})
+
+async function key({ dataDir }: Place): Promise<string> {
+  return (await readFile(join(dataDir, 'secret.key'), 'utf8')).trim()
+}
