@@ -5,7 +5,7 @@ import { modules } from '../modules/index.ts'
 import type { ModuleTools, Phases, TlsDemands } from '../modules/phases.ts'
 import { createBackend, type Reach } from './backend.ts'
 import type { Edge, Route } from './edge.ts'
-import { routeTable } from './route-table.ts'
+import { routeOfEveryPath, routeTable } from './route-table.ts'
 import type { Backend } from './target.ts'
 
 /** A compiled edge, with what the next version of it may take over. */
@@ -67,6 +67,7 @@ export function compileEdge(config: EdgeConfig, { reach, tools, previous }: Comp
     handshake: own.phases.flatMap(({ handshake }) => handshake ?? []),
     backend: backendOf('edge', config.modules),
     route: routeTable(routes),
+    everyPath: routeOfEveryPath(routes),
     routes: routes.map(([, route]) => route),
     parts,
     release() {
@@ -94,6 +95,7 @@ function compileRoute(id: string, edge: Compiled, route: Compiled, backend: Back
   return {
     id,
     broken,
+    readsPath: phases.some(({ readsPath }) => readsPath),
     request: phases.flatMap(({ request }) => request ?? []),
     upstream: phases.flatMap(({ upstream }) => upstream ?? []),
     // responses come back up the list that requests ran down.

@@ -20,8 +20,10 @@ export interface Edge {
   readonly handshake: readonly NonNullable<Phases['handshake']>[]
   /** Of TCP and TLS edges. */
   readonly backend: Backend | undefined
-  /** Of edges that speak HTTP: D41. `path` is canonical. */
+  /** Of edges that speak HTTP: D41. `path` is one reading of a path. */
   route(path: string): Route | undefined
+  /** The only route, when it takes every path: then it does not matter how a path is read. */
+  readonly everyPath: Route | undefined
 }
 
 /** A route ready for traffic. Each list is in its order of execution. */
@@ -29,6 +31,8 @@ export interface Route {
   readonly id: string
   /** Why nothing passes: a module cannot be compiled, or is not in force yet. */
   readonly broken: string | undefined
+  /** Whether a module decides by the path, so that it must have one reading (D63). */
+  readonly readsPath: boolean
   readonly request: readonly NonNullable<Phases['request']>[]
   readonly upstream: readonly NonNullable<Phases['upstream']>[]
   readonly response: readonly NonNullable<Phases['response']>[]

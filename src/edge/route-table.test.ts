@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { routeTable } from './route-table.ts'
+import { routeOfEveryPath, routeTable } from './route-table.ts'
 
 const find = routeTable([
   [{ matchType: 'path_prefix', match: '/' }, 'root'],
@@ -41,4 +41,13 @@ test('whatever the prefixes, the longest that a path begins with is found', () =
       assert.equal(find(path), fitting[0])
     }),
   )
+})
+
+test('the route of every path is the only one, for the prefix /', () => {
+  const prefix = (match: string) => [{ matchType: 'path_prefix', match }, match] as const
+  assert.equal(routeOfEveryPath([prefix('/')]), '/')
+  assert.equal(routeOfEveryPath([prefix('/a')]), undefined)
+  assert.equal(routeOfEveryPath([[{ matchType: 'exact_path', match: '/' }, '/']]), undefined)
+  assert.equal(routeOfEveryPath([prefix('/'), prefix('/a')]), undefined)
+  assert.equal(routeOfEveryPath([]), undefined)
 })

@@ -19,13 +19,21 @@ interface Prefixes<T> {
 
 const NONE = -1
 
-/** Gives back how to find the route of a canonical path. */
+/** Gives back how to find the route of a path. */
 export function routeTable<T>(routes: readonly (readonly [Matched, T])[]): (path: string) => T | undefined {
   const exact = new Map<string, T>()
   const prefixes = new Map<string, T>()
   for (const [{ matchType, match }, route] of routes) (matchType === 'exact_path' ? exact : prefixes).set(match, route)
   const sorted = inOrder(prefixes)
   return (path) => exact.get(path) ?? longest(sorted, path)
+}
+
+/** The only route, when it takes every path. */
+export function routeOfEveryPath<T>(routes: readonly (readonly [Matched, T])[]): T | undefined {
+  const [first] = routes
+  if (!first || routes.length > 1) return undefined
+  const [{ matchType, match }, route] = first
+  return matchType === 'path_prefix' && match === '/' ? route : undefined
 }
 
 function inOrder<T>(prefixes: ReadonlyMap<string, T>): Prefixes<T> {

@@ -21,7 +21,7 @@ import { Http2Upstream } from './http2/upstream.ts'
 import { plainErrorPage } from './pages/error-page.ts'
 import type { AccessRecord } from './proxy/access-record.ts'
 import { HttpProxy, type HttpProxyOptions } from './proxy/proxy.ts'
-import { routeTable } from './route-table.ts'
+import { routeOfEveryPath, routeTable } from './route-table.ts'
 import type { Backend, DialTarget, Target } from './target.ts'
 import { UpstreamPool, type UpstreamPoolOptions } from './upstream-pool.ts'
 
@@ -55,6 +55,7 @@ export function testEdge({ id, kind = 'https', names, routes = [], ...rest }: Te
     handshake: [],
     backend: undefined,
     route: routeTable(compiled),
+    everyPath: routeOfEveryPath(compiled),
     ...rest,
   }
 }
@@ -63,6 +64,7 @@ function testRoute(route: Partial<Route>): Route {
   return {
     id: '/',
     broken: undefined,
+    readsPath: false,
     request: [],
     upstream: [],
     response: [],

@@ -12,6 +12,11 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     when: 'Something in the request can be read in two ways or not at all: its line, a header, its length, its `Host`, its path.',
     remedy: 'Look at what the client sends, and at what stands between it and the server; `curl -v` shows a good one.',
   },
+  AMBIGUOUS_PATH: {
+    when: 'Depending on how a server decodes the path, merges slashes, resolves `..` or drops `;…`, it belongs to different routes of this edge; or a module of its route decides by the path, and it has more than one reading.',
+    remedy:
+      'The visitor: write the path as the service means it; `/a/../b` is `/b`, `/%61` is `/a`. An edge with one route for `/` takes such paths, unless a module of it reads them.',
+  },
   REQUEST_HEAD_TIMEOUT: {
     when: 'A request began, and its headers did not come to an end within 15 seconds.',
     remedy: 'The visitor: try again. When all requests end like this, look for what holds bytes back on the way.',

@@ -8,6 +8,11 @@ interface VisitorError {
 
 const table = {
   BAD_VISITOR_REQUEST: { status: 400, ngrok: 3001, text: 'The request is not well-formed HTTP.' },
+  AMBIGUOUS_PATH: {
+    status: 400,
+    ngrok: 3001,
+    text: 'Servers would read the path of this address in different ways. Write it without `..`, `//`, `\\`, `;` and needless `%` escapes.',
+  },
   REQUEST_HEAD_TIMEOUT: { status: 408, ngrok: 3001, text: 'The request line and headers did not arrive in time.' },
   REQUEST_BODY_TIMEOUT: { status: 408, ngrok: 3001, text: 'The body of the request did not arrive in time.' },
   REQUEST_HEAD_TOO_LARGE: { status: 431, ngrok: 3001, text: 'The request line and headers are too large.' },

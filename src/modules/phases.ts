@@ -48,7 +48,10 @@ export interface RequestContext {
   readonly authority: string
   /** Path and query as they were sent: what goes upstream. */
   readonly target: string
-  /** Decoded once, without dot segments: what decisions are made by. */
+  /**
+   * The one reading of the path, which routes are compared with. For modules whose phases say `readsPath`: it throws when
+   * the path has several readings.
+   */
   readonly path: string
   /** Without the `?`; empty when there is none. */
   readonly query: string
@@ -131,6 +134,11 @@ export interface Phases {
   readonly accept?: (peer: Peer) => Verdict
   /** TLS ended here; runs for every connection, resumed ones too. */
   readonly handshake?: (tls: TlsFacts, peer: Peer) => Verdict
+  /**
+   * Whether a phase decides by the path, through `path` or `target`. A path that servers could read in several ways is
+   * then refused before any phase sees it (D63).
+   */
+  readonly readsPath?: boolean
   readonly request?: (ctx: RequestContext) => Verdict | Promise<Verdict>
   readonly upstream?: (outgoing: Outgoing, ctx: RequestContext) => void
   readonly response?: (incoming: Incoming, ctx: RequestContext) => void

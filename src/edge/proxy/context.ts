@@ -2,6 +2,7 @@
 import type { HeaderList } from '../../lib/header-list.ts'
 import type { Peer, RequestContext, TlsFacts } from '../../modules/phases.ts'
 import type { RequestHead } from '../exchange.ts'
+import { asSent, hasOtherReadings, splitTarget } from './path-readings.ts'
 import type { VisitorBody } from './request-body.ts'
 
 /** A request as it came. */
@@ -18,7 +19,6 @@ export interface Place {
   readonly edgeId: string
   readonly routeId: string
   readonly host: string
-  readonly path: string
   readonly query: string
 }
 
@@ -35,7 +35,6 @@ export class Context implements RequestContext {
   readonly host: string
   readonly authority: string
   readonly target: string
-  readonly path: string
   readonly query: string
   readonly headers: HeaderList
   readonly isUpgrade: boolean
@@ -44,7 +43,7 @@ export class Context implements RequestContext {
   #requestId: string | undefined
   #found: Map<string, string> | undefined
 
-  constructor(arrival: Arrival, { edgeId, routeId, host, path, query }: Place) {
+  constructor(arrival: Arrival, { edgeId, routeId, host, query }: Place) {
     const { head, connection, startedAt } = arrival
     this.peer = connection.peer
     this.tls = connection.tls
@@ -57,11 +56,17 @@ export class Context implements RequestContext {
     this.host = host
     this.authority = head.authority
     this.target = head.target
-    this.path = path
     this.query = query
     this.headers = head.headers
     this.isUpgrade = head.upgrade !== undefined
     this.#arrival = arrival
+  }
+
+  /** Throws when there are several to choose from: the module does not say that it reads the path, and is broken. */
+  get path(): string {
+    const path = asSent(splitTarget(this.target).path)
+    if (path === undefined || hasOtherReadings(path)) throw new Error('a module reads a path that has several readings')
+    return path
   }
 
   get requestId(): string {

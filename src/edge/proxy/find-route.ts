@@ -6,7 +6,7 @@ import type { RequestHead } from '../exchange.ts'
 import { hostOf } from './authority.ts'
 import { Context } from './context.ts'
 import { stripRequest } from './headers.ts'
-import { canonicalPath, splitTarget } from './path.ts'
+import { asSent, hasOtherReadings, holdsForAllReadings, isPlain, splitTarget } from './path-readings.ts'
 import { pickEdge, type VisitorConnection } from './pick-edge.ts'
 import type { ProxyTools } from './proxy-tools.ts'
 import type { VisitorBody } from './request-body.ts'
@@ -58,19 +58,30 @@ export function findRoute(search: Search): Found {
   if (typeof edge === 'string') return found({ host, fault: edge })
   if (edge.broken !== undefined) return found({ host, edge, fault: 'MODULE_UNAVAILABLE' })
 
-  // Design §6 rule 4: decisions are made by the canonical path, what goes upstream is what was sent.
-  const { path: sentPath, query } = splitTarget(head.target)
-  const path = canonicalPath(sentPath)
-  if (path === undefined) return found({ host, edge, fault: 'BAD_VISITOR_REQUEST' })
-
-  const route = edge.route(path)
-  if (route === undefined) return found({ host, edge, fault: 'NO_ROUTE' })
+  // Design §6 rule 4: what goes upstream is what was sent, when whoever reads it there comes to the same route.
+  const { path, query } = splitTarget(head.target)
+  const route = isPlain(path) ? (edge.route(path) ?? 'NO_ROUTE') : routeOfAllReadings(edge, path)
+  if (typeof route === 'string') return found({ host, edge, fault: route })
 
   // Design §6 rule 5: before any module looks, so that none takes the visitor's word for ours.
   stripRequest(head.headers)
-  const ctx = new Context(search, { edgeId: edge.id, routeId: route.id, host, path, query })
+  const ctx = new Context(search, { edgeId: edge.id, routeId: route.id, host, query })
   const fault = route.broken === undefined ? undefined : 'MODULE_UNAVAILABLE'
   return { host, edge, route, ctx, fault, location: undefined }
+}
+
+/** D63: the one route that all readings of a path choose. */
+function routeOfAllReadings(edge: Edge, sentPath: string): Route | VisitorErrorCode {
+  const path = asSent(sentPath)
+  if (path === undefined) return 'BAD_VISITOR_REQUEST'
+  const route = edge.route(path)
+  if (hasOtherReadings(path)) {
+    // A module would decide by one reading, and the service might act on another.
+    if (route?.readsPath) return 'AMBIGUOUS_PATH'
+    const isSame = (reading: string): boolean => edge.route(reading) === route
+    if (edge.everyPath === undefined && !holdsForAllReadings(path, isSame)) return 'AMBIGUOUS_PATH'
+  }
+  return route ?? 'NO_ROUTE'
 }
 
 /** One shape for all that can be found: the log reads it with every request. */

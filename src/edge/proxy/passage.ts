@@ -14,7 +14,7 @@ import { type Found, findRoute, isRouted, nothingFound, type Routed, type Search
 import { Forwarding, type ForwardingOwner } from './forwarding.ts'
 import { forwardedHeaders, stripResponse } from './headers.ts'
 import { publicLocation } from './location.ts'
-import { splitTarget } from './path.ts'
+import { splitTarget } from './path-readings.ts'
 import type { VisitorConnection } from './pick-edge.ts'
 import type { ProxyTools } from './proxy-tools.ts'
 import { type Given, Reply } from './reply.ts'

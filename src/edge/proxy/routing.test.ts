@@ -23,16 +23,59 @@ for (const version of versions) {
         ['/apiary', '/api'],
         ['/z', '/'],
         ['/api/x?q=1', '/api/x'],
-        ['/open/../secret/a', '/secret'],
-        ['/open/%2e%2e/secret/a', '/secret'],
-        ['/open/..%2fsecret', '/secret'],
-        ['/%73ecret', '/secret'],
-        ['/secret/..', '/'],
+        ['/open/../a', '/'],
+        ['/secret/%2e%2e%2fsecret/a', '/secret'],
+        ['/secret//a;b/c\\', '/secret'],
+        ['/secret/caf%C3%A9', '/secret'],
       ]
       for (const [path, route] of cases) {
         assert.equal((await ask(t, plane, version, { path })).status, 200)
         assert.equal(seen.pop(), route, path)
       }
+    })
+
+    test('is refused when its path could lead to another route', async (t) => {
+      const service = await httpService(t, (_request, response) => response.end())
+      const routes = [{ match: '/' }, { match: '/secret' }, { match: '/only', isExact: true }]
+      const plane = await Plane.start(t, [
+        testEdge({ names: ['a.test'], routes: routes.map((route) => ({ ...route, backend: service.backend })) }),
+        testEdge({ names: ['b.test'], routes: [{ match: '/secret', backend: service.backend }] }),
+        testEdge({ names: ['c.test'], routes: [{ readsPath: true, backend: service.backend }] }),
+      ])
+      const cases: [host: string, path: string][] = [
+        ['a.test', '/open/../secret/a'],
+        ['a.test', '/open/%2e%2e/secret/a'],
+        ['a.test', '/open/..%2fsecret'],
+        ['a.test', '/%73ecret'],
+        ['a.test', '/secret/..'],
+        ['a.test', '//secret'],
+        ['a.test', '/only;x'],
+        ['a.test', '/only%2f..%2fonly'],
+        // One reading leads to a route, and the others to none.
+        ['b.test', '/open/../secret'],
+        // A module decides by the path.
+        ['c.test', '/a%2fb'],
+        ['c.test', '/a;b'],
+      ]
+      for (const [host, path] of cases) {
+        const answer = await ask(t, plane, version, { host, path })
+        assert.deepEqual([path, answer.status, answer.headers['postern-error-code']], [path, 400, 'ERR_AMBIGUOUS_PATH'])
+      }
+      assert.equal(service.dials, 0)
+      assert.equal((await ask(t, plane, version, { host: 'c.test', path: '/a%20b' })).status, 200)
+    })
+
+    test('shows modules the one reading of its path, and none where there are several', async (t) => {
+      const service = await httpService(t, (_request, response) => response.end())
+      const seen: string[] = []
+      const route = { backend: service.backend, request: [({ path }: { path: string }) => void seen.push(path)] }
+      const plane = await Plane.start(t, [testEdge({ names: ['a.test'], routes: [route] })])
+      for (const path of ['/a?b', '/caf%C3%A9%20', '/.well-known'])
+        assert.equal((await ask(t, plane, version, { path })).status, 200)
+      assert.deepEqual(seen, ['/a', '/café ', '/.well-known'])
+      // This module should have said that it reads the path.
+      assert.equal((await ask(t, plane, version, { path: '/a%2fb' })).status, 500)
+      assert.equal(seen.length, 3)
     })
 
     test('goes upstream with the target as it was sent', async (t) => {
@@ -80,7 +123,7 @@ for (const version of versions) {
         ['a.test', '/late', 504, 'UPSTREAM_TIMEOUT'],
         ['a.test', '/%00', 400, 'BAD_VISITOR_REQUEST'],
         ['a.test', '/%zz', 400, 'BAD_VISITOR_REQUEST'],
-        ['a.test', '/a\\b', 400, 'BAD_VISITOR_REQUEST'],
+        ['a.test', '/a\\b', 404, 'NO_ROUTE'],
         ['ruined.test', '/', 503, 'MODULE_UNAVAILABLE'],
         ['agent.test', '/gone', 404, 'ENDPOINT_OFFLINE'],
         ['agent.test', '/empty', 404, 'ENDPOINT_OFFLINE'],

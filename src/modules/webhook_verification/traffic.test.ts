@@ -360,6 +360,15 @@ test('HubSpot: needless escapes in the address do not matter', async () => {
   assert.equal((await judge({ provider: 'hubspot', secret, seconds: NOW, given })).verdict, undefined)
 })
 
+test('senders that sign the address decide by the path, and no others', () => {
+  const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'der', type: 'spki' })
+  const readers = webhookProviders.filter((provider) => {
+    const secret = provider === 'sendgrid' ? key.toString('base64') : 'c2VjcmV0'
+    return compileWebhookVerification({ provider, secret }, { now: () => 0 }).readsPath
+  })
+  assert.deepEqual(readers, ['hubspot', 'square', 'twilio'])
+})
+
 describe('the question whose address this is', () => {
   const answered = (verdict: Verdict): { status: number; body: string } => {
     assert.ok(verdict && 'respond' in verdict)

@@ -15,9 +15,10 @@ export function compileWebhookVerification(
   { provider, secret }: WebhookVerificationSettings,
   { now }: Pick<ModuleTools, 'now'>,
 ): Phases {
-  const { headers: needed, verify } = compileVerifier(provider, secret)
+  const { headers: needed, verify, readsPath } = compileVerifier(provider, secret)
   const challenge = Object.hasOwn(webhookChallenges, provider) ? webhookChallenges[provider] : undefined
   return {
+    readsPath,
     async request(ctx) {
       const asked = challenge?.unsigned?.(ctx, secret)
       if (asked) return asked

@@ -17,6 +17,8 @@ export class BadSecret extends Error {}
 export interface Verifier {
   /** Without one of these headers there is no signature, and nothing has to be read to know that. */
   readonly headers: readonly string[] | undefined
+  /** Whether the signature covers the path. */
+  readonly readsPath: boolean
   readonly verify: Verify
 }
 
@@ -30,19 +32,25 @@ export function compileVerifier(provider: string, secret: string): Verifier {
   if (secret === '') throw new BadSecret('must not be empty')
   switch (scheme.kind) {
     case 'hmac':
-      return { headers: scheme.headers, verify: hmac(scheme, keyOf(scheme, secret)) }
+      return {
+        headers: scheme.headers,
+        readsPath: scheme.signed.includes('{url}'),
+        verify: hmac(scheme, keyOf(scheme, secret)),
+      }
     case 'token':
       return {
         headers: [scheme.header],
+        readsPath: false,
         verify: ({ headers }) => isSameText(headers.get(scheme.header) ?? '', secret),
       }
     case 'ecdsa':
-      return { headers: [scheme.header], verify: ecdsa(scheme, publicKey(secret)) }
+      return { headers: [scheme.header], readsPath: false, verify: ecdsa(scheme, publicKey(secret)) }
     case 'twilio':
-      return { headers: [TWILIO_HEADER], verify: verifyTwilio(secret) }
+      return { headers: [TWILIO_HEADER], readsPath: true, verify: verifyTwilio(secret) }
     case 'mailgun':
       return {
         headers: undefined,
+        readsPath: false,
         verify: (_, body, now) => verifyMailgun(secret, body, (time) => isRecent(time, usual, now)),
       }
   }
