@@ -144,6 +144,7 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
     ]
     const agents: AgentDoor = new AgentDoor({
       certificate: authority.issue(agentNames),
+      tlsMinVersion: `TLSv${settings.tlsMinVersion}`,
       credentials: {
         find: (token) => findCredential(store, token),
         current: (id) => currentCredential(store, id),

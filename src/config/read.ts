@@ -21,6 +21,7 @@ export interface Settings {
   readonly metricsListen: Listen
   readonly agentListen: Listen
   readonly agentNames: readonly string[]
+  readonly tlsMinVersion: '1.2' | '1.3'
   readonly httpsListen: Listen
   /** The port of `httpsListen` unless set; 0 when the system is to choose that one. */
   readonly publicHttpsPort: number

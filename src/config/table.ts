@@ -2,6 +2,9 @@
 import { logFormats, logLevels } from '../lib/log.ts'
 import * as parse from './parse.ts'
 
+/** Versions of TLS that the agent listener may begin at. */
+const tlsVersions = ['1.2', '1.3'] as const
+
 export interface Setting<T> {
   /** The flag without its dashes; the other spellings derive from it. */
   readonly name: string
@@ -95,6 +98,14 @@ export const table = {
     default: '',
     about: 'further names and addresses by which agents reach this server, separated by commas',
     example: 'tunnels.example.com,192.0.2.7',
+  }),
+  tlsMinVersion: setting({
+    name: 'tls-min-version',
+    takes: 'version',
+    parse: parse.oneOf(tlsVersions),
+    default: '1.2',
+    about: 'lowest TLS version for agents: 1.2 or 1.3; edges set their own, and the API listener is plain HTTP',
+    example: '1.3',
   }),
   httpsListen: setting({
     name: 'https-listen',

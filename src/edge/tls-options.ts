@@ -1,6 +1,7 @@
 /** How the server of an edge is set up: from what the edge demands to what `node:tls` takes. */
 import { constants, createHash } from 'node:crypto'
-import { createSecureContext, DEFAULT_CIPHERS, type SecureContextOptions, type TlsOptions } from 'node:tls'
+import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls'
+import { modernSuites, suitesWithOlder } from '../lib/tls-suites.ts'
 import type { EdgeKind } from '../model/edge-config.ts'
 import type { TlsDemands } from '../modules/phases.ts'
 import type { ServerCertificate } from './certificates.ts'
@@ -41,8 +42,8 @@ function contextOptions(demands: TlsDemands, { key, certificate }: ServerPlan): 
     cert: certificate.cert,
     key: certificate.key,
     minVersion,
-    // The signatures of these versions are below what OpenSSL allows by default.
-    ...(isOld ? { ciphers: `${DEFAULT_CIPHERS}:@SECLEVEL=0` } : {}),
+    // D32: old versions only where the edge names one, and their suites only there.
+    ciphers: isOld ? suitesWithOlder : modernSuites,
     // An empty list keeps Node from loading the authorities of the whole world.
     ca: [...(clientAuthorities ?? [])],
     // A resumed session would not look at the client's certificate again.

@@ -1,9 +1,11 @@
 /** The listener of the agents: TCP and TLS up to a connection that can speak, which is nobody yet. */
+import { constants } from 'node:crypto'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
-import { createServer as createTlsServer, DEFAULT_CIPHERS, type TLSSocket, type Server as TlsServer } from 'node:tls'
+import { createServer as createTlsServer, type SecureVersion, type TLSSocket, type Server as TlsServer } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
 import { plainAddress } from '../lib/ip-rules.ts'
 import type { Logger } from '../lib/log.ts'
+import { modernSuitesFrom } from '../lib/tls-suites.ts'
 import { socketTransport, type Transport } from '../wire/transport.ts'
 import { Admission, type Bar } from './admission.ts'
 import type { DoorLimits } from './limits.ts'
@@ -17,6 +19,8 @@ export interface DoorCertificate {
 
 export interface AcceptorOptions {
   readonly certificate: DoorCertificate
+  /** The lowest version of TLS that is spoken. */
+  readonly tlsMinVersion: SecureVersion
   readonly limits: DoorLimits
   readonly now: Clock
   readonly log: Logger
@@ -40,12 +44,12 @@ export class Acceptor {
   #crowdLoggedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: AcceptorOptions) {
-    const { certificate, limits, now } = options
+    const { certificate, tlsMinVersion, limits, now } = options
     this.#options = options
     this.#admission = new Admission(limits, now)
     // Two servers, so that a connection can be turned away before TLS costs anything. No ALPN: agents send none.
     this.#tcp = createTcpServer({ noDelay: true }, (socket) => this.#accept(socket))
-    this.#tls = createTlsServer(tlsOptions(certificate))
+    this.#tls = createTlsServer(tlsOptions(certificate, tlsMinVersion))
     this.#tls.on('secureConnection', (socket) => this.#begin(socket))
     this.#tls.on('tlsClientError', (error, socket) => {
       this.#trials.get(pathOf(socket))?.failed(`no TLS handshake: ${error.message}`, { isFault: false })
@@ -78,7 +82,7 @@ export class Acceptor {
 
   /** Shows another certificate from the next handshake on. */
   use(certificate: DoorCertificate): void {
-    this.#tls.setSecureContext(tlsOptions(certificate))
+    this.#tls.setSecureContext(tlsOptions(certificate, this.#options.tlsMinVersion))
   }
 
   /** Accepts nobody more, and drops whoever has not proved who it is. */
@@ -132,9 +136,10 @@ export class Acceptor {
 /** As good as the longer key for all that is known, and a quarter faster; agents that do not offer it get another. */
 const FIRST_CIPHER = 'TLS_AES_128_GCM_SHA256'
 
-function tlsOptions({ cert, key }: DoorCertificate) {
-  const others = DEFAULT_CIPHERS.split(':').filter((cipher) => cipher !== FIRST_CIPHER)
-  return { cert, key, minVersion: 'TLSv1.2', ciphers: [FIRST_CIPHER, ...others].join(':') } as const
+function tlsOptions({ cert, key }: DoorCertificate, minVersion: SecureVersion) {
+  const ciphers = modernSuitesFrom(FIRST_CIPHER)
+  // Each renegotiation would cost us a handshake and the peer next to nothing.
+  return { cert, key, minVersion, ciphers, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const
 }
 
 /** What a socket and the TLS over it have in common: both ends of the connection. */

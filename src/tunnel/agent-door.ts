@@ -1,5 +1,6 @@
 /** The door agents use: it listens, lets in who has a credential, and keeps the registry of who is online. */
 import type { AddressInfo } from 'node:net'
+import type { SecureVersion } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log.ts'
@@ -17,6 +18,8 @@ import { type PortRange, TcpPorts } from './tcp-ports.ts'
 
 export interface AgentDoorOptions {
   readonly certificate: DoorCertificate
+  /** The lowest version of TLS that agents may speak; 1.2 unless it is said. */
+  readonly tlsMinVersion?: SecureVersion
   readonly credentials: Credentials
   readonly endpoints: Endpoints
   /** For cookies and tokens, which must outlive this process. */
@@ -46,7 +49,7 @@ export class AgentDoor {
   readonly #log: Logger
   readonly #stopped = new StoppedTunnels()
 
-  constructor({ certificate, tcpPorts, limits, ...given }: AgentDoorOptions) {
+  constructor({ certificate, tlsMinVersion = 'TLSv1.2', tcpPorts, limits, ...given }: AgentDoorOptions) {
     const { region, random, now, log } = given
     this.#log = log
     this.registry = new Registry({ region })
@@ -60,6 +63,7 @@ export class AgentDoor {
     }
     this.#acceptor = new Acceptor({
       certificate,
+      tlsMinVersion,
       limits: context.limits,
       now,
       log,
