@@ -21,12 +21,12 @@ import { PublicListener } from './edge/public-listener.ts'
 import { TcpPorts } from './edge/tcp-ports.ts'
 import { TlsServers } from './edge/tls-servers.ts'
 import { TrafficCount } from './edge/traffic-count.ts'
-import { meetVisitors } from './edge/trusted-hop.ts'
 import type { Authority } from './lib/certificate-authority.ts'
 import type { Clock } from './lib/clock.ts'
 import type { IdSource } from './lib/ids.ts'
 import { type Logger, lineWriter } from './lib/log.ts'
 import type { Sealer } from './lib/seal.ts'
+import { meetVisitors } from './lib/trusted-hop.ts'
 import { credentials } from './resources/credentials.ts'
 import type { Store } from './store/store.ts'
 import { AgentDoor } from './tunnel/agent-door.ts'
@@ -68,7 +68,8 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
 
     // Edges, found by name and port. What they dial is the door's business, which is built below.
     const counts = new TrafficCount()
-    const held = holdVisitors(meetVisitors(settings.trustedProxies))
+    const throughHops = meetVisitors(settings.trustedProxies)
+    const held = holdVisitors(throughHops)
     const { meet } = held
     opened.push(() => held.sendAway())
     const ports = new TcpPorts({
@@ -145,6 +146,7 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
     const agents: AgentDoor = new AgentDoor({
       certificate: authority.issue(agentNames),
       tlsMinVersion: `TLSv${settings.tlsMinVersion}`,
+      meet: throughHops,
       credentials: {
         find: (token) => findCredential(store, token),
         current: (id) => currentCredential(store, id),

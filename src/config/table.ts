@@ -146,7 +146,8 @@ export const table = {
     takes: 'networks',
     parse: parse.networks,
     default: '',
-    about: 'networks of load balancers before the public listeners, separated by commas; they must send a PROXY header',
+    about:
+      'networks of load balancers before the listeners of visitors and agents, separated by commas; they must send a PROXY header',
     example: '10.0.0.0/24,2001:db8::/64',
   }),
   tcpListen: setting({

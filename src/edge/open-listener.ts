@@ -2,9 +2,8 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
-import type { Peer } from '../modules/phases.ts'
-import { peerOf } from './peer.ts'
-import { type MeetVisitor, meetVisitors } from './trusted-hop.ts'
+import { type Peer, peerOf } from '../lib/peer.ts'
+import { type MeetVisitor, meetVisitors } from '../lib/trusted-hop.ts'
 
 export interface ListenerOptions {
   readonly host: string

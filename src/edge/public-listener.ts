@@ -2,11 +2,11 @@
 import type { AddressInfo, Server, Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
+import type { MeetVisitor } from '../lib/trusted-hop.ts'
 import type { Peer } from '../modules/phases.ts'
 import type { ClientHello } from './client-hello.ts'
 import { ListenFault, openListener } from './open-listener.ts'
 import { type PeekFault, peekHello, turnAway } from './peek.ts'
-import type { MeetVisitor } from './trusted-hop.ts'
 
 /** A connection whose hello is known, with every byte still in it. */
 export interface Greeted {

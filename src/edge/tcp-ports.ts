@@ -2,9 +2,9 @@
 import type { Server, Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
+import type { MeetVisitor } from '../lib/trusted-hop.ts'
 import type { Peer } from '../modules/phases.ts'
 import { ListenFault, openListener } from './open-listener.ts'
-import type { MeetVisitor } from './trusted-hop.ts'
 
 export interface TcpPortsOptions {
   /** The address to listen on. */

@@ -1,9 +1,9 @@
 /** Connections to upstreams that are kept between requests, so that a request does not wait for a dial. */
 import { type Aged, AgeList } from '../lib/age-list.ts'
 import type { ByteStream } from '../lib/byte-stream.ts'
+import { type Ends, proxyHeaderOf } from '../lib/proxy-protocol.ts'
 import { DialFault } from '../model/dial.ts'
 import type { UpstreamConnection } from './exchange.ts'
-import { type Ends, proxyHeaderOf } from './proxy-protocol.ts'
 import type { DialTarget, Visit } from './target.ts'
 
 /** A connection that carries many requests at once. */

@@ -4,18 +4,10 @@ import type { Transform } from 'node:stream'
 import type { ByteStream } from '../lib/byte-stream.ts'
 import type { HeaderList } from '../lib/header-list.ts'
 import type { Logger } from '../lib/log.ts'
+import type { Peer } from '../lib/peer.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 
-/** Who is at the door, before a byte of theirs was read. */
-export interface Peer {
-  /** IPv4-mapped addresses are written as IPv4. */
-  readonly ip: string
-  readonly port: number
-  readonly serverIp: string
-  readonly serverPort: number
-  /** When the connection was accepted, in milliseconds since 1970. */
-  readonly startedAt: number
-}
+export type { Peer } from '../lib/peer.ts'
 
 /** What a handshake that ended here agreed on. */
 export interface TlsFacts {

@@ -3,11 +3,13 @@ import { constants } from 'node:crypto'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type SecureVersion, type TLSSocket, type Server as TlsServer } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
-import { plainAddress } from '../lib/ip-rules.ts'
 import type { Logger } from '../lib/log.ts'
+import { MinuteLog } from '../lib/minute-log.ts'
+import { type Peer, peerOf } from '../lib/peer.ts'
 import { modernSuitesFrom } from '../lib/tls-suites.ts'
+import type { MeetVisitor } from '../lib/trusted-hop.ts'
 import { socketTransport, type Transport } from '../wire/transport.ts'
-import { Admission, type Bar } from './admission.ts'
+import { Admission, type Crowd } from './admission.ts'
 import type { DoorLimits } from './limits.ts'
 import { Trial } from './trial.ts'
 
@@ -21,6 +23,8 @@ export interface AcceptorOptions {
   readonly certificate: DoorCertificate
   /** The lowest version of TLS that is spoken. */
   readonly tlsMinVersion: SecureVersion
+  /** Finds out whose connection it is, where a load balancer stands in front. */
+  readonly meet: MeetVisitor
   readonly limits: DoorLimits
   readonly now: Clock
   readonly log: Logger
@@ -30,9 +34,6 @@ export interface AcceptorOptions {
 /** Connections that wait to be accepted while the process is busy. */
 const BACKLOG = 4096
 
-/** That many are turned away is told once in this time at most, in milliseconds. */
-const CROWD_LOG_MS = 10_000
-
 export class Acceptor {
   readonly #options: AcceptorOptions
   readonly #admission: Admission
@@ -40,12 +41,18 @@ export class Acceptor {
   readonly #tls: TlsServer
   readonly #sockets = new Set<Socket>()
   readonly #trials = new Map<string, Trial>()
-  #turnedAway = 0
-  #crowdLoggedAt = Number.NEGATIVE_INFINITY
+  /** From a load balancer that has not told yet for whom. */
+  readonly #unmet = new Set<Socket>()
+  readonly #crowds: MinuteLog<{ readonly peer: string; readonly reason: Crowd }>
+  readonly #noisy: MinuteLog<{ readonly peer: string }>
 
   constructor(options: AcceptorOptions) {
-    const { certificate, tlsMinVersion, limits, now } = options
+    const { certificate, tlsMinVersion, limits, now, log } = options
     this.#options = options
+    this.#crowds = new MinuteLog((fields, connections) => {
+      log.warn({ ...fields, connections }, 'agent connections turned away')
+    })
+    this.#noisy = new MinuteLog((fields, failures) => log.warn({ ...fields, failures }, 'agent logins keep failing'))
     this.#admission = new Admission(limits, now)
     // Two servers, so that a connection can be turned away before TLS costs anything. No ALPN: agents send none.
     this.#tcp = createTcpServer({ noDelay: true }, (socket) => this.#accept(socket))
@@ -89,6 +96,9 @@ export class Acceptor {
   stop(): void {
     this.#tcp.close()
     for (const trial of [...this.#trials.values()]) trial.drop()
+    for (const socket of this.#unmet) socket.destroy()
+    this.#crowds.close()
+    this.#noisy.close()
   }
 
   /** Resolves when the last connection is closed. */
@@ -98,21 +108,44 @@ export class Acceptor {
 
   #accept(socket: Socket): void {
     socket.on('error', () => {})
-    const { limits, log } = this.#options
-    const peer = { ip: plainAddress(socket.remoteAddress ?? ''), port: socket.remotePort ?? 0 }
+    const peer = peerOf(socket, this.#options.now())
     // Without an address it is gone already.
-    const bar = peer.ip === '' ? 'gone' : this.#admission.enter(peer.ip)
-    if (bar !== undefined) {
+    if (!peer) {
       socket.destroy()
-      if (bar !== 'gone') this.#noteCrowd(peer.ip, bar)
       return
     }
-    const path = pathOf(socket)
-    const onOver = (): boolean => this.#trials.delete(path)
-    const { authenticationMs: limitMs } = limits
-    this.#trials.set(path, new Trial({ socket, peer, admission: this.#admission, limitMs, log, onOver }))
     this.#sockets.add(socket)
-    socket.once('close', () => this.#sockets.delete(socket))
+    this.#unmet.add(socket)
+    socket.once('close', () => {
+      this.#sockets.delete(socket)
+      this.#unmet.delete(socket)
+    })
+    this.#options.meet(socket, peer, (agent) => {
+      this.#unmet.delete(socket)
+      if (agent) this.#try(socket, agent)
+      else {
+        socket.destroy()
+        this.#options.log.debug({ peer: peer.ip }, 'a trusted proxy did not say whose connection it is')
+      }
+    })
+  }
+
+  #try(socket: Socket, peer: Peer): void {
+    const { limits, log } = this.#options
+    const path = pathOf(socket)
+    const trial = new Trial({
+      socket,
+      peer,
+      admission: this.#admission,
+      limitMs: limits.authenticationMs,
+      lateRefusalMs: limits.lateRefusalMs,
+      log,
+      onNoisy: (ip) => this.#noisy.note({ peer: ip }),
+      onOver: () => this.#trials.delete(path),
+    })
+    this.#trials.set(path, trial)
+    const reason = this.#admission.enter(trial)
+    if (reason !== undefined) this.#crowds.note({ peer: peer.ip, reason })
     this.#tls.emit('connection', socket)
   }
 
@@ -120,16 +153,6 @@ export class Acceptor {
     const trial = this.#trials.get(pathOf(socket))
     if (trial) this.#options.onConnection(socketTransport(socket), trial)
     else socket.destroy()
-  }
-
-  /** A flood is told by its size, not by its drops. */
-  #noteCrowd(ip: string, reason: Bar): void {
-    const { now, log } = this.#options
-    this.#turnedAway++
-    if (now() - this.#crowdLoggedAt < CROWD_LOG_MS) return
-    this.#crowdLoggedAt = now()
-    log.warn({ peer: ip, reason, connections: this.#turnedAway }, 'agent connections turned away')
-    this.#turnedAway = 0
   }
 }
 

@@ -1,22 +1,35 @@
-/** Who may stand at the door before it has proved who it is: how many in all, how many from one place, how often in vain. */
+/**
+ * Who may stand at the door before it has proved who it is: how many in all, how many from one source, how often in vain.
+ * None of it keeps a valid token out. A token cannot be guessed, so failures cost no more than time and log lines, and
+ * whoever shares an address with an attacker must not pay for it: at a bound the oldest has to go and the newest comes in,
+ * since an agent needs a few ways through the network, and those that wait longest are the ones that prove nothing.
+ */
 import type { Clock } from '../lib/clock.ts'
-import { plainAddress } from '../lib/ip-rules.ts'
+import { sourceOf } from '../lib/source.ts'
 import type { DoorLimits } from './limits.ts'
 
 const WINDOW_MS = 60_000
 
-/** Places whose failures are counted at once; beyond it the oldest are forgotten first. */
-const MAX_PLACES = 10_000
+/** Sources whose failures are counted at once; beyond it the oldest are forgotten first. */
+const MAX_SOURCES = 10_000
 
-/** Why somebody is not let in. */
-export type Bar = 'too many connections' | 'too many connections from this address' | 'too many failed authentications'
+/** Why somebody had to go. */
+export type Crowd = 'too many connections' | 'too many connections from this address'
+
+/** A connection that has not proved yet who it is. */
+export interface Candidate {
+  readonly peer: { readonly ip: string }
+  /** Closes it. */
+  drop(): void
+}
 
 export class Admission {
   readonly #limits: DoorLimits
   readonly #now: Clock
-  readonly #unproven = new Map<string, number>()
+  /** The oldest first, as in the sets by source. */
+  readonly #all = new Set<Candidate>()
+  readonly #bySource = new Map<string, Set<Candidate>>()
   readonly #failures = new Map<string, { readonly startedAt: number; count: number }>()
-  #total = 0
 
   constructor(limits: DoorLimits, now: Clock) {
     this.#limits = limits
@@ -25,62 +38,66 @@ export class Admission {
 
   /** Connections that have not proved yet who they are. */
   get unproven(): number {
-    return this.#total
+    return this.#all.size
   }
 
-  /** Lets one in, who must `leave` later; or says why not. */
-  enter(ip: string): Bar | undefined {
-    const place = placeOf(ip)
-    if (this.#isBarred(place)) return 'too many failed authentications'
-    const here = this.#unproven.get(place) ?? 0
-    if (here >= this.#limits.unprovenPerIp) return 'too many connections from this address'
-    if (this.#total >= this.#limits.unproven) return 'too many connections'
-    this.#unproven.set(place, here + 1)
-    this.#total++
-    return undefined
+  /** Lets one in, who must `leave` later; says why when another had to go for it. */
+  enter(candidate: Candidate): Crowd | undefined {
+    const source = sourceOf(candidate.peer.ip)
+    const crowd = this.#makeRoom(source)
+    this.#all.add(candidate)
+    const here = this.#bySource.get(source)
+    if (here) here.add(candidate)
+    else this.#bySource.set(source, new Set([candidate]))
+    return crowd
   }
 
-  /** It has proved who it is, or is gone. */
-  leave(ip: string): void {
-    const place = placeOf(ip)
-    const here = this.#unproven.get(place) ?? 0
-    if (here > 1) this.#unproven.set(place, here - 1)
-    else this.#unproven.delete(place)
-    this.#total--
+  /** It has proved who it is, or is gone. Twice is as good as once. */
+  leave(candidate: Candidate): void {
+    if (!this.#all.delete(candidate)) return
+    const source = sourceOf(candidate.peer.ip)
+    const here = this.#bySource.get(source)
+    here?.delete(candidate)
+    if (here?.size === 0) this.#bySource.delete(source)
   }
 
-  fail(ip: string): void {
-    const place = placeOf(ip)
-    const window = this.#windowOf(place)
+  /** Counts a failure; true when the source fails so often that it is answered late and logged by number. */
+  fail(ip: string): boolean {
+    const source = sourceOf(ip)
+    const window = this.#windowOf(source)
     if (window) {
       window.count++
-      return
+      return window.count > this.#limits.failuresPerMinute
     }
-    this.#failures.delete(place)
-    this.#failures.set(place, { startedAt: this.#now(), count: 1 })
+    this.#failures.delete(source)
+    this.#failures.set(source, { startedAt: this.#now(), count: 1 })
     const [oldest] = this.#failures.keys()
-    if (this.#failures.size > MAX_PLACES && oldest !== undefined) this.#failures.delete(oldest)
+    if (this.#failures.size > MAX_SOURCES && oldest !== undefined) this.#failures.delete(oldest)
+    return this.#limits.failuresPerMinute < 1
   }
 
-  #isBarred(place: string): boolean {
-    return (this.#windowOf(place)?.count ?? 0) >= this.#limits.failuresPerMinute
+  #makeRoom(source: string): Crowd | undefined {
+    const here = this.#bySource.get(source)
+    if (here && here.size >= this.#limits.unprovenPerIp) {
+      this.#dropOldest(here)
+      return 'too many connections from this address'
+    }
+    if (this.#all.size < this.#limits.unproven) return undefined
+    this.#dropOldest(this.#all)
+    return 'too many connections'
   }
 
-  #windowOf(place: string) {
-    const window = this.#failures.get(place)
+  #dropOldest(candidates: ReadonlySet<Candidate>): void {
+    const [oldest] = candidates
+    if (!oldest) return
+    this.leave(oldest)
+    oldest.drop()
+  }
+
+  #windowOf(source: string) {
+    const window = this.#failures.get(source)
     const age = window ? this.#now() - window.startedAt : 0
-    // A clock that was set back must bar nobody for long, so a window from the future is over too.
+    // A clock that was set back must hold nobody up for long, so a window from the future is over too.
     return age >= 0 && age < WINDOW_MS ? window : undefined
   }
-}
-
-/** An IPv4 address, or the /64 network of an IPv6 one: whoever has one address there has them all. */
-function placeOf(ip: string): string {
-  const address = plainAddress(ip)
-  if (!address.includes(':')) return address
-  const [head = '', tail] = address.split('::')
-  const first = head === '' ? [] : head.split(':')
-  const last = tail === undefined || tail === '' ? [] : tail.split(':')
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - first.length - last.length)
-  return [...first, ...Array.from({ length: zeros }, () => '0'), ...last].slice(0, 4).join(':')
 }

@@ -4,6 +4,7 @@ import type { SecureVersion } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log.ts'
+import { type MeetVisitor, meetVisitors } from '../lib/trusted-hop.ts'
 import { Acceptor, type DoorCertificate } from './acceptor.ts'
 import { AgentConnection } from './connection.ts'
 import type { DoorContext } from './door-context.ts'
@@ -20,6 +21,8 @@ export interface AgentDoorOptions {
   readonly certificate: DoorCertificate
   /** The lowest version of TLS that agents may speak; 1.2 unless it is said. */
   readonly tlsMinVersion?: SecureVersion
+  /** Finds out whose connection it is, where a load balancer stands in front; whoever connects, by default. */
+  readonly meet?: MeetVisitor
   readonly credentials: Credentials
   readonly endpoints: Endpoints
   /** For cookies and tokens, which must outlive this process. */
@@ -49,7 +52,14 @@ export class AgentDoor {
   readonly #log: Logger
   readonly #stopped = new StoppedTunnels()
 
-  constructor({ certificate, tlsMinVersion = 'TLSv1.2', tcpPorts, limits, ...given }: AgentDoorOptions) {
+  constructor({
+    certificate,
+    tlsMinVersion = 'TLSv1.2',
+    meet = meetVisitors([]),
+    tcpPorts,
+    limits,
+    ...given
+  }: AgentDoorOptions) {
     const { region, random, now, log } = given
     this.#log = log
     this.registry = new Registry({ region })
@@ -64,6 +74,7 @@ export class AgentDoor {
     this.#acceptor = new Acceptor({
       certificate,
       tlsMinVersion,
+      meet,
       limits: context.limits,
       now,
       log,

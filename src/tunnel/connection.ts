@@ -24,8 +24,11 @@ import { AgentSession } from './session.ts'
 export interface Outcome {
   /** It is known who it is. */
   passed(): void
-  /** It sent what is not allowed. `isFault` is false when that may be no fault of its. */
-  failed(reason: string, options: { readonly isFault: boolean }): void
+  /**
+   * It sent what is not allowed. `isFault` is false when that may be no fault of its. Gives how long the answer is to be
+   * held back, in milliseconds.
+   */
+  failed(reason: string, options: { readonly isFault: boolean }): number
 }
 
 export interface ConnectionOptions {
@@ -101,10 +104,14 @@ export class AgentConnection {
 
   #refuse(stream: WireStream, refusal: BindRefusal, options: { readonly isFault: boolean }): void {
     if (this.#mux.isClosed) return
-    answer(stream, buildAuthRefusal(refusalText(refusal)))
-    this.#options.outcome.failed(refusal.message, options)
-    // Some agents forget what they read when the session ends, so they are given the time to end it themselves.
-    this.#grace = setTimeout(() => this.#mux.close(), this.#options.door.limits.refusalMs)
+    const lateMs = this.#options.outcome.failed(refusal.message, options)
+    const refuse = (): void => {
+      answer(stream, buildAuthRefusal(refusalText(refusal)))
+      // Some agents forget what they read when the session ends, so they are given the time to end it themselves.
+      this.#grace = setTimeout(() => this.#mux.close(), this.#options.door.limits.refusalMs)
+    }
+    if (lateMs > 0) this.#grace = setTimeout(refuse, lateMs)
+    else refuse()
   }
 
   #admit(stream: WireStream, request: AuthRequest, authenticated: Authenticated): void {

@@ -7,8 +7,10 @@ export interface DoorLimits {
   readonly unproven: number
   /** The same from one address. */
   readonly unprovenPerIp: number
-  /** Failed authentications from one address in a minute; beyond it the address is not let in. */
+  /** Failed authentications from one address in a minute; further ones are answered late and logged by number. */
   readonly failuresPerMinute: number
+  /** How long such a refusal is held back, in milliseconds: an agent that tries a wrong token in a loop is slowed. */
+  readonly lateRefusalMs: number
   /** How long a refused agent has to read why, in milliseconds. */
   readonly refusalMs: number
   /** The least that an agent may want between signs of life, in milliseconds. */
@@ -24,6 +26,7 @@ export const doorLimits: DoorLimits = {
   unproven: 4096,
   unprovenPerIp: 256,
   failuresPerMinute: 60,
+  lateRefusalMs: 2000,
   refusalMs: 1000,
   leastHeartbeatMs: 1000,
   signOfLifeMs: 2000,

@@ -1,7 +1,7 @@
 /** One connection that has yet to prove who it is: it has little time, and what it does wrong is told once. */
 import type { Socket } from 'node:net'
 import type { Logger } from '../lib/log.ts'
-import type { Admission } from './admission.ts'
+import type { Admission, Candidate } from './admission.ts'
 import type { Outcome } from './connection.ts'
 import type { Peer } from './door-context.ts'
 
@@ -9,14 +9,18 @@ export interface TrialOptions {
   readonly socket: Socket
   readonly peer: Peer
   readonly admission: Admission
+  /** How long a refusal is held back from a source that fails too often, in milliseconds. */
+  readonly lateRefusalMs: number
   /** How long it may take, TLS handshake included, in milliseconds. */
   readonly limitMs: number
   readonly log: Logger
+  /** A source fails too often, so that its failures are not logged one by one. */
+  readonly onNoisy: (ip: string) => void
   /** It is not on trial any more: it passed, or it is gone. */
   readonly onOver: () => void
 }
 
-export class Trial implements Outcome {
+export class Trial implements Outcome, Candidate {
   readonly peer: Peer
   readonly #options: TrialOptions
   readonly #overdue: NodeJS.Timeout
@@ -47,21 +51,23 @@ export class Trial implements Outcome {
     this.#options.socket.destroy()
   }
 
-  failed(reason: string, { isFault }: { readonly isFault: boolean }): void {
-    if (this.#isTold || this.#isOver) return
+  failed(reason: string, { isFault }: { readonly isFault: boolean }): number {
+    if (this.#isTold || this.#isOver) return 0
     this.#isTold = true
-    const { admission, log } = this.#options
+    const { admission, log, lateRefusalMs, onNoisy } = this.#options
     const { ip } = this.peer
-    if (isFault) admission.fail(ip)
+    const isNoisy = isFault && admission.fail(ip)
     // Who only looks in, as port scanners and health checks do, is of no interest.
-    log[isFault ? 'info' : 'debug']({ peer: ip, reason }, 'agent connection refused')
+    if (isNoisy) onNoisy(ip)
+    else log[isFault ? 'info' : 'debug']({ peer: ip, reason }, 'agent connection refused')
+    return isNoisy ? lateRefusalMs : 0
   }
 
   #end(): void {
     if (this.#isOver) return
     this.#isOver = true
     clearTimeout(this.#overdue)
-    this.#options.admission.leave(this.peer.ip)
+    this.#options.admission.leave(this)
     this.#options.onOver()
   }
 }

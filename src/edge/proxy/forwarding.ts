@@ -1,6 +1,7 @@
 /** One request on its way to a service: the targets of a backend in turn, and once more where nothing can have happened. */
 import type { ByteStream } from '../../lib/byte-stream.ts'
 import type { HeaderList } from '../../lib/header-list.ts'
+import type { Ends } from '../../lib/proxy-protocol.ts'
 import { DialFault, type DialReason } from '../../model/dial.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type {
@@ -14,7 +15,6 @@ import type {
   UpstreamSink,
 } from '../exchange.ts'
 import { isIdempotent } from '../idempotent.ts'
-import type { Ends } from '../proxy-protocol.ts'
 import type { DialTarget, FixedTarget, Target, Visit } from '../target.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
 import type { VisitorBody } from './request-body.ts'

@@ -1,7 +1,17 @@
 /** Who is at the other end of a connection that was just accepted. */
 import type { Socket } from 'node:net'
-import { plainAddress } from '../lib/ip-rules.ts'
-import type { Peer } from '../modules/phases.ts'
+import { plainAddress } from './ip-rules.ts'
+
+/** Who is at the door, before a byte of theirs was read. */
+export interface Peer {
+  /** IPv4-mapped addresses are written as IPv4. */
+  readonly ip: string
+  readonly port: number
+  readonly serverIp: string
+  readonly serverPort: number
+  /** When the connection was accepted, in milliseconds since 1970. */
+  readonly startedAt: number
+}
 
 /** Undefined when the other end is gone already. */
 export function peerOf(socket: Socket, startedAt: number): Peer | undefined {

@@ -1,5 +1,5 @@
 /** The PROXY protocol, versions 1 and 2: tells who is visiting in front of a connection's own bytes, and reads it there. */
-import { asIPv6, ipBytes, ipText } from '../lib/ip-bytes.ts'
+import { asIPv6, ipBytes, ipText } from './ip-bytes.ts'
 
 /** The two ends of a visitor's connection. */
 export interface Ends {

@@ -1,7 +1,7 @@
 /** Learns who is really visiting when a trusted hop, such as a load balancer, stands in front: it begins with a PROXY header. */
 import type { Socket } from 'node:net'
-import { compileIpRules, plainAddress } from '../lib/ip-rules.ts'
-import type { Peer } from '../modules/phases.ts'
+import { compileIpRules, plainAddress } from './ip-rules.ts'
+import type { Peer } from './peer.ts'
 import { ProxyHeaderReader } from './proxy-protocol.ts'
 
 /** How long a hop may take to say who is visiting, in milliseconds. */
