@@ -1,8 +1,8 @@
 /**
  * `npm test`: the checks, then every test with a PostgreSQL beside it.
  *
- * `npm test -- <paths or name patterns>` runs only these tests, without the checks. `--fuzz` and `--crash` run the
- * long forms instead.
+ * `npm test -- <paths or name patterns>` runs only these tests, without the checks. `--fuzz`, `--crash` and `--soak`
+ * run the long forms instead.
  */
 import { parseArgs } from 'node:util'
 import { chooseTests } from './support/choose-tests.ts'
@@ -16,9 +16,9 @@ const LONG_FILE_LIMIT_MS = 4 * 3_600_000
 async function main(signal: AbortSignal): Promise<boolean> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { fuzz: { type: 'boolean' }, crash: { type: 'boolean' } },
+    options: { fuzz: { type: 'boolean' }, crash: { type: 'boolean' }, soak: { type: 'boolean' } },
   })
-  const long = values.fuzz ? 'fuzz' : values.crash ? 'crash' : undefined
+  const long = values.fuzz ? 'fuzz' : values.crash ? 'crash' : values.soak ? 'soak' : undefined
   const chosen = chooseTests(positionals, long)
   const whole = long === undefined && positionals.length === 0
 

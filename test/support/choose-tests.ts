@@ -11,7 +11,7 @@ export interface Chosen {
 const ALL = ['src/**/*.test.ts', 'test/**/*.test.ts', 'bench/**/*.test.ts']
 
 /** A word that finds test files is a path, a folder or a glob; any other is a pattern for names. */
-export function chooseTests(words: readonly string[], long?: 'fuzz' | 'crash'): Chosen {
+export function chooseTests(words: readonly string[], long?: 'fuzz' | 'crash' | 'soak'): Chosen {
   const files = new Set<string>()
   const patterns: string[] = []
   for (const word of words) {
