@@ -100,6 +100,8 @@ function compileRoute(id: string, edge: Compiled, route: Compiled, backend: Back
     upstream: phases.flatMap(({ upstream }) => upstream ?? []),
     // responses come back up the list that requests ran down.
     response: phases.flatMap(({ response }) => response ?? []).reverse(),
+    removedFromRequest: new Set(phases.flatMap(({ removesFromRequest }) => removesFromRequest ?? [])),
+    removedFromResponse: new Set(phases.flatMap(({ removesFromResponse }) => removesFromResponse ?? [])),
     done: phases.flatMap(({ done }) => done ?? []),
     bridge: phases.find(({ bridge }) => bridge)?.bridge,
     backend,

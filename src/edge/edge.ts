@@ -36,6 +36,9 @@ export interface Route {
   readonly request: readonly NonNullable<Phases['request']>[]
   readonly upstream: readonly NonNullable<Phases['upstream']>[]
   readonly response: readonly NonNullable<Phases['response']>[]
+  /** Names of headers, in lower case, that `upstream` and `response` remove: trailers of these names go no further. */
+  readonly removedFromRequest: ReadonlySet<string>
+  readonly removedFromResponse: ReadonlySet<string>
   readonly done: readonly NonNullable<Phases['done']>[]
   readonly bridge: Phases['bridge']
   readonly backend: Backend | undefined

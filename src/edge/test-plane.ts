@@ -68,6 +68,8 @@ function testRoute(route: Partial<Route>): Route {
     request: [],
     upstream: [],
     response: [],
+    removedFromRequest: new Set(),
+    removedFromResponse: new Set(),
     done: [],
     bridge: undefined,
     backend: undefined,

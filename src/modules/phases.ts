@@ -134,6 +134,10 @@ export interface Phases {
   readonly request?: (ctx: RequestContext) => Verdict | Promise<Verdict>
   readonly upstream?: (outgoing: Outgoing, ctx: RequestContext) => void
   readonly response?: (incoming: Incoming, ctx: RequestContext) => void
+  /** Names of headers that `upstream` removes, in lower case: trailers of these names go no further either. */
+  readonly removesFromRequest?: readonly string[]
+  /** The same of `response`; interim answers and trailers lose them too. */
+  readonly removesFromResponse?: readonly string[]
   /** After the last byte, or when it is certain that none follows. */
   readonly done?: (summary: Summary, ctx: RequestContext) => void
   /** Takes an upgraded visitor and a connection of the backend, in the place of HTTP to the backend. */

@@ -1,12 +1,12 @@
 /** Undoes the chunked coding, RFC 9112 §7.1: strictly, since a byte read otherwise by the next server is a request of its own. */
 import type { HeaderList } from '../../lib/header-list.ts'
+import { asTrailers } from '../trailers.ts'
 import type { BodyDecoder } from './body-decoder.ts'
 import { CHUNK_EXTENSION_BYTES, CHUNK_SIZE_DIGITS, SMALL_CHUNK_BYTES, TRAILER_BYTES, TRAILERS } from './bounds.ts'
 import { CR, characters, LF, VALUE } from './characters.ts'
 import { parseFields } from './fields.ts'
 import { HeadFault, malformed } from './head-fault.ts'
 import { HeadReader } from './head-reader.ts'
-import { asTrailers } from './trailers.ts'
 
 type Place = 'size' | 'extension' | 'size_lf' | 'data' | 'data_cr' | 'data_lf' | 'trailers' | 'whole'
 

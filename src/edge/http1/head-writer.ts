@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { HeaderList } from '../../lib/header-list.ts'
 import type { BodyLength, ResponseHead, UpstreamRequest } from '../exchange.ts'
-import { isTrailer } from './trailers.ts'
+import { isTrailer } from '../trailers.ts'
 
 /** The last line against header injection: characters above U+00FF would be cut down to bytes such as CR and LF. */
 const unfit = /[^\t\x20-\x7e\x80-\xff]/

@@ -44,13 +44,21 @@ export class AnswerBody implements BodySink {
   sent = 0
   readonly #writer: BodyWriter
   readonly #owner: AnswerOwner
+  readonly #removed: ReadonlySet<string> | undefined
   #encoding: Encoding | undefined
   #reader: BodyReader | undefined
   #isOver = false
 
-  constructor(writer: BodyWriter, owner: AnswerOwner, encoders: readonly Transform[] | undefined) {
+  /** `removed` names what is no trailer of this answer. */
+  constructor(
+    writer: BodyWriter,
+    owner: AnswerOwner,
+    encoders: readonly Transform[] | undefined,
+    removed: ReadonlySet<string> | undefined,
+  ) {
     this.#writer = writer
     this.#owner = owner
+    this.#removed = removed
     if (encoders && encoders.length > 0) {
       this.#encoding = new Encoding(encoders, {
         room: () => this.#reader?.resume(),
@@ -87,7 +95,7 @@ export class AnswerBody implements BodySink {
 
   end(trailers: HeaderList | undefined): void {
     if (this.#isOver) return
-    const kept = stripTrailers(trailers)
+    const kept = stripTrailers(trailers, this.#removed)
     if (this.#encoding) this.#encoding.end(kept)
     else this.#end(kept)
   }

@@ -2,6 +2,7 @@
 import { HeaderList } from '../../lib/header-list.ts'
 import { type HeaderName, headerName } from '../../lib/header-name.ts'
 import type { RequestContext } from '../../modules/phases.ts'
+import { isTrailer } from '../trailers.ts'
 
 /** RFC 9110 §7.6.1, and `Expect`, whose answer comes before the body and so from whoever takes the body: the edge. */
 const hopByHop: ReadonlySet<string> = new Set([
@@ -20,21 +21,6 @@ const hopByHop: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** What a recipient might take for one of the headers of the same name, were it merged into them. */
-const notInTrailers: ReadonlySet<string> = new Set([
-  'authorization',
-  'content-encoding',
-  'content-range',
-  'content-type',
-  'cookie',
-  'forwarded',
-  'host',
-  'set-cookie',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-])
-
 /** Takes away, in place, what a visitor cannot say to an upstream. */
 export function stripRequest(headers: HeaderList): void {
   strip(headers, isStrippedFromRequest)
@@ -45,11 +31,22 @@ export function stripResponse(headers: HeaderList): void {
   strip(headers, isStrippedFromResponse)
 }
 
-/** Of trailers, in either direction; undefined when none is left. */
-export function stripTrailers(trailers: HeaderList | undefined): HeaderList | undefined {
-  trailers?.removeWhere((name) => isStrippedFromRequest(name) || notInTrailers.has(name.key))
+/** Removes from trailers, in either direction, what is no trailer and what `removed` names; undefined when none is left. */
+export function stripTrailers(
+  trailers: HeaderList | undefined,
+  removed: ReadonlySet<string> = noNames,
+): HeaderList | undefined {
+  trailers?.removeWhere((name) => isStrippedFromRequest(name) || !isTrailer(name.key) || removed.has(name.key))
   return trailers && trailers.size > 0 ? trailers : undefined
 }
+
+/** RFC 9110 §7.6.1: what `Connection` names is removed from trailers too. To be asked before the headers are stripped. */
+export function removedAsTrailers(headers: HeaderList, removed: ReadonlySet<string> = noNames): ReadonlySet<string> {
+  const named = namedByConnection(headers)
+  return named === undefined ? removed : new Set([...named, ...removed])
+}
+
+const noNames: ReadonlySet<string> = new Set()
 
 function strip(headers: HeaderList, isStripped: (name: HeaderName) => boolean): void {
   const named = namedByConnection(headers)

@@ -12,7 +12,7 @@ import type { AnswerOwner } from './answer.ts'
 import type { Context } from './context.ts'
 import { type Found, findRoute, isRouted, nothingFound, type Routed, type Search } from './find-route.ts'
 import { Forwarding, type ForwardingOwner } from './forwarding.ts'
-import { forwardedHeaders, stripResponse } from './headers.ts'
+import { forwardedHeaders, removedAsTrailers, stripResponse } from './headers.ts'
 import { publicLocation } from './location.ts'
 import { splitTarget } from './path-readings.ts'
 import type { VisitorConnection } from './pick-edge.ts'
@@ -70,10 +70,11 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     }
   }
 
-  #bodyOf({ body, head: { body: length } }: Exchange): RequestBody {
+  #bodyOf({ body, head: { body: length, headers } }: Exchange): RequestBody {
     return new RequestBody({
       body,
       length,
+      removed: removedAsTrailers(headers),
       onMoved: () => this.moved(),
       // Whoever carries the exchange says that it is over, right after.
       onFailed: () => this.#forwarding?.cancel(),
@@ -131,6 +132,8 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
 
   #forward(backend: Backend, routed: Routed): void {
     const { peer } = this.connection
+    const { removedFromRequest } = routed.route
+    if (removedFromRequest.size > 0) this.body.removeTrailers(removedFromRequest)
     this.#forwarding = new Forwarding({
       request: this.#outgoing(routed),
       body: this.body,
@@ -203,13 +206,20 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
 
   inform(status: number, headers: HeaderList): void {
     this.moved()
-    stripResponse(headers)
-    this.#guard(() => this.#exchange.inform(status, headers))
+    this.#guard(() => {
+      const { removedFromResponse } = routed(this.#found).route
+      stripResponse(headers)
+      if (removedFromResponse.size > 0) headers.removeWhere(({ key }) => removedFromResponse.has(key))
+      this.#exchange.inform(status, headers)
+    })
   }
 
   respond(head: ResponseHead, body: BodyReader): void {
     this.moved()
-    this.#give({ head, body, isFromUpstream: true })
+    const { removedFromResponse } = routed(this.#found).route
+    // Only a body of unknown length has trailers.
+    const removed = head.body === 'unknown' ? removedAsTrailers(head.headers, removedFromResponse) : undefined
+    this.#give({ head, body, isFromUpstream: true, removed })
   }
 
   upgraded(head: ResponseHead, stream: ByteStream): void {

@@ -16,6 +16,8 @@ export interface Given {
   readonly head: ResponseHead
   readonly body: BodyReader | Buffer
   readonly isFromUpstream: boolean
+  /** Names that are no trailers of it. */
+  readonly removed?: ReadonlySet<string> | undefined
 }
 
 export class Reply {
@@ -65,7 +67,7 @@ export class Reply {
 
   /** An answer that the response phases of `route` see first. Throws when it cannot be sent as they left it. */
   send(given: Given, route: Route, ctx: RequestContext): void {
-    const { body, isFromUpstream } = given
+    const { body, isFromUpstream, removed } = given
     let { head } = given
     let encoders: AnswerBodyEncoders
     if (route.response.length > 0) {
@@ -76,7 +78,7 @@ export class Reply {
       const reason = status === head.status ? head.reason : ''
       head = { status, reason, headers, body: encoders ? 'unknown' : head.body }
     }
-    const sending = this.#begin(head, isFromUpstream, encoders)
+    const sending = this.#begin(head, isFromUpstream, encoders, removed)
     if (Buffer.isBuffer(body)) sending.sendWhole(body)
     else sending.readFrom(body)
   }
@@ -117,14 +119,19 @@ export class Reply {
     this.#body?.stop()
   }
 
-  #begin(head: ResponseHead, isFromUpstream: boolean, encoders?: AnswerBodyEncoders): AnswerBody {
+  #begin(
+    head: ResponseHead,
+    isFromUpstream: boolean,
+    encoders?: AnswerBodyEncoders,
+    removed?: ReadonlySet<string>,
+  ): AnswerBody {
     // RFC 9110 §6.6.1: whoever makes an answer and has a clock says when.
     if (!isFromUpstream && !head.headers.has('date')) head.headers.add('date', new Date(this.#now()).toUTCString())
     const writer = this.#exchange.respond(head)
     this.status = head.status
     this.isFromUpstream = isFromUpstream
     this.#writer = writer
-    this.#body = new AnswerBody(writer, this.#owner, encoders)
+    this.#body = new AnswerBody(writer, this.#owner, encoders, removed)
     return this.#body
   }
 }

@@ -22,6 +22,8 @@ export interface VisitorBody {
   hold(): void
   /** What was sent will not be wanted again. */
   forget(): void
+  /** Headers of these names are removed from the request: no trailer of them goes upstream either. */
+  removeTrailers(names: ReadonlySet<string>): void
   /** Nobody wants it any more. */
   stop(): void
 }
@@ -35,6 +37,7 @@ export const noRequestBody: VisitorBody = {
   sendTo: (writer) => writer.end(),
   hold() {},
   forget() {},
+  removeTrailers() {},
   stop() {},
 }
 
@@ -42,6 +45,8 @@ export interface RequestBodyOptions {
   readonly body: BodyReader
   /** Not `none`, and not nothing. */
   readonly length: RequestHead['body']
+  /** Names that are no trailers of this request. */
+  readonly removed: ReadonlySet<string>
   /** Bytes came. */
   readonly onMoved: () => void
   /** The rest will not come, while it is sent. */
@@ -59,6 +64,7 @@ export class RequestBody implements VisitorBody, BodySink {
   #isPaused = false
   #isWhole = false
   #trailers: HeaderList | undefined
+  #removed: ReadonlySet<string>
   #error: Error | undefined
   #writer: BodyWriter | undefined
   #whole: { readonly maxBytes: number; readonly settle: () => void } | undefined
@@ -66,6 +72,7 @@ export class RequestBody implements VisitorBody, BodySink {
 
   constructor(options: RequestBodyOptions) {
     this.#options = options
+    this.#removed = options.removed
   }
 
   get received(): number {
@@ -105,7 +112,7 @@ export class RequestBody implements VisitorBody, BodySink {
     let hasRoom = true
     for (const chunk of this.#kept) hasRoom = writer.write(chunk)
     if (!mayRepeat) this.forget()
-    if (this.#isWhole) writer.end(this.#trailers)
+    if (this.#isWhole) this.#end(writer)
     else if (this.#error) this.#options.onFailed(this.#error)
     else if (hasRoom) this.#flow()
   }
@@ -119,6 +126,10 @@ export class RequestBody implements VisitorBody, BodySink {
     this.#kept = []
     this.#keptBytes = 0
     this.#isKeeping = false
+  }
+
+  removeTrailers(names: ReadonlySet<string>): void {
+    this.#removed = new Set([...this.#removed, ...names])
   }
 
   stop(): void {
@@ -139,8 +150,8 @@ export class RequestBody implements VisitorBody, BodySink {
 
   end(trailers: HeaderList | undefined): void {
     this.#isWhole = true
-    this.#trailers = stripTrailers(trailers)
-    this.#writer?.end(this.#trailers)
+    this.#trailers = trailers
+    if (this.#writer) this.#end(this.#writer)
     this.#settle()
   }
 
@@ -148,6 +159,11 @@ export class RequestBody implements VisitorBody, BodySink {
     this.#error = error
     if (this.#writer) this.#options.onFailed(error)
     this.#settle()
+  }
+
+  #end(writer: BodyWriter): void {
+    this.#trailers = stripTrailers(this.#trailers, this.#removed)
+    writer.end(this.#trailers)
   }
 
   #keep(chunk: Buffer): void {

@@ -7,11 +7,10 @@ export function compileRequestHeaders({ add, remove }: HeaderSettings, tools: Mo
   const isHost = (name: string): boolean => name.toLowerCase() === 'host'
   const host = add.findLast(([name]) => isHost(name))?.[1]
   const hostTemplate = host === undefined ? undefined : compileTemplate(host)
-  const change = compileHeaderChanges({
-    add: add.filter(([name]) => !isHost(name)),
-    remove: remove.filter((name) => !isHost(name)),
-  })
+  const removed = remove.map((name) => name.toLowerCase()).filter((name) => name !== 'host')
+  const change = compileHeaderChanges({ add: add.filter(([name]) => !isHost(name)), remove: removed })
   return {
+    removesFromRequest: removed,
     upstream({ headers }, ctx) {
       const moment = { ctx, incoming: undefined, tools }
       change(headers, moment)

@@ -4,11 +4,10 @@ import { isEdgeHeader } from '../header-rules.ts'
 import type { ModuleTools, Phases } from '../phases.ts'
 
 export function compileResponseHeaders({ add, remove }: HeaderSettings, tools: ModuleTools): Phases {
-  const change = compileHeaderChanges({
-    add: add.filter(([name]) => !isEdgeHeader(name)),
-    remove: remove.filter((name) => !isEdgeHeader(name)),
-  })
+  const removed = remove.map((name) => name.toLowerCase()).filter((name) => !isEdgeHeader(name))
+  const change = compileHeaderChanges({ add: add.filter(([name]) => !isEdgeHeader(name)), remove: removed })
   return {
+    removesFromResponse: removed,
     response(incoming, ctx) {
       // error pages of the edge stay as they are, and only they have this header.
       if (incoming.headers.has('postern-error-code')) return

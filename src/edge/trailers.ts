@@ -1,7 +1,10 @@
 /** Which fields may come after a body: those that the recipient does not need before it. */
-import type { HeaderList } from '../../lib/header-list.ts'
+import type { HeaderList } from '../lib/header-list.ts'
 
-/** RFC 9110 §6.5.1: fields that frame, route, authenticate, modify a request, or say how the content is to be read. */
+/**
+ * RFC 9110 §6.5.1: fields that frame, route, authenticate, modify a request, control a response or say how the content
+ * is to be read. And those by which services and modules know a visitor: some servers merge trailers into the headers.
+ */
 const forbidden: ReadonlySet<string> = new Set([
   'age',
   'authorization',
@@ -15,27 +18,42 @@ const forbidden: ReadonlySet<string> = new Set([
   'date',
   'expect',
   'expires',
+  'forwarded',
   'host',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'if-unmodified-since',
   'keep-alive',
   'location',
   'max-forwards',
+  'origin',
   'pragma',
   'proxy-authenticate',
+  'proxy-authentication-info',
   'proxy-authorization',
   'proxy-connection',
   'range',
+  'referer',
   'retry-after',
   'set-cookie',
   'te',
   'trailer',
   'transfer-encoding',
   'upgrade',
+  'user-agent',
   'vary',
+  'via',
+  'warning',
   'www-authenticate',
+  'x-http-method-override',
+  'x-real-ip',
 ])
 
+/** `key` is lower case. */
 export function isTrailer(key: string): boolean {
-  return !forbidden.has(key)
+  return !forbidden.has(key) && !key.startsWith('x-forwarded-')
 }
 
 /** Those that may be trailers; undefined when there are none. */
