@@ -87,7 +87,7 @@ export interface UpstreamSink {
   respond(head: ResponseHead, body: BodyReader): void
   /** 101: from here on raw bytes, beginning with those that came already. */
   upgraded(head: ResponseHead, stream: ByteStream): void
-  /** No response, or none that could be understood. `isUntouched`: the upstream closed a kept connection before it could have seen anything. */
+  /** No response, or none that could be understood. `isUntouched`: nothing on a kept connection shows that the upstream saw the request. */
   failed(error: UpstreamFault): void
 }
 

@@ -52,21 +52,27 @@ const good: Record<string, { text: string; method?: string; is: Facts }> = {
   'the answer to HEAD': {
     text: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n',
     method: 'HEAD',
-    is: { body: 5, framing: 'none', closes: false },
+    is: { body: 5, framing: 'none', closes: true },
   },
   'the answer to HEAD in chunks': {
     text: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
     method: 'HEAD',
-    is: { body: 'none', framing: 'none', closes: false },
+    is: { body: 'none', framing: 'none', closes: true },
   },
   'the answer to HEAD without a length': {
     text: 'HTTP/1.1 200 OK\r\n\r\n',
     method: 'HEAD',
-    is: { body: 'none', framing: 'none', closes: false },
+    is: { body: 'none', framing: 'none', closes: true },
   },
-  'not modified': {
+  'the answer to HEAD, of no length': {
+    text: 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
+    method: 'HEAD',
+    is: { body: 0, framing: 'none', closes: false },
+  },
+  'not modified': { text: 'HTTP/1.1 304 Not\r\n\r\n', is: { body: 'none', framing: 'none', closes: false } },
+  'not modified, and a length: not kept': {
     text: 'HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n',
-    is: { body: 5, framing: 'none', closes: false },
+    is: { body: 5, framing: 'none', closes: true },
   },
   'no content': { text: 'HTTP/1.1 204 No\r\n\r\n', is: { body: 'none', framing: 'none', closes: false } },
   'no content of no length': {

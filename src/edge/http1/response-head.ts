@@ -76,6 +76,9 @@ function assemble({ status, reason, fields, isOld, method }: Parts): ParsedRespo
   // RFC 9110 §8.6: the length is that of the body that a GET would have had.
   if (method === 'HEAD' || status === 304) {
     const body = typeof announced === 'number' ? announced : 'none'
+    // A service that sends the body all the same may be late with it, and the next visitor would get it. One that
+    // treats HEAD as GET sends one unless it says that there is none; with a 304 it says so by not announcing any.
+    closes ||= status === 304 ? isFramed : announced !== 0
     return { status, reason, headers, body, framing: 'none', closes }
   }
   if (announced === 'none') return { status, reason, headers, body: 'unknown', framing: 'until_close', closes: true }

@@ -97,14 +97,19 @@ describe('a response', () => {
       state: 'closed',
     },
     'of no length': { text: 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', state: 'free' },
-    'to HEAD': { text: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n', method: 'HEAD', state: 'free' },
+    'to HEAD': { text: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n', method: 'HEAD', state: 'closed' },
+    'to HEAD, and empty': { text: 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', method: 'HEAD', state: 'free' },
     'to HEAD in chunks': {
       text: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
       method: 'HEAD',
-      state: 'free',
+      state: 'closed',
     },
     'without content': { text: 'HTTP/1.1 204 No Content\r\n\r\n', state: 'free' },
-    'that nothing changed': { text: 'HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n', state: 'free' },
+    'that nothing changed': { text: 'HTTP/1.1 304 Not Modified\r\n\r\n', state: 'free' },
+    'that nothing changed, but a length': {
+      text: 'HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n',
+      state: 'closed',
+    },
     'without content, but a length': { text: 'HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\n', state: 'closed' },
     'after interim ones': {
       text: `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n${ok}`,

@@ -202,7 +202,7 @@ export class Http1Upstream implements UpstreamConnection {
       const isWhole = reader.take(chunk, at)
       if (isWhole === false) {
         const begin = reader.peek(RESPONSE_BEGIN.length)
-        if (!RESPONSE_BEGIN.startsWith(begin)) this.#fail('invalid', 'the upstream does not speak HTTP/1.1')
+        if (!RESPONSE_BEGIN.startsWith(begin)) this.#failForeign()
         else if (!wasPartial) this.#awaitRest()
         return
       }
@@ -333,6 +333,12 @@ export class Http1Upstream implements UpstreamConnection {
     const isUntouched = this.#isKept && !this.#isTouched
     const what = this.#isTouched ? 'the upstream closed within the head of its response' : 'the upstream closed'
     this.#fail('closed', what, { isUntouched, cause })
+  }
+
+  /** What came is no response. On a kept connection it belongs to the answer before, and says nothing of this request. */
+  #failForeign(): void {
+    const isUntouched = this.#isKept && this.#interims === 0
+    this.#fail('invalid', 'the upstream does not speak HTTP/1.1', { isUntouched, cause: undefined })
   }
 
   #fail(reason: UpstreamFaultReason, what: string, options?: { isUntouched: boolean; cause: unknown }): void {
