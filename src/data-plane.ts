@@ -8,6 +8,8 @@ import { EdgeEndpoints } from './control/edge-endpoints.ts'
 import { Follower } from './control/follower.ts'
 import { LiveCertificates } from './control/live-certificates.ts'
 import { LiveEdges } from './control/live-edges.ts'
+import { LiveRestrictions } from './control/live-restrictions.ts'
+import type { RefusedLog } from './control/refused-log.ts'
 import { TunnelGroups } from './control/tunnel-groups.ts'
 import { AccessLog } from './edge/access-log.ts'
 import { AgentEndpoints } from './edge/agent-endpoints.ts'
@@ -26,7 +28,7 @@ import type { Clock } from './lib/clock.ts'
 import type { IdSource } from './lib/ids.ts'
 import { type Logger, lineWriter } from './lib/log.ts'
 import type { Sealer } from './lib/seal.ts'
-import { meetVisitors } from './lib/trusted-hop.ts'
+import { meetAdmitted, meetVisitors } from './lib/trusted-hop.ts'
 import { credentials } from './resources/credentials.ts'
 import type { Store } from './store/store.ts'
 import { AgentDoor } from './tunnel/agent-door.ts'
@@ -39,6 +41,7 @@ export interface DataPlaneOptions {
   readonly ids: IdSource
   readonly now: Clock
   readonly log: Logger
+  readonly refused: RefusedLog
   readonly version: string
 }
 
@@ -54,7 +57,8 @@ const DRAIN_LOOK_MS = 20
 const ON_THEIR_WAY_MS = 50
 
 /** Listens for agents and visitors; resolves once every stored edge is served. */
-export async function startDataPlane({ settings, store, sealer, authority, ids, now, log, version }: DataPlaneOptions) {
+export async function startDataPlane(options: DataPlaneOptions) {
+  const { settings, store, sealer, authority, ids, now, log, refused, version } = options
   const { domain, region, tcpPorts: tcpRange, drainTimeoutMs } = settings
   const opened: (() => Promise<void> | void)[] = []
   const close = async () => {
@@ -62,6 +66,13 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
   }
 
   try {
+    // Who may connect at all (D64), read before anybody can.
+    const restrictions = new LiveRestrictions({ store, refused })
+    const restricting = new Follower({ store, followed: restrictions, log })
+    await restricting.start()
+    opened.push(() => restricting.stop())
+    const admitsVisitor = (peer: { readonly ip: string }) => restrictions.admits('endpoints', peer)
+
     // Certificates: uploaded ones, else leaves of our own authority.
     const certificates = new Certificates({ authority, now })
     const tls = new TlsServers({ certificates, log, now })
@@ -71,11 +82,12 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
     const throughHops = meetVisitors(settings.trustedProxies)
     const held = holdVisitors(throughHops)
     const { meet } = held
+    const meetSecure = meetAdmitted(meet, admitsVisitor)
     opened.push(() => held.sendAway())
     const ports = new TcpPorts({
       host: settings.tcpListen,
       onConnection: (socket, port, peer) => visitors.onPort(socket, port, peer),
-      meet,
+      meet: meetSecure,
       log,
       now,
     })
@@ -108,6 +120,7 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
       log,
       now,
       publicPorts,
+      admits: admitsVisitor,
       onRequest: (record) => accessLog.request(record),
     })
     const visitors = new PublicDoor({
@@ -121,7 +134,7 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
     })
 
     // The doors, before anything slow: agents that find nobody wait for minutes before they ask again (D50).
-    const secure = new PublicListener({ onConnection: visitors.onGreeted, meet, log, now })
+    const secure = new PublicListener({ onConnection: visitors.onGreeted, meet: meetSecure, log, now })
     const httpsAddress = listening(await secure.listen(settings.httpsListen))
     opened.push(() => {
       void secure.close()
@@ -144,6 +157,7 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
       ...new Set(['localhost', '127.0.0.1', '::1', domain, `connect.${domain}`, ...settings.agentNames]),
     ]
     const agents: AgentDoor = new AgentDoor({
+      admits: (peer) => restrictions.admits('agent', peer),
       certificate: authority.issue(agentNames),
       tlsMinVersion: `TLSv${settings.tlsMinVersion}`,
       meet: throughHops,
@@ -168,6 +182,7 @@ export async function startDataPlane({ settings, store, sealer, authority, ids, 
       tcpPorts: tcpRange,
       publicPorts: () => publicPorts,
     })
+    restrictions.whenChanged(() => agents.dropUnadmitted())
     const agentAddress = await agents.listen(settings.agentListen)
     opened.push(async () => {
       // Nobody new; whoever is there may finish, agents last, since visitors are served through them.

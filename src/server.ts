@@ -9,18 +9,21 @@ import { ApiMetrics } from './api/metrics.ts'
 import { registerTraffic } from './api/traffic-metrics.ts'
 import type { Listen } from './config/parse.ts'
 import type { Settings } from './config/read.ts'
-import { ApiGuard, liftApiRestriction } from './control/api-guard.ts'
+import { ApiGuard } from './control/api-guard.ts'
 import { openAuthority } from './control/authority.ts'
 import { EdgeModules } from './control/edge-modules.ts'
 import { rotateKey } from './control/key-rotation.ts'
 import { authenticate } from './control/principal.ts'
 import { RateLimit } from './control/rate-limit.ts'
 import { Records } from './control/records.ts'
+import { RefusedLog } from './control/refused-log.ts'
+import { liftRestrictions } from './control/restrictions.ts'
 import { openSealer } from './control/sealing.ts'
 import { createKey, createUser, type FirstStart, listUsers, makeFirstUser, type Role } from './control/users.ts'
 import { startDataPlane } from './data-plane.ts'
 import { IdSource } from './lib/ids.ts'
 import type { Logger } from './lib/log.ts'
+import type { RestrictedPart } from './resources/ip-restrictions.ts'
 import { openStore } from './store/store.ts'
 
 export interface RunningServer {
@@ -58,7 +61,8 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     const authority = await openAuthority(store, sealer, join(settings.dataDir, 'ca.pem'))
 
     // The data plane, first of all its listeners: agents that find nobody wait for minutes before they ask again (D50).
-    const plane = await startDataPlane({ settings, store, sealer, authority, ids, now, log, version })
+    const refused = new RefusedLog({ log, now })
+    const plane = await startDataPlane({ settings, store, sealer, authority, ids, now, log, refused, version })
     opened.push(() => plane.close())
     const { presence, groups } = plane
 
@@ -67,7 +71,7 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     const { endpointAt } = plane
     const around = { tcpPorts, publicHttpsPort: plane.publicPorts.https, domain, region, endpointAt }
     const records = new Records({ store, ids, now, sealer, around, presence })
-    const guard = new ApiGuard(store)
+    const guard = new ApiGuard(store, refused)
     const registry = new Registry()
     const metrics = new ApiMetrics(registry)
     registerTraffic(registry, plane.numbers)
@@ -90,7 +94,7 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     const api = await buildApi({
       ids,
       authenticate: (token) => authenticate(store, token),
-      admits: (address) => guard.admits(address),
+      admits: (part, address) => guard.admits(part, address),
       records,
       modules: new EdgeModules({ store, sealer }),
       presence,
@@ -144,7 +148,7 @@ export async function openAdmin(settings: Settings) {
     createUser: (user: { name: string; role: Role }) => createUser(making, user),
     createKey: (key: { ownerId: string; description: string }) => createKey(making, key),
     listUsers: () => listUsers(making),
-    liftApiRestriction: () => liftApiRestriction(store),
+    liftRestrictions: (parts?: readonly RestrictedPart[]) => liftRestrictions(store, parts),
     rotateKey: () => rotateKey(store, settings.keyFile),
     close: () => store.close(),
   }

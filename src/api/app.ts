@@ -91,7 +91,10 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
     allowOrigin(request, reply)
     // Fastify refuses a type that it cannot read before it asks the route, which may take any (D43).
     request.raw.headers['content-type'] = 'application/octet-stream'
-    if (request.routeOptions.config.isPublic) return
+    const { isPublic, isPage } = request.routeOptions.config
+    if (isPage && !(await options.admits('dashboard', request.socket.remoteAddress ?? '')))
+      throw new Refusal('IP_NOT_ALLOWED')
+    if (isPublic) return
     checkHost(request.raw)
     if (isPreflight(request)) return answerPreflight(request, reply, methodsAt(routes, request.url))
     request.principal = await enter(request.raw, options)

@@ -6,7 +6,7 @@ const POLICY =
   "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** Mounts the page, with `options` on its routes. */
-export function mountDocs(app: FastifyInstance, options: { config: { isPublic: true } }): void {
+export function mountDocs(app: FastifyInstance, options: { config: { isPublic: true; isPage: true } }): void {
   let made: Promise<FastifyInstance> | undefined
   const serve = async (url: string) => {
     made ??= make()

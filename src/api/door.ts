@@ -7,8 +7,8 @@ import { Refusal } from '../model/errors.ts'
 export interface Door {
   /** The principal behind a token; undefined when it opens nothing. */
   readonly authenticate: (token: string) => Promise<Principal | undefined>
-  /** Whether the API's own IP restriction lets an address in. */
-  readonly admits: (address: string) => Promise<boolean>
+  /** Whether the IP restriction of the API, or of its pages, lets an address in. */
+  readonly admits: (part: 'api' | 'dashboard', address: string) => Promise<boolean>
   readonly rateLimit: RateLimit
 }
 
@@ -18,7 +18,7 @@ export async function enter(request: IncomingMessage, { authenticate, admits, ra
   if (!principal) {
     throw new Refusal('UNAUTHENTICATED', undefined, { headers: { 'www-authenticate': 'Bearer' } })
   }
-  if (!(await admits(request.socket.remoteAddress ?? ''))) throw new Refusal('IP_NOT_ALLOWED')
+  if (!(await admits('api', request.socket.remoteAddress ?? ''))) throw new Refusal('IP_NOT_ALLOWED')
   const wait = rateLimit.take(principal.keyId)
   if (wait > 0) throw new Refusal('RATE_LIMITED', undefined, { headers: { 'retry-after': String(wait) } })
   checkVersion(request)

@@ -13,10 +13,13 @@ export interface PublicPages {
 declare module 'fastify' {
   interface FastifyContextConfig {
     isPublic?: boolean
+    /** For people with a browser, so the IP restriction of type `dashboard` guards it. */
+    isPage?: boolean
   }
 }
 
-const open = { config: { isPublic: true as const } }
+const open = { config: { isPublic: true } } as const
+const page = { config: { isPublic: true, isPage: true } } as const
 
 export function mountPublic(app: FastifyInstance, pages: PublicPages, routes: readonly Route[]): void {
   app.get('/healthz', open, async (_request, reply) => reply.send({ status: 'ok' }))
@@ -28,7 +31,7 @@ export function mountPublic(app: FastifyInstance, pages: PublicPages, routes: re
 
   // Made once: the registries do not change while the server runs.
   const document = JSON.stringify(openApiDocument(routes, pages.version))
-  app.get('/openapi.json', open, async (_request, reply) => reply.type('application/json').send(document))
+  app.get('/openapi.json', page, async (_request, reply) => reply.type('application/json').send(document))
 
-  mountDocs(app, open)
+  mountDocs(app, page)
 }

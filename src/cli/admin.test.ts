@@ -18,7 +18,10 @@ async function admin(args: readonly string[], given: Partial<Admin> = {}) {
     listUsers: async () => [
       { id: 'usr_1', name: 'Ada', role: 'admin', active: true, created_at: '2026-01-01T00:00:00Z' },
     ],
-    liftApiRestriction: async () => true,
+    liftRestrictions: async (parts) => {
+      calls.push(parts)
+      return [...(parts ?? [])]
+    },
     rotateKey: async () => 3,
     close: async () => void calls.push('closed'),
     ...given,
@@ -63,4 +66,14 @@ test('an empty name is refused', async () => {
   const { calls, error } = await admin(['create-user', '--name', ' ', ...database])
   assert.match((error as Error).message, /--name must not be empty/)
   assert.deepEqual(calls, [])
+})
+
+test('lift-ip-restriction lifts that of the API unless told otherwise', async () => {
+  const usual = await admin(['lift-ip-restriction', ...database])
+  assert.deepEqual(usual.calls[1], ['api'])
+  assert.equal(usual.out, 'No longer enforced: the IP restriction of type api.\n')
+  const one = await admin(['lift-ip-restriction', '--type', 'agent', '--json', ...database])
+  assert.deepEqual(JSON.parse(one.out), { lifted: true, types: ['agent'] })
+  const all = await admin(['lift-ip-restriction', '--type', 'all', ...database])
+  assert.deepEqual(all.calls[1], ['api', 'dashboard', 'agent', 'endpoints'])
 })

@@ -1,6 +1,7 @@
 /** `postern admin`: users and keys straight in the database, for when no key is at hand. */
 import { Command, Option } from 'commander'
 import type { Settings } from '../config/read.ts'
+import { type RestrictedPart, restrictedParts } from '../resources/ip-restrictions.ts'
 import type { openAdmin } from '../server.ts'
 import { Failure, misuse } from './failure.ts'
 import { group } from './group.ts'
@@ -85,14 +86,18 @@ function listUsers(work: Work): Command {
 }
 
 function liftIpRestriction(work: Work): Command {
-  const about = 'stop enforcing the IP restriction of the API, for when it locks everybody out'
+  const about = 'stop enforcing an IP restriction, for when it locks everybody out'
   const command = databaseCommand('lift-ip-restriction', about)
-  return command.action(({ json }: { json?: true }) =>
+    .addOption(
+      new Option('--type <type>', 'which restriction').choices([...restrictedParts, 'all']).default(restrictedParts[0]),
+    )
+    .addHelpText('after', '\nExample:\n  postern admin lift-ip-restriction --type agent')
+  return command.action(({ type, json }: { type: RestrictedPart | 'all'; json?: true }) =>
     using(work, command, async (admin) => {
-      const lifted = await admin.liftApiRestriction()
-      if (json) printJson(work.terminal, { lifted })
-      else
-        work.terminal.out(lifted ? 'The IP restriction of the API is not enforced any more.\n' : 'None was enforced.\n')
+      const types = await admin.liftRestrictions(type === 'all' ? restrictedParts : [type])
+      if (json) printJson(work.terminal, { lifted: types.length > 0, types })
+      else if (types.length === 0) work.terminal.out('None was enforced.\n')
+      else work.terminal.out(`No longer enforced: the IP restriction of type ${types.join(', ')}.\n`)
     }),
   )
 }

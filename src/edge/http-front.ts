@@ -2,6 +2,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import { socketStream } from '../lib/socket-stream.ts'
+import type { Peer } from '../modules/phases.ts'
 import type { Edges } from './edges.ts'
 import type { Exchange } from './exchange.ts'
 import { Http1Connection } from './http1/server-connection.ts'
@@ -25,6 +26,8 @@ export interface HttpFrontOptions {
   /** What stands in URLs; known once the listeners are open. */
   readonly publicPorts: { readonly https: number }
   readonly onRequest: (record: AccessRecord) => void
+  /** Whether a visitor may reach any public address; everybody, by default. */
+  readonly admits?: (peer: Peer) => boolean
 }
 
 /** What both versions have in common. */
@@ -43,7 +46,7 @@ export class HttpFront {
   #isDraining = false
 
   constructor(options: HttpFrontOptions) {
-    const { edges, log, now, publicPorts } = options
+    const { edges, log, now, publicPorts, admits } = options
     this.#options = options
     this.#pool = new UpstreamPool({
       http1: (stream) => new Http1Upstream({ stream, sweep: this.#sweep }),
@@ -55,6 +58,7 @@ export class HttpFront {
       sweep: this.#sweep,
       log,
       now,
+      admits,
       publicHttpsPort: () => publicPorts.https,
       onRequest: (record) => this.#count(record),
     })

@@ -9,7 +9,8 @@ const HEADER_TIMEOUT_MS = 3000
 
 /**
  * Calls `done` once: with the visitor, the socket being paused with every byte of the visitor's own still in it, or with
- * undefined, when the hop did not say who it is, or is gone. Who is not a hop is the visitor, at once.
+ * undefined, when the hop did not say who it is, or is gone. Who is not a hop is the visitor, at once. It is not called for a socket
+ * that was closed instead.
  */
 export type MeetVisitor = (socket: Socket, peer: Peer, done: (visitor: Peer | undefined) => void) => void
 
@@ -46,4 +47,13 @@ function readHeader(socket: Socket, peer: Peer, done: (visitor: Peer | undefined
   socket.on('data', onData)
   socket.on('end', onGone)
   socket.on('close', onGone)
+}
+
+/** As `meet`, for listeners where nothing can be said to a visitor yet: one that is not admitted is closed at once. */
+export function meetAdmitted(meet: MeetVisitor, admits: (visitor: Peer) => boolean): MeetVisitor {
+  return (socket, peer, done) =>
+    meet(socket, peer, (visitor) => {
+      if (visitor && !admits(visitor)) socket.destroy()
+      else done(visitor)
+    })
 }

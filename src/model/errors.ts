@@ -11,7 +11,7 @@ const table = {
   UNAUTHENTICATED: { status: 401, ngrok: 203, text: 'Send a valid API key: `Authorization: Bearer <token>`.' },
   FORBIDDEN: { status: 403, ngrok: 635, text: 'This key is valid but its owner may not do this; an admin may.' },
   OWNER_NOT_ALLOWED: { status: 403, ngrok: 630, text: 'Only an admin may name an owner other than themselves.' },
-  IP_NOT_ALLOWED: { status: 403, ngrok: 220, text: 'The IP restriction of this API does not let your address in.' },
+  IP_NOT_ALLOWED: { status: 403, ngrok: 220, text: 'An IP restriction of this server does not let your address in.' },
   VERSION_MISSING: { status: 400, ngrok: 218, text: 'Send the header `Service-Version: 2`.' },
   VERSION_UNSUPPORTED: { status: 400, ngrok: 217, text: 'The only supported API version is `2`.' },
   RATE_LIMITED: { status: 429, ngrok: 226, text: 'Too many requests with this key; wait as `Retry-After` says.' },

@@ -5,6 +5,11 @@ import { refuseRepeats } from '../modules/fields.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'
 
+/** The parts of the server that can be restricted (D64). */
+export const restrictedParts = ['api', 'dashboard', 'agent', 'endpoints'] as const
+
+export type RestrictedPart = (typeof restrictedParts)[number]
+
 export const ipRestrictions = stored({
   kind: 'ip_restriction',
   noun: 'IP restriction',
@@ -16,8 +21,14 @@ export const ipRestrictions = stored({
   form: {
     description,
     metadata,
-    enforced: Type.Boolean({ description: 'Whether others are turned away.', default: false }),
-    type: Type.Enum(['api', 'dashboard', 'agent', 'endpoints'], { description: 'What is restricted.' }),
+    enforced: Type.Boolean({
+      description: 'Whether other addresses are refused; when false they are let in and logged.',
+      default: false,
+    }),
+    type: Type.Enum(restrictedParts, {
+      description:
+        'What is restricted: calls of the API, the docs page, the listener of agents, or every public address.',
+    }),
     ip_policy_ids: Type.Array(Type.String({ maxBytes: 255 }), {
       description: 'The IP policies that say who may pass.',
       minItems: 1,

@@ -20,7 +20,7 @@ const domain = Type.Optional(
 export const reservedDomains = stored({
   kind: 'reserved_domain',
   noun: 'reserved domain',
-  about: 'Names that are kept for you, each with a certificate of your own or one that is managed for it.',
+  about: "Names that are kept for you, each with a certificate of your own, or else one of this server's authority.",
   prefix: 'rd_',
   path: '/reserved_domains',
   listKey: 'reserved_domains',
@@ -40,7 +40,11 @@ export const reservedDomains = stored({
           authority: Type.Enum(['letsencrypt'], { description: 'Who issues.', default: 'letsencrypt' }),
           private_key_type: Type.Enum(['ecdsa', 'rsa'], { description: 'Kind of key to make.', default: 'ecdsa' }),
         },
-        { additionalProperties: false, description: 'How certificates are issued; not beside a `certificate_id`.' },
+        {
+          additionalProperties: false,
+          description:
+            'How certificates are issued; not beside a `certificate_id`. It is kept, and this server does not act on it yet: see `certificate_management_status`.',
+        },
       ),
     ),
   },
@@ -60,7 +64,7 @@ export const reservedDomains = stored({
               {
                 error_code: nullable(Type.String({ description: 'Why the last try failed.' })),
                 msg: Type.String({ description: 'What is being done.' }),
-                started_at: Type.String({ description: 'When it began, RFC 3339.' }),
+                started_at: nullable(Type.String({ description: 'When it began, RFC 3339.' })),
                 retries_at: nullable(Type.String({ description: 'When it is tried again, RFC 3339.' })),
               },
               { description: 'The issuing that is under way; null when none is.' },
@@ -85,7 +89,7 @@ export const reservedDomains = stored({
   },
   read: ({ certificate_id, certificate_management_policy: policy }, link) => ({
     certificate: certificate_id ? link(certificate_id) : null,
-    certificate_management_status: policy ? { renews_at: null, provisioning_job: null } : null,
+    certificate_management_status: policy ? NOT_MANAGED : null,
   }),
   claims: ({ domain }) => [
     {
@@ -100,6 +104,17 @@ export const reservedDomains = stored({
     { name: 'certificate_management_policy', field: 'certificate_management_policy' },
   ],
 })
+
+/** What a policy is answered with for as long as nothing here issues certificates: the caller must not wait for one. */
+const NOT_MANAGED = {
+  renews_at: null,
+  provisioning_job: {
+    error_code: 'ERR_CERTIFICATES_NOT_MANAGED',
+    msg: 'This server does not issue certificates from public authorities yet. The name is served with a certificate of its own authority; upload one to `/tls_certificates` to serve another.',
+    started_at: null,
+    retries_at: null,
+  },
+}
 
 /** The name as it is shown: as sent but for its case, like a hostport (D26). */
 function checkDomain(domain: string | undefined, name: string | undefined): string {

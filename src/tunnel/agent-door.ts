@@ -4,7 +4,7 @@ import type { SecureVersion } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log.ts'
-import { type MeetVisitor, meetVisitors } from '../lib/trusted-hop.ts'
+import { type MeetVisitor, meetAdmitted, meetVisitors } from '../lib/trusted-hop.ts'
 import { Acceptor, type DoorCertificate } from './acceptor.ts'
 import { AgentConnection } from './connection.ts'
 import type { DoorContext } from './door-context.ts'
@@ -41,6 +41,8 @@ export interface AgentDoorOptions {
   /** What stands in public URLs; asked at every bind, since a port may be known only after listening. */
   readonly publicPorts: () => { readonly http: number; readonly https: number }
   readonly limits?: Partial<DoorLimits>
+  /** Whether the IP restriction of agents lets an address in; everybody, by default. */
+  readonly admits?: (peer: { readonly ip: string }) => boolean
 }
 
 /** How often a drain looks whether the last visitor is gone, in milliseconds. */
@@ -50,6 +52,7 @@ export class AgentDoor {
   readonly registry: Registry
   readonly #acceptor: Acceptor
   readonly #log: Logger
+  readonly #context: DoorContext
   readonly #stopped = new StoppedTunnels()
 
   constructor({
@@ -71,10 +74,11 @@ export class AgentDoor {
       formerLabels: new FormerLabels(),
       limits: { ...doorLimits, ...limits },
     }
+    this.#context = context
     this.#acceptor = new Acceptor({
       certificate,
       tlsMinVersion,
-      meet,
+      meet: given.admits ? meetAdmitted(meet, given.admits) : meet,
       limits: context.limits,
       now,
       log,
@@ -91,6 +95,15 @@ export class AgentDoor {
   /** Shows another certificate from the next connection on. */
   useCertificate(certificate: DoorCertificate): void {
     this.#acceptor.use(certificate)
+  }
+
+  /** D64: a restriction that changed ends the sessions of addresses that it no longer admits. */
+  dropUnadmitted(): void {
+    const { admits } = this.#context
+    if (!admits) return
+    for (const session of this.registry.liveSessions()) {
+      if (!admits({ ip: session.present.ip })) session.end('an IP restriction no longer admits its address')
+    }
   }
 
   /** D25: a deleted credential ends the sessions that it started. */

@@ -99,6 +99,9 @@ export class AgentConnection {
     if (this.#mux.isClosed) return
     if (authenticated instanceof BindRefusal) {
       this.#refuse(stream, authenticated, { isFault: authenticated.ngrok !== refusals.storeAway().ngrok })
+    } else if (this.#options.door.admits?.(this.#options.peer) === false) {
+      // The restriction came while this connection proved who it is.
+      this.#refuse(stream, refusals.addressRestricted(), { isFault: false })
     } else this.#admit(stream, request, authenticated)
   }
 

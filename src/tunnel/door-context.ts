@@ -11,6 +11,8 @@ export interface DoorContext extends Authenticating, Binding, Labelling {
   readonly version: string
   readonly formerLabels: FormerLabels
   readonly limits: DoorLimits
+  /** Whether the IP restriction of agents lets an address in; everybody when left out. */
+  readonly admits?: (peer: { readonly ip: string }) => boolean
 }
 
 /** Where a connection comes from. */

@@ -21,6 +21,11 @@ export const refusals = {
     ),
   authInvalid: (what: string) => refuse(109, `The authentication cannot be read: ${what}.`),
   authTwice: () => refuse(109, 'This connection has been authenticated already.'),
+  addressRestricted: () =>
+    refuse(
+      220,
+      'The IP restriction of this server does not let agents in from your address. Ask an admin to allow it.',
+    ),
   credentialGone: () =>
     refuse(
       300,

@@ -242,7 +242,10 @@ eachTarget((target) => {
       })
       const { path, body } = await world.make('reserved_domain', { certificate_management_policy: {} })
       assert.deepEqual(body.certificate_management_policy, { authority: 'letsencrypt', private_key_type: 'ecdsa' })
-      assert.deepEqual(body.certificate_management_status, { renews_at: null, provisioning_job: null })
+      // Nothing issues certificates yet, and whoever waits for one is told so.
+      const { renews_at, provisioning_job: job } = body.certificate_management_status
+      assert.deepEqual([renews_at, job.error_code, job.retries_at], [null, 'ERR_CERTIFICATES_NOT_MANAGED', null])
+      assert.match(job.msg, /does not issue certificates .* upload one/)
       await target.api.refused('ERR_CERTIFICATE_OR_POLICY', 'PATCH', path, { body: { certificate_id: id } })
       assert.deepEqual(await target.api.get(path), body)
       await target.api.delete(`${path}/certificate_management_policy`)

@@ -277,7 +277,14 @@ export const resourceShapes = {
     certificate_management_policy: nullOr(
       object({ authority: oneOf('letsencrypt'), private_key_type: oneOf('ecdsa', 'rsa') }),
     ),
-    certificate_management_status: nullOr(object({ renews_at: nullOr(time), provisioning_job: nothing })),
+    certificate_management_status: nullOr(
+      object({
+        renews_at: nullOr(time),
+        provisioning_job: nullOr(
+          object({ error_code: nullOr(string), msg: string, started_at: nullOr(time), retries_at: nullOr(time) }),
+        ),
+      }),
+    ),
     acme_challenge_cname_target: nullOr(string),
   }),
   endpoint: partial(

@@ -47,8 +47,8 @@ eachStore((store) => {
 
     const flags = { 'data-dir': platform.dataDir, 'database-url': platform.databaseUrl }
     const database = await openAdmin(readSettings({ flags, env: {}, cwd: platform.dataDir }))
-    assert.equal(await database.liftApiRestriction(), true)
-    assert.equal(await database.liftApiRestriction(), false)
+    assert.deepEqual(await database.liftRestrictions(['api']), ['api'])
+    assert.deepEqual(await database.liftRestrictions(['api']), [])
     await database.close()
     await until(platform, 200)
     assert.equal((await admin.get(`/ip_restrictions/${restriction.id}`)).enforced, false)

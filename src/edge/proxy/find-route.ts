@@ -48,6 +48,9 @@ export function isRouted(result: Found): result is Routed {
 /** Changes the headers of the request: what a visitor cannot say is gone from them. */
 export function findRoute(search: Search): Found {
   const { head, connection, tools } = search
+  // D64: before the rules of any edge, and again with every request of a connection that is kept.
+  if (!tools.admits(connection.peer)) return found({ fault: 'IP_REFUSED' })
+
   // Who is asked for, in the one spelling that all that follows reads.
   const host = askedHost(connection, head.authority)
   if (host === undefined) return found({ fault: 'BAD_VISITOR_REQUEST' })

@@ -1,6 +1,7 @@
 /** What every request is given to work with. */
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log.ts'
+import type { Peer } from '../../modules/phases.ts'
 import type { Sweep } from '../http1/sweep.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
 import type { AccessRecord } from './access-record.ts'
@@ -15,6 +16,8 @@ export interface ProxyTools {
   readonly newRequestId: () => string
   /** What stands in URLs of the TLS listener. */
   readonly publicHttpsPort: () => number
+  /** Whether the restriction of all public addresses lets a visitor in. */
+  readonly admits: (peer: Peer) => boolean
   /** How long no byte may move in either direction while a service is asked, in milliseconds. */
   readonly idleMs: number
   readonly onRequest: ((record: AccessRecord) => void) | undefined

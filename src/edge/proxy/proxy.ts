@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log.ts'
+import type { Peer } from '../../modules/phases.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Sweep } from '../http1/sweep.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
@@ -18,6 +19,8 @@ export interface HttpProxyOptions {
   readonly log: Logger
   /** What stands in URLs of the TLS listener. */
   readonly publicHttpsPort: () => number
+  /** Whether a visitor may reach any public address; asked with every request. Everybody, by default. */
+  readonly admits?: ((peer: Peer) => boolean) | undefined
   /** One call for each request, when it is over. */
   readonly onRequest?: (record: AccessRecord) => void
   readonly now?: Clock
@@ -32,7 +35,8 @@ export class HttpProxy {
   readonly #tools: ProxyTools
 
   constructor({ now = Date.now, newRequestId = requestIds(), idleMs = IDLE_MS, ...options }: HttpProxyOptions) {
-    this.#tools = { onRequest: undefined, ...options, now, newRequestId, idleMs }
+    const admits = options.admits ?? everybody
+    this.#tools = { onRequest: undefined, ...options, admits, now, newRequestId, idleMs }
   }
 
   /** Answers `exchange`, which came over `connection`. Never throws. */
@@ -40,6 +44,8 @@ export class HttpProxy {
     new Passage(this.#tools, exchange, connection).start()
   }
 }
+
+const everybody = (): boolean => true
 
 /** Bytes of a request id. */
 const ID_BYTES = 16
