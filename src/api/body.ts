@@ -1,6 +1,6 @@
 /** The body of a request: JSON only, strict, checked against the route's schema (D7, D8). */
 import { BadValue, type BadValueKind, check } from '../lib/check.ts'
-import { BadJson, parseJson } from '../lib/json.ts'
+import { BadJson, MAX_JSON_VALUES, parseJson } from '../lib/json.ts'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
 import type { Fields } from '../resources/resource.ts'
 import type { Dialect } from './dialect/dialect.ts'
@@ -47,7 +47,7 @@ function parse(bytes: Buffer, contentType: string | undefined): unknown {
   const charset = /;\s*charset="?([^";\s]+)/i.exec(contentType ?? '')?.[1]
   if (charset && !/^utf-?8$/i.test(charset)) throw new Refusal('BODY_TYPE', 'send the body as UTF-8')
   try {
-    return parseJson(bytes, { maxDepth: MAX_DEPTH })
+    return parseJson(bytes, { maxDepth: MAX_DEPTH, maxValues: MAX_JSON_VALUES })
   } catch (cause) {
     if (cause instanceof BadJson) throw new Refusal('BODY_MALFORMED', cause.message, { cause })
     throw cause

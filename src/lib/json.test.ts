@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { BadJson, parseJson } from './json.ts'
+import { BadJson, MAX_JSON_VALUES, parseJson } from './json.ts'
 
 const MIB = 1024 * 1024
 
@@ -160,6 +160,27 @@ for (const [what, text] of hostile) {
   })
 }
 
+const tooWide: [what: string, text: (values: number) => string][] = [
+  ['numbers in a list', (values) => `[${'1,'.repeat(values - 2)}1]`],
+  ['empty lists in a list', (values) => `[${'[],'.repeat(values - 2)}[]]`],
+  [
+    'keys of an object, each with its value',
+    (values) => {
+      const pairs = Array.from({ length: (values - 1) / 2 }, (_, i) => `"${i}":1`)
+      return `{${pairs.join()}}`
+    },
+  ],
+]
+
+for (const [what, text] of tooWide) {
+  test(`as many ${what} as allowed are taken, and one more is refused before the rest is read`, () => {
+    const most = what.startsWith('keys') ? MAX_JSON_VALUES - 1 : MAX_JSON_VALUES
+    assert.equal(typeof read(text(most)), 'object')
+    // What follows is no JSON, which nobody hears of.
+    assert.throws(() => read(`${text(most + 2)}}]nonsense`), { message: /over 20000 values and keys/ })
+  })
+}
+
 test('no message holds a value of the body', () => {
   const secret = 'hunter2hunter2'
   const whole = `{"client_secret": "${secret}", "list": ["${secret}", {"a": "${secret}"}], "n": 12}`
@@ -178,5 +199,5 @@ test('no message holds a value of the body', () => {
 })
 
 function read(text: string | Buffer): unknown {
-  return parseJson(Buffer.from(text), { maxDepth: 32 })
+  return parseJson(Buffer.from(text), { maxDepth: 32, maxValues: MAX_JSON_VALUES })
 }

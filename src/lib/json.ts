@@ -1,4 +1,4 @@
-/** Reads JSON from outside strictly, in one pass: UTF-8, no duplicate keys, no `__proto__`, no NUL, bounded depth. */
+/** Reads JSON from outside strictly, in one pass: UTF-8, no duplicate keys, no `__proto__`, no NUL, bounded depth and width. */
 
 /** JSON that we do not take; the message can be shown to whoever sent it. */
 export class BadJson extends Error {
@@ -8,11 +8,20 @@ export class BadJson extends Error {
   }
 }
 
+export interface JsonBounds {
+  readonly maxDepth: number
+  /** Values and keys in all. Time goes with their number: 1 MiB of nothing but brackets takes 0.2 s. */
+  readonly maxValues: number
+}
+
+/** What a document from outside may hold, in values and keys: the largest that we know of, an ACL of 1000 rules, has 1,003. */
+export const MAX_JSON_VALUES = 20_000
+
 /** Parses `bytes` as one JSON value (RFC 8259); throws `BadJson`. */
-export function parseJson(bytes: Uint8Array, { maxDepth }: { maxDepth: number }): unknown {
+export function parseJson(bytes: Uint8Array, bounds: JsonBounds): unknown {
   const text = decode(bytes)
   if (text.startsWith('\ufeff')) throw new BadJson('the body begins with a byte order mark; leave it out')
-  return new Source(text, maxDepth).whole()
+  return new Source(text, bounds).whole()
 }
 
 // A BOM must be seen, not dropped: the bytes are JSON or they are not.
@@ -33,12 +42,18 @@ function decode(bytes: Uint8Array): string {
 class Source {
   readonly #text: string
   readonly #maxDepth: number
+  readonly #maxValues: number
+  #values = 0
+  /** What a string holds up to its end or its first escape: found faster than by a loop. */
+  readonly #plain = /[\x20\x21\x23-\x5b\x5d-\uffff]*/y
+  readonly #blank = /[ \n\r\t]*/y
   readonly #number = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
   #at = 0
 
-  constructor(text: string, maxDepth: number) {
+  constructor(text: string, { maxDepth, maxValues }: JsonBounds) {
     this.#text = text
     this.#maxDepth = maxDepth
+    this.#maxValues = maxValues
   }
 
   whole(): unknown {
@@ -49,6 +64,7 @@ class Source {
   }
 
   #value(depth: number): unknown {
+    this.#count()
     switch (this.#next()) {
       case '{':
         return this.#object(this.#deeper(depth))
@@ -69,6 +85,12 @@ class Source {
     }
   }
 
+  #count(): void {
+    if (++this.#values > this.#maxValues) {
+      throw new BadJson(`the body has over ${this.#maxValues} values and keys; split it`)
+    }
+  }
+
   #deeper(depth: number): number {
     if (depth >= this.#maxDepth) throw new BadJson(`the body is nested deeper than ${this.#maxDepth} levels`)
     return depth + 1
@@ -80,6 +102,7 @@ class Source {
     if (this.#skip('}')) return object
     do {
       if (this.#next() !== '"') throw this.#unexpected()
+      this.#count()
       const key = this.#string()
       if (key === '__proto__') throw new BadJson('the key `__proto__` is not allowed')
       if (Object.hasOwn(object, key)) {
@@ -105,7 +128,9 @@ class Source {
   #string(): string {
     const start = this.#at
     let isEscaped = false
-    for (this.#at++; ; this.#at++) {
+    this.#plain.lastIndex = start + 1
+    this.#plain.test(this.#text)
+    for (this.#at = this.#plain.lastIndex; ; this.#at++) {
       const code = this.#text.charCodeAt(this.#at)
       if (code === QUOTE) break
       if (code === BACKSLASH) {
@@ -149,11 +174,12 @@ class Source {
 
   /** The next character that is not white space; undefined at the end. */
   #next(): string | undefined {
-    for (;;) {
-      const char = this.#text[this.#at]
-      if (char !== ' ' && char !== '\n' && char !== '\r' && char !== '\t') return char
-      this.#at++
-    }
+    const char = this.#text[this.#at]
+    if (char !== ' ' && char !== '\n' && char !== '\r' && char !== '\t') return char
+    this.#blank.lastIndex = this.#at
+    this.#blank.test(this.#text)
+    this.#at = this.#blank.lastIndex
+    return this.#text[this.#at]
   }
 
   #skip(mark: string): boolean {
@@ -168,11 +194,18 @@ class Source {
   }
 }
 
+const NEWLINE = 0x0a
 const SPACE = 0x20
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
 function place(text: string, at: number): string {
-  const before = text.slice(0, at)
-  return `line ${before.split('\n').length}, column ${at - before.lastIndexOf('\n')}`
+  let line = 1
+  let start = 0
+  for (let i = 0; i < at; i++) {
+    if (text.charCodeAt(i) !== NEWLINE) continue
+    line++
+    start = i + 1
+  }
+  return `line ${line}, column ${at - start + 1}`
 }

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { isConnectionHeader, isHeaderName, isHeaderValue } from '../lib/http-header.ts'
 import { BadOption, fieldsOf } from './agent-options-values.ts'
 import type { HeaderSettings } from './header-changes.ts'
-import { MAX_HEADERS, MAX_NAME_BYTES, MAX_VALUE_BYTES } from './header-form.ts'
+import { firstTooMany, MAX_HEADERS, MAX_NAME_BYTES, MAX_VALUE_BYTES, TOO_MANY_VARIABLES } from './header-form.ts'
 import { isEdgeHeader } from './header-rules.ts'
 
 const form = Type.Object({
@@ -31,6 +31,9 @@ export function readHeaders(side: keyof typeof numbers) {
       }
     }
     const add = given.add.map((pair) => readPair(pair, side))
+    const dear = firstTooMany(add)
+    if (dear !== undefined)
+      throw new BadOption(BAD_VALUE, `the header \`${dear}\` of \`${name}\` ${TOO_MANY_VARIABLES}`)
     for (const header of given.remove) checkName(header, side)
     checkSpellings(add.map(([header]) => header))
     const added = new Set(add.map(([header]) => header.toLowerCase()))

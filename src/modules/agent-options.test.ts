@@ -300,6 +300,15 @@ for (const [opts, ngrok, message] of bad) {
   test(`refuses ${JSON.stringify(opts).slice(0, 90)} with ${ngrok}`, () => refused('https', opts, ngrok, message))
 }
 
+test('headers with too many variables are refused, as those that are stored are', () => {
+  const add = [`a:${'${x}'.repeat(600)}`, `b:${'${x}'.repeat(401)}`]
+  for (const side of ['RequestHeaders', 'ResponseHeaders']) {
+    const refused = agentModules('https', { [side]: { Add: add } })
+    assert.ok(refused instanceof BindRefusal)
+    assert.match(refused.message, /`b` of `\w+` is where the values have over 1000/)
+  }
+})
+
 test('a policy is refused on every kind of endpoint', () => {
   for (const proto of protos) refused(proto, { TrafficPolicy: '{"on_tcp_connect":[]}' }, 2201)
 })

@@ -4,6 +4,7 @@ import { enabled, refuseRepeats } from './fields.ts'
 import type { HeaderSettings } from './header-changes.ts'
 import { badHeader, checkHeaderName, checkHeaders } from './header-rules.ts'
 import type { ModuleConfig } from './module.ts'
+import { countVariables, MAX_VARIABLES } from './templates.ts'
 
 /** R-3.14 */
 export const MAX_HEADERS = 100
@@ -43,6 +44,8 @@ export function checkHeaderForm(
   // The form was checked before, so the value has its shape.
   const { add, remove } = config as Static<ReturnType<typeof headerForm>>
   checkHeaders(`${at}add`, add)
+  const dear = firstTooMany(Object.entries(add))
+  if (dear !== undefined) throw badHeader(`${at}add[${JSON.stringify(dear)}]`, TOO_MANY_VARIABLES)
   const added = new Set(Object.keys(add).map((name) => name.toLowerCase()))
   for (const [i, name] of remove.entries()) {
     const field = `${at}remove[${i}]`
@@ -51,6 +54,19 @@ export function checkHeaderForm(
     if (reason !== undefined) throw badHeader(field, reason)
   }
   refuseRepeats(`${at}remove`, remove, (name) => name.toLowerCase())
+}
+
+/** What is wrong with the header that `firstTooMany` names. */
+export const TOO_MANY_VARIABLES = `is where the values have over ${MAX_VARIABLES} \`\${…}\` in all; use fewer`
+
+/** The name of the header with which the values have too many `${…}` in all. */
+export function firstTooMany(add: HeaderSettings['add']): string | undefined {
+  let left = MAX_VARIABLES
+  for (const [name, value] of add) {
+    left -= countVariables(value)
+    if (left < 0) return name
+  }
+  return undefined
 }
 
 /** From what is stored to what is done to traffic. */

@@ -32,6 +32,17 @@ for (const [patterns, text, expected] of cases) {
   })
 }
 
+test('takes every other case of a character that the engine takes', () => {
+  const cased = [...'kKsSåÅµθϐΩωßẞǅiıİſφﬅ'.split(''), 'ჟ', 'ა', 'ꮿ', '𐐀', '𞤃', '\u212a', '\u212b', '\u2126', '\u0345']
+  for (const one of cased) {
+    const search = compilePatterns([`(?i)^${one}$`])
+    const engine = RE2JS.compile(`(?i)^${one}$`)
+    for (const other of new Set([...cased, ...cased.flatMap((each) => [each.toLowerCase(), each.toUpperCase()])])) {
+      assert.equal(search(other, PLENTY), engine.test(other), `${one} and ${other}`)
+    }
+  }
+})
+
 test('finds what the engine itself finds', () => {
   const atoms = [
     'a',

@@ -4,29 +4,26 @@
  * The engine that reads the patterns is linear in the text, but also in the size of a pattern, and it cannot be
  * stopped: `[ab]*a[ab]{900}c` takes 0.3 s on 8 KiB. So it compiles, and its program is walked here, with the steps counted.
  */
-import { RE2Set } from 're2js'
+import { compileProgram, LATIN1, op, type PatternProgram } from './pattern-program.ts'
 
 /** Whether one of the patterns matches anywhere in `text`; undefined when more than `maxSteps` would be needed to know. */
 export type PatternSearch = (text: string, maxSteps: number) => boolean | undefined
 
 /** Compiles RE2 patterns that were checked before (`pattern.ts`) into one search. */
 export function compilePatterns(patterns: readonly string[]): PatternSearch {
-  if (patterns.length === 0) return () => false
-  const set = new RE2Set()
-  for (const pattern of patterns) set.add(pattern)
-  set.compile()
-  const { start, inst: program } = set.prog
-  // Flat, since a search reads little else.
-  const kinds = Uint8Array.from(program, ({ op }) => op)
-  const outs = Int32Array.from(program, ({ out }) => out)
-  const args = Int32Array.from(program, ({ arg }) => arg)
-  const masks = latin1Masks(program)
+  return patterns.length === 0 ? () => false : searchProgram(compileProgram(patterns))
+}
+
+/** Looks for what `program` was compiled from. */
+export function searchProgram(program: PatternProgram): PatternSearch {
+  const { start, kinds, outs, args, masks } = program
+  const { length } = kinds
   // Positions of the program: made once, used by one search at a time.
-  const alive = new Int32Array(program.length)
-  const reading = new Int32Array(program.length)
-  const pending = new Int32Array(program.length + 1)
+  const alive = new Int32Array(length)
+  const reading = new Int32Array(length)
+  const pending = new Int32Array(length + 1)
   /** The round in which a position was last visited, so that none has to be cleared. */
-  const visited = new Int32Array(program.length)
+  const visited = new Int32Array(length)
   let round = 0
 
   return (text, maxSteps) => {
@@ -69,7 +66,7 @@ export function compilePatterns(patterns: readonly string[]): PatternSearch {
       const bit = 1 << (rune & 31)
       for (let i = 0; i < readingCount; i++) {
         const pc = reading[i] ?? 0
-        const takes = rune < LATIN1 ? ((masks[(pc << 3) | word] ?? 0) & bit) !== 0 : takesRune(program[pc], rune)
+        const takes = rune < LATIN1 ? ((masks[(pc << 3) | word] ?? 0) & bit) !== 0 : takesRune(program, pc, rune)
         if (takes) alive[aliveCount++] = outs[pc] ?? 0
       }
       before = rune
@@ -79,58 +76,22 @@ export function compilePatterns(patterns: readonly string[]): PatternSearch {
 }
 
 const MAX_ROUND = 2 ** 31 - 1
-/** Up to here one look into a table tells what an instruction takes; above, it costs about this many steps. */
-const LATIN1 = 256
+/** Above `LATIN1`, to ask what an instruction takes costs about this many steps. */
 const STEPS_ABOVE_LATIN1 = 10
 
-/** The kinds of instruction, as the engine numbers them; 5 fails, 3 and 7 only lead on, 8 and 9 name what they take. */
-const op = { alt: 1, altMatch: 2, emptyWidth: 4, match: 6, rune: 8, anyRune: 10, notNewline: 11 } as const
-
-/** The bit in the argument of a single character. */
-const FOLDS_CASE = 1
-
-interface Instruction {
-  readonly op: number
-  readonly arg: number
-  /** One character, or the first and last of each range. */
-  readonly runes: Int32Array
-  matchRune(rune: number): boolean
-}
-
-/** Which characters below `LATIN1` each instruction takes: a bit for each, in eight words. */
-function latin1Masks(program: readonly Instruction[]): Int32Array {
-  const masks = new Int32Array(program.length * 8)
-  const take = (pc: number, from: number, to: number): void => {
-    for (let rune = from; rune <= to && rune < LATIN1; rune++) {
-      const word = (pc << 3) | (rune >> 5)
-      masks[word] = (masks[word] ?? 0) | (1 << (rune & 31))
-    }
+/** Whether one of the ranges of an instruction holds `rune`. */
+function takesRune({ kinds, spans, ranges }: PatternProgram, pc: number, rune: number): boolean {
+  if ((kinds[pc] ?? 0) >= op.anyRune) return true
+  // The last range that begins at or before it; a range is two places.
+  let low = (spans[pc * 2] ?? 0) >> 1
+  let high = (spans[pc * 2 + 1] ?? 0) >> 1
+  const first = low
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((ranges[middle * 2] ?? 0) <= rune) low = middle + 1
+    else high = middle
   }
-  // A single character may stand for its other case too, which takes long to ask for.
-  const singles = new Map<number, readonly number[]>()
-  for (const [pc, step] of program.entries()) {
-    const [first = 0] = step.runes
-    if (step.op < op.rune) continue
-    if (step.op >= op.anyRune) {
-      take(pc, 0, LATIN1)
-      if (step.op === op.notNewline) masks[pc << 3] = ~(1 << 0x0a)
-    } else if (step.runes.length === 1) {
-      const key = first * 2 + (step.arg & FOLDS_CASE)
-      const taken = singles.get(key) ?? [...Array(LATIN1).keys()].filter((rune) => step.matchRune(rune))
-      singles.set(key, taken)
-      for (const rune of taken) take(pc, rune, rune)
-    } else {
-      for (let i = 0; i < step.runes.length && (step.runes[i] ?? 0) < LATIN1; i += 2) {
-        take(pc, step.runes[i] ?? 0, step.runes[i + 1] ?? 0)
-      }
-    }
-  }
-  return masks
-}
-
-function takesRune(step: Instruction | undefined, rune: number): boolean {
-  if (!step) return false
-  return step.op >= op.anyRune || step.matchRune(rune)
+  return low > first && rune <= (ranges[low * 2 - 1] ?? 0)
 }
 
 /** What `^`, `$`, `\b` and the like ask of a place: bits as the engine numbers them. */

@@ -1,25 +1,30 @@
 /** Checks the regular expressions of users before anything is compiled from them. */
 import { RE2JS, RE2JSException } from 're2js'
+import { patternPrice } from './pattern-price.ts'
 
 /** A pattern that cannot be used; the message continues a sentence that began with where it stands. */
 export class BadPattern extends Error {}
 
 export const MAX_PATTERN_BYTES = 1024
-/** Instructions in the program of one pattern. RE2 is linear in the text it searches, but also in this. */
-const MAX_PROGRAM = 10_000
+/** The price of one pattern, in instructions of its program. RE2 is linear in the text it searches, but also in this. */
+const MAX_PRICE = 10_000
 
-/** The size of the program of an RE2 pattern; throws `BadPattern`. */
-export function patternSize(pattern: string): number {
+/** The price of a pattern that may be compiled; throws `BadPattern`. */
+export function affordable(pattern: string): number {
   if (Buffer.byteLength(pattern) > MAX_PATTERN_BYTES) {
     throw new BadPattern(`is too long for a pattern; at most ${MAX_PATTERN_BYTES} bytes are allowed`)
   }
+  const price = patternPrice(pattern)
+  if (price <= MAX_PRICE) return price
+  throw new BadPattern(
+    `is too costly: it compiles to over ${MAX_PRICE} instructions; use fewer or smaller repetitions and classes`,
+  )
+}
+
+/** The price of an RE2 pattern, which was compiled to see that it can be; throws `BadPattern`. */
+export function checkPattern(pattern: string): number {
   // Before compiling: 1 KiB such as `(?:aaa…){1000}` takes a second and a million instructions to compile.
-  const size = estimate(pattern)
-  if (size > MAX_PROGRAM) {
-    throw new BadPattern(
-      `is too costly: it compiles to over ${MAX_PROGRAM} instructions; use fewer or smaller repetitions`,
-    )
-  }
+  const price = affordable(pattern)
   try {
     RE2JS.compile(pattern)
   } catch (cause) {
@@ -30,40 +35,5 @@ export function patternSize(pattern: string): number {
       { cause },
     )
   }
-  return size
+  return price
 }
-
-/** An upper bound, near the truth, of how many instructions a pattern compiles to. */
-function estimate(pattern: string): number {
-  const outer: number[] = []
-  let sum = 0
-  let last = 0
-  for (const { 0: text, groups } of pattern.matchAll(atoms)) {
-    if (groups?.most !== undefined) {
-      const times = Math.max(1, Number(groups.most || groups.least))
-      sum += last * (times - 1)
-      last *= times
-    } else if (text.startsWith('(')) {
-      outer.push(sum)
-      sum = last = 0
-    } else if (text === ')') {
-      last = sum + 2
-      sum = (outer.pop() ?? 0) + last
-    } else {
-      last = 1
-      sum += text.startsWith('\\Q') ? text.length : 1
-    }
-  }
-  return outer.reduce((total, each) => total + each, sum)
-}
-
-const atoms = new RegExp(
-  [
-    String.raw`\{(?<least>\d+)(?:,?)(?<most>\d*)\}`,
-    String.raw`\((?:\?(?:P?<\w*>|[a-zA-Z-]*:?))?`,
-    String.raw`\\(?:Q[^]*?(?:\\E|$)|[pPx]\{[^}]*\}|[^])`,
-    String.raw`\[\^?\]?(?:\\[^]|\[:\^?\w*:\]|[^\]\\])*\]`,
-    '[^]',
-  ].join('|'),
-  'g',
-)

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { makeIdentity } from '../../test/support/make-certificate.ts'
 import type { RequestContext } from './phases.ts'
-import { compileTemplate, type Moment } from './templates.ts'
+import { compileTemplate, countVariables, MAX_VARIABLES, type Moment } from './templates.ts'
 import { handshake, request, response } from './test-request.ts'
 
 const tools = { now: () => Date.UTC(2026, 5, 1), region: 'eu' }
@@ -90,4 +90,16 @@ test('text without a variable goes through unchanged', () => {
       if (!/\$\{[^}]*\}/.test(text)) assert.equal(filled(text), text)
     }),
   )
+})
+
+test('as many variables as allowed are filled in, and one more compiles to nothing', () => {
+  assert.equal(filled('${conn.client_port}'.repeat(MAX_VARIABLES)).length, 5 * MAX_VARIABLES)
+  assert.throws(() => compileTemplate('${1}'.repeat(MAX_VARIABLES + 1)), /over 1000 variables/)
+})
+
+test('variables are counted in one pass, also where none is closed', () => {
+  // A search for each would take minutes, which the limit on a test file ends.
+  assert.equal(countVariables('${'.repeat(1024 * 1024)), 0)
+  assert.equal(countVariables(`${'${'.repeat(1024 * 1024)}}`), 1)
+  assert.ok(countVariables('${1}'.repeat(250_000)) > MAX_VARIABLES)
 })

@@ -13,17 +13,41 @@ export interface Moment {
 /** The value when it is always the same; else what gives it. */
 export type Template = string | ((moment: Moment) => string)
 
-/** Never throws: what has no closing brace is text, and a variable that nobody knows is empty. */
-export function compileTemplate(text: string): Template {
-  const parts: Template[] = []
+/** `${…}` in all values of one module: each is looked up with every request. */
+export const MAX_VARIABLES = 1000
+
+/** A piece of a value: text as it is, or the name between `${` and `}`. */
+type Piece = { readonly text: string } | { readonly name: string }
+
+/** In one pass: a search for each `${` would read on to the end for every one that is never closed. */
+function* pieces(value: string): Generator<Piece> {
   let at = 0
-  for (const { 0: whole, 1: name = '', index } of text.matchAll(/\$\{([^}]*)\}/g)) {
-    if (index > at) parts.push(toHeaderValue(text.slice(at, index)))
-    // The older spelling begins with a dot.
-    parts.push(findVariable(name.trim().replace(/^\./, '')))
-    at = index + whole.length
+  for (let open = value.indexOf('${'); open >= 0; open = value.indexOf('${', at)) {
+    const close = value.indexOf('}', open)
+    if (close < 0) break
+    if (open > at) yield { text: value.slice(at, open) }
+    yield { name: value.slice(open + 2, close) }
+    at = close + 1
   }
-  if (at < text.length) parts.push(toHeaderValue(text.slice(at)))
+  if (at < value.length) yield { text: value.slice(at) }
+}
+
+/** How many `${…}` are in `value`; stops to count above `MAX_VARIABLES`. */
+export function countVariables(value: string): number {
+  let count = 0
+  for (const piece of pieces(value)) if ('name' in piece && ++count > MAX_VARIABLES) break
+  return count
+}
+
+/** What has no closing brace is text, and a variable that nobody knows is empty; throws for too many of them. */
+export function compileTemplate(value: string): Template {
+  if (countVariables(value) > MAX_VARIABLES) throw new Error(`a value has over ${MAX_VARIABLES} variables`)
+  const parts: Template[] = []
+  for (const piece of pieces(value)) {
+    // The older spelling begins with a dot.
+    if ('name' in piece) parts.push(findVariable(piece.name.trim().replace(/^\./, '')))
+    else parts.push(toHeaderValue(piece.text))
+  }
   if (parts.every((part) => typeof part === 'string')) return parts.join('')
   return (moment) => {
     let value = ''

@@ -1,5 +1,5 @@
 /** Calls: a stream that carries one JSON object there and, for most, one back. */
-import { BadJson, parseJson } from '../lib/json.ts'
+import { BadJson, MAX_JSON_VALUES, parseJson } from '../lib/json.ts'
 import { MESSAGE_BYTES, MESSAGE_DEPTH } from './bounds.ts'
 import { ByteQueue } from './byte-queue.ts'
 import { JsonScanner } from './json-scanner.ts'
@@ -93,7 +93,7 @@ function messageHead(type: StreamType, message: Message): Buffer {
 /** Parses the bytes of one JSON object. */
 export function parseMessage(bytes: Buffer): Message | WireError {
   try {
-    const value = parseJson(bytes, { maxDepth: MESSAGE_DEPTH })
+    const value = parseJson(bytes, { maxDepth: MESSAGE_DEPTH, maxValues: MAX_JSON_VALUES })
     return isMessage(value) ? value : invalid('the message is not a JSON object')
   } catch (cause) {
     if (!(cause instanceof BadJson)) throw cause

@@ -1,5 +1,5 @@
 /** The list of releases, `releases.json`, and which of them to go over to. */
-import { parseJson } from '../../lib/json.ts'
+import { MAX_JSON_VALUES, parseJson } from '../../lib/json.ts'
 import type { ReleaseSource } from './release-source.ts'
 import { isUpdate, latest } from './version.ts'
 
@@ -21,7 +21,7 @@ export interface Release {
 export async function readReleases(source: ReleaseSource): Promise<Release[]> {
   try {
     const bytes = await source.read('releases.json', INDEX_BYTES, { timeoutMs: INDEX_MS })
-    return releasesOf(parseJson(bytes, { maxDepth: 8 }))
+    return releasesOf(parseJson(bytes, { maxDepth: 8, maxValues: MAX_JSON_VALUES }))
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
     throw new Error(`the list of releases cannot be read: ${why}`, { cause })

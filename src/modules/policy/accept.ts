@@ -4,7 +4,7 @@ import { check } from '../../lib/check.ts'
 import { nearest } from '../../lib/nearest.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { Place, Where } from '../module.ts'
-import { BadPattern, patternSize } from '../pattern.ts'
+import { BadPattern, checkPattern } from '../pattern.ts'
 import { type ActionName, actionNames, isActionName } from './action-names.ts'
 import { actions } from './actions.ts'
 import { BadExpression } from './cel.ts'
@@ -25,12 +25,14 @@ export function checkPolicy(policy: Policy, where: Where): void {
   }
   let cost = 0
   for (const source of sources(policy, where.at)) {
-    cost += checkSource(source, siteOf(policy, where, source.direction))
-    if (cost > MAX_COST) {
-      throw refuse(
-        source.at,
-        'is where the expressions and patterns of this policy become too much; use fewer or shorter ones',
-      )
+    for (const price of pricesOf(source, siteOf(policy, where, source.direction))) {
+      cost += price
+      if (cost > MAX_COST) {
+        throw refuse(
+          source.at,
+          'is where the expressions and patterns of this policy become too much; use fewer or shorter ones',
+        )
+      }
     }
   }
 }
@@ -97,15 +99,17 @@ function actionsFor(place: Place): readonly ActionName[] {
   return actionNames.filter((name) => actions[name].phases.some((phase) => possible.includes(phase)))
 }
 
-/** What a source costs to prepare. */
-function checkSource({ kind, text, at }: Source, site: Site): number {
+/** What the parts of a source cost to prepare, each before the next is looked at: a hostile one is not read to its end. */
+function* pricesOf({ kind, text, at }: Source, site: Site): Generator<number> {
   try {
-    if (kind === 'pattern' && !text.includes('${')) return patternSize(text)
-    if (kind === 'condition' || kind === 'value')
-      return checkExpression(text, site, { condition: kind === 'condition' })
-    return pieces(text).reduce((cost, piece) => {
-      return 'expression' in piece ? cost + checkExpression(piece.expression, site, { condition: false }) : cost
-    }, 0)
+    if (kind === 'pattern' && !text.includes('${')) yield checkPattern(text)
+    else if (kind === 'condition' || kind === 'value') {
+      yield checkExpression(text, site, { condition: kind === 'condition' })
+    } else {
+      for (const piece of pieces(text)) {
+        if ('expression' in piece) yield checkExpression(piece.expression, site, { condition: false })
+      }
+    }
   } catch (cause) {
     if (!(cause instanceof BadExpression || cause instanceof BadPattern)) throw cause
     throw refuse(at, cause.message, cause)

@@ -1,5 +1,5 @@
 /** Checks a CEL expression against what will be there when it runs: its variables, fields, functions and patterns. */
-import { BadPattern, patternSize } from '../pattern.ts'
+import { BadPattern, checkPattern } from '../pattern.ts'
 import { BadExpression, parseExpression } from './cel.ts'
 import { type Func, functions, macros, methods } from './functions.ts'
 import type { Site } from './phases.ts'
@@ -214,7 +214,7 @@ function patternArgument(pattern: Expr | undefined, { patterns }: Scope): void {
   const text = literal(pattern)
   if (text === undefined) return
   try {
-    patterns.push(patternSize(text))
+    patterns.push(checkPattern(text))
   } catch (cause) {
     if (!(cause instanceof BadPattern)) throw cause
     throw new BadExpression(`has a pattern in \`matches\` that ${cause.message}`, { cause })

@@ -226,6 +226,13 @@ const depths: readonly (readonly [string, 'bytes' | 'plaintext'])[] = [
   ['has(conn.tls)', 'plaintext'],
   ["[conn].exists(c, c.tls.version == '')", 'plaintext'],
   ["[1].all(x, conn.tls.client.subject != '')", 'plaintext'],
+  ["'x' in .conn.tls.client.san.dns_names", 'plaintext'],
+  ["conn // the connection\n  . tls\n  . version == ''", 'plaintext'],
+  ["conn['tl\\x73'].version == ''", 'plaintext'],
+  ["(conn).tls.version == ''", 'plaintext'],
+  ["'conn.tls.version' == conn.client_ip", 'bytes'],
+  ['conn.tls.sni.size() > 0 && .conn.tls["sni"] != \'\'', 'bytes'],
+  ['[1].all(x, conn.client_port > x)', 'bytes'],
 ]
 
 for (const [expression, needs] of depths) {

@@ -5,18 +5,16 @@ import { isOpenString, nesting, tokens } from './tokens.ts'
 /** A string in pieces: text as it is, and the CEL source of each `${…}`. */
 export type Piece = { readonly text: string } | { readonly expression: string }
 
-/** Splits a string at its `${…}`; throws `BadExpression` when one is not closed. */
-export function pieces(template: string): readonly Piece[] {
-  const found: Piece[] = []
+/** Splits a string at its `${…}`, one by one; throws `BadExpression` when one is not closed. */
+export function* pieces(template: string): Generator<Piece> {
   let at = 0
   for (let open = template.indexOf('${'); open >= 0; open = template.indexOf('${', at)) {
     const close = closing(template, open + 2)
-    if (open > at) found.push({ text: template.slice(at, open) })
-    found.push({ expression: template.slice(open + 2, close) })
+    if (open > at) yield { text: template.slice(at, open) }
+    yield { expression: template.slice(open + 2, close) }
     at = close + 1
   }
-  if (at < template.length) found.push({ text: template.slice(at) })
-  return found
+  if (at < template.length) yield { text: template.slice(at) }
 }
 
 /** Where the brace closes that was opened just before `start`; braces in strings and maps of the CEL do not count. */

@@ -1,9 +1,9 @@
 /** How deep a policy looks into the traffic of its edge. */
 import type { ModuleConfig, Needs } from '../module.ts'
-import { BadExpression, parseExpression } from './cel.ts'
+import { BadExpression } from './cel.ts'
 import { pieces } from './interpolation.ts'
 import { type Source, sources } from './sources.ts'
-import { children, type Expr, pathOf } from './tree.ts'
+import { type Token, tokens } from './tokens.ts'
 
 /**
  * R-3.6: the name a visitor asks for stands in the open, all else of `conn.tls` takes part in the handshake.
@@ -11,27 +11,57 @@ import { children, type Expr, pathOf } from './tree.ts'
  */
 export function policyNeeds(config: ModuleConfig): Needs {
   if (!config.enabled) return 'bytes'
-  for (const source of sources(config, '')) {
-    if (trees(source).some(readsTls)) return 'plaintext'
-  }
+  for (const source of sources(config, '')) if (readsTls(source)) return 'plaintext'
   return 'bytes'
 }
 
-function trees(source: Source): readonly Expr[] {
+/**
+ * Told from the words alone, and so at little cost: this is asked inside transactions, where CEL must not be parsed. An
+ * expression that is spelled in an unusual way counts as one that reads more.
+ */
+function readsTls({ kind, text }: Source): boolean {
+  if (kind === 'pattern' && !text.includes('${')) return false
+  if (kind === 'condition' || kind === 'value') return namesTls(text)
   try {
-    if (source.kind === 'pattern') return []
-    if (source.kind !== 'template') return [parseExpression(source.text)]
-    return pieces(source.text).flatMap((piece) => ('expression' in piece ? [parseExpression(piece.expression)] : []))
+    for (const piece of pieces(text)) if ('expression' in piece && namesTls(piece.expression)) return true
+    return false
   } catch (error) {
     // What cannot be read cannot run, and is for `accept` to refuse.
-    if (error instanceof BadExpression) return []
+    if (error instanceof BadExpression) return false
     throw error
   }
 }
 
-function readsTls(expr: Expr): boolean {
-  const path = pathOf(expr)
-  if (path === undefined) return children(expr).some(readsTls)
-  // The whole of `conn` holds what is inside it.
-  return path === 'conn' || path === 'conn.tls' || (path.startsWith('conn.tls.') && !/^conn\.tls\.sni\b/.test(path))
+function namesTls(text: string): boolean {
+  if (!text.includes('conn')) return false
+  const words = [...tokens(text)]
+  return words.some((word, i) => word.text === 'conn' && !isField(words, i) && isTls(path(words, i + 1)))
+}
+
+/** Whether the word at `i` is a field of what stands before it; a dot after nothing names the variable itself. */
+function isField(words: readonly Token[], i: number): boolean {
+  const before = words[i - 2]?.text ?? ''
+  return words[i - 1]?.text === '.' && before !== 'in' && /[\w)\]}"'`]$/.test(before)
+}
+
+/** The whole of `conn` or of `conn.tls` holds what is inside it. */
+function isTls([first, second]: readonly string[]): boolean {
+  if (first === undefined) return true
+  return first === 'tls' && second !== 'sni'
+}
+
+/** The two fields that are read of a variable from `i` on, as far as they are plain: `.tls.sni`, `["tls"]["sni"]`. */
+function path(words: readonly Token[], i: number): readonly string[] {
+  const text = (at: number): string => words[at]?.text ?? ''
+  const names: string[] = []
+  for (let at = i; names.length < 2; ) {
+    if (text(at) === '.' && /^\w+$/.test(text(at + 1)) && text(at + 2) !== '(') {
+      names.push(text(at + 1))
+      at += 2
+    } else if (text(at) === '[' && /^["']\w+["']$/.test(text(at + 1)) && text(at + 2) === ']') {
+      names.push(text(at + 1).slice(1, -1))
+      at += 3
+    } else break
+  }
+  return names
 }

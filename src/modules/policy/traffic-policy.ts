@@ -1,7 +1,7 @@
 /** `traffic_policy`: the later spelling of `policy`, whose rules stand in one text of YAML or JSON (R-4.1, R-4.2). */
 import { type Static, Type } from 'typebox'
 import { check } from '../../lib/check.ts'
-import { BadJson, parseJson } from '../../lib/json.ts'
+import { BadJson, MAX_JSON_VALUES, parseJson } from '../../lib/json.ts'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../fields.ts'
 import type { Place, Spelling, Where } from '../module.ts'
@@ -103,7 +103,7 @@ function parse(text: string, at: string): object {
 
 function read(text: string, at: string): unknown {
   try {
-    return parseJson(Buffer.from(text), { maxDepth: MAX_DEPTH })
+    return parseJson(Buffer.from(text), { maxDepth: MAX_DEPTH, maxValues: MAX_JSON_VALUES })
   } catch (cause) {
     if (!(cause instanceof BadJson)) throw cause
   }

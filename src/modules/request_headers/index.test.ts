@@ -86,3 +86,13 @@ test('holds the bounds on count, names and values', () => {
   assert.throws(() => put({ add: { x: 'v'.repeat(4097) } }), { kind: 'too_long' })
   assert.throws(() => put({ remove: ['x'.repeat(257)] }), { kind: 'too_long' })
 })
+
+test('the header is named with which the values have too many variables', () => {
+  const add = { a: '${x}'.repeat(600), b: '${x}'.repeat(400), c: '${x}' }
+  assert.throws(() => put({ add }, 'request_headers.'), {
+    name: 'BadValue',
+    field: 'request_headers.add["c"]',
+    message: /over 1000 `\$\{…\}` in all/,
+  })
+  assert.deepEqual(Object.keys(put({ add: { a: add.a, b: add.b } }).add as object), ['a', 'b'])
+})

@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../fields.ts'
 import type { Module } from '../module.ts'
-import { BadPattern, MAX_PATTERN_BYTES, patternSize } from '../pattern.ts'
+import { BadPattern, checkPattern, MAX_PATTERN_BYTES } from '../pattern.ts'
 import { compileUserAgentFilter, type UserAgentFilterSettings } from './traffic.ts'
 
 const MAX_PATTERNS = 100
@@ -54,7 +54,7 @@ export const userAgentFilter: Module = {
 
 function programSize(field: string, pattern: string): number {
   try {
-    return patternSize(pattern)
+    return checkPattern(pattern)
   } catch (cause) {
     if (!(cause instanceof BadPattern)) throw cause
     throw new Refusal('BAD_REGEX', `\`${field}\` ${cause.message}`, { cause })

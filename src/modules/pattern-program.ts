@@ -1,0 +1,134 @@
+/** Compiles regular expressions of users into flat data, which crosses between threads as it is and is searched as it is. */
+import { RE2Set } from 're2js'
+
+/** The program of a list of patterns: an automaton, whose instructions stand in columns. Plain data. */
+export interface PatternProgram {
+  /** The first instruction; 0 is one that fails. */
+  readonly start: number
+  readonly kinds: Uint8Array
+  readonly outs: Int32Array
+  readonly args: Int32Array
+  /** Which characters below `LATIN1` each instruction takes: a bit for each, in eight words. */
+  readonly masks: Int32Array
+  /** Where the ranges of each instruction stand in `ranges`: at two places, its first and one past its last. */
+  readonly spans: Int32Array
+  /** First and last character of each range. */
+  readonly ranges: Int32Array
+}
+
+/** Characters that one look into a table is enough for. */
+export const LATIN1 = 256
+
+/** The kinds of instruction, as the engine numbers them; 5 fails, 3 and 7 only lead on, 8 and 9 name what they take. */
+export const op = { alt: 1, altMatch: 2, emptyWidth: 4, match: 6, rune: 8, anyRune: 10, notNewline: 11 } as const
+
+/** The bit in the argument of a single character. */
+const FOLDS_CASE = 1
+
+interface Instruction {
+  readonly op: number
+  readonly out: number
+  readonly arg: number
+  /** One character, or the first and last of each range. */
+  readonly runes: Int32Array
+}
+
+/** Compiles patterns that were checked before (`pattern.ts`). */
+export function compileProgram(patterns: readonly string[]): PatternProgram {
+  const set = new RE2Set()
+  for (const pattern of patterns) set.add(pattern)
+  set.compile()
+  const { start } = set.prog
+  const program: readonly Instruction[] = set.prog.inst
+  const { spans, ranges } = rangesOf(program)
+  return {
+    start,
+    kinds: Uint8Array.from(program, (step) => step.op),
+    outs: Int32Array.from(program, ({ out }) => out),
+    args: Int32Array.from(program, ({ arg }) => arg),
+    masks: latin1Masks(program, spans, ranges),
+    spans,
+    ranges,
+  }
+}
+
+/** Bytes that a program holds. */
+export function programBytes({ kinds, outs, args, masks, spans, ranges }: PatternProgram): number {
+  return [kinds, outs, args, masks, spans, ranges].reduce((sum, { byteLength }) => sum + byteLength, 0)
+}
+
+/** What carries a program to another thread without a copy. */
+export function programBuffers({ kinds, outs, args, masks, spans, ranges }: PatternProgram): ArrayBuffer[] {
+  return [kinds, outs, args, masks, spans, ranges].map(({ buffer }) => buffer as ArrayBuffer) // made above
+}
+
+function rangesOf(program: readonly Instruction[]): Pick<PatternProgram, 'spans' | 'ranges'> {
+  const spans = new Int32Array(program.length * 2)
+  const ranges: number[] = []
+  // Instructions that repeat one class have its ranges in common.
+  const known = new Map<Int32Array | number, readonly [from: number, to: number]>()
+  for (const [pc, step] of program.entries()) {
+    if (step.op < op.rune || step.op >= op.anyRune) continue
+    const [first = 0] = step.runes
+    const folds = (step.arg & FOLDS_CASE) !== 0
+    const key = step.runes.length === 1 ? first * 2 + Number(folds) : step.runes
+    const span = known.get(key) ?? add(ranges, step.runes.length > 1 ? step.runes : cases(first, folds))
+    known.set(key, span)
+    spans.set(span, pc * 2)
+  }
+  return { spans, ranges: Int32Array.from(ranges) }
+}
+
+function add(ranges: number[], more: Iterable<number>): readonly [from: number, to: number] {
+  const from = ranges.length
+  for (const rune of more) ranges.push(rune)
+  return [from, ranges.length]
+}
+
+/** A single character as ranges, with its other cases. */
+function cases(rune: number, folds: boolean): Iterable<number> {
+  if (!folds) return [rune, rune]
+  if (rune > LAST_ASCII) return foldedClass(rune)
+  const text = String.fromCodePoint(rune)
+  const both = [text.toUpperCase(), text.toLowerCase()].map((each) => each.charCodeAt(0))
+  // Two letters have a third case: the long s, and the Kelvin sign.
+  return [...both, ...(text.toLowerCase() === 's' ? [0x17f] : text.toLowerCase() === 'k' ? [0x212a] : [])].flatMap(
+    (each) => [each, each],
+  )
+}
+
+const LAST_ASCII = 0x7f
+const LAST_RUNE = 0x10ffff
+
+/** The engine tells what it takes for equal only in a class; with one character alone it would make none. */
+function foldedClass(rune: number): Iterable<number> {
+  const set = new RE2Set()
+  set.add(`(?i)[\\x{${rune.toString(16)}}\\x{${LAST_RUNE.toString(16)}}]`)
+  set.compile()
+  const step = set.prog.inst.find(({ runes }: Instruction) => runes.length > 2)
+  return step ? step.runes.subarray(0, -2) : [rune, rune]
+}
+
+function latin1Masks(program: readonly Instruction[], spans: Int32Array, ranges: Int32Array): Int32Array {
+  const masks = new Int32Array(program.length * 8)
+  const take = (pc: number, from: number, to: number): void => {
+    for (let rune = from; rune <= to && rune < LATIN1; rune++) {
+      const word = (pc << 3) | (rune >> 5)
+      masks[word] = (masks[word] ?? 0) | (1 << (rune & 31))
+    }
+  }
+  for (const [pc, step] of program.entries()) {
+    if (step.op < op.rune) continue
+    if (step.op >= op.anyRune) {
+      masks.fill(-1, pc << 3, (pc + 1) << 3)
+      if (step.op === op.notNewline) masks[pc << 3] = ~(1 << 0x0a)
+      continue
+    }
+    // Ranges are sorted.
+    const end = spans[pc * 2 + 1] ?? 0
+    for (let i = spans[pc * 2] ?? 0; i < end && (ranges[i] ?? 0) < LATIN1; i += 2) {
+      take(pc, ranges[i] ?? 0, ranges[i + 1] ?? 0)
+    }
+  }
+  return masks
+}
