@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { Registry } from '@prometheus-io/client'
 import { buildApi } from './api/app.ts'
 import { ApiMetrics } from './api/metrics.ts'
+import { registerProcess } from './api/process-metrics.ts'
 import { registerTraffic } from './api/traffic-metrics.ts'
 import type { Listen } from './config/parse.ts'
 import type { Settings } from './config/read.ts'
@@ -22,7 +23,7 @@ import { openSealer } from './control/sealing.ts'
 import { createKey, createUser, type FirstStart, listUsers, makeFirstUser, type Role } from './control/users.ts'
 import { startDataPlane } from './data-plane.ts'
 import { IdSource } from './lib/ids.ts'
-import type { Logger } from './lib/log.ts'
+import { type Logger, lostLines } from './lib/log.ts'
 import type { RestrictedPart } from './resources/ip-restrictions.ts'
 import { openStore } from './store/store.ts'
 
@@ -75,6 +76,7 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     const registry = new Registry()
     const metrics = new ApiMetrics(registry)
     registerTraffic(registry, plane.numbers)
+    registerProcess(registry, { lostLines: () => lostLines(log) })
     let isServing = false
     const addresses = { api: '', metrics: '', ...plane.addresses }
     const readiness = async () => {

@@ -40,7 +40,7 @@ function serving(given: Partial<RunningServer> = {}) {
     ...given,
   }
   const start = async () => server
-  const done = serve(settings, terminal, { start, signals, exit: (code) => void exits.push(code) })
+  const done = serve(settings, terminal, { start, signals, exit: (code) => void exits.push(code), logProcess() {} })
   return { signals, terminal, exits, stopping: stopping.promise, finish: stopped.resolve, done }
 }
 
@@ -175,6 +175,7 @@ for (const [name, error, says] of faults) {
 
 test('a start that fails is a failure with exit code 1', async () => {
   const start = () => Promise.reject(fault({ code: 'EADDRINUSE', syscall: 'listen', port: 7400 }))
-  const served = serve(settings, testTerminal(), { start, signals: new EventEmitter(), exit: () => undefined })
+  const parts = { start, signals: new EventEmitter(), exit: () => undefined, logProcess() {} }
+  const served = serve(settings, testTerminal(), parts)
   await assert.rejects(served, { exitCode: 1, message: /^Postern cannot start: 127\.0\.0\.1:7400 is taken/ })
 })

@@ -1,20 +1,26 @@
 /** `postern serve`: runs the server until a signal ends it. */
 import { Command } from 'commander'
 import type { Settings } from '../config/read.ts'
-import { createLog, type Logger } from '../lib/log.ts'
+import { createLog, flushLog, type Logger } from '../lib/log.ts'
 import type { RunningServer } from '../server.ts'
 import { Failure } from './failure.ts'
 import { firstStartBanner, webAddress } from './first-start.ts'
 import { hasLauncher } from './launcher.ts'
+import { logProcess } from './process-log.ts'
 import { addSettingsFlags, settingsOf } from './settings-flags.ts'
 import { type SignalSource, stopSignal } from './signals.ts'
 import { startFault } from './start-fault.ts'
 import type { Terminal } from './terminal.ts'
 
+/** How long the last lines of the log may take, in milliseconds: its reader may have stalled. */
+const LAST_LINES_MS = 1000
+
 export interface ServeParts {
   readonly start: (settings: Settings, around: { log: Logger }) => Promise<RunningServer>
   readonly signals: SignalSource
   readonly exit: (code: number) => void
+  /** Takes up what the process would print by itself. */
+  readonly logProcess: (log: Logger) => void
 }
 
 const examples = `
@@ -34,6 +40,7 @@ export function serveCommand(terminal: Terminal): Command {
       start: startServer,
       signals: process,
       exit: (code) => process.exit(code),
+      logProcess,
     })
   })
 }
@@ -42,9 +49,12 @@ export function serveCommand(terminal: Terminal): Command {
 export async function serve(
   settings: Settings,
   terminal: Terminal,
-  { start, signals, exit }: ServeParts,
+  { start, signals, exit, ...parts }: ServeParts,
 ): Promise<void> {
   const log = createLog({ level: settings.logLevel, format: settings.logFormat })
+  parts.logProcess(log)
+  // A server outlives whoever reads what it prints.
+  terminal.onOutFailed((err) => log.warn({ err }, notShown))
   // Heard from the beginning, so that a signal during a slow start is not lost.
   const stop = stopSignal({ source: signals, echoes: hasLauncher(), insist: () => exit(1) })
   const server = await start(settings, { log }).catch((cause: unknown) => {
@@ -57,5 +67,9 @@ export async function serve(
   )
   await stop
   await server.stop()
+  await flushLog(log, LAST_LINES_MS)
   exit(0)
 }
+
+const notShown =
+  'standard output cannot be written; after a first start, make a key with `postern admin create-key` if it was not shown'

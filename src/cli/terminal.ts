@@ -9,9 +9,15 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly readInput: () => Promise<string>
+  /** Says what to do when `out` cannot be written; without it the command ends. */
+  readonly onOutFailed: (run: (error: NodeJS.ErrnoException) => void) => void
 }
 
 export function processTerminal(): Terminal {
+  let failed = endCommand
+  process.stdout.on('error', (error) => failed(error))
+  // Nobody is left to tell.
+  process.stderr.on('error', () => {})
   return {
     out: (line) => void process.stdout.write(line),
     err: (line) => void process.stderr.write(line),
@@ -19,5 +25,14 @@ export function processTerminal(): Terminal {
     env: process.env,
     cwd: process.cwd(),
     readInput: () => text(process.stdin),
+    onOutFailed: (run) => {
+      failed = run
+    },
   }
+}
+
+/** The reader of our output went away (`postern … | head`): that is no failure. A full disk is. */
+function endCommand({ code, message }: NodeJS.ErrnoException): void {
+  if (code === 'EPIPE') process.exit(0)
+  process.stderr.write(`error: standard output cannot be written: ${message}\n`, () => process.exit(1))
 }

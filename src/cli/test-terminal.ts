@@ -20,6 +20,7 @@ export function testTerminal(given: Partial<Terminal> & { input?: string } = {})
     env: {},
     cwd: import.meta.dirname,
     readInput: async () => input,
+    onOutFailed() {},
     ...rest,
   }
 }

@@ -1,4 +1,5 @@
 /** The access log: one line for each request and each connection, written many at a time so that it costs little. */
+import { cutText } from '../lib/cut-text.ts'
 import type { ConnectionRecord } from './carry.ts'
 import type { AccessRecord } from './proxy/access-record.ts'
 
@@ -29,9 +30,9 @@ export class AccessLog {
     const { peer, found } = record
     this.#add('request', {
       ip: peer.ip,
-      method: record.method,
-      host: record.host,
-      path: record.path,
+      method: cutText(record.method),
+      host: cutText(record.host),
+      path: cutText(record.path),
       status: record.status,
       ms: Math.round(record.durationMs * 10) / 10,
       bytes_in: record.bytesIn,
@@ -44,7 +45,7 @@ export class AccessLog {
       fault: record.fault && `ERR_${record.fault}`,
       cut: record.isCut || undefined,
       request: record.request?.requestId,
-      decided: found && found.size > 0 ? Object.fromEntries(found) : undefined,
+      decided: found && found.size > 0 ? decided(found) : undefined,
     })
   }
 
@@ -54,7 +55,7 @@ export class AccessLog {
     this.#add('connection', {
       ip: peer.ip,
       port: peer.serverPort,
-      name: record.serverName,
+      name: record.serverName && cutText(record.serverName),
       ms: this.#options.now() - peer.startedAt,
       bytes_in: record.bytesIn,
       bytes_out: record.bytesOut,
@@ -81,4 +82,8 @@ export class AccessLog {
     if (this.#lines.length > FLUSH_CHARACTERS) this.flush()
     else this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS)
   }
+}
+
+function decided(found: ReadonlyMap<string, string>): Record<string, string> {
+  return Object.fromEntries([...found].map(([name, value]) => [name, cutText(value)]))
 }

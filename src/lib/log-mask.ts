@@ -1,4 +1,5 @@
-/** Which fields of a log line are secret by their name, and how they are hidden. */
+/** Which fields of a log line are secret by their name, and how they are hidden; long texts are cut. */
+import { cutText } from './cut-text.ts'
 import { Secret } from './secret.ts'
 
 /** How deep a logged value is followed; what lies deeper is left out rather than left unmasked. */
@@ -11,7 +12,7 @@ export function isSecretName(name: string): boolean {
   return secretName.test(name)
 }
 
-/** A copy of `fields` in which everything secret by name is masked, at any depth. */
+/** A copy of `fields` in which everything secret by name is masked, at any depth, and no text is longer than its bound. */
 export function masked(fields: Record<string, unknown>): Record<string, unknown> {
   return copy(fields, 0)
 }
@@ -30,6 +31,7 @@ function hides(value: unknown): boolean {
 }
 
 function mask(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return cutText(value)
   if (typeof value !== 'object' || value === null || value instanceof Secret) return value
   if (depth > MAX_DEPTH) return '[deep]'
   if (Array.isArray(value)) return value.map((each) => mask(each, depth + 1))

@@ -9,6 +9,8 @@ export interface Run {
   readonly env?: Readonly<Record<string, string>>
   /** Kills it, with SIGKILL. */
   readonly signal?: AbortSignal
+  /** Open files that take its stdout and stderr; without them what it prints is kept. */
+  readonly files?: { readonly out?: number; readonly err?: number }
 }
 
 export interface Ended {
@@ -27,6 +29,7 @@ export interface ServeOptions extends Run {
 
 /** A server on ports of its own, ready to serve. */
 export interface ServerProcess {
+  readonly child: ChildProcess
   readonly url: string
   readonly metricsUrl: string
   /** Where agents, and visitors with and without TLS, connect: `host:port`. */
@@ -87,19 +90,19 @@ export function serveArgs({ dataDir, databaseUrl, flags }: ServeOptions): string
 }
 
 /** Starts `postern`, whatever the command. */
-export function start(args: readonly string[], { node = process.execPath, env = {}, signal }: Run = {}) {
-  const child = spawn(node, [launcher, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+export function start(args: readonly string[], { node = process.execPath, env = {}, signal, files }: Run = {}) {
+  const child: ChildProcess = spawn(node, [launcher, ...args], {
+    stdio: ['ignore', files?.out ?? 'pipe', files?.err ?? 'pipe'],
     // Away from any settings file, with none of the caller's settings.
     cwd: '/',
     env: { ...withoutSettings(process.env), ...env },
   })
   signal?.addEventListener('abort', () => child.kill('SIGKILL'))
   const printed = { out: '', err: '' }
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     printed.out += text
   })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     printed.err += text
   })
   // Closed, not only exited: then all that it printed is here.

@@ -1,0 +1,77 @@
+/** Standard output and standard error as places for lines: writing to them never holds the event loop nor throws. */
+import { fstatSync, write, writeSync } from 'node:fs'
+import type { LinePort } from './line-sink.ts'
+
+/** The parts of `process.stdout` and `process.stderr` that are used here. */
+interface StandardStream {
+  readonly fd: number
+  readonly isTTY?: boolean
+  readonly writableLength: number
+  on(event: 'error', heard: () => void): unknown
+  write(text: string, done: (error?: Error | null) => void): boolean
+}
+
+/** Opens stdout or stderr; what else writes to the stream may go on doing so. */
+export function standardPort(stream: StandardStream): LinePort {
+  // Errors are told to whoever wrote; without a listener they would end the process.
+  stream.on('error', () => {})
+  dontBlock(stream)
+  if (stream.isTTY === true) return { ...streamPort(stream), isTTY: true }
+  return isFile(stream.fd) ? filePort(stream.fd) : { ...streamPort(stream), isTTY: false }
+}
+
+/** Node makes terminals block: one that is held with Ctrl+S, or whose window is stuck, would hold the event loop. */
+export function dontBlock(stream: object): void {
+  const { _handle: handle } = stream as { _handle?: { setBlocking?: (isBlocking: boolean) => number } }
+  handle?.setBlocking?.(false)
+}
+
+/** Pipes, sockets and terminals: libuv writes what fits and waits for the rest. */
+function streamPort(stream: StandardStream): Omit<LinePort, 'isTTY'> {
+  return {
+    write: (text, done) => void stream.write(text, (error) => done(error)),
+    writeLast(text, limitMs) {
+      // Part of a line may still wait inside the stream; lines behind it would run into it.
+      if (stream.writableLength === 0) writeAll(stream.fd, text, limitMs)
+    },
+  }
+}
+
+/** Files, on which Node's own streams write synchronously: a slow disk would hold the event loop. */
+function filePort(fd: number): LinePort {
+  const writeFrom = (bytes: Buffer, done: Parameters<LinePort['write']>[1]): void =>
+    write(fd, bytes, (error, written) => {
+      const rest = error ? bytes : bytes.subarray(written)
+      if (error) done(error, rest.toString())
+      else if (rest.length > 0) writeFrom(rest, done)
+      else done()
+    })
+  return {
+    isTTY: false,
+    write: (text, done) => writeFrom(Buffer.from(text), done),
+    writeLast: (text, limitMs) => writeAll(fd, text, limitMs),
+  }
+}
+
+/** Devices such as `/dev/null` are written like files. */
+function isFile(fd: number): boolean {
+  const kind = fstatSync(fd)
+  return kind.isFile() || kind.isCharacterDevice()
+}
+
+/** How long to wait between two tries to write to a pipe that is full, in milliseconds. */
+const FULL_MS = 5
+
+function writeAll(fd: number, text: string, limitMs: number): void {
+  const until = performance.now() + limitMs
+  let rest = Buffer.from(text)
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(fd, rest))
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code !== 'EAGAIN' || performance.now() > until) return
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_MS)
+    }
+  }
+}

@@ -1,0 +1,10 @@
+/** Reads one number of a server's metrics. */
+
+/** The value of the metric `name` without labels, or the sum over all labels; 0 when it is not there. */
+export async function metric(metricsUrl: string, name: string): Promise<number> {
+  const response = await fetch(new URL('/metrics', metricsUrl))
+  const rows = (await response.text())
+    .split('\n')
+    .filter((row) => row.startsWith(`${name} `) || row.startsWith(`${name}{`))
+  return rows.reduce((sum, row) => sum + Number(row.slice(row.lastIndexOf(' ') + 1)), 0)
+}
