@@ -92,7 +92,7 @@ export function forwardConnection(
   const join = (socket: Socket, rest: Buffer | undefined): void => {
     if (rest) socket.write(rest)
     const near: ByteStream = isTapped ? tapped(stream, tap) : stream
-    relay(near, socketStream(socket), { onDone: ended })
+    relay(near, socketStream(socket, { outlivesFailedWrite: true }), { onDone: ended })
   }
   const dial = (preface?: Buffer, rest?: Buffer): void => {
     const cancel = target.dial({ isPassthrough: header.passthroughTls, preface }, (result) => {

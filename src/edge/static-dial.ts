@@ -45,5 +45,5 @@ export function dialStatic({
 
 function opened(socket: Socket): ByteStream {
   socket.setNoDelay(true)
-  return socketStream(socket)
+  return socketStream(socket, { outlivesFailedWrite: true })
 }

@@ -127,7 +127,7 @@ async function serviceOn(t: TestContext, server: Server, options: Partial<DialTa
 function dialLocal(port: number): ReturnType<DialTarget['open']> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
-    socket.once('connect', () => resolve(socketStream(socket)))
+    socket.once('connect', () => resolve(socketStream(socket, { outlivesFailedWrite: true })))
     socket.once('error', (cause) => resolve(new DialFault('refused', 'nobody listens', { cause })))
   })
 }

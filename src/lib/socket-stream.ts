@@ -7,10 +7,20 @@ import { readLent } from './lent-reads.ts'
 import { noteRead } from './read-memory.ts'
 import { StagedWrites } from './staged-writes.ts'
 
-/** Takes over `socket`, which must allow half-open connections; nobody else may read it or listen to it from here on. */
-export function socketStream(socket: Duplex): ByteStream {
-  return new SocketStream(socket)
+export interface SocketStreamOptions {
+  /**
+   * Whether all that the other end has sent is read before a failed write ends the stream. For connections to services:
+   * one that refuses an upload answers and closes, and its answer must not be lost to the write that comes after.
+   */
+  readonly outlivesFailedWrite?: boolean
 }
+
+/** Takes over `socket`, which must allow half-open connections; nobody else may read it or listen to it from here on. */
+export function socketStream(socket: Duplex, options: SocketStreamOptions = {}): ByteStream {
+  return new SocketStream(socket, options)
+}
+
+type Callback = (error?: Error | null) => void
 
 class SocketStream implements ByteStream {
   readonly #socket: Duplex
@@ -22,8 +32,10 @@ class SocketStream implements ByteStream {
   #isPaused = false
   #isWriterWaiting = false
   #isClosed = false
+  /** Tells Node that a write failed, which ends the socket. */
+  #failWrite: (() => void) | undefined
 
-  constructor(socket: Duplex) {
+  constructor(socket: Duplex, { outlivesFailedWrite = false }: SocketStreamOptions) {
     this.#socket = socket
     this.#staged = new StagedWrites(socket, () => this.#drain())
     socket.on('error', (error: Error) => {
@@ -33,9 +45,11 @@ class SocketStream implements ByteStream {
       this.#isEnded = true
       // Node tells the end of a paused socket too, when nothing else waits to be read.
       if (!this.#isPaused) this.#tellEnd()
+      this.#failWrite?.()
     })
     socket.on('drain', () => this.#drain())
     socket.on('close', () => this.#close())
+    if (outlivesFailedWrite) this.#deferFailedWrites()
     if (socket.destroyed) process.nextTick(() => this.#close())
   }
 
@@ -96,6 +110,26 @@ class SocketStream implements ByteStream {
     if (this.#isEnded) this.#tellEnd()
   }
 
+  /** Node destroys a socket whose write failed, with all that came and is not read yet. Here that waits for the end of the reads. */
+  #deferFailedWrites(): void {
+    const socket = this.#socket
+    const deferred =
+      (done: Callback): Callback =>
+      (error) => {
+        if (!error || this.#isEnded || this.#isClosed) done(error)
+        else {
+          this.#failWrite = () => {
+            this.#failWrite = undefined
+            done(error)
+          }
+        }
+      }
+    const write = socket._write.bind(socket)
+    const writev = socket._writev?.bind(socket)
+    socket._write = (chunk, encoding, done) => write(chunk, encoding, deferred(done))
+    if (writev) socket._writev = (chunks, done) => writev(chunks, deferred(done))
+  }
+
   /** False when there should be no more for now. */
   #lend(chunk: Buffer): boolean {
     // TLS hands on all that it has deciphered, paused or not: Node keeps that, and gives it first as `data`.
@@ -147,6 +181,7 @@ class SocketStream implements ByteStream {
     if (this.#isClosed) return
     if (this.#isEnded) this.#tellEnd()
     this.#isClosed = true
+    this.#failWrite?.()
     this.#staged.clear()
     if (!this.#isEnded || !this.#socket.writableFinished) this.#error ??= new Error('the connection closed early')
     this.#sink?.closed(this.#error)
