@@ -67,7 +67,7 @@ export const DRAIN_MS = 5_000
 /** After our end we read on for nothing, in bytes: a close with unread bytes would make the visitor's system drop our answer. */
 export const LINGER_BYTES = 16 * 1024 * 1024
 
-/** A visitor that sends no more may have gone: how long it gets an answer without taking a byte of it, in milliseconds. */
+/** A visitor that sends no more may have gone: how long the rest of an answer that has begun is waited for, in milliseconds. */
 export const HALF_CLOSED_MS = 30_000
 
 /** Pieces up to this size are copied together into one write, in bytes; a write costs more than the copy. */

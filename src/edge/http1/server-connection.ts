@@ -147,9 +147,20 @@ export class Http1Connection {
   /** The visitor sends no more. */
   #end(): void {
     this.#isVisitorDone = true
-    if (this.#state === 'exchange' && !this.#incoming) this.#touch()
-    else if (this.#state === 'exchange') this.#lose(new Error('the visitor ended the connection within a request'))
+    if (this.#state === 'exchange') this.#endWithin()
     else if (this.#state === 'head' || this.#state === 'drain') this.#close()
+  }
+
+  #endWithin(): void {
+    if (this.#incoming) this.#lose(new Error('the visitor ended the connection within a request'))
+    // It takes what has begun, or shows by taking nothing that it is gone.
+    else if (this.#encoder) this.#touch()
+    else {
+      // D69: most visitors that say this are gone. Answers before this one still leave.
+      const exchange = this.#exchange
+      this.#close()
+      this.#guard(() => exchange?.abort())
+    }
   }
 
   #drained(): void {

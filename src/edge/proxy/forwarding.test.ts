@@ -209,7 +209,7 @@ describe('of HTTP/1.1, a service never sees', () => {
     const edge = testEdge({ names: ['a.test'], kind: 'http', routes: [{ backend: service.backend }] })
     const plane = await Plane.start(t, [edge])
     const socket = connect(plane.httpPort, '127.0.0.1')
-    socket.end(
+    socket.write(
       [
         'GET / HTTP/1.1',
         'Host: a.test',
