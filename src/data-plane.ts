@@ -20,11 +20,13 @@ import { HttpFront } from './edge/http-front.ts'
 import { ListenFault, openListener } from './edge/open-listener.ts'
 import { PublicDoor } from './edge/public-door.ts'
 import { PublicListener } from './edge/public-listener.ts'
+import { httpRefusals } from './edge/refuse-http.ts'
 import { TcpPorts } from './edge/tcp-ports.ts'
 import { TlsServers } from './edge/tls-servers.ts'
 import { TrafficCount } from './edge/traffic-count.ts'
 import type { Authority } from './lib/certificate-authority.ts'
 import type { Clock } from './lib/clock.ts'
+import { ConnectionCaps } from './lib/connection-caps.ts'
 import type { IdSource } from './lib/ids.ts'
 import { type Logger, lineWriter } from './lib/log.ts'
 import type { Sealer } from './lib/seal.ts'
@@ -79,6 +81,11 @@ export async function startDataPlane(options: DataPlaneOptions) {
 
     // Edges, found by name and port. What they dial is the door's business, which is built below.
     const counts = new TrafficCount()
+    const caps = new ConnectionCaps({ limits: settings, door: 'visitors', log })
+    const agentCaps = new ConnectionCaps({ limits: settings, door: 'agents', log })
+    opened.push(() => {
+      for (const each of [caps, agentCaps]) each.close()
+    })
     const throughHops = meetVisitors(settings.trustedProxies)
     const held = holdVisitors(throughHops)
     const { meet } = held
@@ -88,6 +95,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       host: settings.tcpListen,
       onConnection: (socket, port, peer) => visitors.onPort(socket, port, peer),
       meet: meetSecure,
+      caps,
       log,
       now,
     })
@@ -122,11 +130,13 @@ export async function startDataPlane(options: DataPlaneOptions) {
       publicPorts,
       admits: admitsVisitor,
       onRequest: (record) => accessLog.request(record),
+      requestsOf: (ip) => caps.requestsOf(ip),
     })
     const visitors = new PublicDoor({
       edges,
       tls,
       serveHttp: (visit) => front.serve(visit),
+      mayShake: (ip) => caps.shake(ip),
       counts,
       log,
       onRecord: (record) => accessLog.connection(record),
@@ -134,7 +144,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
     })
 
     // The doors, before anything slow: agents that find nobody wait for minutes before they ask again (D50).
-    const secure = new PublicListener({ onConnection: visitors.onGreeted, meet: meetSecure, log, now })
+    const secure = new PublicListener({ onConnection: visitors.onGreeted, meet: meetSecure, caps, log, now })
     const httpsAddress = listening(await secure.listen(settings.httpsListen))
     opened.push(() => {
       void secure.close()
@@ -147,6 +157,8 @@ export async function startDataPlane(options: DataPlaneOptions) {
         log,
         now,
         meet,
+        caps,
+        onTooMany: httpRefusals(),
         onConnection: visitors.onPlain,
       }),
     )
@@ -161,6 +173,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       certificate: authority.issue(agentNames),
       tlsMinVersion: `TLSv${settings.tlsMinVersion}`,
       meet: throughHops,
+      caps: agentCaps,
       credentials: {
         find: (token) => findCredential(store, token),
         current: (id) => currentCredential(store, id),
@@ -222,6 +235,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       presence: endpoints.beside(agents.registry),
       groups,
       edges,
+      caps: [caps, agentCaps],
       publicPorts,
       endpointAt: (address: { name: string } | { port: number }) => edges.endpointAt(address),
       addresses: {

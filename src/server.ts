@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Registry } from '@prometheus-io/client'
 import { buildApi } from './api/app.ts'
+import { registerCaps } from './api/cap-metrics.ts'
 import { ApiMetrics } from './api/metrics.ts'
 import { registerProcess } from './api/process-metrics.ts'
 import { registerTraffic } from './api/traffic-metrics.ts'
@@ -22,7 +23,9 @@ import { liftRestrictions } from './control/restrictions.ts'
 import { openSealer } from './control/sealing.ts'
 import { createKey, createUser, type FirstStart, listUsers, makeFirstUser, type Role } from './control/users.ts'
 import { startDataPlane } from './data-plane.ts'
+import { ConnectionCaps } from './lib/connection-caps.ts'
 import { IdSource } from './lib/ids.ts'
+import { compileIpRules } from './lib/ip-rules.ts'
 import { type Logger, lostLines } from './lib/log.ts'
 import type { RestrictedPart } from './resources/ip-restrictions.ts'
 import { openStore } from './store/store.ts'
@@ -77,6 +80,11 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     const metrics = new ApiMetrics(registry)
     registerTraffic(registry, plane.numbers)
     registerProcess(registry, { lostLines: () => lostLines(log) })
+    // The API takes no PROXY header, so the address of a trusted proxy there is that of all its callers.
+    const isShared = compileIpRules(settings.trustedProxies.map((network) => ({ action: 'allow', network })))
+    const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared })
+    opened.push(async () => caps.close())
+    registerCaps(registry, [...plane.caps, caps])
     let isServing = false
     const addresses = { api: '', metrics: '', ...plane.addresses }
     const readiness = async () => {
@@ -103,6 +111,7 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
       groupsOf: (labels) => groups.serving(labels),
       metrics,
       log,
+      caps,
       readiness,
       rateLimit: new RateLimit({ perMinute: settings.apiRateLimit, now }),
       apiUrl: settings.apiUrl,

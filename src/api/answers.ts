@@ -18,7 +18,8 @@ export function errorBody(refusal: Refusal, operationId: string, dialect: Dialec
 /** Answers `error`. What was not meant is logged with its cause and answered without it. */
 export async function answerError(error: unknown, reply: FastifyReply): Promise<FastifyReply> {
   const refusal = meant(error)
-  if (refusal.status >= 500)
+  // The caps log for themselves, by one line a minute.
+  if (refusal.status >= 500 && refusal.code !== 'SERVER_BUSY')
     reply.log.error({ err: refusal.cause ?? refusal, operation: reply.request.id }, 'request failed')
   const { dialect, id, routeOptions } = reply.request
   return reply

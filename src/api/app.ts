@@ -9,12 +9,14 @@ import Fastify, {
 } from 'fastify'
 import { linksUnder } from '../control/links.ts'
 import type { Principal } from '../control/principal.ts'
+import type { ConnectionCaps } from '../lib/connection-caps.ts'
 import { type IdSource, isId } from '../lib/ids.ts'
 import { Refusal } from '../model/errors.ts'
 import { resourceOf } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'
 import { answerError } from './answers.ts'
 import { MAX_BODY_BYTES, readBody } from './body.ts'
+import { capConnections } from './caps.ts'
 import { guardConnections } from './connections.ts'
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
 import { dialectOf } from './dialect/choose.ts'
@@ -36,10 +38,18 @@ const HEADERS_MS = 15_000
 /** As long as a request line can be: an overlong id is unknown like any other, and Fastify's own answer has no door. */
 const MAX_PARAM = 16_384
 
+/** What an answer at a cap says beside its body. */
+const atCap = { 'retry-after': '1', connection: 'close' }
+
+/** Answered at a cap too: whoever runs the server must not take a flood for a dead process, and restart it. */
+const probes: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz'])
+
 export interface ApiOptions extends Door, Behind, PublicPages {
   readonly ids: IdSource
   readonly metrics: ApiMetrics
   readonly log: FastifyBaseLogger
+  /** How much the API takes on; without limit, by default. */
+  readonly caps?: ConnectionCaps
   /** How callers reach the API; null when each caller's own Host says so. */
   readonly apiUrl: string | null
 }
@@ -73,6 +83,8 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
     clientErrorHandler: () => {},
   })
   guardConnections(app.server, options)
+  const hasRoom = options.caps ? capConnections(app.server, options.caps) : () => true
+  const turnedAway = new WeakSet<FastifyRequest>()
 
   // Bytes are bytes until a route says what it takes.
   app.removeAllContentTypeParsers()
@@ -88,6 +100,10 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
   const routes = routeTable()
   app.addHook('onRequest', async (request, reply) => {
     for (const name of request.dialect.operationHeaders) reply.header(name, request.id)
+    if (!hasRoom(request.raw) && !probes.has(request.routeOptions.url)) {
+      turnedAway.add(request)
+      throw new Refusal('SERVER_BUSY', undefined, { headers: atCap })
+    }
     allowOrigin(request, reply)
     // Fastify refuses a type that it cannot read before it asks the route, which may take any (D43).
     request.raw.headers['content-type'] = 'application/octet-stream'
@@ -102,8 +118,8 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'none'
     metrics.served({ method: request.method, route, status: reply.statusCode, seconds: reply.elapsedTime / 1000 })
-    // Probes come every few seconds and say nothing.
-    log[request.routeOptions.config.isPublic ? 'debug' : 'info'](
+    // Probes come every few seconds and say nothing; what a cap refuses is logged by one line a minute.
+    log[request.routeOptions.config.isPublic || turnedAway.has(request) ? 'debug' : 'info'](
       {
         operation: request.id,
         method: request.method,

@@ -29,6 +29,12 @@ export interface Settings {
   /** As for HTTPS. */
   readonly publicHttpPort: number
   readonly trustedProxies: readonly string[]
+  /** Each of these is 0 for no limit; the rates are by the second. */
+  readonly maxConnections: number
+  readonly maxConnectionsPerSource: number
+  readonly maxRequestsPerSource: number
+  readonly maxHandshakes: number
+  readonly maxHandshakesPerSource: number
   readonly tcpListen: string
   readonly tcpPorts: PortRange
   readonly domain: string

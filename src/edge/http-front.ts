@@ -10,12 +10,12 @@ import { Sweep } from './http1/sweep.ts'
 import { Http1Upstream } from './http1/upstream-connection.ts'
 import { Http2Connection } from './http2/server-connection.ts'
 import { Http2Upstream } from './http2/upstream.ts'
-import { plainErrorPage } from './pages/error-page.ts'
+import { errorPage, plainErrorPage } from './pages/error-page.ts'
 import type { AccessRecord } from './proxy/access-record.ts'
 import type { VisitorConnection } from './proxy/pick-edge.ts'
 import { HttpProxy } from './proxy/proxy.ts'
 import type { HttpVisit } from './public-door.ts'
-import type { TrafficCount } from './traffic-count.ts'
+import type { EdgeCount, TrafficCount } from './traffic-count.ts'
 import { UpstreamPool } from './upstream-pool.ts'
 
 export interface HttpFrontOptions {
@@ -28,6 +28,8 @@ export interface HttpFrontOptions {
   readonly onRequest: (record: AccessRecord) => void
   /** Whether a visitor may reach any public address; everybody, by default. */
   readonly admits?: (peer: Peer) => boolean
+  /** For a connection from this address: whether one more request may come. Undefined where there is no limit. */
+  readonly requestsOf?: (ip: string) => (() => boolean) | undefined
 }
 
 /** What both versions have in common. */
@@ -76,7 +78,14 @@ export class HttpFront {
     count.connections++
     count.open++
     const visitor: VisitorConnection = { peer, tls, edge, tlsKey: edge?.tlsKey ?? '', asked: undefined }
-    const onExchange = (exchange: Exchange): void => this.#proxy.handle(exchange, visitor)
+    const mayAsk = this.#options.requestsOf?.(peer.ip)
+    const onExchange =
+      mayAsk === undefined
+        ? (exchange: Exchange): void => this.#proxy.handle(exchange, visitor)
+        : (exchange: Exchange): void => {
+            if (mayAsk()) this.#proxy.handle(exchange, visitor)
+            else refuse(exchange, count)
+          }
     const onBroken = (err: unknown): void => log.error({ err, edge: edge?.id }, 'an HTTP connection failed')
     const onClosed = (): void => {
       count.open--
@@ -126,4 +135,14 @@ export class HttpFront {
     if (record.fault !== undefined) count.refused++
     this.#options.onRequest(record)
   }
+}
+
+/** D68. Told by a number and a line a minute, not by a line in the access log: that is what a flood would fill. */
+function refuse(exchange: Exchange, count: EdgeCount): void {
+  const { head, body } = errorPage('SERVER_BUSY', exchange.head)
+  head.headers.add('retry-after', '1')
+  count.refused++
+  const writer = exchange.respond(head)
+  if (body.length > 0) writer.write(body)
+  writer.end()
 }

@@ -1,6 +1,7 @@
 /** Opens one TCP listener the way all public ones are: half-open connections, no delay, and no error that ends the process. */
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
+import type { ConnectionCaps } from '../lib/connection-caps.ts'
 import type { Logger } from '../lib/log.ts'
 import { type Peer, peerOf } from '../lib/peer.ts'
 import { type MeetVisitor, meetVisitors } from '../lib/trusted-hop.ts'
@@ -13,6 +14,10 @@ export interface ListenerOptions {
   readonly onConnection: (socket: Socket, visitor: Peer) => void
   /** Finds out who is visiting; whoever connects, by default. */
   readonly meet?: MeetVisitor | undefined
+  /** How many connections it takes on; any number, by default. */
+  readonly caps?: Pick<ConnectionCaps, 'accept' | 'admit'> | undefined
+  /** Takes a connection that is one too many; by default it is closed. */
+  readonly onTooMany?: ((socket: Socket) => void) | undefined
   readonly log: Logger
   readonly now: Clock
 }
@@ -52,7 +57,7 @@ const KEEP_ALIVE_MS = 60_000
 
 /** Gives the listener once it listens, or why it does not. */
 export function openListener(options: ListenerOptions): Promise<Server | ListenFault> {
-  const { host, port, onConnection, log, now, meet = meetVisitors([]) } = options
+  const { host, port, onConnection, log, now, meet = meetVisitors([]), caps, onTooMany = close } = options
   const server = createServer({
     allowHalfOpen: true,
     noDelay: true,
@@ -67,10 +72,18 @@ export function openListener(options: ListenerOptions): Promise<Server | ListenF
       socket.destroy()
       return
     }
+    if (caps?.accept(socket) === false) {
+      onTooMany(socket)
+      return
+    }
     meet(socket, peer, (visitor) => {
       if (!visitor) {
         socket.destroy()
         log.debug({ peer: peer.ip, port }, 'a trusted proxy did not say who is visiting')
+        return
+      }
+      if (caps?.admit(socket, visitor.ip) === false) {
+        onTooMany(socket)
         return
       }
       try {
@@ -94,3 +107,7 @@ export function openListener(options: ListenerOptions): Promise<Server | ListenF
 }
 
 function ignore(): void {}
+
+function close(socket: Socket): void {
+  socket.destroy()
+}

@@ -27,6 +27,8 @@ export interface PublicDoorOptions {
   readonly tls: TlsServers
   readonly serveHttp: (visit: HttpVisit) => void
   readonly counts: TrafficCount
+  /** Whether a TLS handshake with this address may begin; always, by default. */
+  readonly mayShake?: (ip: string) => boolean
   readonly log: Logger
   /** One line for each connection of a TCP or TLS edge. */
   readonly onRecord: (record: ConnectionRecord) => void
@@ -69,6 +71,7 @@ export class PublicDoor {
     const { edges, tls, serveHttp, defaultCertificate } = this.#options
     const edge = edges.find(hello.serverName)
     if (!edge) {
+      if (!this.#mayShake(socket, peer)) return
       const certificate = defaultCertificate(hello.serverName)
       const nobody = { id: '', kind: 'https', tls: { certificate }, tlsKey: '' } as const
       tls.handshake(nobody, { socket, hello }, (secured) => {
@@ -90,6 +93,7 @@ export class PublicDoor {
       this.#carry(socket, { edge, peer, serverName: hello.serverName, passthroughTls: true }, { isAccepted: true })
       return
     }
+    if (!this.#mayShake(socket, peer)) return
     // Looked at just above.
     tls.handshake(edge as TlsEdge, { socket, hello }, (secured) => {
       if (!('socket' in secured)) {
@@ -116,6 +120,14 @@ export class PublicDoor {
   /** Ends what is left of all connections. */
   cut(): void {
     for (const sockets of [...this.#carried.values(), ...this.#retired]) for (const socket of sockets) socket.destroy()
+  }
+
+  /** Closes a connection whose handshake would be one too many (D68). */
+  #mayShake(socket: Socket, { ip }: Peer): boolean {
+    const { mayShake } = this.#options
+    if (mayShake === undefined || mayShake(ip)) return true
+    socket.destroy()
+    return false
   }
 
   #secured(socket: Socket, facts: TlsFacts, edge: Edge, peer: Peer): void {

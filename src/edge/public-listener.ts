@@ -1,6 +1,7 @@
 /** The listener that HTTPS and TLS edges share: accepts, reads who is asked for, and hands the connection on. */
 import type { AddressInfo, Server, Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
+import type { ConnectionCaps } from '../lib/connection-caps.ts'
 import type { Logger } from '../lib/log.ts'
 import type { MeetVisitor } from '../lib/trusted-hop.ts'
 import type { Peer } from '../modules/phases.ts'
@@ -23,6 +24,7 @@ export interface PublicListenerOptions {
   /** Somebody was turned away. */
   readonly onFault?: (fault: PeekFault | 'crowded', peer: Peer) => void
   readonly meet?: MeetVisitor | undefined
+  readonly caps?: ConnectionCaps | undefined
   readonly log: Logger
   readonly now?: Clock
   readonly maxPending?: number
@@ -59,13 +61,14 @@ export class PublicListener {
 
   /** Gives the address it listens on, or why it does not. */
   async listen({ host, port }: { host: string; port: number }): Promise<AddressInfo | ListenFault> {
-    const { log, meet } = this.#options
+    const { log, meet, caps } = this.#options
     const server = await openListener({
       host,
       port,
       log,
       now: this.#now,
       meet,
+      caps,
       onConnection: (socket, peer) => this.#accept(socket, peer),
     })
     if (server instanceof ListenFault) return server

@@ -1,6 +1,7 @@
 /** The ports of TCP edges and endpoints: opened and closed at run time, each held by whoever needs it. */
 import type { Server, Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
+import type { ConnectionCaps } from '../lib/connection-caps.ts'
 import type { Logger } from '../lib/log.ts'
 import type { MeetVisitor } from '../lib/trusted-hop.ts'
 import type { Peer } from '../modules/phases.ts'
@@ -12,6 +13,7 @@ export interface TcpPortsOptions {
   /** The socket is half-open and nothing of it was read. What this throws ends that connection and nothing else. */
   readonly onConnection: (socket: Socket, port: number, peer: Peer) => void
   readonly meet?: MeetVisitor | undefined
+  readonly caps?: ConnectionCaps | undefined
   readonly log: Logger
   readonly now?: Clock
 }
@@ -61,9 +63,9 @@ export class TcpPorts {
   }
 
   #listen(port: number): OpenPort {
-    const { host, onConnection, log, meet } = this.#options
+    const { host, onConnection, log, meet, caps } = this.#options
     const listening = openListener({
-      ...{ host, port, log, meet },
+      ...{ host, port, log, meet, caps },
       now: this.#now,
       onConnection: (socket, peer) => onConnection(socket, port, peer),
     })

@@ -63,6 +63,11 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     when: 'The agent has as many connections open as it takes, or does not accept this one.',
     remedy: 'Try again; start more agents with the same labels.',
   },
+  SERVER_BUSY: {
+    when: 'The server has as many connections as `--max-connections` or `--max-connections-per-source` allow, or the visitor sends more requests a second than `--max-requests-per-source`.',
+    remedy:
+      'The visitor: wait as `Retry-After` says. Raise the limit if it is too low; the log names it once a minute.',
+  },
   MODULE_UNAVAILABLE: {
     when: 'An enabled module cannot be compiled, cannot be opened with the key that the server has, or is not enforced yet.',
     remedy: 'The log names module and reason. Set the module anew, or delete it if nothing needs to be guarded.',

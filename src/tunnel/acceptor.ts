@@ -3,6 +3,7 @@ import { constants } from 'node:crypto'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type SecureVersion, type TLSSocket, type Server as TlsServer } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
+import type { ConnectionCaps } from '../lib/connection-caps.ts'
 import type { Logger } from '../lib/log.ts'
 import { MinuteLog } from '../lib/minute-log.ts'
 import { type Peer, peerOf } from '../lib/peer.ts'
@@ -25,6 +26,7 @@ export interface AcceptorOptions {
   readonly tlsMinVersion: SecureVersion
   /** Finds out whose connection it is, where a load balancer stands in front. */
   readonly meet: MeetVisitor
+  readonly caps: ConnectionCaps | undefined
   readonly limits: DoorLimits
   readonly now: Clock
   readonly log: Logger
@@ -110,7 +112,7 @@ export class Acceptor {
     socket.on('error', () => {})
     const peer = peerOf(socket, this.#options.now())
     // Without an address it is gone already.
-    if (!peer) {
+    if (!peer || this.#options.caps?.accept(socket) === false) {
       socket.destroy()
       return
     }
@@ -122,12 +124,19 @@ export class Acceptor {
     })
     this.#options.meet(socket, peer, (agent) => {
       this.#unmet.delete(socket)
-      if (agent) this.#try(socket, agent)
+      if (agent && this.#isTooMany(socket, agent)) socket.destroy()
+      else if (agent) this.#try(socket, agent)
       else {
         socket.destroy()
         this.#options.log.debug({ peer: peer.ip }, 'a trusted proxy did not say whose connection it is')
       }
     })
+  }
+
+  /** D68. Handshakes too: one begins here for each connection. */
+  #isTooMany(socket: Socket, { ip }: Peer): boolean {
+    const { caps } = this.#options
+    return caps !== undefined && !(caps.admit(socket, ip) && caps.shake(ip))
   }
 
   #try(socket: Socket, peer: Peer): void {

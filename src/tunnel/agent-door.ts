@@ -2,6 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import type { SecureVersion } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
+import type { ConnectionCaps } from '../lib/connection-caps.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log.ts'
 import { type MeetVisitor, meetAdmitted, meetVisitors } from '../lib/trusted-hop.ts'
@@ -23,6 +24,8 @@ export interface AgentDoorOptions {
   readonly tlsMinVersion?: SecureVersion
   /** Finds out whose connection it is, where a load balancer stands in front; whoever connects, by default. */
   readonly meet?: MeetVisitor
+  /** How much it takes on; without limit, by default. */
+  readonly caps?: ConnectionCaps
   readonly credentials: Credentials
   readonly endpoints: Endpoints
   /** For cookies and tokens, which must outlive this process. */
@@ -59,6 +62,7 @@ export class AgentDoor {
     certificate,
     tlsMinVersion = 'TLSv1.2',
     meet = meetVisitors([]),
+    caps,
     tcpPorts,
     limits,
     ...given
@@ -79,6 +83,7 @@ export class AgentDoor {
       certificate,
       tlsMinVersion,
       meet: given.admits ? meetAdmitted(meet, given.admits) : meet,
+      caps,
       limits: context.limits,
       now,
       log,

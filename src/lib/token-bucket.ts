@@ -1,0 +1,27 @@
+/** So many a second at an even pace, and twice as many at once: pages and reconnecting agents come in bursts. */
+
+const BURST_SECONDS = 2
+
+export class TokenBucket {
+  readonly #perSecond: number
+  readonly #depth: number
+  #tokens: number
+  #at: number
+
+  /** `now` is in milliseconds, of a clock that never goes back. */
+  constructor(perSecond: number, now: number) {
+    this.#perSecond = perSecond
+    this.#depth = perSecond * BURST_SECONDS
+    this.#tokens = this.#depth
+    this.#at = now
+  }
+
+  /** Takes one; false when there is none. */
+  take(now: number): boolean {
+    this.#tokens = Math.min(this.#depth, this.#tokens + ((now - this.#at) / 1000) * this.#perSecond)
+    this.#at = now
+    if (this.#tokens < 1) return false
+    this.#tokens--
+    return true
+  }
+}
