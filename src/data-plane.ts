@@ -131,12 +131,19 @@ export async function startDataPlane(options: DataPlaneOptions) {
       admits: admitsVisitor,
       onRequest: (record) => accessLog.request(record),
       requestsOf: (ip) => caps.requestsOf(ip),
+      limits: {
+        headBytes: settings.maxHeaderBytes,
+        headers: settings.maxHeaders,
+        headMs: settings.headerTimeoutMs,
+        idleMs: settings.idleTimeoutMs,
+      },
     })
     const visitors = new PublicDoor({
       edges,
       tls,
       serveHttp: (visit) => front.serve(visit),
       mayShake: (ip) => caps.shake(ip),
+      idleMs: settings.idleTimeoutMs,
       counts,
       log,
       onRecord: (record) => accessLog.connection(record),

@@ -87,6 +87,23 @@ export function count(text: string): number {
   return Number(text)
 }
 
+export function countBetween(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    if (!(number >= least && number <= most)) throw new Error(`must be a whole number from ${least} to ${most}`)
+    return number
+  }
+}
+
+/** A duration within bounds, which are written as one. */
+export function durationBetween(least: string, most: string): (text: string) => number {
+  return (text) => {
+    const ms = duration(text)
+    if (ms < duration(least) || ms > duration(most)) throw new Error(`must be between \`${least}\` and \`${most}\``)
+    return ms
+  }
+}
+
 export function oneOf<const T extends string>(allowed: readonly T[]): (text: string) => T {
   return (text) => {
     const found = allowed.find((each) => each === text)

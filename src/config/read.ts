@@ -35,6 +35,10 @@ export interface Settings {
   readonly maxRequestsPerSource: number
   readonly maxHandshakes: number
   readonly maxHandshakesPerSource: number
+  readonly maxHeaderBytes: number
+  readonly maxHeaders: number
+  readonly headerTimeoutMs: number
+  readonly idleTimeoutMs: number
   readonly tcpListen: string
   readonly tcpPorts: PortRange
   readonly domain: string

@@ -7,9 +7,6 @@ import { dialFirst } from './dial-first.ts'
 import type { Edge } from './edge.ts'
 import type { Visit } from './target.ts'
 
-/** How long nothing may move on a connection, in milliseconds. */
-const IDLE_MS = 5 * 60_000
-
 /** What became of a connection: one line of the access log. */
 export interface ConnectionRecord {
   readonly edge: string
@@ -28,12 +25,14 @@ export interface Carrying {
   readonly peer: Peer
   readonly serverName?: string
   readonly passthroughTls: boolean
+  /** How long nothing may move, in milliseconds. */
+  readonly idleMs: number
   readonly onDone: (record: ConnectionRecord) => void
 }
 
 /** Hands `visitor` to the backend of `edge`; nothing of it was read yet that is not in the stream. */
 export async function carry(visitor: ByteStream, carrying: Carrying): Promise<void> {
-  const { edge, peer, serverName, passthroughTls, onDone } = carrying
+  const { edge, peer, serverName, passthroughTls, idleMs, onDone } = carrying
   const record = { edge: edge.id, peer, serverName, bytesIn: 0, bytesOut: 0, target: undefined }
   const visit: Visit = {
     ip: peer.ip,
@@ -52,7 +51,7 @@ export async function carry(visitor: ByteStream, carrying: Carrying): Promise<vo
   }
   const { stream, key } = dialled
   relay(visitor, stream, {
-    idleMs: IDLE_MS,
+    idleMs,
     onDone: ({ there, back, error }: RelayResult) =>
       onDone({ ...record, bytesIn: there, bytesOut: back, target: key, fault: error ? 'CUT' : undefined }),
   })

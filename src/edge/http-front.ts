@@ -5,6 +5,7 @@ import { socketStream } from '../lib/socket-stream.ts'
 import type { Peer } from '../modules/phases.ts'
 import type { Edges } from './edges.ts'
 import type { Exchange } from './exchange.ts'
+import { defaultLimits, type Http1Limits } from './http1/bounds.ts'
 import { Http1Connection } from './http1/server-connection.ts'
 import { Sweep } from './http1/sweep.ts'
 import { Http1Upstream } from './http1/upstream-connection.ts'
@@ -28,6 +29,8 @@ export interface HttpFrontOptions {
   readonly onRequest: (record: AccessRecord) => void
   /** Whether a visitor may reach any public address; everybody, by default. */
   readonly admits?: (peer: Peer) => boolean
+  /** What a visitor may send and how long it may take, over HTTP/2 too. */
+  readonly limits?: Http1Limits
   /** For a connection from this address: whether one more request may come. Undefined where there is no limit. */
   readonly requestsOf?: (ip: string) => (() => boolean) | undefined
 }
@@ -40,6 +43,7 @@ interface Connection {
 
 export class HttpFront {
   readonly #options: HttpFrontOptions
+  readonly #limits: Http1Limits
   readonly #sweep = new Sweep()
   readonly #pool: UpstreamPool
   readonly #proxy: HttpProxy
@@ -48,8 +52,9 @@ export class HttpFront {
   #isDraining = false
 
   constructor(options: HttpFrontOptions) {
-    const { edges, log, now, publicPorts, admits } = options
+    const { edges, log, now, publicPorts, admits, limits = defaultLimits } = options
     this.#options = options
+    this.#limits = limits
     this.#pool = new UpstreamPool({
       http1: (stream) => new Http1Upstream({ stream, sweep: this.#sweep }),
       http2: (stream) => new Http2Upstream({ stream }),
@@ -63,6 +68,8 @@ export class HttpFront {
       admits,
       publicHttpsPort: () => publicPorts.https,
       onRequest: (record) => this.#count(record),
+      // A service may take its time, however short a connection may be idle.
+      idleMs: Math.max(limits.idleMs, defaultLimits.idleMs),
     })
   }
 
@@ -93,10 +100,11 @@ export class HttpFront {
     }
     const connection: Connection =
       tls?.alpn === 'h2'
-        ? new Http2Connection({ socket, onExchange, onBad: plainErrorPage, onClosed, onBroken })
+        ? new Http2Connection({ socket, limits: this.#limits, onExchange, onBad: plainErrorPage, onClosed, onBroken })
         : new Http1Connection({
             stream: socketStream(socket),
             sweep: this.#sweep,
+            limits: this.#limits,
             onExchange,
             onBad: plainErrorPage,
             onClosed,

@@ -29,12 +29,17 @@ export interface PublicDoorOptions {
   readonly counts: TrafficCount
   /** Whether a TLS handshake with this address may begin; always, by default. */
   readonly mayShake?: (ip: string) => boolean
+  /** How long nothing may move on a connection of a TCP or TLS edge, in milliseconds. */
+  readonly idleMs?: number
   readonly log: Logger
   /** One line for each connection of a TCP or TLS edge. */
   readonly onRecord: (record: ConnectionRecord) => void
   /** what is shown to who asks for a name that nobody serves; none is made for names that strangers think of. */
   readonly defaultCertificate: (name: string) => CertificatePair
 }
+
+/** How long a connection may be idle unless the operator says otherwise, in milliseconds. */
+const IDLE_MS = 5 * 60_000
 
 export class PublicDoor {
   readonly #options: PublicDoorOptions
@@ -165,7 +170,8 @@ export class PublicDoor {
       if (record.fault !== undefined && record.fault !== 'CUT') count.refused++
       this.#options.onRecord(record)
     }
-    const carrying = { edge, peer, passthroughTls, onDone, ...(serverName !== undefined && { serverName }) }
+    const { idleMs = IDLE_MS } = this.#options
+    const carrying = { edge, peer, passthroughTls, idleMs, onDone, ...(serverName !== undefined && { serverName }) }
     carry(socketStream(socket), carrying).catch((error: unknown) => {
       this.#options.log.error({ err: error, edge: edge.id }, 'a connection could not be carried')
       socket.destroy()

@@ -18,7 +18,7 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
       'The visitor: write the path as the service means it; `/a/../b` is `/b`, `/%61` is `/a`. An edge with one route for `/` takes such paths, unless a module of it reads them.',
   },
   REQUEST_HEAD_TIMEOUT: {
-    when: 'A request began, and its headers did not come to an end within 15 seconds.',
+    when: 'A request began, and its headers did not come to an end within `--header-timeout`, 15 seconds by default.',
     remedy: 'The visitor: try again. When all requests end like this, look for what holds bytes back on the way.',
   },
   REQUEST_BODY_TIMEOUT: {
@@ -26,7 +26,7 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     remedy: 'The visitor: send it again, and all of it.',
   },
   REQUEST_HEAD_TOO_LARGE: {
-    when: 'The request line and headers are larger than 64 KiB, or there are more than 100 headers.',
+    when: 'The request line and headers are larger than `--max-header-bytes`, 64 KiB by default, or there are more headers than `--max-headers`, 100 by default.',
     remedy: 'The visitor: delete the cookies of this name. The service: set fewer and smaller ones.',
   },
   HTTP_VERSION_UNSUPPORTED: {

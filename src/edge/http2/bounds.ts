@@ -47,6 +47,12 @@ export const SESSION_MEMORY_MB = 32
 export const RESPONSE_HEADERS = 256
 export const RESPONSE_HEAD_BYTES = 64 * 1024
 
+/**
+ * Headers of a request to an upstream in all, in bytes: the most that an operator may allow visitors, and as much again for
+ * what modules add.
+ */
+export const SENT_HEAD_BYTES = 256 * 1024
+
 /** Interim responses to one request; an upstream that sends more will not come to an end. */
 export const INTERIM_RESPONSES = 32
 

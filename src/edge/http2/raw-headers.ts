@@ -9,9 +9,14 @@ export interface Fields {
   readonly pseudo: ReadonlyMap<string, string>
   readonly headers: HeaderList
   readonly contentLength: number | undefined
+  /** All of them, as RFC 9113 §6.5.2 counts. */
+  readonly bytes: number
   /** Whether trailers are announced. */
   readonly hasTrailer: boolean
 }
+
+/** RFC 9113 §6.5.2: what each field counts beyond its characters, in bytes. */
+const FIELD_OVERHEAD_BYTES = 32
 
 /** Takes `raw` apart. Cookies, which may come in crumbs, are put together (RFC 9113 §8.2.3). */
 export function readFields(raw: readonly string[]): Fields {
@@ -19,10 +24,12 @@ export function readFields(raw: readonly string[]): Fields {
   const headers = new HeaderList()
   let contentLength: number | undefined
   let hasTrailer = false
+  let bytes = 0
   let cookie: string | undefined
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i] ?? ''
     const value = raw[i + 1] ?? ''
+    bytes += name.length + value.length + FIELD_OVERHEAD_BYTES
     if (name.startsWith(':')) pseudo.set(name, value)
     else if (name === 'cookie') cookie = cookie === undefined ? value : `${cookie}; ${value}`
     // The library has made sure that it is one number, and that the body is as long.
@@ -31,7 +38,7 @@ export function readFields(raw: readonly string[]): Fields {
     else headers.add(name, value)
   }
   if (cookie !== undefined) headers.add('cookie', cookie)
-  return { pseudo, headers, contentLength, hasTrailer }
+  return { pseudo, headers, contentLength, bytes, hasTrailer }
 }
 
 /** The last line against header injection: the library would send these as they are. */

@@ -42,6 +42,7 @@ export interface Http2ConnectionOptions {
 
 export class Http2Connection {
   readonly #options: Http2ConnectionOptions
+  readonly #maxHeadBytes: number
   /** None when the visitor was gone before it began. */
   readonly #session: ServerHttp2Session | undefined
   #open = 0
@@ -49,6 +50,7 @@ export class Http2Connection {
   constructor(options: Http2ConnectionOptions) {
     const { socket, limits = defaultLimits, onClosed } = options
     this.#options = options
+    this.#maxHeadBytes = limits.headBytes
     if (socket.destroyed) {
       // The library would wait for a close that was long ago.
       process.nextTick(() => onClosed?.())
@@ -87,12 +89,15 @@ export class Http2Connection {
     this.#open++
     stream.once('close', () => this.#open--)
     const onBroken = (cause: unknown): void => this.#break(stream, cause)
-    const { head, fault } = readHead(raw, { isEnded: (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0 })
+    const { head, fault, bytes } = readHead(raw, { isEnded: (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0 })
+    // The library holds visitors to our settings only once they have acknowledged them, which they need not do.
+    const isTooLarge = bytes > this.#maxHeadBytes
     const exchange = new Http2Exchange({ stream, head, onBroken })
     try {
-      if (fault === undefined) onExchange(exchange)
+      if (fault === undefined && !isTooLarge) onExchange(exchange)
       else {
-        const { head: answer, body } = onBad('BAD_VISITOR_REQUEST', fault)
+        const code = isTooLarge ? 'REQUEST_HEAD_TOO_LARGE' : 'BAD_VISITOR_REQUEST'
+        const { head: answer, body } = onBad(code, fault ?? `more than ${this.#maxHeadBytes} bytes`)
         const writer = exchange.respond(answer)
         writer.write(body)
         writer.end()
@@ -138,8 +143,8 @@ function sessionOptions({ headBytes, headers }: Http2Limits): ServerOptions {
 function readHead(
   raw: readonly string[],
   { isEnded }: { isEnded: boolean },
-): { head: RequestHead; fault: string | undefined } {
-  const { pseudo, headers, contentLength } = readFields(raw)
+): { head: RequestHead; fault: string | undefined; bytes: number } {
+  const { pseudo, headers, contentLength, bytes } = readFields(raw)
   const method = pseudo.get(':method') ?? ''
   const target = pseudo.get(':path') ?? ''
   const hosts = headers.all('host')
@@ -154,7 +159,7 @@ function readHead(
     body: isEnded ? 'none' : (contentLength ?? 'unknown'),
     upgrade: undefined,
   }
-  return { head, fault: faultOf(head, hosts, pseudo.get(':scheme')) }
+  return { head, fault: faultOf(head, hosts, pseudo.get(':scheme')), bytes }
 }
 
 function faultOf({ method, target, authority }: RequestHead, hosts: string[], scheme?: string): string | undefined {
