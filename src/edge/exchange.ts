@@ -61,6 +61,8 @@ export interface Exchange {
   readonly body: BodyReader
   /** An interim response such as 103; 100 too, on behalf of the upstream. */
   inform(status: number, headers: HeaderList): void
+  /** The connection takes no other request: to be called before `respond`. Others that are under way are answered. */
+  endConnection(): void
   respond(head: ResponseHead): BodyWriter
   /** Answers 101 and gives the connection, HTTP/1.1 alone. */
   upgrade(head: ResponseHead): ByteStream

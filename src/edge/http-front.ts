@@ -47,8 +47,7 @@ export class HttpFront {
   readonly #sweep = new Sweep()
   readonly #pool: UpstreamPool
   readonly #proxy: HttpProxy
-  /** With the id of the edge that each was made to; empty on the plain listener. */
-  readonly #connections = new Map<Connection, string>()
+  readonly #connections = new Map<Connection, VisitorConnection>()
   #isDraining = false
 
   constructor(options: HttpFrontOptions) {
@@ -84,7 +83,7 @@ export class HttpFront {
     const count = counts.of(edge?.id ?? '')
     count.connections++
     count.open++
-    const visitor: VisitorConnection = { peer, tls, edge, tlsKey: edge?.tlsKey ?? '', asked: undefined }
+    const visitor: VisitorConnection = { peer, tls, edge, tlsKey: edge?.tlsKey ?? '', current: edge, asked: undefined }
     const mayAsk = this.#options.requestsOf?.(peer.ip)
     const onExchange =
       mayAsk === undefined
@@ -110,7 +109,7 @@ export class HttpFront {
             onClosed,
             onBroken,
           })
-    this.#connections.set(connection, edge?.id ?? '')
+    this.#connections.set(connection, visitor)
     if (this.#isDraining) connection.drain()
   }
 
@@ -123,9 +122,13 @@ export class HttpFront {
 
   /** An edge is gone. Gives back how to end what is left of its connections, and of no later edge with the same id. */
   retire(edgeId: string): () => void {
-    const left = [...this.#connections].filter(([, id]) => id === edgeId).map(([connection]) => connection)
+    const left = [...this.#connections].filter(([, { edge, current }]) => [edge?.id, current?.id].includes(edgeId))
     return () => {
-      for (const connection of left) if (this.#connections.has(connection)) connection.reset()
+      for (const [connection, { current }] of left) {
+        // What is asked for after it was gone may be served by another. Over HTTP/2 something older may be under way too.
+        const isOver = current?.id !== edgeId && !(connection instanceof Http2Connection && connection.open > 0)
+        if (!isOver && this.#connections.has(connection)) connection.reset()
+      }
     }
   }
 

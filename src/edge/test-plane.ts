@@ -35,6 +35,9 @@ export interface TestEdge {
   readonly isEndpoint?: boolean
   readonly broken?: string
   readonly tlsKey?: string
+  readonly tls?: Edge['tls']
+  readonly accept?: Edge['accept']
+  readonly handshake?: Edge['handshake']
 }
 
 export function testEdge({ id, kind = 'https', names, routes = [], ...rest }: TestEdge): Edge {
@@ -287,7 +290,8 @@ export class Plane {
       startedAt: Date.now(),
     }
     const edge = tls && this.edges.get(tls.serverName)
-    const visit = { peer, tls, edge, tlsKey: edge?.tlsKey ?? '', asked: undefined, ...(tls && this.asTls(tls)) }
+    const made = { edge, tlsKey: edge?.tlsKey ?? '', ...(tls && this.asTls(tls)) }
+    const visit = { peer, tls, ...made, current: undefined, asked: undefined }
     const common = {
       onBad: plainErrorPage,
       onClosed: () => this.connections.delete(connection),

@@ -262,7 +262,7 @@ export class Http1Connection {
     // Nothing here is a getter: an object with one shares its shape with no other, and each call would look for it anew.
     return {
       sent: () => out.bytes,
-      closesAfterAnswer: () => this.#decideWhetherLast(),
+      closesAfterAnswer: (isWanted) => this.#decideWhetherLast(isWanted),
       inform: (text) => out.send(text),
       answer: (text, framing) => this.#answer(text, framing),
       giveAway: (text) => this.#giveAway(text),
@@ -278,8 +278,9 @@ export class Http1Connection {
     }
   }
 
-  #decideWhetherLast(): boolean {
+  #decideWhetherLast(isWanted = false): boolean {
     this.#isLast ||=
+      isWanted ||
       this.#isVisitorDone ||
       (this.#isDraining && this.#rest === undefined) ||
       this.#exchange?.isLeftWaiting === true ||

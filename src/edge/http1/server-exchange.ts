@@ -11,8 +11,8 @@ import type { ParsedRequest } from './request-head.ts'
 export interface ExchangeOwner {
   /** Bytes that were ever sent. */
   sent(): number
-  /** Whether the connection cannot go on after the answer. */
-  closesAfterAnswer(): boolean
+  /** Whether the connection cannot go on after the answer; `isWanted`: or is not to. */
+  closesAfterAnswer(isWanted: boolean): boolean
   /** Sends an interim head. */
   inform(text: string): void
   answer(text: string, framing: Framing): BodyWriter
@@ -34,6 +34,7 @@ export class Http1Exchange implements Exchange {
   #isOver = false
   /** Whether the visitor waits for a 100 before it sends the body. */
   #awaitsContinue: boolean
+  #endsConnection = false
 
   constructor(
     head: ParsedRequest,
@@ -81,11 +82,15 @@ export class Http1Exchange implements Exchange {
     this.#owner.inform('HTTP/1.1 100 Continue\r\n\r\n')
   }
 
+  endConnection(): void {
+    this.#endsConnection = true
+  }
+
   respond(head: ResponseHead): BodyWriter {
     if (head.status < 200) throw new Error('not a final response')
     this.#beginAnswer()
     const { announced, framing } = frame(head, this.head.method)
-    const text = responseHead(head, { body: announced, closes: this.#owner.closesAfterAnswer() })
+    const text = responseHead(head, { body: announced, closes: this.#owner.closesAfterAnswer(this.#endsConnection) })
     this.#isAnswered = true
     return this.#owner.answer(text, framing)
   }

@@ -24,6 +24,7 @@ export class Http2Exchange implements Exchange {
   /** Whether the visitor waits for a 100 before it sends the body. */
   #awaitsContinue: boolean
   #isAnswered = false
+  #endsConnection = false
   #isWhole = false
 
   constructor({ stream, head, onBroken }: Http2ExchangeOptions) {
@@ -48,6 +49,10 @@ export class Http2Exchange implements Exchange {
       this.#awaitsContinue = false
     }
     this.#stream.additionalHeaders({ ...fieldObject(headers), ':status': status })
+  }
+
+  endConnection(): void {
+    this.#endsConnection = true
   }
 
   respond(head: ResponseHead): BodyWriter {
@@ -88,6 +93,8 @@ export class Http2Exchange implements Exchange {
 
   #answered(): void {
     this.#isWhole = true
+    // RFC 9113 §6.8: GOAWAY, and what is under way is answered.
+    if (this.#endsConnection) this.#stream.session?.close()
     // RFC 9113 §8.1: the rest of a request that is answered already is of no use, and is not waited for.
     if (this.head.body === 'none' || this.#reader.isWhole) return
     this.#drop()

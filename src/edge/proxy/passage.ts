@@ -61,13 +61,23 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     try {
       const found = findRoute(this)
       this.#found = found
-      if (found.fault !== undefined) this.#refuse(found.fault)
+      if (found.fault === 'MISDIRECTED') this.#sendAway(found.host)
+      else if (found.fault !== undefined) this.#refuse(found.fault)
       else if (found.location !== undefined) this.#reply.redirect(found.location)
       // the modules in their order, and after the last of them the backend.
       else this.#ask(routed(found), 0)
     } catch (error) {
       this.broke(error)
     }
+  }
+
+  /**
+   * This connection cannot serve the name, so that a client that uses it again would be sent away for good. Over HTTP/2
+   * it may have been asked for a name that is not its own, by a client that knows what 421 means; its own it serves on.
+   */
+  #sendAway(host: string | undefined): void {
+    if (this.head.version === '1.1' || host === this.connection.tls?.serverName) this.#exchange.endConnection()
+    this.#refuse('MISDIRECTED')
   }
 
   #bodyOf({ body, head: { body: length, headers } }: Exchange): RequestBody {

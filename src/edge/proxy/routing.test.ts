@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
-import { backendOf, closingTarget, httpService, offlineTarget, Plane, testEdge } from '../test-plane.ts'
+import {
+  backendOf,
+  caPem,
+  closingTarget,
+  httpService,
+  offlineTarget,
+  Plane,
+  type TestEdge,
+  testEdge,
+} from '../test-plane.ts'
 import { ask, askOver, askPlain, openHttp2, versions } from '../test-visitor.ts'
 
 for (const version of versions) {
@@ -196,6 +205,27 @@ for (const version of versions) {
       assert.equal((await ask(t, plane, version)).status, 421)
       plane.asTls = () => ({})
       assert.equal((await ask(t, plane, version)).status, 200)
+    })
+
+    test('on a connection older than its edge passes all that the edge asks of connections', async (t) => {
+      const service = await httpService(t, (_request, response) => response.end('in'))
+      const plane = await Plane.start(t, [])
+      const nobody = { edge: undefined, tlsKey: '' }
+      plane.asTls = () => nobody
+      const cases: [edge: Partial<TestEdge>, status: number][] = [
+        [{}, 200],
+        [{ tls: { minVersion: 'TLSv1.3' } }, 200],
+        [{ tls: { clientAuthorities: [caPem] } }, 421],
+        [{ kind: 'tls', tls: null }, 421],
+        [{ accept: [() => ({ refuse: 'IP_REFUSED' })] }, 421],
+        [{ accept: [() => undefined], handshake: [() => ({ refuse: 'CLIENT_CERTIFICATE_REQUIRED' })] }, 421],
+        [{ handshake: [() => undefined] }, 200],
+      ]
+      for (const [edge, status] of cases) {
+        const routes = [{ backend: service.backend }]
+        plane.edges.set('a.test', testEdge({ names: ['a.test'], tlsKey: 'its own', routes, ...edge }))
+        assert.equal((await ask(t, plane, version)).status, status, JSON.stringify(edge))
+      }
     })
 
     test('meets a module that fails with a page and a line in the log', async (t) => {
