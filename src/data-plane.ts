@@ -7,6 +7,7 @@ import { currentCredential, findCredential } from './control/agent-credentials.t
 import { EdgeEndpoints } from './control/edge-endpoints.ts'
 import { Follower } from './control/follower.ts'
 import { LiveCertificates } from './control/live-certificates.ts'
+import { LiveCredentials } from './control/live-credentials.ts'
 import { LiveEdges } from './control/live-edges.ts'
 import { LiveRestrictions } from './control/live-restrictions.ts'
 import type { RefusedLog } from './control/refused-log.ts'
@@ -31,7 +32,6 @@ import type { IdSource } from './lib/ids.ts'
 import { type Logger, lineWriter } from './lib/log.ts'
 import type { Sealer } from './lib/seal.ts'
 import { meetAdmitted, meetVisitors } from './lib/trusted-hop.ts'
-import { credentials } from './resources/credentials.ts'
 import type { Store } from './store/store.ts'
 import { AgentDoor } from './tunnel/agent-door.ts'
 
@@ -229,7 +229,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       new LiveCertificates({ store, sealer, replace: (served) => certificates.replace(served), log }),
       groups,
       new LiveEdges({ store, sealer, sink: edges, endpoints, log }),
-      deletedCredentials(store, agents),
+      new LiveCredentials(store, agents),
     ]
     for (const each of followed) {
       const follower = new Follower({ store, followed: each, log })
@@ -263,19 +263,6 @@ export async function startDataPlane(options: DataPlaneOptions) {
   } catch (error) {
     await close()
     throw error
-  }
-}
-
-/** D25: sessions of a credential that is gone end at once. */
-function deletedCredentials(store: Store, agents: AgentDoor) {
-  const drop = async (ids: readonly string[]) => {
-    const kept = await store.read((reader) => reader.kinds(ids))
-    for (const id of ids) if (!kept.has(id)) agents.dropCredential(id)
-  }
-  return {
-    load: () => drop([...new Set(agents.registry.liveSessions().map(({ credentialId }) => credentialId))]),
-    apply: (changes: readonly { kind: string; id: string }[]) =>
-      drop(changes.filter(({ kind }) => kind === credentials.kind).map(({ id }) => id)),
   }
 }
 

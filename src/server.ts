@@ -21,7 +21,16 @@ import { Records } from './control/records.ts'
 import { RefusedLog } from './control/refused-log.ts'
 import { liftRestrictions } from './control/restrictions.ts'
 import { openSealer } from './control/sealing.ts'
-import { createKey, createUser, type FirstStart, listUsers, makeFirstUser, type Role } from './control/users.ts'
+import {
+  createKey,
+  createUser,
+  deleteUser,
+  type FirstStart,
+  listUsers,
+  makeFirstUser,
+  type Role,
+  setUserActive,
+} from './control/users.ts'
 import { startDataPlane } from './data-plane.ts'
 import { ConnectionCaps } from './lib/connection-caps.ts'
 import { IdSource } from './lib/ids.ts'
@@ -159,6 +168,8 @@ export async function openAdmin(settings: Settings) {
     createUser: (user: { name: string; role: Role }) => createUser(making, user),
     createKey: (key: { ownerId: string; description: string }) => createKey(making, key),
     listUsers: () => listUsers(making),
+    setUserActive: (id: string, active: boolean) => setUserActive(making, id, active),
+    deleteUser: (id: string) => deleteUser(making, id),
     liftRestrictions: (parts?: readonly RestrictedPart[]) => liftRestrictions(store, parts),
     rotateKey: () => rotateKey(store, settings.keyFile),
     close: () => store.close(),

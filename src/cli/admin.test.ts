@@ -18,6 +18,11 @@ async function admin(args: readonly string[], given: Partial<Admin> = {}) {
     listUsers: async () => [
       { id: 'usr_1', name: 'Ada', role: 'admin', active: true, created_at: '2026-01-01T00:00:00Z' },
     ],
+    setUserActive: async (id, active) => {
+      calls.push([id, active])
+      return { id, name: 'Ada', role: 'member', active, created_at: '2026-01-01T00:00:00Z' }
+    },
+    deleteUser: async (id) => void calls.push(['deleted', id]),
     liftRestrictions: async (parts) => {
       calls.push(parts)
       return [...(parts ?? [])]
@@ -76,4 +81,15 @@ test('lift-ip-restriction lifts that of the API unless told otherwise', async ()
   assert.deepEqual(JSON.parse(one.out), { lifted: true, types: ['agent'] })
   const all = await admin(['lift-ip-restriction', '--type', 'all', ...database])
   assert.deepEqual(all.calls[1], ['api', 'dashboard', 'agent', 'endpoints'])
+})
+
+test('deactivate-user, activate-user and delete-user name the user by id', async () => {
+  const id = ['--id', 'usr_1', ...database]
+  const inactive = await admin(['deactivate-user', '--json', ...id])
+  assert.deepEqual(inactive.calls[1], ['usr_1', false])
+  assert.equal(JSON.parse(inactive.out).active, false)
+  assert.deepEqual((await admin(['activate-user', ...id])).calls[1], ['usr_1', true])
+  const deleted = await admin(['delete-user', ...id])
+  assert.deepEqual(deleted.calls[1], ['deleted', 'usr_1'])
+  assert.equal(deleted.out, 'The user usr_1 is deleted, with its keys and credentials.\n')
 })

@@ -36,6 +36,9 @@ export function adminCommand(terminal: Terminal, open: OpenAdmin = openServerAdm
     .addCommand(createUser(work))
     .addCommand(createKey(work))
     .addCommand(listUsers(work))
+    .addCommand(setActive(work, 'deactivate-user', false))
+    .addCommand(setActive(work, 'activate-user', true))
+    .addCommand(deleteUser(work))
     .addCommand(liftIpRestriction(work))
     .addCommand(rotateKey(work))
 }
@@ -81,6 +84,31 @@ function listUsers(work: Work): Command {
       const users = await admin.listUsers()
       if (json) printJson(work.terminal, users)
       else printTable(work.terminal, ['id', 'name', 'role', 'active', 'created_at'], users)
+    }),
+  )
+}
+
+function setActive(work: Work, name: string, active: boolean): Command {
+  const about = active
+    ? 'let the keys and credentials of a user open everything again'
+    : 'let the keys and credentials of a user open nothing; its sessions end'
+  const command = databaseCommand(name, about)
+    .requiredOption('--id <id>', 'id of the user')
+    .addHelpText('after', `\nExample:\n  postern admin ${name} --id usr_…`)
+  return command.action(({ id, json }: { id: string; json?: true }) =>
+    using(work, command, async (admin) => show(work.terminal, await admin.setUserActive(id, active), json)),
+  )
+}
+
+function deleteUser(work: Work): Command {
+  const command = databaseCommand('delete-user', 'delete a user with its keys and credentials')
+    .requiredOption('--id <id>', 'id of the user')
+    .addHelpText('after', '\nExample:\n  postern admin delete-user --id usr_…')
+  return command.action(({ id, json }: { id: string; json?: true }) =>
+    using(work, command, async (admin) => {
+      await admin.deleteUser(id)
+      if (json) printJson(work.terminal, { deleted: id })
+      else work.terminal.out(`The user ${id} is deleted, with its keys and credentials.\n`)
     }),
   )
 }

@@ -18,6 +18,7 @@ import { checkClaims, checkMentions, checkUnreferenced, setClaims, setMentions }
 import { holdKey } from './sealing.ts'
 import { openFields, sealFields } from './secrets.ts'
 import type { Complete } from './show.ts'
+import { checkRules } from './write-rules.ts'
 
 /** What records stand on. */
 export interface RecordsOptions {
@@ -64,6 +65,7 @@ export class Records {
       this.#store.write(async (writer) => {
         if (parentId !== null) await requireParent(writer, resource, parentId)
         const fields = await this.#chosen(writer, resource, settled)
+        await checkRules(writer, { resource, principal, parentId, before: null, after: fields })
         const ownerId = resource.access === 'owner' ? await ownerOf(writer, principal, named) : null
         const id = this.#ids.next(resource.prefix)
         const token = resource.mints ? `${id.slice(resource.prefix.length)}_${randomText()}` : null
@@ -131,6 +133,7 @@ export class Records {
         if (Object.keys(own).length > 0) {
           const old = openFields(this.#sealer, resource.secrets, before.fields)
           const fields = resource.settle({ ...old, ...own }, this.#around)
+          await checkRules(writer, { resource, principal, parentId, before, after: fields })
           const [claims, mentions] = [resource.claims(fields, parentId), resource.mentions(fields)]
           const oldMentions = resource.mentions(old)
           await checkMentions(writer, mentions)
@@ -159,6 +162,7 @@ export class Records {
     await attempt(() =>
       this.#store.write(async (writer) => {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
+        await checkRules(writer, { resource, principal, parentId: before.parentId, before, after: null })
         await checkUnreferenced(writer, resource, before.id)
         // D24: keys and credentials go with their owner, and whoever serves their sessions must hear of it.
         for (const owned of await writer.ownedBy(before.id)) writer.changed(owned.kind, owned.id)

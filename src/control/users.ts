@@ -1,20 +1,25 @@
-/** Users: the people of the account. The API shows none; the first start and `postern admin` make them. */
+/** Users outside of the API: the first start makes one, and `postern admin` works with them when no key is at hand. */
 import { type Clock, timestamp } from '../lib/clock.ts'
 import { type IdSource, randomText } from '../lib/ids.ts'
 import { Refusal } from '../model/errors.ts'
 import { API_KEY_TOKENS, apiKeys } from '../resources/api-keys.ts'
 import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
-import type { Resource } from '../resources/resource.ts'
-import type { Reader } from '../store/reader.ts'
+import type { Fields, Resource } from '../resources/resource.ts'
+import { users } from '../resources/users.ts'
+import type { Reader, StoredResource } from '../store/reader.ts'
 import { type Store, StoreConflict } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
 import { tokenHash } from './principal.ts'
 
-const USER = 'user'
-const USER_PREFIX = 'usr_'
 /** Held by the first user, so that of two servers started at once one makes it. */
 const FIRST_USER = { scope: 'first_user', key: 'first' }
+/** The fact that there was a first user: it stays when that user is deleted, or the next start would make another. */
+const FIRST_START = 'first_start'
+/** The fact that writes which may take an admin away change, so that two of them follow each other. */
+const ADMINS = 'admins'
 const MAX_USERS_LISTED = 1000
+/** Users that are read together in search of an admin. */
+const AT_A_TIME = 500
 
 export type Role = 'admin' | 'member'
 
@@ -39,11 +44,14 @@ export async function makeFirstUser(
   preset: { apiKey: string | null; authtoken: string | null },
 ): Promise<FirstStart | null> {
   const { store } = making
-  const isMade = (reader: Reader) => reader.holder(FIRST_USER.scope, FIRST_USER.key)
+  const isMade = async (reader: Reader) =>
+    (await reader.meta(FIRST_START)) !== undefined ||
+    (await reader.holder(FIRST_USER.scope, FIRST_USER.key)) !== undefined
   if (await store.read(isMade)) return null
   const made = store.write(async (writer) => {
     const user = await insertUser(writer, making, { name: 'admin', role: 'admin' })
     await writer.setClaims(user.id, FIRST_USER.scope, [FIRST_USER.key], true)
+    await writer.keepMeta(FIRST_START, user.id)
     const description = 'made at the first start'
     const key = await insertToken(writer, making, apiKeys, API_KEY_TOKENS, user.id, { description }, preset.apiKey)
     const credential = { description, acl: [] }
@@ -61,14 +69,75 @@ export async function createUser(making: Making, { name, role }: { name: string;
 }
 
 export async function listUsers({ store }: Making): Promise<User[]> {
-  const rows = await store.read((reader) => reader.page({ kind: USER, limit: MAX_USERS_LISTED }))
-  return rows.map(({ id, fields, createdAt }) => ({
+  const rows = await store.read((reader) => reader.page({ kind: users.kind, limit: MAX_USERS_LISTED }))
+  return rows.map(userOf)
+}
+
+/** Lets a user's keys and credentials open nothing, or open everything again; gives the user as it is then. */
+export async function setUserActive({ store }: Making, id: string, active: boolean): Promise<User> {
+  return store.write(async (writer) => {
+    const before = await existing(writer, id)
+    const fields = { ...before.fields, active }
+    await keepAnAdmin(writer, before, fields)
+    await writer.replaceFields(id, fields)
+    writer.changed(users.kind, id)
+    return userOf({ ...before, fields })
+  })
+}
+
+/** Deletes a user with its keys and credentials. */
+export async function deleteUser({ store }: Making, id: string): Promise<void> {
+  await store.write(async (writer) => {
+    const before = await existing(writer, id)
+    await keepAnAdmin(writer, before, null)
+    for (const owned of await writer.ownedBy(id)) writer.changed(owned.kind, owned.id)
+    await writer.remove(id)
+    writer.changed(users.kind, id)
+  })
+}
+
+/**
+ * Refuses a write that would leave the account without an active admin: nobody could make another. `after` is null when
+ * the user is deleted.
+ */
+export async function keepAnAdmin(writer: Writer, before: StoredResource, after: Fields | null): Promise<void> {
+  if (after === null) await writer.keepMeta(FIRST_START, before.id)
+  if (!isActiveAdmin(before.fields) || (after !== null && isActiveAdmin(after))) return
+  // Of two admins who remove each other at the same moment the second waits here, and then is the last.
+  await writer.setMeta(ADMINS, before.id)
+  if (await hasActiveAdmin(writer, before.id)) return
+  throw new Refusal('LAST_ADMIN')
+}
+
+/** Whether there is an active admin other than `exceptId`. */
+async function hasActiveAdmin(reader: Reader, exceptId: string): Promise<boolean> {
+  let beforeId: string | undefined
+  do {
+    const some = await reader.page({ kind: users.kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) })
+    if (some.some(({ id, fields }) => id !== exceptId && isActiveAdmin(fields))) return true
+    beforeId = some.at(-1)?.id
+  } while (beforeId !== undefined)
+  return false
+}
+
+function isActiveAdmin({ role, active }: Fields): boolean {
+  return role === 'admin' && active !== false
+}
+
+async function existing(writer: Writer, id: string): Promise<StoredResource> {
+  const found = await writer.lock(users.kind, id)
+  if (!found) throw new Refusal('NOT_FOUND', 'there is no user with this id')
+  return found
+}
+
+function userOf({ id, fields, createdAt }: Pick<StoredResource, 'id' | 'fields' | 'createdAt'>): User {
+  return {
     id,
     name: String(fields.name),
     role: fields.role === 'admin' ? 'admin' : 'member',
     active: fields.active !== false,
     created_at: createdAt,
-  }))
+  }
 }
 
 /** A key for whoever lost theirs; works without one. */
@@ -78,17 +147,19 @@ export async function createKey(
 ): Promise<{ id: string; token: string }> {
   return making.store.write(async (writer) => {
     const kind = (await writer.kinds([ownerId])).get(ownerId)
-    if (kind !== USER && kind !== 'bot_user') throw new Refusal('UNKNOWN_OWNER', 'there is no user or bot with this id')
+    if (kind !== users.kind && kind !== 'bot_user')
+      throw new Refusal('UNKNOWN_OWNER', 'there is no user or bot with this id')
     return insertToken(writer, making, apiKeys, API_KEY_TOKENS, ownerId, { description }, null)
   })
 }
 
 async function insertUser(writer: Writer, { ids, now }: Making, fields: { name: string; role: Role }): Promise<User> {
-  const id = ids.next(USER_PREFIX)
+  const id = ids.next(users.prefix)
   const createdAt = timestamp(now())
-  await writer.insert({ id, kind: USER, parentId: null, ownerId: null, createdAt, fields })
-  writer.changed(USER, id)
-  return { id, ...fields, active: true, created_at: createdAt }
+  const stored = { ...fields, active: true }
+  await writer.insert({ id, kind: users.kind, parentId: null, ownerId: null, createdAt, fields: stored })
+  writer.changed(users.kind, id)
+  return { id, ...stored, created_at: createdAt }
 }
 
 /** Stores a key or credential with its token, as creation through the API does. */

@@ -43,6 +43,11 @@ const table = {
   BAD_ACL_RULE: { status: 400, ngrok: 600, text: 'An ACL rule is `*` or `bind:` and a domain, an address or a label.' },
   BAD_PUBLIC_KEY: { status: 400, ngrok: 612, text: 'The public key cannot be read.' },
   PUBLIC_KEY_IN_USE: { status: 409, ngrok: 609, text: 'That public key is already on another credential.' },
+  LAST_ADMIN: {
+    status: 409,
+    ngrok: 245,
+    text: 'This is the last active admin; make another user an admin before you delete, deactivate or demote this one.',
+  },
   NAME_IN_USE: { status: 409, ngrok: 4112, text: 'That name is taken.' },
 
   BAD_HOSTPORT: { status: 400, ngrok: 7104, text: 'A hostport is `host:port`.' },

@@ -12,7 +12,10 @@ export const botUsers = stored({
   access: 'admin',
   form: {
     name: Type.String({ description: 'Name of the bot, unique in the account.', minLength: 1, maxBytes: 255 }),
-    active: Type.Boolean({ description: 'Keys and credentials of an inactive bot open nothing.', default: true }),
+    active: Type.Boolean({
+      description: 'Keys and credentials of an inactive bot open nothing, and its sessions end.',
+      default: true,
+    }),
   },
   claims: ({ name }) => [
     {

@@ -23,6 +23,7 @@ import { tlsEdges } from './tls-edges.ts'
 import { tunnelGroupBackends } from './tunnel-group-backends.ts'
 import { tunnelSessions } from './tunnel-sessions.ts'
 import { tunnels } from './tunnels.ts'
+import { users } from './users.ts'
 import { weightedBackends } from './weighted-backends.ts'
 
 /** In the order in which the API document lists them. */
@@ -31,6 +32,7 @@ export const resources: readonly Resource[] = [
   sshCredentials,
   credentials,
   botUsers,
+  users,
   tunnelSessions,
   tunnels,
   endpoints,

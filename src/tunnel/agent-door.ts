@@ -111,9 +111,14 @@ export class AgentDoor {
     }
   }
 
-  /** D25: a deleted credential ends the sessions that it started. */
-  dropCredential(credentialId: string): void {
-    for (const session of this.registry.sessionsOf(credentialId)) session.end('its credential was deleted')
+  /** The ids of the credentials that started a live session. */
+  credentialsInUse(): ReadonlySet<string> {
+    return new Set(this.registry.liveSessions().map(({ credentialId }) => credentialId))
+  }
+
+  /** D25: a credential that opens nothing any more ends the sessions that it started. */
+  endSessionsOf(credentialId: string, reason: string): void {
+    for (const session of this.registry.sessionsOf(credentialId)) session.end(reason)
   }
 
   /** Ends one tunnel and tells its agent why, where that is possible; false when it is not online. */

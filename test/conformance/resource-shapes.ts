@@ -317,6 +317,12 @@ export const resourceShapes = {
   credential: credential(nothing),
   credential_made: credential(string),
   bot_user: object({ ...identity('bot_', '/bot_users'), name: string, active: boolean }),
+  user: object({
+    ...identity('usr_', '/users'),
+    name: string,
+    role: oneOf('admin', 'member'),
+    active: boolean,
+  }),
 } as const satisfies Record<string, Shape>
 
 /** 2.1: a page of a list. */

@@ -272,6 +272,10 @@ export const rows: Readonly<Record<string, Row>> = {
     create: () => ({ name: unique('bot'), active: false }),
     update: () => ({ name: unique('bot'), active: false }),
   }),
+  ...plain('user', '/users', 'users', {
+    create: () => ({ name: unique('user'), role: 'admin', active: false }),
+    update: () => ({ name: unique('user'), role: 'member', active: false }),
+  }),
 }
 
 function reads(kind: KindName | null, path: string, listKey: string, shape: Shape): Record<string, Row> {

@@ -51,6 +51,7 @@ const bodies: Readonly<Record<string, Make>> = {
   credential: async () => ({ ...words, acl: ['bind:*.example.com'] }),
   ssh_credential: async () => ({ ...words, acl: ['bind:team=*'], public_key: sshPublicKey() }),
   bot_user: async () => ({ name: unique('bot') }),
+  user: async () => ({ name: unique('user'), role: 'member' }),
   tcp_edge: async (api) => ({ ...words, hostports: [uniqueAddress()], ...(await withModules(api, TCP_MODULES)) }),
   tls_edge: async (api) => ({ ...words, hostports: [uniqueName()], ...(await withModules(api, TLS_MODULES)) }),
   https_edge: async (api) => ({ ...words, hostports: [uniqueName()], ...(await withModules(api, HTTPS_MODULES)) }),

@@ -23,6 +23,7 @@ export type KindName =
   | 'ssh_credential'
   | 'credential'
   | 'bot_user'
+  | 'user'
   | 'tcp_edge'
   | 'tls_edge'
   | 'https_edge'
@@ -62,6 +63,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     least: async () => ({ name: unique('bot') }),
     isDescribed: false,
   },
+  user: { path: '/users', listKey: 'users', least: async () => ({ name: unique('user') }), isDescribed: false },
   tcp_edge: { path: '/edges/tcp', listKey: 'tcp_edges', least: none, isDescribed: true },
   tls_edge: { path: '/edges/tls', listKey: 'tls_edges', least: none, isDescribed: true },
   https_edge: { path: '/edges/https', listKey: 'https_edges', least: none, isDescribed: true },

@@ -1,0 +1,48 @@
+/** Ends sessions whose credential opens nothing any more: it was deleted, or its owner deleted or made inactive (D25, D65). */
+import { botUsers } from '../resources/bot-users.ts'
+import { credentials } from '../resources/credentials.ts'
+import { users } from '../resources/users.ts'
+import type { Change } from '../store/feed.ts'
+import type { Store } from '../store/store.ts'
+import { currentCredential } from './agent-credentials.ts'
+import type { Followed } from './follower.ts'
+
+/** Who serves the sessions. */
+export interface Sessions {
+  /** The ids of the credentials that started a live session. */
+  credentialsInUse(): ReadonlySet<string>
+  endSessionsOf(credentialId: string, reason: string): void
+}
+
+const ownerKinds: ReadonlySet<string> = new Set([users.kind, botUsers.kind])
+
+export class LiveCredentials implements Followed {
+  readonly #store: Store
+  readonly #sessions: Sessions
+
+  constructor(store: Store, sessions: Sessions) {
+    this.#store = store
+    this.#sessions = sessions
+  }
+
+  load(): Promise<void> {
+    return this.#check(this.#sessions.credentialsInUse())
+  }
+
+  async apply(changes: readonly Change[]): Promise<void> {
+    const touched = new Set(changes.filter(({ kind }) => kind === credentials.kind).map(({ id }) => id))
+    // Of an owner that was deleted each credential is a change of its own.
+    for (const { id } of changes.filter(({ kind }) => ownerKinds.has(kind))) {
+      for (const owned of await this.#store.read((reader) => reader.ownedBy(id))) touched.add(owned.id)
+    }
+    await this.#check(touched)
+  }
+
+  async #check(ids: ReadonlySet<string>): Promise<void> {
+    const inUse = this.#sessions.credentialsInUse()
+    for (const id of ids) {
+      if (!inUse.has(id) || (await currentCredential(this.#store, id))) continue
+      this.#sessions.endSessionsOf(id, 'its credential was deleted, or its owner is inactive')
+    }
+  }
+}

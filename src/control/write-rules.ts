@@ -1,0 +1,56 @@
+/** Rules of single resources that take a look at others: asked inside the transaction of every write. */
+import { Refusal } from '../model/errors.ts'
+import { ipPolicies } from '../resources/ip-policies.ts'
+import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
+import { ipRestrictions, restrictedParts } from '../resources/ip-restrictions.ts'
+import type { Fields, Resource } from '../resources/resource.ts'
+import { users } from '../resources/users.ts'
+import type { StoredResource } from '../store/reader.ts'
+import type { Writer } from '../store/writer.ts'
+import type { Principal } from './principal.ts'
+import { isEnforced } from './restrictions.ts'
+import { keepAnAdmin } from './users.ts'
+
+/** One write of one resource. */
+export interface Write {
+  readonly resource: Resource
+  readonly principal: Pick<Principal, 'role'>
+  readonly parentId: string | null
+  /** Null when it is created. */
+  readonly before: StoredResource | null
+  /** Its fields afterwards; null when it is deleted. */
+  readonly after: Fields | null
+}
+
+/** Throws a `Refusal` when the write breaks a rule. */
+export async function checkRules(writer: Writer, write: Write): Promise<void> {
+  const { resource, before, after } = write
+  if (resource.kind === users.kind && before) await keepAnAdmin(writer, before, after)
+  if (write.principal.role === 'admin') return
+  if (resource.kind === ipPolicies.kind && before) await checkNotGuarding(writer, before.id)
+  if (resource.kind === ipPolicyRules.kind && write.parentId !== null) await checkNotGuarding(writer, write.parentId)
+}
+
+/** D65: who could change the rules of an enforced restriction could lock the admins out, or let others in. */
+async function checkNotGuarding(writer: Writer, policyId: string): Promise<void> {
+  // A restriction that begins to name the policy, or to be enforced, waits for this write, or this write for it.
+  await writer.lock(ipPolicies.kind, policyId)
+  const naming = (await restrictions(writer)).filter(({ fields }) => names(fields, policyId)).map(({ id }) => id)
+  await writer.hold(naming)
+  const enforced = (await restrictions(writer)).find((each) => isEnforced(each) && names(each.fields, policyId))
+  if (!enforced) return
+  const part = String(enforced.fields.type)
+  throw new Refusal(
+    'FORBIDDEN',
+    `the enforced IP restriction of type \`${part}\` names this IP policy, so only an admin may change the policy and its rules`,
+  )
+}
+
+function restrictions(writer: Writer): Promise<StoredResource[]> {
+  // One for each part, by a claim.
+  return writer.page({ kind: ipRestrictions.kind, limit: restrictedParts.length })
+}
+
+function names({ ip_policy_ids: ids }: Fields, policyId: string): boolean {
+  return (ids as readonly string[]).includes(policyId) // as its form let it in
+}

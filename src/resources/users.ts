@@ -1,0 +1,27 @@
+/** Users: the people of the account, admins or members. */
+import { Type } from 'typebox'
+import { stored } from './resource.ts'
+
+export const users = stored({
+  kind: 'user',
+  noun: 'user',
+  about:
+    'The people of the account. Deleting one deletes its keys and credentials; what else it made belongs to the account.',
+  prefix: 'usr_',
+  path: '/users',
+  listKey: 'users',
+  access: 'admin',
+  form: {
+    name: Type.String({ description: 'What the user is called.', minLength: 1, maxBytes: 255 }),
+    role: Type.Enum(['admin', 'member'], {
+      description: 'What the user may do. One active admin always remains.',
+      default: 'member',
+    }),
+    active: Type.Boolean({
+      description: 'Keys and credentials of an inactive user open nothing, and its sessions end.',
+      default: true,
+    }),
+  },
+  // Users of earlier versions were stored without it.
+  read: ({ active }) => ({ active: active !== false }),
+})
