@@ -1,5 +1,10 @@
 /** What a command may use of the world around it: where it prints, what it reads, its environment. */
 import { text } from 'node:stream/consumers'
+import { LineSink } from '../lib/line-sink.ts'
+import { standardPort } from '../lib/standard-output.ts'
+
+/** Lines of a command that runs for long: a slow reader does not hold it, and a stalled one does not fill its memory. */
+export type LineOutput = Pick<LineSink, 'write' | 'flush'>
 
 export interface Terminal {
   readonly out: (text: string) => void
@@ -9,6 +14,8 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly readInput: () => Promise<string>
+  /** `out` for a command that runs for long; `notice` tells of lines that were dropped. */
+  readonly openLines: (notice: (lost: number) => string) => LineOutput
   /** Says what to do when `out` cannot be written; without it the command ends. */
   readonly onOutFailed: (run: (error: NodeJS.ErrnoException) => void) => void
 }
@@ -25,6 +32,7 @@ export function processTerminal(): Terminal {
     env: process.env,
     cwd: process.cwd(),
     readInput: () => text(process.stdin),
+    openLines: (notice) => new LineSink({ port: standardPort(process.stdout), notice }),
     onOutFailed: (run) => {
       failed = run
     },

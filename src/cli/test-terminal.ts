@@ -20,6 +20,12 @@ export function testTerminal(given: Partial<Terminal> & { input?: string } = {})
     env: {},
     cwd: import.meta.dirname,
     readInput: async () => input,
+    openLines: () => ({
+      write(lines) {
+        printed.out += lines
+      },
+      flush: async () => {},
+    }),
     onOutFailed() {},
     ...rest,
   }

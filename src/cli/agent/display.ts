@@ -10,4 +10,6 @@ export interface Display {
   updated(result: UpdateResult): void
   /** Nothing is shown after this. */
   close(): void
+  /** Resolves when all is written, or after `limitMs`. */
+  shown(limitMs: number): Promise<void>
 }

@@ -46,9 +46,12 @@ const events: readonly AgentEvent[] = [
 function printed(format: 'auto' | 'lines' | 'json', level: 'info' | 'debug', told = events): string {
   let text = ''
   const display = linesDisplay({
-    out: (line) => {
-      text += line
-    },
+    openLines: () => ({
+      write(line) {
+        text += line
+      },
+      flush: async () => {},
+    }),
     format,
     level,
     server: { host: 'tunnels.example.com', port: 7443 },

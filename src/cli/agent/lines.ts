@@ -4,6 +4,7 @@ import type { AgentEvent } from '../../agent/events.ts'
 import { formatServer, type ServerAddress } from '../../agent/server-address.ts'
 import type { Tunnel } from '../../agent/tunnel.ts'
 import { prettyLine } from '../../lib/log-pretty.ts'
+import type { Terminal } from '../terminal.ts'
 import type { Output } from './connection-flags.ts'
 import type { Display } from './display.ts'
 
@@ -11,7 +12,7 @@ import type { Display } from './display.ts'
 const SAME_FAULT_MS = 10_000
 
 export interface LinesOptions extends Output {
-  readonly out: (text: string) => void
+  readonly openLines: Terminal['openLines']
   readonly server: ServerAddress
   readonly now?: () => number
 }
@@ -22,12 +23,15 @@ interface Line {
   readonly fields?: Readonly<Record<string, unknown>>
 }
 
-export function linesDisplay({ out, format, level: least, server, now = Date.now }: LinesOptions): Display {
+export function linesDisplay({ openLines, format, level: least, server, now = Date.now }: LinesOptions): Display {
   let fault = { text: '', at: Number.NEGATIVE_INFINITY }
-  const print = ({ level, msg, fields = {} }: Line): void => {
-    if (level === 'debug' && least !== 'debug') return
+  const shown = ({ level, msg, fields = {} }: Line): string => {
     const line = JSON.stringify({ time: new Date(now()).toISOString(), level, msg, ...fields })
-    out(format === 'json' ? `${line}\n` : prettyLine(line, { color: false }))
+    return format === 'json' ? `${line}\n` : prettyLine(line, { color: false })
+  }
+  const out = openLines((lost) => shown({ level: 'warn', msg: 'log lines were lost', fields: { lines: lost } }))
+  const print = (line: Line): void => {
+    if (line.level !== 'debug' || least === 'debug') out.write(shown(line))
   }
   return {
     event(event) {
@@ -46,6 +50,7 @@ export function linesDisplay({ out, format, level: least, server, now = Date.now
           : { level: 'info', msg: 'updated; restart to use it', fields: { version } },
       ),
     close() {},
+    shown: (limitMs) => out.flush(limitMs),
   }
 }
 

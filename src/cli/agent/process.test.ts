@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { generateKeyPairSync, sign } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { start } from '../../../test/support/server-process.ts'
 import { type TlsIdentity, tlsIdentity } from '../../../test/support/tls-identity.ts'
+import { until } from '../../../test/support/until.ts'
 import { TestDoor } from '../../agent/test-door.ts'
 import { signedText } from '../../agent/update/releases.ts'
 import { streamTypes } from '../../wire/stream-types.ts'
@@ -29,7 +30,7 @@ after(async () => {
 })
 
 /** An agent in a process of its own, and the session that it brought. */
-async function agent({ node, config = '' }: { node?: string | undefined; config?: string } = {}) {
+async function agent({ node, config = '', out }: { node?: string | undefined; config?: string; out?: number } = {}) {
   const home = mkdtempSync(join(root, 'home-'))
   writeFileSync(join(home, 'agent.yml'), config)
   const count = door.sessions.length
@@ -44,10 +45,14 @@ async function agent({ node, config = '' }: { node?: string | undefined; config?
       '--config',
       join(home, 'agent.yml'),
     ],
-    { ...(node && { node }), env: { POSTERN_AUTHTOKEN: 'token', HOME: home } },
+    {
+      ...(node && { node }),
+      ...(out !== undefined && { files: { out } }),
+      env: { POSTERN_AUTHTOKEN: 'token', HOME: home },
+    },
   )
   children.push(running.child)
-  await running.says(/tunnel online/)
+  if (out === undefined) await running.says(/tunnel online/)
   return { ...running, session: await door.session(count + 1), next: () => door.session(count + 2) }
 }
 
@@ -83,6 +88,28 @@ for (const [name, node, skip] of nodes) {
       assert.equal(await door.command(streamTypes.stop), '')
       const { code, err } = await ended
       assert.deepEqual([code, err], [0, ''])
+    })
+
+    test('nobody reads its lines any more: it ends as after SIGPIPE, without a word', async () => {
+      const { child, ended } = await agent({ node })
+      child.stdout?.destroy()
+      // Told in a line, which nobody reads.
+      door.cut()
+      const { code, err } = await ended
+      assert.deepEqual([code, err], [141, ''])
+    })
+
+    test('the disk of its lines is full: it goes on, and ends when told', async () => {
+      const out = openSync('/dev/full', 'w')
+      const { child, ended, next } = await agent({ node, out })
+      closeSync(out)
+      door.cut()
+      const again = await next()
+      await until('its address is asked for again', () => again.binds.length > 0)
+      child.kill('SIGINT')
+      const { code, err } = await ended
+      assert.deepEqual([code, err], [0, ''])
+      assert.equal(await again.closed, undefined)
     })
 
     test('starts anew in the same place when it is told to restart, as often as it is', async () => {

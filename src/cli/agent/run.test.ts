@@ -103,7 +103,8 @@ describe('postern http', () => {
 
   test('draws on a terminal, and leaves it as it was', async () => {
     const written: string[] = []
-    const screen = { columns: 80, rows: 24, write: (text: string) => void written.push(text), onResize: () => () => {} }
+    const write = (text: string): void => void written.push(text)
+    const screen = { columns: 80, rows: 24, isBusy: false, write, onResize: () => () => {} }
     const terminal = { ...here(doorEnv()), isTTY: true }
     const { signals, done, exits } = running(
       (given, parts) => tunnelCommand('http', given, { ...parts, screen: () => screen }),

@@ -34,7 +34,13 @@ export interface RunParts {
 
 const ownLauncher = fileURLToPath(new URL('../../../bin/postern.js', import.meta.url))
 
-type Outcome = 'stop' | 'restart' | 'nothing left'
+type Outcome = 'stop' | 'restart' | 'nothing left' | 'nobody reads'
+
+/** What a shell calls a program that wrote to a pipe without reader: 128 and the number of SIGPIPE. */
+const NOBODY_READS = 141
+
+/** How long the last lines may take, in milliseconds: their reader may have stalled. */
+const LAST_LINES_MS = 1000
 
 export async function runAgent(
   { config, tunnels, output }: AgentJob,
@@ -59,6 +65,10 @@ export async function runAgent(
   const outcome = Promise.withResolvers<Outcome>()
   const stop = stopSignal({ source: parts.signals, echoes: hasLauncher(), insist: () => parts.exit(1) })
   void stop.then(() => outcome.resolve('stop'))
+  // Whoever ends the pipe has seen enough. Other faults, such as a full disk, lose lines and nothing else.
+  terminal.onOutFailed(({ code }) => {
+    if (code === 'EPIPE') outcome.resolve('nobody reads')
+  })
   const isViewed = output.format === 'auto' && terminal.isTTY
   const agent = new Agent({
     ...heartbeat(config),
@@ -88,7 +98,7 @@ export async function runAgent(
         screen: parts.screen(),
         env: terminal.env,
       })
-    : linesDisplay({ out: terminal.out, ...output, server: config.server })
+    : linesDisplay({ openLines: terminal.openLines, ...output, server: config.server })
   try {
     const opening = openAll(agent, tunnels)
     // Closed by a signal while it opens, it has nothing to tell.
@@ -96,12 +106,15 @@ export async function runAgent(
     const ended = await Promise.race([outcome.promise, opening.then(() => outcome.promise)])
     display.close()
     await agent.close()
+    await display.shown(LAST_LINES_MS)
+    if (ended === 'nobody reads') return parts.exit(NOBODY_READS)
     if (ended === 'nothing left') throw new Failure('the server stopped the last tunnel')
     if (ended === 'restart') parts.become(update()?.launcher ?? ownLauncher)
     else parts.exit(0)
   } catch (error) {
     display.close()
     await agent.close()
+    await display.shown(LAST_LINES_MS)
     if (!(error instanceof AgentFault)) throw error
     throw new Failure(printable(sentence(error)), { cause: error })
   }

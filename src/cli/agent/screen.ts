@@ -1,8 +1,11 @@
 /** A terminal as something to draw on: whole frames, without flicker, and gone without a trace at the end. */
+import { dontBlock } from '../../lib/standard-output.ts'
 
 export interface Screen {
   readonly columns: number
   readonly rows: number
+  /** Whether the terminal has not taken all that was written: it is held with Ctrl+S, or slow. */
+  readonly isBusy: boolean
   write(text: string): void
   /** Gives back how to stop listening. */
   onResize(run: () => void): () => void
@@ -10,12 +13,17 @@ export interface Screen {
 
 export function processScreen(): Screen {
   const { stdout } = process
+  // A terminal that is held would hold the traffic too.
+  dontBlock(stdout)
   return {
     get columns() {
       return stdout.columns || 80
     },
     get rows() {
       return stdout.rows || 24
+    },
+    get isBusy() {
+      return stdout.writableLength > 0
     },
     write: (text) => void stdout.write(text),
     onResize(run) {
@@ -44,7 +52,7 @@ export class Canvas {
 
   /** Draws a frame, unless it is what stands there already. */
   draw(lines: readonly string[]): void {
-    if (!this.#isOpen) return
+    if (!this.#isOpen || this.#screen.isBusy) return
     // Each line wipes what stood behind it, and nothing is wiped before: so nothing ever blinks.
     const frame = lines
       .slice(0, this.#screen.rows)

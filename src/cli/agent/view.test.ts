@@ -12,6 +12,7 @@ import { viewDisplay, viewLines } from './view.ts'
 class TestScreen implements Screen {
   columns = 80
   rows = 24
+  isBusy = false
   written: string[] = []
   resized: (() => void) | undefined
 
@@ -161,3 +162,16 @@ for (const [env, hasColor] of [
     assert.equal(screen.resized, undefined)
   })
 }
+
+test('a terminal that is held gets no further frames, and the newest once it goes on', () => {
+  const screen = new TestScreen()
+  const canvas = new Canvas(screen)
+  canvas.draw(['one'])
+  screen.isBusy = true
+  for (const frame of ['two', 'three']) canvas.draw([frame])
+  assert.match(screen.shown, /one/)
+  screen.isBusy = false
+  canvas.draw(['three'])
+  assert.match(screen.shown, /three/)
+  assert.equal(screen.written.length, 3)
+})

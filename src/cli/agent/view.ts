@@ -94,6 +94,8 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
       process.off('exit', restore)
       canvas.close()
     },
+    // What is drawn goes with the screen.
+    shown: async () => {},
   }
 }
 
