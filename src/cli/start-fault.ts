@@ -1,5 +1,7 @@
 /** Why a server did not start or its database did not open, in one line that says what to do about it. */
 
+import { statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Listen } from '../config/parse.ts'
 import type { Settings } from '../config/read.ts'
 import { printable } from '../lib/printable.ts'
@@ -17,7 +19,7 @@ export function startFault(error: unknown, settings: Settings): string {
   const chain = causes(error)
   // The innermost knows most: the port of a listener, where the outer ones only say that there was one.
   for (const each of chain.toReversed()) {
-    const known = listenFault(each, settings) ?? databaseFault(each) ?? fileFault(each)
+    const known = listenFault(each, settings) ?? fileFault(each) ?? databaseFault(each, settings)
     if (known !== undefined) return known
   }
   // The outer errors say where, the innermost says what.
@@ -61,6 +63,7 @@ const databaseFaults: Readonly<Record<string, string>> = {
   '28P01': 'the database refuses the password; correct it in --database-url',
   '28000': 'the database refuses this user; check --database-url and pg_hba.conf',
   '3D000': 'the database that --database-url names does not exist; create it with `createdb`',
+  '53100': 'the disk of the database server is full; free some space there',
   '42501': 'the user of --database-url may not create tables; grant it the right to',
 }
 
@@ -69,19 +72,42 @@ const sqliteFaults: Readonly<Record<number, string>> = {
   5: 'the database file is locked by another program; stop that one',
   8: 'the database file is read-only; give this user the right to write it',
   11: 'the database file is damaged; restore it from a backup',
+  10: 'the database file cannot be read or written: its disk fails; see the log of the system, and restore a backup if need be',
   13: 'the disk of the database file is full; free some space',
   14: 'the database file cannot be opened; check --database-url, and who may write that folder',
   26: 'the file that --database-url names is not a SQLite database',
 }
 
-function databaseFault({ code, errcode }: Fault): string | undefined {
+function databaseFault({ code, errcode }: Fault, { databaseUrl }: Settings): string | undefined {
   // Extended SQLite codes carry the plain one in their low byte.
-  if (code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number') return sqliteFaults[errcode & 0xff]
+  if (code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number') return sqliteFault(errcode & 0xff, databaseUrl)
   return typeof code === 'string' ? databaseFaults[code] : undefined
 }
 
-function fileFault({ code, path }: Fault): string | undefined {
-  if (typeof path !== 'string') return undefined
+function sqliteFault(code: number, databaseUrl: string): string | undefined {
+  const file = databaseUrl.replace(/^sqlite:/, '')
+  const fault = sqliteFaults[code === IO_ERROR && isFull(dirname(file)) ? FULL : code]
+  return fault?.replace('the database file', `the database file ${printable(file)}`)
+}
+
+/** SQLite's codes for a disk that fails and for one that is full; a full one is often told as the first. */
+const IO_ERROR = 10
+const FULL = 13
+
+/** With less than this many bytes left, no database can be opened: its index of the write-ahead log takes 32 KiB. */
+const LEAST_SPACE_BYTES = 128 * 1024
+
+function isFull(folder: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize < LEAST_SPACE_BYTES
+  } catch {
+    return false
+  }
+}
+
+function fileFault({ code, path, syscall }: Fault): string | undefined {
+  if (typeof path !== 'string' || typeof code !== 'string') return undefined
   const where = printable(path)
   switch (code) {
     case 'EACCES':
@@ -90,14 +116,22 @@ function fileFault({ code, path }: Fault): string | undefined {
     case 'EROFS':
       return `${where} lies on a read-only file system; choose another folder with --data-dir`
     case 'ENOSPC':
+    case 'EDQUOT':
       return `the disk of ${where} is full; free some space`
     case 'ENOTDIR':
     case 'EEXIST':
       return `${where} is not a folder; choose another with --data-dir`
     case 'ENOENT':
-      return `${where} does not exist; create it, or name another with --data-dir or --key-file`
+      return syscall === 'mkdir'
+        ? `no folder can be made at ${where}; choose another place with --data-dir or --key-file`
+        : `${where} does not exist; create it, or name another with --data-dir or --key-file`
+    case 'EISDIR':
+      return `${where} is a folder where a file should be; choose another place with --data-dir, --database-url or --key-file`
+    case 'EFBIG':
+    case 'ETIMEDOUT':
+      return `${where} is not a key file; name another with --key-file`
     default:
-      return undefined
+      return `${where} cannot be used (${printable(code)}); choose another place with --data-dir or --key-file`
   }
 }
 

@@ -1,10 +1,22 @@
 /** Reads `postern.yml`: a flat map of settings, each with the line it stands on. */
-import { readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { isMap, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml'
+import { readSmallFile } from '../lib/read-small-file.ts'
 import type { Given } from './given.ts'
 
 const DEFAULT_FILE = 'postern.yml'
+
+/** Largest settings file, in bytes. */
+const MAX_FILE_BYTES = 1024 * 1024
+
+const faults: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+  EISDIR: 'it is a folder',
+  EFBIG: `it has more than ${MAX_FILE_BYTES} bytes`,
+  ETIMEDOUT: 'it is a pipe that nobody writes to',
+  EACCES: 'this user may not read it',
+}
 
 export interface ConfigFile {
   readonly entries: ReadonlyMap<string, Given>
@@ -15,11 +27,11 @@ export interface ConfigFile {
 export function readConfigFile({ named, cwd }: { named: string | undefined; cwd: string }): ConfigFile {
   const path = resolve(cwd, named ?? DEFAULT_FILE)
   try {
-    return parseConfig(readFileSync(path, 'utf8'), basename(path))
+    return parseConfig(readSmallFile(path, MAX_FILE_BYTES), basename(path))
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     if (code === 'ENOENT' && named === undefined) return { entries: new Map(), problems: [] }
-    const why = code === 'ENOENT' ? 'there is no such file' : code
+    const why = faults[code] ?? code
     return { entries: new Map(), problems: [`the settings file ${path} cannot be read: ${why}`] }
   }
 }

@@ -185,7 +185,7 @@ const refused: readonly [name: string, source: Source, problems: readonly RegExp
     { flags: { config: 'nowhere.yml' } },
     [/nowhere\.yml cannot be read: there is no/],
   ],
-  ['a folder as file', { env: { POSTERN_CONFIG: '.' } }, [/cannot be read: EISDIR/]],
+  ['a folder as file', { env: { POSTERN_CONFIG: '.' } }, [/cannot be read: it is a folder/]],
   ['a secret in the file', { file: 'bootstrap_api_key: x' }, [/environment only: set POSTERN_BOOTSTRAP_API_KEY$/]],
   ['a secret as flag', { flags: { 'bootstrap-authtoken': 'x' } }, [/only: set POSTERN_BOOTSTRAP_AUTHTOKEN$/]],
   [

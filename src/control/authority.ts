@@ -1,7 +1,8 @@
 /** The certificate authority of a server: made with its database, shared by its nodes, its key sealed at rest. */
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Authority, createAuthority } from '../lib/certificate-authority.ts'
+import { makeFolder } from '../lib/make-folder.ts'
 import type { Sealer } from '../lib/seal.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
@@ -43,7 +44,7 @@ export async function resealAuthority(writer: Writer, old: Sealer, sealer: Seale
 
 /** The database holds the authority; the file is a copy, replaced whole so that nobody reads half of it. */
 function publish(path: string, cert: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(path))
   const draft = `${path}.${process.pid}`
   writeFileSync(draft, cert, { mode: 0o644 })
   renameSync(draft, path)

@@ -1,9 +1,13 @@
 /** Encrypts secrets for the store: AES-256-GCM under the key of one file. */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { makeFolder } from './make-folder.ts'
+import { readSmallFile } from './read-small-file.ts'
 
 const KEY_BYTES = 32
+/** Largest key file that is read, in bytes; ours have 45. */
+const MAX_FILE_BYTES = 4096
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const MARK = 'sealed:1:'
@@ -45,7 +49,7 @@ export function hasKeyFile(path: string): boolean {
 
 /** Makes a key file that only its owner can read, unless there is one; nobody ever sees half of it. */
 export function makeKeyFile(path: string, text: string = randomBytes(KEY_BYTES).toString('base64')): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(path))
   const draft = `${path}.${randomBytes(6).toString('hex')}`
   writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true })
   try {
@@ -65,7 +69,7 @@ export function readKeyFile(path: string): Sealer {
 
 /** What stands in the key file at `path`. */
 export function keyText(path: string): string {
-  return readFileSync(path, 'utf8').trim()
+  return readSmallFile(path, MAX_FILE_BYTES).trim()
 }
 
 /** Opens what stood in a key file; `name` is how a fault calls it. */

@@ -1,8 +1,9 @@
 /** SQLite through node:sqlite: one file, one connection, every commit on disk before it is acknowledged. */
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { SqliteAdapter, SqliteDialect } from 'kysely'
+import { makeFolder } from '../lib/make-folder.ts'
 import type { OpenedDialect, Trouble } from './dialect.ts'
 
 /** Prepared statements kept; our queries have a few dozen shapes, lists of ids add some. */
@@ -14,7 +15,7 @@ const BUSY_TIMEOUT_MS = 5000
 
 /** Opens the database file at `path`, made with its folder when missing. */
 export function openSqlite(path: string): OpenedDialect {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(path))
   // SQLite would make it readable for all; the files it keeps beside take their mode from this one.
   closeSync(openSync(path, 'a', 0o600))
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })

@@ -1,7 +1,7 @@
 /** Values that are files: a path is read, bounded, and text that is the content itself is taken as it is. */
 import { X509Certificate } from 'node:crypto'
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { readSmallFile } from '../../lib/read-small-file.ts'
 
 /** Largest file that a setting may name, in bytes. */
 const FILE_BYTES = 1024 * 1024
@@ -27,18 +27,12 @@ export function readPolicy(text: string, readText: ReadText): string {
 
 /** Reads one file whole, if it is not larger than a settings file can be. */
 export function readBounded(path: string): string {
-  let file: number | undefined
   try {
-    file = openSync(path, 'r')
-    const { size } = fstatSync(file)
-    if (size > FILE_BYTES) throw new Error(`names a file of more than ${FILE_BYTES} bytes`)
-    return readFileSync(file, 'utf8')
+    return readSmallFile(path, FILE_BYTES)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (code === '') throw error
+    if (code === 'EFBIG') throw new Error(`names a file of more than ${FILE_BYTES} bytes`)
     throw new Error(`cannot be read: ${faultOf(path, code)}`, { cause: error })
-  } finally {
-    if (file !== undefined) closeSync(file)
   }
 }
 
@@ -51,6 +45,7 @@ function faultOf(path: string, code: string): string {
   // What is so long was hardly meant as a path, and may be a secret.
   if (path.length > PATH_SHOWN) return 'it is neither the content nor the path of a file'
   if (code === 'ENOENT') return `there is no ${path}`
+  if (code === 'ETIMEDOUT') return `${path} is a pipe that nobody writes to`
   return code === 'EISDIR' ? `${path} is a folder` : `${path}: ${code}`
 }
 

@@ -1,7 +1,8 @@
 /** Keeps a login in the configuration file of the user; what else stands there stays. */
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { makeFolder } from '../../lib/make-folder.ts'
 import type { Secret } from '../../lib/secret.ts'
 import { formatServer, type ServerAddress } from '../server-address.ts'
 import { ConfigError } from './config-error.ts'
@@ -26,7 +27,7 @@ export async function writeLogin(path: string, { server, authtoken, ca }: Login)
   document.set('authtoken', authtoken.reveal())
   if (ca === undefined) document.delete('ca')
   else document.set('ca', ca)
-  mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(target))
   const next = `${target}.${randomBytes(6).toString('hex')}`
   try {
     writeFileSync(next, document.toString(), { mode: 0o600, flag: 'wx', flush: true })

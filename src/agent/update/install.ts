@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { createGunzip } from 'node:zlib'
+import { makeFolder } from '../../lib/make-folder.ts'
 import { CURRENT_FILE, checkRelease, type InstalledRelease, isOurs, releaseIn } from './installed.ts'
 import type { ReleaseSource } from './release-source.ts'
 import { type Release, signedText } from './releases.ts'
@@ -40,7 +41,7 @@ export async function installRelease({ release, source, publicKey, folder }: Ins
   // Off the main thread, since connections go through this process meanwhile.
   const isGenuine = await verifySignature(null, signedText(version, bytes), publicKey, signature)
   if (!isGenuine) throw new Error(`the signature of ${archive} is not right; it was not installed`)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder)
   if (!isOurs(folder)) throw new Error(`others may write to ${folder}; nothing was installed`)
   await clearLeftovers(folder)
   const incoming = join(folder, `${INCOMING}${randomBytes(8).toString('hex')}`)

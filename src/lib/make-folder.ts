@@ -1,0 +1,34 @@
+/** Makes a folder and those above it. */
+import { mkdirSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+/**
+ * Makes the folder at `path` for its owner alone, unless it is there; the error of the system has the path that failed.
+ *
+ * Node's own `recursive` never ends where a folder cannot be made although the one above is there, as below `/proc`.
+ */
+export function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' && isFolder(path)) return
+    const above = dirname(path)
+    if (code !== 'ENOENT' || above === path || isFolder(above)) throw error
+    makeFolder(above)
+    mkdirOrFound(path)
+  }
+}
+
+/** Another process may have been faster. */
+function mkdirOrFound(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !isFolder(path)) throw error
+  }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}

@@ -1,0 +1,52 @@
+/** Reads a file that is meant to be small: one that is huge, endless or a pipe without writer is an error, not a wait. */
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+
+/** How long a pipe may keep us waiting for its next bytes, in milliseconds. */
+const PIPE_MS = 5000
+
+/** Between two looks at a pipe, in milliseconds. */
+const LOOK_MS = 10
+
+/** How much is read at once, in bytes. */
+const CHUNK_BYTES = 16 * 1024
+
+/** The text of the file at `path`. Errors have a code of the system and the path: EFBIG for more than `maxBytes`. */
+export function readSmallFile(path: string, maxBytes: number): string {
+  // Without O_NONBLOCK, opening a pipe that nobody writes to waits for ever.
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const kind = fstatSync(file)
+    if (kind.isDirectory()) throw fault('EISDIR', path)
+    const chunks: Buffer[] = []
+    for (let total = 0; ; ) {
+      const chunk = Buffer.alloc(CHUNK_BYTES)
+      const count = readChunk(file, chunk, path)
+      if (count === 0) break
+      total += count
+      if (total > maxBytes) throw fault('EFBIG', path)
+      chunks.push(chunk.subarray(0, count))
+    }
+    // An empty file says something; a pipe without writer says nothing.
+    if (chunks.length === 0 && kind.isFIFO()) throw fault('ETIMEDOUT', path)
+    return Buffer.concat(chunks).toString()
+  } finally {
+    closeSync(file)
+  }
+}
+
+function readChunk(file: number, chunk: Buffer, path: string): number {
+  const until = performance.now() + PIPE_MS
+  for (;;) {
+    try {
+      return readSync(file, chunk)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
+      if (performance.now() > until) throw fault('ETIMEDOUT', path)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS)
+    }
+  }
+}
+
+function fault(code: 'EISDIR' | 'EFBIG' | 'ETIMEDOUT', path: string): Error {
+  return Object.assign(new Error(`${code}: ${path}`), { code, path })
+}

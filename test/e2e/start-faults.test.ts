@@ -1,0 +1,92 @@
+/** Places that a server cannot keep its data in: it says so in one line, at once, and ends. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { postern, type ServeOptions, serve, serveArgs } from '../support/server-process.ts'
+import { smallDisk } from '../support/small-disk.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'postern-faults-'))
+after(() => rmSync(root, { recursive: true, force: true }))
+const newFolder = () => mkdtempSync(join(root, 'run-'))
+
+/** A start that does not end is killed after this time, in milliseconds, and fails the test by its exit code. */
+const GIVE_UP_MS = 60_000
+
+async function refusal(options: ServeOptions, code = 1): Promise<string> {
+  const ended = await postern(serveArgs(options), { signal: AbortSignal.timeout(GIVE_UP_MS) })
+  assert.equal(ended.code, code, ended.err)
+  assert.match(ended.err, /^error: [^\n]+\n$/, 'one line')
+  return ended.err
+}
+
+function file(name: string, text = ''): string {
+  const path = join(newFolder(), name)
+  writeFileSync(path, text)
+  return path
+}
+
+function pipe(): string {
+  const path = join(newFolder(), 'pipe')
+  assert.equal(spawnSync('mkfifo', [path]).status, 0)
+  return path
+}
+
+const places: readonly [name: string, options: () => ServeOptions, says: RegExp, code?: number][] = [
+  ['a data folder below /proc', () => ({ dataDir: '/proc/x' }), /no folder can be made at \/proc\/x; .*--data-dir/],
+  ['one deep below /proc', () => ({ dataDir: '/proc/x/y/z' }), /no folder can be made at \/proc\/x; .*--data-dir/],
+  ['a data folder that is a file', () => ({ dataDir: file('data') }), /data.* is not a folder; .*--data-dir/],
+  ['one below a file', () => ({ dataDir: join(file('file'), 'data') }), /file\/data is not a folder; .*--data-dir/],
+  ['a device as data folder', () => ({ dataDir: '/dev/null' }), /\/dev\/null.* is not a folder/],
+  [
+    'a folder as database file',
+    () => ({ dataDir: newFolder(), databaseUrl: `sqlite:${newFolder()}` }),
+    /run-\w+ is a folder where a file should be; .*--database-url/,
+  ],
+  [
+    'a key file below /proc',
+    () => ({ dataDir: newFolder(), flags: { 'key-file': '/proc/x/secret.key' } }),
+    /no folder can be made at \/proc\/x; .*--key-file/,
+  ],
+  [
+    'a folder as key file',
+    () => ({ dataDir: newFolder(), flags: { 'key-file': newFolder() } }),
+    /is a folder where a file should be; .*--key-file/,
+  ],
+  [
+    'an endless key file',
+    () => ({ dataDir: newFolder(), flags: { 'key-file': '/dev/zero' } }),
+    /\/dev\/zero is not a key file; .*--key-file/,
+  ],
+  [
+    'a pipe without writer as key file',
+    () => ({ dataDir: newFolder(), flags: { 'key-file': pipe() } }),
+    /pipe is not a key file/,
+  ],
+  ['a folder as settings', () => ({ dataDir: newFolder(), flags: { config: newFolder() } }), /it is a folder/, 2],
+  ['a pipe as settings', () => ({ dataDir: newFolder(), flags: { config: pipe() } }), /nobody writes to/, 2],
+  ['endless settings', () => ({ dataDir: newFolder(), flags: { config: '/dev/zero' } }), /more than 1048576 bytes/, 2],
+  ['settings below a file', () => ({ dataDir: newFolder(), flags: { config: '/dev/null/x' } }), /no such file/, 2],
+]
+for (const [name, options, says, code] of places) {
+  test(`${name} is told at once`, async () => assert.match(await refusal(options(), code), says))
+}
+
+test('a full disk is told with the file and what to do, and a start works once there is space', async (t) => {
+  const disk = smallDisk(t, 2)
+  if (typeof disk === 'string') return t.skip(disk)
+  const dataDir = join(disk.path, 'data')
+  mkdirSync(dataDir)
+  disk.fill()
+  assert.match(await refusal({ dataDir }), /the disk of .*postern\.db.* is full; free some space/)
+  disk.free()
+  const server = await serve({ dataDir })
+  assert.equal((await server.stop()).code, 0)
+  // A database that is there already.
+  disk.fill()
+  const { bavail } = statfsSync(disk.path)
+  assert.equal(bavail, 0)
+  assert.match(await refusal({ dataDir }), /the disk of .*postern\.db.* is full; free some space/)
+})
