@@ -8,7 +8,7 @@ import { EdgeEndpoints } from './control/edge-endpoints.ts'
 import { Follower } from './control/follower.ts'
 import { LiveCertificates } from './control/live-certificates.ts'
 import { LiveCredentials } from './control/live-credentials.ts'
-import { LiveEdges } from './control/live-edges.ts'
+import { type EdgeSink, LiveEdges } from './control/live-edges.ts'
 import { LiveRestrictions } from './control/live-restrictions.ts'
 import type { RefusedLog } from './control/refused-log.ts'
 import { TunnelGroups } from './control/tunnel-groups.ts'
@@ -175,6 +175,12 @@ export async function startDataPlane(options: DataPlaneOptions) {
     const agentNames = [
       ...new Set(['localhost', '127.0.0.1', '::1', domain, `connect.${domain}`, ...settings.agentNames]),
     ]
+    const agentEndpoints = new AgentEndpoints({
+      edges,
+      holdersOfName: (name) => holdersOfName(store, name),
+      holdersOfPort: (port) => holdersOfPort(store, port),
+      publicPorts,
+    })
     const agents: AgentDoor = new AgentDoor({
       admits: (peer) => restrictions.admits('agent', peer),
       certificate: authority.issue(agentNames),
@@ -185,12 +191,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
         find: (token) => findCredential(store, token),
         current: (id) => currentCredential(store, id),
       },
-      endpoints: new AgentEndpoints({
-        edges,
-        holdersOfName: (name) => holdersOfName(store, name),
-        holdersOfPort: (port) => holdersOfPort(store, port),
-        publicPorts,
-      }),
+      endpoints: agentEndpoints,
       seal: sealer,
       ids,
       now,
@@ -225,10 +226,28 @@ export async function startDataPlane(options: DataPlaneOptions) {
     // What is stored, and every change of it.
     const groups = new TunnelGroups(store)
     const endpoints = new EdgeEndpoints({ store, region })
+    const sink: EdgeSink = {
+      async apply(config, how) {
+        await edges.apply(config, how)
+        const wildcards = config.names.filter(isWildcard)
+        if (wildcards.length === 0) return
+        // D66: names below a wildcard are the edge's now. The API refuses such an edge while it sees one online; this is
+        // for agents of other nodes, and for binds under way, which are over by the next turn of the event loop.
+        setImmediate(() => {
+          for (const id of wildcards.flatMap((name) => agentEndpoints.below(name))) {
+            agents.stopTunnel(`tn_${id.slice('ep_'.length)}`, heldBy(config.id))
+          }
+        })
+      },
+      remove: (id) => edges.remove(id),
+      get storedIds() {
+        return edges.storedIds
+      },
+    }
     const followed = [
       new LiveCertificates({ store, sealer, replace: (served) => certificates.replace(served), log }),
       groups,
-      new LiveEdges({ store, sealer, sink: edges, endpoints, log }),
+      new LiveEdges({ store, sealer, sink, endpoints, log }),
       new LiveCredentials(store, agents),
     ]
     for (const each of followed) {
@@ -244,7 +263,9 @@ export async function startDataPlane(options: DataPlaneOptions) {
       edges,
       caps: [caps, agentCaps],
       publicPorts,
-      endpointAt: (address: { name: string } | { port: number }) => edges.endpointAt(address),
+      endpointAt: (address: { name: string } | { port: number }) =>
+        edges.endpointAt(address) ??
+        ('name' in address && isWildcard(address.name) ? agentEndpoints.below(address.name)[0] : undefined),
       addresses: {
         agents: text(agentAddress),
         https: text(httpsAddress),
@@ -264,6 +285,15 @@ export async function startDataPlane(options: DataPlaneOptions) {
     await close()
     throw error
   }
+}
+
+function isWildcard(name: string): boolean {
+  return name.startsWith('*.')
+}
+
+/** What an agent is told whose name an edge has taken over. */
+function heldBy(edgeId: string): { message: string; ngrok: number } {
+  return { message: `its name stands below a wildcard that the edge ${edgeId} holds`, ngrok: 381 }
 }
 
 function firstExpiry(certificates: Certificates): number | undefined {

@@ -9,11 +9,36 @@ export interface Holders {
   readonly edgeId: string | undefined
   /** The reserved domain or reserved address that keeps it. */
   readonly reservationId: string | undefined
+  /** The nearest wildcard above a name that an edge or a reserved domain holds (D66). */
+  readonly wildcard?: { readonly name: string; readonly holderId: string } | undefined
 }
 
 /** Who holds a name, normalised. */
-export function holdersOfName(store: Store, name: string): Promise<Holders> {
-  return holders(store, EDGE_NAMES, RESERVED_NAMES, name)
+export async function holdersOfName(store: Store, name: string): Promise<Holders> {
+  const above = wildcardsAbove(name)
+  return store.read(async (reader) => {
+    const found = await reader.holders([EDGE_NAMES, RESERVED_NAMES], [name, ...above])
+    const holderOf = (scope: string, key: string) =>
+      found.find((each) => each.scope === scope && each.key === key)?.holderId
+    const nearest = above.find((key) => found.some((each) => each.key === key))
+    const wildcard = nearest !== undefined && {
+      name: nearest,
+      holderId: holderOf(EDGE_NAMES, nearest) ?? holderOf(RESERVED_NAMES, nearest) ?? '',
+    }
+    return {
+      edgeId: holderOf(EDGE_NAMES, name),
+      reservationId: holderOf(RESERVED_NAMES, name),
+      ...(wildcard && { wildcard }),
+    }
+  })
+}
+
+/** The wildcards that stand for `name`, nearest first; one stands for all that is below it, at any depth. */
+function wildcardsAbove(name: string): string[] {
+  const wildcards: string[] = []
+  for (let dot = name.indexOf('.'); dot > 0; dot = name.indexOf('.', dot + 1)) wildcards.push(`*${name.slice(dot)}`)
+  // A wildcard does not stand below itself.
+  return wildcards.filter((wildcard) => wildcard !== name)
 }
 
 /** Who holds a TCP port. */

@@ -33,22 +33,18 @@ export async function checkRules(writer: Writer, write: Write): Promise<void> {
 
 /** D65: who could change the rules of an enforced restriction could lock the admins out, or let others in. */
 async function checkNotGuarding(writer: Writer, policyId: string): Promise<void> {
-  // A restriction that begins to name the policy, or to be enforced, waits for this write, or this write for it.
+  // Every write of a restriction writes its references anew, which need the policy: one that begins to name it, or to be
+  // enforced, waits for this write, or this write for it.
   await writer.lock(ipPolicies.kind, policyId)
-  const naming = (await restrictions(writer)).filter(({ fields }) => names(fields, policyId)).map(({ id }) => id)
-  await writer.hold(naming)
-  const enforced = (await restrictions(writer)).find((each) => isEnforced(each) && names(each.fields, policyId))
+  // One for each part, by a claim.
+  const restrictions = await writer.page({ kind: ipRestrictions.kind, limit: restrictedParts.length })
+  const enforced = restrictions.find((each) => isEnforced(each) && names(each.fields, policyId))
   if (!enforced) return
   const part = String(enforced.fields.type)
   throw new Refusal(
     'FORBIDDEN',
     `the enforced IP restriction of type \`${part}\` names this IP policy, so only an admin may change the policy and its rules`,
   )
-}
-
-function restrictions(writer: Writer): Promise<StoredResource[]> {
-  // One for each part, by a claim.
-  return writer.page({ kind: ipRestrictions.kind, limit: restrictedParts.length })
 }
 
 function names({ ip_policy_ids: ids }: Fields, policyId: string): boolean {

@@ -8,6 +8,8 @@ import type { Edges } from './edges.ts'
 export interface Holders {
   readonly edgeId: string | undefined
   readonly reservationId: string | undefined
+  /** The nearest wildcard above a name that an edge or a reserved domain holds. */
+  readonly wildcard?: { readonly name: string; readonly holderId: string } | undefined
 }
 
 export interface AgentEndpointsOptions {
@@ -25,6 +27,8 @@ const PORT_UNAVAILABLE = 309
 
 export class AgentEndpoints implements Endpoints {
   readonly #options: AgentEndpointsOptions
+  /** Names, by endpoint, that may not stand below a wildcard that somebody holds (D66). */
+  readonly #unnamed = new Map<string, string>()
 
   constructor(options: AgentEndpointsOptions) {
     this.#options = options
@@ -40,8 +44,13 @@ export class AgentEndpoints implements Endpoints {
     if (held.edgeId !== undefined) {
       return taken(HELD_BY_EDGE, `${hostport} belongs to the edge ${held.edgeId}; detach it there, or ask for another`)
     }
+    // D66: a name that has a reservation of its own was taken out of the wildcard.
+    const isOwn = request.isNamed === true || held.reservationId !== undefined
+    if (held.wildcard && !isOwn) return belowWildcard(host, held.wildcard)
     if (request.isRandom && held.reservationId !== undefined) return taken(ALREADY_ONLINE, `${hostport} is reserved`)
-    // Nothing is awaited between this look and the taking.
+    // Nothing is awaited between these looks and the taking.
+    const above = isOwn || port !== undefined ? undefined : edges.wildcardEdge(host)
+    if (above !== undefined) return belowWildcard(host, above)
     if (edges.holder(proto, port === undefined ? { name: host } : { port }) !== undefined) {
       return taken(ALREADY_ONLINE, `${hostport} is already online; stop the other tunnel, or ask for another address`)
     }
@@ -50,13 +59,23 @@ export class AgentEndpoints implements Endpoints {
       edges.remove(request.id)
       return taken(PORT_UNAVAILABLE, `port ${port} cannot be opened on this server; ask for another`)
     }
+    if (port === undefined && !isOwn) this.#unnamed.set(request.id, host)
     const reserved = held.reservationId
     return {
       url,
       hostport,
       ...(reserved !== undefined && (port === undefined ? { domainId: reserved } : { tcpAddrId: reserved })),
-      close: () => edges.remove(request.id),
+      close: () => {
+        this.#unnamed.delete(request.id)
+        edges.remove(request.id)
+      },
     }
+  }
+
+  /** Endpoints that may not stand below `wildcard`, were it held. */
+  below(wildcard: string): string[] {
+    const ending = wildcard.slice(1)
+    return [...this.#unnamed].flatMap(([id, name]) => (name !== wildcard && name.endsWith(ending) ? [id] : []))
   }
 
   #address({ proto, host, port }: EndpointRequest): { hostport: string; url: string } {
@@ -84,6 +103,13 @@ function configOf(
       ? [{ id: '', matchType: 'path_prefix', match: '/', modules: { ...modules.route, backend: tunnel } }]
       : [],
   }
+}
+
+function belowWildcard(name: string, { name: wildcard, holderId }: { name: string; holderId: string }): BindRefusal {
+  return new BindRefusal(
+    HELD_BY_EDGE,
+    `${name} stands below ${wildcard}, which ${holderId} holds; use a credential whose ACL has the rule bind:${name} or bind:${wildcard}`,
+  )
 }
 
 function taken(ngrok: number, message: string): BindRefusal {

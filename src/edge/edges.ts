@@ -90,6 +90,14 @@ export class Edges {
     return (kind === 'http' ? this.#plain : this.#secure).get(name ?? '')?.config.id
   }
 
+  /** The stored edge whose wildcard stands for this name, and that wildcard. */
+  wildcardEdge(name: string): { readonly name: string; readonly holderId: string } | undefined {
+    const config = this.#secure.find(name)?.config
+    const wildcard = config?.names.find((each) => each.startsWith('*.') && name.endsWith(each.slice(1)))
+    if (!config || wildcard === undefined || wildcard === name || config.id.startsWith('ep_')) return undefined
+    return { name: wildcard, holderId: config.id }
+  }
+
   /** The endpoint of an agent that stands on exactly this name or port, on whichever listener. */
   endpointAt(address: { readonly name: string } | { readonly port: number }): string | undefined {
     const entry =

@@ -22,9 +22,13 @@ export function mayBindAnything(acl: readonly string[]): boolean {
 
 /** Whether `acl` lets an endpoint have this name, which is normalised and may begin with `*.`; R-5.4. */
 export function mayBindName(acl: readonly string[], name: string): boolean {
-  if (mayBindAnything(acl)) return true
+  return mayBindAnything(acl) || namesIt(acl, name)
+}
+
+/** Whether a rule of `acl` is about this name or a wildcard above it; one that allows everything is about nothing (D66). */
+export function namesIt(acl: readonly string[], name: string): boolean {
   return targets(acl).some((target) => {
-    if (kindOf(target) !== 'name') return false
+    if (kindOf(target) !== 'name' || target === '*') return false
     const allowed = readable(() => readName(target))
     // `*.example.com` covers what is below it at any depth, and the wildcard itself, but not `example.com`.
     return allowed?.startsWith('*.') ? name.endsWith(allowed.slice(1)) : name === allowed

@@ -12,6 +12,8 @@ export interface EndpointRequest {
   readonly port: number | undefined
   /** The server chose the name or port, so one that somebody reserved is not to be had. */
   readonly isRandom?: boolean
+  /** A rule of the ACL is about this very name, or a wildcard above it; needed below a wildcard that somebody holds (D66). */
+  readonly isNamed?: boolean
   readonly tunnel: TunnelPlan
   /** The options of the bind, as the agent spelled them. */
   readonly opts: Readonly<Record<string, unknown>>

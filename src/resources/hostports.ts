@@ -70,7 +70,7 @@ function refuseServed({ endpointAt }: Surroundings, address: { name: string } | 
   if (endpoint === undefined) return
   throw new Refusal(
     'HOSTPORT_SERVED_BY_AGENT',
-    `${field} is served by an agent at the moment, as endpoint \`${endpoint}\`; stop that tunnel first`,
+    `${field}, or a name below it, is served by an agent at the moment, as endpoint \`${endpoint}\`; stop that tunnel first`,
   )
 }
 

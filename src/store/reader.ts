@@ -107,6 +107,20 @@ export class Reader {
     return row?.holder_id
   }
 
+  /** Who holds any of `keys` in any of `scopes`, in one statement. */
+  async holders(
+    scopes: readonly string[],
+    keys: readonly string[],
+  ): Promise<{ readonly scope: string; readonly key: string; readonly holderId: string }[]> {
+    const rows = await this.db
+      .selectFrom('claims')
+      .select(['scope', 'key', 'holder_id'])
+      .where('scope', 'in', scopes)
+      .where('key', 'in', keys)
+      .execute()
+    return rows.map(({ scope, key, holder_id }) => ({ scope, key, holderId: holder_id }))
+  }
+
   /** The holder of a claim together with its owner, in one statement: what opens the door of every API call. */
   async holderWithOwner(scope: string, key: string): Promise<{ id: string; owner: StoredResource } | undefined> {
     const row = await this.db

@@ -2,7 +2,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log.ts'
-import { mayBindAddress, mayBindAnything, mayBindName } from '../model/acl.ts'
+import { mayBindAddress, mayBindAnything, mayBindName, namesIt } from '../model/acl.ts'
 import type { BindRequest } from '../wire/messages/bind.ts'
 import { option } from '../wire/messages/bind-options.ts'
 import { type BindToken, openBindToken, sealBindToken } from './bind-token.ts'
@@ -143,7 +143,7 @@ function* randomPorts({ domain, tcpPorts }: Binding): Generator<Address> {
 }
 
 async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRefusal> {
-  const { session, request, proto, token, isRandom, binding } = attempt
+  const { session, request, proto, token, isRandom, acl, binding } = attempt
   const { ids, registry, now, seal } = binding
   const { host, port } = address
   // An id that somebody has is not given twice, even to who can prove that it was theirs.
@@ -153,7 +153,9 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
   const endpointId = `ep_${id.slice('tn_'.length)}`
   const httpVersion = request.forwardsProto === 'http2' ? 2 : 1
   const plan = { kind: 'tunnel', tunnelId: id, httpVersion, proxyHeader: proxyHeader(request) ?? 0 } as const
-  const open = await opened({ id: endpointId, proto, host, port, isRandom, tunnel: plan, opts: request.opts }, attempt)
+  const isNamed = port === undefined && namesIt(acl, host)
+  const asking = { id: endpointId, proto, host, port, isRandom, isNamed, tunnel: plan, opts: request.opts }
+  const open = await opened(asking, attempt)
   if (open instanceof BindRefusal) return open
   if (session.isEnded) {
     open.close()
