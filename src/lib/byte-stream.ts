@@ -41,6 +41,24 @@ export function writeLent(stream: ByteStream, chunk: Buffer): boolean {
 
 /** Bytes that were lent, to keep. */
 export function kept(chunk: Buffer): Buffer {
-  noteRead(chunk.length)
-  return Buffer.from(chunk)
+  if (chunk.length < LARGE_BYTES) {
+    noteRead(chunk.length)
+    return Buffer.from(chunk)
+  }
+  const copy = memoryFor(chunk.length)
+  chunk.copy(copy)
+  return copy
 }
+
+/**
+ * Memory for bytes that may wait, and told to those who give it back. Smaller pieces share memory, as Node has it; a
+ * larger one would hold the 64 KiB that it shares for as long as a slow reader lets it wait.
+ */
+export function memoryFor(bytes: number): Buffer {
+  if (bytes < LARGE_BYTES) return Buffer.allocUnsafe(bytes)
+  noteRead(bytes)
+  return Buffer.allocUnsafeSlow(bytes)
+}
+
+/** From this size on a piece of memory stands alone, in bytes. */
+const LARGE_BYTES = 4 * 1024

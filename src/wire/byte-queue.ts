@@ -21,9 +21,11 @@ export class ByteQueue {
   #first = 0
   #end = 0
   #length = 0
-  /** The block that chunks are gathered in, and how much of it is used. It is the memory of the last chunk. */
+  /** The block that chunks are gathered in, and how much of it is used. */
   #block: Buffer | undefined
   #used = 0
+  /** Whether the last chunk ends where the used part of the block does, so that it can grow. */
+  #isLastInBlock = false
   /** Large blocks that hold bytes of this queue, in order. */
   readonly #borrowed: Buffer[] = []
   /** One whose last bytes `shift` gave; they may be looked at until the next call. */
@@ -41,7 +43,10 @@ export class ByteQueue {
     if (isFirst || (chunk.length >= SMALL_BYTES && chunk.length * 2 >= chunk.buffer.byteLength)) {
       this.#length += chunk.length
       this.#chunks[this.#end++] = chunk
-      this.#block = undefined
+      this.#isLastInBlock = false
+      // A large block goes back with the one chunk that lies in it. A small one may hold several, or each few bytes
+      // between two large chunks would take a block of their own.
+      if (this.#block?.length === LARGE_BLOCK_BYTES) this.#block = undefined
     } else this.pushLent(chunk)
   }
 
@@ -101,6 +106,7 @@ export class ByteQueue {
     this.#end = 0
     this.#length = 0
     this.#block = undefined
+    this.#isLastInBlock = false
   }
 
   #giveBackSpent(): void {
@@ -111,21 +117,26 @@ export class ByteQueue {
   /** Copies as much as one block takes; gives how much that was. */
   #gather(chunk: Buffer, at: number): number {
     this.#giveBackSpent()
-    if (this.#block === undefined || this.#used === this.#block.length) this.#addBlock()
+    if (this.#block === undefined || this.#used === this.#block.length) this.#addBlock(chunk.length - at)
     const block = this.#block ?? chunk // there is one now
     const copied = chunk.copy(block, this.#used, at)
-    const last = this.#used === 0 ? undefined : this.#chunks[this.#end - 1]
+    const last = this.#isLastInBlock ? this.#chunks[this.#end - 1] : undefined
     const from = last === undefined ? this.#used : last.byteOffset - block.byteOffset
     this.#used += copied
     const view = block.subarray(from, this.#used)
     if (last === undefined) this.#end++
     this.#chunks[this.#end - 1] = view
+    this.#isLastInBlock = true
     return copied
   }
 
-  #addBlock(): void {
+  /** For so many bytes at least. */
+  #addBlock(bytes: number): void {
+    // A block that is full tells of a row of chunks to gather; a first one may be for a few bytes.
+    const isRow = this.#isLastInBlock && this.#length > BLOCK_BYTES
     this.#used = 0
-    this.#block = this.#length <= BLOCK_BYTES ? Buffer.allocUnsafeSlow(BLOCK_BYTES) : largeBlocks.borrow()
+    this.#isLastInBlock = false
+    this.#block = isRow || bytes > BLOCK_BYTES ? largeBlocks.borrow() : Buffer.allocUnsafeSlow(BLOCK_BYTES)
     if (this.#block.length === LARGE_BLOCK_BYTES) this.#borrowed.push(this.#block)
   }
 }

@@ -1,5 +1,5 @@
 /** What goes out on a connection: small pieces are gathered in one piece of memory and leave in one write, at the end of the turn at the latest. */
-import { type ByteStream, kept, writeLent } from '../../lib/byte-stream.ts'
+import { type ByteStream, kept, memoryFor, writeLent } from '../../lib/byte-stream.ts'
 import { atEndOfTurn } from '../../lib/end-of-turn.ts'
 import { GATHER_BYTES } from './bounds.ts'
 
@@ -98,7 +98,7 @@ export class Outbox {
     if (memory !== undefined && needed <= memory.length) return memory
     // Of what follows nobody knows how soon it comes; what did not fit once may not fit again.
     const size = memory === undefined ? needed + following : 2 * needed
-    const grown = Buffer.allocUnsafe(Math.max(needed, Math.min(size, GATHER_BYTES)))
+    const grown = memoryFor(Math.max(needed, Math.min(size, GATHER_BYTES)))
     memory?.copy(grown, 0, 0, this.#gathered)
     this.#memory = grown
     return grown

@@ -22,8 +22,11 @@ export const PSEUDO_HEADERS = 4
 /** Requests of one visitor that are under way at once. */
 export const CONCURRENT_STREAMS = 128
 
-/** What may come on a stream before it is read, in bytes: 256 KiB with what is on its way through Node. */
-export const STREAM_WINDOW_BYTES = 192 * 1024
+/**
+ * What may come on a stream before it is read, in bytes: 256 KiB in all with the 64 KiB that Node reads ahead, for which
+ * it has given the window back already, and the 80 KiB that wait to be sent on.
+ */
+export const STREAM_WINDOW_BYTES = 112 * 1024
 
 /**
  * Streams that a visitor may reset at once, and how many more each second: somebody who leaves a page resets all it was

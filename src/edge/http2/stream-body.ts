@@ -2,6 +2,7 @@
 import { constants, type Http2Stream } from 'node:http2'
 import { kept } from '../../lib/byte-stream.ts'
 import type { HeaderList } from '../../lib/header-list.ts'
+import { noteRead } from '../../lib/read-memory.ts'
 import type { BodyLength, BodyReader, BodySink, BodyWriter } from '../exchange.ts'
 import { fieldObject, readFields } from './raw-headers.ts'
 
@@ -43,6 +44,8 @@ export class StreamReader implements BodyReader {
     }
     stream.on('data', (chunk: Buffer) => {
       this.#received += chunk.length
+      // The library reads each time into memory of its own.
+      noteRead(chunk.length)
       if (!this.#isOver) this.#guard(() => sink.data(chunk))
     })
     stream.on('end', () => this.#end())
