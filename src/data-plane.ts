@@ -14,6 +14,7 @@ import type { RefusedLog } from './control/refused-log.ts'
 import { TunnelGroups } from './control/tunnel-groups.ts'
 import { AccessLog } from './edge/access-log.ts'
 import { AgentEndpoints } from './edge/agent-endpoints.ts'
+import { BodyMemory } from './edge/body-memory.ts'
 import { Certificates } from './edge/certificates.ts'
 import { Edges } from './edge/edges.ts'
 import { holdVisitors } from './edge/hold-visitors.ts'
@@ -122,9 +123,11 @@ export async function startDataPlane(options: DataPlaneOptions) {
     const publicPorts = { https: settings.publicHttpsPort, http: settings.publicHttpPort }
     const accessLog = new AccessLog({ write: lineWriter(log), isOn: () => log.isLevelEnabled('info'), now })
     opened.push(() => accessLog.flush())
+    const bodyMemory = new BodyMemory({ bytes: settings.bodyMemory })
     const front = new HttpFront({
       edges,
       counts,
+      bodyMemory,
       log,
       now,
       publicPorts,
@@ -277,6 +280,8 @@ export async function startDataPlane(options: DataPlaneOptions) {
         tunnels: () => agents.load.tunnels,
         streams: () => agents.load.connections,
         servedEdges: () => edges.size,
+        bodyMemory: () => bodyMemory.used,
+        bodyRefusals: () => bodyMemory.refusals,
         firstExpiry: () => firstExpiry(certificates),
       },
       close,

@@ -46,7 +46,8 @@ export function guardConnections(
     const { status } = refusal
     log.info({ operation: operationId, status, peer: socket.remoteAddress, reason }, 'api request refused')
     socket.end(answer(refusal, operationId))
-    setTimeout(() => socket.destroy(), LINGER_MS).unref()
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref()
+    socket.once('close', () => clearTimeout(timer))
   }
 
   server.on('connect', (_request, socket: Socket) => {

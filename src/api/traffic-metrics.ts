@@ -16,6 +16,9 @@ export interface TrafficNumbers {
   readonly tunnels: () => number
   readonly streams: () => number
   readonly servedEdges: () => number
+  /** Bytes of `--body-memory` in use, and how often it had none. */
+  readonly bodyMemory: () => number
+  readonly bodyRefusals: () => number
   /** When the certificate that expires first does so, in seconds since 1970; undefined without any. */
   readonly firstExpiry: () => number | undefined
 }
@@ -27,15 +30,20 @@ export function registerTraffic(registry: Registry, numbers: TrafficNumbers): vo
     ['postern_tunnels', 'Tunnels that are online.', numbers.tunnels],
     ['postern_streams', 'Connections that are carried to agents.', numbers.streams],
     ['postern_edges', 'Edges and endpoints that are served.', numbers.servedEdges],
+    ['postern_body_memory_bytes', 'Memory that bodies which modules read hold now.', numbers.bodyMemory],
+    ['postern_body_memory_refusals_total', 'Bodies that found no memory to be read into.', numbers.bodyRefusals],
     ['postern_certificate_first_expiry_seconds', 'When the next certificate expires.', numbers.firstExpiry],
   ]
   for (const [name, help, read] of plain) {
-    new Gauge({
+    // What only grows is a counter; it is counted elsewhere and told whole.
+    const Kind = name.endsWith('_total') ? Counter : Gauge
+    new Kind({
       name,
       help,
       registers: [registry],
       collect() {
-        this.set(read() ?? 0)
+        this.reset()
+        this.inc(read() ?? 0)
       },
     })
   }
@@ -49,7 +57,6 @@ export function registerTraffic(registry: Registry, numbers: TrafficNumbers): vo
     ['postern_edge_refused_total', 'Connections and requests that were not let through.', (row) => row.refused],
   ]
   for (const [name, help, read] of byEdge) {
-    // What only grows is a counter; it is counted elsewhere and told whole.
     const Kind = name.endsWith('_total') ? Counter : Gauge
     new Kind({
       name,

@@ -82,6 +82,17 @@ export function duration(text: string): number {
   return ms
 }
 
+/** Bytes, from a number with a unit. */
+export function size(text: string): number {
+  const [, digits = '', unit = ''] = /^([1-9]\d{0,5})(KiB|MiB|GiB)$/.exec(text) ?? []
+  const bytes = Number(digits) * (sizes[unit] ?? Number.NaN)
+  if (!(bytes <= MAX_SIZE_BYTES)) throw new Error('must be a number with a unit (`KiB`, `MiB`, `GiB`), at most `64GiB`')
+  return bytes
+}
+
+const sizes: Readonly<Record<string, number>> = { KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 }
+const MAX_SIZE_BYTES = 64 * 1024 ** 3
+
 export function count(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new Error('must be a whole number, 0 or more')
   return Number(text)

@@ -65,6 +65,7 @@ test('every setting has its default when nothing is given', () => {
     tcpPorts: { from: 20000, to: 20999 },
     domain: 'localhost',
     region: 'local',
+    bodyMemory: 64 * 1024 * 1024,
     drainTimeoutMs: 30_000,
     logLevel: 'info',
     logFormat: 'auto',
@@ -117,6 +118,8 @@ const accepted: readonly [name: string, text: string, field: keyof Settings, val
   ['drain-timeout', '0s', 'drainTimeoutMs', 0],
   ['drain-timeout', '1500ms', 'drainTimeoutMs', 1500],
   ['drain-timeout', '24h', 'drainTimeoutMs', 86_400_000],
+  ['body-memory', '512KiB', 'bodyMemory', 512 * 1024],
+  ['body-memory', '64GiB', 'bodyMemory', 64 * 1024 ** 3],
   ['log-level', 'silent', 'logLevel', 'silent'],
 ]
 for (const [name, text, field, value] of accepted) {

@@ -43,6 +43,8 @@ export interface Settings {
   readonly tcpPorts: PortRange
   readonly domain: string
   readonly region: string
+  /** Bytes for request bodies that modules read. */
+  readonly bodyMemory: number
   readonly drainTimeoutMs: number
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat

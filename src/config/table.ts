@@ -255,6 +255,14 @@ export const table = {
     about: 'region that sessions and tunnels of this node show',
     example: 'eu-1',
   }),
+  bodyMemory: setting({
+    name: 'body-memory',
+    takes: 'size',
+    parse: parse.size,
+    default: '64MiB',
+    about: 'memory for request bodies that modules read, such as webhooks to verify; beyond it visitors get 503',
+    example: '256MiB',
+  }),
   drainTimeoutMs: setting({
     name: 'drain-timeout',
     takes: 'duration',

@@ -3,6 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import { socketStream } from '../lib/socket-stream.ts'
 import type { Peer } from '../modules/phases.ts'
+import type { BodyMemory } from './body-memory.ts'
 import type { Edges } from './edges.ts'
 import type { Exchange } from './exchange.ts'
 import { defaultLimits, type Http1Limits } from './http1/bounds.ts'
@@ -22,6 +23,7 @@ import { UpstreamPool } from './upstream-pool.ts'
 export interface HttpFrontOptions {
   readonly edges: Edges
   readonly counts: TrafficCount
+  readonly bodyMemory: BodyMemory
   readonly log: Logger
   readonly now: Clock
   /** What stands in URLs; known once the listeners are open. */
@@ -51,17 +53,18 @@ export class HttpFront {
   #isDraining = false
 
   constructor(options: HttpFrontOptions) {
-    const { edges, log, now, publicPorts, admits, limits = defaultLimits } = options
+    const { edges, bodyMemory, log, now, publicPorts, admits, limits = defaultLimits } = options
     this.#options = options
     this.#limits = limits
     this.#pool = new UpstreamPool({
       http1: (stream) => new Http1Upstream({ stream, sweep: this.#sweep }),
-      http2: (stream) => new Http2Upstream({ stream }),
+      http2: (stream) => new Http2Upstream({ stream, sweep: this.#sweep }),
     })
     this.#proxy = new HttpProxy({
       edges,
       pool: this.#pool,
       sweep: this.#sweep,
+      bodyMemory,
       log,
       now,
       admits,
@@ -99,7 +102,15 @@ export class HttpFront {
     }
     const connection: Connection =
       tls?.alpn === 'h2'
-        ? new Http2Connection({ socket, limits: this.#limits, onExchange, onBad: plainErrorPage, onClosed, onBroken })
+        ? new Http2Connection({
+            socket,
+            sweep: this.#sweep,
+            limits: this.#limits,
+            onExchange,
+            onBad: plainErrorPage,
+            onClosed,
+            onBroken,
+          })
         : new Http1Connection({
             stream: socketStream(socket),
             sweep: this.#sweep,

@@ -12,6 +12,7 @@ import { createLog } from '../lib/log.ts'
 import { socketStream } from '../lib/socket-stream.ts'
 import { DialFault } from '../model/dial.ts'
 import type { Peer, Phases, TlsFacts } from '../modules/phases.ts'
+import { BodyMemory } from './body-memory.ts'
 import type { Edge, Route } from './edge.ts'
 import { Http1Connection } from './http1/server-connection.ts'
 import { Sweep } from './http1/sweep.ts'
@@ -202,6 +203,7 @@ export class Plane {
   readonly records: AccessRecord[] = []
   readonly logged: string[] = []
   readonly sweep = new Sweep({ everyMs: 20 })
+  readonly bodyMemory = new BodyMemory({ bytes: 64 * 1024 * 1024 })
   readonly pool: UpstreamPool
   readonly proxy: HttpProxy
   readonly connections = new Set<Http1Connection | Http2Connection>()
@@ -215,7 +217,7 @@ export class Plane {
     const log = createLog({ format: 'json', destination: { write: (line) => this.logged.push(line) } })
     this.pool = new UpstreamPool({
       http1: (stream) => new Http1Upstream({ stream, sweep: this.sweep }),
-      http2: (stream) => new Http2Upstream({ stream }),
+      http2: (stream) => new Http2Upstream({ stream, sweep: this.sweep }),
       ...poolOptions,
     })
     this.proxy = new HttpProxy({
@@ -225,6 +227,7 @@ export class Plane {
       },
       pool: this.pool,
       sweep: this.sweep,
+      bodyMemory: this.bodyMemory,
       log,
       publicHttpsPort: () => this.httpsPort,
       onRequest: (record) => {
@@ -299,7 +302,12 @@ export class Plane {
     }
     const connection =
       tls?.alpn === 'h2'
-        ? new Http2Connection({ ...common, socket, onExchange: (exchange) => this.proxy.handle(exchange, visit) })
+        ? new Http2Connection({
+            ...common,
+            socket,
+            sweep: this.sweep,
+            onExchange: (exchange) => this.proxy.handle(exchange, visit),
+          })
         : new Http1Connection({
             ...common,
             stream: socketStream(socket),

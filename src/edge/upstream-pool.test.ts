@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import type { ByteStream } from '../lib/byte-stream.ts'
+import { Sweep } from './http1/sweep.ts'
 import { Http2Upstream } from './http2/upstream.ts'
 import { edgeOf, http2Service, httpService, Plane, rawService, type Service, testEdge } from './test-plane.ts'
 import { ask, askOver, openHttp2 } from './test-visitor.ts'
@@ -335,7 +336,9 @@ describe('a service that speaks HTTP/2', () => {
       stream.respond({ ':status': 200 })
       stream.end('hi')
     })
-    const poolOptions = { http2: (stream: ByteStream) => new Http2Upstream({ stream, idleMs: 20 }) }
+    const poolOptions = {
+      http2: (stream: ByteStream) => new Http2Upstream({ stream, sweep: new Sweep({ everyMs: 5 }), idleMs: 20 }),
+    }
     const plane = await Plane.start(t, [edgeOf(service)], { poolOptions })
     assert.equal((await ask(t, plane, '2')).text, 'hi')
     const [socket] = service.sockets

@@ -4,6 +4,8 @@ import type { ByteStream } from './byte-stream.ts'
 
 /** Takes over `stream`. Ends each way on its own; destroying it early resets the stream. */
 export class ByteDuplex extends Duplex {
+  /** Bytes that went in either direction. */
+  moved = 0
   readonly #stream: ByteStream
   #written: ((error?: Error) => void) | undefined
   #isClosed = false
@@ -13,6 +15,7 @@ export class ByteDuplex extends Duplex {
     this.#stream = stream
     stream.attach({
       data: (chunk) => {
+        this.moved += chunk.length
         if (!this.push(chunk)) stream.pause()
       },
       end: () => {
@@ -37,7 +40,10 @@ export class ByteDuplex extends Duplex {
 
   override _writev(chunks: { chunk: Buffer }[], written: (error?: Error) => void): void {
     let hasRoom = true
-    for (const { chunk } of chunks) hasRoom = this.#stream.write(chunk)
+    for (const { chunk } of chunks) {
+      this.moved += chunk.length
+      hasRoom = this.#stream.write(chunk)
+    }
     if (this.#isClosed) written(new Error('the stream is closed'))
     else if (hasRoom) written()
     else this.#written = written

@@ -105,6 +105,10 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     when: 'The body of a webhook is larger than 10 MiB.',
     remedy: 'Let the sender send less, or serve this path by a route without the module.',
   },
+  BODY_MEMORY_FULL: {
+    when: 'A module has to read the body, and the memory for that, or the share of this edge or visitor, is in use.',
+    remedy: 'The sender: try again after `Retry-After`. The operator: raise `--body-memory` where this happens often.',
+  },
   CREDENTIALS_REQUIRED: {
     when: 'The endpoint has basic auth, and user or password are missing or wrong.',
     remedy: 'The visitor: log in as the agent was told with `basic_auth`.',

@@ -38,6 +38,11 @@ const table = {
   USER_AGENT_REFUSED: { status: 403, ngrok: 3211, text: 'Your program is not let in here.' },
   WEBHOOK_REFUSED: { status: 403, ngrok: 3204, text: 'The signature of this webhook is missing or wrong.' },
   BODY_TOO_LARGE_TO_CHECK: { status: 413, ngrok: 3204, text: 'The body is too large for its signature to be checked.' },
+  BODY_MEMORY_FULL: {
+    status: 503,
+    ngrok: 3204,
+    text: 'There is no memory to check the body of this request at the moment; try again.',
+  },
   CREDENTIALS_REQUIRED: { status: 401, ngrok: 3401, text: 'Log in to see this.' },
   CIRCUIT_OPEN: { status: 503, ngrok: 3202, text: 'The service behind this address fails too often; try again later.' },
   WEBSOCKET_REQUIRED: { status: 400, ngrok: 3206, text: 'This address takes WebSocket connections only.' },

@@ -54,8 +54,11 @@ export interface RequestContext {
   readonly found: Map<string, string>
   /** The `Host` that goes upstream instead of the visitor's, when a module replaced it. */
   replacedHost: string | undefined
-  /** Reads the whole body and keeps it for upstream; `too_large` above `maxBytes`, when nothing can be kept. */
-  readBody(maxBytes: number): Promise<Buffer | 'too_large'>
+  /**
+   * Reads the whole body and keeps it for upstream, in memory from the budget of the node. `too_large`: it is longer than
+   * `maxBytes`. `no_memory`: there is none for it now; refuse with `bodyMemoryRefusal`.
+   */
+  readBody(maxBytes: number): Promise<Buffer | 'too_large' | 'no_memory'>
 }
 
 /** The request as it goes upstream. */
@@ -95,6 +98,15 @@ export interface Refuse {
   readonly refuse: VisitorErrorCode
   /** Headers that belong to the refusal, such as `WWW-Authenticate`. */
   readonly headers?: readonly (readonly [string, string])[]
+}
+
+/** How long a visitor should wait whose body found no memory, in seconds: bodies come and go within a few. */
+const BODY_RETRY_SECONDS = 5
+
+/** What a module answers when a body cannot be read for want of memory. */
+export const bodyMemoryRefusal: Refuse = {
+  refuse: 'BODY_MEMORY_FULL',
+  headers: [['Retry-After', String(BODY_RETRY_SECONDS)]],
 }
 
 /** Answered here instead of by the upstream. */

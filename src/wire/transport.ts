@@ -49,7 +49,9 @@ export function socketTransport(socket: Duplex): Transport {
     write: (bytes, sent) => socket.write(bytes, sent),
     end() {
       socket.end()
-      setTimeout(() => socket.destroy(), CLOSE_GRACE_MS).unref()
+      if (socket.destroyed) return
+      const timer = setTimeout(() => socket.destroy(), CLOSE_GRACE_MS).unref()
+      socket.once('close', () => clearTimeout(timer))
     },
     destroy() {
       socket.destroy()

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { HeaderList } from '../../lib/header-list.ts'
+import { Sweep } from '../http1/sweep.ts'
 import { plainErrorPage } from '../pages/error-page.ts'
 import { Http2Connection } from './server-connection.ts'
 import { flags, RawVisitor, usual } from './test-frames.ts'
@@ -359,7 +360,13 @@ describe('a connection', () => {
     socket.destroy()
     await once(socket, 'close')
     const over = Promise.withResolvers<void>()
-    new Http2Connection({ socket, onExchange: answer, onBad: plainErrorPage, onClosed: over.resolve })
+    new Http2Connection({
+      socket,
+      sweep: new Sweep(),
+      onExchange: answer,
+      onBad: plainErrorPage,
+      onClosed: over.resolve,
+    })
     await over.promise
   })
 

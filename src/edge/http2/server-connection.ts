@@ -6,9 +6,10 @@ import {
   type ServerHttp2Stream,
   type ServerOptions,
 } from 'node:http2'
-import type { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { RequestHead, ResponseHead } from '../exchange.ts'
+import type { Sweep } from '../http1/sweep.ts'
 import {
   CONCURRENT_STREAMS,
   defaultLimits,
@@ -23,12 +24,14 @@ import {
   SETTINGS_ENTRIES,
   STREAM_WINDOW_BYTES,
 } from './bounds.ts'
+import { IdleWatch } from './idle-watch.ts'
 import { readFields } from './raw-headers.ts'
 import { Http2Exchange } from './server-exchange.ts'
 
 export interface Http2ConnectionOptions {
   /** TLS ended there, and both sides agreed on `h2`. Nothing of it was read. */
-  readonly socket: Duplex
+  readonly socket: Socket
+  readonly sweep: Sweep
   readonly limits?: Http2Limits
   /** Takes a request. A throw costs that request. */
   readonly onExchange: (exchange: Http2Exchange) => void
@@ -48,7 +51,7 @@ export class Http2Connection {
   #open = 0
 
   constructor(options: Http2ConnectionOptions) {
-    const { socket, limits = defaultLimits, onClosed } = options
+    const { socket, sweep, limits = defaultLimits, onClosed } = options
     this.#options = options
     this.#maxHeadBytes = limits.headBytes
     if (socket.destroyed) {
@@ -63,8 +66,18 @@ export class Http2Connection {
     // What is wrong with a connection ends it; `close` follows.
     session.on('error', () => {})
     session.on('stream', (stream, _headers, flags, raw: string[]) => this.#begin(stream, flags, raw))
-    session.setTimeout(limits.idleMs, () => this.#expire())
-    session.once('close', () => onClosed?.())
+    const watch = new IdleWatch({
+      session,
+      connection: socket,
+      moved: () => socket.bytesRead + socket.bytesWritten,
+      sweep,
+      idleMs: limits.idleMs,
+      onIdle: () => this.#expire(),
+    })
+    session.once('close', () => {
+      watch.stop()
+      onClosed?.()
+    })
   }
 
   /** Requests that are under way. */

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import type { TestContext } from 'node:test'
 import { HeaderList } from '../../lib/header-list.ts'
 import type { ResponseHead } from '../exchange.ts'
+import { Sweep } from '../http1/sweep.ts'
 import { plainErrorPage } from '../pages/error-page.ts'
 import { Http2Connection, type Http2ConnectionOptions } from './server-connection.ts'
 import type { Http2Exchange } from './server-exchange.ts'
@@ -24,10 +25,12 @@ export async function serve(
   options: Partial<Http2ConnectionOptions> = {},
 ): Promise<Harness> {
   const harness: Harness = { port: 0, exchanges: [], connections: [], broken: [], bad: [], closed: 0 }
+  const sweep = new Sweep({ everyMs: 5 })
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     harness.connections.push(
       new Http2Connection({
         socket,
+        sweep,
         onExchange: (exchange) => {
           harness.exchanges.push(exchange)
           onExchange(exchange)

@@ -18,6 +18,7 @@ import {
   type UpstreamSending,
   type UpstreamSink,
 } from '../exchange.ts'
+import type { Sweep } from '../http1/sweep.ts'
 import { isIdempotent } from '../idempotent.ts'
 import type { SharedUpstream } from '../upstream-pool.ts'
 import {
@@ -33,11 +34,13 @@ import {
   UPSTREAM_IDLE_MS,
   UPSTREAM_STREAMS,
 } from './bounds.ts'
+import { IdleWatch } from './idle-watch.ts'
 import { readFields, writeFields } from './raw-headers.ts'
 import { noBody, StreamReader, StreamWriter } from './stream-body.ts'
 
 export interface Http2UpstreamOptions {
   readonly stream: ByteStream
+  readonly sweep: Sweep
   /** How long it is kept without a request, in milliseconds. */
   readonly idleMs?: number
 }
@@ -49,7 +52,7 @@ export class Http2Upstream implements SharedUpstream {
   #limit = UPSTREAM_STREAMS
   #open = 0
 
-  constructor({ stream, idleMs = UPSTREAM_IDLE_MS }: Http2UpstreamOptions) {
+  constructor({ stream, sweep, idleMs = UPSTREAM_IDLE_MS }: Http2UpstreamOptions) {
     const duplex = new ByteDuplex(stream)
     // There are no half connections in HTTP/2: an upstream that sends no more is gone.
     duplex.allowHalfOpen = false
@@ -66,9 +69,19 @@ export class Http2Upstream implements SharedUpstream {
     })
     // Whoever says goodbye takes no more requests; those that are under way may finish.
     session.on('goaway', () => this.close())
-    session.on('close', () => this.onClosed?.())
-    session.setTimeout(idleMs, () => {
-      if (this.#open === 0) this.close()
+    const watch = new IdleWatch({
+      session,
+      connection: duplex,
+      moved: () => duplex.moved,
+      sweep,
+      idleMs,
+      onIdle: () => {
+        if (this.#open === 0) this.close()
+      },
+    })
+    session.on('close', () => {
+      watch.stop()
+      this.onClosed?.()
     })
   }
 

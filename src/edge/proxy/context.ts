@@ -1,9 +1,10 @@
 /** One request as routing, modules and the log see it: parsed once, the same value for all of them. */
 import type { HeaderList } from '../../lib/header-list.ts'
 import type { Peer, RequestContext, TlsFacts } from '../../modules/phases.ts'
+import type { BodyMemory } from '../body-memory.ts'
 import type { RequestHead } from '../exchange.ts'
 import { asSent, hasOtherReadings, splitTarget } from './path-readings.ts'
-import type { VisitorBody } from './request-body.ts'
+import type { Unread, VisitorBody } from './request-body.ts'
 
 /** A request as it came. */
 export interface Arrival {
@@ -11,7 +12,7 @@ export interface Arrival {
   readonly body: VisitorBody
   readonly connection: { readonly peer: Peer; readonly tls: TlsFacts | undefined }
   readonly startedAt: number
-  readonly tools: { readonly newRequestId: () => string }
+  readonly tools: { readonly newRequestId: () => string; readonly bodyMemory: BodyMemory }
 }
 
 /** Where it is to go. */
@@ -84,7 +85,8 @@ export class Context implements RequestContext {
     return this.#found !== undefined && this.#found.size > 0
   }
 
-  readBody(maxBytes: number): Promise<Buffer | 'too_large'> {
-    return this.#arrival.body.readWhole(maxBytes)
+  readBody(maxBytes: number): Promise<Buffer | Unread> {
+    const { body, tools } = this.#arrival
+    return body.readWhole(maxBytes, () => tools.bodyMemory.lease({ edgeId: this.edgeId, ip: this.peer.ip }))
   }
 }

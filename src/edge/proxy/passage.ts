@@ -22,6 +22,12 @@ import { noRequestBody, RequestBody, type VisitorBody } from './request-body.ts'
 import { WatchedStream } from './watched-stream.ts'
 import { acceptWebSocket } from './websocket.ts'
 
+/**
+ * How long a visitor may take to send a body that modules read, in milliseconds; absolute, since what came of it holds
+ * memory that others wait for. 10 MiB, the most that is read, come in this time at 0.7 Mbit/s.
+ */
+const READ_MS = 120_000
+
 export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   readonly tools: ProxyTools
   readonly connection: VisitorConnection
@@ -40,6 +46,8 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   /** Whether all modules let it pass. */
   #isReached = false
   #deadline: Deadline | undefined
+  /** Until when the modules must be through, in the time of the sweep. */
+  #readUntil = Number.POSITIVE_INFINITY
   #isOver = false
 
   constructor(tools: ProxyTools, exchange: Exchange, connection: VisitorConnection) {
@@ -106,6 +114,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
 
   async #await(pending: Promise<Verdict>, routed: Routed, next: number): Promise<void> {
     try {
+      if (this.#readUntil === Number.POSITIVE_INFINITY) this.#readUntil = this.tools.sweep.after(READ_MS)
       this.#watch()
       const verdict = await pending
       if (this.#isSettled) return
@@ -117,6 +126,8 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   }
 
   #decide(verdict: NonNullable<Verdict>, { route, ctx }: Routed): void {
+    // Whoever is slow to read the answer must not hold the body's memory meanwhile.
+    this.body.forget()
     if ('refuse' in verdict) {
       this.#refuse(verdict.refuse, verdict.headers)
       return
@@ -135,6 +146,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       return
     }
     this.#isReached = true
+    this.#readUntil = Number.POSITIVE_INFINITY
     this.#watch()
     if (bridge) void this.#goBetween(bridge, backend, routed)
     else this.#forward(backend, routed)
@@ -294,7 +306,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   }
 
   moved(): void {
-    if (this.#deadline) this.#deadline.at = this.tools.sweep.after(this.tools.idleMs)
+    if (this.#deadline) this.#deadline.at = Math.min(this.tools.sweep.after(this.tools.idleMs), this.#readUntil)
   }
 
   cutShort(): void {
@@ -312,6 +324,8 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   }
 
   #watch(): void {
+    // A body that is malformed from its beginning ends the request while a module asks for it.
+    if (this.#isOver) return
     this.#deadline ??= this.tools.sweep.add(this)
     this.moved()
   }

@@ -2,6 +2,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Peer } from '../../modules/phases.ts'
+import type { BodyMemory } from '../body-memory.ts'
 import type { Sweep } from '../http1/sweep.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
 import type { AccessRecord } from './access-record.ts'
@@ -11,6 +12,8 @@ export interface ProxyTools {
   readonly edges: FindEdge
   readonly pool: UpstreamPool
   readonly sweep: Sweep
+  /** What bodies that modules read may take. */
+  readonly bodyMemory: BodyMemory
   readonly log: Logger
   readonly now: Clock
   readonly newRequestId: () => string

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Peer } from '../../modules/phases.ts'
+import type { BodyMemory } from '../body-memory.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Sweep } from '../http1/sweep.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
@@ -16,6 +17,8 @@ export interface HttpProxyOptions {
   readonly pool: UpstreamPool
   /** Looks after those who wait for too long. */
   readonly sweep: Sweep
+  /** What bodies that modules read may take. */
+  readonly bodyMemory: BodyMemory
   readonly log: Logger
   /** What stands in URLs of the TLS listener. */
   readonly publicHttpsPort: () => number

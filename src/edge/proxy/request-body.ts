@@ -1,11 +1,18 @@
 /** The body of a visitor's request: read by modules that need all of it, and sent upstream, again if need be. */
 import { kept } from '../../lib/byte-stream.ts'
 import type { HeaderList } from '../../lib/header-list.ts'
+import { type BodyLease, PIECE_BYTES } from '../body-memory.ts'
 import type { BodyReader, BodySink, BodyWriter, RequestHead } from '../exchange.ts'
 import { stripTrailers } from './headers.ts'
 
 /** How much of a body is kept while it is sent, so that it can be sent once more on another connection, in bytes. */
 const REPLAY_BYTES = 64 * 1024
+
+/** What is kept is sent in pieces of this size, in bytes, each when there is room: a slow service must not get it all at once. */
+const SENT_BYTES = 64 * 1024
+
+/** Why a body was not read: it is longer than asked for, or there is no memory for it now. */
+export type Unread = 'too_large' | 'no_memory'
 
 /** What becomes of the body of a request. */
 export interface VisitorBody {
@@ -14,8 +21,11 @@ export interface VisitorBody {
   /** Whether all that came could be sent once more. */
   readonly isReplayable: boolean
   readonly isWhole: boolean
-  /** Reads all of it and keeps it; `too_large` leaves it as it is, to be refused or to be sent on. */
-  readWhole(maxBytes: number): Promise<Buffer | 'too_large'>
+  /**
+   * Reads all of it into memory of `lease`, and keeps it. `too_large` leaves it as it is, to be refused or to be sent on.
+   * After `no_memory` it can only be refused. What the lease holds is released when the body is not needed any more.
+   */
+  readWhole(maxBytes: number, lease: () => BodyLease): Promise<Buffer | Unread>
   /** Sends it to `writer`, from its beginning. With `mayRepeat` as much as may be kept is kept, for another writer. */
   sendTo(writer: BodyWriter, options: { mayRepeat: boolean }): void
   /** The writer is gone; what comes is kept until there is another. */
@@ -68,6 +78,14 @@ export class RequestBody implements VisitorBody, BodySink {
   #error: Error | undefined
   #writer: BodyWriter | undefined
   #whole: { readonly maxBytes: number; readonly settle: () => void } | undefined
+  /** Pays for what is kept; undefined when nobody asked for the whole of it. */
+  #lease: BodyLease | undefined
+  /** Whether there was no memory for it. */
+  #isUnaffordable = false
+  /** Which of the kept chunks is sent to the writer next, and from where on. */
+  #nextKept = 0
+  #nextByte = 0
+  #mayRepeat = false
   #received = 0
 
   constructor(options: RequestBodyOptions) {
@@ -87,10 +105,11 @@ export class RequestBody implements VisitorBody, BodySink {
     return this.#isWhole
   }
 
-  async readWhole(maxBytes: number): Promise<Buffer | 'too_large'> {
+  async readWhole(maxBytes: number, lease: () => BodyLease): Promise<Buffer | Unread> {
     const { length } = this.#options
     if (typeof length === 'number' && length > maxBytes) return 'too_large'
     if (this.#whole) throw new Error('the body is being read')
+    this.#lease ??= lease()
     if (!this.#isEnough(maxBytes)) {
       await new Promise<void>((settle) => {
         this.#whole = { maxBytes, settle }
@@ -98,23 +117,19 @@ export class RequestBody implements VisitorBody, BodySink {
       })
     }
     if (this.#error) throw this.#error
+    if (this.#isUnaffordable) return 'no_memory'
     if (!this.#isWhole || this.#keptBytes > maxBytes) return 'too_large'
-    // One buffer from here on, however often it is asked for.
-    if (this.#kept.length !== 1) this.#kept = [Buffer.concat(this.#kept)]
-    return this.#kept[0] ?? Buffer.alloc(0)
+    return this.#join()
   }
 
   sendTo(writer: BodyWriter, { mayRepeat }: { mayRepeat: boolean }): void {
     this.#writer = writer
+    this.#mayRepeat = mayRepeat
+    this.#nextKept = this.#nextByte = 0
     writer.onDrain = () => {
-      if (this.#writer === writer) this.#flow()
+      if (this.#writer === writer) this.#proceed()
     }
-    let hasRoom = true
-    for (const chunk of this.#kept) hasRoom = writer.write(chunk)
-    if (!mayRepeat) this.forget()
-    if (this.#isWhole) this.#end(writer)
-    else if (this.#error) this.#options.onFailed(this.#error)
-    else if (hasRoom) this.#flow()
+    this.#proceed()
   }
 
   hold(): void {
@@ -123,9 +138,9 @@ export class RequestBody implements VisitorBody, BodySink {
   }
 
   forget(): void {
-    this.#kept = []
-    this.#keptBytes = 0
-    this.#isKeeping = false
+    // What the writer has not taken yet is still wanted.
+    if (this.#writer && this.#hasUnsent) this.#mayRepeat = false
+    else this.#drop()
   }
 
   removeTrailers(names: ReadonlySet<string>): void {
@@ -134,24 +149,28 @@ export class RequestBody implements VisitorBody, BodySink {
 
   stop(): void {
     this.hold()
-    this.forget()
+    this.#drop()
   }
 
   data(chunk: Buffer): void {
     this.#received += chunk.length
     this.#options.onMoved()
-    if (this.#isKeeping) this.#keep(chunk)
-    if (this.#writer) {
+    if (this.#isUnaffordable) return
+    const mustWait = this.#writer !== undefined && this.#hasUnsent
+    if (this.#isKeeping || mustWait) this.#keep(chunk)
+    if (mustWait) this.#pause()
+    else if (this.#writer) {
+      this.#nextKept = this.#kept.length
       if (!this.#writer.write(chunk)) this.#pause()
     } else if (this.#whole) {
-      if (this.#keptBytes > this.#whole.maxBytes) this.#settle()
+      if (this.#isUnaffordable || this.#keptBytes > this.#whole.maxBytes) this.#settle()
     } else this.#pause()
   }
 
   end(trailers: HeaderList | undefined): void {
     this.#isWhole = true
     this.#trailers = trailers
-    if (this.#writer) this.#end(this.#writer)
+    if (this.#writer && !this.#hasUnsent) this.#end(this.#writer)
     this.#settle()
   }
 
@@ -161,22 +180,75 @@ export class RequestBody implements VisitorBody, BodySink {
     this.#settle()
   }
 
+  /** Whether some of what is kept was not given to the writer yet. */
+  get #hasUnsent(): boolean {
+    return this.#nextKept < this.#kept.length
+  }
+
+  /** Gives the writer what it has room for: first what is kept, then what comes. */
+  #proceed(): void {
+    const writer = this.#writer
+    if (!writer) return
+    for (let chunk = this.#kept[this.#nextKept]; chunk; chunk = this.#kept[this.#nextKept]) {
+      const piece = chunk.subarray(this.#nextByte, this.#nextByte + SENT_BYTES)
+      this.#nextByte += piece.length
+      if (this.#nextByte === chunk.length) {
+        this.#nextKept++
+        this.#nextByte = 0
+      }
+      const hasRoom = writer.write(piece)
+      if (!hasRoom && this.#hasUnsent) return
+      // It may be over by now, for a writer that failed.
+      if (this.#writer !== writer) return
+      if (!hasRoom && !this.#isWhole && !this.#error) {
+        if (!this.#mayRepeat) this.#drop()
+        return
+      }
+    }
+    if (!this.#mayRepeat) this.#drop()
+    if (this.#isWhole) this.#end(writer)
+    else if (this.#error) this.#options.onFailed(this.#error)
+    else this.#flow()
+  }
+
   #end(writer: BodyWriter): void {
     this.#trailers = stripTrailers(this.#trailers, this.#removed)
     writer.end(this.#trailers)
   }
 
   #keep(chunk: Buffer): void {
-    if (this.#writer && this.#keptBytes + chunk.length > REPLAY_BYTES) {
-      this.forget()
+    if (this.#writer && !this.#hasUnsent && this.#keptBytes + chunk.length > REPLAY_BYTES) {
+      this.#drop()
+      return
+    }
+    if (this.#lease && !this.#writer && !this.#lease.take(chunk.length + PIECE_BYTES)) {
+      this.#isUnaffordable = true
+      this.#drop()
       return
     }
     this.#kept.push(kept(chunk))
     this.#keptBytes += chunk.length
   }
 
+  /** Makes one buffer of what is kept. For a moment there are both; that is at once, so of one body at a time. */
+  #join(): Buffer {
+    const { length } = this.#kept
+    if (length > 1) {
+      this.#kept = [Buffer.concat(this.#kept)]
+      this.#lease?.give((length - 1) * PIECE_BYTES)
+    }
+    return this.#kept[0] ?? Buffer.alloc(0)
+  }
+
+  #drop(): void {
+    this.#kept = []
+    this.#keptBytes = this.#nextKept = this.#nextByte = 0
+    this.#isKeeping = false
+    this.#lease?.release()
+  }
+
   #isEnough(maxBytes: number): boolean {
-    return this.#isWhole || this.#error !== undefined || this.#keptBytes > maxBytes
+    return this.#isWhole || this.#error !== undefined || this.#isUnaffordable || this.#keptBytes > maxBytes
   }
 
   #settle(): void {

@@ -1,5 +1,5 @@
 /** Lets in webhooks that their sender signed, and answers for the upstream when a sender asks whose address this is. */
-import type { ModuleTools, Phases } from '../phases.ts'
+import { bodyMemoryRefusal, type ModuleTools, type Phases } from '../phases.ts'
 import { webhookChallenges } from './challenges.ts'
 import { compileVerifier } from './verify.ts'
 
@@ -11,11 +11,14 @@ export interface WebhookVerificationSettings {
 /** */
 const MAX_BODY_BYTES = 10 * 1024 * 1024
 
+/** For senders that do not sign it. */
+const NO_BODY = Buffer.alloc(0)
+
 export function compileWebhookVerification(
   { provider, secret }: WebhookVerificationSettings,
   { now }: Pick<ModuleTools, 'now'>,
 ): Phases {
-  const { headers: needed, verify, readsPath } = compileVerifier(provider, secret)
+  const { isPossible, needsBody, readsPath, verify } = compileVerifier(provider, secret)
   const challenge = Object.hasOwn(webhookChallenges, provider) ? webhookChallenges[provider] : undefined
   return {
     readsPath,
@@ -23,11 +26,12 @@ export function compileWebhookVerification(
       const asked = challenge?.unsigned?.(ctx, secret)
       if (asked) return asked
       // Nobody can make us hold a body by sending one unsigned.
-      const isSigned = needed?.some((name) => ctx.headers.has(name)) ?? true
-      const body = isSigned ? await ctx.readBody(MAX_BODY_BYTES) : undefined
+      const isRead = needsBody || challenge?.signed !== undefined
+      const body = !isPossible(ctx, now()) ? undefined : isRead ? await ctx.readBody(MAX_BODY_BYTES) : NO_BODY
       const isVerified = body instanceof Buffer && verify(ctx, body, now())
       ctx.found.set('webhook_verification.decision', isVerified ? 'allow' : 'block')
       if (body === 'too_large') return { refuse: 'BODY_TOO_LARGE_TO_CHECK' }
+      if (body === 'no_memory') return bodyMemoryRefusal
       if (!isVerified) return challenge?.refusal ?? { refuse: 'WEBHOOK_REFUSED' }
       return challenge?.signed?.(body, secret)
     },

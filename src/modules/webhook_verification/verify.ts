@@ -15,8 +15,13 @@ export type Verify = (ctx: RequestContext, body: Buffer, now: number) => boolean
 export class BadSecret extends Error {}
 
 export interface Verifier {
-  /** Without one of these headers there is no signature, and nothing has to be read to know that. */
-  readonly headers: readonly string[] | undefined
+  /**
+   * Whether the signature can still be right, as far as the head of the request tells: nobody makes us hold a body with
+   * a header that is missing, has no form of a signature, or is out of date.
+   */
+  readonly isPossible: (ctx: RequestContext, now: number) => boolean
+  /** Whether the body is part of what is verified; one that is not need not be read. */
+  readonly needsBody: boolean
   /** Whether the signature covers the path. */
   readonly readsPath: boolean
   readonly verify: Verify
@@ -33,23 +38,34 @@ export function compileVerifier(provider: string, secret: string): Verifier {
   switch (scheme.kind) {
     case 'hmac':
       return {
-        headers: scheme.headers,
+        isPossible: (ctx, now) => isHmacPossible(scheme, ctx.headers, now),
+        needsBody: true,
         readsPath: scheme.signed.includes('{url}'),
         verify: hmac(scheme, keyOf(scheme, secret)),
       }
-    case 'token':
-      return {
-        headers: [scheme.header],
-        readsPath: false,
-        verify: ({ headers }) => isSameText(headers.get(scheme.header) ?? '', secret),
-      }
+    case 'token': {
+      const isGiven = ({ headers }: RequestContext): boolean => isSameText(headers.get(scheme.header) ?? '', secret)
+      return { isPossible: isGiven, needsBody: false, readsPath: false, verify: isGiven }
+    }
     case 'ecdsa':
-      return { headers: [scheme.header], readsPath: false, verify: ecdsa(scheme, publicKey(secret)) }
+      return {
+        isPossible: ({ headers }, now) => ecdsaGiven(scheme, headers, now) !== undefined,
+        needsBody: true,
+        readsPath: false,
+        verify: ecdsa(scheme, publicKey(secret)),
+      }
     case 'twilio':
-      return { headers: [TWILIO_HEADER], readsPath: true, verify: verifyTwilio(secret) }
+      return {
+        isPossible: ({ headers }) => isDigest(headers.get(TWILIO_HEADER) ?? '', 'sha1', 'base64'),
+        needsBody: true,
+        readsPath: true,
+        verify: verifyTwilio(secret),
+      }
     case 'mailgun':
       return {
-        headers: undefined,
+        // All of it stands in the body.
+        isPossible: () => true,
+        needsBody: true,
         readsPath: false,
         verify: (_, body, now) => verifyMailgun(secret, body, (time) => isRecent(time, usual, now)),
       }
@@ -85,6 +101,22 @@ function hmac(scheme: HmacScheme, key: Buffer): Verify {
     }
     return false
   }
+}
+
+function isHmacPossible(scheme: HmacScheme, headers: HeaderList, now: number): boolean {
+  const { digest, encoding, timestamp } = scheme
+  const { signatures, time } = given(scheme, headers)
+  if (timestamp && timestamp.body === undefined && !isRecent(time, timestamp, now)) return false
+  return signatures.some((signature) => isDigest(signature, digest, encoding))
+}
+
+const digestBytes = { sha1: 20, sha256: 32, sha512: 64 } as const
+
+/** Whether `text` has the form of such a digest. */
+function isDigest(text: string, digest: HmacScheme['digest'], encoding: HmacScheme['encoding']): boolean {
+  const bytes = digestBytes[digest]
+  if (encoding === 'hex') return text.length === 2 * bytes && /^[\da-f]+$/.test(text)
+  return text.length === 4 * Math.ceil(bytes / 3) && /^[\w+/-]+={0,2}$/.test(text)
 }
 
 /** The signatures that a request brings, and the time that it names, as they stand in its headers. */
@@ -139,12 +171,29 @@ function isRecent(time: string | undefined, { unit, toleranceSeconds }: Timestam
 
 const MAX_TIME_LENGTH = 40
 
-function ecdsa({ header, timestamp }: Extract<Scheme, { kind: 'ecdsa' }>, key: KeyObject): Verify {
+type EcdsaScheme = Extract<Scheme, { kind: 'ecdsa' }>
+
+/** Two numbers of at most 66 bytes, as DER writes them. */
+const MAX_ECDSA_BYTES = 141
+
+/** The time and the signature that a request brings; undefined when they cannot be right, whatever is signed. */
+function ecdsaGiven(
+  { header, timestamp }: EcdsaScheme,
+  headers: HeaderList,
+  now: number,
+): { time: string; signature: Buffer } | undefined {
+  const time = headerOf(headers, timestamp.header ?? '')
+  const signature = decodeBase64(headers.get(header) ?? '')
+  if (time === undefined || !signature || !isRecent(time, timestamp, now)) return undefined
+  return signature[0] === DER_SEQUENCE && signature.length <= MAX_ECDSA_BYTES ? { time, signature } : undefined
+}
+
+const DER_SEQUENCE = 0x30
+
+function ecdsa(scheme: EcdsaScheme, key: KeyObject): Verify {
   return ({ headers }, body, now) => {
-    const time = headerOf(headers, timestamp.header ?? '')
-    const signature = decodeBase64(headers.get(header) ?? '')
-    if (time === undefined || !signature || !isRecent(time, timestamp, now)) return false
-    return verify('sha256', Buffer.concat([Buffer.from(time), body]), key, signature)
+    const found = ecdsaGiven(scheme, headers, now)
+    return found !== undefined && verify('sha256', Buffer.concat([Buffer.from(found.time), body]), key, found.signature)
   }
 }
 

@@ -1,0 +1,112 @@
+/** The memory of this node for request bodies that modules read: one budget, shared by edges and by sources. */
+import { ipBytes } from '../lib/ip-bytes.ts'
+
+/** Whose body it is. */
+export interface BodyHolder {
+  readonly edgeId: string
+  /** The visitor's address. All streams of an HTTP/2 connection have the same. */
+  readonly ip: string
+}
+
+/** What one body holds of the budget. */
+export interface BodyLease {
+  /** Takes so many bytes more; false, and nothing taken, when they cannot be had now. */
+  take(bytes: number): boolean
+  /** Gives so many of them back. */
+  give(bytes: number): void
+  /** Gives all of it back. What comes after the first time does nothing, and takes nothing. */
+  release(): void
+}
+
+/**
+ * An edge may hold a half of what other edges leave free, and a source a quarter of what other sources leave free.
+ *
+ * With 64 MiB the first edge gets up to 32 MiB, the second up to 16 MiB while the first holds all of its share, and so on:
+ * whoever comes last still finds something, and whoever is alone is not kept to a share of what nobody else wants. The
+ * budget is never used up, since each share is less than what is free. A source gets less than an edge, so that one
+ * visitor cannot take all that its edge has from the other visitors. Nothing is reserved by announcing a length: bytes
+ * are taken as they come, so that what a visitor takes costs it as much to send.
+ */
+const EDGE_SHARE = 1 / 2
+const SOURCE_SHARE = 1 / 4
+
+/** What holding a piece costs beside its bytes, in bytes: many of one byte each must not be free. */
+export const PIECE_BYTES = 256
+
+export class BodyMemory {
+  readonly #bytes: number
+  readonly #byEdge = new Map<string, number>()
+  readonly #bySource = new Map<string, number>()
+  #used = 0
+  #refusals = 0
+
+  constructor({ bytes }: { bytes: number }) {
+    this.#bytes = bytes
+  }
+
+  /** Bytes that bodies hold now. */
+  get used(): number {
+    return this.#used
+  }
+
+  /** How often a body did not get what it needed. */
+  get refusals(): number {
+    return this.#refusals
+  }
+
+  lease({ edgeId, ip }: BodyHolder): BodyLease {
+    const source = sourceOf(ip)
+    let held = 0
+    let isOver = false
+    const give = (bytes: number): void => {
+      const given = Math.min(bytes, held)
+      held -= given
+      this.#add(edgeId, source, -given)
+    }
+    return {
+      take: (bytes) => {
+        if (isOver || !this.#fits(edgeId, source, bytes)) {
+          if (!isOver) this.#refusals++
+          return false
+        }
+        held += bytes
+        this.#add(edgeId, source, bytes)
+        return true
+      },
+      give,
+      release: () => {
+        isOver = true
+        give(held)
+      },
+    }
+  }
+
+  #fits(edgeId: string, source: string, bytes: number): boolean {
+    const ofEdge = this.#byEdge.get(edgeId) ?? 0
+    const ofSource = this.#bySource.get(source) ?? 0
+    const leftByOthers = (own: number): number => this.#bytes - (this.#used - own)
+    return (
+      ofEdge + bytes <= leftByOthers(ofEdge) * EDGE_SHARE && ofSource + bytes <= leftByOthers(ofSource) * SOURCE_SHARE
+    )
+  }
+
+  #add(edgeId: string, source: string, bytes: number): void {
+    if (bytes === 0) return
+    this.#used += bytes
+    addTo(this.#byEdge, edgeId, bytes)
+    addTo(this.#bySource, source, bytes)
+  }
+}
+
+/** Who holds nothing is not in the map. */
+function addTo(holders: Map<string, number>, key: string, bytes: number): void {
+  const held = (holders.get(key) ?? 0) + bytes
+  if (held === 0) holders.delete(key)
+  else holders.set(key, held)
+}
+
+/** An IPv4 address, or the /64 network of an IPv6 one: whoever has one address there has them all. */
+function sourceOf(ip: string): string {
+  const bytes = ipBytes(ip)
+  return bytes?.length === 16 ? bytes.toString('hex', 0, 8) : ip
+}
