@@ -5,6 +5,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { test } from 'node:test'
 import { HeaderList } from '../../lib/header-list.ts'
 import { socketStream } from '../../lib/socket-stream.ts'
+import { Sweep } from '../http1/sweep.ts'
 import { Http2Upstream } from './upstream.ts'
 
 test('a request with 120 KB of headers, as an operator may allow, reaches a service that speaks HTTP/2', async (t) => {
@@ -19,7 +20,7 @@ test('a request with 120 KB of headers, as an operator may allow, reaches a serv
   })
   const socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true })
   await once(socket, 'connect')
-  const upstream = new Http2Upstream({ stream: socketStream(socket) })
+  const upstream = new Http2Upstream({ stream: socketStream(socket), sweep: new Sweep() })
   await upstream.ready
   const big = ['a', 'b', 'c', 'd'].map((name) => [`x-${name}`, 'x'.repeat(30_000)] as const)
   const headers = HeaderList.of([['host', 'a.test'], ...big])
