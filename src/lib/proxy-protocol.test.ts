@@ -94,6 +94,8 @@ describe('reading', () => {
     'another version': Buffer.from(`${SIGNATURE}31110000`, 'hex'),
     'another command': Buffer.from(`${SIGNATURE}22110000`, 'hex'),
     'a length beyond the bound': Buffer.from(`${SIGNATURE}2111ffff`, 'hex'),
+    'a family that does not exist': Buffer.from(`${SIGNATURE}2141000cc0000207c6336401c35001bb`, 'hex'),
+    'a protocol that does not exist': Buffer.from(`${SIGNATURE}2113000cc0000207c6336401c35001bb`, 'hex'),
     'addresses that are cut': Buffer.from(`${SIGNATURE}21110004c0000207`, 'hex'),
   }
   for (const [name, bytes] of Object.entries(refused)) {

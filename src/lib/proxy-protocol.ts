@@ -19,6 +19,17 @@ const MAX_SIGNED_BYTES = 4096
 const IPV4_BYTES = 4
 const IPV6_BYTES = 16
 
+/** §2.2: families and protocols that exist, and how long an address is; 0 for those that name no visitor over TCP. */
+const addressBytes: ReadonlyMap<number, number> = new Map([
+  [0x00, 0],
+  [0x11, IPV4_BYTES],
+  [0x12, 0],
+  [0x21, IPV6_BYTES],
+  [0x22, 0],
+  [0x31, 0],
+  [0x32, 0],
+])
+
 /** The header that says whose connection follows. */
 export function proxyHeaderOf(version: 1 | 2, ends: Ends): Buffer {
   const { source, destination } = addressesOf(ends)
@@ -91,8 +102,10 @@ export class ProxyHeaderReader {
     if (held.length < SIGNED_HEAD_BYTES + length) return undefined
     const rest = held.subarray(SIGNED_HEAD_BYTES + length)
     const isLocal = version === 0x20
-    const bytes = family === 0x11 ? IPV4_BYTES : family === 0x21 ? IPV6_BYTES : 0
-    if (isLocal || bytes === 0) return { ends: undefined, rest }
+    const bytes = addressBytes.get(family)
+    // §2.2: what the family says does not count when the hop speaks for itself; otherwise it must be one that exists.
+    if (!isLocal && bytes === undefined) return invalid('its family is unknown')
+    if (isLocal || bytes === undefined || bytes === 0) return { ends: undefined, rest }
     if (length < 2 * bytes + 4) return invalid('it ends within its addresses')
     const body = held.subarray(SIGNED_HEAD_BYTES)
     return {

@@ -1,0 +1,20 @@
+/** Hostile PROXY headers for as long as POSTERN_FUZZ_SECONDS says, for `npm run fuzz`, with a new seed every time. */
+import { randomInt } from 'node:crypto'
+import { test } from 'node:test'
+import { ProxyHeaders } from './proxy-headers.ts'
+
+const SECONDS = Number(process.env.POSTERN_FUZZ_SECONDS ?? 120)
+
+const seed = Number(process.env.POSTERN_FUZZ_SEED ?? randomInt(2 ** 31))
+
+test(`PROXY headers for ${SECONDS} s (POSTERN_FUZZ_SEED=${seed})`, async (t) => {
+  const fuzz = await ProxyHeaders.start()
+  const until = performance.now() + SECONDS * 1000
+  try {
+    await fuzz.run(seed, () => performance.now() >= until)
+  } finally {
+    await fuzz.stop()
+  }
+  const { sent, served, refused } = fuzz.tally
+  t.diagnostic(`${sent} headers: ${served} served, ${refused} refused`)
+})
