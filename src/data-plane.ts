@@ -29,6 +29,7 @@ import { TrafficCount } from './edge/traffic-count.ts'
 import type { Authority } from './lib/certificate-authority.ts'
 import type { Clock } from './lib/clock.ts'
 import { ConnectionCaps } from './lib/connection-caps.ts'
+import type { Descriptors } from './lib/descriptors.ts'
 import type { IdSource } from './lib/ids.ts'
 import { type Logger, lineWriter } from './lib/log.ts'
 import type { Sealer } from './lib/seal.ts'
@@ -45,6 +46,7 @@ export interface DataPlaneOptions {
   readonly now: Clock
   readonly log: Logger
   readonly refused: RefusedLog
+  readonly descriptors: Descriptors
   readonly version: string
 }
 
@@ -61,7 +63,7 @@ const ON_THEIR_WAY_MS = 50
 
 /** Listens for agents and visitors; resolves once every stored edge is served. */
 export async function startDataPlane(options: DataPlaneOptions) {
-  const { settings, store, sealer, authority, ids, now, log, refused, version } = options
+  const { settings, store, sealer, authority, ids, now, log, refused, descriptors, version } = options
   const { domain, region, tcpPorts: tcpRange, drainTimeoutMs } = settings
   const opened: (() => Promise<void> | void)[] = []
   const close = async () => {
@@ -97,6 +99,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       onConnection: (socket, port, peer) => visitors.onPort(socket, port, peer),
       meet: meetSecure,
       caps,
+      descriptors,
       log,
       now,
     })
@@ -154,7 +157,14 @@ export async function startDataPlane(options: DataPlaneOptions) {
     })
 
     // The doors, before anything slow: agents that find nobody wait for minutes before they ask again (D50).
-    const secure = new PublicListener({ onConnection: visitors.onGreeted, meet: meetSecure, caps, log, now })
+    const secure = new PublicListener({
+      onConnection: visitors.onGreeted,
+      meet: meetSecure,
+      caps,
+      descriptors,
+      log,
+      now,
+    })
     const httpsAddress = listening(await secure.listen(settings.httpsListen))
     opened.push(() => {
       void secure.close()
@@ -169,6 +179,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
         meet,
         caps,
         onTooMany: httpRefusals(),
+        descriptors,
         onConnection: visitors.onPlain,
       }),
     )
@@ -200,6 +211,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       now,
       random: randomBytes,
       log,
+      descriptors,
       region,
       domain,
       version,

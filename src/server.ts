@@ -33,6 +33,7 @@ import {
 } from './control/users.ts'
 import { startDataPlane } from './data-plane.ts'
 import { ConnectionCaps } from './lib/connection-caps.ts'
+import { type Caller, Descriptors } from './lib/descriptors.ts'
 import { IdSource } from './lib/ids.ts'
 import { compileIpRules } from './lib/ip-rules.ts'
 import { type Logger, lostLines } from './lib/log.ts'
@@ -67,6 +68,10 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
   }
 
   try {
+    const descriptors = new Descriptors({ log })
+    await descriptors.start()
+    opened.push(() => descriptors.stop())
+
     // What is kept.
     const store = await openStore(settings.databaseUrl)
     opened.push(() => store.close())
@@ -75,7 +80,8 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
 
     // The data plane, first of all its listeners: agents that find nobody wait for minutes before they ask again (D50).
     const refused = new RefusedLog({ log, now })
-    const plane = await startDataPlane({ settings, store, sealer, authority, ids, now, log, refused, version })
+    const shared = { settings, store, sealer, authority, ids, now, log, refused, descriptors, version }
+    const plane = await startDataPlane(shared)
     opened.push(() => plane.close())
     const { presence, groups } = plane
 
@@ -88,12 +94,15 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     const registry = new Registry()
     const metrics = new ApiMetrics(registry)
     registerTraffic(registry, plane.numbers)
-    registerProcess(registry, { lostLines: () => lostLines(log) })
     // The API takes no PROXY header, so the address of a trusted proxy there is that of all its callers.
     const isShared = compileIpRules(settings.trustedProxies.map((network) => ({ action: 'allow', network })))
     const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared })
     opened.push(async () => caps.close())
     registerCaps(registry, [...plane.caps, caps])
+    registerProcess(registry, {
+      lostLines: () => lostLines(log),
+      refusedConnections: () => descriptors.refused,
+    })
     let isServing = false
     const addresses = { api: '', metrics: '', ...plane.addresses }
     const readiness = async () => {
@@ -107,7 +116,7 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     }
 
     const metricsServer = metrics.server()
-    addresses.metrics = await listen(metricsServer, settings.metricsListen)
+    addresses.metrics = await listen(metricsServer, settings.metricsListen, { descriptors, caller: 'metrics' })
     opened.push(() => close(metricsServer))
 
     const api = await buildApi({
@@ -131,7 +140,7 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
       if (!isServing) reply.header('connection', 'close')
     })
     await api.ready()
-    addresses.api = await listen(api.server, settings.apiListen)
+    addresses.api = await listen(api.server, settings.apiListen, { descriptors, caller: 'api' })
     opened.push(async () => {
       const overdue = setTimeout(() => api.server.closeAllConnections(), settings.drainTimeoutMs)
       await api.close()
@@ -181,11 +190,17 @@ function revealed({ bootstrap }: Settings): { apiKey: string | null; authtoken: 
 }
 
 /** Listens and gives the address with the port that was chosen. */
-async function listen(server: Server, { host, port }: Listen): Promise<string> {
+async function listen(
+  server: Server,
+  { host, port }: Listen,
+  { descriptors, caller }: { readonly descriptors: Descriptors; readonly caller: Caller },
+): Promise<string> {
+  server.prependListener('connection', (socket) => descriptors.admits(socket, caller))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen({ host, port }, () => {
       server.off('error', reject)
+      server.on('error', (error) => descriptors.failed(error, `${host}:${port}`))
       resolve()
     })
   })

@@ -2,6 +2,7 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
 import type { ConnectionCaps } from '../lib/connection-caps.ts'
+import type { Descriptors } from '../lib/descriptors.ts'
 import type { Logger } from '../lib/log.ts'
 import { type Peer, peerOf } from '../lib/peer.ts'
 import { type MeetVisitor, meetVisitors } from '../lib/trusted-hop.ts'
@@ -18,6 +19,7 @@ export interface ListenerOptions {
   readonly caps?: Pick<ConnectionCaps, 'accept' | 'admit'> | undefined
   /** Takes a connection that is one too many; by default it is closed. */
   readonly onTooMany?: ((socket: Socket) => void) | undefined
+  readonly descriptors?: Descriptors | undefined
   readonly log: Logger
   readonly now: Clock
 }
@@ -57,7 +59,7 @@ const KEEP_ALIVE_MS = 60_000
 
 /** Gives the listener once it listens, or why it does not. */
 export function openListener(options: ListenerOptions): Promise<Server | ListenFault> {
-  const { host, port, onConnection, log, now, meet = meetVisitors([]), caps, onTooMany = close } = options
+  const { host, port, onConnection, descriptors, log, now, meet = meetVisitors([]), caps, onTooMany = close } = options
   const server = createServer({
     allowHalfOpen: true,
     noDelay: true,
@@ -67,6 +69,7 @@ export function openListener(options: ListenerOptions): Promise<Server | ListenF
   server.on('connection', (socket) => {
     // An error is always followed by `close`, which is what everybody listens to; without a listener it would be fatal.
     socket.on('error', ignore)
+    if (descriptors?.admits(socket, 'visitors') === false) return
     const peer = peerOf(socket, now())
     if (!peer) {
       socket.destroy()
@@ -100,7 +103,10 @@ export function openListener(options: ListenerOptions): Promise<Server | ListenF
     server.listen({ host, port, backlog: BACKLOG }, () => {
       server.off('error', refused)
       // Such as too many open files: the next connection may fare better.
-      server.on('error', (err) => log.error({ err, port }, 'a connection could not be accepted'))
+      server.on('error', (err) => {
+        if (descriptors) descriptors.failed(err, `${host}:${port}`)
+        else log.error({ err, port }, 'a connection could not be accepted')
+      })
       resolve(server)
     })
   })

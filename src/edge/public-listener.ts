@@ -2,6 +2,7 @@
 import type { AddressInfo, Server, Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
 import type { ConnectionCaps } from '../lib/connection-caps.ts'
+import type { Descriptors } from '../lib/descriptors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { MeetVisitor } from '../lib/trusted-hop.ts'
 import type { Peer } from '../modules/phases.ts'
@@ -25,6 +26,7 @@ export interface PublicListenerOptions {
   readonly onFault?: (fault: PeekFault | 'crowded', peer: Peer) => void
   readonly meet?: MeetVisitor | undefined
   readonly caps?: ConnectionCaps | undefined
+  readonly descriptors?: Descriptors | undefined
   readonly log: Logger
   readonly now?: Clock
   readonly maxPending?: number
@@ -61,7 +63,7 @@ export class PublicListener {
 
   /** Gives the address it listens on, or why it does not. */
   async listen({ host, port }: { host: string; port: number }): Promise<AddressInfo | ListenFault> {
-    const { log, meet, caps } = this.#options
+    const { log, meet, caps, descriptors } = this.#options
     const server = await openListener({
       host,
       port,
@@ -69,6 +71,7 @@ export class PublicListener {
       now: this.#now,
       meet,
       caps,
+      descriptors,
       onConnection: (socket, peer) => this.#accept(socket, peer),
     })
     if (server instanceof ListenFault) return server

@@ -2,6 +2,7 @@
 import type { Server, Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
 import type { ConnectionCaps } from '../lib/connection-caps.ts'
+import type { Descriptors } from '../lib/descriptors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { MeetVisitor } from '../lib/trusted-hop.ts'
 import type { Peer } from '../modules/phases.ts'
@@ -14,6 +15,7 @@ export interface TcpPortsOptions {
   readonly onConnection: (socket: Socket, port: number, peer: Peer) => void
   readonly meet?: MeetVisitor | undefined
   readonly caps?: ConnectionCaps | undefined
+  readonly descriptors?: Descriptors | undefined
   readonly log: Logger
   readonly now?: Clock
 }
@@ -63,9 +65,9 @@ export class TcpPorts {
   }
 
   #listen(port: number): OpenPort {
-    const { host, onConnection, log, meet, caps } = this.#options
+    const { host, onConnection, log, meet, caps, descriptors } = this.#options
     const listening = openListener({
-      ...{ host, port, log, meet, caps },
+      ...{ host, port, log, meet, caps, descriptors },
       now: this.#now,
       onConnection: (socket, peer) => onConnection(socket, port, peer),
     })

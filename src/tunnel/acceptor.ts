@@ -4,6 +4,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import { createServer as createTlsServer, type SecureVersion, type TLSSocket, type Server as TlsServer } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
 import type { ConnectionCaps } from '../lib/connection-caps.ts'
+import type { Descriptors } from '../lib/descriptors.ts'
 import type { Logger } from '../lib/log.ts'
 import { MinuteLog } from '../lib/minute-log.ts'
 import { type Peer, peerOf } from '../lib/peer.ts'
@@ -30,6 +31,7 @@ export interface AcceptorOptions {
   readonly limits: DoorLimits
   readonly now: Clock
   readonly log: Logger
+  readonly descriptors?: Descriptors | undefined
   readonly onConnection: (transport: Transport, trial: Trial) => void
 }
 
@@ -82,7 +84,11 @@ export class Acceptor {
       this.#tcp.listen({ host, port, backlog: BACKLOG }, () => {
         this.#tcp.off('error', reject)
         // Such as too many open files: the next connection may fare better.
-        this.#tcp.on('error', (error) => this.#options.log.error({ error }, 'agent listener failed'))
+        this.#tcp.on('error', (error) => {
+          const { descriptors, log } = this.#options
+          if (descriptors) descriptors.failed(error, `${host}:${port}`)
+          else log.error({ error }, 'agent listener failed')
+        })
         resolve()
       })
     })
@@ -110,6 +116,7 @@ export class Acceptor {
 
   #accept(socket: Socket): void {
     socket.on('error', () => {})
+    if (this.#options.descriptors?.admits(socket, 'agents') === false) return
     const peer = peerOf(socket, this.#options.now())
     // Without an address it is gone already.
     if (!peer || this.#options.caps?.accept(socket) === false) {

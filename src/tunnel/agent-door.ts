@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { SecureVersion } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
 import type { ConnectionCaps } from '../lib/connection-caps.ts'
+import type { Descriptors } from '../lib/descriptors.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log.ts'
 import { type MeetVisitor, meetAdmitted, meetVisitors } from '../lib/trusted-hop.ts'
@@ -34,6 +35,7 @@ export interface AgentDoorOptions {
   readonly now: Clock
   readonly random: RandomBytes
   readonly log: Logger
+  readonly descriptors?: Descriptors | undefined
   /** Shown in sessions, tunnels and endpoints. */
   readonly region: string
   /** Random names stand under it; TCP endpoints have it in their URL. */
@@ -65,6 +67,7 @@ export class AgentDoor {
     caps,
     tcpPorts,
     limits,
+    descriptors,
     ...given
   }: AgentDoorOptions) {
     const { region, random, now, log } = given
@@ -87,6 +90,7 @@ export class AgentDoor {
       limits: context.limits,
       now,
       log,
+      descriptors,
       onConnection: (transport, trial) => {
         new AgentConnection({ transport, peer: trial.peer, outcome: trial, door: context })
       },
