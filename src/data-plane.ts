@@ -83,7 +83,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
     const tls = new TlsServers({ certificates, log, now })
 
     // Edges, found by name and port. What they dial is the door's business, which is built below.
-    const counts = new TrafficCount()
+    const counts = new TrafficCount({ isServed: (id) => edges.has(id) })
     const caps = new ConnectionCaps({ limits: settings, door: 'visitors', log })
     const agentCaps = new ConnectionCaps({ limits: settings, door: 'agents', log })
     opened.push(() => {
@@ -152,6 +152,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       idleMs: settings.idleTimeoutMs,
       counts,
       log,
+      now,
       onRecord: (record) => accessLog.connection(record),
       defaultCertificate: (name) => certificates.findDefault(name, { domain }),
     })

@@ -99,3 +99,8 @@ describe('a change', () => {
     assert.equal(released, 2)
   })
 })
+
+test('what a phase of a connection throws names the module', () => {
+  const { accept } = compile({ ...https({}, { ip_restriction: { allow: [], deny: [] } }), kind: 'tcp' })
+  assert.throws(() => accept[0]?.(undefined as never), { message: 'module ip_restriction' })
+})

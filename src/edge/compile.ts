@@ -124,13 +124,30 @@ function compilePlace(
     try {
       if (!compile) throw new Error('it is not enforced yet')
       // `resolve` of the same module, or the options of a bind, made these settings.
-      phases.push(keep(partKey(place, name, own), () => ({ phases: compile(own as never, tools) })).phases)
+      phases.push(keep(partKey(place, name, own), () => ({ phases: named(name, compile(own as never, tools)) })).phases)
     } catch (error) {
       broken ??= `module ${name}: ${error instanceof Error ? error.message : String(error)}`
     }
   }
   for (const name of unknown) broken ??= `module ${name}: there is none of this name`
   return { phases, broken }
+}
+
+/** What the phases of a connection throw names the module: whoever runs them knows the edge alone. */
+function named(name: string, { accept, handshake, ...others }: Phases): Phases {
+  return {
+    ...others,
+    ...(accept && { accept: (peer) => naming(name, () => accept(peer)) }),
+    ...(handshake && { handshake: (tls, peer) => naming(name, () => handshake(tls, peer)) }),
+  }
+}
+
+function naming<T>(name: string, call: () => T): T {
+  try {
+    return call()
+  } catch (cause) {
+    throw new Error(`module ${name}`, { cause })
+  }
 }
 
 /** On HTTPS edges TLS always ends here; on TLS edges where a module asks for it. */

@@ -97,7 +97,7 @@ export class HttpFront {
           }
     const onBroken = (err: unknown): void => log.error({ err, edge: edge?.id }, 'an HTTP connection failed')
     const onClosed = (): void => {
-      count.open--
+      counts.closed(count)
       this.#connections.delete(connection)
     }
     const connection: Connection =

@@ -1,6 +1,8 @@
 /** The door visitors use: from an accepted connection to the edge that it is for, and to whoever carries it from there. */
 import type { Socket } from 'node:net'
+import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
+import { OnceAMinute } from '../lib/once-a-minute.ts'
 import { socketStream } from '../lib/socket-stream.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 import type { Peer, TlsFacts, Verdict } from '../modules/phases.ts'
@@ -32,6 +34,7 @@ export interface PublicDoorOptions {
   /** How long nothing may move on a connection of a TCP or TLS edge, in milliseconds. */
   readonly idleMs?: number
   readonly log: Logger
+  readonly now: Clock
   /** One line for each connection of a TCP or TLS edge. */
   readonly onRecord: (record: ConnectionRecord) => void
   /** R-1.5: what is shown to who asks for a name that nobody serves; none is made for names that strangers think of. */
@@ -48,8 +51,12 @@ export class PublicDoor {
   /** Those of edges that are gone. */
   readonly #retired = new Set<Set<Socket>>()
 
+  /** Keeps visitors of a broken edge from filling the log. */
+  readonly #lines: OnceAMinute
+
   constructor(options: PublicDoorOptions) {
     this.#options = options
+    this.#lines = new OnceAMinute(options.now)
   }
 
   /** How many connections of TCP and TLS edges are open. */
@@ -89,7 +96,7 @@ export class PublicDoor {
       return
     }
     // R-3.2: strangers are turned away before a handshake costs anything.
-    const verdict = firstVerdict(edge.accept, (accept) => accept(peer))
+    const verdict = this.#firstVerdict(edge, edge.accept, (accept) => accept(peer))
     if (verdict) {
       this.#refuse(socket, edge, peer, hello.serverName, verdict)
       return
@@ -136,7 +143,7 @@ export class PublicDoor {
   }
 
   #secured(socket: Socket, facts: TlsFacts, edge: Edge, peer: Peer): void {
-    const verdict = firstVerdict(edge.handshake, (handshake) => handshake(facts, peer))
+    const verdict = this.#firstVerdict(edge, edge.handshake, (handshake) => handshake(facts, peer))
     if (verdict) this.#refuse(socket, edge, peer, facts.serverName, verdict)
     else if (edge.kind === 'tls') {
       const about = { edge, peer, serverName: facts.serverName, passthroughTls: false }
@@ -152,7 +159,9 @@ export class PublicDoor {
     const { edge, peer, serverName, passthroughTls } = about
     if (!isAccepted) {
       const verdict =
-        edge.broken === undefined ? firstVerdict(edge.accept, (accept) => accept(peer)) : 'MODULE_UNAVAILABLE'
+        edge.broken === undefined
+          ? this.#firstVerdict(edge, edge.accept, (accept) => accept(peer))
+          : 'MODULE_UNAVAILABLE'
       if (verdict) {
         this.#refuse(socket, edge, peer, serverName, verdict)
         return
@@ -164,7 +173,7 @@ export class PublicDoor {
     const forget = this.#remember(edge.id, socket)
     const onDone = (record: ConnectionRecord): void => {
       forget()
-      count.open--
+      this.#options.counts.closed(count)
       count.bytesIn += record.bytesIn
       count.bytesOut += record.bytesOut
       if (record.fault !== undefined && record.fault !== 'CUT') count.refused++
@@ -176,7 +185,7 @@ export class PublicDoor {
       this.#options.log.error({ err: error, edge: edge.id }, 'a connection could not be carried')
       socket.destroy()
       forget()
-      count.open--
+      this.#options.counts.closed(count)
     })
   }
 
@@ -199,17 +208,19 @@ export class PublicDoor {
       if (kept.size === 0 && this.#carried.get(edgeId) === kept) this.#carried.delete(edgeId)
     }
   }
-}
 
-/** The first refusal; a phase that throws is broken, and what is broken lets nobody through. */
-function firstVerdict<P>(phases: readonly P[], ask: (phase: P) => Verdict): VisitorErrorCode | undefined {
-  for (const phase of phases) {
-    try {
-      const verdict = ask(phase)
-      if (verdict) return 'refuse' in verdict ? verdict.refuse : 'BROKEN_MODULE'
-    } catch {
-      return 'BROKEN_MODULE'
+  /** The first refusal; a phase that throws is broken, and what is broken lets nobody through. */
+  #firstVerdict<P>({ id }: Edge, phases: readonly P[], ask: (phase: P) => Verdict): VisitorErrorCode | undefined {
+    for (const phase of phases) {
+      try {
+        const verdict = ask(phase)
+        if (verdict) return 'refuse' in verdict ? verdict.refuse : 'BROKEN_MODULE'
+      } catch (err) {
+        const keptBack = this.#lines.due(`${id} ${String(err)}`)
+        if (keptBack !== undefined) this.#options.log.error({ edge: id, err, keptBack }, 'a module of an edge failed')
+        return 'BROKEN_MODULE'
+      }
     }
+    return undefined
   }
-  return undefined
 }

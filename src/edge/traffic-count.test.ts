@@ -24,14 +24,22 @@ test('the number of edges that are told apart is bounded', () => {
   assert.equal(all.find(({ edge }) => edge === 'others')?.connections, 4000)
 })
 
-test('an edge that is gone makes room, unless somebody is still connected', () => {
-  const counts = new TrafficCount()
-  counts.of('edgtcp_1').open++
+test('an edge that is gone makes room, once nobody is connected any more, and nothing late brings it back', () => {
+  const served = new Set(['edgtcp_1', 'edgtcp_2'])
+  const counts = new TrafficCount({ isServed: (id) => served.has(id) })
+  const rows = () => [...counts].map(({ edge }) => edge)
+  const first = counts.of('edgtcp_1')
+  first.open += 2
   counts.of('edgtcp_2')
-  counts.forget('edgtcp_1')
-  counts.forget('edgtcp_2')
-  assert.deepEqual(
-    [...counts].map(({ edge }) => edge),
-    ['edgtcp_1'],
-  )
+  for (const id of served) {
+    served.delete(id)
+    counts.forget(id)
+  }
+  assert.deepEqual(rows(), ['edgtcp_1'])
+  counts.closed(first)
+  assert.equal(counts.of('edgtcp_1'), first, 'the end of a request belongs to the count that is there')
+  counts.closed(first)
+  assert.deepEqual(rows(), [])
+  counts.of('edgtcp_1').requests[2] = 1
+  assert.deepEqual(rows(), ['others'])
 })

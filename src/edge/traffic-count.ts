@@ -21,15 +21,28 @@ export interface EdgeCount {
   refused: number
 }
 
+export interface TrafficCountOptions {
+  /** What is not served any more gets no count of its own: requests and connections may end after their edge is gone. */
+  readonly isServed?: (edgeId: string) => boolean
+}
+
 export class TrafficCount {
+  readonly #isServed: (edgeId: string) => boolean
   readonly #edges = new Map<string, EdgeCount>()
+  /** Those of edges that are gone, while somebody is still connected. */
+  readonly #retired = new Set<EdgeCount>()
+
+  constructor({ isServed = () => true }: TrafficCountOptions = {}) {
+    this.#isServed = isServed
+  }
 
   /** The count of an edge; keep it for the time of a connection. */
   of(edgeId: string): EdgeCount {
     const label = edgeId === '' || edgeId.startsWith('ep_') ? ENDPOINTS : edgeId
     const known = this.#edges.get(label)
     if (known) return known
-    if (label !== ENDPOINTS && label !== OTHERS && this.#edges.size >= MAX_EDGES) return this.of(OTHERS)
+    const isOwn = label !== ENDPOINTS && label !== OTHERS
+    if (isOwn && (this.#edges.size >= MAX_EDGES || !this.#isServed(edgeId))) return this.of(OTHERS)
     const count: EdgeCount = {
       edge: label,
       connections: 0,
@@ -43,10 +56,18 @@ export class TrafficCount {
     return count
   }
 
-  /** An edge is gone for good; what it had is forgotten. */
+  /** A connection that was counted as open is over. */
+  closed(count: EdgeCount): void {
+    count.open--
+    if (count.open === 0 && this.#retired.delete(count)) this.#edges.delete(count.edge)
+  }
+
+  /** An edge is gone; what it had is forgotten when the last of its connections is over. */
   forget(edgeId: string): void {
     const count = this.#edges.get(edgeId)
-    if (count && count.open === 0) this.#edges.delete(edgeId)
+    if (!count) return
+    if (count.open === 0) this.#edges.delete(edgeId)
+    else this.#retired.add(count)
   }
 
   [Symbol.iterator](): Iterator<EdgeCount> {

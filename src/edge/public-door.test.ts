@@ -1,0 +1,59 @@
+/** What the door says when a module of an edge breaks: nobody gets in, and the log knows why. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { test } from 'node:test'
+import { createLog } from '../lib/log.ts'
+import type { ConnectionRecord } from './carry.ts'
+import type { Edge } from './edge.ts'
+import type { Edges } from './edges.ts'
+import { PublicDoor } from './public-door.ts'
+import { testEdge } from './test-plane.ts'
+import type { TlsServers } from './tls-servers.ts'
+import { TrafficCount } from './traffic-count.ts'
+
+test('a module that breaks at a connection lets nobody in and is told in the log with its cause, once a minute', async (t) => {
+  let now = 0
+  const accept: Edge['accept'] = [
+    () => {
+      throw new Error('module ip_restriction', { cause: new Error('the rules are gone') })
+    },
+  ]
+  const edge: Edge = { ...testEdge({ id: 'edgtcp_1', kind: 'tcp', names: [] }), accept }
+  const lines: string[] = []
+  const records: ConnectionRecord[] = []
+  const door = new PublicDoor({
+    // The parts that a TCP port needs.
+    edges: { onPort: () => edge } as unknown as Edges,
+    tls: {} as TlsServers,
+    serveHttp: () => assert.fail(),
+    counts: new TrafficCount(),
+    log: createLog({ format: 'json', destination: { write: (line) => lines.push(line) } }),
+    now: () => now,
+    onRecord: (record) => records.push(record),
+    defaultCertificate: () => assert.fail(),
+  })
+  const peer = { ip: '127.0.0.1', port: 1, serverIp: '127.0.0.1', serverPort: 2, startedAt: 0 }
+  const server = createServer((socket) => door.onPort(socket, 2, peer)).listen(0, '127.0.0.1')
+  t.after(() => server.close())
+  await once(server, 'listening')
+  const visit = async (): Promise<void> => {
+    const visitor = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {})
+    visitor.resume()
+    await once(visitor, 'close')
+  }
+  for (let i = 0; i < 5; i++) await visit()
+  assert.deepEqual(
+    records.map(({ fault }) => fault),
+    Array.from({ length: 5 }, () => 'BROKEN_MODULE'),
+  )
+  assert.equal(lines.length, 1)
+  const [line] = lines.map((text) => JSON.parse(text))
+  assert.deepEqual([line.level, line.msg, line.edge], ['error', 'a module of an edge failed', 'edgtcp_1'])
+  assert.match(JSON.stringify(line.err), /module ip_restriction.*the rules are gone/s)
+
+  now += 60_000
+  await visit()
+  assert.equal(lines.length, 2)
+  assert.equal(JSON.parse(lines[1] ?? '').keptBack, 4)
+})
