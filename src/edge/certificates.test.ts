@@ -83,9 +83,48 @@ test('one of our own is made once', () => {
 test('names below a wildcard share one of our own, whatever visitors think of', () => {
   const counted = counting()
   const certificates = new Certificates({ authority: counted })
-  const ids = ['a.w.test', 'b.w.test'].map((name) => certificates.find(name, { isOneOfMany: true }).id)
+  const ids = ['a.w.test', 'b.w.test'].map((name) => certificates.find(name, { wildcard: '*.w.test' }).id)
   assert.equal(ids[0], ids[1])
   assert.deepEqual(counted.asked, ['*.w.test'])
+})
+
+test('names deep below a wildcard get certificates of their own, a fixed number of them', () => {
+  let now = Date.now()
+  const counted = counting()
+  const certificates = new Certificates({ authority: counted, now: () => now })
+  const shown = (name: string) => namesOf(certificates.find(name, { wildcard: '*.w.test' }))
+  assert.equal(shown('a.b.w.test'), 'DNS:*.b.w.test')
+  for (let i = 0; i < 200; i++) shown(`a.x${i}.w.test`)
+  // 32 of them, and the one of the wildcard.
+  assert.equal(counted.asked.length, 33)
+  assert.equal(shown('a.x199.w.test'), 'DNS:*.w.test')
+  assert.equal(shown('c.b.w.test'), 'DNS:*.b.w.test')
+  assert.equal(namesOf(certificates.find('a.b.v.test', { wildcard: '*.v.test' })), 'DNS:*.b.v.test')
+
+  now += 3_600_001
+  assert.equal(shown('a.x199.w.test'), 'DNS:*.x199.w.test', 'what nobody asked for in an hour makes room')
+  assert.equal(shown('c.b.w.test'), 'DNS:*.b.w.test')
+})
+
+test('a handshake for each of many names deep below a wildcard does not make a certificate for each', async (t) => {
+  const front = await new Front().start()
+  t.after(() => front.stop())
+  const issued: string[] = []
+  const { authority: own } = front
+  const issue = own.issue.bind(own)
+  own.issue = (names) => {
+    issued.push(...names)
+    return issue(names)
+  }
+  const edge = { ...tlsEdge('w'), names: ['*.w.test'] }
+  for (let i = 0; i < 100; i++) {
+    const name = `x.y${i}.w.test`
+    front.edges.set(name, edge)
+    const visitor = await front.enter(name, { checkServerIdentity: () => undefined })
+    visitor.destroy()
+  }
+  assert.equal(issued.length, 33)
+  assert.equal(front.servers.size, 33)
 })
 
 test('one of our own is made anew 30 days before its end', () => {

@@ -2,6 +2,7 @@
 import { createHash, X509Certificate } from 'node:crypto'
 import type { IssuedCertificate } from '../lib/certificate-authority.ts'
 import type { Clock } from '../lib/clock.ts'
+import { DeepNames } from './deep-names.ts'
 
 /** A certificate with its chain, and its key, both in PEM. */
 export interface CertificatePair {
@@ -39,6 +40,7 @@ export class Certificates {
   readonly #maxIssued: number
   /** By their names, the one least recently asked for first. */
   readonly #issued = new Map<string, Issued>()
+  readonly #deepNames: DeepNames
   #uploaded: ReadonlyMap<string, CertificatePair> = new Map()
   readonly #known = new WeakMap<CertificatePair, ServerCertificate>()
   readonly #ends = new WeakMap<CertificatePair, number>()
@@ -47,6 +49,7 @@ export class Certificates {
     this.#authority = authority
     this.#now = now
     this.#maxIssued = maxIssued
+    this.#deepNames = new DeepNames(now)
   }
 
   /**
@@ -58,11 +61,16 @@ export class Certificates {
   }
 
   /**
-   * For a normalised name that a visitor asked for; throws only when the authority does. `isOneOfMany` names share one
-   * of our own with their siblings: visitors can think of any number of names below a wildcard.
+   * For a normalised name that a visitor asked for; throws only when the authority does. Names that an edge serves by a
+   * `wildcard` share one of our own with their siblings, since visitors can think of any number of them; and those deep
+   * below it are shown that of the wildcard itself where too many have one of their own.
    */
-  find(name: string, { isOneOfMany = false } = {}): ServerCertificate {
-    return this.#uploadedFor(name) ?? this.#issuedFor([isOneOfMany ? wildcardOver(name) : name])
+  find(name: string, { wildcard }: { readonly wildcard?: string | undefined } = {}): ServerCertificate {
+    const uploaded = this.#uploadedFor(name)
+    if (uploaded || wildcard === undefined) return uploaded ?? this.#issuedFor([name])
+    const parent = wildcardOver(name)
+    if (parent === wildcard || this.#deepNames.admits(wildcard, parent)) return this.#issuedFor([parent])
+    return this.#uploadedFor(wildcard) ?? this.#issuedFor([wildcard])
   }
 
   /**

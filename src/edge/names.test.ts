@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { NameIndex } from './names.ts'
+import { NameIndex, wildcardAbove } from './names.ts'
 
 function indexOf(...names: string[]): NameIndex<string> {
   const index = new NameIndex<string>()
@@ -60,4 +60,17 @@ test('agrees with a list that is searched from end to end', () => {
       assert.equal(indexOf(...patterns).find(asked), patterns.includes(asked) ? asked : longest)
     }),
   )
+})
+
+test('of the wildcards of an edge the longest above a name is found', () => {
+  const names = ['*.a.test', '*.b.a.test', 'x.a.test']
+  const cases: [string, string | undefined][] = [
+    ['y.a.test', '*.a.test'],
+    ['y.z.a.test', '*.a.test'],
+    ['y.b.a.test', '*.b.a.test'],
+    ['x.a.test', undefined],
+    ['a.test', undefined],
+    ['ya.test', undefined],
+  ]
+  for (const [name, wildcard] of cases) assert.equal(wildcardAbove(name, names), wildcard)
 })

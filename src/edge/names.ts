@@ -40,6 +40,16 @@ export class NameIndex<T> {
   }
 }
 
+/** The longest wildcard of `names` that stands for `name`; undefined where none does, or where `name` is one of them. */
+export function wildcardAbove(name: string, names: readonly string[]): string | undefined {
+  let longest: string | undefined
+  for (const each of names) {
+    if (each === name) return undefined
+    if (isWildcard(each) && name.endsWith(each.slice(1)) && each.length > (longest?.length ?? 0)) longest = each
+  }
+  return longest
+}
+
 function isWildcard(name: string): boolean {
   return name.startsWith('*.')
 }

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import type { ConnectionOptions, SecureVersion } from 'node:tls'
 import { closed, dialled, Front, type FrontOptions, heardHello, isResumed, sessionFrom, tlsEdge } from './test-front.ts'
+import { checkSocketBelow } from './tls-servers.ts'
 
 const fronts: Front[] = []
 after(() => Promise.all(fronts.map((front) => front.stop())))
@@ -268,3 +269,8 @@ async function greeted(front: Front): Promise<Socket> {
   await once(socket, 'data')
   return socket.resume()
 }
+
+test('a Node whose TLS sockets do not lead to the socket below is refused at the start, and this one is not', () => {
+  checkSocketBelow()
+  assert.throws(() => checkSocketBelow(() => undefined), /cannot be used.*_parent/)
+})

@@ -7,14 +7,15 @@
  * Sockets are fed in with `emit('connection')`, which is documented, and not wrapped in a `TLSSocket` of our own: that
  * would be as fast, but its verdict on client certificates and its errors can be had from inside Node alone.
  */
-import type { Socket } from 'node:net'
-import { createServer, type Server, type TLSSocket } from 'node:tls'
+import { Socket } from 'node:net'
+import { createSecureContext, createServer, type Server, TLSSocket } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import type { TlsDemands, TlsFacts } from '../modules/phases.ts'
 import type { Certificates, ServerCertificate } from './certificates.ts'
 import { type ClientHello, normalServerName } from './client-hello.ts'
 import type { Edge } from './edge.ts'
+import { wildcardAbove } from './names.ts'
 import { alert, alertRecord, closeWith } from './peek.ts'
 import { offerFor, type ServerPlan, serverOptions } from './tls-options.ts'
 
@@ -86,8 +87,10 @@ export class TlsServers {
   /** Handshakes by the socket below. */
   readonly #pending = new Map<Socket, Pending>()
 
+  /** Throws where the version of Node lacks what it needs, so that the server does not start. */
   constructor(options: TlsServersOptions) {
     const { certificates, log, now = Date.now } = options
+    checkSocketBelow()
     this.#certificates = certificates
     this.#log = log
     this.#now = now
@@ -160,8 +163,7 @@ export class TlsServers {
   #certificateFor({ id, tls, names }: TlsEdge, { serverName }: ClientHello): ServerCertificate | undefined {
     try {
       if (tls.certificate) return this.#certificates.identify(tls.certificate)
-      const isOneOfMany = names !== undefined && !names.includes(serverName)
-      return this.#certificates.find(serverName, { isOneOfMany })
+      return this.#certificates.find(serverName, { wildcard: names && wildcardAbove(serverName, names) })
     } catch (err) {
       this.#log.error({ edge: id, name: serverName, err }, 'there is no certificate for a name')
       return undefined
@@ -262,7 +264,20 @@ function faultOf(socket: TLSSocket, error: NodeJS.ErrnoException): HandshakeFaul
   return { fault: detail.startsWith('ERR_SSL_') ? 'refused' : 'closed', detail }
 }
 
-/** Nothing public leads from a TLS socket to the one it stands on. Should it be missing one day, every handshake fails. */
+/** A TLS socket must lead to the one it stands on; where it does not, no handshake could ever be finished. */
+export function checkSocketBelow(find: typeof socketBelow = socketBelow): void {
+  const below = new Socket()
+  const socket = new TLSSocket(below, { isServer: true, secureContext: createSecureContext() })
+  const isFound = find(socket) === below
+  socket.on('error', () => {}).destroy()
+  below.destroy()
+  if (isFound) return
+  throw new Error(
+    `this version of Node (${process.version}) cannot be used: TLS sockets no longer tell what they stand on (_parent)`,
+  )
+}
+
+/** Nothing public leads from a TLS socket to the one it stands on; see `checkSocketBelow`. */
 function socketBelow(socket: TLSSocket): Socket | undefined {
   return (socket as unknown as { readonly _parent?: Socket })._parent
 }

@@ -1,0 +1,47 @@
+/**
+ * Which names deep below a wildcard get a certificate of their own. The wildcard of an edge stands for any number of
+ * labels, that of a certificate for one: `a.b.example.com` needs one for `*.b.example.com`. Visitors can think of any
+ * number of such names, and a certificate costs time and a place in the cache, so each wildcard has a fixed number of them.
+ */
+import type { Clock } from '../lib/clock.ts'
+
+/** Parents of names below one wildcard that have certificates of their own. */
+const MAX_PARENTS = 32
+
+/** How long one must not have been asked for before another may take its place, in milliseconds. */
+const UNUSED_MS = 3_600_000
+
+/** Wildcards that are remembered; the one not asked for longest goes first. */
+const MAX_WILDCARDS = 4096
+
+export class DeepNames {
+  readonly #now: Clock
+  /** When each parent was last asked for, the one least recently asked for first; by wildcard, in the same order. */
+  readonly #wildcards = new Map<string, Map<string, number>>()
+
+  constructor(now: Clock) {
+    this.#now = now
+  }
+
+  /** Whether `parent`, a wildcard deep below `wildcard`, gets a certificate of its own. */
+  admits(wildcard: string, parent: string): boolean {
+    const now = this.#now()
+    const parents = this.#parentsOf(wildcard)
+    if (!parents.delete(parent) && parents.size >= MAX_PARENTS) {
+      const [oldest = ['', now] as const] = parents
+      if (oldest[1] > now - UNUSED_MS) return false
+      parents.delete(oldest[0])
+    }
+    parents.set(parent, now)
+    return true
+  }
+
+  #parentsOf(wildcard: string): Map<string, number> {
+    const parents = this.#wildcards.get(wildcard) ?? new Map<string, number>()
+    this.#wildcards.delete(wildcard)
+    this.#wildcards.set(wildcard, parents)
+    const [oldest = wildcard] = this.#wildcards.keys()
+    if (this.#wildcards.size > MAX_WILDCARDS) this.#wildcards.delete(oldest)
+    return parents
+  }
+}
