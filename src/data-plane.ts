@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { AddressInfo, Server } from 'node:net'
 import type { Settings } from './config/read.ts'
 import { holdersOfName, holdersOfPort } from './control/addresses.ts'
-import { currentCredential, findCredential } from './control/agent-credentials.ts'
+import { currentCredential, findCredential, ownerOfCredential } from './control/agent-credentials.ts'
 import { EdgeEndpoints } from './control/edge-endpoints.ts'
 import { Follower } from './control/follower.ts'
 import { LiveCertificates } from './control/live-certificates.ts'
@@ -13,10 +13,10 @@ import { LiveRestrictions } from './control/live-restrictions.ts'
 import type { RefusedLog } from './control/refused-log.ts'
 import { TunnelGroups } from './control/tunnel-groups.ts'
 import { AccessLog } from './edge/access-log.ts'
-import { AgentEndpoints } from './edge/agent-endpoints.ts'
+import { AgentEndpoints, type AgentEndpointsOptions } from './edge/agent-endpoints.ts'
 import { BodyMemory } from './edge/body-memory.ts'
 import { Certificates } from './edge/certificates.ts'
-import { Edges } from './edge/edges.ts'
+import { Edges, type EdgesOptions } from './edge/edges.ts'
 import { holdVisitors } from './edge/hold-visitors.ts'
 import { HttpFront } from './edge/http-front.ts'
 import { ListenFault, openListener } from './edge/open-listener.ts'
@@ -34,6 +34,7 @@ import type { IdSource } from './lib/ids.ts'
 import { type Logger, lineWriter } from './lib/log.ts'
 import type { Sealer } from './lib/seal.ts'
 import { meetAdmitted, meetVisitors } from './lib/trusted-hop.ts'
+import type { EndpointRequest } from './model/endpoint.ts'
 import type { Store } from './store/store.ts'
 import { AgentDoor } from './tunnel/agent-door.ts'
 
@@ -48,6 +49,14 @@ export interface DataPlaneOptions {
   readonly refused: RefusedLog
   readonly descriptors: Descriptors
   readonly version: string
+  /** Checks and compiles what may take long, off the event loop. */
+  readonly documents: {
+    readonly compilePatterns: EdgesOptions['compilePatterns']
+    bindModules(
+      owner: () => Promise<string>,
+      request: EndpointRequest,
+    ): ReturnType<AgentEndpointsOptions['bindModules']>
+  }
 }
 
 export type DataPlane = Awaited<ReturnType<typeof startDataPlane>>
@@ -63,7 +72,7 @@ const ON_THEIR_WAY_MS = 50
 
 /** Listens for agents and visitors; resolves once every stored edge is served. */
 export async function startDataPlane(options: DataPlaneOptions) {
-  const { settings, store, sealer, authority, ids, now, log, refused, descriptors, version } = options
+  const { settings, store, sealer, authority, ids, now, log, refused, descriptors, documents, version } = options
   const { domain, region, tcpPorts: tcpRange, drainTimeoutMs } = settings
   const opened: (() => Promise<void> | void)[] = []
   const close = async () => {
@@ -110,6 +119,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
         random: Math.random,
       },
       tools: { now, log, region },
+      compilePatterns: (patterns) => documents.compilePatterns(patterns),
       ports,
       log,
       onRemoved: (id) => {
@@ -192,6 +202,8 @@ export async function startDataPlane(options: DataPlaneOptions) {
     ]
     const agentEndpoints = new AgentEndpoints({
       edges,
+      bindModules: (request) =>
+        documents.bindModules(async () => (await ownerOfCredential(store, request.credentialId)) ?? '', request),
       holdersOfName: (name) => holdersOfName(store, name),
       holdersOfPort: (port) => holdersOfPort(store, port),
       publicPorts,

@@ -37,6 +37,7 @@ import { type Caller, Descriptors } from './lib/descriptors.ts'
 import { IdSource } from './lib/ids.ts'
 import { compileIpRules } from './lib/ip-rules.ts'
 import { type Logger, lostLines } from './lib/log.ts'
+import { Documents } from './modules/documents.ts'
 import type { RestrictedPart } from './resources/ip-restrictions.ts'
 import { openStore } from './store/store.ts'
 
@@ -78,9 +79,13 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     const sealer = await openSealer(store, settings.keyFile)
     const authority = await openAuthority(store, sealer, join(settings.dataDir, 'ca.pem'))
 
+    // What people write is checked here, and off the event loop where that takes long.
+    const documents = new Documents()
+    opened.push(() => documents.close())
+
     // The data plane, first of all its listeners: agents that find nobody wait for minutes before they ask again (D50).
     const refused = new RefusedLog({ log, now })
-    const shared = { settings, store, sealer, authority, ids, now, log, refused, descriptors, version }
+    const shared = { settings, store, sealer, authority, ids, now, log, refused, descriptors, documents, version }
     const plane = await startDataPlane(shared)
     opened.push(() => plane.close())
     const { presence, groups } = plane
@@ -89,7 +94,7 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     const { tcpPorts, domain, region } = settings
     const { endpointAt } = plane
     const around = { tcpPorts, publicHttpsPort: plane.publicPorts.https, domain, region, endpointAt }
-    const records = new Records({ store, ids, now, sealer, around, presence })
+    const records = new Records({ store, ids, now, sealer, around, presence, checks: documents })
     const guard = new ApiGuard(store, refused)
     const registry = new Registry()
     const metrics = new ApiMetrics(registry)
@@ -124,7 +129,7 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
       authenticate: (token) => authenticate(store, token),
       admits: (part, address) => guard.admits(part, address),
       records,
-      modules: new EdgeModules({ store, sealer }),
+      modules: new EdgeModules({ store, sealer, checks: documents }),
       presence,
       groupsOf: (labels) => groups.serving(labels),
       metrics,

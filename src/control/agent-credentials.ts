@@ -29,6 +29,12 @@ export async function currentCredential(store: Store, id: string): Promise<Agent
   )
 }
 
+/** Whom a credential belongs to; undefined when it is gone. */
+export async function ownerOfCredential(store: Store, id: string): Promise<string | undefined> {
+  const found = await store.read((reader) => reader.resource(credentials.kind, id))
+  return found?.ownerId ?? undefined
+}
+
 /** A bot that was put to sleep takes its credentials along, as it does its keys. */
 async function usable(
   credential: StoredResource | undefined,

@@ -6,7 +6,7 @@ import type { Module, ModuleConfig } from '../modules/module.ts'
 import type { Resource } from '../resources/resource.ts'
 import type { Store } from '../store/store.ts'
 import { attempt } from './attempt.ts'
-import { checkTogether, mentionsOf, moduleWrite, openModules, writeModules } from './module-rows.ts'
+import { checkTogether, type ModuleChecks, mentionsOf, moduleWrite, openModules, writeModules } from './module-rows.ts'
 import { checkNesting } from './nesting.ts'
 import { type Target, visible } from './ownership.ts'
 import type { Principal } from './principal.ts'
@@ -26,15 +26,18 @@ export interface ModuleTarget {
 export class EdgeModules {
   readonly #store: Store
   readonly #sealer: Sealer
+  readonly #checks: ModuleChecks
 
-  constructor({ store, sealer }: { store: Store; sealer: Sealer }) {
+  constructor({ store, sealer, checks }: { store: Store; sealer: Sealer; checks: ModuleChecks }) {
     this.#store = store
     this.#sealer = sealer
+    this.#checks = checks
   }
 
   /** Replaces a module whole and gives it back; `input` has passed the schema of its form. */
   async put({ resource, principal, target, module, form }: ModuleTarget, input: ModuleConfig): Promise<ModuleConfig> {
-    const write = moduleWrite(resource, module, form, input, '')
+    const checking = { checks: this.#checks, principal }
+    const write = await moduleWrite(checking, resource, { module, form, given: input, at: '' })
     const writes = [write]
     await attempt(() =>
       this.#store.write(async (writer) => {

@@ -4,11 +4,12 @@ import { BadValue } from '../lib/check.ts'
 import type { Sealer } from '../lib/seal.ts'
 import { formsOf, type ModuleForm } from '../modules/forms.ts'
 import { moduleConflicts, modulesAt } from '../modules/index.ts'
-import type { Mention, Module, ModuleConfig } from '../modules/module.ts'
+import type { Mention, Module, ModuleConfig, Where } from '../modules/module.ts'
 import { moduleMentions } from '../modules/view.ts'
 import type { Fields, Resource } from '../resources/resource.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
+import type { Principal } from './principal.ts'
 import { holdKey } from './sealing.ts'
 import { openFields, sealFields } from './secrets.ts'
 
@@ -20,11 +21,26 @@ export interface ModuleWrite {
   readonly at: string
 }
 
+/** Lets modules check what a schema cannot say, where it does not hold up others. `owner` is whose work it is. */
+export interface ModuleChecks {
+  readModule(
+    owner: string,
+    written: { module: Module; form: ModuleForm; given: ModuleConfig; where: Where },
+  ): Promise<ModuleConfig>
+}
+
+/** Who writes, and who checks it: outside of any transaction, since it may take seconds. */
+export interface Checking {
+  readonly checks: ModuleChecks
+  readonly principal: Pick<Principal, 'id'>
+}
+
 /** Splits a body that passed its schema into the resource's own fields and its modules. */
-export function splitModules(
+export async function splitModules(
+  checking: Checking,
   resource: Resource,
   input: Fields,
-): { own: Record<string, unknown>; modules: ModuleWrite[] } {
+): Promise<{ own: Record<string, unknown>; modules: ModuleWrite[] }> {
   const own: Record<string, unknown> = { ...input }
   const modules: ModuleWrite[] = []
   const { place } = resource
@@ -34,21 +50,21 @@ export function splitModules(
     if (!form) continue
     if (another) throw twice(form, another)
     // The resource's schema holds that of each form, which has checked this value.
-    modules.push(moduleWrite(resource, module, form, own[form.name] as ModuleConfig, `${form.name}.`))
+    const given = own[form.name] as ModuleConfig
+    modules.push(await moduleWrite(checking, resource, { module, form, given, at: `${form.name}.` }))
     delete own[form.name]
   }
   return { own, modules }
 }
 
 /** Lets the module check what a schema cannot say. */
-export function moduleWrite(
+export async function moduleWrite(
+  { checks, principal }: Checking,
   { place }: Resource,
-  module: Module,
-  form: ModuleForm,
-  given: ModuleConfig,
-  at: string,
-): ModuleWrite {
-  return { module, at, config: place ? form.read(given, { place, at }) : given }
+  { module, form, given, at }: { module: Module; form: ModuleForm; given: ModuleConfig; at: string },
+): Promise<ModuleWrite> {
+  if (!place) return { module, at, config: given }
+  return { module, at, config: await checks.readModule(principal.id, { module, form, given, where: { place, at } }) }
 }
 
 function twice(form: ModuleForm, another: ModuleForm): BadValue {

@@ -10,7 +10,7 @@ import type { Claim, Fields, Resource, Surroundings } from '../resources/resourc
 import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { attempt } from './attempt.ts'
-import { checkTogether, mentionsOf, openModules, splitModules, writeModules } from './module-rows.ts'
+import { checkTogether, type ModuleChecks, mentionsOf, openModules, splitModules, writeModules } from './module-rows.ts'
 import { checkNesting } from './nesting.ts'
 import { ownerOf, seesOnlyOwn, type Target, visible } from './ownership.ts'
 import { type Principal, tokenHash } from './principal.ts'
@@ -28,6 +28,7 @@ export interface RecordsOptions {
   readonly sealer: Sealer
   readonly around: Surroundings
   readonly presence: Presence
+  readonly checks: ModuleChecks
 }
 
 export class Records {
@@ -37,14 +38,16 @@ export class Records {
   readonly #sealer: Sealer
   readonly #around: Surroundings
   readonly #presence: Presence
+  readonly #checks: ModuleChecks
 
-  constructor({ store, ids, now, sealer, around, presence }: RecordsOptions) {
+  constructor({ store, ids, now, sealer, around, presence, checks }: RecordsOptions) {
     this.#store = store
     this.#ids = ids
     this.#now = now
     this.#sealer = sealer
     this.#around = around
     this.#presence = presence
+    this.#checks = checks
   }
 
   /** Stores a new resource; `input` has passed the resource's create schema. */
@@ -54,7 +57,7 @@ export class Records {
     input: Fields,
     parentInPath: string | null,
   ): Promise<Complete> {
-    const { own, modules: writes } = splitModules(resource, input)
+    const { own, modules: writes } = await splitModules({ checks: this.#checks, principal }, resource, input)
     const named = take(own, resource.access === 'owner' ? 'owner_id' : null)
     const parentInBody = take(own, resource.parent?.in === 'body' ? resource.parent.field : null)
     const parentId = typeof parentInBody === 'string' ? parentInBody : parentInPath
@@ -124,7 +127,7 @@ export class Records {
     input: Fields,
     cleared: string | null = null,
   ): Promise<Complete> {
-    const { own, modules: writes } = splitModules(resource, input)
+    const { own, modules: writes } = await splitModules({ checks: this.#checks, principal }, resource, input)
     if (cleared !== null) own[cleared] = undefined
     return attempt(() =>
       this.#store.write(async (writer) => {

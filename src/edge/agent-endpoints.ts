@@ -1,7 +1,7 @@
 /** Serves what agents ask for: from a bind to an edge of its own, unless somebody else stands on that address. */
 import type { EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
 import { BindRefusal, type EndpointRequest, type Endpoints, type OpenEndpoint } from '../model/endpoint.ts'
-import { agentModules } from '../modules/agent-options.ts'
+import type { AgentModules } from '../modules/agent-options.ts'
 import type { Edges } from './edges.ts'
 
 /** Who holds an address in the store. */
@@ -14,6 +14,8 @@ export interface Holders {
 
 export interface AgentEndpointsOptions {
   readonly edges: Edges
+  /** The modules that a bind asks for; not found out on the event loop when that takes long. */
+  readonly bindModules: (request: EndpointRequest) => Promise<AgentModules | BindRefusal>
   readonly holdersOfName: (name: string) => Promise<Holders>
   readonly holdersOfPort: (port: number) => Promise<Holders>
   /** What stands in URLs. */
@@ -37,8 +39,9 @@ export class AgentEndpoints implements Endpoints {
   async open(request: EndpointRequest): Promise<OpenEndpoint | BindRefusal> {
     const { edges, holdersOfName, holdersOfPort } = this.#options
     const { proto, host, port } = request
-    const modules = agentModules(proto, request.opts)
+    const modules = await this.#options.bindModules(request)
     if (modules instanceof BindRefusal) return modules
+    const config = configOf(request, modules)
     const held = port === undefined ? await holdersOfName(host) : await holdersOfPort(port)
     const { hostport, url } = this.#address(request)
     if (held.edgeId !== undefined) {
@@ -48,13 +51,18 @@ export class AgentEndpoints implements Endpoints {
     const isOwn = request.isNamed === true || held.reservationId !== undefined
     if (held.wildcard && !isOwn) return belowWildcard(host, held.wildcard)
     if (request.isRandom && held.reservationId !== undefined) return taken(ALREADY_ONLINE, `${hostport} is reserved`)
+    const compiled = await edges.compileAhead(config)
     // Nothing is awaited between these looks and the taking.
     const above = isOwn || port !== undefined ? undefined : edges.wildcardEdge(host)
-    if (above !== undefined) return belowWildcard(host, above)
+    if (above !== undefined) {
+      compiled.release()
+      return belowWildcard(host, above)
+    }
     if (edges.holder(proto, port === undefined ? { name: host } : { port }) !== undefined) {
+      compiled.release()
       return taken(ALREADY_ONLINE, `${hostport} is already online; stop the other tunnel, or ask for another address`)
     }
-    const fault = await edges.apply(configOf(request, modules))
+    const fault = await edges.applyCompiled(config, compiled)
     if (fault) {
       edges.remove(request.id)
       return taken(PORT_UNAVAILABLE, `port ${port} cannot be opened on this server; ask for another`)

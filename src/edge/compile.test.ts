@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { createLog } from '../lib/log.ts'
 import { DialFault } from '../model/dial.ts'
 import type { BackendPlan, EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
+import { compilePatterns } from '../modules/pattern-search.ts'
 import { type CompiledEdge, compileEdge, releaseReplaced } from './compile.ts'
 
 let released = 0
@@ -11,7 +12,7 @@ const reach = {
   followGroup: () => ({ members: [], release: () => void released++ }),
   random: () => 0,
 }
-const tools = { now: () => 0, log: createLog({ level: 'silent' }), region: 'local' }
+const tools = { now: () => 0, log: createLog({ level: 'silent' }), region: 'local', search: compilePatterns }
 
 const group: BackendPlan = { kind: 'tunnel_group', id: 'bkdtg_1', labels: { app: 'a' } }
 
@@ -21,7 +22,8 @@ function https(route: ModuleSettings, own: ModuleSettings = {}): EdgeConfig {
 }
 
 function compile(config: EdgeConfig, previous?: CompiledEdge): CompiledEdge {
-  return compileEdge(config, { reach, tools, previous })
+  const steps = compileEdge(config, { reach, tools, previous })
+  for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
 }
 
 const agents = { allow: [], deny: ['curl'] }

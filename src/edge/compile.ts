@@ -1,6 +1,6 @@
 /** From the configuration of an edge to an edge ready for traffic: once per change, with everything in its order. */
 import { createHash } from 'node:crypto'
-import type { BackendPlan, EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
+import type { BackendPlan, EdgeConfig, ModuleSettings, RouteConfig } from '../model/edge-config.ts'
 import { modules } from '../modules/index.ts'
 import type { ModuleTools, Phases, TlsDemands } from '../modules/phases.ts'
 import { createBackend, type Reach } from './backend.ts'
@@ -28,31 +28,50 @@ export interface Compiling {
   readonly previous?: CompiledEdge | undefined
 }
 
-/** Never throws: what cannot be compiled refuses traffic and says why. */
-export function compileEdge(config: EdgeConfig, { reach, tools, previous }: Compiling): CompiledEdge {
+/** Lists of patterns that the next step searches for; none where it is only a good moment to let others go first. */
+export type Wanted = readonly (readonly string[])[]
+
+/**
+ * Compiles step by step. Gives the patterns that the next module searches for, in case somebody has to compile them
+ * first; when that failed it is told by a throw. Never throws itself: what cannot be compiled refuses traffic and says why.
+ */
+export function* compileEdge(
+  config: EdgeConfig,
+  { reach, tools, previous }: Compiling,
+): Generator<Wanted, CompiledEdge, void> {
   const parts = new Map<string, Part>()
-  const keep = <P extends Part>(key: string, make: () => P): P => {
-    // A key names its settings, so a part of this key was made by this `make`.
-    const part = (previous?.parts.get(key) as P | undefined) ?? make()
+  // A key names its settings, so a part of this key is of the kind that is asked for.
+  const kept = <P extends Part>(key: string): P | undefined => {
+    const part = previous?.parts.get(key)
+    if (part) parts.set(key, part)
+    return part as P | undefined
+  }
+  const keep = <P extends Part>(key: string, part: P): P => {
     parts.set(key, part)
     return part
   }
-  const compile = (place: string, { modules: settings, broken }: Pick<EdgeConfig, 'modules' | 'broken'>): Compiled => {
-    const compiled = compilePlace(place, settings, keep, tools)
+  function* compile(
+    place: string,
+    { modules: settings, broken }: Pick<EdgeConfig, 'modules' | 'broken'>,
+  ): Generator<Wanted, Compiled, void> {
+    const compiled = yield* compilePlace(place, settings, { kept, keep, tools })
+    yield []
     return broken === undefined ? compiled : { ...compiled, broken }
   }
   const backendOf = (place: string, settings: ModuleSettings): Backend | undefined => {
     // Only the backend module itself puts a plan under this name.
     const plan = settings.backend as BackendPlan | undefined
     if (!plan) return undefined
-    return keep(partKey(place, 'backend', plan), () => ({ backend: createBackend(plan, reach) })).backend
+    const key = partKey(place, 'backend', plan)
+    return (kept<{ backend: Backend }>(key) ?? keep(key, { backend: createBackend(plan, reach) })).backend
   }
 
-  const own = compile('edge', config)
-  const routes = config.routes.map((route) => {
+  const own = yield* compile('edge', config)
+  const routes: (readonly [RouteConfig, Route])[] = []
+  for (const route of config.routes) {
     const backend = backendOf(route.id, route.modules)
-    return [route, compileRoute(route.id, own, compile(route.id, route), backend)] as const
-  })
+    routes.push([route, compileRoute(route.id, own, yield* compile(route.id, route), backend)])
+  }
   const tls = tlsOf(config, own.phases)
   return {
     id: config.id,
@@ -61,6 +80,7 @@ export function compileEdge(config: EdgeConfig, { reach, tools, previous }: Comp
     names: config.names,
     ports: config.ports,
     broken: own.broken,
+    starting: undefined,
     tls,
     tlsKey: digest({ tls, ofThisEdge: tls?.clientAuthorities ? config.id : '' }),
     accept: own.phases.flatMap(({ accept }) => accept ?? []),
@@ -108,23 +128,31 @@ function compileRoute(id: string, edge: Compiled, route: Compiled, backend: Back
   }
 }
 
-function compilePlace(
+interface Keeping {
+  readonly kept: (key: string) => { phases: Phases } | undefined
+  readonly keep: (key: string, part: { phases: Phases }) => { phases: Phases }
+  readonly tools: ModuleTools
+}
+
+function* compilePlace(
   place: string,
   settings: ModuleSettings,
-  keep: (key: string, make: () => { phases: Phases }) => { phases: Phases },
-  tools: ModuleTools,
-): Compiled {
+  { kept, keep, tools }: Keeping,
+): Generator<Wanted, Compiled, void> {
   const phases: Phases[] = []
   let broken: string | undefined
   const unknown = new Set(Object.keys(settings))
   unknown.delete('backend')
-  for (const { name, compile } of modules) {
+  for (const { name, compile, patterns } of modules) {
     if (!unknown.delete(name)) continue
     const own = settings[name]
     try {
       if (!compile) throw new Error('it is not enforced yet')
+      const key = partKey(place, name, own)
+      const before = kept(key)
       // `resolve` of the same module, or the options of a bind, made these settings.
-      phases.push(keep(partKey(place, name, own), () => ({ phases: named(name, compile(own as never, tools)) })).phases)
+      if (!before && patterns) yield patterns(own as never)
+      phases.push((before ?? keep(key, { phases: named(name, compile(own as never, tools)) })).phases)
     } catch (error) {
       broken ??= `module ${name}: ${error instanceof Error ? error.message : String(error)}`
     }

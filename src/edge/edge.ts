@@ -12,6 +12,8 @@ export interface Edge {
   readonly ports: readonly number[]
   /** Why nothing passes: a module of the edge itself cannot be compiled. */
   readonly broken: string | undefined
+  /** Set while it is compiled for the first time: visitors may wait for this. It is broken until then. */
+  readonly starting: Promise<void> | undefined
   /** Null where TLS is passed through, or where there is none. */
   readonly tls: TlsDemands | null
   /** Equal for equal demands: a connection made under others must not be used any more. */

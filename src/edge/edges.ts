@@ -1,10 +1,10 @@
 /** Every edge and endpoint that this node serves: found by name or port, and swapped in one assignment when it changes. */
 import type { Logger } from '../lib/log.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
-import type { ModuleTools } from '../modules/phases.ts'
-import type { Reach } from './backend.ts'
-import { type CompiledEdge, compileEdge, releaseReplaced } from './compile.ts'
+import { type CompiledEdge, releaseReplaced } from './compile.ts'
+import { Compiler, type CompilerOptions } from './compiler.ts'
 import type { Edge } from './edge.ts'
+import { EdgeEntry } from './edge-entry.ts'
 import { NameIndex } from './names.ts'
 
 /** Opens and closes the ports of TCP edges. */
@@ -14,47 +14,28 @@ export interface Ports {
   close(port: number, owner: string): void
 }
 
-export interface EdgesOptions {
-  readonly reach: Reach
-  readonly tools: ModuleTools
+export interface EdgesOptions extends CompilerOptions {
   readonly ports: Ports
   readonly log: Logger
   /** An edge is gone: its connections may end what they began. */
   readonly onRemoved?: (id: string) => void
 }
 
-/** One edge: compiled when first used, since most of many stand idle. */
-class Entry {
-  readonly config: EdgeConfig
-  readonly #compile: () => CompiledEdge
-  #compiled: CompiledEdge | undefined
-
-  constructor(config: EdgeConfig, compile: () => CompiledEdge) {
-    this.config = config
-    this.#compile = compile
-  }
-
-  get edge(): CompiledEdge {
-    this.#compiled ??= this.#compile()
-    return this.#compiled
-  }
-
-  get compiled(): CompiledEdge | undefined {
-    return this.#compiled
-  }
-}
-
 export class Edges {
   readonly #options: EdgesOptions
-  readonly #entries = new Map<string, Entry>()
+  readonly #compiler: Compiler
+  readonly #entries = new Map<string, EdgeEntry>()
   /** Names of HTTPS and TLS edges and endpoints, which share a listener. */
-  readonly #secure = new NameIndex<Entry>()
+  readonly #secure = new NameIndex<EdgeEntry>()
   /** Names of endpoints on the plain listener. */
-  readonly #plain = new NameIndex<Entry>()
-  readonly #byPort = new Map<number, Entry>()
+  readonly #plain = new NameIndex<EdgeEntry>()
+  readonly #byPort = new Map<number, EdgeEntry>()
+  /** Versions that are still compiled while the one before is served, by edge. */
+  readonly #coming = new Map<string, EdgeConfig>()
 
   constructor(options: EdgesOptions) {
     this.#options = options
+    this.#compiler = new Compiler(options)
   }
 
   get size(): number {
@@ -109,20 +90,52 @@ export class Edges {
 
   /**
    * Serves `config` from now on, in the place of what its edge was; gives back why a port cannot be opened. `isIdle`
-   * leaves the compiling to the first visitor.
+   * leaves the compiling to the first visitor. What is dear to compile takes the place of what is served once that is
+   * done, and holds up nobody else: of an edge that was not served before, visitors wait for it.
    */
   async apply(config: EdgeConfig, { isIdle = false } = {}): Promise<Error | undefined> {
     const { id } = config
+    const served = this.#entries.get(id)?.compiled
+    this.#coming.delete(id)
+    if (isIdle && !served) return this.#swap(new EdgeEntry(config, () => this.#compile(config)))
+    const compiled = this.#compile(config, served)
+    if (!served || !(compiled instanceof Promise)) return this.#swap(new EdgeEntry(config, compiled))
+    this.#coming.set(id, config)
+    const isOvertaken = (): boolean => this.#coming.get(id) !== config
+    const swap = (edge: CompiledEdge | Promise<CompiledEdge>): void => {
+      this.#coming.delete(id)
+      void this.#swap(new EdgeEntry(config, edge))
+    }
+    void compiled.then(
+      // When it comes too late, what it did not take over is its own, and nobody's now.
+      (edge) => (isOvertaken() ? releaseReplaced(edge, served) : swap(edge)),
+      // What cannot be compiled lets nobody in; the version before is not in force any more.
+      () => (isOvertaken() ? undefined : swap(compiled)),
+    )
+    return undefined
+  }
+
+  /** As `apply`, of an edge that nobody visits before it is compiled: to be called with what `compileAhead` gave. */
+  applyCompiled(config: EdgeConfig, compiled: CompiledEdge): Promise<Error | undefined> {
+    return this.#swap(new EdgeEntry(config, compiled))
+  }
+
+  /** Compiles an edge that is not served yet. */
+  async compileAhead(config: EdgeConfig): Promise<CompiledEdge> {
+    return this.#compile(config)
+  }
+
+  #swap(entry: EdgeEntry): Promise<Error | undefined> {
+    const { config } = entry
+    const { id } = config
     const before = this.#entries.get(id)
-    const entry = new Entry(config, () => this.#compile(config, before?.compiled))
-    // Compiled before it is swapped in, so that no visitor waits for it.
-    if (!isIdle || before?.compiled) void entry.edge
     this.#entries.set(id, entry)
     const names = this.#namesOf(config)
     for (const name of config.names) names.set(name, entry)
     for (const port of config.ports) this.#byPort.set(port, entry)
     if (before) this.#forget(before, config)
-    if (before?.compiled) releaseReplaced(before.compiled, entry.edge)
+    if (before?.compiled && entry.compiled) releaseReplaced(before.compiled, entry.compiled)
+    else before?.drop()
     return this.#openPorts(config)
   }
 
@@ -130,8 +143,9 @@ export class Edges {
     const entry = this.#entries.get(id)
     if (!entry) return
     this.#entries.delete(id)
+    this.#coming.delete(id)
     this.#forget(entry, undefined)
-    entry.compiled?.release()
+    entry.drop()
     this.#options.onRemoved?.(id)
   }
 
@@ -146,7 +160,7 @@ export class Edges {
   }
 
   /** Takes away the names and ports that `now` no longer has; one that another edge has taken since stays. */
-  #forget(before: Entry, now: EdgeConfig | undefined): void {
+  #forget(before: EdgeEntry, now: EdgeConfig | undefined): void {
     const names = this.#namesOf(before.config)
     const { id } = before.config
     for (const name of before.config.names) {
@@ -159,13 +173,22 @@ export class Edges {
     }
   }
 
-  #namesOf({ kind }: EdgeConfig): NameIndex<Entry> {
+  #namesOf({ kind }: EdgeConfig): NameIndex<EdgeEntry> {
     return kind === 'http' ? this.#plain : this.#secure
   }
 
-  #compile(config: EdgeConfig, previous: CompiledEdge | undefined): CompiledEdge {
-    const { reach, tools, log } = this.#options
-    const edge = compileEdge(config, { reach, tools, previous })
+  #compile(config: EdgeConfig, previous?: CompiledEdge): CompiledEdge | Promise<CompiledEdge> {
+    const compiled = this.#compiler.compile(config, previous)
+    if (!(compiled instanceof Promise)) return this.#tell(compiled)
+    compiled.catch((error: unknown) =>
+      this.#options.log.error({ err: error, edge: config.id }, 'edge cannot be compiled'),
+    )
+    return compiled.then((edge) => this.#tell(edge))
+  }
+
+  /** Logs what of an edge is broken. */
+  #tell(edge: CompiledEdge): CompiledEdge {
+    const { log } = this.#options
     if (edge.broken !== undefined)
       log.warn({ edge: edge.id, reason: edge.broken }, 'an edge is broken and refuses traffic')
     for (const { id, broken } of edge.routes) {

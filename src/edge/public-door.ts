@@ -10,6 +10,7 @@ import { type ConnectionRecord, carry } from './carry.ts'
 import type { CertificatePair } from './certificates.ts'
 import type { Edge } from './edge.ts'
 import type { Edges } from './edges.ts'
+import { HeldConnections } from './held-connections.ts'
 import type { Greeted } from './public-listener.ts'
 import type { TlsEdge, TlsServers } from './tls-servers.ts'
 import type { TrafficCount } from './traffic-count.ts'
@@ -50,6 +51,7 @@ export class PublicDoor {
   readonly #carried = new Map<string, Set<Socket>>()
   /** Those of edges that are gone. */
   readonly #retired = new Set<Set<Socket>>()
+  readonly #held = new HeldConnections()
 
   /** Keeps visitors of a broken edge from filling the log. */
   readonly #lines: OnceAMinute
@@ -69,6 +71,7 @@ export class PublicDoor {
   /** A connection to the port of a TCP edge. */
   onPort = (socket: Socket, port: number, peer: Peer): void => {
     const edge = this.#options.edges.onPort(port)
+    if (edge?.starting && this.#held.hold(socket, edge.starting, () => this.onPort(socket, port, peer))) return
     if (edge) this.#carry(socket, { edge, peer, serverName: undefined, passthroughTls: false })
     else socket.destroy()
   }
@@ -79,7 +82,8 @@ export class PublicDoor {
   }
 
   /** A connection to the TLS listener, whose hello is known. */
-  onGreeted = ({ socket, hello, peer }: Greeted): void => {
+  onGreeted = (greeted: Greeted): void => {
+    const { socket, hello, peer } = greeted
     const { edges, tls, serveHttp, defaultCertificate } = this.#options
     const edge = edges.find(hello.serverName)
     if (!edge) {
@@ -92,7 +96,8 @@ export class PublicDoor {
       return
     }
     if (edge.broken !== undefined) {
-      this.#refuse(socket, edge, peer, hello.serverName, 'MODULE_UNAVAILABLE')
+      if (edge.starting && this.#held.hold(socket, edge.starting, () => this.onGreeted(greeted))) return
+      this.#refuse(socket, edge, peer, hello.serverName, edge.starting ? 'EDGE_STARTING' : 'MODULE_UNAVAILABLE')
       return
     }
     // strangers are turned away before a handshake costs anything.
@@ -131,6 +136,7 @@ export class PublicDoor {
 
   /** Ends what is left of all connections. */
   cut(): void {
+    this.#held.cut()
     for (const sockets of [...this.#carried.values(), ...this.#retired]) for (const socket of sockets) socket.destroy()
   }
 
@@ -161,7 +167,9 @@ export class PublicDoor {
       const verdict =
         edge.broken === undefined
           ? this.#firstVerdict(edge, edge.accept, (accept) => accept(peer))
-          : 'MODULE_UNAVAILABLE'
+          : edge.starting
+            ? 'EDGE_STARTING'
+            : 'MODULE_UNAVAILABLE'
       if (verdict) {
         this.#refuse(socket, edge, peer, serverName, verdict)
         return

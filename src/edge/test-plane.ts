@@ -53,6 +53,7 @@ export function testEdge({ id, kind = 'https', names, routes = [], ...rest }: Te
     names,
     ports: [],
     broken: undefined,
+    starting: undefined,
     tls: {},
     tlsKey: '',
     accept: [],

@@ -15,6 +15,8 @@ export interface EndpointRequest {
   /** A rule of the ACL is about this very name, or a wildcard above it; needed below a wildcard that somebody holds (D66). */
   readonly isNamed?: boolean
   readonly tunnel: TunnelPlan
+  /** Whose bind it is. */
+  readonly credentialId: string
   /** The options of the bind, as the agent spelled them. */
   readonly opts: Readonly<Record<string, unknown>>
 }

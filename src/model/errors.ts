@@ -93,6 +93,12 @@ const table = {
   BAD_PRIVATE_KEY: { status: 400, ngrok: 1903, text: 'The private key cannot be read or is not of a kind we take.' },
   PRIVATE_KEY_MISMATCH: { status: 400, ngrok: 1923, text: 'The private key does not belong to the certificate.' },
   BAD_REGEX: { status: 400, ngrok: 2090, text: 'A pattern is not a valid RE2 regular expression.' },
+  TOO_COSTLY: { status: 400, ngrok: 215, text: 'Checking a field takes too long; make it smaller or simpler.' },
+  CHECKS_BUSY: {
+    status: 429,
+    ngrok: 226,
+    text: 'Too many documents of this caller are still being checked; wait as `Retry-After` says.',
+  },
   BAD_POLICY: { status: 400, ngrok: 2201, text: 'The traffic policy is not valid.' },
 
   COMMAND_UNSUPPORTED: { status: 400, ngrok: 806, text: 'The agent of this session does not support that command.' },

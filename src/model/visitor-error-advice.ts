@@ -68,6 +68,10 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     remedy:
       'The visitor: wait as `Retry-After` says. Raise the limit if it is too low; the log names it once a minute.',
   },
+  EDGE_STARTING: {
+    when: 'The modules of the edge are still being compiled: it was just made, or the server has just started.',
+    remedy: 'The visitor: try again, as `Retry-After` says. When it stays like this, look at the log of the server.',
+  },
   MODULE_UNAVAILABLE: {
     when: 'An enabled module cannot be compiled, cannot be opened with the key that the server has, or is not enforced yet.',
     remedy: 'The log names module and reason. Set the module anew, or delete it if nothing needs to be guarded.',

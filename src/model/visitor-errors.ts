@@ -25,6 +25,7 @@ const table = {
   BACKEND_OFFLINE: { status: 503, ngrok: 6528, text: 'No agent that could serve this is online.' },
   BACKEND_BUSY: { status: 503, ngrok: 743, text: 'The agent takes no more connections at the moment; try again.' },
   SERVER_BUSY: { status: 503, ngrok: 743, text: 'This server is at a limit of its operator; try again shortly.' },
+  EDGE_STARTING: { status: 503, ngrok: 722, text: 'This address is about to be served; try again in a moment.' },
   MODULE_UNAVAILABLE: { status: 503, ngrok: 722, text: 'A module of this route is not in force, so nothing passes.' },
   UPSTREAM_UNREACHABLE: { status: 502, ngrok: 8012, text: 'The service behind this address cannot be reached.' },
   UPSTREAM_INVALID: {

@@ -18,6 +18,7 @@ import {
   readWebhook,
 } from './agent-options-values.ts'
 import type { BasicAuthSettings } from './basic_auth/traffic.ts'
+import { patternPrice } from './pattern-price.ts'
 
 type Proto = 'http' | 'https' | 'tcp' | 'tls'
 
@@ -60,13 +61,49 @@ const options: readonly AgentOption[] = [
   { name: 'TrafficPolicy', module: 'policy', at: { ...web, tcp: 'edge', tls: 'edge' }, read: notYet(2201) },
 ]
 
+/** More than any agent sends; they are looked through by name. */
+const MAX_OPTIONS = 1000
+
+/** What `agentModules` costs, in the unit of `patternPrice`. */
+export function bindPrice(opts: Readonly<Record<string, unknown>>): number {
+  let price = 0
+  for (const [key, value] of Object.entries(opts)) {
+    const priceOf = dear.get(key.toLowerCase())
+    if (priceOf) for (const text of texts(value)) price += priceOf(text)
+  }
+  return price
+}
+
+/** Certificates are read and their signatures checked: some 0.3 ms for each KiB. */
+const certificatePrice = (text: string): number => text.length / 4
+
+const dear: ReadonlyMap<string, (text: string) => number> = new Map([
+  ['useragentfilter', patternPrice],
+  ['mutualtlsca', certificatePrice],
+  ['mutualtlsatedge', certificatePrice],
+  ['tlstermination', certificatePrice],
+])
+
+/** The texts in a value, as deep as forms have some. */
+function* texts(value: unknown, depth = 0): Generator<string> {
+  if (typeof value === 'string') yield value
+  else if (typeof value === 'object' && value !== null && depth < 3) {
+    for (const each of Object.values(value)) yield* texts(each, depth + 1)
+  }
+}
+
 /** The modules that a bind asks for. What cannot be served as it is asked for is refused, never left out. */
 export function agentModules(proto: Proto, opts: Readonly<Record<string, unknown>>): AgentModules | BindRefusal {
   const found = { edge: {} as Record<string, unknown>, route: {} as Record<string, unknown> }
+  const entries = Object.entries(opts)
+  if (entries.length > MAX_OPTIONS) {
+    return new BindRefusal(MALFORMED_BIND, `the bind has ${entries.length} options; at most ${MAX_OPTIONS} are allowed`)
+  }
+  const byName = Map.groupBy(entries, ([key]) => key.toLowerCase())
   const problems: BadOption[] = []
   for (const option of options) {
     try {
-      const settings = readOption(option, proto, given(opts, option.name))
+      const settings = readOption(option, proto, given(byName.get(option.name.toLowerCase()) ?? [], option.name))
       if (settings === undefined) continue
       const place = found[option.at[proto] ?? 'edge']
       place[option.module] = joined(place[option.module], settings)
@@ -112,8 +149,7 @@ function asBadOption(error: unknown): BadOption {
 }
 
 /** The value of an option, whatever the case of its name; undefined when it is there in name only. */
-function given(opts: Readonly<Record<string, unknown>>, name: string): unknown {
-  const spelled = Object.entries(opts).filter(([key]) => key.toLowerCase() === name.toLowerCase())
+function given(spelled: readonly (readonly [string, unknown])[], name: string): unknown {
   const values = spelled.map(([, value]) => value).filter((value) => !noValue.has(value))
   // Whichever we took, the other one might be the guard that was meant.
   if (values.length > 1) throw new BadOption(MALFORMED_BIND, `\`${name}\` is there twice, in different spellings`)

@@ -12,6 +12,8 @@ export interface ModuleForm {
   readonly view: TObject
   /** From a body that fits to what is stored; throws `BadValue` or `Refusal`. */
   readonly read: (given: ModuleConfig, where: Where) => ModuleConfig
+  /** What that costs, in the unit of `patternPrice`. */
+  readonly price: (given: ModuleConfig) => number
   readonly show: (config: ModuleConfig, link: Link) => Record<string, unknown>
 }
 
@@ -36,11 +38,14 @@ function ownForm(module: Module, place: Place): ModuleForm {
     body,
     view,
     read: (given, where) => module.accept?.(given, where) ?? given,
+    price: module.price ?? free,
     show: (config, link) => showModule(module, view, config, link),
   }
 }
 
-function spelled({ name, form, read, show }: Spelling): ModuleForm {
+function spelled({ name, form, read, price = free, show }: Spelling): ModuleForm {
   const view = viewOf(form) as TObject
-  return { name, body: form, view, read, show: (config) => shape(view, show(config)) as Record<string, unknown> }
+  return { name, body: form, view, read, price, show: (config) => shape(view, show(config)) as Record<string, unknown> }
 }
+
+const free = (): number => 0

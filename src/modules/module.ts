@@ -44,6 +44,8 @@ export interface Module {
   readonly secrets?: readonly string[]
   /** Checks what a schema cannot say and gives the value to store; throws `BadValue` or `Refusal`. */
   readonly accept?: (config: ModuleConfig, where: Where) => ModuleConfig
+  /** What `accept` costs, in the unit of `patternPrice`; nothing to speak of when absent. Above `LOOP_PRICE` it runs elsewhere. */
+  readonly price?: (config: ModuleConfig) => number
   /** Other names and forms for the same value, in every place of the module. */
   readonly spellings?: readonly Spelling[]
   /** What the server adds to the answer: fields that no request sets, and their values. */
@@ -58,6 +60,8 @@ export interface Module {
    * hangs on refuses traffic: nothing is served unguarded.
    */
   readonly compile?: (settings: never, tools: ModuleTools) => Phases
+  /** The lists of patterns that `compile` asks its tools to search for: compiled before, and not here when they are dear. */
+  readonly patterns?: (settings: never) => readonly (readonly string[])[]
 }
 
 /** What a configuration names, as it is stored; each throws when there is no such thing (any more). */
@@ -75,6 +79,8 @@ export interface Spelling {
   readonly form: TObject
   /** From this form, which was checked, to what the module stores, checked too; throws `BadValue` or `Refusal`. */
   readonly read: (given: ModuleConfig, where: Where) => ModuleConfig
+  /** What `read` costs, as for a module. */
+  readonly price?: (given: ModuleConfig) => number
   readonly show: (config: ModuleConfig) => Readonly<Record<string, unknown>>
 }
 

@@ -6,6 +6,7 @@ import type { HeaderList } from '../lib/header-list.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Peer } from '../lib/peer.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
+import type { PatternSearch } from './pattern-search.ts'
 
 export type { Peer } from '../lib/peer.ts'
 
@@ -158,6 +159,8 @@ export interface Phases {
 
 /** What `compile` may use besides its settings. */
 export interface ModuleTools {
+  /** Looks for patterns of users; a list that the module told of is compiled by then. */
+  readonly search: (patterns: readonly string[]) => PatternSearch
   readonly now: () => number
   readonly log: Logger
   readonly region: string

@@ -73,6 +73,7 @@ describe('a bind', () => {
       port: undefined,
       isRandom: false,
       tunnel: { kind: 'tunnel', tunnelId: bound.tunnelId, httpVersion: 2, proxyHeader: 2 },
+      credentialId: 'cr_test',
       opts,
     })
     assert.deepEqual(bound.opts.IPRestriction, opts.IPRestriction)

@@ -154,7 +154,9 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
   const httpVersion = request.forwardsProto === 'http2' ? 2 : 1
   const plan = { kind: 'tunnel', tunnelId: id, httpVersion, proxyHeader: proxyHeader(request) ?? 0 } as const
   const isNamed = port === undefined && namesIt(acl, host)
-  const asking = { id: endpointId, proto, host, port, isRandom, isNamed, tunnel: plan, opts: request.opts }
+  const { credentialId } = session
+  const opts = request.opts
+  const asking = { id: endpointId, proto, host, port, isRandom, isNamed, tunnel: plan, credentialId, opts }
   const open = await opened(asking, attempt)
   if (open instanceof BindRefusal) return open
   if (session.isEnded) {
@@ -186,7 +188,6 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
     },
   }
   registry.addTunnel(tunnel)
-  const { credentialId } = session
   return {
     tunnel,
     address,

@@ -12,7 +12,7 @@ test('the metrics of deleted edges go, also of those that have visitors while th
   const { httpsPort: port, ca, metricsUrl } = world.platform
   const rows = async (): Promise<string> => (await fetch(metricsUrl)).text()
 
-  const edges = []
+  const edges: Awaited<ReturnType<World['httpsEdge']>>[] = []
   for (let i = 0; i < 4; i++) edges.push(await world.httpsEdge({ routes: [{ backend }] }))
   // A connection that is only open, one that is used again and again, and edges without any.
   const door = { port, ca }

@@ -48,6 +48,9 @@ function formFor(method: string, headers: HeaderList): Form {
   return accept.includes('application/json') ? 'json' : 'text'
 }
 
+/** What is over in a second or so. */
+const soon: ReadonlySet<VisitorErrorCode> = new Set(['EDGE_STARTING'])
+
 /** Built once: nothing in them depends on the request, so nothing of a request can get into them. */
 const pages = Object.fromEntries(
   // The casts: these are the keys of that very table, and all of them.
@@ -61,6 +64,7 @@ function formsOf(code: VisitorErrorCode): Record<Form, { pairs: Pairs; body: Buf
     ['cache-control', 'no-store'],
     ['postern-error-code', name],
     ['x-content-type-options', 'nosniff'],
+    ...(soon.has(code) ? [['retry-after', '1'] as const] : []),
   ]
   const form = (type: string, body: string, more: Pairs = []): { pairs: Pairs; body: Buffer } => ({
     pairs: [['content-type', type], ...common, ...more],

@@ -59,7 +59,9 @@ export function findRoute(search: Search): Found {
   const edge = pickEdge(host, connection, tools.edges)
   if (edge === 'to_https') return found({ host, location: httpsUrl(host, tools.publicHttpsPort(), head.target) })
   if (typeof edge === 'string') return found({ host, fault: edge })
-  if (edge.broken !== undefined) return found({ host, edge, fault: 'MODULE_UNAVAILABLE' })
+  if (edge.broken !== undefined) {
+    return found({ host, edge, fault: edge.starting ? 'EDGE_STARTING' : 'MODULE_UNAVAILABLE' })
+  }
 
   // Design §6 rule 4: what goes upstream is what was sent, when whoever reads it there comes to the same route.
   const { path, query } = splitTarget(head.target)

@@ -5,6 +5,7 @@ import { BadJson, MAX_JSON_VALUES, parseJson } from '../../lib/json.ts'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../fields.ts'
 import type { Place, Spelling, Where } from '../module.ts'
+import { NEVER_HERE } from '../pattern.ts'
 import { checkPolicy } from './accept.ts'
 import { type Policy, ruleList } from './form.ts'
 import { directions, type ListNames, ownLists, type Phase, phaseOf, placeName } from './phases.ts'
@@ -38,6 +39,7 @@ export const trafficPolicy: Spelling = {
     checkPolicy(policy, where)
     return policy
   },
+  price: () => NEVER_HERE,
   show: (config) => {
     // What is stored was accepted by this module.
     const { enabled, inbound, outbound, written } = config as Policy

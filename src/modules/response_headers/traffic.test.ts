@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLog } from '../../lib/log.ts'
 import type { HeaderSettings } from '../header-changes.ts'
+import { compilePatterns } from '../pattern-search.ts'
 import { request, response } from '../test-request.ts'
 import { responseHeaders } from './index.ts'
 import { compileResponseHeaders } from './traffic.ts'
 
-const tools = { now: () => 0, log: createLog({ level: 'silent' }), region: 'local' }
+const tools = { now: () => 0, log: createLog({ level: 'silent' }), region: 'local', search: compilePatterns }
 const lookup = { ipRules: () => assert.fail(), authority: () => assert.fail(), backend: () => assert.fail() }
 
 function changed(settings: HeaderSettings, headers: Record<string, string | string[]>): [string, string][] {

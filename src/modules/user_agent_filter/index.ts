@@ -3,12 +3,13 @@ import { type Static, Type } from 'typebox'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../fields.ts'
 import type { Module } from '../module.ts'
-import { BadPattern, checkPattern, MAX_PATTERN_BYTES } from '../pattern.ts'
+import { affordable, BadPattern, checkPattern, MAX_PATTERN_BYTES } from '../pattern.ts'
+import { patternPrice } from '../pattern-price.ts'
 import { compileUserAgentFilter, type UserAgentFilterSettings } from './traffic.ts'
 
 const MAX_PATTERNS = 100
-/** Instructions in all programs of a module, which may all run for one request: 200 patterns of 100 on average. */
-const MAX_PROGRAMS = 20_000
+/** The price of all patterns of a module, which may all run for one request: 200 patterns of 100 on average. */
+const MAX_PRICE = 20_000
 
 const patterns = (description: string) =>
   Type.Array(Type.String({ maxBytes: MAX_PATTERN_BYTES }), { default: [], maxItems: MAX_PATTERNS, description })
@@ -30,31 +31,38 @@ export const userAgentFilter: Module = {
   accept: (config, { at }) => {
     // The form was checked before, so the value has its shape.
     const { allow, deny } = config as Static<typeof form>
+    const written = Object.entries({ allow, deny }).flatMap(([list, entries]) =>
+      entries.map((pattern, i) => ({ pattern, field: `${at}${list}[${i}]` })),
+    )
+    // All are priced before one is compiled.
     let total = 0
-    for (const [list, entries] of Object.entries({ allow, deny })) {
-      for (const [i, pattern] of entries.entries()) {
-        total += programSize(`${at}${list}[${i}]`, pattern)
-        // Inside the loop, so that a hostile body is not compiled to its end.
-        if (total > MAX_PROGRAMS) {
-          throw new Refusal(
-            'BAD_REGEX',
-            `the patterns of \`${at}allow\` and \`${at}deny\` are too costly together (over ${MAX_PROGRAMS} instructions, reached at \`${at}${list}[${i}]\`); use fewer or simpler ones`,
-          )
-        }
+    for (const { pattern, field } of written) {
+      total += asRefusal(field, () => affordable(pattern))
+      if (total > MAX_PRICE) {
+        throw new Refusal(
+          'BAD_REGEX',
+          `the patterns of \`${at}allow\` and \`${at}deny\` are too costly together (over ${MAX_PRICE} instructions, reached at \`${field}\`); use fewer or simpler ones`,
+        )
       }
     }
+    for (const { pattern, field } of written) asRefusal(field, () => checkPattern(pattern))
     return config
+  },
+  price: (config) => {
+    const { allow, deny } = config as Static<typeof form>
+    return [...allow, ...deny].reduce((sum, pattern) => sum + patternPrice(pattern), 0)
   },
   resolve: (config): UserAgentFilterSettings => {
     const { allow, deny } = config as Static<typeof form>
     return { allow, deny }
   },
   compile: compileUserAgentFilter,
+  patterns: ({ allow, deny }: UserAgentFilterSettings) => [allow, deny],
 }
 
-function programSize(field: string, pattern: string): number {
+function asRefusal(field: string, check: () => number): number {
   try {
-    return checkPattern(pattern)
+    return check()
   } catch (cause) {
     if (!(cause instanceof BadPattern)) throw cause
     throw new Refusal('BAD_REGEX', `\`${field}\` ${cause.message}`, { cause })

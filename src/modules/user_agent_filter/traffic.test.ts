@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { compilePatterns } from '../pattern-search.ts'
 import { request } from '../test-request.ts'
 import { compileUserAgentFilter, type UserAgentFilterSettings } from './traffic.ts'
 
 const judge = (settings: Partial<UserAgentFilterSettings>) => {
-  const { request: phase } = compileUserAgentFilter({ allow: [], deny: [], ...settings })
+  const { request: phase } = compileUserAgentFilter({ allow: [], deny: [], ...settings }, { search: compilePatterns })
   return (agent: string | readonly string[] | undefined) => {
     const ctx = request({ headers: agent === undefined ? {} : { 'User-Agent': agent } })
     const verdict = phase?.(ctx)

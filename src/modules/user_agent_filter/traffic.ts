@@ -1,6 +1,6 @@
 /** Lets requests in by their `User-Agent`, at a bounded cost for each. */
-import { compilePatterns, type PatternSearch } from '../pattern-search.ts'
-import type { Phases, Verdict } from '../phases.ts'
+import type { PatternSearch } from '../pattern-search.ts'
+import type { ModuleTools, Phases, Verdict } from '../phases.ts'
 
 /** RE2 patterns: D35, a request passes when one of `allow` matches or none of `deny` does. */
 export interface UserAgentFilterSettings {
@@ -19,9 +19,12 @@ const REMEMBERED = 256
 /** Characters of a header that is worth remembering: longer ones are rare, and each holds memory. */
 const MAX_REMEMBERED_LENGTH = 512
 
-export function compileUserAgentFilter({ allow, deny }: UserAgentFilterSettings): Phases {
-  const isAllowed = compilePatterns(allow)
-  const isDenied = compilePatterns(deny)
+export function compileUserAgentFilter(
+  { allow, deny }: UserAgentFilterSettings,
+  { search }: Pick<ModuleTools, 'search'>,
+): Phases {
+  const isAllowed = search(allow)
+  const isDenied = search(deny)
   const passesEmpty = passes('', isAllowed, () => true)
   let recent = new Map<string, boolean>()
   let older = new Map<string, boolean>()

@@ -1,0 +1,103 @@
+/** Compiles edges: at once where that is cheap, else in many turns of the event loop, with what is dear done elsewhere. */
+import { setImmediate } from 'node:timers/promises'
+import type { EdgeConfig } from '../model/edge-config.ts'
+import { modules } from '../modules/index.ts'
+import { LOOP_PRICE } from '../modules/pattern.ts'
+import { patternPrice } from '../modules/pattern-price.ts'
+import type { PatternProgram } from '../modules/pattern-program.ts'
+import { compilePatterns, type PatternSearch, searchProgram } from '../modules/pattern-search.ts'
+import type { ModuleTools } from '../modules/phases.ts'
+import type { Reach } from './backend.ts'
+import { type CompiledEdge, compileEdge, type Wanted } from './compile.ts'
+
+export interface CompilerOptions {
+  readonly reach: Reach
+  readonly tools: Omit<ModuleTools, 'search'>
+  /** Compiles patterns off the event loop. */
+  readonly compilePatterns: (patterns: readonly string[]) => Promise<PatternProgram>
+}
+
+/** What a route costs without its patterns, in the unit of `patternPrice`. */
+const ROUTE_PRICE = 20
+/** How long compiling goes on before others have their turn, in milliseconds. */
+const TURN_MS = 5
+
+export class Compiler {
+  readonly #options: CompilerOptions
+
+  constructor(options: CompilerOptions) {
+    this.#options = options
+  }
+
+  /** The edge of `config`, which takes over what did not change since `previous`; at once unless it is dear. */
+  compile(config: EdgeConfig, previous: CompiledEdge | undefined): CompiledEdge | Promise<CompiledEdge> {
+    return isDear(config) ? this.#inTurns(config, previous) : this.#atOnce(config, previous)
+  }
+
+  #atOnce(config: EdgeConfig, previous: CompiledEdge | undefined): CompiledEdge {
+    const { reach, tools } = this.#options
+    const steps = compileEdge(config, { reach, tools: { ...tools, search: compilePatterns }, previous })
+    for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
+  }
+
+  async #inTurns(config: EdgeConfig, previous: CompiledEdge | undefined): Promise<CompiledEdge> {
+    const { reach, tools } = this.#options
+    const programs = new Map<readonly string[], PatternProgram>()
+    const search = (patterns: readonly string[]): PatternSearch => {
+      const program = programs.get(patterns)
+      return program ? searchProgram(program) : compilePatterns(patterns)
+    }
+    const steps = compileEdge(config, { reach, tools: { ...tools, search }, previous })
+    await setImmediate()
+    let until = performance.now() + TURN_MS
+    for (let step = steps.next(); ; ) {
+      if (step.done) return step.value
+      const fault = await this.#prepare(step.value, programs)
+      if (performance.now() > until) {
+        await setImmediate()
+        until = performance.now() + TURN_MS
+      }
+      // A module whose patterns cannot be had is broken, and no other.
+      step = fault === undefined ? steps.next() : steps.throw(fault)
+    }
+  }
+
+  async #prepare(wanted: Wanted, programs: Map<readonly string[], PatternProgram>): Promise<unknown> {
+    try {
+      for (const patterns of wanted) {
+        if (patternsPrice([patterns]) > LIST_PRICE)
+          programs.set(patterns, await this.#options.compilePatterns(patterns))
+      }
+      return undefined
+    } catch (error) {
+      return error
+    }
+  }
+}
+
+/** A list that is cheaper is compiled at once, between two turns. */
+const LIST_PRICE = LOOP_PRICE / 4
+
+function patternsPrice(wanted: Wanted): number {
+  let price = 0
+  for (const patterns of wanted) for (const pattern of patterns) price += patternPrice(pattern)
+  return price
+}
+
+/** Looked at only as far as it takes to know: an edge may have thousands of patterns. */
+function isDear({ modules: own, routes }: EdgeConfig): boolean {
+  let price = routes.length * ROUTE_PRICE
+  const lists = modules.filter(({ patterns }) => patterns)
+  for (const settings of [own, ...routes.map((route) => route.modules)]) {
+    for (const { name, patterns } of lists) {
+      if (settings[name] === undefined) continue
+      for (const list of patterns?.(settings[name] as never) ?? []) {
+        for (const pattern of list) {
+          price += patternPrice(pattern)
+          if (price > LOOP_PRICE) return true
+        }
+      }
+    }
+  }
+  return price > LOOP_PRICE
+}

@@ -1,0 +1,185 @@
+/** Runs work that takes long on threads of its own: one piece at a time for each owner, and none for ever. */
+import { Worker } from 'node:worker_threads'
+
+/** The work took more time or memory than it is given; its thread was ended. */
+export class WorkTooHeavy extends Error {
+  readonly limit: 'time' | 'memory'
+
+  constructor(limit: 'time' | 'memory') {
+    super(`the work needs more ${limit} than it is given`)
+    this.name = 'WorkTooHeavy'
+    this.limit = limit
+  }
+}
+
+/** Too much work of this owner, or of all together, waits already. */
+export class WorkRefused extends Error {
+  constructor() {
+    super('too much work waits already')
+    this.name = 'WorkRefused'
+  }
+}
+
+export interface OffLoopOptions {
+  /** The module that a thread runs; see `serveOffLoop`. */
+  readonly entry: URL
+  /** How long one piece may take once its thread has begun with it, in milliseconds. */
+  readonly limitMs?: number
+}
+
+/** Long for any work that we take on, short for whoever waits. */
+export const WORK_LIMIT_MS = 3000
+/** Of which one owner holds one at most, so that a second owner need not wait for the first. */
+const THREADS = 2
+/** Pieces of one owner that may wait: a deployment tool sends some at a time. */
+const MAX_WAITING_OF_OWNER = 32
+/** Pieces of all owners that may wait: each holds a document of up to 1 MiB. */
+const MAX_WAITING = 256
+/** How long a thread may take to load its code, in milliseconds. */
+const START_LIMIT_MS = 30_000
+/** Memory of one thread, in MiB; its code takes some 30. */
+const THREAD_MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 }
+
+interface Piece {
+  readonly owner: string
+  readonly work: unknown
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: Error) => void
+}
+
+export class OffLoop {
+  readonly #entry: URL
+  readonly #limitMs: number
+  /** What waits, by owner; whoever was served last stands last. */
+  readonly #waiting = new Map<string, Piece[]>()
+  #waitingCount = 0
+  /** Owners with a piece on a thread. */
+  readonly #served = new Set<string>()
+  readonly #idle: Thread[] = []
+  readonly #busy = new Set<Thread>()
+  #isClosed = false
+
+  constructor({ entry, limitMs = WORK_LIMIT_MS }: OffLoopOptions) {
+    this.#entry = entry
+    this.#limitMs = limitMs
+  }
+
+  /** Threads that run; none before there was work. */
+  get threads(): number {
+    return this.#idle.length + this.#busy.size
+  }
+
+  /** What `work` comes to; rejects with `WorkTooHeavy`, `WorkRefused`, or an error of the thread. */
+  run(owner: string, work: unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const queue = this.#waiting.get(owner) ?? []
+      const isFull = queue.length >= MAX_WAITING_OF_OWNER || this.#waitingCount >= MAX_WAITING
+      if (isFull || this.#isClosed) return reject(new WorkRefused())
+      queue.push({ owner, work, resolve, reject })
+      this.#waiting.set(owner, queue)
+      this.#waitingCount++
+      this.#serveNext()
+    })
+  }
+
+  /** Ends the threads; what still waits is refused. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const queue of this.#waiting.values()) for (const { reject } of queue) reject(new WorkRefused())
+    this.#waiting.clear()
+    await Promise.all([...this.#idle, ...this.#busy].map((thread) => thread.end()))
+  }
+
+  #serveNext(): void {
+    while (this.#busy.size < THREADS && !this.#isClosed) {
+      const piece = this.#take()
+      if (!piece) return
+      void this.#serve(piece, this.#idle.pop() ?? new Thread(this.#entry))
+    }
+  }
+
+  /** The next piece of the owner whose turn it is. */
+  #take(): Piece | undefined {
+    for (const [owner, queue] of this.#waiting) {
+      if (this.#served.has(owner)) continue
+      const piece = queue.shift()
+      this.#waiting.delete(owner)
+      if (queue.length > 0) this.#waiting.set(owner, queue)
+      this.#waitingCount--
+      return piece
+    }
+    return undefined
+  }
+
+  async #serve({ owner, work, resolve, reject }: Piece, thread: Thread): Promise<void> {
+    this.#busy.add(thread)
+    this.#served.add(owner)
+    try {
+      resolve(await thread.run(work, this.#limitMs))
+    } catch (error) {
+      reject(error instanceof Error ? error : new Error(String(error)))
+    }
+    this.#busy.delete(thread)
+    this.#served.delete(owner)
+    if (!thread.isEnded) this.#idle.push(thread)
+    this.#serveNext()
+  }
+}
+
+/** What a thread says. */
+export type Said = { readonly isReady: true } | { readonly result: unknown } | { readonly fault: string }
+
+/** One thread; it does not keep the process alive. */
+class Thread {
+  readonly #worker: Worker
+  #settle: ((said: Said | Error) => void) | undefined
+  #isReady = false
+  isEnded = false
+
+  constructor(entry: URL) {
+    this.#worker = new Worker(entry, { name: 'off-loop', env: {}, resourceLimits: THREAD_MEMORY })
+    this.#worker.unref()
+    this.#worker.on('message', (said: Said) => this.#settle?.(said))
+    this.#worker.on('error', (error: Error & { code?: string }) => {
+      this.isEnded = true
+      this.#settle?.(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? new WorkTooHeavy('memory') : error)
+    })
+    this.#worker.on('exit', () => {
+      this.isEnded = true
+      this.#settle?.(new Error('the thread ended'))
+    })
+  }
+
+  async run(work: unknown, limitMs: number): Promise<unknown> {
+    // Its time begins when its code is loaded.
+    if (!this.#isReady) await this.#hear(START_LIMIT_MS)
+    this.#isReady = true
+    const heard = this.#hear(limitMs)
+    this.#worker.postMessage(work)
+    const said = await heard
+    if ('fault' in said) throw new Error(`a thread failed: ${said.fault}`)
+    return 'result' in said ? said.result : undefined
+  }
+
+  async end(): Promise<void> {
+    this.isEnded = true
+    await this.#worker.terminate()
+  }
+
+  /** What the thread says next; ends it when that takes too long. */
+  #hear(limitMs: number): Promise<Said> {
+    return new Promise((resolve, reject) => {
+      const overdue = setTimeout(() => {
+        void this.end()
+        this.#settle?.(new WorkTooHeavy('time'))
+      }, limitMs)
+      overdue.unref()
+      this.#settle = (said) => {
+        this.#settle = undefined
+        clearTimeout(overdue)
+        if (said instanceof Error) reject(said)
+        else resolve(said)
+      }
+    })
+  }
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { BadValue } from '../lib/check.ts'
+import { BindRefusal } from '../model/endpoint.ts'
+import { Refusal } from '../model/errors.ts'
+import { Documents } from './documents.ts'
+import { formsOf } from './forms.ts'
+import { modulesAt } from './index.ts'
+import type { ModuleConfig } from './module.ts'
+import { searchProgram } from './pattern-search.ts'
+
+function start(t: TestContext, limitMs?: number): Documents {
+  const documents = new Documents(limitMs === undefined ? {} : { limitMs })
+  t.after(() => documents.close())
+  return documents
+}
+
+function read(documents: Documents, spelling: string, config: Record<string, unknown>, owner = 'usr_1') {
+  const module = modulesAt('route').find((each) => formsOf(each, 'route').some(({ name }) => name === spelling))
+  const form = module && formsOf(module, 'route').find(({ name }) => name === spelling)
+  assert.ok(module && form)
+  const given = { enabled: true, ...config } as ModuleConfig
+  return documents.readModule(owner, { module, form, given, where: { place: 'route', at: `${spelling}.` } })
+}
+
+/** Fewer than are refused, and more than are checked here. */
+const dear = Array.from({ length: 40 }, (_, i) => `[\\pL${i}]+`)
+
+test('an ordinary filter is checked where it comes in', async (t) => {
+  const documents = start(t)
+  const filter = { allow: ['(?i)google-images'], deny: ['(?i)google', '^curl/', 'Mozilla/5\\.0 \\(.*(Windows|Linux)'] }
+  assert.deepEqual(await read(documents, 'user_agent_filter', filter), { enabled: true, ...filter })
+  assert.equal(documents.threads, 0)
+})
+
+test('a dear filter is checked on another thread', async (t) => {
+  const documents = start(t)
+  const stored = await read(documents, 'user_agent_filter', { allow: dear, deny: [] })
+  assert.deepEqual(stored, { enabled: true, allow: dear, deny: [] })
+  assert.equal(documents.threads, 1)
+})
+
+test('what is refused there is refused as it would be here', async (t) => {
+  const documents = start(t)
+  await assert.rejects(read(documents, 'user_agent_filter', { allow: [...dear, '('], deny: [] }), (error) => {
+    assert.ok(error instanceof Refusal)
+    assert.equal(error.code, 'BAD_REGEX')
+    assert.match(error.message, /^`user_agent_filter\.allow\[40\]` is not a valid RE2/)
+    return true
+  })
+  const rules = { inbound: [{ name: '', expressions: [], actions: [{ type: 'deny', config: { status_code: 'x' } }] }] }
+  await assert.rejects(read(documents, 'policy', rules), (error) => {
+    assert.ok(error instanceof BadValue)
+    assert.match(error.field, /status_code$/)
+    return true
+  })
+})
+
+test('a policy is never checked here, in neither spelling', async (t) => {
+  const documents = start(t)
+  const rules = { inbound: [{ name: '', expressions: ["req.method == 'GET'"], actions: [{ type: 'deny' }] }] }
+  assert.deepEqual(await read(documents, 'policy', rules), { enabled: true, ...rules })
+  const text = 'inbound:\n  - expressions: ["req.method == \'GET\'"]\n    actions: [{ type: deny }]\n'
+  const stored = await read(documents, 'traffic_policy', { value: text })
+  assert.deepEqual(stored.inbound, rules.inbound)
+  assert.equal(documents.threads, 1)
+})
+
+test('what takes too long is refused by name', async (t) => {
+  const documents = start(t, 5)
+  const slow = { value: '}'.repeat(64 * 1024) }
+  await assert.rejects(read(documents, 'traffic_policy', slow), (error) => {
+    assert.ok(error instanceof Refusal)
+    assert.equal(error.code, 'TOO_COSTLY')
+    assert.match(error.message, /^`traffic_policy` took longer than 3 s to check; make it smaller or simpler$/)
+    return true
+  })
+})
+
+test('who sends more than can wait is asked to come again', async (t) => {
+  const documents = start(t)
+  const all = Array.from({ length: 60 }, () => read(documents, 'user_agent_filter', { allow: dear, deny: [] }))
+  const others = read(documents, 'user_agent_filter', { allow: dear, deny: [] }, 'usr_2')
+  const outcomes = await Promise.allSettled(all)
+  const refused = outcomes.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []))
+  assert.equal(outcomes.length - refused.length, 33)
+  for (const error of refused) {
+    assert.ok(error instanceof Refusal)
+    assert.equal(error.code, 'CHECKS_BUSY')
+    assert.equal(error.headers['retry-after'], '3')
+  }
+  assert.equal((await others).enabled, true)
+})
+
+test('an ordinary bind is read here, a dear one elsewhere, and both come to the same', async (t) => {
+  const documents = start(t)
+  const owner = async () => 'usr_1'
+  const small = { UserAgentFilter: { deny: ['curl'] }, Compression: true }
+  const here = await documents.bindModules(owner, { proto: 'https', opts: small })
+  assert.ok(!(here instanceof BindRefusal))
+  assert.equal(documents.threads, 0)
+  const large = { UserAgentFilter: { deny: dear }, Compression: true }
+  const there = await documents.bindModules(owner, { proto: 'https', opts: large })
+  assert.deepEqual(there, { ...here, route: { ...here.route, user_agent_filter: { allow: [], deny: dear } } })
+  assert.equal(documents.threads, 1)
+  const bad = await documents.bindModules(owner, {
+    proto: 'https',
+    opts: { useragentfilter: { deny: [...dear, '('] } },
+  })
+  assert.ok(bad instanceof BindRefusal)
+  assert.match(bad.message, /not a valid RE2/)
+})
+
+test('patterns that were compiled elsewhere are searched here', async (t) => {
+  const documents = start(t)
+  const search = searchProgram(await documents.compilePatterns(['^\\p{Greek}+$', '(?i)^größe$']))
+  for (const [text, expected] of Object.entries({ αβγ: true, GRÖẞE: true, GRÖSSE: false, abc: false })) {
+    assert.equal(search(text, 100_000), expected, text)
+  }
+})

@@ -1,0 +1,108 @@
+/**
+ * Checks and compiles what people write: at once where that is cheap, on another thread where it may take long. Nothing
+ * dear is read, parsed or compiled on the thread that serves everybody.
+ */
+import { setImmediate } from 'node:timers/promises'
+import { OffLoop, type OffLoopOptions, WORK_LIMIT_MS, WorkRefused, WorkTooHeavy } from '../lib/off-loop.ts'
+import { BindRefusal, type EndpointRequest } from '../model/endpoint.ts'
+import { Refusal } from '../model/errors.ts'
+import { type AgentModules, agentModules, bindPrice } from './agent-options.ts'
+import type { ModuleForm } from './forms.ts'
+import { type HeavyResult, type HeavyWork, outcomeOf } from './heavy-work.ts'
+import type { Module, ModuleConfig, Where } from './module.ts'
+import { LOOP_PRICE } from './pattern.ts'
+import type { PatternProgram } from './pattern-program.ts'
+
+/** A module as it was written, to be checked. */
+export interface WrittenModule {
+  readonly module: Module
+  /** The spelling in which it was written. */
+  readonly form: ModuleForm
+  readonly given: ModuleConfig
+  readonly where: Where
+}
+
+/** Patterns of edges are compiled one list at a time, whoever wrote them: they were checked before. */
+const EDGES = 'edges'
+
+export class Documents {
+  readonly #offLoop: OffLoop
+
+  constructor({ limitMs }: Pick<OffLoopOptions, 'limitMs'> = {}) {
+    // The name of the file as it runs now: from its source, or built.
+    const entry = new URL(`./heavy-work-thread${import.meta.url.slice(-3)}`, import.meta.url)
+    this.#offLoop = new OffLoop({ entry, ...(limitMs !== undefined && { limitMs }) })
+  }
+
+  /** Threads that were needed so far and still run. */
+  get threads(): number {
+    return this.#offLoop.threads
+  }
+
+  /** From a form that fits its schema to what is stored; throws `BadValue` or `Refusal`. `owner` is whose work it is. */
+  async readModule(owner: string, { module, form, given, where }: WrittenModule): Promise<ModuleConfig> {
+    if (form.price(given) <= LOOP_PRICE) return form.read(given, where)
+    const { place, at } = where
+    const name = at === '' ? form.name : at.replace(/\.$/, '')
+    try {
+      return await this.#run(owner, { kind: 'read', module: module.name, form: form.name, place, at, given }, given)
+    } catch (error) {
+      throw asRefusal(error, name)
+    }
+  }
+
+  /** The modules that a bind asks for. */
+  async bindModules(
+    owner: () => Promise<string>,
+    { proto, opts }: Pick<EndpointRequest, 'proto' | 'opts'>,
+  ): Promise<AgentModules | BindRefusal> {
+    if (bindPrice(opts) <= LOOP_PRICE) return agentModules(proto, opts)
+    try {
+      return await this.#run<AgentModules>(await owner(), { kind: 'bind', proto, opts })
+    } catch (error) {
+      if (error instanceof BindRefusal) return error
+      if (error instanceof WorkTooHeavy) return new BindRefusal(BIND_TOO_COSTLY, `The options ${tooHeavy(error)}.`)
+      if (error instanceof WorkRefused) return new BindRefusal(BIND_BUSY, `${BUSY} Try again shortly.`)
+      throw error
+    }
+  }
+
+  /** Compiles patterns that were checked before. */
+  compilePatterns(patterns: readonly string[]): Promise<PatternProgram> {
+    return this.#run(EDGES, { kind: 'patterns', patterns })
+  }
+
+  close(): Promise<void> {
+    return this.#offLoop.close()
+  }
+
+  async #run<T>(owner: string, work: HeavyWork, given?: T): Promise<T> {
+    // A turn of its own: a large document was just parsed, and is now copied to the other thread.
+    await setImmediate()
+    // The thread runs `doHeavyWork`.
+    return outcomeOf((await this.#offLoop.run(owner, work)) as HeavyResult, given as T)
+  }
+}
+
+/** The vendor's numbers. */
+const BIND_TOO_COSTLY = 301
+const BIND_BUSY = 802
+
+const BUSY = 'Too many of your documents are still being checked.'
+/** How long who sent too many is asked to wait, in seconds. */
+const BUSY_SECONDS = Math.ceil(WORK_LIMIT_MS / 1000)
+
+function asRefusal(error: unknown, name: string): unknown {
+  if (error instanceof WorkTooHeavy) {
+    return new Refusal('TOO_COSTLY', `\`${name}\` ${tooHeavy(error)}`, { field: name, cause: error })
+  }
+  if (error instanceof WorkRefused) {
+    return new Refusal('CHECKS_BUSY', undefined, { headers: { 'retry-after': String(BUSY_SECONDS) }, cause: error })
+  }
+  return error
+}
+
+function tooHeavy({ limit }: WorkTooHeavy): string {
+  if (limit === 'time') return `took longer than ${WORK_LIMIT_MS / 1000} s to check; make it smaller or simpler`
+  return 'needs too much memory to be checked; make it smaller or simpler'
+}

@@ -1,0 +1,6 @@
+/** What a thread for heavy work runs; `documents.ts` starts it. */
+import { serveOffLoop } from '../lib/serve-off-loop.ts'
+import { doHeavyWork, type HeavyWork } from './heavy-work.ts'
+
+// Only `documents.ts` sends work, and of this form.
+serveOffLoop((work) => doHeavyWork(work as HeavyWork))

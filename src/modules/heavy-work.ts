@@ -1,0 +1,83 @@
+/** What is done with documents on another thread when it takes long: as plain data there, and as plain data back. */
+import { BadValue, type BadValueKind } from '../lib/check.ts'
+import type { Done } from '../lib/serve-off-loop.ts'
+import { BindRefusal, type EndpointRequest } from '../model/endpoint.ts'
+import { type ErrorCode, Refusal } from '../model/errors.ts'
+import { agentModules } from './agent-options.ts'
+import { formsOf } from './forms.ts'
+import { modules } from './index.ts'
+import type { ModuleConfig, Place } from './module.ts'
+import { compileProgram, programBuffers } from './pattern-program.ts'
+
+export type HeavyWork =
+  | {
+      readonly kind: 'read'
+      readonly module: string
+      readonly form: string
+      readonly place: Place
+      readonly at: string
+      readonly given: ModuleConfig
+    }
+  | { readonly kind: 'bind'; readonly proto: EndpointRequest['proto']; readonly opts: EndpointRequest['opts'] }
+  | { readonly kind: 'patterns'; readonly patterns: readonly string[] }
+
+/** `given` stands for the document as it was sent, which need not come back. */
+export type HeavyResult =
+  | { readonly value: unknown }
+  | { readonly isGiven: true }
+  | { readonly badValue: { readonly field: string; readonly kind: BadValueKind; readonly message: string } }
+  | { readonly refusal: { readonly code: ErrorCode; readonly message: string; readonly field: string } }
+  | { readonly bindRefusal: { readonly ngrok: number; readonly message: string } }
+
+export function doHeavyWork(work: HeavyWork): Done {
+  try {
+    return resultOf(work)
+  } catch (error) {
+    return { result: refusedWith(error) }
+  }
+}
+
+function resultOf(work: HeavyWork): Done {
+  switch (work.kind) {
+    case 'read': {
+      const { place, at, given } = work
+      const module = modules.find(({ name }) => name === work.module)
+      const form = module && formsOf(module, place).find(({ name }) => name === work.form)
+      if (!form) throw new Error(`there is no form ${work.form} of ${work.module}`)
+      const config = form.read(given, { place, at })
+      return { result: (config === given ? { isGiven: true } : { value: config }) satisfies HeavyResult }
+    }
+    case 'bind': {
+      const found = agentModules(work.proto, work.opts)
+      if (found instanceof BindRefusal) throw found
+      return { result: { value: found } satisfies HeavyResult }
+    }
+    case 'patterns': {
+      const program = compileProgram(work.patterns)
+      return { result: { value: program } satisfies HeavyResult, moved: programBuffers(program) }
+    }
+  }
+}
+
+function refusedWith(error: unknown): HeavyResult {
+  if (error instanceof BadValue) {
+    const { field, kind, message } = error
+    return { badValue: { field, kind, message } }
+  }
+  if (error instanceof Refusal) {
+    const { code, message, field } = error
+    return { refusal: { code, message, field } }
+  }
+  if (error instanceof BindRefusal) return { bindRefusal: { ngrok: error.ngrok, message: error.message } }
+  throw error
+}
+
+/** The value of a result, on the thread that asked; throws what the work threw. */
+export function outcomeOf<T>(result: HeavyResult, given: T): T {
+  if ('isGiven' in result) return given
+  if ('badValue' in result) throw new BadValue(result.badValue.field, result.badValue.kind, result.badValue.message)
+  if ('refusal' in result)
+    throw new Refusal(result.refusal.code, result.refusal.message, { field: result.refusal.field })
+  if ('bindRefusal' in result) throw new BindRefusal(result.bindRefusal.ngrok, result.bindRefusal.message)
+  return result.value as T // what the other side made of this kind of work
+}
