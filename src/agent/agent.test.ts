@@ -60,7 +60,9 @@ describe('the first connection', () => {
     const door = await openDoor({ auth: () => 'Shutting down.\n\nERR_NGROK_803\n' })
     const { agent, timers, told } = agentOf(door)
     const started = agent.start({ patient: true })
-    assert.equal((await told('offline')).fault.code, 'refused')
+    const { fault, retryMs } = await told('offline')
+    assert.equal(fault.code, 'refused')
+    assert.ok(retryMs <= 500, 'soon, as for a server that is away')
     delete door.rules.auth
     timers.pass(60_000)
     await started
@@ -281,7 +283,7 @@ describe('a machine that slept', () => {
     const { agent, timers, told } = agentOf(door)
     await agent.start()
     await told('online')
-    door.rules.auth = () => 'Not now.\n\nERR_NGROK_803\n'
+    door.rules.auth = () => 'Not you.\n\nERR_NGROK_107\n'
     door.cut()
     timers.pass((await told('offline')).retryMs)
     for (let i = 0; i < 3; i++) timers.pass((await told('offline')).retryMs)

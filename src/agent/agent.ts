@@ -145,7 +145,7 @@ export class Agent {
       if (!wasOnline && !first.mayGoOn(fault)) return
       if (signal.aborted) return
       this.#failures = lastedMs >= STEADY_MS ? 0 : this.#failures + 1
-      const isRefused = fault.code === 'refused' || fault.code === 'untrusted'
+      const isRefused = !fault.mayPass
       const random = this.#options.random ?? Math.random
       const retryMs = retryDelay({ failures: this.#failures, isRefused, random })
       this.#emit({ type: 'offline', fault, retryMs })

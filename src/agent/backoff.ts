@@ -4,7 +4,7 @@
 const FIRST_MS = 500
 const LONGEST_MS = 30_000
 
-/** The same for a server that refused us: asking more often would not change its mind. */
+/** The same for a server that refused us for good: asking more often would not change its mind. */
 const FIRST_REFUSED_MS = 15_000
 const LONGEST_REFUSED_MS = 120_000
 
