@@ -39,6 +39,8 @@ import { compileIpRules } from './lib/ip-rules.ts'
 import { type Logger, lostLines } from './lib/log.ts'
 import { Documents } from './modules/documents.ts'
 import type { RestrictedPart } from './resources/ip-restrictions.ts'
+import type { StoreLimits } from './store/limits.ts'
+import { lockForServing } from './store/serve-lock.ts'
 import { openStore } from './store/store.ts'
 
 export interface RunningServer {
@@ -58,8 +60,20 @@ export interface Addresses {
   readonly http: string
 }
 
+export interface ServerOptions {
+  readonly log: Logger
+  /** Shorter ones are for tests. */
+  readonly storeLimits?: StoreLimits
+}
+
+/** How long `/readyz` waits for the database, in milliseconds: who asks, asks often, and gives up soon. */
+const READINESS_MS = 2000
+
 /** Starts a whole server; resolves once it is ready. Whatever was opened is closed again when something fails. */
-export async function startServer(settings: Settings, { log }: { log: Logger }): Promise<RunningServer> {
+export async function startServer(
+  settings: Settings,
+  { log, storeLimits: limits }: ServerOptions,
+): Promise<RunningServer> {
   const now = Date.now
   const ids = new IdSource({ now })
   const version = packageVersion()
@@ -74,7 +88,9 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     opened.push(() => descriptors.stop())
 
     // What is kept.
-    const store = await openStore(settings.databaseUrl)
+    const release = lockForServing(settings.databaseUrl)
+    opened.push(async () => release())
+    const store = await openStore(settings.databaseUrl, { ...(limits && { limits }) })
     opened.push(() => store.close())
     const sealer = await openSealer(store, settings.keyFile)
     const authority = await openAuthority(store, sealer, join(settings.dataDir, 'ca.pem'))
@@ -111,12 +127,7 @@ export async function startServer(settings: Settings, { log }: { log: Logger }):
     let isServing = false
     const addresses = { api: '', metrics: '', ...plane.addresses }
     const readiness = async () => {
-      const isReady =
-        isServing &&
-        (await store.feed.latest().then(
-          () => true,
-          () => false,
-        ))
+      const isReady = isServing && (await store.answers(READINESS_MS))
       return { isReady, addresses }
     }
 

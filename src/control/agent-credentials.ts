@@ -10,22 +10,29 @@ export interface AgentCredential {
   readonly acl: readonly string[]
 }
 
+/** How long a lookup may take, in milliseconds: an agent must hear why before its own time for authentication is over. */
+const LOOKUP_MS = 5000
+
 /** The credential whose token this is; undefined when it opens nothing. */
 export async function findCredential(store: Store, token: Secret): Promise<AgentCredential | undefined> {
   const text = token.reveal()
   if (!wellFormedToken(text)) return undefined
-  return store.read(async (reader) => {
-    const id = await reader.holder(AUTHTOKENS, tokenHash(text))
-    return id === undefined
-      ? undefined
-      : usable(await reader.resource(credentials.kind, id), (ids) => reader.resources(ids))
-  })
+  return store.read(
+    async (reader) => {
+      const id = await reader.holder(AUTHTOKENS, tokenHash(text))
+      return id === undefined
+        ? undefined
+        : usable(await reader.resource(credentials.kind, id), (ids) => reader.resources(ids))
+    },
+    { withinMs: LOOKUP_MS },
+  )
 }
 
 /** The same credential later: its ACL may be another, or it may be gone. */
 export async function currentCredential(store: Store, id: string): Promise<AgentCredential | undefined> {
-  return store.read(async (reader) =>
-    usable(await reader.resource(credentials.kind, id), (ids) => reader.resources(ids)),
+  return store.read(
+    async (reader) => usable(await reader.resource(credentials.kind, id), (ids) => reader.resources(ids)),
+    { withinMs: LOOKUP_MS },
   )
 }
 

@@ -109,7 +109,7 @@ const table = {
 
   STARTING_OR_STOPPING: { status: 503, ngrok: 803, text: 'The server is starting or stopping; try again shortly.' },
   SERVER_BUSY: { status: 503, ngrok: 1501, text: 'This server is at a limit of its operator; try again shortly.' },
-  STORE_UNAVAILABLE: { status: 503, ngrok: 1501, text: 'The database cannot be reached; try again shortly.' },
+  STORE_UNAVAILABLE: { status: 503, ngrok: 1501, text: 'The database does not answer; try again shortly.' },
   KEY_ROTATED: {
     status: 503,
     ngrok: 1501,

@@ -27,7 +27,11 @@ export type Trouble = 'taken' | 'dangling' | 'again' | 'away'
 /** One opened database: how to reach it and how it tells that something changed. */
 export interface OpenedDialect {
   readonly dialect: Dialect
+  /** The same database with time for migrations. */
+  readonly migrating: Dialect
   readonly facts: DialectFacts
   /** Starts telling `heard` of changes made by others; gives back how to stop. */
   readonly listen: (heard: () => void) => Promise<() => Promise<void>>
+  /** Closes what both dialects share, after each of them. */
+  readonly close: () => Promise<void>
 }

@@ -8,8 +8,17 @@ import type { Tables } from './tables.ts'
 export async function migrate(db: Kysely<Tables>, facts: DialectFacts): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations(facts) } })
   const { error } = await migrator.migrateToLatest()
+  const newer = error instanceof Error ? UNKNOWN_MIGRATION.exec(error.message)?.[1] : undefined
+  if (newer !== undefined) {
+    throw new Error(
+      `the database was last used by a newer version of Postern: this one does not know its migration ${newer}; run that version, or restore a backup from before it`,
+    )
+  }
   if (error) throw new Error('migrate the database', { cause: error })
 }
+
+/** How Kysely says that a migration was run which we do not have. */
+const UNKNOWN_MIGRATION = /previously executed migration (\S+) is missing/
 
 function migrations({ binaryText, autoIncrement }: DialectFacts): Record<string, Migration> {
   return {

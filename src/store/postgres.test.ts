@@ -43,6 +43,13 @@ describe('PostgreSQL', () => {
     await Promise.all(stores.map((store) => store.close()))
   })
 
+  test('a database that a newer version migrated is refused in words', async () => {
+    const url = await postgres.createDatabase()
+    await (await openStore(url)).close()
+    await ask(url, `insert into kysely_migration (name, timestamp) values ('9999_future', '')`)
+    await assert.rejects(openStore(url), /newer version of Postern.* 9999_future/)
+  })
+
   test('a node hears of what another wrote, again after its listening connection was killed', async (t) => {
     // Without its slow poll, that is, so that only notices can wake it.
     t.mock.timers.enable({ apis: ['setInterval'] })
@@ -119,8 +126,9 @@ describe('PostgreSQL', () => {
     await assert.rejects(openStore(`${url}_absent`), (error: Error) => /does not exist/.test(String(error.cause)))
   })
 
-  test('two transactions that lock the same things in opposite order both get through', async () => {
+  test('two transactions that lock the same things in opposite order both get through', async (t) => {
     const store = await openStore(await postgres.createDatabase())
+    t.after(() => store.close())
     await insert(store, 't_a')
     await insert(store, 't_b')
     const both = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -135,8 +143,8 @@ describe('PostgreSQL', () => {
         await writer.replaceFields(second, { by: mine })
       })
     await Promise.all([lockAll(0, ['t_a', 't_b']), lockAll(1, ['t_b', 't_a'])])
-    assert.equal(runs, 3, 'one of them was run again')
-    await store.close()
+    // The one that was run again can be faster than the other that waits, and meet it once more.
+    assert.ok(runs > 2, 'one of them was run again')
   })
 })
 

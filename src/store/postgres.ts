@@ -1,15 +1,23 @@
 /** PostgreSQL through pg: a pool for queries and one kept connection that listens for changes. */
-import { CompiledQuery, type Dialect, PostgresDialect, sql } from 'kysely'
+import { type Dialect, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import type { OpenedDialect, Trouble } from './dialect.ts'
+import { type StoreLimits, storeLimits } from './limits.ts'
+import { hearNotices } from './postgres-notices.ts'
+import { limitedPool } from './postgres-pool.ts'
 
 const POOL_SIZE = 10
-const CONNECT_TIMEOUT_MS = 5000
-/** No statement of ours takes long, nor the time between two; a node that froze or lost power must not hold its locks. */
-const STATEMENT_TIMEOUT_MS = 15_000
-/** A notice can be lost with its connection; asking this often bounds how long that stays unseen. */
-const POLL_MS = 5000
-const RECONNECT_MS = 1000
+/** Migrations run one after the other; Kysely may look something up beside. */
+const MIGRATION_POOL_SIZE = 2
+
+/** How long a connection is idle before the kernel asks whether the other side is still there, in milliseconds. */
+const KEEP_ALIVE_MS = 10_000
+
+/**
+ * The database gives up a statement a little earlier than we do, so that its answer still arrives: then the connection
+ * lives on, and the cause has a name.
+ */
+const SERVER_SHARE = 0.9
 
 const CHANNEL = 'postern_changes'
 /** Any constant that nothing else in the database locks; "postern" in a phone's keys. */
@@ -24,30 +32,31 @@ const FOLLOW_INDEXES = `select ${['seqscan', 'bitmapscan', 'hashjoin', 'mergejoi
   .join(', ')}`
 
 /** Opens the database behind a `postgres://` URL; connections are made when first needed. */
-export function openPostgres(url: string): OpenedDialect {
-  const settings = {
+export function openPostgres(url: string, limits: StoreLimits = storeLimits): OpenedDialect {
+  const settings = (statementMs: number, lockMs: number) => ({
     connectionString: url,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+    connectionTimeoutMillis: limits.connectionMs,
+    // Kept by the database: a node that froze or lost power must not hold its locks.
+    statement_timeout: Math.ceil(statementMs * SERVER_SHARE),
+    lock_timeout: Math.ceil(lockMs * SERVER_SHARE),
+    idle_in_transaction_session_timeout: statementMs,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'postern',
     types: { getTypeParser },
-  }
-  const pool = new pg.Pool({ ...settings, max: POOL_SIZE })
-  // A connection that dies is replaced by the pool. Without listeners it would end the process: the first is for one
-  // that is idle, the second for one that is in use, amid a transaction.
-  pool.on('error', () => {})
-  pool.on('connect', (client) => client.on('error', () => {}))
-  const dialect: Dialect = new PostgresDialect({
-    pool,
-    onCreateConnection: async (connection) => {
-      await connection.executeQuery(CompiledQuery.raw(FOLLOW_INDEXES))
-    },
   })
+  const dialect = (size: number, statementMs: number, lockMs: number): Dialect =>
+    new PostgresDialect({
+      pool: limitedPool({
+        config: { ...settings(statementMs, lockMs), max: size },
+        limits: { connectionMs: limits.connectionMs, statementMs },
+        prepare: FOLLOW_INDEXES,
+      }),
+    })
 
   return {
-    dialect,
+    dialect: dialect(POOL_SIZE, limits.statementMs, limits.connectionMs),
+    migrating: dialect(MIGRATION_POOL_SIZE, limits.migrationMs, limits.migrationMs),
     facts: {
       name: 'postgres',
       binaryText: 'text collate "C"',
@@ -62,47 +71,16 @@ export function openPostgres(url: string): OpenedDialect {
       },
       classify,
     },
-    listen: (heard) => listen(() => new pg.Client(settings), heard),
-  }
-}
-
-/** Listens on one connection of its own, made anew whenever it breaks, with a slow poll underneath. */
-async function listen(connect: () => pg.Client, heard: () => void): Promise<() => Promise<void>> {
-  let stopped = false
-  let client: pg.Client | undefined
-  let retry: NodeJS.Timeout | undefined
-
-  const open = async (): Promise<void> => {
-    const next = connect()
-    client = next
-    let listens = false
-    // Whatever breaks a connection also ends it, so its end is what counts.
-    next.on('error', () => {})
-    next.once('end', () => listens && later())
-    next.on('notification', heard)
-    try {
-      await next.connect()
-      await next.query(`listen ${CHANNEL}`)
-      listens = true
-    } catch (error) {
-      void next.end().catch(() => {})
-      throw error
-    }
-  }
-  // What was announced in between is missed, so say once that something may have changed.
-  const reopen = () => void open().then(heard, later)
-  const later = () => {
-    if (!stopped) retry = setTimeout(reopen, RECONNECT_MS)
-  }
-
-  await open()
-  const poll = setInterval(heard, POLL_MS)
-  poll.unref()
-  return async () => {
-    stopped = true
-    clearInterval(poll)
-    clearTimeout(retry)
-    await client?.end().catch(() => {})
+    listen: (heard) =>
+      hearNotices(
+        {
+          connect: () => new pg.Client(settings(limits.statementMs, limits.connectionMs)),
+          channel: CHANNEL,
+          limits,
+        },
+        heard,
+      ),
+    close: async () => {},
   }
 }
 
@@ -119,10 +97,12 @@ const troubles = new Map<string, Trouble>([
   ['23001', 'dangling'], // restrict_violation
   ['40001', 'again'], // serialization_failure
   ['40P01', 'again'], // deadlock_detected
+  ['40003', 'away'], // statement_completion_unknown
   ['25006', 'away'], // read_only_sql_transaction: a standby
   ['3D000', 'away'], // invalid_catalog_name: no such database, as while it is restored
   ['55000', 'away'], // object_not_in_prerequisite_state: the database takes no connections for now
   ['25P03', 'away'], // idle_in_transaction_session_timeout
+  ['55P03', 'away'], // lock_not_available: our lock timeout
   ['08', 'away'], // connection exception
   ['53', 'away'], // insufficient resources: disk, memory, connections
   ['57', 'away'], // operator intervention: starting, stopping, crashing, our statement timeout

@@ -26,8 +26,8 @@ export type TableName = keyof typeof tables
 /** Columns of `resources` that name another resource, which may come later. */
 const LINKS = ['parent_id', 'owner_id'] as const
 
-/** Rows read or written at a time. */
-const AT_A_TIME = 500
+/** Rows read or written at a time; one may hold a megabyte. */
+const AT_A_TIME = 100
 
 /** Whether a database of this program has this table, and rows of this shape in it. */
 export function isStoredRow(table: unknown, values: readonly unknown[]): table is TableName {

@@ -9,6 +9,7 @@ import { after, test } from 'node:test'
 import { promisify } from 'node:util'
 import { Kysely, sql } from 'kysely'
 import { migrate } from './migrations.ts'
+import { Reader } from './reader.ts'
 import { openSqlite } from './sqlite.ts'
 import { openStore, type Store, StoreAway } from './store.ts'
 import type { Tables } from './tables.ts'
@@ -19,15 +20,16 @@ after(() => rmSync(root, { recursive: true, force: true }))
 const newFolder = () => mkdtempSync(join(root, 'folder-'))
 
 test('commits reach the disk before they are acknowledged, and foreign keys hold', async () => {
-  const db = new Kysely<Tables>({ dialect: openSqlite(join(newFolder(), 'new', 'postern.db')).dialect })
+  const opened = await openSqlite(join(newFolder(), 'new', 'postern.db'))
+  const db = new Kysely<Tables>({ dialect: opened.dialect })
   const pragma = async (name: string) => Object.values((await sql.raw(`pragma ${name}`).execute(db)).rows[0] ?? {})[0]
   const FULL = 2
   assert.deepEqual(
     [await pragma('journal_mode'), await pragma('synchronous'), await pragma('foreign_keys')],
     ['wal', FULL, 1],
   )
-  assert.equal(await pragma('busy_timeout'), 5000)
-  await db.destroy()
+  assert.equal(await pragma('busy_timeout'), 0, 'who asks waits, not the thread')
+  await opened.close()
 })
 
 test('only its owner can read the database and its folder', async () => {
@@ -42,7 +44,7 @@ test('only its owner can read the database and its folder', async () => {
 })
 
 test('a migration that breaks off leaves nothing, so that the next start can make it whole', async () => {
-  const opened = openSqlite(join(newFolder(), 'postern.db'))
+  const opened = await openSqlite(join(newFolder(), 'postern.db'))
   const db = new Kysely<Tables>({ dialect: opened.dialect })
   // The last table of the migration cannot be made, as when the process is killed before it.
   await sql`create table meta (key text)`.execute(db)
@@ -50,20 +52,33 @@ test('a migration that breaks off leaves nothing, so that the next start can mak
   await sql`drop table meta`.execute(db)
   await migrate(db, opened.facts)
   assert.deepEqual(await db.selectFrom('resources').selectAll().execute(), [])
-  await db.destroy()
+  await opened.close()
 })
 
-test('children of many parents are looked up by their parents, not among all of their kind', async (t) => {
+test('a database that a newer version migrated is refused in words', async () => {
   const file = join(newFolder(), 'postern.db')
-  const store = await openStore(`sqlite:${file}`)
-  const prepared = t.mock.method(DatabaseSync.prototype, 'prepare')
-  const parents = Array.from({ length: 100 }, (_, i) => `p_${i}`)
-  await store.read((reader) => reader.children('child', parents))
-  const [asked] = prepared.mock.calls.map((call) => call.arguments[0])
-  prepared.mock.restore()
-  await store.close()
+  await (await openStore(`sqlite:${file}`)).close()
   const db = new DatabaseSync(file)
-  const plan = db.prepare(`explain query plan ${asked}`).all(...Array(100).fill('x'))
+  db.exec(`insert into kysely_migration (name, timestamp) values ('9999_future', '')`)
+  db.close()
+  await assert.rejects(openStore(`sqlite:${file}`), /newer version of Postern.* 9999_future/)
+})
+
+test('children of many parents are looked up by their parents, not among all of their kind', async () => {
+  const file = join(newFolder(), 'postern.db')
+  await (await openStore(`sqlite:${file}`)).close()
+  const opened = await openSqlite(file)
+  const asked: string[] = []
+  const reader = new Reader(
+    new Kysely<Tables>({ dialect: opened.dialect, log: ({ query }) => void asked.push(query.sql) }),
+  )
+  await reader.children(
+    'child',
+    Array.from({ length: 100 }, (_, i) => `p_${i}`),
+  )
+  await opened.close()
+  const db = new DatabaseSync(file)
+  const plan = db.prepare(`explain query plan ${asked[0]}`).all(...Array(100).fill('x'))
   db.close()
   const [first] = plan.map(({ detail }) => String(detail))
   assert.match(first ?? '', /resources_by_parent \(parent_id=\?\)/)

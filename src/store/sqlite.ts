@@ -1,30 +1,32 @@
-/** SQLite through node:sqlite: one file, one connection, every commit on disk before it is acknowledged. */
-import { closeSync, openSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { SqliteAdapter, SqliteDialect } from 'kysely'
-import { makeFolder } from '../lib/make-folder.ts'
+/** SQLite through node:sqlite: one file, one connection in a thread of its own, every commit on disk before it is acknowledged. */
+import {
+  type DatabaseIntrospector,
+  type Dialect,
+  type Driver,
+  type Kysely,
+  type QueryCompiler,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
 import type { OpenedDialect, Trouble } from './dialect.ts'
-
-/** Prepared statements kept; our queries have a few dozen shapes, lists of ids add some. */
-const MAX_STATEMENTS = 256
-/** How soon a write of another process is seen. */
-const POLL_MS = 1000
-/** How long a statement waits for another process that writes, such as `postern admin`. */
-const BUSY_TIMEOUT_MS = 5000
+import { type StoreLimits, storeLimits } from './limits.ts'
+import { SqliteConnection, ThreadGone } from './sqlite-connection.ts'
+import { type SqliteDriverOptions, SqliteThreadDriver } from './sqlite-driver.ts'
+import { SqliteTurns } from './sqlite-turns.ts'
 
 /** Opens the database file at `path`, made with its folder when missing. */
-export function openSqlite(path: string): OpenedDialect {
-  makeFolder(dirname(path))
-  // SQLite would make it readable for all; the files it keeps beside take their mode from this one.
-  closeSync(openSync(path, 'a', 0o600))
-  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
-  db.exec('pragma journal_mode = wal')
-  db.exec('pragma synchronous = full')
-  db.exec('pragma foreign_keys = on')
-
+export async function openSqlite(path: string, limits: StoreLimits = storeLimits): Promise<OpenedDialect> {
+  const connection = await SqliteConnection.open({ path, openMs: limits.connectionMs })
+  const turns = new SqliteTurns()
+  const { connectionMs, statementMs, migrationMs } = limits
   return {
-    dialect: new WholeMigrations({ database: statementCache(db) }),
+    dialect: new SqliteThreadDialect({ connection, turns, limits: { connectionMs, statementMs } }),
+    migrating: new SqliteThreadDialect({
+      connection,
+      turns,
+      limits: { connectionMs: migrationMs, statementMs: migrationMs },
+    }),
     facts: {
       name: 'sqlite',
       binaryText: 'text',
@@ -35,67 +37,46 @@ export function openSqlite(path: string): OpenedDialect {
       classify,
     },
     listen: async (heard) => {
-      const version = db.prepare('pragma data_version')
-      let last = version.get()?.data_version
-      // This process hears its own writes at once; this is for those of `postern admin` beside it.
-      const poll = setInterval(() => {
-        const now = version.get()?.data_version
-        if (now !== last) heard()
-        last = now
-      }, POLL_MS)
-      poll.unref()
-      return async () => clearInterval(poll)
+      const stop = connection.listen(heard)
+      return async () => stop()
     },
+    close: () => connection.close(statementMs),
   }
 }
 
-/** Runs each migration in a transaction, which Kysely leaves out on SQLite: a kill amid one must leave nothing of it. */
-class WholeMigrations extends SqliteDialect {
-  override createAdapter(): SqliteAdapter {
-    return new TransactionalAdapter()
+class SqliteThreadDialect implements Dialect {
+  readonly #options: SqliteDriverOptions
+
+  constructor(options: SqliteDriverOptions) {
+    this.#options = options
+  }
+
+  createDriver(): Driver {
+    return new SqliteThreadDriver(this.#options)
+  }
+
+  createQueryCompiler(): QueryCompiler {
+    return new SqliteQueryCompiler()
+  }
+
+  createAdapter(): SqliteAdapter {
+    return new ThreadAdapter()
+  }
+
+  createIntrospector(db: Kysely<unknown>): DatabaseIntrospector {
+    return new SqliteIntrospector(db)
   }
 }
 
-class TransactionalAdapter extends SqliteAdapter {
+class ThreadAdapter extends SqliteAdapter {
+  /** Runs each migration in a transaction, which Kysely leaves out on SQLite: a kill amid one must leave nothing of it. */
   override get supportsTransactionalDdl(): boolean {
     return true
   }
-}
 
-/** The slice of a database that Kysely's driver uses, with statements prepared once. */
-function statementCache(db: DatabaseSync) {
-  const statements = new Map<string, ReturnType<typeof adapt>>()
-  return {
-    close: () => db.close(),
-    prepare(sql: string) {
-      const known = statements.get(sql)
-      if (known) return known
-      // `begin immediate` takes the write lock at once: a transaction that reads first cannot lose it half-way.
-      const statement = adapt(db.prepare(sql === 'begin' ? 'begin immediate' : sql))
-      if (sql === 'rollback') statement.run = rollbackOnce(db, statement.run)
-      if (statements.size >= MAX_STATEMENTS) {
-        const oldest = statements.keys().next().value
-        if (oldest !== undefined) statements.delete(oldest)
-      }
-      statements.set(sql, statement)
-      return statement
-    },
-  }
-}
-
-/** A full disk makes SQLite roll back by itself; the error of doing it twice would hide that of the disk. */
-function rollbackOnce(db: DatabaseSync, rollback: ReturnType<typeof adapt>['run']): typeof rollback {
-  return (parameters) => (db.isTransaction ? rollback(parameters) : { changes: 0, lastInsertRowid: 0 })
-}
-
-function adapt(statement: StatementSync) {
-  // Kysely passes what our typed queries bind: strings, numbers and null.
-  const bound = (parameters: readonly unknown[]) => parameters as SQLInputValue[]
-  return {
-    reader: statement.columns().length > 0,
-    all: (parameters: readonly unknown[]) => statement.all(...bound(parameters)),
-    run: (parameters: readonly unknown[]) => statement.run(...bound(parameters)),
-    iterate: (parameters: readonly unknown[]) => statement.iterate(...bound(parameters)),
+  /** The driver itself says whose turn it is; Kysely would have reads wait while a transaction waits for a lock. */
+  override get supportsMultipleConnections(): boolean {
+    return true
   }
 }
 
@@ -113,6 +94,7 @@ const troubles = new Map<number, Trouble>([
 ])
 
 function classify(error: unknown): Trouble | undefined {
+  if (error instanceof ThreadGone) return 'away'
   if (typeof error !== 'object' || error === null || !('errcode' in error)) return undefined
   const code = Number(error.errcode)
   return troubles.get(code) ?? troubles.get(code & 0xff)

@@ -3,6 +3,7 @@ import { Kysely } from 'kysely'
 import { Refusal } from '../model/errors.ts'
 import type { OpenedDialect } from './dialect.ts'
 import { Feed } from './feed.ts'
+import { Overdue, type StoreLimits, storeLimits, within } from './limits.ts'
 import { migrate } from './migrations.ts'
 import { Reader } from './reader.ts'
 import { allRows, insertRows, isEmpty, type StoredRow } from './rows.ts'
@@ -14,8 +15,8 @@ const TRIES = 5
 
 /** The database cannot be used at the moment; trying again later may help. */
 export class StoreAway extends Refusal {
-  constructor(cause: unknown) {
-    super('STORE_UNAVAILABLE', undefined, { cause, headers: { 'retry-after': '1' } })
+  constructor(cause: unknown, msg?: string) {
+    super('STORE_UNAVAILABLE', msg, { cause, headers: { 'retry-after': '1' } })
     this.name = 'StoreAway'
   }
 }
@@ -31,24 +32,42 @@ export class StoreConflict extends Error {
   }
 }
 
+/** What a caller is told whose write was sent off and not confirmed. */
+const UNCONFIRMED =
+  'The database did not confirm this write in time: it may be stored or not. Look before you repeat it.'
+
+export interface StoreOptions {
+  /** Shorter ones are for tests. */
+  readonly limits?: StoreLimits
+}
+
 /** Opens and migrates the database behind `url`: `sqlite:<path>` or `postgres://…`. */
-export async function openStore(url: string): Promise<Store> {
-  const opened = await openDialect(url)
+export async function openStore(url: string, { limits = storeLimits }: StoreOptions = {}): Promise<Store> {
+  const opened = await openDialect(url, limits)
   const db = new Kysely<Tables>({ dialect: opened.dialect })
+  const store = new Store(db, opened)
   try {
-    await migrate(db, opened.facts)
-    const store = new Store(db, opened)
+    await migrateOpened(opened)
     await store.listen()
     return store
   } catch (error) {
-    await db.destroy().catch(() => {})
+    await store.close().catch(() => {})
     throw error
   }
 }
 
-async function openDialect(url: string): Promise<OpenedDialect> {
-  if (url.startsWith('sqlite:')) return (await import('./sqlite.ts')).openSqlite(url.slice('sqlite:'.length))
-  if (/^postgres(ql)?:\/\//.test(url)) return (await import('./postgres.ts')).openPostgres(url)
+async function migrateOpened({ migrating, facts }: OpenedDialect): Promise<void> {
+  const db = new Kysely<Tables>({ dialect: migrating })
+  try {
+    await migrate(db, facts)
+  } finally {
+    await db.destroy()
+  }
+}
+
+async function openDialect(url: string, limits: StoreLimits): Promise<OpenedDialect> {
+  if (url.startsWith('sqlite:')) return (await import('./sqlite.ts')).openSqlite(url.slice('sqlite:'.length), limits)
+  if (/^postgres(ql)?:\/\//.test(url)) return (await import('./postgres.ts')).openPostgres(url, limits)
   throw new Error('a database URL starts with `sqlite:` or `postgres://`')
 }
 
@@ -58,6 +77,7 @@ export class Store {
   readonly #reader: Reader
   readonly #opened: OpenedDialect
   #stopListening: () => Promise<void> = async () => {}
+  #question: Promise<boolean> | null = null
 
   constructor(db: Kysely<Tables>, opened: OpenedDialect) {
     this.#db = db
@@ -75,25 +95,48 @@ export class Store {
     this.#stopListening = await this.#opened.listen(() => this.feed.announce())
   }
 
-  /** Reads outside of any transaction. */
-  async read<T>(query: (reader: Reader) => Promise<T>): Promise<T> {
-    return this.#sorting(() => query(this.#reader))
+  /**
+   * Reads outside of any transaction.
+   *
+   * @param withinMs Less time than the database has, for callers that must answer sooner.
+   */
+  async read<T>(query: (reader: Reader) => Promise<T>, { withinMs }: { withinMs?: number } = {}): Promise<T> {
+    const answer = () => query(this.#reader)
+    return this.#sorting(withinMs === undefined ? answer : () => within(withinMs, 'reading the database', answer()))
+  }
+
+  /** Whether the database answers within this time. Callers share one question, so that many cannot use up connections. */
+  async answers(withinMs: number): Promise<boolean> {
+    this.#question ??= this.feed
+      .latest()
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => {
+        this.#question = null
+      })
+    return within(withinMs, 'the question', this.#question).catch(() => false)
   }
 
   /** Runs `work` as one transaction: all of it is stored, with its changes, or nothing is. It may run more than once. */
   async write<T>(work: (writer: Writer) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
+      let isCommitting = false
       try {
         const written = await this.#db.transaction().execute(async (tx) => {
           const writer = new Writer(tx, this.#opened.facts)
           const result = await work(writer)
-          return { result, changed: await writer.finish() }
+          const changed = await writer.finish()
+          isCommitting = true
+          return { result, changed }
         })
         if (written.changed) this.feed.announce()
         return written.result
       } catch (error) {
+        // Only what the database itself says it has undone is tried again; a silent commit may have been stored.
         if (this.#opened.facts.classify(error) === 'again' && attempt < TRIES) continue
-        throw this.#sorted(error)
+        throw this.#sorted(error, isCommitting ? UNCONFIRMED : undefined)
       }
     }
   }
@@ -130,6 +173,7 @@ export class Store {
   async close(): Promise<void> {
     await this.#stopListening()
     await this.#db.destroy()
+    await this.#opened.close()
   }
 
   async #sorting<T>(query: () => Promise<T>): Promise<T> {
@@ -140,9 +184,10 @@ export class Store {
     }
   }
 
-  #sorted(error: unknown): unknown {
-    const trouble = this.#opened.facts.classify(error)
-    if (trouble === 'away' || trouble === 'again') return new StoreAway(error)
+  #sorted(error: unknown, msg?: string): unknown {
+    const trouble = error instanceof Overdue ? 'away' : this.#opened.facts.classify(error)
+    if (trouble === 'away') return new StoreAway(error, msg)
+    if (trouble === 'again') return new StoreAway(error)
     if (trouble) return new StoreConflict(trouble, error)
     return error
   }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -120,6 +120,29 @@ describe('the program', () => {
       const { out } = await postern(['admin', 'list-users', '--json', ...place])
       assert.equal(JSON.parse(out).length, 3)
     })
+  })
+
+  test('a second server on one SQLite folder is refused, commands are not, and a killed server leaves no lock', async () => {
+    const dataDir = newDataDir()
+    const first = await serve({ dataDir })
+    const { apiKey } = credentials(first.out())
+    const line = await refusal({ dataDir })
+    assert.ok(line.includes(dataDir), line)
+    assert.match(line, /another server, process \d+, uses the SQLite database .*--data-dir/)
+    const link = join(mkdtempSync(join(root, 'link-')), 'same')
+    symlinkSync(dataDir, link)
+    assert.match(await refusal({ dataDir: link }), /another server/, 'by whatever name')
+    const elsewhere = { dataDir: newDataDir(), databaseUrl: `sqlite:${join(dataDir, 'postern.db')}` }
+    assert.match(await refusal(elsewhere), /another server/, 'the database counts, not the folder of the key')
+    const { out } = await postern(['admin', 'list-users', '--json', '--data-dir', dataDir])
+    assert.equal(JSON.parse(out).length, 1)
+    await new ApiClient(first.url, apiKey).get('/api_keys')
+
+    first.kill('SIGKILL')
+    await first.ended
+    const again = await serve({ dataDir })
+    await new ApiClient(again.url, apiKey).get('/api_keys')
+    assertClean(await again.stop())
   })
 
   test('preset credentials open the door and are not printed', async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { readSettings } from '../../src/config/read.ts'
 import { createLog, type LogDestination } from '../../src/lib/log.ts'
 import { openAdmin, startServer } from '../../src/server.ts'
+import type { StoreLimits } from '../../src/store/limits.ts'
 import { ApiClient } from './api-client.ts'
 
 export interface Platform {
@@ -41,6 +42,8 @@ export interface PlatformOptions {
   readonly databaseUrl?: string
   /** Kept by the caller, for starting again on the same data; otherwise a new folder that goes with the platform. */
   readonly dataDir?: string
+  /** How long the database may take. */
+  readonly storeLimits?: StoreLimits
 }
 
 const API_KEY = 'test_api_key_of_the_first_admin_0001'
@@ -66,6 +69,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
   const destination: LogDestination = { write: (line) => log.push(line) }
   const server = await startServer(settings, {
     log: createLog({ level: settings.logLevel, format: settings.logFormat, destination }),
+    ...(options.storeLimits && { storeLimits: options.storeLimits }),
   })
   const url = `http://${server.addresses.api}`
   const caFile = join(dataDir, 'ca.pem')

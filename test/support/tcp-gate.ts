@@ -1,4 +1,4 @@
-/** A TCP proxy that can be shut and opened again at the same port: what lies behind it goes away and comes back. */
+/** A TCP proxy that can be shut, opened again and silenced at the same port: what lies behind it goes away and comes back. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
@@ -7,41 +7,63 @@ export interface TcpGate {
   /** Resets every connection and refuses new ones. */
   shut(): Promise<void>
   open(): Promise<void>
+  /** Keeps back every byte and end, of new connections too, which are still accepted; or those of the answers alone. */
+  hush(which?: 'all' | 'answers'): void
+  /** Passes on what was kept back. */
+  speak(): void
 }
 
 /** Opens a gate on loopback before the port `target`. */
 export async function openGate(target: number): Promise<TcpGate> {
   const sockets = new Set<Socket>()
+  const kept: (() => void)[] = []
+  let hushed: 'all' | 'answers' | null = null
   let server: Server | undefined
   let port = 0
 
-  const gate = {
+  const pass = (isAnswer: boolean, deed: () => void) => {
+    if (hushed === 'all' || (hushed === 'answers' && isAnswer)) kept.push(deed)
+    else deed()
+  }
+  const carry = (from: Socket, to: Socket, isAnswer: boolean) => {
+    sockets.add(from)
+    from.on('error', () => {})
+    from.on('data', (chunk) => pass(isAnswer, () => to.write(chunk)))
+    from.on('end', () => pass(isAnswer, () => to.end()))
+    from.on('close', () => {
+      sockets.delete(from)
+      pass(isAnswer, () => to.destroy())
+    })
+  }
+  const gate: TcpGate = {
     get port() {
       return port
     },
     async open() {
-      server = createServer((near) => {
-        const far = connect(target, '127.0.0.1')
-        for (const [one, other] of [
-          [near, far],
-          [far, near],
-        ] as const) {
-          sockets.add(one)
-          one.on('error', () => {})
-          one.on('close', () => {
-            sockets.delete(one)
-            other.destroy()
-          })
-          one.pipe(other)
-        }
+      // Half open, since an end that is kept back must not be answered by the gate itself.
+      server = createServer({ allowHalfOpen: true }, (near) => {
+        const far = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true })
+        carry(near, far, false)
+        carry(far, near, true)
       }).listen(port, '127.0.0.1')
       await once(server, 'listening')
       port = (server.address() as AddressInfo).port
     },
     async shut() {
       const closed = new Promise((resolve) => server?.close(resolve))
-      for (const socket of sockets) socket.resetAndDestroy()
+      for (const socket of sockets) {
+        // To reset one that is ending leaves Node with a request that never finishes, and spinning when it exits.
+        if (socket.writableEnded) socket.destroy()
+        else socket.resetAndDestroy()
+      }
       await closed
+    },
+    hush(which = 'all') {
+      hushed = which
+    },
+    speak() {
+      hushed = null
+      for (const deed of kept.splice(0)) deed()
     },
   }
   await gate.open()

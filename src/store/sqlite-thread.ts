@@ -1,0 +1,164 @@
+/**
+ * The thread that holds the SQLite connection: a statement in, its answer out, in order. A slow disk or a foreign lock
+ * stops this thread and no other. It imports as little as possible, since each start of a command waits for it.
+ */
+import { closeSync, existsSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { parentPort, workerData } from 'node:worker_threads'
+import { makeFolder } from '../lib/make-folder.ts'
+
+/** What the thread is started with. */
+export interface ThreadData {
+  readonly path: string
+  /** How long opening waits for another process, in milliseconds. */
+  readonly openMs: number
+  /** Whether a missing file is made; not by a thread that takes over, since it would be an empty database. */
+  readonly makes: boolean
+}
+
+export type Asked =
+  | { readonly type: 'run'; readonly sql: string; readonly parameters: readonly unknown[] }
+  | { readonly type: 'listen'; readonly pollMs: number }
+  | { readonly type: 'close' }
+
+/** Rows are lists, with the names of their columns said once: a third of the cost of objects to pass between threads. */
+export interface Answer {
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly unknown[])[]
+  readonly changes: number
+}
+
+/** What an error keeps on its way between threads. */
+export interface Fault {
+  readonly message: string
+  readonly code?: unknown
+  readonly errcode?: unknown
+  readonly errstr?: unknown
+  readonly syscall?: unknown
+  readonly path?: unknown
+}
+
+/** In the order of what was asked, but for `opened`, which comes first, and `changed`. */
+export type Said =
+  | { readonly type: 'opened' }
+  | { readonly type: 'answer'; readonly answer: Answer }
+  | { readonly type: 'fault'; readonly fault: Fault }
+  /** Another process wrote. */
+  | { readonly type: 'changed' }
+
+/** Prepared statements kept; our queries have a few dozen shapes, lists of ids add some. */
+const MAX_STATEMENTS = 256
+
+type Prepared = (parameters: readonly unknown[]) => Answer
+
+const NOTHING: Answer = { columns: [], rows: [], changes: 0 }
+
+function serve(data: ThreadData, port: NonNullable<typeof parentPort>): void {
+  const say = (said: Said) => port.postMessage(said)
+  let db: DatabaseSync
+  try {
+    db = open(data)
+  } catch (error) {
+    say({ type: 'fault', fault: faultOf(error) })
+    port.close()
+    return
+  }
+  const statements = new Map<string, Prepared>()
+  let poll: NodeJS.Timeout | undefined
+
+  const answer = (sql: string, parameters: readonly unknown[]): Said => {
+    try {
+      const run = statements.get(sql) ?? keep(statements, sql, prepare(db, sql))
+      return { type: 'answer', answer: run(parameters) }
+    } catch (error) {
+      return { type: 'fault', fault: faultOf(error) }
+    }
+  }
+  port.on('message', (asked: Asked) => {
+    if (asked.type === 'run') {
+      say(answer(asked.sql, asked.parameters))
+    } else if (asked.type === 'listen') {
+      poll = watch(db, asked.pollMs, () => say({ type: 'changed' }))
+    } else {
+      clearInterval(poll)
+      // Without a listener the thread ends, also when closing fails.
+      port.close()
+      db.close()
+    }
+  })
+  say({ type: 'opened' })
+}
+
+function open({ path, openMs, makes }: ThreadData): DatabaseSync {
+  if (makes) {
+    makeFolder(dirname(path))
+    // SQLite would make it readable for all; the files it keeps beside take their mode from this one.
+    closeSync(openSync(path, 'a', 0o600))
+  } else if (!existsSync(path)) throw new Error('the database file is gone')
+  const db = new DatabaseSync(path, { timeout: openMs })
+  db.exec('pragma journal_mode = wal')
+  db.exec('pragma synchronous = full')
+  db.exec('pragma foreign_keys = on')
+  // From here on whoever asked waits for a lock, and asks again: others may read meanwhile.
+  db.exec('pragma busy_timeout = 0')
+  return db
+}
+
+function prepare(db: DatabaseSync, sql: string): Prepared {
+  // `begin immediate` takes the write lock at once: a transaction that reads first cannot lose it half-way.
+  const statement = db.prepare(sql === 'begin' ? 'begin immediate' : sql)
+  // A full disk makes SQLite roll back by itself; the error of doing it twice would hide that of the disk.
+  if (sql === 'rollback') return (parameters) => (db.isTransaction ? run(statement, parameters) : NOTHING)
+  const columns = statement.columns().map(({ name }) => name)
+  if (columns.length === 0) return (parameters) => run(statement, parameters)
+  statement.setReturnArrays(true)
+  return (parameters) => ({
+    columns,
+    // `setReturnArrays` makes lists of the rows, which its type does not know.
+    rows: statement.all(...bound(parameters)) as unknown as unknown[][],
+    changes: 0,
+  })
+}
+
+function run(statement: StatementSync, parameters: readonly unknown[]): Answer {
+  const { changes } = statement.run(...bound(parameters))
+  return { ...NOTHING, changes: Number(changes) }
+}
+
+/** Kysely passes what our typed queries bind: strings, numbers and null. */
+function bound(parameters: readonly unknown[]): SQLInputValue[] {
+  return parameters as SQLInputValue[]
+}
+
+function keep(statements: Map<string, Prepared>, sql: string, prepared: Prepared): Prepared {
+  if (statements.size >= MAX_STATEMENTS) {
+    const oldest = statements.keys().next().value
+    if (oldest !== undefined) statements.delete(oldest)
+  }
+  statements.set(sql, prepared)
+  return prepared
+}
+
+/** This process hears its own writes at once; this is for those of `postern admin` beside it. */
+function watch(db: DatabaseSync, pollMs: number, changed: () => void): NodeJS.Timeout {
+  const version = db.prepare('pragma data_version')
+  let last = version.get()?.data_version
+  return setInterval(() => {
+    try {
+      const now = version.get()?.data_version
+      if (now !== last) changed()
+      last = now
+    } catch {
+      // A disk in trouble; the next look, or a statement, will say.
+    }
+  }, pollMs)
+}
+
+function faultOf(error: unknown): Fault {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const { message, code, errcode, errstr, syscall, path } = error as Error & Partial<Fault>
+  return { message, code, errcode, errstr, syscall, path }
+}
+
+if (parentPort) serve(workerData as ThreadData, parentPort)
