@@ -13,6 +13,7 @@ import type { Listen } from './config/parse.ts'
 import type { Settings } from './config/read.ts'
 import { ApiGuard } from './control/api-guard.ts'
 import { openAuthority } from './control/authority.ts'
+import { bindSecrets } from './control/bound-secrets.ts'
 import { EdgeModules } from './control/edge-modules.ts'
 import { rotateKey } from './control/key-rotation.ts'
 import { authenticate } from './control/principal.ts'
@@ -93,6 +94,7 @@ export async function startServer(
     const store = await openStore(settings.databaseUrl, { ...(limits && { limits }) })
     opened.push(() => store.close())
     const sealer = await openSealer(store, settings.keyFile)
+    await bindSecrets(store, sealer)
     const authority = await openAuthority(store, sealer, join(settings.dataDir, 'ca.pem'))
 
     // What people write is checked here, and off the event loop where that takes long.

@@ -6,10 +6,14 @@ import { makeFolder } from '../lib/make-folder.ts'
 import type { Sealer } from '../lib/seal.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
+import type { Reseal } from './reseal.ts'
 import { holdKey } from './sealing.ts'
 
 /** The facts that hold the authority: its certificate, readable, and behind it its key, sealed. */
 const AUTHORITY = 'certificate_authority'
+
+/** What its key is sealed for. */
+const CONTEXT = `meta/${AUTHORITY}/key`
 
 interface Kept {
   readonly cert: string
@@ -24,22 +28,31 @@ export async function openAuthority(store: Store, sealer: Sealer, certificateFil
     (await store.write(async (writer) => {
       await holdKey(writer, sealer)
       const { certPem, keyPem } = createAuthority()
-      const kept: Kept = { cert: certPem, key: sealer.seal(keyPem) }
+      const kept: Kept = { cert: certPem, key: sealer.seal(keyPem, CONTEXT) }
       return writer.keepMeta(AUTHORITY, JSON.stringify(kept))
     }))
   const { cert, key } = JSON.parse(text) as Kept // written above
   publish(certificateFile, cert)
-  return new Authority(cert, sealer.open(key))
+  return new Authority(cert, opened(sealer, key))
 }
 
 /** Seals the key of the authority anew; gives how many there were. */
-export async function resealAuthority(writer: Writer, old: Sealer, sealer: Sealer): Promise<number> {
+export async function resealAuthority(writer: Writer, reseal: Reseal): Promise<number> {
   const text = await writer.meta(AUTHORITY)
   if (text === undefined) return 0
   const { cert, key } = JSON.parse(text) as Kept // written above
-  const kept: Kept = { cert, key: sealer.seal(old.open(key)) }
+  const kept: Kept = { cert, key: reseal(key, CONTEXT) }
   await writer.setMeta(AUTHORITY, JSON.stringify(kept))
   return 1
+}
+
+function opened(sealer: Sealer, key: string): string {
+  try {
+    return sealer.open(key, CONTEXT)
+  } catch (cause) {
+    const what = 'the key of the certificate authority in the database cannot be opened'
+    throw new Error(`${what}: somebody changed it there; restore the database from a backup`, { cause })
+  }
 }
 
 /** The database holds the authority; the file is a copy, replaced whole so that nobody reads half of it. */

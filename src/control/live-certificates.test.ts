@@ -8,15 +8,15 @@ import { reservedDomains } from '../resources/reserved-domains.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { type CertificatesByName, LiveCertificates } from './live-certificates.ts'
-import { sealFields } from './secrets.ts'
+import { resourceAt, sealFields } from './secrets.ts'
 
 /** Counts what is opened, the most costly step of all. */
 class CountingSealer extends Sealer {
   opened = 0
 
-  override open(sealed: string): string {
+  override open(sealed: string, context: string): string {
     this.opened++
-    return super.open(sealed)
+    return super.open(sealed, context)
   }
 }
 
@@ -53,22 +53,25 @@ describe('the certificates that are served', () => {
       told = 0
     })
 
+    const nextId = (prefix: string) => `${prefix}${String(made + 1).padStart(4, '0')}`
     const insert = async (kind: string, prefix: string, fields: Readonly<Record<string, unknown>>) => {
-      const id = `${prefix}${String(++made).padStart(4, '0')}`
+      const id = nextId(prefix)
+      made++
       const row = { id, kind, parentId: null, ownerId: null, createdAt: '2026-01-01T00:00:00Z' }
       await store.write((writer) => writer.insert({ ...row, fields }))
       return id
     }
-    const fieldsFor = (names: readonly string[], under: Sealer = sealer) => {
+    const fieldsFor = (id: string, names: readonly string[], under: Sealer = sealer) => {
       const fields = {
         certificate_pem: `of ${names.join()}`,
         private_key_pem: 'key',
         not_after: '2027-01-01T00:00:00Z',
         subject_alternative_names: { dns_names: names, ips: [] },
       }
-      return sealFields(under, tlsCertificates.secrets, fields)
+      return sealFields(under, tlsCertificates.secrets, fields, resourceAt(id))
     }
-    const upload = (names: readonly string[], under?: Sealer) => insert(CERTIFICATE, 'cert_', fieldsFor(names, under))
+    const upload = (names: readonly string[], under?: Sealer) =>
+      insert(CERTIFICATE, 'cert_', fieldsFor(nextId('cert_'), names, under))
     const apply = (kind: string, ...ids: string[]) => live.apply(ids.map((id, revision) => ({ id, kind, revision })))
     const idOf = (name: string) => served.get(name)?.id
 
@@ -125,7 +128,7 @@ describe('the certificates that are served', () => {
       await apply(CERTIFICATE, good)
       assert.deepEqual([idOf('shut.test'), idOf('good.test')], [undefined, good])
       assert.equal(lines.filter((line) => line.includes(id)).length, 1)
-      await store.write((writer) => writer.replaceFields(id, fieldsFor(['shut.test'])))
+      await store.write((writer) => writer.replaceFields(id, fieldsFor(id, ['shut.test'])))
       await apply(CERTIFICATE, id)
       assert.equal(idOf('shut.test'), id)
     })

@@ -9,7 +9,7 @@ import type { Change } from '../store/feed.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import type { Followed } from './follower.ts'
-import { openFields } from './secrets.ts'
+import { openFields, resourceAt } from './secrets.ts'
 
 export interface ServedCertificate {
   readonly id: string
@@ -107,7 +107,12 @@ export class LiveCertificates implements Followed {
 
   #open({ id, fields }: StoredResource): ServedCertificate | undefined {
     try {
-      const { certificate_pem, private_key_pem, not_after } = openFields(this.#sealer, tlsCertificates.secrets, fields)
+      const { certificate_pem, private_key_pem, not_after } = openFields(
+        this.#sealer,
+        tlsCertificates.secrets,
+        fields,
+        resourceAt(id),
+      )
       return { id, cert: String(certificate_pem), key: String(private_key_pem), notAfter: String(not_after) }
     } catch (error) {
       this.#log.error({ err: error, certificate: id }, 'a certificate cannot be opened and is not served')

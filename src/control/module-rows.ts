@@ -11,7 +11,7 @@ import type { StoredResource } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Principal } from './principal.ts'
 import { holdKey } from './sealing.ts'
-import { openFields, sealFields } from './secrets.ts'
+import { moduleAt, openFields, sealFields } from './secrets.ts'
 
 /** A module and what is to be written for it. */
 export interface ModuleWrite {
@@ -82,7 +82,7 @@ function twice(form: ModuleForm, another: ModuleForm): BadValue {
 export function checkTogether(
   sealer: Sealer,
   resource: Resource,
-  before: Pick<StoredResource, 'modules'>,
+  before: Pick<StoredResource, 'id' | 'modules'>,
   { writes = [], without }: { writes?: readonly ModuleWrite[]; without?: Module },
 ): void {
   if (!resource.place) return
@@ -91,7 +91,7 @@ export function checkTogether(
   const after = new Map([...(before.modules as ReadonlyMap<string, ModuleConfig>), ...written])
   if (without) after.delete(without.name)
   moduleConflicts(resource.place, after, ({ name, secrets = [] }, config) =>
-    written.has(name) ? config : openFields(sealer, secrets, config),
+    written.has(name) ? config : openFields(sealer, secrets, config, moduleAt(before.id, name)),
   )
 }
 
@@ -114,7 +114,7 @@ export async function writeModules(
   for (const write of writes) {
     const { module, config } = write
     if (module.secrets) await holdKey(writer, sealer)
-    await writer.putModule(id, module.name, sealFields(sealer, module.secrets ?? [], config))
+    await writer.putModule(id, module.name, sealFields(sealer, module.secrets ?? [], config, moduleAt(id, module.name)))
     const ids = mentionsOf(resource, [write]).map((mention) => mention.id)
     await writer.setReferences(id, module.name, ids, isNew)
   }
@@ -126,7 +126,9 @@ export function openModules(sealer: Sealer, resource: Resource, stored: StoredRe
   for (const module of modulesOf(resource)) {
     const config = stored.modules.get(module.name)
     // What is stored was accepted by this module.
-    if (config) opened.set(module.name, openFields(sealer, module.secrets ?? [], config as ModuleConfig))
+    if (!config) continue
+    const place = moduleAt(stored.id, module.name)
+    opened.set(module.name, openFields(sealer, module.secrets ?? [], config as ModuleConfig, place))
   }
   return opened
 }

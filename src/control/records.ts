@@ -16,7 +16,7 @@ import { ownerOf, seesOnlyOwn, type Target, visible } from './ownership.ts'
 import { type Principal, tokenHash } from './principal.ts'
 import { checkClaims, checkMentions, checkUnreferenced, setClaims, setMentions } from './references.ts'
 import { holdKey } from './sealing.ts'
-import { openFields, sealFields } from './secrets.ts'
+import { openFields, resourceAt, sealFields } from './secrets.ts'
 import type { Complete } from './show.ts'
 import { checkRules } from './write-rules.ts'
 
@@ -62,7 +62,7 @@ export class Records {
     const parentInBody = take(own, resource.parent?.in === 'body' ? resource.parent.field : null)
     const parentId = typeof parentInBody === 'string' ? parentInBody : parentInPath
     const settled = resource.settle(own, this.#around)
-    checkTogether(this.#sealer, resource, { modules: new Map() }, { writes })
+    checkTogether(this.#sealer, resource, { id: '', modules: new Map() }, { writes })
 
     return attempt(() =>
       this.#store.write(async (writer) => {
@@ -82,7 +82,7 @@ export class Records {
 
         const row = { id, kind: resource.kind, parentId, ownerId, createdAt: timestamp(this.#now()), fields }
         if (resource.secrets.length > 0) await holdKey(writer, this.#sealer)
-        await writer.insert({ ...row, fields: sealFields(this.#sealer, resource.secrets, fields) })
+        await writer.insert({ ...row, fields: sealFields(this.#sealer, resource.secrets, fields, resourceAt(id)) })
         await setClaims(writer, id, claims, [])
         await setMentions(writer, id, mentions, [])
         await writeModules(writer, this.#sealer, resource, id, { writes, isNew: true })
@@ -134,7 +134,7 @@ export class Records {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
         const { id, parentId } = before
         if (Object.keys(own).length > 0) {
-          const old = openFields(this.#sealer, resource.secrets, before.fields)
+          const old = openFields(this.#sealer, resource.secrets, before.fields, resourceAt(id))
           const fields = resource.settle({ ...old, ...own }, this.#around)
           await checkRules(writer, { resource, principal, parentId, before, after: fields })
           const [claims, mentions] = [resource.claims(fields, parentId), resource.mentions(fields)]
@@ -143,7 +143,7 @@ export class Records {
           if (!sameIds(mentions, oldMentions)) await checkNesting(writer, resource, id, mentions)
           await checkClaims(writer, claims, id)
           if (resource.secrets.length > 0) await holdKey(writer, this.#sealer)
-          await writer.replaceFields(id, sealFields(this.#sealer, resource.secrets, fields))
+          await writer.replaceFields(id, sealFields(this.#sealer, resource.secrets, fields, resourceAt(id)))
           await setClaims(writer, id, claims, resource.claims(old, parentId))
           await setMentions(writer, id, mentions, oldMentions)
         }
@@ -186,7 +186,7 @@ export class Records {
     return Promise.all(
       found.map(async (each) => ({
         ...each,
-        fields: openFields(this.#sealer, resource.secrets, each.fields),
+        fields: openFields(this.#sealer, resource.secrets, each.fields, resourceAt(each.id)),
         modules: openModules(this.#sealer, resource, each),
         children: children.get(each.id) ?? [],
         live: await this.#live(resource, each.fields),

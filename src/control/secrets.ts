@@ -1,27 +1,49 @@
-/** Seals secret fields on their way into the store and opens them on their way out. */
-import type { Sealer } from '../lib/seal.ts'
+/** Seals secret fields on their way into the store, each bound to its row and name, and opens them on their way out. */
+import { type Sealer, SealFault } from '../lib/seal.ts'
 import { Refusal } from '../model/errors.ts'
 
-/** `value` with the fields called `names` sealed; what is unset stays unset. */
-export function sealFields<T extends object>(sealer: Sealer, names: readonly string[], value: T): T {
-  return mapFields(names, value, (each) => sealer.seal(JSON.stringify(each)))
+/** The place of a resource's own secrets: a value that was moved to another place cannot be opened there. */
+export function resourceAt(id: string): string {
+  return `resources/${id}`
 }
 
-/** `value` with the fields called `names` opened; throws `Refusal` when they are sealed under another key. */
-export function openFields<T extends object>(sealer: Sealer, names: readonly string[], value: T): T {
-  return mapFields(names, value, (each) => {
+/** The place of the secrets of a module. */
+export function moduleAt(hostId: string, module: string): string {
+  return `modules/${hostId}/${module}`
+}
+
+/** `value`, which is kept at `place`, with the fields called `names` sealed; what is unset stays unset. */
+export function sealFields<T extends object>(sealer: Sealer, names: readonly string[], value: T, place: string): T {
+  return changeFields(names, value, place, (each, context) => sealer.seal(JSON.stringify(each), context))
+}
+
+/** `value`, which is kept at `place`, with the fields called `names` opened; throws `Refusal` when one cannot be. */
+export function openFields<T extends object>(sealer: Sealer, names: readonly string[], value: T, place: string): T {
+  return changeFields(names, value, place, (each, context) => {
     try {
-      return JSON.parse(sealer.open(String(each))) as unknown
+      return JSON.parse(sealer.open(String(each), context)) as unknown
     } catch (cause) {
       // The start made sure of the key, so it has changed since.
-      throw new Refusal('KEY_ROTATED', undefined, { cause })
+      if (cause instanceof SealFault && cause.reason === 'other_key')
+        throw new Refusal('KEY_ROTATED', undefined, { cause })
+      throw new Refusal('SECRET_UNREADABLE', `the stored secret \`${context}\` cannot be opened: ${WHY}`, { cause })
     }
   })
 }
 
-function mapFields<T extends object>(names: readonly string[], value: T, change: (each: unknown) => unknown): T {
+const WHY = 'it was changed, or moved here from another place, in the database itself; set it anew or restore a backup'
+
+/** `value` with `change` made to the fields called `names`, each told what it belongs to; what is unset stays unset. */
+export function changeFields<T extends object>(
+  names: readonly string[],
+  value: T,
+  place: string,
+  change: (each: unknown, context: string) => unknown,
+): T {
   if (names.length === 0) return value
   const given = value as Readonly<Record<string, unknown>>
-  const changed = names.filter((name) => given[name] !== undefined).map((name) => [name, change(given[name])] as const)
+  const changed = names
+    .filter((name) => given[name] !== undefined)
+    .map((name) => [name, change(given[name], `${place}/${name}`)] as const)
   return { ...value, ...Object.fromEntries(changed) }
 }

@@ -10,50 +10,68 @@ const folder = mkdtempSync(join(tmpdir(), 'postern-seal-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 const sealer = new Sealer(Buffer.alloc(32, 1))
-const MARK = 'sealed:1:'
+const MARK = `sealed:2:${sealer.keyId}:`
+const HERE = 'modules/edge/oidc/client_secret'
 
 test('what was sealed comes back, and the sealed text does not show it', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (text) => {
-      const sealed = sealer.seal(text)
-      assert.equal(sealer.open(sealed), text)
+      const sealed = sealer.seal(text, HERE)
+      assert.equal(sealer.open(sealed, HERE), text)
       assert.ok(text.length < 4 || !Buffer.from(sealed.slice(MARK.length), 'base64').includes(text))
     }),
   )
 })
 
 test('the same text sealed twice looks different', () => {
-  assert.notEqual(sealer.seal('a'), sealer.seal('a'))
+  assert.notEqual(sealer.seal('a', HERE), sealer.seal('a', HERE))
 })
 
 test('any changed bit, and any cut, is refused', () => {
-  const sealed = Buffer.from(sealer.seal('the secret').slice(MARK.length), 'base64')
+  const sealed = Buffer.from(sealer.seal('the secret', HERE).slice(MARK.length), 'base64')
   for (let bit = 0; bit < sealed.length * 8; bit++) {
     const changed = Buffer.from(sealed)
     changed.writeUInt8(changed.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3)
-    assert.throws(() => sealer.open(MARK + changed.toString('base64')), `bit ${bit}`)
+    assert.throws(() => sealer.open(MARK + changed.toString('base64'), HERE), `bit ${bit}`)
   }
   for (let length = 0; length < sealed.length; length++) {
-    assert.throws(() => sealer.open(MARK + sealed.toString('base64', 0, length)), `${length} bytes`)
+    assert.throws(() => sealer.open(MARK + sealed.toString('base64', 0, length), HERE), `${length} bytes`)
   }
 })
 
 test('a tag cut short is not enough, although GCM knows short ones', () => {
-  const empty = Buffer.from(sealer.seal('').slice(MARK.length), 'base64')
+  const empty = Buffer.from(sealer.seal('', HERE).slice(MARK.length), 'base64')
   for (const tag of [4, 8, 12, 13, 14, 15]) {
-    assert.throws(() => sealer.open(MARK + empty.toString('base64', 0, 12 + tag)), `a tag of ${tag} bytes`)
+    assert.throws(() => sealer.open(MARK + empty.toString('base64', 0, 12 + tag), HERE), `a tag of ${tag} bytes`)
   }
 })
 
 test('another key does not open it, and has another id', () => {
   const other = new Sealer(Buffer.alloc(32, 2))
-  assert.throws(() => other.open(sealer.seal('a')))
+  assert.throws(() => other.open(sealer.seal('a', HERE), HERE), { reason: 'other_key' })
   assert.notEqual(other.keyId, sealer.keyId)
   assert.equal(new Sealer(Buffer.alloc(32, 1)).keyId, sealer.keyId)
 })
 
+test('what was sealed for one place does not open at another', () => {
+  const sealed = sealer.seal('a', HERE)
+  for (const place of ['', 'modules/edge/oidc', 'modules/other/oidc/client_secret', `${HERE} `]) {
+    assert.throws(() => sealer.open(sealed, place), { reason: 'changed' })
+  }
+})
+
+test('a value of the first form is opened by name of the form alone, and one of this form never as the first', () => {
+  // Made by the first version, under the same key.
+  const first = 'sealed:1:BwcHBwcHBwcHBwcH7NOZwWzc1NU59WIQ0qgC6sHA86oQS2k2eU8zeZJGZCstnFsOcnQ1h1Ph'
+  assert.equal(sealer.openFirstForm(first), 'a secret of the first form')
+  assert.throws(() => sealer.open(first, HERE), { reason: 'not_sealed' })
+  const [, , , body = ''] = sealer.seal('a', '').split(':')
+  assert.throws(() => sealer.openFirstForm(`sealed:1:${body}`))
+  assert.throws(() => sealer.openFirstForm(sealer.seal('a', HERE)), { reason: 'not_sealed' })
+})
+
 test('text that was never sealed is refused', () => {
-  for (const text of ['', 'plain', 'sealed:2:AAAA', MARK]) assert.throws(() => sealer.open(text))
+  for (const text of ['', 'plain', 'sealed:1:AAAA', 'sealed:2:AAAA', MARK]) assert.throws(() => sealer.open(text, HERE))
 })
 
 test('a key of another length is refused', () => {
@@ -70,7 +88,7 @@ test('a key file is made once, only its owner reads it, and what it seals it ope
   makeKeyFile(path)
   assert.equal(readFileSync(path, 'utf8'), kept)
   assert.deepEqual(readdirSync(dirname(path)), ['key'])
-  assert.equal(readKeyFile(path).open(readKeyFile(path).seal('a')), 'a')
+  assert.equal(readKeyFile(path).open(readKeyFile(path).seal('a', HERE), HERE), 'a')
 })
 
 test('a damaged key file is refused by its path, without its contents', () => {

@@ -115,6 +115,11 @@ const table = {
     ngrok: 1501,
     text: 'The key of the database was rotated while this server ran; its operator has to restart it.',
   },
+  SECRET_UNREADABLE: {
+    status: 500,
+    ngrok: 722,
+    text: 'A stored secret cannot be opened: it was changed or moved in the database itself.',
+  },
   INTERNAL: { status: 500, ngrok: 722, text: 'Something broke on our side; the operation id finds it in the log.' },
 } as const satisfies Record<string, ErrorEntry>
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { createCipheriv, randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { Sealer } from '../lib/seal.ts'
 import { openBindToken, sealBindToken } from './bind-token.ts'
@@ -36,6 +36,33 @@ describe('a session is returned to', () => {
   for (const [name, change] of Object.entries(cases)) {
     test(`not by ${name}`, () => assert.equal(findReturn(seal, { ...good, ...change }), undefined))
   }
+})
+
+describe('facts that an earlier version sealed', () => {
+  const key = Buffer.alloc(32, 3)
+  const old = (facts: object): string => {
+    const nonce = randomBytes(12)
+    const cipher = createCipheriv('aes-256-gcm', key, nonce)
+    const text = cipher.update(JSON.stringify(facts), 'utf8')
+    return `sealed:1:${Buffer.concat([nonce, text, cipher.final(), cipher.getAuthTag()]).toString('base64')}`
+  }
+  const facts = { sessionId, credentialId: 'cr_1', startedAt: 5 }
+  const returning = { clientId: sessionId, leg: 0, credentialId: 'cr_1' }
+
+  test('are still good, for the kind that they say', () => {
+    const seal = new Sealer(key)
+    assert.deepEqual(findReturn(seal, { ...returning, cookie: old({ kind: 'session', ...facts }) }), facts)
+    assert.equal(findReturn(seal, { ...returning, cookie: old({ kind: 'bind', ...facts }) }), undefined)
+    assert.equal(findReturn(seal, { ...returning, cookie: old(facts) }), undefined)
+  })
+
+  test('are not good in the place of a secret of the database, nor is such a secret in theirs', () => {
+    const seal = new Sealer(key)
+    const text = JSON.stringify({ kind: 'session', ...facts })
+    const secret = seal.seal(text, 'modules/edghtsrt_1/oidc/client_secret')
+    assert.equal(findReturn(seal, { ...returning, cookie: secret }), undefined)
+    assert.throws(() => seal.open(cookie, 'modules/edghtsrt_1/oidc/client_secret'))
+  })
 })
 
 describe('a token of a bind', () => {

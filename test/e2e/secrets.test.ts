@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { copyFile, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { Client } from 'pg'
 import { readSettings } from '../../src/config/read.ts'
 import { openAdmin } from '../../src/server.ts'
+import { changeDatabase } from '../support/change-database.ts'
 import { databaseContents } from '../support/database-contents.ts'
 import { eachStore } from '../support/databases.ts'
 import { type Platform, type PlatformOptions, startPlatform } from '../support/platform.ts'
@@ -133,15 +132,15 @@ eachStore((store) => {
       const path = await makeRoute(platform)
       await admin.put(`${path}/webhook_verification`, { provider: 'github', secret: SECRET })
       await spoilModules(data.databaseUrl)
-      await admin.refused('ERR_KEY_ROTATED', 'GET', path)
-      await admin.refused('ERR_KEY_ROTATED', 'GET', `${path}/oidc`)
+      await admin.refused('ERR_SECRET_UNREADABLE', 'GET', path)
+      await admin.refused('ERR_SECRET_UNREADABLE', 'GET', `${path}/oidc`)
 
       // Each while others still cannot be opened, and one that has no secret at all.
       await admin.put(`${path}/compression`, {})
       await admin.put(`${path}/oidc`, oidc)
       await admin.delete(`${path}/webhook_verification`)
       await admin.refused('ERR_SEVERAL_LOGINS', 'PUT', `${path}/oauth`, { body: { ...oauth, enabled: true } })
-      await admin.refused('ERR_KEY_ROTATED', 'GET', path)
+      await admin.refused('ERR_SECRET_UNREADABLE', 'GET', path)
       await admin.update(path, { oauth, policy })
       await assertReadable(platform, path)
       assert.equal((await admin.get(path)).webhook_verification, null)
@@ -156,7 +155,7 @@ eachStore((store) => {
       await spoilModules(data.databaseUrl)
       // Whether the policy would be blind then is not known.
       const upstream = { body: { terminate_at: 'upstream' } }
-      await admin.refused('ERR_KEY_ROTATED', 'PUT', `${path}/tls_termination`, upstream)
+      await admin.refused('ERR_SECRET_UNREADABLE', 'PUT', `${path}/tls_termination`, upstream)
       await admin.put(`${path}/policy`, blind)
       await admin.refused('ERR_MODULE_NEEDS_TERMINATION', 'PUT', `${path}/tls_termination`, upstream)
       assert.deepEqual((await admin.get(path)).policy.inbound[0].expressions, blind.inbound[0]?.expressions)
@@ -184,18 +183,5 @@ eachStore((store) => {
 
 /** Changes everything that is sealed in modules, so that no key opens it. */
 async function spoilModules(databaseUrl: string): Promise<void> {
-  const statement = "UPDATE modules SET config = replace(config, 'sealed:1:', 'sealed:1:AAAA')"
-  if (databaseUrl.startsWith('sqlite:')) {
-    const database = new DatabaseSync(databaseUrl.slice('sqlite:'.length))
-    database.exec(statement)
-    database.close()
-    return
-  }
-  const client = new Client({ connectionString: databaseUrl })
-  await client.connect()
-  try {
-    await client.query(statement)
-  } finally {
-    await client.end()
-  }
+  await changeDatabase(databaseUrl, ["UPDATE modules SET config = replace(config, 'sealed:2:', 'sealed:2x:')"])
 }

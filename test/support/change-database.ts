@@ -1,0 +1,27 @@
+/** Reads and changes a database behind the server's back, as somebody could who can write it. */
+import { DatabaseSync } from 'node:sqlite'
+import { Client } from 'pg'
+
+/** Runs statements, one after the other. */
+export async function changeDatabase(databaseUrl: string, statements: readonly string[]): Promise<void> {
+  for (const statement of statements) await queryDatabase(databaseUrl, statement)
+}
+
+/** The rows that a statement gives. */
+export async function queryDatabase(databaseUrl: string, statement: string): Promise<Record<string, unknown>[]> {
+  if (databaseUrl.startsWith('sqlite:')) {
+    const database = new DatabaseSync(databaseUrl.slice('sqlite:'.length))
+    try {
+      return database.prepare(statement).all()
+    } finally {
+      database.close()
+    }
+  }
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    return (await client.query(statement)).rows as Record<string, unknown>[] // of columns by name
+  } finally {
+    await client.end()
+  }
+}
