@@ -144,7 +144,7 @@ test('a commit that is confirmed late is announced, since its writer was told no
   const turns = new SqliteTurns()
   const driver = new SqliteThreadDriver({ connection: connection as unknown as SqliteConnection, turns, limits })
   const lease = await driver.acquireConnection()
-  await driver.beginTransaction(lease)
+  await driver.beginTransaction(lease, {})
   await assert.rejects(driver.commitTransaction(lease), Overdue)
   await driver.rollbackTransaction(lease)
   await assert.rejects(turns.take(1), Overdue, 'nobody comes between')
