@@ -65,7 +65,7 @@ export function findRoute(search: Search): Found {
 
   // Design §6 rule 4: what goes upstream is what was sent, when whoever reads it there comes to the same route.
   const { path, query } = splitTarget(head.target)
-  const route = isPlain(path) ? (edge.route(path) ?? 'NO_ROUTE') : routeOfAllReadings(edge, path)
+  const route = chooseRoute(edge, path)
   if (typeof route === 'string') return found({ host, edge, fault: route })
 
   // Design §6 rule 5: before any module looks, so that none takes the visitor's word for ours.
@@ -75,8 +75,9 @@ export function findRoute(search: Search): Found {
   return { host, edge, route, ctx, fault, location: undefined }
 }
 
-/** D63: the one route that all readings of a path choose. */
-function routeOfAllReadings(edge: Edge, sentPath: string): Route | VisitorErrorCode {
+/** D63: the one route that all readings of a path, as it was sent, choose. */
+export function chooseRoute(edge: Pick<Edge, 'route' | 'everyPath'>, sentPath: string): Route | VisitorErrorCode {
+  if (isPlain(sentPath)) return edge.route(sentPath) ?? 'NO_ROUTE'
   const path = asSent(sentPath)
   if (path === undefined) return 'BAD_VISITOR_REQUEST'
   const route = edge.route(path)

@@ -31,8 +31,13 @@ export function asSent(path: string): string | undefined {
   if (!path.startsWith('/') || notInPaths.test(path)) return undefined
   if (!path.includes('%')) return path
   const decoded = decode(path, visibleEscape)
-  return decoded === undefined || decoded.includes('\0') ? undefined : decoded
+  if (decoded === undefined || decoded.includes('\0')) return undefined
+  // RFC 3986 §2.1: escapes are written in capitals. Servers that do not decode tell them from those that are not.
+  return smallEscape.test(path) ? path : decoded
 }
+
+/** An escape of what can be sent in no other way, with a digit that is not a capital. */
+const smallEscape = /%(?:[0189][a-f]|[37]f|[a-f][0-9A-Fa-f]|[A-F][a-f])/
 
 /** Whether `path`, from `asSent`, has readings besides itself. */
 export function hasOtherReadings(path: string): boolean {
@@ -71,7 +76,7 @@ export function holdsForAllReadings(path: string, holds: (reading: string) => bo
   // Grows while it is walked: each step may follow on any other.
   for (const { text, decoded } of found) {
     for (const step of steps) {
-      const next = step(text)
+      const next = step(text, decoded)
       if (next !== text && !add(next, decoded)) return false
     }
     for (let stage = decoded + 1; stage < decodings.length && text.includes('%'); stage++) {
@@ -82,12 +87,14 @@ export function holdsForAllReadings(path: string, holds: (reading: string) => bo
 }
 
 /** What servers do to a path besides decoding it, in whichever order, before and after. */
-const steps: readonly ((text: string) => string)[] = [
+const steps: readonly ((text: string, decoded: number) => string)[] = [
   // IIS, and URLs as browsers and `new URL` read them.
   (text) => text.replaceAll('\\', '/'),
   // nginx, Apache, Tomcat.
   (text) => (text.includes('//') ? text.replace(/\/{2,}/g, '/') : text),
-  (text) => (text.includes('/.') ? withoutDotSegments(text) : text),
+  (text) => (text.includes('/.') ? withoutDotSegments(text, dots) : text),
+  // `new URL` again: escaped dots climb too, and all else stays as it is.
+  (text, decoded) => (decoded < EVERYTHING && escapedDot.test(text) ? withoutDotSegments(text, escapedDots) : text),
   // Tomcat, Jetty, Spring: `;…` are parameters of the segment.
   (text) => (text.includes(';') ? text.replace(/;[^/]*/g, '') : text),
   // Fastify 4: `;` begins the query.
@@ -104,6 +111,9 @@ const visibleEscape = /%(?=2[1245-9a-f]|3[0-9a-e]|[4-6][0-9a-f]|7[0-9a-e])/gi
  */
 const decodings: readonly (RegExp | undefined)[] = [visibleEscape, /%(?=2f|5c|3b|25)/gi, /%(?=2f|25)/gi, undefined]
 
+/** The last of them. */
+const EVERYTHING = decodings.length - 1
+
 /** Decodes all escapes but those that `kept` finds; undefined when one is malformed. */
 function decode(text: string, kept: RegExp | undefined): string | undefined {
   try {
@@ -114,17 +124,28 @@ function decode(text: string, kept: RegExp | undefined): string | undefined {
   }
 }
 
-/** RFC 3986 §5.2.4. */
-function withoutDotSegments(path: string): string {
+const dots: ReadonlyMap<string, number> = new Map([
+  ['.', 0],
+  ['..', 1],
+])
+const escapedDot = /%2e/i
+const escapedDots: ReadonlyMap<string, number> = new Map([
+  ...dots,
+  ...['%2e', '%2E'].map((one) => [one, 0] as const),
+  ...['.%2e', '.%2E', '%2e.', '%2E.', '%2e%2e', '%2e%2E', '%2E%2e', '%2E%2E'].map((two) => [two, 1] as const),
+])
+
+/** RFC 3986 §5.2.4, with how far each segment of dots climbs. */
+function withoutDotSegments(path: string, climbs: ReadonlyMap<string, number>): string {
   const kept: string[] = []
   const segments = path.slice(1).split('/')
   const last = segments.length - 1
   for (const [i, segment] of segments.entries()) {
-    const isDots = segment === '.' || segment === '..'
-    if (segment === '..') kept.pop()
-    else if (!isDots) kept.push(segment)
+    const climb = climbs.get(segment)
+    if (climb === undefined) kept.push(segment)
+    else if (climb > 0) kept.pop()
     // A directory stays one: `/a/.` is `/a/`.
-    if (isDots && i === last) kept.push('')
+    if (climb !== undefined && i === last) kept.push('')
   }
   return `/${kept.join('/')}`
 }
