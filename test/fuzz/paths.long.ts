@@ -10,7 +10,12 @@ const seed = Number(process.env.POSTERN_FUZZ_SEED ?? randomInt(2 ** 31))
 
 test(`${PAIRS} pairs of a router and a path (POSTERN_FUZZ_SEED=${seed})`, async (t) => {
   const nginx = findNginx()
-  const routers = [await fastifyRouter(t), await expressRouter(t), await urlRouter(t)]
+  const routers = [
+    await fastifyRouter(t),
+    await fastifyRouter(t, { isLenient: true }),
+    await expressRouter(t),
+    await urlRouter(t),
+  ]
   if (nginx === undefined) t.diagnostic('nginx is not installed, so its router is left out')
   else
     routers.push(

@@ -14,6 +14,7 @@ const nginx = findNginx()
 /** By their names. */
 const routers: Record<string, ((owner: Owner) => Promise<PathRouter>) | undefined> = {
   Fastify: fastifyRouter,
+  'lenient Fastify': (owner) => fastifyRouter(owner, { isLenient: true }),
   Express: expressRouter,
   'new URL()': urlRouter,
   nginx: nginx === undefined ? undefined : (owner) => nginxRouter(owner, nginx, { mergesSlashes: true }),
