@@ -1,23 +1,60 @@
 /** The page at `/docs` to read and try the API with; all of it comes from this server. */
 import Fastify, { type FastifyInstance } from 'fastify'
+import { type KeptPage, keepPage, sendPage } from './kept-page.ts'
 
 /** The page may run its own script and styles and talk to this server; nothing from anywhere else. */
 const POLICY =
   "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+/** Pages that are kept: more than there are, so that no address that somebody thinks of can fill memory. */
+const MAX_KEPT = 16
+
 /** Mounts the page, with `options` on its routes. */
 export function mountDocs(app: FastifyInstance, options: { config: { isPublic: true; isPage: true } }): void {
   let made: Promise<FastifyInstance> | undefined
-  const serve = async (url: string) => {
+  /** By path; what is not a page is made anew for whoever asks. */
+  const kept = new Map<string, Promise<KeptPage | Given>>()
+  const render = async (path: string): Promise<KeptPage | Given> => {
     made ??= make()
-    return (await made).inject({ method: 'GET', url })
+    const { statusCode, headers, rawPayload: body } = await (await made).inject({ method: 'GET', url: path })
+    if (statusCode !== 200) return { statusCode, headers, body }
+    const type = String(headers['content-type'] ?? 'application/octet-stream')
+    // The page names its script without a version, so a browser asks again whether it changed, at times.
+    const cacheControl = type.includes('javascript') ? 'public, max-age=3600' : 'no-cache'
+    return keepPage({ body, type, cacheControl })
+  }
+  const serve = async (path: string): Promise<KeptPage | Given> => {
+    const known = kept.get(path)
+    if (known) return known
+    const rendering = render(path)
+    // At once, so that many who ask together wait for the same one.
+    if (kept.size < MAX_KEPT) kept.set(path, rendering)
+    const forget = (): boolean => kept.get(path) === rendering && kept.delete(path)
+    try {
+      const page = await rendering
+      if ('statusCode' in page) forget()
+      return page
+    } catch (error) {
+      forget()
+      made = undefined
+      throw error
+    }
   }
   for (const path of ['/docs', '/docs/*']) {
     app.get(path, options, async (request, reply) => {
-      const { statusCode, headers, rawPayload } = await serve(request.url)
-      return reply.code(statusCode).headers(headers).header('content-security-policy', POLICY).send(rawPayload)
+      const page = await serve(new URL(request.url, 'http://localhost').pathname)
+      reply.header('content-security-policy', POLICY)
+      if (!('statusCode' in page)) return sendPage(request, reply, page)
+      return reply.code(page.statusCode).headers(page.headers).send(page.body)
     })
   }
+}
+
+/** What is no page, such as a redirect. */
+interface Given {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, number | string | string[] | undefined>>
+  readonly body: Buffer
 }
 
 /** An app of its own, made when somebody first looks: its 4 MB of script would slow down every start. */

@@ -1,6 +1,7 @@
 /** The pages that need no key: health, readiness, the OpenAPI document and the docs made from it. */
 import type { FastifyInstance } from 'fastify'
 import { mountDocs } from './docs-page.ts'
+import { type KeptPage, keepPage, sendPage } from './kept-page.ts'
 import { openApiDocument } from './openapi.ts'
 import type { Route } from './routes.ts'
 
@@ -30,8 +31,12 @@ export function mountPublic(app: FastifyInstance, pages: PublicPages, routes: re
   })
 
   // Made once: the registries do not change while the server runs.
-  const document = JSON.stringify(openApiDocument(routes, pages.version))
-  app.get('/openapi.json', page, async (_request, reply) => reply.type('application/json').send(document))
+  const body = Buffer.from(JSON.stringify(openApiDocument(routes, pages.version)))
+  let document: Promise<KeptPage> | undefined
+  app.get('/openapi.json', page, async (request, reply) => {
+    document ??= keepPage({ body, type: 'application/json', cacheControl: 'no-cache' })
+    return sendPage(request, reply, await document)
+  })
 
   mountDocs(app, page)
 }

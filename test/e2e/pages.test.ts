@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { type Platform, startPlatform } from '../support/platform.ts'
 
@@ -21,6 +23,43 @@ describe('pages that need no key', () => {
     const code = await fetch(new URL(script, page.url))
     assert.equal(code.status, 200)
     assert.match(code.headers.get('content-type') ?? '', /javascript/)
+  })
+
+  test('readers of the docs script that stall hold no copy each, and who has it is not sent it again', async (t) => {
+    const { hostname, port } = new URL(platform.url)
+    const [, script = ''] = /<script src="([^"]+)"/.exec(await (await fetch(`${platform.url}/docs/`)).text()) ?? []
+    const address = new URL(script, `${platform.url}/docs/`)
+    const whole = await fetch(address, { headers: { 'accept-encoding': 'identity' } })
+    const bytes = Buffer.from(await whole.arrayBuffer())
+    assert.ok(bytes.length > 1_000_000)
+    assert.equal(whole.headers.get('content-length'), String(bytes.length))
+
+    const before = process.memoryUsage()
+    const readers = Array.from({ length: 64 }, () => {
+      const socket = connect(Number(port), hostname).on('error', () => {})
+      t.after(() => socket.destroy())
+      socket.write(`GET ${address.pathname} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: identity\r\n\r\n`)
+      return socket
+    })
+    await Promise.all(
+      readers.map(async (socket) => {
+        await once(socket, 'readable')
+        assert.match(String(socket.read(15)), /^HTTP\/1\.1 200/)
+      }),
+    )
+    const { arrayBuffers, external } = process.memoryUsage()
+    const grown = arrayBuffers + external - before.arrayBuffers - before.external
+    assert.ok(grown < 12 * bytes.length, `${grown} bytes for 64 readers of ${bytes.length}`)
+
+    for (const coding of ['br', 'gzip', 'identity']) {
+      const headers = { 'accept-encoding': coding }
+      const answer = await fetch(address, { headers })
+      assert.equal(answer.headers.get('content-encoding') ?? 'identity', coding)
+      assert.ok(bytes.equals(Buffer.from(await answer.arrayBuffer())), coding)
+      const etag = answer.headers.get('etag') ?? ''
+      const again = await fetch(address, { headers: { ...headers, 'if-none-match': `W/"other", ${etag}` } })
+      assert.deepEqual([again.status, (await again.arrayBuffer()).byteLength], [304, 0])
+    }
   })
 
   test('readiness tells where the server listens', async () => {
