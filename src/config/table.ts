@@ -38,7 +38,7 @@ export const table = {
     parse: parse.databaseUrl,
     default: null,
     defaultNote: 'sqlite:<data-dir>/postern.db',
-    about: 'the database: a SQLite file, or PostgreSQL for several nodes',
+    about: 'the database: a SQLite file, or PostgreSQL, whose data several nodes can share',
     example: 'postgres://postern@db.example.com/postern',
   }),
   keyFile: setting({
