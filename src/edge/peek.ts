@@ -59,12 +59,12 @@ export function closeWith(socket: Socket, words: Buffer): void {
   socket.end(words)
 }
 
-/** A fatal alert in a record of its own, as it is before keys are agreed on (RFC 8446 §6). */
-export function alertRecord(description: number): Buffer {
-  return Buffer.from([21, 3, 1, 0, 2, 2, description])
+/** A fatal alert in a record of its own, as it is before keys are agreed on (RFC 8446 §6), and before a version is. */
+export function alertRecord(description: number, minorVersion = 1): Buffer {
+  return Buffer.from([21, 3, minorVersion, 0, 2, 2, description])
 }
 
-export const alert = { decodeError: 50, internalError: 80, unrecognizedName: 112 } as const
+export const alert = { badCertificate: 42, decodeError: 50, internalError: 80, unrecognizedName: 112 } as const
 
 const httpText = 'This port speaks TLS; ask for it with https:// in place of http://.\n'
 

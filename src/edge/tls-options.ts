@@ -30,8 +30,7 @@ export function serverOptions(demands: TlsDemands, plan: ServerPlan): TlsOptions
   // An authority that was named is trusted as it is, though another may have certified it. A server takes this option in
   // the context for a name alone; in all else that context is the server's own.
   const context = createSecureContext({ ...common, allowPartialTrustChain: true })
-  // Who shows no certificate gets an alert. One that does not verify ends in a close: Node looks at it only after OpenSSL
-  // has finished, when there is no way left to send one.
+  // OpenSSL tells who shows no certificate so. One that does not verify is Node's to refuse: see certificate-alert.ts.
   return { ...common, requestCert: true, rejectUnauthorized: true, SNICallback: (_, done) => done(null, context) }
 }
 

@@ -12,6 +12,7 @@ import { createSecureContext, createServer, type Server, TLSSocket } from 'node:
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import type { TlsDemands, TlsFacts } from '../modules/phases.ts'
+import { alertBadCertificates } from './certificate-alert.ts'
 import type { Certificates, ServerCertificate } from './certificates.ts'
 import { type ClientHello, normalServerName } from './client-hello.ts'
 import type { Edge } from './edge.ts'
@@ -180,6 +181,7 @@ export class TlsServers {
   #create(edge: TlsEdge, { key, offer, certificate }: ServerPlan): Server | undefined {
     try {
       const server = createServer(serverOptions(edge.tls, { key, offer, certificate }))
+      if (edge.tls.clientAuthorities) alertBadCertificates(server, (socket, bytes) => socketBelow(socket)?.write(bytes))
       server.on('secureConnection', (socket) => this.#secured(socket))
       server.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => this.#failed(socket, error))
       return server
