@@ -235,14 +235,15 @@ export async function startDataPlane(options: DataPlaneOptions) {
     const agentAddress = await agents.listen(settings.agentListen)
     opened.push(async () => {
       // Nobody new; whoever is there may finish, agents last, since visitors are served through them.
-      const until = now() + drainTimeoutMs
+      // Not by the clock of the system, which may be set back meanwhile.
+      const until = performance.now() + drainTimeoutMs
       plain.close()
       ports.closeAll()
       void secure.close()
       if (front.open > 0) await pause(Math.min(ON_THEIR_WAY_MS, drainTimeoutMs))
       front.drain()
       const isBusy = () => front.open + visitors.carried + secure.pending + tls.pending > 0
-      while (now() < until && isBusy()) await pause(DRAIN_LOOK_MS)
+      while (performance.now() < until && isBusy()) await pause(DRAIN_LOOK_MS)
       secure.sendAway()
       front.cut()
       visitors.cut()

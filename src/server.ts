@@ -149,7 +149,7 @@ export async function startServer(
       log,
       caps,
       readiness,
-      rateLimit: new RateLimit({ perMinute: settings.apiRateLimit, now }),
+      rateLimit: new RateLimit({ perMinute: settings.apiRateLimit, now: () => performance.now() }),
       apiUrl: settings.apiUrl,
       version,
     })

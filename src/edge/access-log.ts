@@ -34,7 +34,7 @@ export class AccessLog {
       host: cutText(record.host),
       path: cutText(record.path),
       status: record.status,
-      ms: Math.round(record.durationMs * 10) / 10,
+      ms: Math.max(0, Math.round(record.durationMs * 10) / 10),
       bytes_in: record.bytesIn,
       bytes_out: record.bytesOut,
       http: record.version,
@@ -56,7 +56,8 @@ export class AccessLog {
       ip: peer.ip,
       port: peer.serverPort,
       name: record.serverName && cutText(record.serverName),
-      ms: this.#options.now() - peer.startedAt,
+      // A clock that was set back makes no negative times.
+      ms: Math.max(0, this.#options.now() - peer.startedAt),
       bytes_in: record.bytesIn,
       bytes_out: record.bytesOut,
       edge: record.edge,
