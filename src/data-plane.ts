@@ -16,6 +16,7 @@ import { AccessLog } from './edge/access-log.ts'
 import { AgentEndpoints, type AgentEndpointsOptions } from './edge/agent-endpoints.ts'
 import { BodyMemory } from './edge/body-memory.ts'
 import { Certificates } from './edge/certificates.ts'
+import { DepartedVisitors } from './edge/departed-visitors.ts'
 import { Edges, type EdgesOptions } from './edge/edges.ts'
 import { holdVisitors } from './edge/hold-visitors.ts'
 import { HttpFront } from './edge/http-front.ts'
@@ -137,10 +138,13 @@ export async function startDataPlane(options: DataPlaneOptions) {
     const accessLog = new AccessLog({ write: lineWriter(log), isOn: () => log.isLevelEnabled('info'), now })
     opened.push(() => accessLog.flush())
     const bodyMemory = new BodyMemory({ bytes: settings.bodyMemory })
+    const departed = new DepartedVisitors()
+    opened.push(() => departed.close())
     const front = new HttpFront({
       edges,
       counts,
       bodyMemory,
+      departed,
       log,
       now,
       publicPorts,
@@ -161,6 +165,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       mayShake: (ip) => caps.shake(ip),
       idleMs: settings.idleTimeoutMs,
       counts,
+      departed,
       log,
       now,
       onRecord: (record) => accessLog.connection(record),

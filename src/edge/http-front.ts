@@ -4,6 +4,7 @@ import type { Logger } from '../lib/log.ts'
 import { socketStream } from '../lib/socket-stream.ts'
 import type { Peer } from '../modules/phases.ts'
 import type { BodyMemory } from './body-memory.ts'
+import type { DepartedVisitors } from './departed-visitors.ts'
 import type { Edges } from './edges.ts'
 import type { Exchange } from './exchange.ts'
 import { defaultLimits, type Http1Limits } from './http1/bounds.ts'
@@ -24,6 +25,7 @@ export interface HttpFrontOptions {
   readonly edges: Edges
   readonly counts: TrafficCount
   readonly bodyMemory: BodyMemory
+  readonly departed: DepartedVisitors
   readonly log: Logger
   readonly now: Clock
   /** What stands in URLs; known once the listeners are open. */
@@ -82,7 +84,7 @@ export class HttpFront {
 
   /** Takes over a connection of a visitor. */
   serve({ socket, peer, tls, edge }: HttpVisit): void {
-    const { counts, log } = this.#options
+    const { counts, departed, log } = this.#options
     const count = counts.of(edge?.id ?? '')
     count.connections++
     count.open++
@@ -96,30 +98,23 @@ export class HttpFront {
             else refuse(exchange, count)
           }
     const onBroken = (err: unknown): void => log.error({ err, edge: edge?.id }, 'an HTTP connection failed')
+    let unwatch: (() => void) | undefined
     const onClosed = (): void => {
+      unwatch?.()
       counts.closed(count)
       this.#connections.delete(connection)
     }
-    const connection: Connection =
-      tls?.alpn === 'h2'
-        ? new Http2Connection({
-            socket,
-            sweep: this.#sweep,
-            limits: this.#limits,
-            onExchange,
-            onBad: plainErrorPage,
-            onClosed,
-            onBroken,
-          })
-        : new Http1Connection({
-            stream: socketStream(socket),
-            sweep: this.#sweep,
-            limits: this.#limits,
-            onExchange,
-            onBad: plainErrorPage,
-            onClosed,
-            onBroken,
-          })
+    const limits = this.#limits
+    const common = { sweep: this.#sweep, limits, onExchange, onBad: plainErrorPage, onClosed, onBroken }
+    let connection: Connection
+    // HTTP/2 is always read from: its streams have windows of their own.
+    if (tls?.alpn === 'h2') connection = new Http2Connection({ ...common, socket })
+    else {
+      const http1 = new Http1Connection({ ...common, stream: socketStream(socket) })
+      connection = http1
+      // D69: a visitor that ends its side while it waits has left. After an upgrade it may do so.
+      unwatch = departed.watch(socket, { mayHalfClose: () => http1.isGone })
+    }
     this.#connections.set(connection, visitor)
     if (this.#isDraining) connection.drain()
   }

@@ -8,6 +8,7 @@ import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 import type { Peer, TlsFacts, Verdict } from '../modules/phases.ts'
 import { type ConnectionRecord, carry } from './carry.ts'
 import type { CertificatePair } from './certificates.ts'
+import type { DepartedVisitors } from './departed-visitors.ts'
 import type { Edge } from './edge.ts'
 import type { Edges } from './edges.ts'
 import { HeldConnections } from './held-connections.ts'
@@ -34,6 +35,7 @@ export interface PublicDoorOptions {
   readonly mayShake?: (ip: string) => boolean
   /** How long nothing may move on a connection of a TCP or TLS edge, in milliseconds. */
   readonly idleMs?: number
+  readonly departed: DepartedVisitors
   readonly log: Logger
   readonly now: Clock
   /** One line for each connection of a TCP or TLS edge. */
@@ -211,7 +213,10 @@ export class PublicDoor {
       this.#carried.set(edgeId, sockets)
     }
     const kept = sockets.add(socket)
+    // What a visitor sent before it ended its side is still wanted, and it may wait for an answer.
+    const unwatch = this.#options.departed.watch(socket, { mayHalfClose: () => true })
     return () => {
+      unwatch()
       kept.delete(socket)
       if (kept.size === 0 && this.#carried.get(edgeId) === kept) this.#carried.delete(edgeId)
     }

@@ -7,6 +7,10 @@ export interface Run {
   /** By default the Node that runs the tests. */
   readonly node?: string
   readonly env?: Readonly<Record<string, string>>
+  /** Flags of Node itself. */
+  readonly nodeFlags?: readonly string[]
+  /** Opens a channel for messages, over which what the test loads into the process can speak. */
+  readonly hasChannel?: boolean
   /** Kills it, with SIGKILL. */
   readonly signal?: AbortSignal
   /** Open files that take its stdout and stderr; without them what it prints is kept. */
@@ -90,9 +94,12 @@ export function serveArgs({ dataDir, databaseUrl, flags }: ServeOptions): string
 }
 
 /** Starts `postern`, whatever the command. */
-export function start(args: readonly string[], { node = process.execPath, env = {}, signal, files }: Run = {}) {
-  const child: ChildProcess = spawn(node, [launcher, ...args], {
-    stdio: ['ignore', files?.out ?? 'pipe', files?.err ?? 'pipe'],
+export function start(
+  args: readonly string[],
+  { node = process.execPath, env = {}, nodeFlags = [], hasChannel = false, signal, files }: Run = {},
+) {
+  const child: ChildProcess = spawn(node, [...nodeFlags, launcher, ...args], {
+    stdio: ['ignore', files?.out ?? 'pipe', files?.err ?? 'pipe', ...(hasChannel ? ['ipc' as const] : [])],
     // Away from any settings file, with none of the caller's settings.
     cwd: '/',
     env: { ...withoutSettings(process.env), ...env },

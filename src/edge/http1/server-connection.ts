@@ -98,6 +98,11 @@ export class Http1Connection {
     this.#isBuilt = true
   }
 
+  /** Closed, or upgraded: no request is read from it any more. */
+  get isGone(): boolean {
+    return this.#state === 'gone'
+  }
+
   /** Finishes what has begun, then closes. */
   drain(): void {
     this.#isDraining = true

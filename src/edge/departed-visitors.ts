@@ -1,0 +1,99 @@
+/**
+ * Finds visitors that have left while they are not read from.
+ *
+ * Nobody reads from a visitor that sends faster than its service takes it, and of a socket that it does not read Node
+ * tells nothing, not even that the other end has reset it: the request, and the connection to the service, would stay
+ * until their idle time has passed. The system knows, so its table of connections is looked at every few seconds, while
+ * there are such visitors. What it cannot know either is the end of a visitor whose own system could not send all bytes
+ * before it. Where the system shows no table the idle time is all there is.
+ */
+import type { Socket } from 'node:net'
+import { readTcpTable, type TcpTable, tcpKey, tcpStates } from '../lib/tcp-table.ts'
+
+/** Between two looks, in milliseconds. */
+const LOOK_MS = 2000
+
+/** Looks in a row at which a visitor was not read from before the table is asked: most pauses are short. */
+const PAUSED_LOOKS = 2
+
+/** Looks in a row at which a connection is missing before it counts as reset: the table changes while it is read. */
+const MISSING_LOOKS = 2
+
+interface Watched {
+  readonly socket: Socket
+  /** Whether the visitor may end its own side and go on to read. */
+  readonly mayHalfClose: () => boolean
+  pausedLooks: number
+  missingLooks: number
+}
+
+export interface DepartedVisitorsOptions {
+  readonly everyMs?: number
+  readonly readTable?: (family: 4 | 6) => Promise<TcpTable | undefined>
+}
+
+export class DepartedVisitors {
+  readonly #everyMs: number
+  readonly #readTable: (family: 4 | 6) => Promise<TcpTable | undefined>
+  readonly #watched = new Set<Watched>()
+  #timer: NodeJS.Timeout | undefined
+  #isLooking = false
+
+  constructor({ everyMs = LOOK_MS, readTable = readTcpTable }: DepartedVisitorsOptions = {}) {
+    this.#everyMs = everyMs
+    this.#readTable = readTable
+  }
+
+  /** Destroys `socket` when its visitor has left while it is paused. Call what it gives back when the connection is over. */
+  watch(socket: Socket, { mayHalfClose }: Pick<Watched, 'mayHalfClose'>): () => void {
+    const watched: Watched = { socket, mayHalfClose, pausedLooks: 0, missingLooks: 0 }
+    this.#watched.add(watched)
+    this.#timer ??= setInterval(() => void this.#look(), this.#everyMs).unref()
+    return () => {
+      this.#watched.delete(watched)
+      if (this.#watched.size === 0) this.close()
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    try {
+      const stalled = this.#stalled().map((watched) => ({ watched, at: tcpKey(watched.socket) }))
+      // The system has no address any more for the other end of a connection that was reset.
+      for (const { watched, at } of stalled) if (!at) judge(watched, undefined)
+      for (const family of [4, 6] as const) {
+        const ofFamily = stalled.filter(({ at }) => at?.family === family)
+        const table = ofFamily.length > 0 ? await this.#readTable(family) : undefined
+        if (table) for (const { watched, at } of ofFamily) judge(watched, table.get(at?.key ?? ''))
+      }
+    } finally {
+      this.#isLooking = false
+    }
+  }
+
+  /** Those that have not been read from for some looks. */
+  #stalled(): Watched[] {
+    const stalled: Watched[] = []
+    for (const watched of this.#watched) {
+      watched.pausedLooks = watched.socket.isPaused() && !watched.socket.destroyed ? watched.pausedLooks + 1 : 0
+      if (watched.pausedLooks >= PAUSED_LOOKS) stalled.push(watched)
+      else watched.missingLooks = 0
+    }
+    return stalled
+  }
+}
+
+function judge(watched: Watched, state: number | undefined): void {
+  const { socket, mayHalfClose } = watched
+  watched.missingLooks = state === undefined ? watched.missingLooks + 1 : 0
+  // It may have been read from again while the table was.
+  if (!socket.isPaused()) return
+  const isReset = watched.missingLooks >= MISSING_LOOKS
+  if (isReset || (state === tcpStates.closeWait && !mayHalfClose())) socket.destroy()
+}

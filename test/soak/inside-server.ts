@@ -1,0 +1,32 @@
+/**
+ * Loaded into the server by `node --import`, for tests alone: answers over the channel to its parent what the process
+ * holds. The program itself has no such door.
+ */
+
+/** What the process holds, as Node counts it. */
+export interface Held {
+  readonly rss: number
+  readonly heapUsed: number
+  readonly external: number
+  readonly arrayBuffers: number
+  /** How many resources of each kind keep the event loop busy. */
+  readonly resources: Readonly<Record<string, number>>
+}
+
+/** Collections in a row before memory is measured: what one finalises only the next one frees. */
+const COLLECTIONS = 4
+
+async function measure({ collects }: { collects: boolean }): Promise<Held> {
+  for (let i = 0; collects && i < COLLECTIONS; i++) {
+    globalThis.gc?.()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const { rss, heapUsed, external, arrayBuffers } = process.memoryUsage()
+  const resources: Record<string, number> = {}
+  for (const kind of process.getActiveResourcesInfo()) resources[kind] = (resources[kind] ?? 0) + 1
+  return { rss, heapUsed, external, arrayBuffers, resources }
+}
+
+process.on('message', (question: { readonly id: number; readonly collects: boolean }) => {
+  void measure(question).then((held) => process.send?.({ id: question.id, held }))
+})
