@@ -11,6 +11,7 @@ import { changeDatabase, queryDatabase } from '../support/change-database.ts'
 import { databaseContents } from '../support/database-contents.ts'
 import { eachStore } from '../support/databases.ts'
 import { type Platform, type PlatformOptions, startPlatform } from '../support/platform.ts'
+import { ask } from './edges/visitor.ts'
 
 const login = (secret: string) => ({ issuer: 'https://login.example.com', client_id: 'app', client_secret: secret })
 
@@ -66,6 +67,48 @@ eachStore((store) => {
     // Set anew, it works again.
     await platform.admin.put(`${mine.path}/oidc`, login('mine'))
     assert.equal((await platform.admin.get(`${mine.path}/oidc`)).client_secret, 'mine')
+  })
+
+  test('a route whose webhook secret was swapped in the database lets nothing pass', async (t) => {
+    const data = await lasting(t)
+    const before = await start(t, data)
+    const { id: backend_id } = await before.admin.create('/backends/http_response', { body: 'behind the guard' })
+    const routes: string[] = []
+    for (const [name, secret] of [
+      ['mine.test', 'hush'],
+      ['theirs.test', 'hush-hush'],
+    ] as const) {
+      const { id } = await before.admin.create('/edges/https', { hostports: [`${name}:443`] })
+      const route = await before.admin.create(`/edges/https/${id}/routes`, {
+        match_type: 'path_prefix',
+        match: '/',
+        backend: { backend_id },
+        webhook_verification: { provider: 'github', secret },
+      })
+      routes.push(route.id)
+    }
+    await before.stop()
+    const stored = await Promise.all(
+      routes.map((id) =>
+        queryDatabase(
+          data.databaseUrl,
+          `SELECT config FROM modules WHERE host_id = '${id}' AND module = 'webhook_verification'`,
+        ),
+      ),
+    )
+    const [a, b] = stored.map(([row]) => String(row?.config))
+    await changeDatabase(
+      data.databaseUrl,
+      [b, a].map(
+        (config, i) =>
+          `UPDATE modules SET config = '${config}' WHERE host_id = '${routes[i]}' AND module = 'webhook_verification'`,
+      ),
+    )
+    const after = await start(t, data)
+    const answer = await ask({ name: 'mine.test', port: after.httpsPort, ca: after.ca }, { method: 'POST', body: 'x' })
+    assert.deepEqual([answer.status, answer.code], [503, 'ERR_MODULE_UNAVAILABLE'])
+    assert.ok(after.log.some((line) => line.includes('a route is broken and refuses traffic')))
+    assert.ok(!after.log.some((line) => line.includes('hush')))
   })
 
   test('a secret that was moved to another field, module or table is refused', async (t) => {
