@@ -310,6 +310,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
         sessions: () => agents.load.sessions,
         tunnels: () => agents.load.tunnels,
         streams: () => agents.load.connections,
+        agentDoor: () => agents.load,
         servedEdges: () => edges.size,
         bodyMemory: () => bodyMemory.used,
         bodyRefusals: () => bodyMemory.refusals,

@@ -121,7 +121,7 @@ export async function startServer(
     const isShared = compileIpRules(settings.trustedProxies.map((network) => ({ action: 'allow', network })))
     const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared })
     opened.push(async () => caps.close())
-    registerCaps(registry, [...plane.caps, caps])
+    registerCaps(registry, [...plane.caps, caps], plane.numbers.agentDoor)
     registerProcess(registry, {
       lostLines: () => lostLines(log),
       refusedConnections: () => descriptors.refused,

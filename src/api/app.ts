@@ -38,9 +38,6 @@ const HEADERS_MS = 15_000
 /** As long as a request line can be: an overlong id is unknown like any other, and Fastify's own answer has no door. */
 const MAX_PARAM = 16_384
 
-/** What an answer at a cap says beside its body. */
-const atCap = { 'retry-after': '1', connection: 'close' }
-
 /** Answered at a cap too: whoever runs the server must not take a flood for a dead process, and restart it. */
 const probes: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz'])
 
@@ -83,7 +80,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
     clientErrorHandler: () => {},
   })
   guardConnections(app.server, options)
-  const hasRoom = options.caps ? capConnections(app.server, options.caps) : () => true
+  const atCap = options.caps ? capConnections(app.server, options.caps) : () => undefined
   const turnedAway = new WeakSet<FastifyRequest>()
 
   // Bytes are bytes until a route says what it takes.
@@ -100,9 +97,10 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
   const routes = routeTable()
   app.addHook('onRequest', async (request, reply) => {
     for (const name of request.dialect.operationHeaders) reply.header(name, request.id)
-    if (!hasRoom(request.raw) && !probes.has(request.routeOptions.url)) {
+    const headers = atCap(request.raw)
+    if (headers && !probes.has(request.routeOptions.url)) {
       turnedAway.add(request)
-      throw new Refusal('SERVER_BUSY', undefined, { headers: atCap })
+      throw new Refusal('SERVER_BUSY', undefined, { headers })
     }
     allowOrigin(request, reply)
     // Fastify refuses a type that it cannot read before it asks the route, which may take any (D43).

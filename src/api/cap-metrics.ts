@@ -2,8 +2,44 @@
 import { Counter, Gauge, type Registry } from '@prometheus-io/client'
 import type { ConnectionCaps } from '../lib/connection-caps.ts'
 
-/** Adds the numbers of `doors` to `registry`. */
-export function registerCaps(registry: Registry, doors: readonly ConnectionCaps[]): void {
+/** What the door of the agents counts of those that have not proved who they are. */
+export interface AgentDoorNumbers {
+  readonly unproven: number
+  /** That had to make room for newer ones, since the start. */
+  readonly turnedAway: number
+  /** Logins that failed, since the start. */
+  readonly failures: number
+}
+
+/** Adds the numbers of `doors`, and of the door of the agents, to `registry`. */
+export function registerCaps(
+  registry: Registry,
+  doors: readonly ConnectionCaps[],
+  agents: () => AgentDoorNumbers,
+): void {
+  new Gauge({
+    name: 'postern_agents_unproven',
+    help: 'Connections of agents that have not authenticated yet.',
+    registers: [registry],
+    collect() {
+      this.set(agents().unproven)
+    },
+  })
+  const totals = [
+    ['postern_agents_turned_away_total', 'Unproven connections closed to make room for newer ones.', 'turnedAway'],
+    ['postern_agent_login_failures_total', 'Connections of agents that failed to authenticate.', 'failures'],
+  ] as const
+  for (const [name, help, field] of totals) {
+    new Counter({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.reset()
+        this.inc(agents()[field])
+      },
+    })
+  }
   new Gauge({
     name: 'postern_connections_open',
     help: 'Connections that are open, by who uses the door.',

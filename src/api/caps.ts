@@ -9,8 +9,14 @@ const MAX_TOLD = 64
 /** How long such a connection may take to ask for something, in milliseconds. */
 const TOLD_MS = 1000
 
-/** Counts the connections of `server`; gives whether a request may be served. */
-export function capConnections(server: Server, caps: ConnectionCaps): (request: IncomingMessage) => boolean {
+/** What an answer to a request that is refused says beside its body. */
+export type RefusalHeaders = Readonly<Record<string, string>>
+
+/** Counts the connections of `server`; gives what is said of a request that is one too many, undefined of one that is not. */
+export function capConnections(
+  server: Server,
+  caps: ConnectionCaps,
+): (request: IncomingMessage) => RefusalHeaders | undefined {
   const mayAsk = new WeakMap<Socket, (() => boolean) | undefined>()
   const tooMany = new WeakSet<Socket>()
   let told = 0
@@ -34,5 +40,8 @@ export function capConnections(server: Server, caps: ConnectionCaps): (request: 
       clearTimeout(overdue)
     })
   })
-  return ({ socket }) => !tooMany.has(socket) && mayAsk.get(socket)?.() !== false
+  return ({ socket }) => {
+    if (tooMany.has(socket)) return { 'retry-after': '1', connection: 'close' }
+    return mayAsk.get(socket)?.() === false ? { 'retry-after': '1' } : undefined
+  }
 }

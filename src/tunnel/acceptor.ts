@@ -68,9 +68,10 @@ export class Acceptor {
     })
   }
 
-  /** Connections that have not proved yet who they are. */
-  get unproven(): number {
-    return this.#admission.unproven
+  /** Of connections that have not proved who they are: how many there are, had to make room, and failed. */
+  get numbers(): Pick<Admission, 'unproven' | 'turnedAway' | 'failures'> {
+    const { unproven, turnedAway, failures } = this.#admission
+    return { unproven, turnedAway, failures }
   }
 
   /** All connections, whoever they are. */

@@ -29,6 +29,9 @@ export class Admission {
   /** The oldest first, as in the sets by source. */
   readonly #all = new Set<Candidate>()
   readonly #bySource = new Map<string, Set<Candidate>>()
+  /** Connections that had to go, and failures, since the start. */
+  turnedAway = 0
+  failures = 0
   readonly #failures = new Map<string, { readonly startedAt: number; count: number }>()
 
   constructor(limits: DoorLimits, now: Clock) {
@@ -63,6 +66,7 @@ export class Admission {
 
   /** Counts a failure; true when the source fails so often that it is answered late and logged by number. */
   fail(ip: string): boolean {
+    this.failures++
     const source = sourceOf(ip)
     const window = this.#windowOf(source)
     if (window) {
@@ -90,6 +94,7 @@ export class Admission {
   #dropOldest(candidates: ReadonlySet<Candidate>): void {
     const [oldest] = candidates
     if (!oldest) return
+    this.turnedAway++
     this.leave(oldest)
     oldest.drop()
   }

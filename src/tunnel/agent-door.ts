@@ -146,7 +146,7 @@ export class AgentDoor {
       totals.bytesIn += session.bytesIn
       totals.bytesOut += session.bytesOut
     }
-    return { sessions, tunnels, endpoints, unproven: this.#acceptor.unproven, ...totals }
+    return { sessions, tunnels, endpoints, ...this.#acceptor.numbers, ...totals }
   }
 
   /** Accepts nobody more, gives visitors `drainMs` to finish, then ends every session; resolves when all is closed. */

@@ -98,6 +98,8 @@ test('a flood of wrong logins is told by a few lines, not by one each', async ()
   const each = lines.filter((line) => line.includes('"level":"info"') && line.includes('agent connection refused'))
   assert.equal(each.length, 60)
   assert.equal(lines.filter((line) => line.includes('agent logins keep failing')).length, 1)
+  const metrics = await (await fetch(platform.metricsUrl)).text()
+  assert.ok(Number(/^postern_agent_login_failures_total (\d+)$/m.exec(metrics)?.[1]) >= WRONG_LOGINS)
 })
 
 test('silent connections of a neighbour behind the same address do not shut an agent out', async (t) => {
@@ -105,6 +107,8 @@ test('silent connections of a neighbour behind the same address do not shut an a
   const silent = Array.from({ length: SILENT }, () => dial(t, from).resume())
   await Promise.all(silent.map((socket) => once(socket, 'connect')))
   assert.match(await login(secured(t, dial(t, from)), platform.authtoken), /"ClientId":"ts_/)
+  const metrics = await (await fetch(platform.metricsUrl)).text()
+  assert.ok(Number(/^postern_agents_turned_away_total (\d+)$/m.exec(metrics)?.[1]) > 0)
 })
 
 test('behind a trusted proxy an agent has the address that the PROXY header tells', async (t) => {

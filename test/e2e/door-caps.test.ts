@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
-import type { PlatformOptions } from '../support/platform.ts'
+import { type PlatformOptions, startPlatform } from '../support/platform.ts'
 import { until } from '../support/until.ts'
 import { listener, recorder } from './edges/upstreams.ts'
 import { ask, askHttp1, askHttp2, dial, dialled, http2Over, readToEnd } from './edges/visitor.ts'
@@ -197,6 +197,36 @@ describe('--max-requests-per-source', () => {
     assert.deepEqual(new Set(statuses), new Set([401, 503]))
     assert.ok((await metric(world, 'api', 'max-requests-per-source')) > 0)
     assert.ok(!world.platform.log.some((line) => line.includes('"level":"error"')))
+  })
+
+  test('the API counts nothing against a trusted proxy, behind which everybody may stand', async (t) => {
+    const flags = {
+      'max-requests-per-source': '1',
+      'max-connections-per-source': '1',
+      'trusted-proxies': '127.0.0.1/32',
+    }
+    const platform = await startPlatform({ flags })
+    t.after(() => platform.stop())
+    const call = () => fetch(`${platform.url}/edges/https`)
+    const statuses = (await Promise.all(Array.from({ length: 30 }, call))).map(({ status }) => status)
+    assert.deepEqual(new Set(statuses), new Set([401]))
+  })
+
+  test('a connection to the API lives on when a request is too many', async (t) => {
+    const platform = await startPlatform({ flags: { 'max-requests-per-source': '1', 'drain-timeout': '1s' } })
+    t.after(() => platform.stop())
+    const socket = open(t, portOf(new URL(platform.url).host), '127.0.0.30')
+    let text = ''
+    socket.on('data', (bytes: Buffer) => {
+      text += bytes.toString('latin1')
+    })
+    socket.write(get.repeat(5))
+    await until('one is refused', () => text.includes('HTTP/1.1 503 '))
+    await until('one is served again', () => {
+      socket.write(get)
+      return text.slice(text.indexOf('HTTP/1.1 503 ')).includes('HTTP/1.1 401 ')
+    })
+    assert.equal(socket.closed, false)
   })
 })
 
