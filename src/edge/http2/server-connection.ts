@@ -92,7 +92,9 @@ export class Http2Connection {
 
   /** Gives up at once. */
   reset(): void {
-    this.#session?.destroy()
+    // One that is over already may still wait for its visitor to read, or to close.
+    if (this.#session?.destroyed) this.#options.socket.destroy()
+    else this.#session?.destroy()
   }
 
   #begin(stream: ServerHttp2Stream, flags: number, raw: readonly string[]): void {
