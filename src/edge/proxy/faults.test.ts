@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { constants } from 'node:http2'
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import type { RequestContext } from '../../modules/phases.ts'
 import { edgeOf, httpService, Plane, plainEdgeOf, rawService, testEdge } from '../test-plane.ts'
@@ -125,6 +125,34 @@ for (const version of versions) {
 }
 
 describe('a module that waits', () => {
+  test('for a body that is malformed from its first byte leaves no deadline behind', async (t) => {
+    const request = [
+      async (ctx: RequestContext) => {
+        await ctx.readBody(1000)
+        return undefined
+      },
+    ]
+    const edge = testEdge({ names: ['a.test'], kind: 'http', routes: [{ match: '/', request }] })
+    const plane = await Plane.start(t, [edge])
+    const added = t.mock.method(plane.sweep, 'add')
+    const removed = t.mock.method(plane.sweep, 'remove')
+    const socket = connect(plane.httpPort, '127.0.0.1')
+    const head = 'POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n'
+    socket.write(`${head}no chunk\r\n`)
+    socket.resume()
+    await plane.record()
+    socket.end()
+    await once(socket, 'close')
+    const left = () => {
+      const gone = new Set(removed.mock.calls.map(({ arguments: [deadline] }) => deadline))
+      return added.mock.calls.filter(({ result }) => result && !gone.has(result)).length
+    }
+    // The server's end of the connection closes a moment later.
+    while (plane.connections.size > 0) await new Promise((resolve) => setImmediate(resolve))
+    assert.ok(added.mock.callCount() > 0)
+    assert.equal(left(), 0)
+  })
+
   for (const version of versions) {
     test(`for a body that does not come, over HTTP/${version}, does not wait for ever`, async (t) => {
       const late: string[] = []
