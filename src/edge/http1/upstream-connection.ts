@@ -29,6 +29,8 @@ import { type ParsedResponse, parseResponseHead, RESPONSE_BEGIN } from './respon
 import type { Deadline, Sweep } from './sweep.ts'
 import { UpgradedStream } from './upgraded-stream.ts'
 
+const RESPONSE_BEGIN_BYTE = RESPONSE_BEGIN.charCodeAt(0)
+
 export interface Http1UpstreamOptions {
   readonly stream: ByteStream
   readonly sweep: Sweep
@@ -199,6 +201,10 @@ export class Http1Upstream implements UpstreamConnection {
     const reader = this.#reader
     for (let at = 0; at < chunk.length && this.#state === 'head'; at = reader.next) {
       const wasPartial = reader.isPartial
+      if (!wasPartial && chunk[at] !== RESPONSE_BEGIN_BYTE) {
+        this.#failForeign()
+        return
+      }
       const isWhole = reader.take(chunk, at)
       if (isWhole === false) {
         const begin = reader.peek(RESPONSE_BEGIN.length)

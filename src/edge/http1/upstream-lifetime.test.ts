@@ -345,3 +345,12 @@ describe('who throws', () => {
     assert.deepEqual([upstream.broken.length, upstream.state, upstream.stream.isReset], [1, 'closed', true])
   })
 })
+
+test('bytes on a kept connection that are no response say nothing of the request', () => {
+  for (const text of ['late', '<p>\r\n\r\n', '\x00', `late${ok}`, '\r\n']) {
+    const upstream = new Upstream().use()
+    const answer = upstream.send()
+    upstream.stream.feed(text)
+    assert.deepEqual([answer.fault?.reason, answer.fault?.isUntouched, upstream.state], ['invalid', true, 'closed'])
+  }
+})

@@ -19,9 +19,9 @@ function lateService(t: Context, { first, surplus }: { first: string; surplus: s
   return rawService(t, (socket) => {
     let isFirst = false
     onRequest(socket, (target) => {
-      if (isFirst) socket.write(surplus)
+      const before = isFirst ? surplus : ''
       isFirst = target === '/first'
-      socket.write(isFirst ? first : 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmine')
+      socket.write(before + (isFirst ? first : 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmine'))
     })
   })
 }
