@@ -97,3 +97,25 @@ test('logs nothing below its level, and nothing at all when silent', () => {
     '',
   )
 })
+
+test('a text of a field is cut at 2 KiB, wherever it stands, with a mark at its end', () => {
+  const long = 'x'.repeat(100_000)
+  const line = logged((log) =>
+    log.child({ agent: long }).info({ name: long, deep: { list: [long] }, err: new Error(long) }, 'event'),
+  )
+  const { agent, name, deep, err } = JSON.parse(line)
+  for (const text of [agent, name, deep.list[0], err.message]) {
+    assert.equal(Buffer.byteLength(text), 2048)
+    assert.ok(text.endsWith('…'))
+  }
+  assert.match(err.stack, /^Error: x{2045}…\n +at /, 'the frames are still there')
+})
+
+test('a line of very many fields is shortened to its event and the beginning of them', () => {
+  const names = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`name ${i}`, 'value']))
+  const line = logged((log) => log.info(names, 'event'))
+  assert.ok(line.length < 4096)
+  const { level, msg, fields } = JSON.parse(line)
+  assert.deepEqual([level, msg], ['info', 'event'])
+  assert.match(fields, /^\{"name 0":"value".*…$/)
+})

@@ -3,6 +3,7 @@ import { UpstreamFault } from '../../agent/dial-upstream.ts'
 import type { AgentEvent } from '../../agent/events.ts'
 import { formatServer, type ServerAddress } from '../../agent/server-address.ts'
 import type { Tunnel } from '../../agent/tunnel.ts'
+import { masked } from '../../lib/log-mask.ts'
 import { prettyLine } from '../../lib/log-pretty.ts'
 import type { Terminal } from '../terminal.ts'
 import type { Output } from './connection-flags.ts'
@@ -20,13 +21,13 @@ export interface LinesOptions extends Output {
 interface Line {
   readonly level: 'debug' | 'info' | 'warn'
   readonly msg: string
-  readonly fields?: Readonly<Record<string, unknown>>
+  readonly fields?: Record<string, unknown>
 }
 
 export function linesDisplay({ openLines, format, level: least, server, now = Date.now }: LinesOptions): Display {
   let fault = { text: '', at: Number.NEGATIVE_INFINITY }
   const shown = ({ level, msg, fields = {} }: Line): string => {
-    const line = JSON.stringify({ time: new Date(now()).toISOString(), level, msg, ...fields })
+    const line = JSON.stringify({ time: new Date(now()).toISOString(), level, msg, ...masked(fields) })
     return format === 'json' ? `${line}\n` : prettyLine(line, { color: false })
   }
   const out = openLines((lost) => shown({ level: 'warn', msg: 'log lines were lost', fields: { lines: lost } }))
