@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { test } from 'node:test'
 import { createLog } from '../lib/log.ts'
 import type { ConnectionRecord } from './carry.ts'
+import { DepartedVisitors } from './departed-visitors.ts'
 import type { Edge } from './edge.ts'
 import type { Edges } from './edges.ts'
 import { PublicDoor } from './public-door.ts'
@@ -28,6 +29,7 @@ test('a module that breaks at a connection lets nobody in and is told in the log
     tls: {} as TlsServers,
     serveHttp: () => assert.fail(),
     counts: new TrafficCount(),
+    departed: new DepartedVisitors(),
     log: createLog({ format: 'json', destination: { write: (line) => lines.push(line) } }),
     now: () => now,
     onRecord: (record) => records.push(record),
