@@ -23,7 +23,9 @@ export class OnceAMinute {
   due(kind: string): number | undefined {
     const key = kind.slice(0, KIND_CHARACTERS)
     const known = this.#told.get(key)
-    if (known && this.#now() - known.at < BETWEEN_MS) {
+    const age = known ? this.#now() - known.at : BETWEEN_MS
+    // A clock that was set back must not keep the log silent.
+    if (known && age >= 0 && age < BETWEEN_MS) {
       known.keptBack++
       return undefined
     }
