@@ -1,5 +1,6 @@
 /** The HTTP side of the API: one Fastify app that mounts the route table behind the door. */
 import type { IncomingMessage } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -23,6 +24,7 @@ import { dialectOf } from './dialect/choose.ts'
 import type { Dialect } from './dialect/dialect.ts'
 import { type Door, enter } from './door.ts'
 import { checkHost, originOf } from './host.ts'
+import { jsonAnswer } from './json-answer.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { type Behind, perform } from './operations.ts'
 import { methodsAt } from './paths.ts'
@@ -35,6 +37,8 @@ const KEEP_ALIVE_MS = 75_000
 /** From the first byte of a request to its last. */
 const REQUEST_MS = 60_000
 const HEADERS_MS = 15_000
+/** Bodies that take more than a millisecond or so to read. */
+const LARGE_BODY_BYTES = 64 * 1024
 /** As long as a request line can be: an overlong id is unknown like any other, and Fastify's own answer has no door. */
 const MAX_PARAM = 16_384
 
@@ -169,7 +173,11 @@ async function serve(
   const page = readQuery(route, /\?.*/.exec(request.url)?.[0] ?? '', dialect)
   const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
   const contentType = request.raw.headersDistinct['content-type']?.[0]
+  // To read a large body takes a turn of its own, after the one that received it and before the one that uses it.
+  const isLarge = bytes.length > LARGE_BODY_BYTES
+  if (isLarge) await setImmediate()
   const body = readBody(route, { bytes, contentType, params }, dialect)
+  if (isLarge) await setImmediate()
 
   const given = await perform(options, {
     route,
@@ -183,7 +191,9 @@ async function serve(
   })
   const answer = dialect.answer(route, given, request.headers['user-agent'] ?? '')
   reply.code(route.status === 204 && answer !== undefined ? 200 : route.status)
-  return answer === undefined ? reply.send() : reply.type('application/json').send(JSON.stringify(answer))
+  if (answer === undefined) return reply.send()
+  const written = await jsonAnswer(answer)
+  return reply.type('application/json').header('content-length', written.bytes).send(written.body)
 }
 
 /** D5: an id of the wrong form is one that does not exist. */

@@ -6,6 +6,7 @@ import { type Presenting, presentOne, presentPage } from '../control/presence.ts
 import type { Principal } from '../control/principal.ts'
 import type { Records } from '../control/records.ts'
 import { type Showing, show } from '../control/show.ts'
+import { othersTurn } from '../lib/others-turn.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Presence } from '../model/presence.ts'
 import type { ModuleConfig } from '../modules/module.ts'
@@ -45,7 +46,12 @@ const actions: Record<Action, (behind: Behind, call: Call) => Promise<unknown>> 
   async list({ records }, call) {
     const { resource } = call.route
     const { records: found, hasMore } = await records.list(resource, call.principal, call.page)
-    const items = found.map((record) => show(resource, record, call))
+    const breath = othersTurn()
+    const items: unknown[] = []
+    for (const record of found) {
+      items.push(show(resource, record, call))
+      await breath()
+    }
     return envelope(resource, items, hasMore ? found.at(-1)?.id : undefined, call.page, call.links)
   },
   async get({ records }, call) {

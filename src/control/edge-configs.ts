@@ -1,4 +1,5 @@
 /** From stored edges to what the data plane is told of them: everything that they name is written out. */
+import { othersTurn } from '../lib/others-turn.ts'
 import type { Sealer } from '../lib/seal.ts'
 import type { BackendPlan, EdgeConfig, EdgeKind, ModuleSettings, RouteConfig } from '../model/edge-config.ts'
 import { readHostport } from '../model/hostport.ts'
@@ -31,23 +32,32 @@ export async function readEdgeConfigs(
   const named = await readNamed(reader, [...edges, ...routes])
   const lookup = lookupIn(named)
   const byEdge = Map.groupBy(routes, ({ parentId }) => parentId ?? '')
-  return edges.flatMap((edge) => {
+  const breath = othersTurn()
+  const configs: EdgeConfig[] = []
+  for (const edge of edges) {
     const known = edgeResources.get(edge.kind)
-    if (!known) return []
+    if (!known) continue
     try {
-      return [edgeConfig(edge, known, byEdge.get(edge.id) ?? [], sealer, lookup)]
+      const ofEdge: RouteConfig[] = []
+      for (const route of byEdge.get(edge.id) ?? []) {
+        await breath()
+        ofEdge.push(routeConfig(route, sealer, lookup))
+      }
+      configs.push(edgeConfig(edge, known, ofEdge, sealer, lookup))
     } catch (error) {
       // It has no name by which anybody could reach it, and it must not hold back the others.
       const broken = error instanceof Error ? error.message : String(error)
-      return [{ id: edge.id, kind: known.kind, names: [], ports: [], modules: {}, routes: [], broken }]
+      configs.push({ id: edge.id, kind: known.kind, names: [], ports: [], modules: {}, routes: [], broken })
     }
-  })
+    await breath()
+  }
+  return configs
 }
 
 function edgeConfig(
   edge: StoredResource,
   { resource, kind }: { resource: Resource; kind: EdgeKind },
-  routes: readonly StoredResource[],
+  routes: readonly RouteConfig[],
   sealer: Sealer,
   lookup: Lookup,
 ): EdgeConfig {
@@ -59,7 +69,7 @@ function edgeConfig(
     names: kind === 'tcp' ? [] : hostports.map(({ host }) => host),
     ports: kind === 'tcp' ? hostports.map(({ port }) => port) : [],
     ...settingsOf(resource, edge, sealer, lookup),
-    routes: routes.map((route) => routeConfig(route, sealer, lookup)),
+    routes,
   }
 }
 

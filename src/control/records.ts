@@ -1,6 +1,7 @@
 /** Create, list, get, update and delete for every stored resource: one transaction each, by the resource's own rules. */
 import { type Clock, timestamp } from '../lib/clock.ts'
 import { type IdSource, randomText } from '../lib/ids.ts'
+import { othersTurn } from '../lib/others-turn.ts'
 import type { Sealer } from '../lib/seal.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Presence } from '../model/presence.ts'
@@ -183,16 +184,21 @@ export class Records {
       const rows = await reader.children(child.kind, [...children.keys()])
       for (const each of await this.#complete(reader, child, rows)) children.get(each.parentId ?? '')?.push(each)
     }
-    return Promise.all(
-      found.map(async (each) => ({
+    const breath = othersTurn()
+    const complete: Complete[] = []
+    for (const each of found) {
+      complete.push({
         ...each,
         fields: openFields(this.#sealer, resource.secrets, each.fields, resourceAt(each.id)),
         modules: openModules(this.#sealer, resource, each),
         children: children.get(each.id) ?? [],
         live: await this.#live(resource, each.fields),
         token: null,
-      })),
-    )
+      })
+      // A page may hold a hundred documents of a megabyte.
+      await breath()
+    }
+    return complete
   }
 
   async #chosen(reader: Reader, resource: Resource, fields: Fields): Promise<Fields> {

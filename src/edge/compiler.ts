@@ -1,9 +1,9 @@
 /** Compiles edges: at once where that is cheap, else in many turns of the event loop, with what is dear done elsewhere. */
 import { setImmediate } from 'node:timers/promises'
+import { othersTurn } from '../lib/others-turn.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import { modules } from '../modules/index.ts'
-import { LOOP_PRICE } from '../modules/pattern.ts'
-import { patternPrice } from '../modules/pattern-price.ts'
+import { LOOP_PRICE, patternPrice, totalPrice } from '../modules/pattern-price.ts'
 import type { PatternProgram } from '../modules/pattern-program.ts'
 import { compilePatterns, type PatternSearch, searchProgram } from '../modules/pattern-search.ts'
 import type { ModuleTools } from '../modules/phases.ts'
@@ -19,8 +19,6 @@ export interface CompilerOptions {
 
 /** What a route costs without its patterns, in the unit of `patternPrice`. */
 const ROUTE_PRICE = 20
-/** How long compiling goes on before others have their turn, in milliseconds. */
-const TURN_MS = 5
 
 export class Compiler {
   readonly #options: CompilerOptions
@@ -49,14 +47,11 @@ export class Compiler {
     }
     const steps = compileEdge(config, { reach, tools: { ...tools, search }, previous })
     await setImmediate()
-    let until = performance.now() + TURN_MS
+    const breath = othersTurn()
     for (let step = steps.next(); ; ) {
       if (step.done) return step.value
       const fault = await this.#prepare(step.value, programs)
-      if (performance.now() > until) {
-        await setImmediate()
-        until = performance.now() + TURN_MS
-      }
+      await breath()
       // A module whose patterns cannot be had is broken, and no other.
       step = fault === undefined ? steps.next() : steps.throw(fault)
     }
@@ -65,8 +60,7 @@ export class Compiler {
   async #prepare(wanted: Wanted, programs: Map<readonly string[], PatternProgram>): Promise<unknown> {
     try {
       for (const patterns of wanted) {
-        if (patternsPrice([patterns]) > LIST_PRICE)
-          programs.set(patterns, await this.#options.compilePatterns(patterns))
+        if (totalPrice(patterns) > LIST_PRICE) programs.set(patterns, await this.#options.compilePatterns(patterns))
       }
       return undefined
     } catch (error) {
@@ -77,12 +71,6 @@ export class Compiler {
 
 /** A list that is cheaper is compiled at once, between two turns. */
 const LIST_PRICE = LOOP_PRICE / 4
-
-function patternsPrice(wanted: Wanted): number {
-  let price = 0
-  for (const patterns of wanted) for (const pattern of patterns) price += patternPrice(pattern)
-  return price
-}
 
 /** Looked at only as far as it takes to know: an edge may have thousands of patterns. */
 function isDear({ modules: own, routes }: EdgeConfig): boolean {

@@ -12,7 +12,7 @@ import { plural } from './plural.ts'
 
 export type BadValueKind = 'unknown_field' | 'required' | 'type' | 'too_long' | 'value'
 
-/** A value that does not fit its schema; `field` is its path, `''` for the value itself. */
+/** A value that does not fit its schema; `field` is its path, cut where a hostile one is long, `''` for the value itself. */
 export class BadValue extends Error {
   readonly field: string
   readonly kind: BadValueKind
@@ -20,7 +20,7 @@ export class BadValue extends Error {
   constructor(field: string, kind: BadValueKind, message: string) {
     super(message)
     this.name = 'BadValue'
-    this.field = field
+    this.field = shorten(field)
     this.kind = kind
   }
 }

@@ -15,7 +15,7 @@ export interface JsonBounds {
 }
 
 /** What a document from outside may hold, in values and keys: the largest that we know of, an ACL of 1000 rules, has 1,003. */
-export const MAX_JSON_VALUES = 20_000
+export const MAX_JSON_VALUES = 10_000
 
 /** Parses `bytes` as one JSON value (RFC 8259); throws `BadJson`. */
 export function parseJson(bytes: Uint8Array, bounds: JsonBounds): unknown {
@@ -128,17 +128,23 @@ class Source {
   #string(): string {
     const start = this.#at
     let isEscaped = false
+    // Held here, since the loop reads little else.
+    const text = this.#text
     this.#plain.lastIndex = start + 1
-    this.#plain.test(this.#text)
-    for (this.#at = this.#plain.lastIndex; ; this.#at++) {
-      const code = this.#text.charCodeAt(this.#at)
+    this.#plain.test(text)
+    let at = this.#plain.lastIndex
+    for (; ; at++) {
+      const code = text.charCodeAt(at)
       if (code === QUOTE) break
       if (code === BACKSLASH) {
         isEscaped = true
-        this.#at++
-      } else if (!(code >= SPACE)) throw this.#unexpected()
+        at++
+      } else if (!(code >= SPACE)) {
+        this.#at = at
+        throw this.#unexpected()
+      }
     }
-    this.#at++
+    this.#at = at + 1
     if (!isEscaped) return this.#text.slice(start + 1, this.#at - 1)
     return this.#unescaped(start)
   }

@@ -1,6 +1,9 @@
 /** A public address that an agent asks for: what its door asks of those who serve visitors. */
 import type { TunnelPlan } from './edge-config.ts'
 
+/** Options of one bind, far more than agents send: they are looked through by name. */
+export const MAX_BIND_OPTIONS = 200
+
 /** Already chosen and allowed by the ACL of the credential. */
 export interface EndpointRequest {
   /** `ep_…` */

@@ -61,9 +61,6 @@ const options: readonly AgentOption[] = [
   { name: 'TrafficPolicy', module: 'policy', at: { ...web, tcp: 'edge', tls: 'edge' }, read: notYet(2201) },
 ]
 
-/** More than any agent sends; they are looked through by name. */
-const MAX_OPTIONS = 1000
-
 /** What `agentModules` costs, in the unit of `patternPrice`. */
 export function bindPrice(opts: Readonly<Record<string, unknown>>): number {
   let price = 0
@@ -95,11 +92,7 @@ function* texts(value: unknown, depth = 0): Generator<string> {
 /** The modules that a bind asks for. What cannot be served as it is asked for is refused, never left out. */
 export function agentModules(proto: Proto, opts: Readonly<Record<string, unknown>>): AgentModules | BindRefusal {
   const found = { edge: {} as Record<string, unknown>, route: {} as Record<string, unknown> }
-  const entries = Object.entries(opts)
-  if (entries.length > MAX_OPTIONS) {
-    return new BindRefusal(MALFORMED_BIND, `the bind has ${entries.length} options; at most ${MAX_OPTIONS} are allowed`)
-  }
-  const byName = Map.groupBy(entries, ([key]) => key.toLowerCase())
+  const byName = Map.groupBy(Object.entries(opts), ([key]) => key.toLowerCase())
   const problems: BadOption[] = []
   for (const option of options) {
     try {

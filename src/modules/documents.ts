@@ -10,7 +10,7 @@ import { type AgentModules, agentModules, bindPrice } from './agent-options.ts'
 import type { ModuleForm } from './forms.ts'
 import { type HeavyResult, type HeavyWork, outcomeOf } from './heavy-work.ts'
 import type { Module, ModuleConfig, Where } from './module.ts'
-import { LOOP_PRICE } from './pattern.ts'
+import { LOOP_PRICE } from './pattern-price.ts'
 import type { PatternProgram } from './pattern-program.ts'
 
 /** A module as it was written, to be checked. */

@@ -8,6 +8,21 @@ export function patternPrice(pattern: string): number {
   return new Pricing(pattern).whole()
 }
 
+/** The price of patterns together, added up as far as it matters. */
+export function totalPrice(patterns: Iterable<string>): number {
+  let price = 0
+  for (const pattern of patterns) {
+    price += patternPrice(pattern)
+    if (price > LOOP_PRICE) break
+  }
+  return price
+}
+
+/** The price of all patterns of a document up to which it is checked and compiled at once: some 2 ms. */
+export const LOOP_PRICE = 1000
+/** The price of what must not be done on the event loop at all: to load what reads CEL and YAML takes 0.1 s already. */
+export const NEVER_HERE = Number.POSITIVE_INFINITY
+
 /** Ranges that take as long to read as an instruction. */
 const RANGES_PER_INSTRUCTION = 5
 /** The same for a repeated class, whose ranges are only looked at again. */
@@ -144,12 +159,14 @@ class Pricing {
   /** A character as it is or escaped, which may have other cases. */
   #ordinary(): { readonly code: number; readonly ranges: number } {
     const ranges = this.#folds ? 4 : 1
-    const [escaped, long, short] = this.#match(hexadecimal) ?? []
-    if (escaped !== undefined) {
-      this.#at += escaped.length
-      return { code: Number.parseInt(long ?? short ?? '0', 16), ranges }
+    if (this.#text[this.#at] === '\\') {
+      const [escaped, long, short] = this.#match(hexadecimal) ?? []
+      if (escaped !== undefined) {
+        this.#at += escaped.length
+        return { code: Number.parseInt(long ?? short ?? '0', 16), ranges }
+      }
+      this.#at++
     }
-    if (this.#text[this.#at] === '\\') this.#at++
     const code = this.#text.codePointAt(this.#at) ?? 0
     this.#at += code > 0xffff ? 2 : 1
     return { code, ranges }

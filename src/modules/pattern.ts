@@ -9,11 +9,6 @@ export const MAX_PATTERN_BYTES = 1024
 /** The price of one pattern, in instructions of its program. RE2 is linear in the text it searches, but also in this. */
 const MAX_PRICE = 10_000
 
-/** The price of all patterns of a document up to which it is checked and compiled at once: some 2 ms. */
-export const LOOP_PRICE = 1000
-/** The price of what must not be done on the event loop at all: to load what reads CEL and YAML takes 0.1 s already. */
-export const NEVER_HERE = Number.POSITIVE_INFINITY
-
 /** The price of a pattern that may be compiled; throws `BadPattern`. */
 export function affordable(pattern: string): number {
   if (Buffer.byteLength(pattern) > MAX_PATTERN_BYTES) {

@@ -3,6 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log.ts'
 import { mayBindAddress, mayBindAnything, mayBindName, namesIt } from '../model/acl.ts'
+import { MAX_BIND_OPTIONS } from '../model/endpoint.ts'
 import type { BindRequest } from '../wire/messages/bind.ts'
 import { option } from '../wire/messages/bind-options.ts'
 import { type BindToken, openBindToken, sealBindToken } from './bind-token.ts'
@@ -209,6 +210,10 @@ async function opened(
 }
 
 function faultOf(session: LiveSession, request: BindRequest): BindRefusal | undefined {
+  const options = Object.keys(request.opts).length
+  if (options > MAX_BIND_OPTIONS) {
+    return refusals.bindInvalid(`it has ${options} options; at most ${MAX_BIND_OPTIONS} are read`)
+  }
   if (session.tunnels.size >= MAX_TUNNELS) return refusals.tooManyTunnels(MAX_TUNNELS)
   if (request.id.length > MAX_WIRE_ID) return refusals.bindInvalid(`its id is longer than ${MAX_WIRE_ID} characters`)
   if (proxyHeader(request) === undefined) return refusals.bindInvalid('`ProxyProto` must be 0, 1 or 2')

@@ -11,6 +11,9 @@ import type { WireStream } from './wire-stream.ts'
 /** A message as it stands on the wire. */
 export type Message = Readonly<Record<string, unknown>>
 
+/** Messages that take more than a millisecond or so to parse. */
+const LARGE_MESSAGE_BYTES = 64 * 1024
+
 /** How long a command may go unanswered, in milliseconds; some agents never answer (D44). */
 export const CALL_TIMEOUT_MS = 10_000
 
@@ -40,7 +43,12 @@ export function readMessage(
         return finish(new WireError('message_too_large', 'peer', `the message is longer than ${maxBytes} bytes`))
       }
       bytes.push(chunk.subarray(0, found.bytes))
-      if (found.isWhole) finish(parseMessage(bytes.take(bytes.length) ?? Buffer.alloc(0)))
+      if (!found.isWhole) return
+      const whole = bytes.take(bytes.length) ?? Buffer.alloc(0)
+      if (whole.length <= LARGE_MESSAGE_BYTES) return finish(parseMessage(whole))
+      // A turn of its own, after the one that received it.
+      isDone = true
+      setImmediate(() => done(parseMessage(whole)))
     },
     end: () => finish(invalid('the stream ended within the message')),
     drain() {},

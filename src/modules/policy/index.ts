@@ -1,6 +1,6 @@
 /** The `policy` module: rules that filter, change and answer traffic, with conditions written in CEL. */
 import type { Module } from '../module.ts'
-import { NEVER_HERE } from '../pattern.ts'
+import { NEVER_HERE } from '../pattern-price.ts'
 import { checkPolicy } from './accept.ts'
 import { form } from './form.ts'
 import { policyNeeds } from './needs.ts'

@@ -4,7 +4,7 @@ import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../fields.ts'
 import type { Module } from '../module.ts'
 import { affordable, BadPattern, checkPattern, MAX_PATTERN_BYTES } from '../pattern.ts'
-import { patternPrice } from '../pattern-price.ts'
+import { totalPrice } from '../pattern-price.ts'
 import { compileUserAgentFilter, type UserAgentFilterSettings } from './traffic.ts'
 
 const MAX_PATTERNS = 100
@@ -50,7 +50,7 @@ export const userAgentFilter: Module = {
   },
   price: (config) => {
     const { allow, deny } = config as Static<typeof form>
-    return [...allow, ...deny].reduce((sum, pattern) => sum + patternPrice(pattern), 0)
+    return totalPrice([...allow, ...deny])
   },
   resolve: (config): UserAgentFilterSettings => {
     const { allow, deny } = config as Static<typeof form>

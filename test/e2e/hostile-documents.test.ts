@@ -1,0 +1,157 @@
+/** Documents that are made to hurt: refused by their price, checked elsewhere, and nobody else waits for them. */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { Secret } from '../../src/lib/secret.ts'
+import { TestAgent } from '../../src/tunnel/test-agent.ts'
+import type { Json } from '../support/api-client.ts'
+import { eachStore } from '../support/databases.ts'
+import { until } from '../support/until.ts'
+import { World } from './edges/world.ts'
+
+/** Dear to compile, and still taken. */
+const dear = Array.from({ length: 40 }, (_, i) => `(?i)x[\\pL]${i}$`)
+
+const rule = (expressions: readonly string[]): Json => ({ inbound: [{ expressions, actions: [{ type: 'deny' }] }] })
+
+eachStore((store) => {
+  let world: World
+  let route = ''
+  before(async () => {
+    world = await World.start({ databaseUrl: await store.url() })
+    const edge = await world.httpsEdge({ routes: [{ backend: await answering('served') }] })
+    route = edge.routes[0]?.path ?? ''
+  })
+  after(() => world.stop())
+  const answering = (body: string) => world.toBackend('http_response', { body })
+
+  describe('a document that would hold up everybody is refused by its price', () => {
+    const template = '${1}'.repeat(1000)
+    const cases: Record<string, [path: string, body: Json, code: string, message: RegExp]> = {
+      'classes of hundreds of ranges each': [
+        'user_agent_filter',
+        { allow: Array.from({ length: 100 }, () => `[${'\\pL'.repeat(340)}]`) },
+        'ERR_BAD_REGEX',
+        /^`allow\[0\]` is too costly/,
+      ],
+      'ranges of a hundred thousand characters whose case is folded': [
+        'user_agent_filter',
+        { deny: [`(?i)[${'B-\\x{1e942}'.repeat(80)}]`] },
+        'ERR_BAD_REGEX',
+        /^`deny\[0\]` is too costly/,
+      ],
+      'a hundred thousand variables in headers': [
+        'request_headers',
+        { add: Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`x${i}`, template])) },
+        'ERR_INVALID_VALUE',
+        /^`add\["x1"\]` is where the values have over 1000/,
+      ],
+      'a quarter of a million variables in a policy': [
+        'policy',
+        { inbound: [{ actions: [{ type: 'log', config: { metadata: { a: '${1}'.repeat(250_000) } } }] }] },
+        'ERR_BAD_POLICY',
+        /metadata\["a"\]` is where the expressions and patterns of this policy become too much/,
+      ],
+      '64 KiB of YAML that is nothing but brackets': [
+        'traffic_policy',
+        { value: '['.repeat(64 * 1024) },
+        'ERR_BAD_POLICY',
+        /nested deeper than 32 levels/,
+      ],
+    }
+    for (const [what, [path, body, code, message]] of Object.entries(cases)) {
+      test(what, async () => {
+        const { msg } = await world.api.refused(code, 'PUT', `${route}/${path}`, { body })
+        assert.match(msg, message)
+      })
+    }
+
+    test('half a million numbers', async () => {
+      const body = `{"hostports":[${'1,'.repeat(500_000)}1]}`
+      const { msg } = await world.api.refused('ERR_BODY_MALFORMED', 'POST', '/edges/https', { body })
+      assert.match(msg, /over 10000 values and keys/)
+    })
+
+    test('a key as long as a body, also for who wants the numbers of another vendor', async () => {
+      const body = JSON.stringify({ [`${'k'.repeat(500_000)}!`]: 1 })
+      const headers = { 'service-version': '', 'ngrok-version': '2' }
+      const { status, body: answer } = await world.api.send('POST', '/edges/https', { body, headers })
+      assert.equal(status, 400)
+      assert.ok(answer.msg.length < 1000)
+    })
+  })
+
+  test('while a policy is checked, others are answered', async () => {
+    const slow = world.api.send('PUT', `${route}/traffic_policy`, { body: { value: '- a\n'.repeat(8000) } })
+    const order: string[] = []
+    const quick = world.api.send('GET', '/healthz').then(({ status }) => order.push(`health ${status}`))
+    await Promise.all([slow.then(({ status }) => order.push(`policy ${status}`)), quick])
+    assert.deepEqual(order, ['health 200', 'policy 400'])
+  })
+
+  test('while one member sends more than can wait, another is served', async () => {
+    const [busy, other] = [await world.platform.member(), await world.platform.member()]
+    const value = '- a\n'.repeat(1500)
+    const many = Array.from({ length: 40 }, () => busy.api.send('PUT', `${route}/traffic_policy`, { body: { value } }))
+    const { status } = await other.api.send('PUT', `${route}/policy`, { body: { enabled: false, ...rule(['true']) } })
+    assert.equal(status, 200)
+    for (const answer of await Promise.all(many)) {
+      assert.ok(['ERR_BAD_POLICY', 'ERR_TOO_COSTLY', 'ERR_CHECKS_BUSY'].includes(answer.body.error_code), answer.text)
+      if (answer.status === 429) assert.ok(Number(answer.headers.get('retry-after')) > 0)
+    }
+  })
+
+  test('a dear filter is in force once it is compiled, and the edge is served as it was until then', async () => {
+    const edge = await world.httpsEdge({ routes: [{ backend: await answering('served') }] })
+    assert.equal((await world.ask(edge.name)).text, 'served')
+    await world.api.put(`${edge.routes[0]?.path}/user_agent_filter`, { deny: [...dear, 'curl'] })
+    const seen = new Set<string>()
+    await until('the filter is in force', async () => {
+      const { code, text } = await world.ask(edge.name, { headers: { 'user-agent': 'curl/8' } })
+      seen.add(code ?? text)
+      return code === 'ERR_USER_AGENT_REFUSED'
+    })
+    assert.deepEqual(
+      [...seen].filter((each) => each !== 'served' && each !== 'ERR_USER_AGENT_REFUSED'),
+      [],
+    )
+    assert.equal((await world.ask(edge.name, { headers: { 'user-agent': 'other' } })).text, 'served')
+  })
+
+  test('a bind with dear patterns is served with them, and one that is too dear is refused', async () => {
+    const port = Number(world.platform.agents.split(':').at(-1))
+    const agent = new TestAgent({ port })
+    await agent.authenticate({ authtoken: new Secret(world.platform.authtoken) })
+    const bound = await agent.bind({ opts: { UserAgentFilter: { Deny: dear } } })
+    assert.ok(!('ngrok' in bound), JSON.stringify(bound))
+    const costly = Array.from({ length: 50 }, () => `[${'\\pL'.repeat(340)}]`)
+    const refused = await agent.bind({ opts: { UserAgentFilter: { Deny: costly } } })
+    assert.ok('ngrok' in refused && refused.ngrok === 2090, JSON.stringify(refused))
+    assert.match(refused.message, /too costly/)
+    const wide = Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`Option${i}`, 1]))
+    const tooWide = await agent.bind({ opts: wide })
+    assert.ok('ngrok' in tooWide && /3000 options/.test(tooWide.message), JSON.stringify(tooWide))
+    await agent.leave()
+  })
+
+  test('after a restart an edge that is dear to compile refuses and serves as before, and holds up no other', async (t) => {
+    const databaseUrl = await store.url()
+    const dataDir = await mkdtemp(join(tmpdir(), 'postern-test-'))
+    t.after(() => rm(dataDir, { recursive: true, force: true }))
+    const first = await World.start({ databaseUrl, dataDir })
+    const { id } = await first.api.create('/backends/http_response', { body: 'served' })
+    const backend = { backend_id: id }
+    const guarded = await first.httpsEdge({ routes: [{ backend, user_agent_filter: { deny: [...dear, 'curl'] } }] })
+    const plain = await first.httpsEdge({ routes: [{ backend }] })
+    await first.stop()
+    const again = await World.startAgain(first, { databaseUrl, dataDir })
+    t.after(() => again.stop())
+    const visitors = Array.from({ length: 5 }, () => again.ask(guarded.name, { headers: { 'user-agent': 'curl/8' } }))
+    assert.equal((await again.ask(plain.name)).text, 'served')
+    // They waited for the guard, and none came past it.
+    for (const { code } of await Promise.all(visitors)) assert.equal(code, 'ERR_USER_AGENT_REFUSED')
+    assert.equal((await again.ask(guarded.name, { headers: { 'user-agent': 'other' } })).text, 'served')
+  })
+})

@@ -1,0 +1,55 @@
+/**
+ * Hostile documents against one server, for `npm run fuzz`: 1,000 of them, or as many as fit into
+ * `POSTERN_FUZZ_SECONDS`, then a restart on what they left behind. No turn of the event loop may take over 20 ms of
+ * processor time.
+ */
+import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import type { Turn } from '../support/turn-probe.ts'
+import { DocumentsFuzz, type Effect } from './documents.ts'
+import { hostileDocuments, seeded } from './hostile-documents.ts'
+
+const DOCUMENTS = 1000
+/** What one turn may take of the processor, in milliseconds. */
+const LONGEST_TURN_MS = 20
+
+const seed = Number(process.env.POSTERN_FUZZ_SEED ?? randomInt(2 ** 31))
+const seconds = Number(process.env.POSTERN_FUZZ_SECONDS ?? 0)
+
+let fuzz: DocumentsFuzz
+let onNothing: Turn
+before(async () => {
+  ;({ fuzz, atStart: onNothing } = await DocumentsFuzz.start())
+})
+after(() => fuzz.close())
+
+const shown = ({ document, outcome, cpuMs, wallMs }: Effect): string =>
+  `${cpuMs.toFixed(1)} ms (${wallMs.toFixed(1)} by the clock): ${document} -> ${outcome}`
+
+function longest(effects: readonly Effect[]): readonly Effect[] {
+  return [...effects].sort((a, b) => b.cpuMs - a.cpuMs).slice(0, 10)
+}
+
+test(`hostile documents (POSTERN_FUZZ_SEED=${seed})`, async (t) => {
+  const effects: Effect[] = []
+  const until = seconds > 0 ? performance.now() + seconds * 1000 : 0
+  for (const document of hostileDocuments(seeded(seed))) {
+    effects.push(await fuzz.send(document))
+    if (until > 0 ? performance.now() > until : effects.length >= DOCUMENTS) break
+  }
+  t.diagnostic(
+    `${effects.length} documents; ${[...fuzz.outcomes].map(([what, count]) => `${what.trim()}: ${count}`).join(', ')}`,
+  )
+  for (const each of longest(effects)) t.diagnostic(shown(each))
+  assert.deepEqual(effects.filter(({ cpuMs }) => cpuMs > LONGEST_TURN_MS).map(shown), [])
+})
+
+test(`a start on what they left behind, and the first visitors (POSTERN_FUZZ_SEED=${seed})`, async (t) => {
+  const { atStart, visits } = await fuzz.restart()
+  t.diagnostic(
+    `longest turn of a start on nothing ${onNothing.cpuMs.toFixed(1)} ms, on what was left ${atStart.cpuMs.toFixed(1)} ms`,
+  )
+  for (const each of longest(visits)) t.diagnostic(shown(each))
+  assert.deepEqual(visits.filter(({ cpuMs }) => cpuMs > LONGEST_TURN_MS).map(shown), [])
+})
