@@ -205,7 +205,11 @@ const SPACE = 0x20
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
+/** Further on, nobody looks for a line by its number, and counting them takes long. */
+const MAX_COUNTED = 64 * 1024
+
 function place(text: string, at: number): string {
+  if (at > MAX_COUNTED) return `character ${at + 1}`
   let line = 1
   let start = 0
   for (let i = 0; i < at; i++) {

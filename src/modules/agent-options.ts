@@ -18,6 +18,7 @@ import {
   readWebhook,
 } from './agent-options-values.ts'
 import type { BasicAuthSettings } from './basic_auth/traffic.ts'
+import { headerPrice } from './header-rules.ts'
 import { patternPrice } from './pattern-price.ts'
 
 type Proto = 'http' | 'https' | 'tcp' | 'tls'
@@ -79,6 +80,8 @@ const dear: ReadonlyMap<string, (text: string) => number> = new Map([
   ['mutualtlsca', certificatePrice],
   ['mutualtlsatedge', certificatePrice],
   ['tlstermination', certificatePrice],
+  ['requestheaders', headerPrice],
+  ['responseheaders', headerPrice],
 ])
 
 /** The texts in a value, as deep as forms have some. */

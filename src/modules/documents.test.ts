@@ -92,6 +92,21 @@ test('who sends more than can wait is asked to come again', async (t) => {
   assert.equal((await others).enabled, true)
 })
 
+test('long metadata, long headers and many certificates are read elsewhere, short ones here', async (t) => {
+  const documents = start(t)
+  const headers = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`x${i}`, 'v'.repeat(4000)]))
+  await read(documents, 'request_headers', { add: headers(2), remove: [] })
+  await assert.rejects(read(documents, 'saml', { idp_metadata: '<a/>', authorized_groups: [] }), BadValue)
+  assert.equal(documents.threads, 0)
+  await read(documents, 'response_headers', { add: headers(100), remove: [] })
+  const metadata = `<a>${'<b/>'.repeat(12_000)}</a>`
+  await assert.rejects(read(documents, 'saml', { idp_metadata: metadata, authorized_groups: [] }), BadValue)
+  const opts = { MutualTLSCA: { mutual_tls_ca: 'A'.repeat(100_000) } }
+  assert.ok((await documents.bindModules(async () => 'usr_1', { proto: 'https', opts })) instanceof BindRefusal)
+  assert.equal(documents.threads, 1)
+})
+
 test('an ordinary bind is read here, a dear one elsewhere, and both come to the same', async (t) => {
   const documents = start(t)
   const owner = async () => 'usr_1'

@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox'
 import { enabled, refuseRepeats } from './fields.ts'
 import type { HeaderSettings } from './header-changes.ts'
-import { badHeader, checkHeaderName, checkHeaders } from './header-rules.ts'
+import { badHeader, checkHeaderName, checkHeaders, headerPrice } from './header-rules.ts'
 import type { ModuleConfig } from './module.ts'
 import { countVariables, MAX_VARIABLES } from './templates.ts'
 
@@ -67,6 +67,13 @@ export function firstTooMany(add: HeaderSettings['add']): string | undefined {
     if (left < 0) return name
   }
   return undefined
+}
+
+/** What `checkHeaderForm` costs, in the unit of `patternPrice`. */
+export function headerFormPrice(config: ModuleConfig): number {
+  // The form was checked before, so the value has its shape.
+  const { add } = config as Static<ReturnType<typeof headerForm>>
+  return Object.values(add).reduce((sum, value) => sum + headerPrice(value), 0)
 }
 
 /** From what is stored to what is done to traffic. */

@@ -34,6 +34,11 @@ export function checkHeaders(at: string, headers: Readonly<Record<string, string
   }
 }
 
+/** What checking a name or value of a header costs, in the unit of `patternPrice`: 100 KiB of them take some milliseconds. */
+export function headerPrice(text: string): number {
+  return text.length / 100
+}
+
 /** Whoever reads these names trusts them because only the edge sets them. */
 export function isEdgeHeader(name: string): boolean {
   return name.toLowerCase().startsWith('postern-')

@@ -1,5 +1,5 @@
 /** The `request_headers` module: headers removed from and added to a request before it goes upstream. */
-import { checkHeaderForm, headerForm, headerSettings } from '../header-form.ts'
+import { checkHeaderForm, headerForm, headerFormPrice, headerSettings } from '../header-form.ts'
 import type { Module } from '../module.ts'
 import { compileRequestHeaders } from './traffic.ts'
 
@@ -16,6 +16,7 @@ export const requestHeaders: Module = {
     )
     return config
   },
+  price: headerFormPrice,
   resolve: headerSettings,
   compile: compileRequestHeaders,
 }

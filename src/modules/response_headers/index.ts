@@ -1,5 +1,5 @@
 /** The `response_headers` module: headers removed from and added to a response before it goes to the visitor. */
-import { checkHeaderForm, headerForm, headerSettings } from '../header-form.ts'
+import { checkHeaderForm, headerForm, headerFormPrice, headerSettings } from '../header-form.ts'
 import { isEdgeHeader } from '../header-rules.ts'
 import type { Module } from '../module.ts'
 import { compileResponseHeaders } from './traffic.ts'
@@ -16,6 +16,7 @@ export const responseHeaders: Module = {
     )
     return config
   },
+  price: headerFormPrice,
   resolve: headerSettings,
   compile: compileResponseHeaders,
 }

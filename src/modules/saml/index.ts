@@ -88,7 +88,11 @@ export const saml: Module = {
     refuseRepeats(`${at}authorized_groups`, authorized_groups)
     return { ...config, nameid_format: nameid_format || PERSISTENT }
   },
+  price: (config) => (config as Static<typeof form>).idp_metadata.length / CHARACTERS_PER_INSTRUCTION,
 }
+
+/** Of XML, which are read in the time of an instruction: metadata of over 32 KiB is read off the event loop. */
+const CHARACTERS_PER_INSTRUCTION = 32
 
 function given(description: string) {
   return Type.String({ description: `${description} Given by the server; empty while it serves none.` })
