@@ -92,6 +92,7 @@ async function play(
 /** What is too much, in words; nothing when all is as it was. */
 function compare(start: Holdings, end: Holdings): string[] {
   const findings: string[] = []
+  say(`of RSS the program's own: ${mib(start.anonymous)} at the start, ${mib(end.anonymous)} at the end`)
   for (const name of ['rss', 'heapUsed'] as const) {
     const grown = end[name] / start[name] - 1
     const words = `${name}: ${mib(start[name])} at the start, ${mib(end[name])} at the end (${(100 * grown).toFixed(1)} %)`
@@ -109,10 +110,12 @@ function compare(start: Holdings, end: Holdings): string[] {
 }
 
 function tableOf(began: number): (what: string, held: Holdings) => void {
-  say(['     s', 'what    ', '     RSS', '    heap', 'external', ' buffers', 'sockets', 'handles'].join('  '))
-  return (what, { rss, heapUsed, external, arrayBuffers, descriptors, resources }) => {
+  say(
+    ['     s', 'what    ', '     RSS', ' its own', '    heap', 'external', ' buffers', 'sockets', 'handles'].join('  '),
+  )
+  return (what, { rss, anonymous, heapUsed, external, arrayBuffers, descriptors, resources }) => {
     const seconds = ((performance.now() - began) / 1000).toFixed(0).padStart(6)
-    const memory = [rss, heapUsed, external, arrayBuffers].map((bytes) => mib(bytes).padStart(8))
+    const memory = [rss, anonymous, heapUsed, external, arrayBuffers].map((bytes) => mib(bytes).padStart(8))
     const handles = Object.values(resources).reduce((sum, each) => sum + each, 0)
     const counts = [descriptors.socket ?? 0, handles].map((count) => String(count).padStart(7))
     say([seconds, what.padEnd(8), ...memory, ...counts].join('  '))

@@ -13,6 +13,8 @@ const AUTHTOKEN = 'test_authtoken_of_the_first_admin_01'
 
 /** What a server holds at one moment; descriptors by their kind. */
 export interface Holdings extends Held {
+  /** What of `rss` is the program's own: the rest are pages of files, which the system drops and reads again. */
+  readonly anonymous: number
   readonly descriptors: Readonly<Record<string, number>>
 }
 
@@ -62,8 +64,17 @@ export async function startWatched(
     api: new ApiClient(server.url, API_KEY),
     authtoken: AUTHTOKEN,
     ca: readFileSync(join(dataDir, 'ca.pem'), 'utf8'),
-    holdings: async ({ collects }) => ({ ...(await held(collects)), descriptors: descriptorsOf(child.pid ?? 0) }),
+    holdings: async ({ collects }) => ({
+      ...(await held(collects)),
+      anonymous: anonymousOf(child.pid ?? 0),
+      descriptors: descriptorsOf(child.pid ?? 0),
+    }),
   }
+}
+
+function anonymousOf(pid: number): number {
+  const [, kib] = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Number(kib) * 1024
 }
 
 function descriptorsOf(pid: number): Record<string, number> {
