@@ -133,3 +133,11 @@ test('patterns that were compiled elsewhere are searched here', async (t) => {
     assert.equal(search(text, 100_000), expected, text)
   }
 })
+
+test('patterns of a hundred edges that are visited at once, as after a restart, are all compiled', async (t) => {
+  const documents = start(t)
+  const programs = await Promise.all(
+    Array.from({ length: 100 }, (_, i) => documents.compilePatterns([`^visitor-${i}$`])),
+  )
+  for (const [i, program] of programs.entries()) assert.equal(searchProgram(program)(`visitor-${i}`, 10_000), true)
+})

@@ -2,7 +2,7 @@
  * Checks and compiles what people write: at once where that is cheap, on another thread where it may take long. Nothing
  * dear is read, parsed or compiled on the thread that serves everybody.
  */
-import { setImmediate } from 'node:timers/promises'
+import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import { OffLoop, type OffLoopOptions, WORK_LIMIT_MS, WorkRefused, WorkTooHeavy } from '../lib/off-loop.ts'
 import { BindRefusal, type EndpointRequest } from '../model/endpoint.ts'
 import { Refusal } from '../model/errors.ts'
@@ -25,8 +25,15 @@ export interface WrittenModule {
 /** Patterns of edges are compiled one list at a time, whoever wrote them: they were checked before. */
 const EDGES = 'edges'
 
+/** How often a list that was checked in time before may take too long. */
+const MAX_TRIES = 5
+/** Between two tries, in milliseconds. */
+const REFUSED_PAUSE_MS = 200
+
 export class Documents {
   readonly #offLoop: OffLoop
+  #lastOfEdges: Promise<unknown> = Promise.resolve()
+  #isClosed = false
 
   constructor({ limitMs }: Pick<OffLoopOptions, 'limitMs'> = {}) {
     // The name of the file as it runs now: from its source, or built.
@@ -67,13 +74,33 @@ export class Documents {
     }
   }
 
-  /** Compiles patterns that were checked before. */
+  /**
+   * Compiles patterns that were checked before. They wait here and not among the work of callers, who may be refused: an edge
+   * whose patterns were refused would let nobody in until its next change.
+   */
   compilePatterns(patterns: readonly string[]): Promise<PatternProgram> {
-    return this.#run(EDGES, { kind: 'patterns', patterns })
+    const compiled = this.#lastOfEdges.then(() => this.#insist({ kind: 'patterns', patterns }))
+    this.#lastOfEdges = compiled.catch(() => {})
+    return compiled
   }
 
   close(): Promise<void> {
+    this.#isClosed = true
     return this.#offLoop.close()
+  }
+
+  /** Asks again after a refusal, and a few times when a busy machine took too long for what was checked in time before. */
+  async #insist(work: HeavyWork): Promise<PatternProgram> {
+    for (let tries = 1; ; ) {
+      try {
+        return await this.#run<PatternProgram>(EDGES, work)
+      } catch (error) {
+        const mayPass =
+          error instanceof WorkRefused ? !this.#isClosed : error instanceof WorkTooHeavy && tries++ < MAX_TRIES
+        if (!mayPass) throw error
+        await pause(REFUSED_PAUSE_MS)
+      }
+    }
   }
 
   async #run<T>(owner: string, work: HeavyWork, given?: T): Promise<T> {

@@ -72,6 +72,7 @@ describe('a bind', () => {
       host: 'a.example.com',
       port: undefined,
       isRandom: false,
+      isNamed: false,
       tunnel: { kind: 'tunnel', tunnelId: bound.tunnelId, httpVersion: 2, proxyHeader: 2 },
       credentialId: 'cr_test',
       opts,
