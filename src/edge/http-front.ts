@@ -131,9 +131,12 @@ export class HttpFront {
     const left = [...this.#connections].filter(([, { edge, current }]) => [edge?.id, current?.id].includes(edgeId))
     return () => {
       for (const [connection, { current }] of left) {
+        if (!this.#connections.has(connection)) continue
         // What is asked for after it was gone may be served by another. Over HTTP/2 something older may be under way too.
         const isOver = current?.id !== edgeId && !(connection instanceof Http2Connection && connection.open > 0)
-        if (!isOver && this.#connections.has(connection)) connection.reset()
+        if (!isOver) connection.reset()
+        // Nobody serves it: its next request belongs on a new connection, and this one is not counted for the edge for ever.
+        else if (current === undefined) connection.drain()
       }
     }
   }
