@@ -6,7 +6,7 @@ import { formsOf, type ModuleForm } from '../modules/forms.ts'
 import { moduleConflicts, modulesAt } from '../modules/index.ts'
 import type { Mention, Module, ModuleConfig, Where } from '../modules/module.ts'
 import { moduleMentions } from '../modules/view.ts'
-import type { Fields, Resource } from '../resources/resource.ts'
+import type { Fields, Resource, Surroundings } from '../resources/resource.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Principal } from './principal.ts'
@@ -27,6 +27,8 @@ export interface ModuleChecks {
     owner: string,
     written: { module: Module; form: ModuleForm; given: ModuleConfig; where: Where },
   ): Promise<ModuleConfig>
+  /** The same for what a resource itself checks. */
+  settle(owner: string, resource: Resource, fields: Fields, around: Surroundings): Promise<Fields>
 }
 
 /** Who writes, and who checks it: outside of any transaction, since it may take seconds. */

@@ -62,7 +62,7 @@ export class Records {
     const named = take(own, resource.access === 'owner' ? 'owner_id' : null)
     const parentInBody = take(own, resource.parent?.in === 'body' ? resource.parent.field : null)
     const parentId = typeof parentInBody === 'string' ? parentInBody : parentInPath
-    const settled = resource.settle(own, this.#around)
+    const settled = await this.#checks.settle(principal.id, resource, own, this.#around)
     checkTogether(this.#sealer, resource, { id: '', modules: new Map() }, { writes })
 
     return attempt(() =>
@@ -136,7 +136,8 @@ export class Records {
         const { id, parentId } = before
         if (Object.keys(own).length > 0) {
           const old = openFields(this.#sealer, resource.secrets, before.fields, resourceAt(id))
-          const fields = resource.settle({ ...old, ...own }, this.#around)
+          const changed = { ...old, ...own }
+          const fields = resource.price ? changed : resource.settle(changed, this.#around)
           await checkRules(writer, { resource, principal, parentId, before, after: fields })
           const [claims, mentions] = [resource.claims(fields, parentId), resource.mentions(fields)]
           const oldMentions = resource.mentions(old)

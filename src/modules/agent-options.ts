@@ -18,6 +18,7 @@ import {
   readWebhook,
 } from './agent-options-values.ts'
 import type { BasicAuthSettings } from './basic_auth/traffic.ts'
+import { certificatePrice } from './certificate-price.ts'
 import { headerPrice } from './header-rules.ts'
 import { patternPrice } from './pattern-price.ts'
 
@@ -71,9 +72,6 @@ export function bindPrice(opts: Readonly<Record<string, unknown>>): number {
   }
   return price
 }
-
-/** Certificates are read and their signatures checked: some 0.3 ms for each KiB. */
-const certificatePrice = (text: string): number => text.length / 4
 
 const dear: ReadonlyMap<string, (text: string) => number> = new Map([
   ['useragentfilter', patternPrice],

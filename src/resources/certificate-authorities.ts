@@ -1,6 +1,7 @@
 /** Certificate authorities: who signs the client certificates that mutual TLS asks for. */
 import { Type } from 'typebox'
 import { MAX_CA_PEM_BYTES, readCaCertificates } from '../lib/certificate.ts'
+import { certificatePrice } from '../modules/certificate-price.ts'
 import { description, metadata, readOr } from './fields.ts'
 import { stored } from './resource.ts'
 
@@ -29,6 +30,7 @@ export const certificateAuthorities = stored({
     extended_key_usages: Type.Array(Type.String(), { description: 'What the key may be used for.' }),
   },
   settle: (fields) => ({ ...fields, ...describe(fields.ca_pem) }),
+  price: ({ ca_pem }) => certificatePrice(ca_pem),
 })
 
 function describe(pem: string) {

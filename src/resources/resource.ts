@@ -72,6 +72,11 @@ export interface Resource {
   readonly update: TObject
   readonly view: TObject
   readonly settle: (fields: Fields, around: Surroundings) => Fields
+  /**
+   * What `settle` costs, in the unit of `patternPrice`, where it may take long: then it runs where it holds up nobody. It
+   * needs no surroundings, and reads fixed fields alone, so that an update need not run it again.
+   */
+  readonly price?: ((fields: Fields) => number) | undefined
   readonly read: (fields: Fields, link: Link) => Fields
   readonly claims: (fields: Fields, parentId: string | null) => readonly Claim[]
   /** Other resources that the fields name; the first word of `field` is what a refused delete calls the place. */
@@ -100,6 +105,7 @@ export interface StoredSpec<Form extends TProperties, Kept extends Fields>
   readonly hides?: readonly (keyof Form & string)[]
   /** Checks what a schema cannot say and gives what is kept; throws `BadValue` or `Refusal`. Runs on every write. */
   readonly settle?: (fields: Static<TObject<Form>>, around: Surroundings) => Kept
+  readonly price?: Resource['price']
   /** From what is kept to what is shown, by name; what it leaves out is shown as kept. */
   readonly read?: (fields: Kept, link: Link) => Fields
   readonly claims?: (fields: Kept, parentId: string | null) => readonly Claim[]

@@ -9,6 +9,7 @@ import {
   type TlsCertificate,
 } from '../lib/tls-certificate.ts'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
+import { certificatePrice } from '../modules/certificate-price.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'
 
@@ -59,6 +60,8 @@ export const tlsCertificates = stored({
     serial_number: text('Serial number in hex.'),
   },
   settle: (fields) => ({ ...fields, ...describe(read(fields.certificate_pem, fields.private_key_pem)) }),
+  price: ({ certificate_pem, private_key_pem }) =>
+    certificatePrice(certificate_pem) + certificatePrice(private_key_pem),
 })
 
 const faults: Readonly<Record<BadTlsCertificate['part'], { code: ErrorCode; field: string }>> = {

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { makeIdentity } from '../../test/support/make-certificate.ts'
 import { BadValue } from '../lib/check.ts'
 import { BindRefusal } from '../model/endpoint.ts'
 import { Refusal } from '../model/errors.ts'
+import { formsOf } from '../modules/forms.ts'
+import { modulesAt } from '../modules/index.ts'
+import type { ModuleConfig } from '../modules/module.ts'
+import { searchProgram } from '../modules/pattern-search.ts'
+import { tlsCertificates } from '../resources/tls-certificates.ts'
 import { Documents } from './documents.ts'
-import { formsOf } from './forms.ts'
-import { modulesAt } from './index.ts'
-import type { ModuleConfig } from './module.ts'
-import { searchProgram } from './pattern-search.ts'
 
 function start(t: TestContext, limitMs?: number): Documents {
   const documents = new Documents(limitMs === undefined ? {} : { limitMs })
@@ -140,4 +142,22 @@ test('patterns of a hundred edges that are visited at once, as after a restart, 
     Array.from({ length: 100 }, (_, i) => documents.compilePatterns([`^visitor-${i}$`])),
   )
   for (const [i, program] of programs.entries()) assert.equal(searchProgram(program)(`visitor-${i}`, 10_000), true)
+})
+
+test('a long chain of certificates is read on another thread, and a fault in it is told as it would be here', async (t) => {
+  const documents = start(t)
+  const { privateKeyPem, certificatePem } = await makeIdentity({ dnsNames: ['app.example.com'] })
+  const fields = { certificate_pem: certificatePem, private_key_pem: privateKeyPem, description: '', metadata: '' }
+  const settle = (certificate_pem: string) =>
+    documents.settle('usr_1', tlsCertificates, { ...fields, certificate_pem }, {} as never)
+  const settled = await settle(certificatePem)
+  assert.equal(documents.threads, 0)
+  const long = `${certificatePem}\n${'# a comment between two certificates\n'.repeat(200)}`
+  assert.deepEqual(await settle(long), { ...settled, certificate_pem: long })
+  assert.equal(documents.threads, 1)
+  await assert.rejects(settle(certificatePem.repeat(20)), (error) => {
+    assert.ok(error instanceof Refusal)
+    assert.equal(error.code, 'BAD_TLS_CERTIFICATE')
+    return true
+  })
 })

@@ -6,12 +6,13 @@ import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import { OffLoop, type OffLoopOptions, WORK_LIMIT_MS, WorkRefused, WorkTooHeavy } from '../lib/off-loop.ts'
 import { BindRefusal, type EndpointRequest } from '../model/endpoint.ts'
 import { Refusal } from '../model/errors.ts'
-import { type AgentModules, agentModules, bindPrice } from './agent-options.ts'
-import type { ModuleForm } from './forms.ts'
+import { type AgentModules, agentModules, bindPrice } from '../modules/agent-options.ts'
+import type { ModuleForm } from '../modules/forms.ts'
+import type { Module, ModuleConfig, Where } from '../modules/module.ts'
+import { LOOP_PRICE } from '../modules/pattern-price.ts'
+import type { PatternProgram } from '../modules/pattern-program.ts'
+import type { Fields, Resource, Surroundings } from '../resources/resource.ts'
 import { type HeavyResult, type HeavyWork, outcomeOf } from './heavy-work.ts'
-import type { Module, ModuleConfig, Where } from './module.ts'
-import { LOOP_PRICE } from './pattern-price.ts'
-import type { PatternProgram } from './pattern-program.ts'
 
 /** A module as it was written, to be checked. */
 export interface WrittenModule {
@@ -55,6 +56,16 @@ export class Documents {
       return await this.#run(owner, { kind: 'read', module: module.name, form: form.name, place, at, given }, given)
     } catch (error) {
       throw asRefusal(error, name)
+    }
+  }
+
+  /** What is kept of a resource whose fields fit its schema; throws `BadValue` or `Refusal`. */
+  async settle(owner: string, resource: Resource, fields: Fields, around: Surroundings): Promise<Fields> {
+    if (!resource.price || resource.price(fields) <= LOOP_PRICE) return resource.settle(fields, around)
+    try {
+      return await this.#run<Fields>(owner, { kind: 'settle', resource: resource.kind, fields })
+    } catch (error) {
+      throw asRefusal(error, resource.noun)
     }
   }
 

@@ -3,11 +3,13 @@ import { BadValue, type BadValueKind } from '../lib/check.ts'
 import type { Done } from '../lib/serve-off-loop.ts'
 import { BindRefusal, type EndpointRequest } from '../model/endpoint.ts'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
-import { agentModules } from './agent-options.ts'
-import { formsOf } from './forms.ts'
-import { modules } from './index.ts'
-import type { ModuleConfig, Place } from './module.ts'
-import { compileProgram, programBuffers } from './pattern-program.ts'
+import { agentModules } from '../modules/agent-options.ts'
+import { formsOf } from '../modules/forms.ts'
+import { modules } from '../modules/index.ts'
+import type { ModuleConfig, Place } from '../modules/module.ts'
+import { compileProgram, programBuffers } from '../modules/pattern-program.ts'
+import { resources } from '../resources/index.ts'
+import type { Fields } from '../resources/resource.ts'
 
 export type HeavyWork =
   | {
@@ -20,6 +22,7 @@ export type HeavyWork =
     }
   | { readonly kind: 'bind'; readonly proto: EndpointRequest['proto']; readonly opts: EndpointRequest['opts'] }
   | { readonly kind: 'patterns'; readonly patterns: readonly string[] }
+  | { readonly kind: 'settle'; readonly resource: string; readonly fields: Fields }
 
 /** `given` stands for the document as it was sent, which need not come back. */
 export type HeavyResult =
@@ -51,6 +54,12 @@ function resultOf(work: HeavyWork): Done {
       const found = agentModules(work.proto, work.opts)
       if (found instanceof BindRefusal) throw found
       return { result: { value: found } satisfies HeavyResult }
+    }
+    case 'settle': {
+      const resource = resources.find(({ kind }) => kind === work.resource)
+      if (!resource?.price) throw new Error(`there is no resource ${work.resource} that is settled here`)
+      // What has a price needs no surroundings.
+      return { result: { value: resource.settle(work.fields, {} as never) } satisfies HeavyResult }
     }
     case 'patterns': {
       const program = compileProgram(work.patterns)
