@@ -233,7 +233,8 @@ describe('--max-requests-per-source', () => {
 describe('--max-handshakes', () => {
   for (const setting of ['max-handshakes', 'max-handshakes-per-source'] as const) {
     test(`${setting}: a handshake too many is closed before it costs anything, and open connections live on`, async (t) => {
-      const world = await start(t, { [setting]: '2' })
+      // Enough for the visits by which the world sees that its edges are in force.
+      const world = await start(t, { [setting]: '20' })
       const edge = await world.httpsTo(await recorder(world))
       const door = doorOf(world, edge)
       const kept = await dialled(door, { from: '127.0.0.20' })
@@ -254,7 +255,7 @@ describe('--max-handshakes', () => {
         [door.port, 'visitors'],
         [portOf(world.platform.agents), 'agents'],
       ] as const) {
-        const outcomes = await Promise.all(Array.from({ length: 40 }, () => tryOnce(port)))
+        const outcomes = await Promise.all(Array.from({ length: 150 }, () => tryOnce(port)))
         assert.ok(outcomes.includes(true))
         assert.ok(outcomes.includes(false))
         assert.ok((await metric(world, who, setting)) > 0)
