@@ -23,6 +23,8 @@ interface Watched {
   readonly socket: Socket
   /** Whether the visitor may end its own side and go on to read. */
   readonly mayHalfClose: () => boolean
+  /** Whether nobody reads from it, as far as one can tell. */
+  readonly isPaused: () => boolean
   pausedLooks: number
   missingLooks: number
 }
@@ -45,8 +47,11 @@ export class DepartedVisitors {
   }
 
   /** Destroys `socket` when its visitor has left while it is paused. Call what it gives back when the connection is over. */
-  watch(socket: Socket, { mayHalfClose }: Pick<Watched, 'mayHalfClose'>): () => void {
-    const watched: Watched = { socket, mayHalfClose, pausedLooks: 0, missingLooks: 0 }
+  watch(
+    socket: Socket,
+    { mayHalfClose, isPaused = () => socket.isPaused() }: Pick<Watched, 'mayHalfClose'> & Partial<Watched>,
+  ): () => void {
+    const watched: Watched = { socket, mayHalfClose, isPaused, pausedLooks: 0, missingLooks: 0 }
     this.#watched.add(watched)
     this.#timer ??= setInterval(() => void this.#look(), this.#everyMs).unref()
     return () => {
@@ -81,7 +86,7 @@ export class DepartedVisitors {
   #stalled(): Watched[] {
     const stalled: Watched[] = []
     for (const watched of this.#watched) {
-      watched.pausedLooks = watched.socket.isPaused() && !watched.socket.destroyed ? watched.pausedLooks + 1 : 0
+      watched.pausedLooks = watched.isPaused() && !watched.socket.destroyed ? watched.pausedLooks + 1 : 0
       if (watched.pausedLooks >= PAUSED_LOOKS) stalled.push(watched)
       else watched.missingLooks = 0
     }
@@ -90,10 +95,10 @@ export class DepartedVisitors {
 }
 
 function judge(watched: Watched, state: number | undefined): void {
-  const { socket, mayHalfClose } = watched
+  const { socket, mayHalfClose, isPaused } = watched
   watched.missingLooks = state === undefined ? watched.missingLooks + 1 : 0
   // It may have been read from again while the table was.
-  if (!socket.isPaused()) return
+  if (!isPaused()) return
   const isReset = watched.missingLooks >= MISSING_LOOKS
   if (isReset || (state === tcpStates.closeWait && !mayHalfClose())) socket.destroy()
 }

@@ -107,9 +107,19 @@ export class HttpFront {
     const limits = this.#limits
     const common = { sweep: this.#sweep, limits, onExchange, onBad: plainErrorPage, onClosed, onBroken }
     let connection: Connection
-    // HTTP/2 is always read from: its streams have windows of their own.
-    if (tls?.alpn === 'h2') connection = new Http2Connection({ ...common, socket })
-    else {
+    if (tls?.alpn === 'h2') {
+      const http2 = new Http2Connection({ ...common, socket })
+      connection = http2
+      // Node does not read from a session while it writes to it, and does not say so: nothing moves though requests wait.
+      let seen = -1
+      const isPaused = (): boolean => {
+        const moved = socket.bytesRead + socket.bytesWritten
+        const isQuiet = moved === seen
+        seen = moved
+        return isQuiet && http2.open > 0
+      }
+      unwatch = departed.watch(socket, { isPaused, mayHalfClose: () => false })
+    } else {
       const http1 = new Http1Connection({ ...common, stream: socketStream(socket) })
       connection = http1
       // D69: a visitor that ends its side while it waits has left. After an upgrade it may do so.
