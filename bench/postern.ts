@@ -17,12 +17,15 @@ const TUNNEL_MS = 15_000
 /** How long a server may take to be ready when it has many edges to read, in milliseconds. */
 const READY_MS = 120_000
 
-const launcher = fileURLToPath(new URL('../bin/postern.js', import.meta.url))
+/** The root of the version that this belongs to. */
+const here = fileURLToPath(new URL('..', import.meta.url))
 
 export interface Place {
   readonly stage: Stage
   /** For Node in our own server and agent, such as `--cpu-prof`. */
   readonly nodeOptions: string
+  /** The root of another version of Postern; this one otherwise. */
+  readonly root?: string
 }
 
 export interface ServerOptions {
@@ -117,12 +120,12 @@ export async function startAgent(
 
 /** Runs `postern` with the Node that runs this, and with no settings but the given. */
 function startPostern(
-  { stage, nodeOptions }: Place,
+  { stage, nodeOptions, root = here }: Place,
   args: readonly string[],
   { env, onLine }: { env: Readonly<Record<string, string>>; onLine?: (line: string) => void },
 ): Program {
   const home = { HOME: stage.folder, XDG_CONFIG_HOME: stage.folder, NODE_OPTIONS: nodeOptions }
-  return stage.programs.start(process.execPath, [launcher, ...args], {
+  return stage.programs.start(process.execPath, [join(root, 'bin', 'postern.js'), ...args], {
     cwd: stage.folder,
     env: { ...home, ...env },
     ...(onLine && { onLine }),

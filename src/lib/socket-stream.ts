@@ -113,9 +113,13 @@ class SocketStream implements ByteStream {
   /** Node destroys a socket whose write failed, with all that came and is not read yet. Here that waits for the end of the reads. */
   #deferFailedWrites(): void {
     const socket = this.#socket
-    const deferred =
-      (done: Callback): Callback =>
-      (error) => {
+    // Node gives the same callback to all writes of a socket, one at a time: nothing is made for each of them.
+    let of: Callback | undefined
+    let deferred: Callback = () => {}
+    const defer = (done: Callback): Callback => {
+      if (done === of) return deferred
+      of = done
+      deferred = (error) => {
         if (!error || this.#isEnded || this.#isClosed) done(error)
         else {
           this.#failWrite = () => {
@@ -124,10 +128,12 @@ class SocketStream implements ByteStream {
           }
         }
       }
+      return deferred
+    }
     const write = socket._write.bind(socket)
     const writev = socket._writev?.bind(socket)
-    socket._write = (chunk, encoding, done) => write(chunk, encoding, deferred(done))
-    if (writev) socket._writev = (chunks, done) => writev(chunks, deferred(done))
+    socket._write = (chunk, encoding, done) => write(chunk, encoding, defer(done))
+    if (writev) socket._writev = (chunks, done) => writev(chunks, defer(done))
   }
 
   /** False when there should be no more for now. */
