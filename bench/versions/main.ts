@@ -10,18 +10,21 @@ import { median } from '../measure.ts'
 import { paths, startUpstream } from '../nginx.ts'
 import { freePort } from '../stage/ports.ts'
 import { cpuSeconds } from '../stage/proc.ts'
-import { findProgram } from '../stage/programs.ts'
+import { findProgram, type Programs } from '../stage/programs.ts'
 import type { Stages } from '../stage/stage.ts'
 import { table } from '../table.ts'
 import { withStages } from '../with-stages.ts'
 import { runWrk } from '../wrk.ts'
-import { raiseSide, type Side, ways } from './side.ts'
+import { raiseSide, type Side, type Way, ways } from './side.ts'
 import { unpack } from './unpack.ts'
 
 /** What a change may cost at most, to leave room for chance. */
 const BAR = 1.03
 
-const CONNECTIONS = 32
+const CONNECTIONS = 64
+
+/** The version that this belongs to. */
+const THIS = 'this'
 
 const MICROSECONDS = 1e6
 
@@ -47,8 +50,8 @@ function readOptions(args: readonly string[]): Options {
     options: {
       against: { type: 'string' },
       starts: { type: 'string', default: '3' },
-      rounds: { type: 'string', default: '5' },
-      seconds: { type: 'string', default: '8' },
+      rounds: { type: 'string', default: '3' },
+      seconds: { type: 'string', default: '5' },
       only: { type: 'string' },
     },
   })
@@ -65,58 +68,69 @@ function readOptions(args: readonly string[]): Options {
 async function measure({ against, starts, rounds, seconds, only }: Options, stages: Stages): Promise<void> {
   const [nginx, wrk] = [program('nginx'), program('wrk')]
   console.log(machineLines(describeMachine({})).join('\n'))
-  console.log(`${starts} servers of each version, ${rounds} rounds of ${seconds} s, all at the same time\n`)
+  console.log(`${starts} pairs of servers, ${rounds} rounds of ${seconds} s each, both of a pair at the same time\n`)
   const root = unpack(stages.open('version'), against)
   const stage = stages.open('load')
   const port = await freePort()
   await startUpstream(stage, { nginx, port })
-  const sides: Side[] = []
+  const chosen = ways.filter((way) => only?.includes(way) ?? true)
+  const costs = new Map(chosen.map((way) => [way, [] as [Side, Cost[]][]]))
   for (let i = 0; i < starts; i++) {
-    for (const version of [against, 'this']) {
-      console.error(`  starting ${version}, ${i + 1} of ${starts}`)
-      const place = { stage: stages.open('side'), nodeOptions: '', ...(version === against && { root }) }
-      sides.push(await raiseSide(version, place, port))
+    console.error(`  pair ${i + 1} of ${starts}`)
+    // Another goes first each time.
+    const pair = i % 2 === 0 ? [against, THIS] : [THIS, against]
+    const places = pair.map(() => stages.open('side'))
+    const sides: Side[] = []
+    for (const [n, stage] of places.entries()) {
+      const version = pair[n] ?? THIS
+      sides.push(await raiseSide(version, { stage, nodeOptions: '', ...(version === against && { root }) }, port))
     }
-  }
-
-  const lines: string[][] = []
-  for (const way of ways) {
-    if (only && !only.includes(way)) continue
-    const costs = new Map<Side, Cost[]>(sides.map((side) => [side, []]))
-    for (let round = -1; round < rounds; round++) {
-      console.error(`  ${way}: ${round < 0 ? 'warm-up' : `round ${round + 1} of ${rounds}`}`)
-      const load = async (side: Side): Promise<void> => {
-        const cpu = (): [number, number] => [cpuSeconds([side.pids.server]), cpuSeconds([side.pids.agent])]
-        const before = cpu()
-        const entrance = side.entrances[way]
-        const options = { wrk, entrance, path: paths.small, connections: CONNECTIONS, seconds }
-        const { amount } = await runWrk(stage.programs, options)
-        const after = cpu()
-        const [server, agent] = [(after[0] - before[0]) / amount, (after[1] - before[1]) / amount]
-        if (round >= 0) costs.get(side)?.push({ server, agent, sum: server + agent })
-      }
-      await Promise.all(sides.map(load))
+    for (const [way, measured] of costs) {
+      console.error(`  ${way}`)
+      const loads = sides.map((side) => load(side, { way, rounds, seconds, wrk, programs: stage.programs }))
+      measured.push(...(await Promise.all(loads)))
     }
-    lines.push(row(way, costs, against))
+    await Promise.all(places.map((place) => place.close()))
   }
-  const head = ['way', `server, µs: ${against}`, 'this', 'ratio', 'agent, µs', 'this', 'ratio', 'both', 'bar']
-  console.log(`${table([head, ...lines])}\n`)
+  const head = ['way', `server, µs: ${against}`, THIS, 'ratio', 'agent, µs', THIS, 'ratio', 'both', 'bar']
+  console.log(`${table([head, ...[...costs].map(([way, measured]) => row(way, measured, against))])}\n`)
 }
 
-function row(way: string, costs: ReadonlyMap<Side, readonly Cost[]>, against: string): string[] {
+interface LoadOptions extends Pick<Options, 'rounds' | 'seconds'> {
+  readonly way: Way
+  readonly wrk: string
+  readonly programs: Programs
+}
+
+/** What a request cost in each round, after a warm-up. */
+async function load(side: Side, { way, rounds, seconds, wrk, programs }: LoadOptions): Promise<[Side, Cost[]]> {
+  const entrance = side.entrances[way]
+  const all: Cost[] = []
+  for (let round = -1; round < rounds; round++) {
+    const cpu = (): [number, number] => [cpuSeconds([side.pids.server]), cpuSeconds([side.pids.agent])]
+    const before = cpu()
+    const { amount } = await runWrk(programs, { wrk, entrance, path: paths.small, connections: CONNECTIONS, seconds })
+    const after = cpu()
+    const [server, agent] = [(after[0] - before[0]) / amount, (after[1] - before[1]) / amount]
+    if (round >= 0) all.push({ server, agent, sum: server + agent })
+  }
+  return [side, all]
+}
+
+function row(way: string, costs: readonly (readonly [Side, readonly Cost[]])[], against: string): string[] {
   /** The mean of what each start has as its median. */
   const of = (version: string, part: keyof Cost): number => {
-    const medians = [...costs].flatMap(([side, samples]) =>
+    const medians = costs.flatMap(([side, samples]) =>
       side.version === version ? [median(samples.map((cost) => cost[part]))] : [],
     )
     return (medians.reduce((sum, value) => sum + value, 0) / medians.length) * MICROSECONDS
   }
   const cells = (part: 'server' | 'agent'): string[] => {
-    const [before, now] = [of(against, part), of('this', part)]
+    const [before, now] = [of(against, part), of(THIS, part)]
     // An agent that carries nothing has only its heartbeats.
     return before < 1 ? ['–', '–', '–'] : [before.toFixed(1), now.toFixed(1), (now / before).toFixed(3)]
   }
-  const both = of('this', 'sum') / of(against, 'sum')
+  const both = of(THIS, 'sum') / of(against, 'sum')
   const bar = `at most ${BAR}: ${both <= BAR ? 'met' : 'MISSED'}`
   return [way, ...cells('server'), ...cells('agent'), both.toFixed(3), bar]
 }
