@@ -167,7 +167,6 @@ export async function startDataPlane(options: DataPlaneOptions) {
       counts,
       departed,
       log,
-      now,
       onRecord: (record) => accessLog.connection(record),
       defaultCertificate: (name) => certificates.findDefault(name, { domain }),
     })

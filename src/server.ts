@@ -102,7 +102,8 @@ export async function startServer(
     opened.push(() => documents.close())
 
     // The data plane, first of all its listeners: agents that find nobody wait for minutes before they ask again (D50).
-    const refused = new RefusedLog({ log, now })
+    const refused = new RefusedLog({ log })
+    opened.push(async () => refused.close())
     const shared = { settings, store, sealer, authority, ids, now, log, refused, descriptors, documents, version }
     const plane = await startDataPlane(shared)
     opened.push(() => plane.close())

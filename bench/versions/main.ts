@@ -41,7 +41,13 @@ type Cost = Readonly<Record<'server' | 'agent' | 'sum', number>>
 
 export async function main(args: readonly string[]): Promise<void> {
   const options = readOptions(args)
-  await withStages((stages) => measure(options, stages).finally(() => stages.closeAll()))
+  await withStages(async (stages) => {
+    try {
+      await measure(options, stages)
+    } finally {
+      await stages.closeAll()
+    }
+  })
 }
 
 function readOptions(args: readonly string[]): Options {

@@ -14,7 +14,7 @@ import type { TlsServers } from './tls-servers.ts'
 import { TrafficCount } from './traffic-count.ts'
 
 test('a module that breaks at a connection lets nobody in and is told in the log with its cause, once a minute', async (t) => {
-  let now = 0
+  t.mock.timers.enable({ apis: ['setTimeout'] })
   const accept: Edge['accept'] = [
     () => {
       throw new Error('module ip_restriction', { cause: new Error('the rules are gone') })
@@ -31,7 +31,6 @@ test('a module that breaks at a connection lets nobody in and is told in the log
     counts: new TrafficCount(),
     departed: new DepartedVisitors(),
     log: createLog({ format: 'json', destination: { write: (line) => lines.push(line) } }),
-    now: () => now,
     onRecord: (record) => records.push(record),
     defaultCertificate: () => assert.fail(),
   })
@@ -54,8 +53,7 @@ test('a module that breaks at a connection lets nobody in and is told in the log
   assert.deepEqual([line.level, line.msg, line.edge], ['error', 'a module of an edge failed', 'edgtcp_1'])
   assert.match(JSON.stringify(line.err), /module ip_restriction.*the rules are gone/s)
 
-  now += 60_000
-  await visit()
+  t.mock.timers.tick(60_000)
   assert.equal(lines.length, 2)
-  assert.equal(JSON.parse(lines[1] ?? '').keptBack, 4)
+  assert.equal(JSON.parse(lines[1] ?? '').visits, 4)
 })

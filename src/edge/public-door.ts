@@ -1,8 +1,7 @@
 /** The door visitors use: from an accepted connection to the edge that it is for, and to whoever carries it from there. */
 import type { Socket } from 'node:net'
-import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
-import { OnceAMinute } from '../lib/once-a-minute.ts'
+import { MinuteLog } from '../lib/minute-log.ts'
 import { socketStream } from '../lib/socket-stream.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 import type { Peer, TlsFacts, Verdict } from '../modules/phases.ts'
@@ -37,7 +36,6 @@ export interface PublicDoorOptions {
   readonly idleMs?: number
   readonly departed: DepartedVisitors
   readonly log: Logger
-  readonly now: Clock
   /** One line for each connection of a TCP or TLS edge. */
   readonly onRecord: (record: ConnectionRecord) => void
   /** R-1.5: what is shown to who asks for a name that nobody serves; none is made for names that strangers think of. */
@@ -56,11 +54,13 @@ export class PublicDoor {
   readonly #held = new HeldConnections()
 
   /** Keeps visitors of a broken edge from filling the log. */
-  readonly #lines: OnceAMinute
+  readonly #broken: MinuteLog<{ readonly edge: string; readonly err: unknown }>
 
   constructor(options: PublicDoorOptions) {
     this.#options = options
-    this.#lines = new OnceAMinute(options.now)
+    this.#broken = new MinuteLog((fields, visits) =>
+      options.log.error({ ...fields, visits }, 'a module of an edge failed'),
+    )
   }
 
   /** How many connections of TCP and TLS edges are open. */
@@ -229,8 +229,7 @@ export class PublicDoor {
         const verdict = ask(phase)
         if (verdict) return 'refuse' in verdict ? verdict.refuse : 'BROKEN_MODULE'
       } catch (err) {
-        const keptBack = this.#lines.due(`${id} ${String(err)}`)
-        if (keptBack !== undefined) this.#options.log.error({ edge: id, err, keptBack }, 'a module of an edge failed')
+        this.#broken.note({ edge: id, err }, `${id} ${String(err)}`)
         return 'BROKEN_MODULE'
       }
     }

@@ -7,7 +7,7 @@ import { createLog } from './log.ts'
 function watched() {
   const lines: string[] = []
   const log = createLog({ format: 'json', destination: { write: (line) => lines.push(line) } })
-  const state = { limit: '256', error: undefined as string | undefined, time: 0 }
+  const state = { limit: '256', error: undefined as string | undefined }
   const limits = async () =>
     `Limit   Soft Limit  Hard Limit  Units\nMax open files            ${state.limit}            512    files\n`
   const tryOpen = async () => {
@@ -16,7 +16,7 @@ function watched() {
   return {
     lines,
     state,
-    descriptors: new Descriptors({ log, system: { limits, tryOpen, close: async () => {} }, now: () => state.time }),
+    descriptors: new Descriptors({ log, system: { limits, tryOpen, close: async () => {} } }),
   }
 }
 
@@ -55,17 +55,17 @@ test('visitors leave descriptors to agents, agents to the API, and all to metric
   assert.equal(descriptors.refused, 4)
 })
 
-test('one line a minute, with how many were closed', async () => {
-  const { descriptors, lines, state } = watched()
+test('one line a minute, with how many were closed', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { descriptors, lines } = watched()
   await descriptors.look()
   for (let i = 0; i < 5; i++) descriptors.admits(accepted(200), 'visitors')
-  state.time = 60_000
-  descriptors.admits(accepted(200), 'visitors')
+  t.mock.timers.tick(60_000)
   assert.deepEqual(
     lines.map((line) => JSON.parse(line)).map(({ level, connections }) => [level, connections]),
     [
       ['error', 1],
-      ['error', 5],
+      ['error', 4],
     ],
   )
 })

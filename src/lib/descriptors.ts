@@ -7,6 +7,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import type { Logger } from './log.ts'
+import { MinuteLog } from './minute-log.ts'
 
 /** How many descriptors each kind of connection leaves to others; whoever looks what is wrong gets the last of them. */
 export const spareDescriptors = { visitors: 64, agents: 32, api: 24, metrics: 8 } as const
@@ -18,14 +19,9 @@ const MAX_SPARE_PART = 0.25
 /** How often the limit is read and a file is opened, to see whether it can be, in milliseconds. */
 const LOOK_MS = 1000
 
-/** That connections are closed is told once in this time, in milliseconds. */
-const LOG_MS = 60_000
-
 export interface DescriptorsOptions {
   readonly log: Logger
   readonly system?: DescriptorSystem
-  /** Monotonic, in milliseconds. */
-  readonly now?: () => number
 }
 
 /** What is asked of the system. */
@@ -38,19 +34,20 @@ export interface DescriptorSystem {
 }
 
 export class Descriptors {
-  readonly #log: Logger
   readonly #system: DescriptorSystem
-  readonly #now: () => number
+  readonly #lines: MinuteLog<Readonly<Record<string, unknown>>>
   #limit = Number.POSITIVE_INFINITY
   #refused = 0
+  /** Of these, those that no line has told of yet. */
   #untold = 0
-  #toldAt = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
 
-  constructor({ log, system = ownSystem(), now = () => performance.now() }: DescriptorsOptions) {
-    this.#log = log
+  constructor({ log, system = ownSystem() }: DescriptorsOptions) {
     this.#system = system
-    this.#now = now
+    this.#lines = new MinuteLog((fields) => {
+      log.error({ ...fields, connections: this.#untold }, outOfDescriptors)
+      this.#untold = 0
+    })
   }
 
   /** Connections closed for want of descriptors, as far as the process is told of them. */
@@ -66,6 +63,7 @@ export class Descriptors {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer)
+    this.#lines.close()
     await this.#system.close()
   }
 
@@ -76,7 +74,7 @@ export class Descriptors {
       await this.#system.tryOpen()
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      if (code === 'EMFILE' || code === 'ENFILE') this.#tell({ code })
+      if (code === 'EMFILE' || code === 'ENFILE') this.#lines.note({ code })
     }
   }
 
@@ -88,7 +86,7 @@ export class Descriptors {
     socket.destroy()
     this.#refused++
     this.#untold++
-    this.#tell({ callers: caller, limit: this.#limit })
+    this.#lines.note({ callers: caller, limit: this.#limit })
     return false
   }
 
@@ -96,14 +94,7 @@ export class Descriptors {
   failed(error: NodeJS.ErrnoException, listener: string): void {
     this.#refused++
     this.#untold++
-    this.#tell({ code: error.code, listener })
-  }
-
-  #tell(fields: Readonly<Record<string, unknown>>): void {
-    if (this.#now() - this.#toldAt < LOG_MS) return
-    this.#toldAt = this.#now()
-    this.#log.error({ ...fields, connections: this.#untold }, outOfDescriptors)
-    this.#untold = 0
+    this.#lines.note({ code: error.code, listener })
   }
 }
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { MinuteLog } from './minute-log.ts'
+import { MinuteLog, type MinuteLogOptions } from './minute-log.ts'
 
-function start(t: TestContext) {
+function start(t: TestContext, options?: MinuteLogOptions) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const lines: [string, number][] = []
-  return { lines, log: new MinuteLog<string>((fields, count) => lines.push([fields, count])) }
+  return { lines, log: new MinuteLog<string>((fields, count) => lines.push([fields, count]), options) }
 }
 
 test('the first event is told at once, those of the next minute together', (t) => {
@@ -37,4 +37,29 @@ test('closing tells what was not told yet', (t) => {
   assert.deepEqual(lines.at(-1), ['b', 1])
   t.mock.timers.tick(120_000)
   assert.equal(lines.length, 2)
+})
+
+test('each kind has lines of its own, as many a minute as asked for', (t) => {
+  const { lines, log } = start(t, { lines: 2 })
+  for (let i = 0; i < 5; i++) log.note(`a${i}`, 'a')
+  log.note('b0', 'b')
+  assert.deepEqual(
+    lines.map(([name]) => name),
+    ['a0', 'a1', 'b0'],
+  )
+  t.mock.timers.tick(60_000)
+  assert.deepEqual(lines.slice(3), [['a4', 3]])
+  // What was told of the minute before counts as the first line of this one.
+  for (const name of ['a5', 'a6']) log.note(name, 'a')
+  assert.deepEqual(lines.slice(4), [['a5', 1]])
+})
+
+test('more kinds than can be told apart count as one, and an old kind makes room after its minute', (t) => {
+  const { lines, log } = start(t)
+  for (let i = 0; i < 1500; i++) log.note(`x${i}`, `kind ${i}`)
+  assert.equal(lines.length, 1001)
+  t.mock.timers.tick(60_000)
+  assert.deepEqual(lines.slice(1001), [['x1499', 499]])
+  log.note('new', 'kind 2000')
+  assert.deepEqual(lines.at(-1), ['new', 1])
 })
