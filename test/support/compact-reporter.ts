@@ -1,6 +1,9 @@
-/** Reports a test run in few lines: a dot per file, failures in full with what their file printed, and the counts. */
-import { resolve } from 'node:path'
+/** Reports a test run in few lines: a dot per file, failures in full with what their file printed, the counts, and what took longest. */
+import { relative, resolve } from 'node:path'
 import { spec, type TestEvent } from 'node:test/reporters'
+
+/** Files that are named at the end for the time they took. */
+const SLOWEST = 10
 
 /** What tells of tests that pass, or of no more than order. */
 const DROPPED = new Set(['test:enqueue', 'test:dequeue', 'test:start', 'test:pass', 'test:complete', 'test:plan'])
@@ -14,10 +17,12 @@ export default async function* compact(events: AsyncIterable<TestEvent>): AsyncG
     return String(shown.read() ?? '')
   }
   const printed = new Map<string, TestEvent[]>()
+  const files: { readonly name: string; readonly ms: number }[] = []
   let dots = false
   for await (const event of events) {
     if (event.type === 'test:complete' && isWholeFile(event.data)) {
       dots = true
+      files.push({ name: relative('.', event.data.name), ms: event.data.details.duration_ms })
       yield '.'
     }
     if (event.type === 'test:stdout' || event.type === 'test:stderr') {
@@ -32,6 +37,12 @@ export default async function* compact(events: AsyncIterable<TestEvent>): AsyncG
       dots = false
     }
   }
+  if (files.length > SLOWEST) yield `${slowest(files)}\n`
+}
+
+function slowest(files: readonly { readonly name: string; readonly ms: number }[]): string {
+  const first = files.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST)
+  return `# longest: ${first.map(({ name, ms }) => `${name} ${(ms / 1000).toFixed(0)} s`).join(', ')}`
 }
 
 function isWholeFile({ nesting, name, file }: { nesting: number; name: string; file?: string | undefined }): boolean {
