@@ -24,8 +24,8 @@ before(async () => {
 })
 after(() => fuzz.close())
 
-const shown = ({ document, outcome, cpuMs, wallMs }: Effect): string =>
-  `${cpuMs.toFixed(1)} ms (${wallMs.toFixed(1)} by the clock): ${document} -> ${outcome}`
+const shown = ({ document, outcome, cpuMs, wallMs, collectorMs }: Effect): string =>
+  `${cpuMs.toFixed(1)} ms (${wallMs.toFixed(1)} by the clock, ${collectorMs.toFixed(1)} for the collector): ${document} -> ${outcome}`
 
 function longest(effects: readonly Effect[]): readonly Effect[] {
   return [...effects].sort((a, b) => b.cpuMs - a.cpuMs).slice(0, 10)

@@ -52,11 +52,11 @@ export async function startWatched(
       const id = ++asked
       const onMessage = (answer: { readonly id: number; readonly held: Held }): void => {
         if (answer.id !== id) return
-        child.off('message', onMessage)
+        child.off('message', onMessage).off('exit', onExit)
         resolve(answer.held)
       }
-      child.on('message', onMessage)
-      child.once('exit', () => reject(new Error('the server ended')))
+      const onExit = (): void => reject(new Error('the server ended'))
+      child.on('message', onMessage).once('exit', onExit)
       child.send({ id, collects })
     })
   return {
