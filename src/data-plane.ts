@@ -65,6 +65,9 @@ export type DataPlane = Awaited<ReturnType<typeof startDataPlane>>
 /** How often the certificate of the agent listener is looked at, in milliseconds: it lasts a year. */
 const RENEWAL_LOOK_MS = 24 * 3_600_000
 
+/** How often what was made for names that are gone is dropped, in milliseconds. */
+const TIDY_MS = 30_000
+
 /** How often a drain looks whether the last visitor is gone, in milliseconds. */
 const DRAIN_LOOK_MS = 20
 
@@ -134,6 +137,8 @@ export async function startDataPlane(options: DataPlaneOptions) {
         }, drainTimeoutMs).unref()
       },
     })
+    const tidying = setInterval(() => tls.dropGone((name) => edges.serves(name)), TIDY_MS).unref()
+    opened.push(() => clearInterval(tidying))
     const publicPorts = { https: settings.publicHttpsPort, http: settings.publicHttpPort }
     const accessLog = new AccessLog({ write: lineWriter(log), isOn: () => log.isLevelEnabled('info'), now })
     opened.push(() => accessLog.flush())

@@ -24,6 +24,7 @@ export interface CertificatesOptions {
 interface Issued {
   readonly certificate: ServerCertificate
   readonly renewAt: number
+  askedAt: number
 }
 
 /** How many certificates of our own are kept; the one not asked for longest goes first, and is made anew when needed. */
@@ -92,6 +93,14 @@ export class Certificates {
     return known
   }
 
+  /** Drops those of our own for a single name that nobody serves any more, and that was not asked for since `before`. */
+  dropGone(isServed: (name: string) => boolean, before: number): void {
+    for (const [name, { askedAt }] of this.#issued) {
+      const isSingle = !name.includes(' ') && !name.startsWith('*.')
+      if (isSingle && askedAt < before && !isServed(name)) this.#issued.delete(name)
+    }
+  }
+
   /** When each uploaded certificate ends, in milliseconds since 1970, by name; those that cannot be read are left out. */
   *expiries(): Generator<readonly [name: string, notAfter: number]> {
     for (const [name, pair] of this.#uploaded) {
@@ -111,6 +120,7 @@ export class Certificates {
     const key = names.join(' ')
     const known = this.#issued.get(key)
     const entry = known && known.renewAt > now ? known : this.#issue(names, now)
+    entry.askedAt = now
     this.#issued.delete(key)
     this.#issued.set(key, entry)
     if (this.#issued.size > this.#maxIssued) {
@@ -123,7 +133,11 @@ export class Certificates {
   #issue(names: readonly string[], now: number): Issued {
     const issued = this.#authority.issue(names)
     // An authority near its own end issues nothing that lasts; one a day is enough then.
-    return { certificate: identified(issued), renewAt: Math.max(issued.notAfter - RENEW_MS, now + DAY_MS) }
+    return {
+      certificate: identified(issued),
+      renewAt: Math.max(issued.notAfter - RENEW_MS, now + DAY_MS),
+      askedAt: now,
+    }
   }
 }
 

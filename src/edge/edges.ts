@@ -56,6 +56,11 @@ export class Edges {
     return this.#secure.find(name)?.edge
   }
 
+  /** Whether an edge answers to a name on the TLS listener; none is compiled for that. */
+  serves(name: string): boolean {
+    return this.#secure.find(name) !== undefined
+  }
+
   /** The endpoint that answers to a name on the plain listener. */
   findPlain(name: string): Edge | undefined {
     return this.#plain.find(name)?.edge

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import type { ConnectionOptions, SecureVersion } from 'node:tls'
+import { type ConnectionOptions, createServer, type SecureVersion } from 'node:tls'
 import { closed, dialled, Front, type FrontOptions, heardHello, isResumed, sessionFrom, tlsEdge } from './test-front.ts'
+import { serverOptions } from './tls-options.ts'
 import { checkSocketBelow } from './tls-servers.ts'
 
 const fronts: Front[] = []
@@ -146,6 +147,34 @@ describe('servers', () => {
     const visitor = await front.enter('b.test')
     visitor.destroy()
     assert.equal(front.servers.size, 1)
+  })
+
+  test('go a minute after the last visitor when nobody serves the name any more, and their certificates with them', async () => {
+    let now = Date.now()
+    const edges = { 'stays.test': tlsEdge('a'), 'goes.test': tlsEdge('b') }
+    const front = await start({ edges, servers: { now: () => now } })
+    for (const name of ['stays.test', 'goes.test']) (await front.enter(name)).destroy()
+    const [stays, goes] = ['stays.test', 'goes.test'].map((name) => front.certificates.find(name).id)
+    const dropGone = (): void => front.servers.dropGone((name) => name === 'stays.test')
+    // An agent that connects anew is back soon.
+    now += 59_000
+    dropGone()
+    assert.equal(front.servers.size, 2)
+    now += 2000
+    dropGone()
+    assert.equal(front.servers.size, 1)
+    assert.equal(front.certificates.find('stays.test').id, stays)
+    assert.notEqual(front.certificates.find('goes.test').id, goes)
+  })
+
+  test('hold no memory of others', async () => {
+    const { certificates } = await start({})
+    const certificate = certificates.find('a.test')
+    const server = createServer(serverOptions({}, { key: 'a', offer: 'http', certificate }))
+    // Where Node keeps it; of a list it makes a slice of 64 KiB that all buffers share.
+    const { ALPNProtocols: kept } = server as unknown as { readonly ALPNProtocols: Buffer }
+    assert.equal(kept.toString('latin1'), '\x02h2\x08http/1.1')
+    assert.equal(kept.buffer.byteLength, kept.length)
   })
 
   test('a certificate that comes with the edge is shown for every name', async () => {

@@ -63,10 +63,15 @@ const MAX_SERVERS = 2048
 /** After how long without a handshake a server is dropped, in milliseconds. Its tickets are void then. */
 const IDLE_MS = 3_600_000
 
+/** The same for a name that nobody serves any more: an agent that connects anew is back by then. */
+const GONE_MS = 60_000
+
 interface Entry {
   /** Undefined when it cannot be made; remembered, so that it is tried and told once. */
   readonly server: Server | undefined
   usedAt: number
+  /** The name of an edge that was asked for last. */
+  name: string
 }
 
 interface Pending {
@@ -103,6 +108,15 @@ export class TlsServers {
   /** How many servers are kept at the moment. */
   get size(): number {
     return this.#servers.size
+  }
+
+  /** Drops those of names that were not asked for in a while and that nobody serves any more: agents and edges come and go. */
+  dropGone(isServed: (name: string) => boolean): void {
+    const before = this.#now() - GONE_MS
+    for (const [key, { usedAt, name }] of this.#servers) {
+      if (usedAt < before && !isServed(name)) this.#servers.delete(key)
+    }
+    this.#certificates.dropGone(isServed, before)
   }
 
   /** How many handshakes are under way. */
@@ -153,12 +167,17 @@ export class TlsServers {
     // Edges that ask for client certificates share with nobody, whatever else is equal.
     const owner = edge.tls.clientAuthorities ? edge.id : ''
     const key = `${owner} ${offer} ${certificate.id} ${edge.tlsKey}`
-    const entry = this.#servers.get(key) ?? { server: this.#create(edge, { key, offer, certificate }), usedAt: now }
+    const entry = this.#servers.get(key) ?? this.#entry(edge, { key, offer, certificate })
     entry.usedAt = now
+    entry.name = hello.serverName
     this.#servers.delete(key)
     this.#servers.set(key, entry)
     this.#dropUnused(now)
     return entry.server
+  }
+
+  #entry(edge: TlsEdge, plan: ServerPlan): Entry {
+    return { server: this.#create(edge, plan), usedAt: 0, name: '' }
   }
 
   #certificateFor({ id, tls, names }: TlsEdge, { serverName }: ClientHello): ServerCertificate | undefined {
