@@ -21,6 +21,8 @@ export interface Holdings extends Held {
   /** What of `rss` is the program's own: the rest are pages of files, which the system drops and reads again. */
   readonly anonymous: number
   readonly descriptors: Readonly<Record<string, number>>
+  /** Its TCP connections, for people. */
+  readonly connections: readonly string[]
 }
 
 export interface WatchedServer {
@@ -69,11 +71,19 @@ export async function startWatched(
     api: new ApiClient(server.url, API_KEY),
     authtoken: AUTHTOKEN,
     ca: readFileSync(join(dataDir, 'ca.pem'), 'utf8'),
-    holdings: async ({ collects }) => ({
-      ...(await held(collects)),
-      anonymous: anonymousOf(child.pid ?? 0),
-      descriptors: await heldDescriptors(child.pid ?? 0),
-    }),
+    // Looks several times: each second the server opens a file to see whether it can, and closes it again.
+    holdings: async ({ collects }) => {
+      const pid = child.pid ?? 0
+      const now = { ...(await held(collects)), anonymous: anonymousOf(pid) }
+      const looks = [{ resources: now.resources, descriptors: descriptorsOf(pid) }]
+      while (looks.length < LOOKS) {
+        await setTimeout(LOOK_MS)
+        looks.push({ resources: (await held(false)).resources, descriptors: descriptorsOf(pid) })
+      }
+      const resources = leastOf(looks.map((look) => look.resources))
+      const descriptors = leastOf(looks.map((look) => look.descriptors))
+      return { ...now, resources, descriptors, connections: connectionsOf(pid) }
+    },
   }
 }
 
@@ -82,16 +92,31 @@ function anonymousOf(pid: number): number {
   return Number(kib) * 1024
 }
 
-/** Looks several times: the server opens a file each second to see whether it can, and closes it again. */
-async function heldDescriptors(pid: number): Promise<Record<string, number>> {
-  const looks = [descriptorsOf(pid)]
-  while (looks.length < LOOKS) {
-    await setTimeout(LOOK_MS)
-    looks.push(descriptorsOf(pid))
-  }
+function leastOf(looks: readonly Readonly<Record<string, number>>[]): Record<string, number> {
   const kinds = new Set(looks.flatMap(Object.keys))
   return Object.fromEntries([...kinds].map((kind) => [kind, Math.min(...looks.map((look) => look[kind] ?? 0))]))
 }
+
+/** The open TCP connections, as `local port to remote port, state, bytes that wait to be sent and to be read`. */
+function connectionsOf(pid: number): string[] {
+  const sockets = new Set<string>()
+  for (const name of readdirSync(`/proc/${pid}/fd`)) {
+    const [, inode] = /^socket:\[(\d+)\]$/.exec(linkOf(`/proc/${pid}/fd/${name}`)) ?? []
+    if (inode !== undefined) sockets.add(inode)
+  }
+  const rows = ['tcp', 'tcp6'].flatMap((table) => readFileSync(`/proc/net/${table}`, 'utf8').split('\n').slice(1))
+  return rows.flatMap((row) => {
+    const [, local = '', remote = '', state = '', queues = '', , , , , inode = ''] = row.trim().split(/\s+/)
+    if (state === LISTENS || !sockets.has(inode)) return []
+    const hex = (text: string | undefined): number => Number.parseInt(text ?? '', 16)
+    const [unsent, unread] = queues.split(':')
+    const [from, to] = [local, remote].map((address) => hex(address.split(':')[1]))
+    return [`${from} to ${to}, state ${state}, ${hex(unsent)} unsent, ${hex(unread)} unread`]
+  })
+}
+
+/** The state of a socket that listens, in the table of the system. */
+const LISTENS = '0A'
 
 function descriptorsOf(pid: number): Record<string, number> {
   const kinds: Record<string, number> = {}
@@ -104,9 +129,15 @@ function descriptorsOf(pid: number): Record<string, number> {
 
 /** `socket`, `pipe`, `anon_inode`, or `file`; undefined when it was closed meanwhile. */
 function kindOf(link: string): string | undefined {
+  const target = linkOf(link)
+  return target === '' ? undefined : (/^(\w+):/.exec(target)?.[1] ?? 'file')
+}
+
+/** Empty when it was closed meanwhile. */
+function linkOf(path: string): string {
   try {
-    return /^(\w+):/.exec(readlinkSync(link))?.[1] ?? 'file'
+    return readlinkSync(path)
   } catch {
-    return undefined
+    return ''
   }
 }
