@@ -14,7 +14,7 @@ export function unpack(stage: Stage, revision: string): string {
   mkdirSync(root)
   const tar = join(stage.folder, 'version.tar')
   try {
-    // What comes after the dashes is a revision, whatever it looks like.
+    // Taken as a revision and not as an option, whatever it looks like.
     execFileSync('git', ['archive', '--output', tar, '--end-of-options', revision], { cwd: here, stdio: 'pipe' })
   } catch (cause) {
     throw new FlagFault(`--against: git knows no revision ${revision}`, { cause })

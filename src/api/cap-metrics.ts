@@ -1,6 +1,7 @@
 /** What the caps of each door count, as metrics. */
 import { Counter, Gauge, type Registry } from '@prometheus-io/client'
 import type { ConnectionCaps } from '../lib/connection-caps.ts'
+import { registerReadCounter } from './read-counter.ts'
 
 /** What the door of the agents counts of those that have not proved who they are. */
 export interface AgentDoorNumbers {
@@ -25,21 +26,16 @@ export function registerCaps(
       this.set(agents().unproven)
     },
   })
-  const totals = [
-    ['postern_agents_turned_away_total', 'Unproven connections closed to make room for newer ones.', 'turnedAway'],
-    ['postern_agent_login_failures_total', 'Connections of agents that failed to authenticate.', 'failures'],
-  ] as const
-  for (const [name, help, field] of totals) {
-    new Counter({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.reset()
-        this.inc(agents()[field])
-      },
-    })
-  }
+  registerReadCounter(registry, {
+    name: 'postern_agents_turned_away_total',
+    help: 'Unproven connections closed to make room for newer ones.',
+    read: () => agents().turnedAway,
+  })
+  registerReadCounter(registry, {
+    name: 'postern_agent_login_failures_total',
+    help: 'Connections of agents that failed to authenticate.',
+    read: () => agents().failures,
+  })
   new Gauge({
     name: 'postern_connections_open',
     help: 'Connections that are open, by who uses the door.',

@@ -1,5 +1,6 @@
 /** What the process itself ran short of, as metrics. */
-import { Counter, type Registry } from '@prometheus-io/client'
+import type { Registry } from '@prometheus-io/client'
+import { registerReadCounter } from './read-counter.ts'
 
 export interface ProcessNumbers {
   readonly lostLines: () => number
@@ -7,24 +8,15 @@ export interface ProcessNumbers {
 }
 
 /** Adds the numbers to `registry`. */
-export function registerProcess(registry: Registry, numbers: ProcessNumbers): void {
-  const counted: readonly (readonly [name: string, help: string, read: () => number])[] = [
-    ['postern_log_lines_lost_total', 'Lines of the log that could not be written and were dropped.', numbers.lostLines],
-    [
-      'postern_descriptor_refusals_total',
-      'Connections closed because too few file descriptors were left.',
-      numbers.refusedConnections,
-    ],
-  ]
-  for (const [name, help, read] of counted) {
-    new Counter({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.reset()
-        this.inc(read())
-      },
-    })
-  }
+export function registerProcess(registry: Registry, { lostLines, refusedConnections }: ProcessNumbers): void {
+  registerReadCounter(registry, {
+    name: 'postern_log_lines_lost_total',
+    help: 'Lines of the log that could not be written and were dropped.',
+    read: lostLines,
+  })
+  registerReadCounter(registry, {
+    name: 'postern_descriptor_refusals_total',
+    help: 'Connections closed because too few file descriptors were left.',
+    read: refusedConnections,
+  })
 }

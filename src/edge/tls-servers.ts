@@ -167,17 +167,15 @@ export class TlsServers {
     // Edges that ask for client certificates share with nobody, whatever else is equal.
     const owner = edge.tls.clientAuthorities ? edge.id : ''
     const key = `${owner} ${offer} ${certificate.id} ${edge.tlsKey}`
-    const entry = this.#servers.get(key) ?? this.#entry(edge, { key, offer, certificate })
+    const name = hello.serverName
+    const known = this.#servers.get(key)
+    const entry = known ?? { server: this.#create(edge, { key, offer, certificate }), usedAt: now, name }
     entry.usedAt = now
-    entry.name = hello.serverName
+    entry.name = name
     this.#servers.delete(key)
     this.#servers.set(key, entry)
     this.#dropUnused(now)
     return entry.server
-  }
-
-  #entry(edge: TlsEdge, plan: ServerPlan): Entry {
-    return { server: this.#create(edge, plan), usedAt: 0, name: '' }
   }
 
   #certificateFor({ id, tls, names }: TlsEdge, { serverName }: ClientHello): ServerCertificate | undefined {

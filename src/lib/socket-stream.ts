@@ -10,7 +10,8 @@ import { StagedWrites } from './staged-writes.ts'
 export interface SocketStreamOptions {
   /**
    * Whether all that the other end has sent is read before a failed write ends the stream. For connections to services:
-   * one that refuses an upload answers and closes, and its answer must not be lost to the write that comes after.
+   * one that refuses an upload answers and closes, and its answer must not be lost to the write that comes after. Sockets
+   * alone: what else carries bytes loses nothing that way.
    */
   readonly outlivesFailedWrite?: boolean
 }
@@ -80,7 +81,7 @@ class SocketStream implements ByteStream {
     })
     socket.on('drain', () => this.#drain())
     socket.on('close', () => this.#close())
-    if (outlivesFailedWrite) this.#deferFailedWrites(socket)
+    if (outlivesFailedWrite && socket instanceof Socket) this.#deferFailedWrites(socket)
     if (socket.destroyed) process.nextTick(() => this.#close())
   }
 

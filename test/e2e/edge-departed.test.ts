@@ -47,6 +47,17 @@ async function tcpSocket(port: number): Promise<Socket> {
   return socket
 }
 
+/** Begins an upload over HTTP/1.1 that stalls, and gives the connection below its TLS. */
+async function uploadTo(name: string): Promise<Socket> {
+  const { httpsPort: port, ca } = world.platform
+  const below = await tcpSocket(port)
+  const visitor = await dialled({ name, port, ca }, { version: '1.1', below })
+  visitor.on('error', () => {})
+  visitor.write(`POST / HTTP/1.1\r\nHost: ${name}\r\nContent-Length: ${2 ** 40}\r\n\r\n`)
+  await flood(visitor)
+  return below
+}
+
 describe('the service side of a stalled upload ends when its visitor leaves:', () => {
   const services: [what: string, start: (owner: World) => Promise<{ service: Upstream; name: string }>][] = [
     [
@@ -70,12 +81,7 @@ describe('the service side of a stalled upload ends when its visitor leaves:', (
   for (const [what, start] of services) {
     test(`HTTP/1.1, ${what}`, async () => {
       const { service, name } = await start(world)
-      const { httpsPort: port, ca } = world.platform
-      const below = await tcpSocket(port)
-      const visitor = await dialled({ name, port, ca }, { version: '1.1', below })
-      visitor.on('error', () => {})
-      visitor.write(`POST / HTTP/1.1\r\nHost: ${name}\r\nContent-Length: ${2 ** 40}\r\n\r\n`)
-      await flood(visitor)
+      const below = await uploadTo(name)
       assert.ok((await connectionsTo(service)) > 0)
       below.resetAndDestroy()
       await until('nothing is connected to the service', async () => (await connectionsTo(service)) === 0)
@@ -104,12 +110,7 @@ describe('the service side of a stalled upload ends when its visitor leaves:', (
     await (await ownAgent(world, world)).forward({ labels, addr: service.address, app_protocol: 'http2' })
     const backend = await world.toBackend('tunnel_group', { labels })
     const { name } = await world.httpsEdge({ routes: [{ backend }] })
-    const { httpsPort: port, ca } = world.platform
-    const below = await tcpSocket(port)
-    const visitor = await dialled({ name, port, ca }, { version: '1.1', below })
-    visitor.on('error', () => {})
-    visitor.write(`POST / HTTP/1.1\r\nHost: ${name}\r\nContent-Length: ${2 ** 40}\r\n\r\n`)
-    await flood(visitor)
+    const below = await uploadTo(name)
     below.resetAndDestroy()
     await until('the service hears of it', () => cancelled.length === 1)
     assert.deepEqual(cancelled, [8])
