@@ -1,6 +1,5 @@
 /** The HTTP side of the API: one Fastify app that mounts the route table behind the door. */
 import type { IncomingMessage } from 'node:http'
-import { setImmediate } from 'node:timers/promises'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -37,8 +36,6 @@ const KEEP_ALIVE_MS = 75_000
 /** From the first byte of a request to its last. */
 const REQUEST_MS = 60_000
 const HEADERS_MS = 15_000
-/** Bodies that take more than a millisecond or so to read. */
-const LARGE_BODY_BYTES = 64 * 1024
 /** As long as a request line can be: an overlong id is unknown like any other, and Fastify's own answer has no door. */
 const MAX_PARAM = 16_384
 
@@ -173,11 +170,7 @@ async function serve(
   const page = readQuery(route, /\?.*/.exec(request.url)?.[0] ?? '', dialect)
   const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
   const contentType = request.raw.headersDistinct['content-type']?.[0]
-  // To read a large body takes a turn of its own, after the one that received it and before the one that uses it.
-  const isLarge = bytes.length > LARGE_BODY_BYTES
-  if (isLarge) await setImmediate()
-  const body = readBody(route, { bytes, contentType, params }, dialect)
-  if (isLarge) await setImmediate()
+  const body = await readBody(route, { bytes, contentType, params }, dialect)
 
   const given = await perform(options, {
     route,

@@ -32,22 +32,22 @@ const types: [contentType: string | undefined, code: string | undefined][] = [
 ]
 
 for (const [contentType, code] of types) {
-  test(`a body sent as ${contentType ?? 'nothing'} is ${code ? 'refused' : 'taken'}`, () => {
-    const read = () => readBody(create, { bytes: Buffer.from('{"description":"a"}'), contentType, params: {} }, own)
-    if (code) assert.throws(read, { name: 'Refusal', code, status: 415 })
-    else assert.equal(read().description, 'a')
+  test(`a body sent as ${contentType ?? 'nothing'} is ${code ? 'refused' : 'taken'}`, async () => {
+    const read = readBody(create, { bytes: Buffer.from('{"description":"a"}'), contentType, params: {} }, own)
+    if (code) await assert.rejects(read, { name: 'Refusal', code, status: 415 })
+    else assert.equal((await read).description, 'a')
   })
 }
 
-test('an empty body counts as {}, whatever its type (D7)', () => {
+test('an empty body counts as {}, whatever its type (D7)', async () => {
   for (const contentType of [undefined, JSON_TYPE, 'text/plain']) {
-    const read = readBody(create, { bytes: Buffer.alloc(0), contentType, params: {} }, own)
+    const read = await readBody(create, { bytes: Buffer.alloc(0), contentType, params: {} }, own)
     assert.deepEqual(read, { description: '', metadata: '' })
   }
 })
 
-test('where no body is taken, none is looked at', () => {
-  assert.deepEqual(readBody(get, { bytes: Buffer.from('{"'), contentType: 'x', params: { id } }, own), {})
+test('where no body is taken, none is looked at', async () => {
+  assert.deepEqual(await readBody(get, { bytes: Buffer.from('{"'), contentType: 'x', params: { id } }, own), {})
 })
 
 const refused: [what: string, route: Route, text: string, code: string][] = [
@@ -68,17 +68,17 @@ const refused: [what: string, route: Route, text: string, code: string][] = [
 ]
 
 for (const [what, route, text, code] of refused) {
-  test(`refuses ${what} with ${code}`, () => {
-    assert.throws(() => read(route, text), { name: 'Refusal', code })
+  test(`refuses ${what} with ${code}`, async () => {
+    await assert.rejects(read(route, text), { name: 'Refusal', code })
   })
 }
 
-test('the id of the path may stand in the body too (D8)', () => {
-  assert.deepEqual(read(update, `{"id":"${id}","metadata":"m"}`), { metadata: 'm' })
+test('the id of the path may stand in the body too (D8)', async () => {
+  assert.deepEqual(await read(update, `{"id":"${id}","metadata":"m"}`), { metadata: 'm' })
 })
 
-test('an update fills nothing in, and null in it is nothing', () => {
-  assert.deepEqual(read(update, '{"description":null}'), {})
+test('an update fills nothing in, and null in it is nothing', async () => {
+  assert.deepEqual(await read(update, '{"description":null}'), {})
 })
 
 function read(route: Route, text: string) {

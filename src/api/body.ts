@@ -1,6 +1,7 @@
 /** The body of a request: JSON only, strict, checked against the route's schema (D7, D8). */
 import { BadValue, type BadValueKind, check } from '../lib/check.ts'
-import { BadJson, MAX_JSON_VALUES, parseJson } from '../lib/json.ts'
+import { BadJson, MAX_JSON_VALUES, readJson } from '../lib/json.ts'
+import { ownTurn } from '../lib/others-turn.ts'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
 import type { Fields } from '../resources/resource.ts'
 import type { Dialect } from './dialect/dialect.ts'
@@ -17,10 +18,21 @@ export interface RawBody {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** Reads the body of a request to `route`; throws `Refusal`. */
-export function readBody(route: Route, { bytes, contentType, params }: RawBody, dialect: Dialect): Fields {
+/** Bodies that take more than a millisecond or so to read. */
+const LARGE_BODY_BYTES = 16 * 1024
+
+/** Reads the body of a request to `route`; rejects with `Refusal`. */
+export async function readBody(
+  route: Route,
+  { bytes, contentType, params }: RawBody,
+  dialect: Dialect,
+): Promise<Fields> {
   if (!route.body) return {}
-  const value = bytes.length === 0 ? {} : parse(bytes, contentType)
+  // To read a large body takes turns of its own, after the one that received it and before the one that uses it.
+  const isLarge = bytes.length > LARGE_BODY_BYTES
+  if (isLarge) await ownTurn()
+  const value = bytes.length === 0 ? {} : await parse(bytes, contentType)
+  if (isLarge) await ownTurn()
   try {
     const body = isObject(value) ? dialect.readBody(route, withoutPathIds(route, value, params)) : value
     return check(route.body, body)
@@ -42,12 +54,12 @@ const codes: Record<BadValueKind, ErrorCode> = {
   value: 'INVALID_VALUE',
 }
 
-function parse(bytes: Buffer, contentType: string | undefined): unknown {
+async function parse(bytes: Buffer, contentType: string | undefined): Promise<unknown> {
   if (!/^application\/json *(;|$)/i.test(contentType ?? '')) throw new Refusal('BODY_TYPE')
   const charset = /;\s*charset="?([^";\s]+)/i.exec(contentType ?? '')?.[1]
   if (charset && !/^utf-?8$/i.test(charset)) throw new Refusal('BODY_TYPE', 'send the body as UTF-8')
   try {
-    return parseJson(bytes, { maxDepth: MAX_DEPTH, maxValues: MAX_JSON_VALUES })
+    return await readJson(bytes, { maxDepth: MAX_DEPTH, maxValues: MAX_JSON_VALUES })
   } catch (cause) {
     if (cause instanceof BadJson) throw new Refusal('BODY_MALFORMED', cause.message, { cause })
     throw cause

@@ -2,8 +2,9 @@
  * Checks and compiles what people write: at once where that is cheap, on another thread where it may take long. Nothing
  * dear is read, parsed or compiled on the thread that serves everybody.
  */
-import { setTimeout as pause, setImmediate } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { OffLoop, type OffLoopOptions, WORK_LIMIT_MS, WorkRefused, WorkTooHeavy } from '../lib/off-loop.ts'
+import { ownTurn } from '../lib/others-turn.ts'
 import { BindRefusal, type EndpointRequest } from '../model/endpoint.ts'
 import { Refusal } from '../model/errors.ts'
 import { type AgentModules, agentModules, bindPrice } from '../modules/agent-options.ts'
@@ -116,7 +117,7 @@ export class Documents {
 
   async #run<T>(owner: string, work: HeavyWork, given?: T): Promise<T> {
     // A turn of its own: a large document was just parsed, and is now copied to the other thread.
-    await setImmediate()
+    await ownTurn()
     // The thread runs `doHeavyWork`.
     return outcomeOf((await this.#offLoop.run(owner, work)) as HeavyResult, given as T)
   }

@@ -1,6 +1,6 @@
 /** Keeps the data plane told of the stored edges: all of them at first, then those that a change touches. */
-import { setImmediate } from 'node:timers/promises'
 import type { Logger } from '../lib/log.ts'
+import { ownTurn } from '../lib/others-turn.ts'
 import type { Sealer } from '../lib/seal.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import { NESTING_KINDS } from '../resources/backend-lists.ts'
@@ -10,9 +10,6 @@ import type { Store } from '../store/store.ts'
 import { edgeResources, readEdgeConfigs } from './edge-configs.ts'
 import type { EdgeEndpoints } from './edge-endpoints.ts'
 import type { Followed } from './follower.ts'
-
-/** SQLite answers at once: without a pause nobody else, no agent and no visitor, would be served until all is read. */
-const othersTurn = (): Promise<void> => setImmediate()
 
 /** Who serves edges. */
 export interface EdgeSink {
@@ -74,7 +71,7 @@ export class LiveEdges implements Followed {
           gone.delete(config.id)
           await this.#sink.apply(config, { isIdle: true })
         }
-        await othersTurn()
+        await ownTurn()
       } while (beforeId !== undefined)
     }
     for (const id of gone) this.#remove(id)
@@ -94,7 +91,7 @@ export class LiveEdges implements Followed {
       for (const id of some) if (!found.has(id)) this.#remove(id)
       for (const config of configs) await this.#sink.apply(config)
       this.#log.debug({ edges: some }, 'edges changed')
-      if (from + AT_A_TIME < ids.length) await othersTurn()
+      if (from + AT_A_TIME < ids.length) await ownTurn()
     }
   }
 

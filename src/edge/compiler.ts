@@ -1,6 +1,5 @@
 /** Compiles edges: at once where that is cheap, else in many turns of the event loop, with what is dear done elsewhere. */
-import { setImmediate } from 'node:timers/promises'
-import { othersTurn } from '../lib/others-turn.ts'
+import { othersTurn, ownTurn } from '../lib/others-turn.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import { modules } from '../modules/index.ts'
 import { LOOP_PRICE, patternPrice, totalPrice } from '../modules/pattern-price.ts'
@@ -46,7 +45,7 @@ export class Compiler {
       return program ? searchProgram(program) : compilePatterns(patterns)
     }
     const steps = compileEdge(config, { reach, tools: { ...tools, search }, previous })
-    await setImmediate()
+    await ownTurn()
     const breath = othersTurn()
     for (let step = steps.next(); ; ) {
       if (step.done) return step.value

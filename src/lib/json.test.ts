@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import fc from 'fast-check'
-import { BadJson, MAX_JSON_VALUES, parseJson } from './json.ts'
+import { BadJson, MAX_JSON_VALUES, parseJson, readJson } from './json.ts'
 
 const MIB = 1024 * 1024
+const BOUNDS = { maxDepth: 32, maxValues: MAX_JSON_VALUES }
 
 test('any value that JSON.stringify writes is read as JSON.parse reads it', () => {
   fc.assert(
@@ -122,6 +123,63 @@ for (const [what, text, value] of taken) {
   })
 }
 
+test('a string of escapes is the same however long it is', () => {
+  const spelling = fc.constantFrom('\\\\', '\\"', '\\n', '\\u00e9', '\\ud83d\\ude00', 'u', 'é', '😀')
+  fc.assert(
+    fc.property(fc.array(spelling, { minLength: 1, maxLength: 5 }), fc.nat(12), (escapes, shift) => {
+      const text = JSON.stringify({ [`${'k'.repeat(shift)}`]: 1 }).replace(/"(k*)"/, `"$1${many(escapes)}"`)
+      assert.deepEqual(read(text), JSON.parse(text))
+      assert.deepEqual(read(`["${many(escapes)}"]`), JSON.parse(`["${many(escapes)}"]`))
+    }),
+  )
+})
+
+/** Longer than what is read of a string in one step. */
+const many = (escapes: readonly string[]): string => escapes.join('').repeat(20_000)
+
+test('half of a surrogate pair is refused at the end of a long string of pairs', () => {
+  const pairs = many(['\\ud83d\\ude00'])
+  for (let shift = 0; shift < 12; shift++) {
+    const text = `${'x'.repeat(shift)}${pairs}`
+    assert.throws(() => read(`"${text}\\ud83d"`), { message: /well-formed Unicode$/ })
+    assert.throws(() => read(`"${text}\\ud83d\\u00"`), { message: /bad escape in the string at line 1, column 1$/ })
+  }
+})
+
+const large: [what: string, text: string][] = [
+  ['one string of escapes', `"${many(['\\u0041'])}"`],
+  ['objects with a key of their own each', `[${Array.from({ length: 3000 }, (_, i) => `{"key${i}":1}`).join()}]`],
+  ['text that ends too early', `["${many(['\\n\\n\\n\\n'])}", `],
+]
+
+for (const [what, text] of large) {
+  test(`others have their turn while ${what} is read, and the outcome is the same`, async () => {
+    let now = 0
+    // Each look at the clock is a millisecond later.
+    const clock = mock.method(performance, 'now', () => now++)
+    let rounds = 0
+    const round = setInterval(() => rounds++, 0)
+    try {
+      const atOnce = outcomeOf(() => read(text))
+      const inTurns = await readJson(Buffer.from(text), BOUNDS).catch((error: unknown) => String(error))
+      assert.deepEqual(inTurns, atOnce)
+      assert.ok(now > 5)
+      assert.ok(rounds > 0, 'nobody else had a turn')
+    } finally {
+      clearInterval(round)
+      clock.mock.restore()
+    }
+  })
+}
+
+function outcomeOf(work: () => unknown): unknown {
+  try {
+    return work()
+  } catch (error) {
+    return String(error)
+  }
+}
+
 test('what looks like the object’s own method is an own key and nothing more', () => {
   const value = read('{"hasOwnProperty": 1}')
   assert.ok(typeof value === 'object' && value !== null && Object.hasOwn(value, 'hasOwnProperty'))
@@ -199,5 +257,5 @@ test('no message holds a value of the body', () => {
 })
 
 function read(text: string | Buffer): unknown {
-  return parseJson(Buffer.from(text), { maxDepth: 32, maxValues: MAX_JSON_VALUES })
+  return parseJson(Buffer.from(text), BOUNDS)
 }

@@ -1,4 +1,5 @@
 /** Reads JSON from outside strictly, in one pass: UTF-8, no duplicate keys, no `__proto__`, no NUL, bounded depth and width. */
+import { othersTurn } from './others-turn.ts'
 
 /** JSON that we do not take; the message can be shown to whoever sent it. */
 export class BadJson extends Error {
@@ -19,67 +20,113 @@ export const MAX_JSON_VALUES = 10_000
 
 /** Parses `bytes` as one JSON value (RFC 8259); throws `BadJson`. */
 export function parseJson(bytes: Uint8Array, bounds: JsonBounds): unknown {
-  const text = decode(bytes)
-  if (text.startsWith('\ufeff')) throw new BadJson('the body begins with a byte order mark; leave it out')
-  return new Source(text, bounds).whole()
+  const source = new Source(decode(bytes), bounds)
+  while (!source.isWhole) source.step()
+  return source.value
+}
+
+/** Does the same for whoever must not hold the event loop: others have their turn while a large body is read. */
+export async function readJson(bytes: Uint8Array, bounds: JsonBounds): Promise<unknown> {
+  const source = new Source(decode(bytes), bounds)
+  const breath = othersTurn()
+  while (!source.isWhole) {
+    source.step()
+    const pause = breath()
+    if (pause) await pause
+  }
+  return source.value
 }
 
 // A BOM must be seen, not dropped: the bytes are JSON or they are not.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 function decode(bytes: Uint8Array): string {
+  let text: string
   try {
-    return utf8.decode(bytes)
+    text = utf8.decode(bytes)
   } catch {
     throw new BadJson('the body is not well-formed UTF-8')
   }
+  if (text.startsWith('\ufeff')) throw new BadJson('the body begins with a byte order mark; leave it out')
+  return text
 }
+
+/** A list or an object that is not closed yet. */
+type Open =
+  | { readonly list: unknown[]; readonly object?: undefined; readonly end: ']' }
+  | { readonly object: Record<string, unknown>; readonly end: '}'; key: string }
+
+/** A string that is longer than one step. */
+interface Unfinished {
+  /** Where it begins. */
+  readonly start: number
+  /** What it holds so far. */
+  text: string
+}
+
+/** What a string holds up to its end or its first escape: found faster than by a loop. */
+const plain = /[\x20\x21\x23-\x5b\x5d-\uffff]*/y
+const blank = /[ \n\r\t]*/y
+const number = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 
 /**
  * Text and how far it is read. `JSON.parse` would keep the last of two equal keys, read any depth, and quote the text
- * in its errors, which may hold a secret. Every character is looked at once, so time is linear in a hostile body too.
+ * in its errors, which may hold a secret. Every character is looked at once, so time is linear in a hostile body too;
+ * what is open stands in a list of its own instead of on the stack, so that reading can pause after any step.
  */
 class Source {
   readonly #text: string
   readonly #maxDepth: number
   readonly #maxValues: number
   #values = 0
-  /** What a string holds up to its end or its first escape: found faster than by a loop. */
-  readonly #plain = /[\x20\x21\x23-\x5b\x5d-\uffff]*/y
-  readonly #blank = /[ \n\r\t]*/y
-  readonly #number = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
   #at = 0
+  /** What is open, the innermost last. */
+  readonly #open: Open[] = []
+  #isKeyNext = false
+  #unfinished: Unfinished | undefined
+  #isWhole = false
+  #value: unknown
 
   constructor(text: string, { maxDepth, maxValues }: JsonBounds) {
     this.#text = text
     this.#maxDepth = maxDepth
     this.#maxValues = maxValues
-  }
-
-  whole(): unknown {
     if (this.#next() === undefined) throw new BadJson('the body is not JSON: it is blank')
-    const value = this.#value(0)
-    if (this.#next() !== undefined) throw this.#unexpected()
-    return value
   }
 
-  #value(depth: number): unknown {
+  get isWhole(): boolean {
+    return this.#isWhole
+  }
+
+  /** What the text says, once it is whole. */
+  get value(): unknown {
+    return this.#value
+  }
+
+  /** Reads on by one value, key or bracket, or by a piece of a long string. */
+  step(): void {
+    if (this.#unfinished) this.#string(this.#unfinished)
+    else this.#begin()
+  }
+
+  #begin(): void {
     this.#count()
-    switch (this.#next()) {
-      case '{':
-        return this.#object(this.#deeper(depth))
-      case '[':
-        return this.#list(this.#deeper(depth))
-      case '"':
-        return this.#string()
+    const mark = this.#next()
+    if (mark === '"') this.#string({ start: this.#at++, text: '' })
+    else if (mark === undefined || this.#isKeyNext) throw this.#unexpected()
+    else if (mark === '{') this.#enter({ object: {}, end: '}', key: '' })
+    else if (mark === '[') this.#enter({ list: [], end: ']' })
+    else this.#found(this.#scalar(mark))
+  }
+
+  #scalar(mark: string): unknown {
+    switch (mark) {
       case 't':
         return this.#word('true', true)
       case 'f':
         return this.#word('false', false)
       case 'n':
         return this.#word('null', null)
-      case undefined:
-        throw this.#unexpected()
       default:
         return this.#numeral()
     }
@@ -91,85 +138,113 @@ class Source {
     }
   }
 
-  #deeper(depth: number): number {
-    if (depth >= this.#maxDepth) throw new BadJson(`the body is nested deeper than ${this.#maxDepth} levels`)
-    return depth + 1
+  #enter(open: Open): void {
+    if (this.#open.length >= this.#maxDepth) {
+      throw new BadJson(`the body is nested deeper than ${this.#maxDepth} levels`)
+    }
+    this.#put(open.object ?? open.list)
+    this.#at++
+    if (this.#skip(open.end)) {
+      this.#follow()
+    } else {
+      this.#open.push(open)
+      this.#isKeyNext = open.object !== undefined
+    }
   }
 
-  #object(depth: number): Record<string, unknown> {
-    const object: Record<string, unknown> = {}
-    this.#at++
-    if (this.#skip('}')) return object
-    do {
-      if (this.#next() !== '"') throw this.#unexpected()
-      this.#count()
-      const key = this.#string()
-      if (key === '__proto__') throw new BadJson('the key `__proto__` is not allowed')
-      if (Object.hasOwn(object, key)) {
-        throw new BadJson(`the key ${JSON.stringify(key.slice(0, 100))} stands twice in one object`)
+  #found(value: unknown): void {
+    this.#put(value)
+    this.#follow()
+  }
+
+  #put(value: unknown): void {
+    const into = this.#open.at(-1)
+    if (!into) this.#value = value
+    else if (into.object) into.object[into.key] = value
+    else into.list.push(value)
+  }
+
+  /** Reads what follows a value: a comma, or brackets and then a comma, or the end. */
+  #follow(): void {
+    for (let open = this.#open.at(-1); open; open = this.#open.at(-1)) {
+      if (this.#skip(',')) {
+        this.#isKeyNext = open.object !== undefined
+        return
       }
-      if (!this.#skip(':')) throw this.#unexpected()
-      object[key] = this.#value(depth)
-    } while (this.#skip(','))
-    if (!this.#skip('}')) throw this.#unexpected()
-    return object
+      if (!this.#skip(open.end)) throw this.#unexpected()
+      this.#open.pop()
+    }
+    if (this.#next() !== undefined) throw this.#unexpected()
+    this.#isWhole = true
   }
 
-  #list(depth: number): unknown[] {
-    const list: unknown[] = []
-    this.#at++
-    if (this.#skip(']')) return list
-    do list.push(this.#value(depth))
-    while (this.#skip(','))
-    if (!this.#skip(']')) throw this.#unexpected()
-    return list
+  #key(key: string): void {
+    const into = this.#open.at(-1)
+    if (!into?.object) throw this.#unexpected()
+    if (key === '__proto__') throw new BadJson('the key `__proto__` is not allowed')
+    if (Object.hasOwn(into.object, key)) {
+      throw new BadJson(`the key ${JSON.stringify(key.slice(0, 100))} stands twice in one object`)
+    }
+    if (!this.#skip(':')) throw this.#unexpected()
+    into.key = key
+    this.#isKeyNext = false
   }
 
-  #string(): string {
-    const start = this.#at
-    let isEscaped = false
+  /** Reads a string from where it stands to its end, or a piece of one that has many escapes. */
+  #string(string: Unfinished): void {
     // Held here, since the loop reads little else.
     const text = this.#text
-    this.#plain.lastIndex = start + 1
-    this.#plain.test(text)
-    let at = this.#plain.lastIndex
+    const from = this.#at
+    const enough = from + PIECE
+    plain.lastIndex = from
+    plain.test(text)
+    let at = plain.lastIndex
+    const isPlain = text.charCodeAt(at) !== BACKSLASH
+    /** The last character of an escape, which must not be cut. */
+    let escaped = at
     for (; ; at++) {
       const code = text.charCodeAt(at)
       if (code === QUOTE) break
       if (code === BACKSLASH) {
-        isEscaped = true
+        if (at >= enough && at > escaped) break
+        escaped = at + (text.charCodeAt(at + 1) === LETTER_U ? 5 : 1)
         at++
       } else if (!(code >= SPACE)) {
         this.#at = at
         throw this.#unexpected()
       }
     }
-    this.#at = at + 1
-    if (!isEscaped) return this.#text.slice(start + 1, this.#at - 1)
-    return this.#unescaped(start)
+    this.#at = at
+    const piece = text.slice(from, at)
+    string.text += isPlain ? piece : this.#unescaped(piece, string.start)
+    this.#unfinished = text.charCodeAt(at) === QUOTE ? undefined : string
+    if (this.#unfinished) return
+    this.#at++
+    if (!string.text.isWellFormed()) throw new BadJson('a string in the body is not well-formed Unicode')
+    if (this.#isKeyNext) this.#key(string.text)
+    else this.#found(string.text)
   }
 
   /** Only escapes can spell what well-formed UTF-8 and the rule on control characters keep out. */
-  #unescaped(start: number): string {
+  #unescaped(piece: string, start: number): string {
     let string: string
     try {
-      string = JSON.parse(this.#text.slice(start, this.#at))
+      string = JSON.parse(`"${piece}"`)
     } catch {
       throw new BadJson(`the body is not JSON: bad escape in the string at ${place(this.#text, start)}`)
     }
     if (string.includes('\0')) throw new BadJson('a string in the body contains a NUL character')
-    if (!string.isWellFormed()) throw new BadJson('a string in the body is not well-formed Unicode')
     return string
   }
 
   #numeral(): number {
-    this.#number.lastIndex = this.#at
-    const [numeral] = this.#number.exec(this.#text) ?? []
+    number.lastIndex = this.#at
+    const [numeral] = number.exec(this.#text) ?? []
     if (numeral === undefined) throw this.#unexpected()
-    const number = Number(numeral)
-    if (!Number.isFinite(number)) throw new BadJson(`the number at ${place(this.#text, this.#at)} is too large`)
+    const value = Number(numeral)
+    if (!Number.isFinite(value)) throw new BadJson(`the number at ${place(this.#text, this.#at)} is too large`)
     this.#at += numeral.length
-    return number
+    return value
   }
 
   #word<T>(word: string, value: T): T {
@@ -182,9 +257,9 @@ class Source {
   #next(): string | undefined {
     const char = this.#text[this.#at]
     if (char !== ' ' && char !== '\n' && char !== '\r' && char !== '\t') return char
-    this.#blank.lastIndex = this.#at
-    this.#blank.test(this.#text)
-    this.#at = this.#blank.lastIndex
+    blank.lastIndex = this.#at
+    blank.test(this.#text)
+    this.#at = blank.lastIndex
     return this.#text[this.#at]
   }
 
@@ -200,10 +275,14 @@ class Source {
   }
 }
 
+/** How much of a string with escapes one step reads, in characters: a fraction of a millisecond. */
+const PIECE = 16 * 1024
+
 const NEWLINE = 0x0a
 const SPACE = 0x20
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+const LETTER_U = 0x75
 
 /** Further on, nobody looks for a line by its number, and counting them takes long. */
 const MAX_COUNTED = 64 * 1024

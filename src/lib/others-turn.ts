@@ -1,8 +1,22 @@
 /** Lets others have their turn of the event loop in the middle of long work. */
-import { setImmediate } from 'node:timers/promises'
 
 /** How long work goes on before others have their turn, in milliseconds. */
 const TURN_MS = 5
+
+/** Long work that waits to go on, in order. One goes on in each round of the loop, so that many are no longer than one. */
+const waiting: (() => void)[] = []
+
+/** Resolves when it is the caller's turn: in a later round of the event loop, that no other long work has a part of. */
+export function ownTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(nextGoesOn)
+  })
+}
+
+function nextGoesOn(): void {
+  waiting.shift()?.()
+  if (waiting.length > 0) setImmediate(nextGoesOn)
+}
 
 /**
  * Gives back what to await between two steps of the work: it pauses once the work has gone on for long enough.
@@ -18,7 +32,7 @@ export function othersTurn(): () => Promise<void> | undefined {
   let until = performance.now() + TURN_MS
   return () => {
     if (performance.now() < until) return undefined
-    return setImmediate().then(() => {
+    return ownTurn().then(() => {
       until = performance.now() + TURN_MS
     })
   }

@@ -1,5 +1,6 @@
 /** Calls: a stream that carries one JSON object there and, for most, one back. */
-import { BadJson, MAX_JSON_VALUES, parseJson } from '../lib/json.ts'
+import { BadJson, MAX_JSON_VALUES, parseJson, readJson } from '../lib/json.ts'
+import { ownTurn } from '../lib/others-turn.ts'
 import { MESSAGE_BYTES, MESSAGE_DEPTH } from './bounds.ts'
 import { ByteQueue } from './byte-queue.ts'
 import { JsonScanner } from './json-scanner.ts'
@@ -12,7 +13,7 @@ import type { WireStream } from './wire-stream.ts'
 export type Message = Readonly<Record<string, unknown>>
 
 /** Messages that take more than a millisecond or so to parse. */
-const LARGE_MESSAGE_BYTES = 64 * 1024
+const LARGE_MESSAGE_BYTES = 16 * 1024
 
 /** How long a command may go unanswered, in milliseconds; some agents never answer (D44). */
 export const CALL_TIMEOUT_MS = 10_000
@@ -46,9 +47,8 @@ export function readMessage(
       if (!found.isWhole) return
       const whole = bytes.take(bytes.length) ?? Buffer.alloc(0)
       if (whole.length <= LARGE_MESSAGE_BYTES) return finish(parseMessage(whole))
-      // A turn of its own, after the one that received it.
       isDone = true
-      setImmediate(() => done(parseMessage(whole)))
+      void readLargeMessage(whole).then(done)
     },
     end: () => finish(invalid('the stream ended within the message')),
     drain() {},
@@ -98,15 +98,34 @@ function messageHead(type: StreamType, message: Message): Buffer {
   return Buffer.concat([typeHead(type), Buffer.from(JSON.stringify(message))])
 }
 
+const bounds = { maxDepth: MESSAGE_DEPTH, maxValues: MAX_JSON_VALUES }
+
 /** Parses the bytes of one JSON object. */
 export function parseMessage(bytes: Buffer): Message | WireError {
   try {
-    const value = parseJson(bytes, { maxDepth: MESSAGE_DEPTH, maxValues: MAX_JSON_VALUES })
-    return isMessage(value) ? value : invalid('the message is not a JSON object')
-  } catch (cause) {
-    if (!(cause instanceof BadJson)) throw cause
-    return invalid('the message is not JSON that we take', cause)
+    return asMessage(parseJson(bytes, bounds))
+  } catch (error) {
+    return notTaken(error)
   }
+}
+
+/** In turns of its own, after the one that received it. */
+async function readLargeMessage(bytes: Buffer): Promise<Message | WireError> {
+  try {
+    await ownTurn()
+    return asMessage(await readJson(bytes, bounds))
+  } catch (error) {
+    return notTaken(error)
+  }
+}
+
+function asMessage(value: unknown): Message | WireError {
+  return isMessage(value) ? value : invalid('the message is not a JSON object')
+}
+
+function notTaken(cause: unknown): WireError {
+  if (!(cause instanceof BadJson)) throw cause
+  return invalid('the message is not JSON that we take', cause)
 }
 
 function isMessage(value: unknown): value is Message {
