@@ -48,7 +48,7 @@ export function readMessage(
       const whole = bytes.take(bytes.length) ?? Buffer.alloc(0)
       if (whole.length <= LARGE_MESSAGE_BYTES) return finish(parseMessage(whole))
       isDone = true
-      void readLargeMessage(whole).then(done)
+      void readLargeMessage(whole).then((message) => done(message))
     },
     end: () => finish(invalid('the stream ended within the message')),
     drain() {},
