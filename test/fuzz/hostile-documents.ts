@@ -149,8 +149,8 @@ const json: readonly (() => string)[] = [
   () => `${' '.repeat(MIB - 2)}{}`,
   () => `{"${'k'.repeat(MIB - 10)}":1}`,
   () => `{"hostports":[${Array.from({ length: 6000 }, (_, i) => `{"k${i}":1}`).join()}]}`,
-  () => `{"hostports":[${Array.from({ length: 9000 }, (_, i) => `"h${i}.example.com:443"`).join()}]}`,
-  () => `{"labels":{${Array.from({ length: 9000 }, (_, i) => `"l${i}":"v"`).join()}}}`,
+  () => `{"hostports":[${Array.from({ length: 4900 }, (_, i) => `"h${i}.example.com:443"`).join()}]}`,
+  () => `{"labels":{${Array.from({ length: 2400 }, (_, i) => `"l${i}":"v"`).join()}}}`,
   () => `{"acl":[${Array.from({ length: 1000 }, (_, i) => `"bind:${'a'.repeat(900)}${i}.example.com"`).join()}]}`,
   () => `{"ca_pem":"${'-----BEGIN CERTIFICATE-----\\nMIIB\\n-----END CERTIFICATE-----\\n'.repeat(4000)}"}`,
   () => `{"public_key":"ssh-rsa ${'A'.repeat(MIB / 2)}"}`,
@@ -173,7 +173,7 @@ const bind = (random: Random): Record<string, unknown> =>
       RequestHeaders: { Add: Array.from({ length: 100 }, (_, i) => `x${i}:${pick(random, templates)(random, 4000)}`) },
     }),
     () => ({ ResponseHeaders: { Remove: Array.from({ length: 5000 }, (_, i) => `x${i}`) } }),
-    () => Object.fromEntries(Array.from({ length: random(9000) }, (_, i) => [`Option${i}`, i])),
+    () => Object.fromEntries(Array.from({ length: random(2400) }, (_, i) => [`Option${i}`, i])),
     () => ({
       IPRestriction: { AllowCIDRs: Array.from({ length: random(5000) }, (_, i) => `10.${i >> 8}.${i & 255}.0/24`) },
     }),
@@ -184,7 +184,7 @@ const bind = (random: Random): Record<string, unknown> =>
         ).toString('base64'),
       },
     }),
-    () => ({ Compression: Array.from({ length: random(18_000) }, () => 1) }),
+    () => ({ Compression: Array.from({ length: random(4900) }, () => 1) }),
   ])()
 
 /** One document after the other, without end. */
