@@ -65,15 +65,16 @@ const options: readonly AgentOption[] = [
 
 /** What `agentModules` costs, in the unit of `patternPrice`. */
 export function bindPrice(opts: Readonly<Record<string, unknown>>): number {
-  let price = 0
-  for (const [key, value] of Object.entries(opts)) {
+  const all = Object.entries(opts)
+  let price = all.length * VALUE_PRICE
+  for (const [key, value] of all) {
     const priceOf = dear.get(key.toLowerCase())
     for (const text of texts(value)) price += VALUE_PRICE + (priceOf?.(text) ?? 0)
   }
   return price
 }
 
-/** What any text costs, whatever it is for: some 2 µs. */
+/** What an option or a text in one costs, whatever it is for: some 2 µs. */
 const VALUE_PRICE = 1
 
 const dear: ReadonlyMap<string, (text: string) => number> = new Map([

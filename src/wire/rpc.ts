@@ -109,11 +109,13 @@ export function parseMessage(bytes: Buffer): Message | WireError {
   }
 }
 
-/** In turns of its own, after the one that received it. */
+/** In turns of its own, after the one that received it and before the one that uses it. */
 async function readLargeMessage(bytes: Buffer): Promise<Message | WireError> {
   try {
     await ownTurn()
-    return asMessage(await readJson(bytes, bounds))
+    const message = asMessage(await readJson(bytes, bounds))
+    await ownTurn()
+    return message
   } catch (error) {
     return notTaken(error)
   }
