@@ -175,6 +175,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       onRecord: (record) => accessLog.connection(record),
       defaultCertificate: (name) => certificates.findDefault(name, { domain }),
     })
+    opened.push(() => visitors.close())
 
     // The doors, before anything slow: agents that find nobody wait for minutes before they ask again (D50).
     const secure = new PublicListener({

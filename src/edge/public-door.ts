@@ -142,6 +142,11 @@ export class PublicDoor {
     for (const sockets of [...this.#carried.values(), ...this.#retired]) for (const socket of sockets) socket.destroy()
   }
 
+  /** Tells what of broken modules was kept back. */
+  close(): void {
+    this.#broken.close()
+  }
+
   /** Closes a connection whose handshake would be one too many (D68). */
   #mayShake(socket: Socket, { ip }: Peer): boolean {
     const { mayShake } = this.#options
