@@ -64,3 +64,9 @@ export const UPSTREAM_IDLE_MS = 60_000
 
 /** Requests that are under way at once on one connection to an upstream, when it allows as many. */
 export const UPSTREAM_STREAMS = 256
+
+/**
+ * Requests that are taken back on one connection to an upstream before another one is used. Upstreams end a connection on
+ * which too many are, and with it the requests of other visitors: Envoy after 500, Node after 1000.
+ */
+export const UPSTREAM_CANCELS = 200

@@ -31,6 +31,7 @@ import {
   SESSION_MEMORY_MB,
   SETTINGS_ENTRIES,
   STREAM_WINDOW_BYTES,
+  UPSTREAM_CANCELS,
   UPSTREAM_IDLE_MS,
   UPSTREAM_STREAMS,
 } from './bounds.ts'
@@ -51,6 +52,7 @@ export class Http2Upstream implements SharedUpstream {
   readonly #session: ClientHttp2Session
   #limit = UPSTREAM_STREAMS
   #open = 0
+  #cancelled = 0
 
   constructor({ stream, sweep, idleMs = UPSTREAM_IDLE_MS }: Http2UpstreamOptions) {
     const duplex = new ByteDuplex(stream)
@@ -97,6 +99,9 @@ export class Http2Upstream implements SharedUpstream {
     this.#open++
     return new Http2UpstreamStream({
       begin: (raw, options) => this.#session.request(raw, options),
+      onCancelled: () => {
+        if (++this.#cancelled >= UPSTREAM_CANCELS) this.close()
+      },
       onClosed: () => this.#open--,
     })
   }
@@ -125,6 +130,8 @@ const sessionOptions: ClientSessionOptions & { strictSingleValueFields: boolean 
 
 interface StreamOwner {
   begin(raw: string[], options: { endStream: boolean; waitForTrailers: boolean }): ClientHttp2Stream
+  /** A request was taken back. */
+  onCancelled(): void
   onClosed(): void
 }
 
@@ -208,6 +215,7 @@ class Http2UpstreamStream implements UpstreamConnection {
       const sink = this.#sink
       this.#sink = undefined
       sink?.failed(faultOf(stream, this.#method, error))
+      if (stream.rstCode === constants.NGHTTP2_CANCEL) this.#owner.onCancelled()
       this.#finish()
     })
   }

@@ -1,0 +1,43 @@
+/** Visitors that take back what they asked for, again and again, on a connection to the service that others share. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { http2Service, Plane, testEdge } from '../test-plane.ts'
+import { ask, openHttp2 } from '../test-visitor.ts'
+
+/** Services that count resets, as Node's own do, end the connection after some 1000 in a row. */
+const RESETS = 3000
+const AT_A_TIME = 50
+
+for (const [what, isWhole] of [
+  ['whole', true],
+  ['half sent', false],
+] as const) {
+  test(`one visitor that takes back thousands of requests, ${what}, costs no other visitor an answer`, async (t) => {
+    const service = await http2Service(t, (stream, headers) => {
+      if (headers[':path'] === '/never') return
+      stream.resume()
+      stream.on('end', () => {
+        stream.respond({ ':status': 200 })
+        stream.end('hi')
+      })
+    })
+    const plane = await Plane.start(t, [testEdge({ names: ['a.test'], routes: [{ backend: service.backend }] })])
+    const statuses = new Map<number, number>()
+    for (let reset = 0; reset < RESETS; reset += AT_A_TIME) {
+      // A visitor of its own each time: we end the connection of one that does this for long.
+      const hostile = openHttp2(t, plane)
+      const streams = Array.from({ length: AT_A_TIME }, () =>
+        hostile.request({ ':method': 'POST', ':path': '/never', ':authority': 'a.test' }, { endStream: isWhole }),
+      )
+      for (const stream of streams) stream.on('error', () => {})
+      // What is asked for after them has arrived after them.
+      const { status } = await ask(t, plane, '2', { method: 'POST', body: 'x' })
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      for (const stream of streams) stream.close(8)
+      await Promise.all(streams.map((stream) => stream.closed || once(stream, 'close')))
+      hostile.destroy()
+    }
+    assert.deepEqual([...statuses], [[200, RESETS / AT_A_TIME]])
+  })
+}
