@@ -3,7 +3,16 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { connect as connectTcp } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { connect } from '../../src/library.ts'
-import { askHttp2, beginVisit, dialTcp, dialTls, exchange, openHttp2, visit } from '../support/visitor.ts'
+import {
+  type Answered,
+  askHttp2,
+  beginVisit,
+  dialTcp,
+  dialTls,
+  exchange,
+  openHttp2,
+  visit,
+} from '../support/visitor.ts'
 import { WebSocketVisitor } from '../support/websocket.ts'
 import { onceOrClosed, pause, type Stage, WEBHOOK_SECRET } from './stage.ts'
 
@@ -24,8 +33,8 @@ const STALL_MS = 1500
 
 const pick = <T>(dice: Dice, all: readonly T[]): T => all[dice(all.length)] as T
 
-function isOk(status: number): void {
-  if (status !== 200) throw new Error(`answered with ${status}`)
+function isOk({ status, headers }: Pick<Answered, 'status' | 'headers'>): void {
+  if (status !== 200) throw new Error(`answered with ${status} ${String(headers['postern-error-code'])}`)
 }
 
 export const actors: Readonly<Record<string, Actor>> = {
@@ -33,7 +42,7 @@ export const actors: Readonly<Record<string, Actor>> = {
     const url = pick(dice, stage.https)
     const body = dice(2) === 0 ? undefined : Buffer.alloc(dice(200_000))
     const answer = await visit(url, stage, { method: body ? 'POST' : 'GET', ...(body && { body }) })
-    isOk(answer.status)
+    isOk(answer)
   },
 
   async 'HTTP/2'({ stage, dice }) {
@@ -43,7 +52,7 @@ export const actors: Readonly<Record<string, Actor>> = {
       const asks = Array.from({ length: 1 + dice(12) }, () =>
         askHttp2(session, url, dice(2) === 0 ? {} : { method: 'POST', body: Buffer.alloc(dice(100_000)) }),
       )
-      for (const { status } of await Promise.all(asks)) isOk(status)
+      for (const answer of await Promise.all(asks)) isOk(answer)
     } finally {
       if (dice(2) === 0) session.close()
       else session.destroy()
@@ -174,8 +183,7 @@ export const actors: Readonly<Record<string, Actor>> = {
     const agent = await connect({ server: server.agents, authtoken, ca: stage.ca })
     try {
       const { url } = await agent.forward({ addr: stage.service })
-      const { status } = await visit(`${url}${new URL(url).port === '' ? `:${stage.port}` : ''}`, stage)
-      isOk(status)
+      isOk(await visit(`${url}${new URL(url).port === '' ? `:${stage.port}` : ''}`, stage))
       await pause(dice(50))
     } finally {
       await agent.close()
