@@ -48,6 +48,7 @@ test('ten minutes of mixed traffic leave nothing behind', async (t) => {
   for (const [name, { rounds, faults, last }] of counts)
     say(`${name}: ${rounds} rounds, ${faults} faults${last === undefined ? '' : `, the last: ${last}`}`)
   for (const connection of end.connections) say(`still connected: ${connection}`)
+  for (const socket of end.sockets) say(`still open: ${socket}`)
   const findings = compare(start, end)
   for (const [name, { rounds, faults }] of counts) {
     if (rounds === 0 || faults * 2 > rounds) findings.push(`${name}: ${faults} of ${rounds} rounds failed`)
