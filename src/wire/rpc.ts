@@ -48,7 +48,7 @@ export function readMessage(
       const whole = bytes.take(bytes.length) ?? Buffer.alloc(0)
       if (whole.length <= LARGE_MESSAGE_BYTES) return finish(parseMessage(whole))
       isDone = true
-      void readLargeMessage(whole).then((message) => done(message))
+      void readLargeMessage(whole, done)
     },
     end: () => finish(invalid('the stream ended within the message')),
     drain() {},
@@ -110,15 +110,11 @@ export function parseMessage(bytes: Buffer): Message | WireError {
 }
 
 /** In turns of its own, after the one that received it and before the one that uses it. */
-async function readLargeMessage(bytes: Buffer): Promise<Message | WireError> {
-  try {
-    await ownTurn()
-    const message = asMessage(await readJson(bytes, bounds))
-    await ownTurn()
-    return message
-  } catch (error) {
-    return notTaken(error)
-  }
+async function readLargeMessage(bytes: Buffer, done: (message: Message | WireError) => void): Promise<void> {
+  await ownTurn()
+  const message = await readJson(bytes, bounds).then(asMessage, notTaken)
+  await ownTurn()
+  done(message)
 }
 
 function asMessage(value: unknown): Message | WireError {
