@@ -1,8 +1,11 @@
 /**
  * Did a change make the hot path slower? Servers and agents of two versions carry the same load at the same time, so that
  * whatever the machine does meanwhile falls on both, and what is compared is the CPU time that each used for a request.
- * Several of each are started, since two starts of the same code differ too.
+ * Several of each are started, since two starts of the same code differ too. Servers keep to one core and agents to another
+ * where the system can do that: a process that is moved about pays for it with its caches.
  */
+import { execFileSync } from 'node:child_process'
+import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { count, FlagFault, onlyRows } from '../flags.ts'
 import { describeMachine, machineLines } from '../machine.ts'
@@ -91,6 +94,7 @@ async function measure({ against, starts, rounds, seconds, only }: Options, stag
       const version = pair[n] ?? THIS
       sides.push(await raiseSide(version, { stage, nodeOptions: '', ...(version === against && { root }) }, port))
     }
+    for (const { pids } of sides) keepToCores(pids)
     for (const [way, measured] of costs) {
       console.error(`  ${way}`)
       const loads = sides.map((side) => load(side, { way, rounds, seconds, wrk, programs: stage.programs }))
@@ -124,12 +128,12 @@ async function load(side: Side, { way, rounds, seconds, wrk, programs }: LoadOpt
 }
 
 function row(way: string, costs: readonly (readonly [Side, readonly Cost[]])[], against: string): string[] {
-  /** The mean of what each start has as its median. */
+  /** The median of what each start has as its own: one start in some is faster or slower by a fifth for all of its life. */
   const of = (version: string, part: keyof Cost): number => {
     const medians = costs.flatMap(([side, samples]) =>
       side.version === version ? [median(samples.map((cost) => cost[part]))] : [],
     )
-    return (medians.reduce((sum, value) => sum + value, 0) / medians.length) * MICROSECONDS
+    return median(medians) * MICROSECONDS
   }
   const cells = (part: 'server' | 'agent'): string[] => {
     const [before, now] = [of(against, part), of(THIS, part)]
@@ -139,6 +143,14 @@ function row(way: string, costs: readonly (readonly [Side, readonly Cost[]])[], 
   const both = of(THIS, 'sum') / of(against, 'sum')
   const bar = `at most ${BAR}: ${both <= BAR ? 'met' : 'MISSED'}`
   return [way, ...cells('server'), ...cells('agent'), both.toFixed(3), bar]
+}
+
+function keepToCores({ server, agent }: Side['pids']): void {
+  const taskset = findProgram('taskset')
+  if (taskset === undefined || availableParallelism() < 2) return
+  for (const [core, pid] of [server, agent].entries()) {
+    execFileSync(taskset, ['--all-tasks', '--cpu-list', '--pid', String(core), String(pid)], { stdio: 'ignore' })
+  }
 }
 
 function program(name: string): string {
