@@ -71,6 +71,7 @@ export class LiveEdges implements Followed {
           gone.delete(config.id)
           await this.#sink.apply(config, { isIdle: true })
         }
+        // SQLite answers at once: without a pause neither agents nor visitors would be served until all is read.
         await ownTurn()
       } while (beforeId !== undefined)
     }

@@ -142,7 +142,7 @@ export class PublicDoor {
     for (const sockets of [...this.#carried.values(), ...this.#retired]) for (const socket of sockets) socket.destroy()
   }
 
-  /** Tells what of broken modules was kept back. */
+  /** Logs how often modules were found broken since the last line about them. */
   close(): void {
     this.#broken.close()
   }

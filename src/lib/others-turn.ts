@@ -3,10 +3,10 @@
 /** How long work goes on before others have their turn, in milliseconds. */
 const TURN_MS = 5
 
-/** Long work that waits to go on, in order. One goes on in each round of the loop, so that many are no longer than one. */
+/** Long work that waits to go on, in order. One goes on in each round of the loop: many together hold it no longer than one. */
 const waiting: (() => void)[] = []
 
-/** Resolves when it is the caller's turn: in a later round of the event loop, that no other long work has a part of. */
+/** Resolves in a later round of the event loop, in which no other long work goes on. */
 export function ownTurn(): Promise<void> {
   return new Promise((resolve) => {
     if (waiting.push(resolve) === 1) setImmediate(nextGoesOn)
