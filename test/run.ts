@@ -4,6 +4,9 @@
  * `npm test -- <paths or name patterns>` runs only these tests, without the checks. `--fuzz`, `--crash` and `--soak`
  * run the long forms instead.
  */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { chooseTests } from './support/choose-tests.ts'
 import { startPostgres } from './support/postgres.ts'
@@ -28,6 +31,7 @@ async function main(signal: AbortSignal): Promise<boolean> {
   const started = performance.now()
   const postgres = await startPostgres({ durable: long === 'crash' })
   say(`PostgreSQL is up (${seconds(started)})`)
+  const compiled = mkdtempSync(join(tmpdir(), 'postern-compiled-'))
   try {
     const patterns = chosen.patterns.map((pattern) => ` named /${pattern}/`).join(',')
     say(`tests: ${chosen.files.length} ${chosen.files.length === 1 ? 'file' : 'files'}${patterns}`)
@@ -36,7 +40,8 @@ async function main(signal: AbortSignal): Promise<boolean> {
       signal,
       isTalkative: long !== undefined,
       fileLimitMs: long ? LONG_FILE_LIMIT_MS : FILE_LIMIT_MS,
-      env: { POSTERN_TEST_POSTGRES_URL: postgres.url },
+      // The tests start some hundred processes of the same code: each takes what another has compiled.
+      env: { POSTERN_TEST_POSTGRES_URL: postgres.url, NODE_COMPILE_CACHE: compiled },
     })
     const log = passed.ok ? '' : await postgres.log()
     if (log !== '') say(`the last lines of PostgreSQL's log:\n${log}`)
@@ -45,6 +50,7 @@ async function main(signal: AbortSignal): Promise<boolean> {
     if (!checked) say('the checks failed; see above')
     return checked && passed.ok
   } finally {
+    rmSync(compiled, { recursive: true, force: true })
     await postgres.stop()
   }
 }

@@ -131,5 +131,5 @@ function said(child: ChildProcess, printed: { out: string; err: string }, text: 
 }
 
 function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(POSTERN|PG|NODE_)/.test(name)))
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(POSTERN|PG|NODE_(?!COMPILE_CACHE))/.test(name)))
 }
