@@ -1,8 +1,10 @@
 /**
- * Did a change make the hot path slower? Servers and agents of two versions carry the same load at the same time, so that
- * whatever the machine does meanwhile falls on both, and what is compared is the CPU time that each used for a request.
- * Several of each are started, since two starts of the same code differ too. Servers keep to one core and agents to another
- * where the system can do that: a process that is moved about pays for it with its caches.
+ * Did a change make the hot path slower? Servers and agents of two versions carry the same load turn by turn, in short
+ * rounds, so that whatever the machine does meanwhile falls on both, and what is compared is the CPU time that each used for
+ * a request. Not at the same time: the two would share the caches, and the one that gets its turn less often reads more
+ * requests at once, each of which is cheaper then. Several of each are started, since two starts of the same code differ
+ * too. Servers keep to one core and agents to another where the system can do that: a process that is moved about pays for
+ * it with its caches.
  */
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -77,13 +79,13 @@ function readOptions(args: readonly string[]): Options {
 async function measure({ against, starts, rounds, seconds, only }: Options, stages: Stages): Promise<void> {
   const [nginx, wrk] = [program('nginx'), program('wrk')]
   console.log(machineLines(describeMachine({})).join('\n'))
-  console.log(`${starts} pairs of servers, ${rounds} rounds of ${seconds} s each, both of a pair at the same time\n`)
+  console.log(`${starts} pairs of servers, ${rounds} rounds of ${seconds} s each, turn by turn\n`)
   const root = unpack(stages.open('version'), against)
   const stage = stages.open('load')
   const port = await freePort()
   await startUpstream(stage, { nginx, port })
   const chosen = ways.filter((way) => only?.includes(way) ?? true)
-  const costs = new Map(chosen.map((way) => [way, [] as [Side, Cost[]][]]))
+  const all = new Map(chosen.map((way) => [way, [] as [Side, Cost[]][]]))
   for (let i = 0; i < starts; i++) {
     console.error(`  pair ${i + 1} of ${starts}`)
     // Another goes first each time.
@@ -95,36 +97,39 @@ async function measure({ against, starts, rounds, seconds, only }: Options, stag
       sides.push(await raiseSide(version, { stage, nodeOptions: '', ...(version === against && { root }) }, port))
     }
     for (const { pids } of sides) keepToCores(pids)
-    for (const [way, measured] of costs) {
+    for (const [way, measured] of all) {
       console.error(`  ${way}`)
-      const loads = sides.map((side) => load(side, { way, rounds, seconds, wrk, programs: stage.programs }))
-      measured.push(...(await Promise.all(loads)))
+      const costs = sides.map((side): [Side, Cost[]] => [side, []])
+      for (let round = -1; round < rounds; round++) {
+        for (const [side, samples] of round % 2 === 0 ? costs : costs.toReversed()) {
+          const cost = await load(side, { way, seconds, wrk, programs: stage.programs })
+          // The first is to warm up.
+          if (round >= 0) samples.push(cost)
+        }
+      }
+      measured.push(...costs)
     }
     await Promise.all(places.map((place) => place.close()))
   }
   const head = ['way', `server, µs: ${against}`, THIS, 'ratio', 'agent, µs', THIS, 'ratio', 'both', 'bar']
-  console.log(`${table([head, ...[...costs].map(([way, measured]) => row(way, measured, against))])}\n`)
+  console.log(`${table([head, ...[...all].map(([way, measured]) => row(way, measured, against))])}\n`)
 }
 
-interface LoadOptions extends Pick<Options, 'rounds' | 'seconds'> {
+interface LoadOptions extends Pick<Options, 'seconds'> {
   readonly way: Way
   readonly wrk: string
   readonly programs: Programs
 }
 
-/** What a request cost in each round, after a warm-up. */
-async function load(side: Side, { way, rounds, seconds, wrk, programs }: LoadOptions): Promise<[Side, Cost[]]> {
-  const entrance = side.entrances[way]
-  const all: Cost[] = []
-  for (let round = -1; round < rounds; round++) {
-    const cpu = (): [number, number] => [cpuSeconds([side.pids.server]), cpuSeconds([side.pids.agent])]
-    const before = cpu()
-    const { amount } = await runWrk(programs, { wrk, entrance, path: paths.small, connections: CONNECTIONS, seconds })
-    const after = cpu()
-    const [server, agent] = [(after[0] - before[0]) / amount, (after[1] - before[1]) / amount]
-    if (round >= 0) all.push({ server, agent, sum: server + agent })
-  }
-  return [side, all]
+/** What a request costs. */
+async function load({ pids, entrances }: Side, { way, seconds, wrk, programs }: LoadOptions): Promise<Cost> {
+  const cpu = (): [number, number] => [cpuSeconds([pids.server]), cpuSeconds([pids.agent])]
+  const before = cpu()
+  const entrance = entrances[way]
+  const { amount } = await runWrk(programs, { wrk, entrance, path: paths.small, connections: CONNECTIONS, seconds })
+  const after = cpu()
+  const [server, agent] = [(after[0] - before[0]) / amount, (after[1] - before[1]) / amount]
+  return { server, agent, sum: server + agent }
 }
 
 function row(way: string, costs: readonly (readonly [Side, readonly Cost[]])[], against: string): string[] {
