@@ -3,6 +3,7 @@ import type { Logger } from '../lib/log.ts'
 import { ownTurn } from '../lib/others-turn.ts'
 import type { Sealer } from '../lib/seal.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
+import { referredByModules } from '../modules/index.ts'
 import { NESTING_KINDS } from '../resources/backend-lists.ts'
 import type { Change } from '../store/feed.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
@@ -31,15 +32,8 @@ const WAY_UP = { through: NESTING_KINDS, levels: 16 }
 
 const edgeKinds = [...edgeResources.keys()]
 
-/** What edges and their routes refer to; the change of one touches all that refer to it. */
-const referredKinds = new Set([
-  'ip_policy',
-  'certificate_authority',
-  'tunnel_group_backend',
-  'http_response_backend',
-  'static_backend',
-  ...NESTING_KINDS,
-])
+/** What edges and their routes refer to by their modules; the change of one touches all that refer to it. */
+const referredKinds = new Set([...referredByModules(), ...NESTING_KINDS])
 
 export class LiveEdges implements Followed {
   readonly #store: Store

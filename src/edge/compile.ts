@@ -151,8 +151,8 @@ function* compilePlace(
       const key = partKey(place, name, own)
       const before = kept(key)
       // `resolve` of the same module, or the options of a bind, made these settings.
-      if (!before && patterns) yield patterns(own as never)
-      phases.push((before ?? keep(key, { phases: named(name, compile(own as never, tools)) })).phases)
+      if (!before && patterns) yield patterns(own)
+      phases.push((before ?? keep(key, { phases: named(name, compile(own, tools)) })).phases)
     } catch (error) {
       broken ??= `module ${name}: ${error instanceof Error ? error.message : String(error)}`
     }

@@ -78,7 +78,7 @@ function isDear({ modules: own, routes }: EdgeConfig): boolean {
   for (const settings of [own, ...routes.map((route) => route.modules)]) {
     for (const { name, patterns } of lists) {
       if (settings[name] === undefined) continue
-      for (const list of patterns?.(settings[name] as never) ?? []) {
+      for (const list of patterns?.(settings[name]) ?? []) {
         for (const pattern of list) {
           price += patternPrice(pattern)
           if (price > LOOP_PRICE) return true

@@ -21,7 +21,7 @@ function asked(proto: (typeof protos)[number], opts: Opts): AgentModules {
       const tools = { now: () => 0, log: createLog({ level: 'silent' }), region: 'local', search: compilePatterns }
       const compile = modules.find((module) => module.name === name)?.compile
       assert.ok(compile, name)
-      compile(each as never, tools)
+      compile(each, tools)
       assert.deepEqual(JSON.parse(JSON.stringify(each)), each, 'settings are plain data')
     }
   }

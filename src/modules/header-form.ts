@@ -3,7 +3,6 @@ import { type Static, Type } from 'typebox'
 import { enabled, refuseRepeats } from './fields.ts'
 import type { HeaderSettings } from './header-changes.ts'
 import { badHeader, checkHeaderName, checkHeaders, headerPrice } from './header-rules.ts'
-import type { ModuleConfig } from './module.ts'
 import { countVariables, MAX_VARIABLES } from './templates.ts'
 
 /** R-3.14 */
@@ -32,17 +31,18 @@ export function headerForm({ adding }: { adding: string }) {
   )
 }
 
+export type HeaderForm = Static<ReturnType<typeof headerForm>>
+
 /**
  * Throws `BadValue` for headers that must not be changed, and for the same one twice. `kept` says of a name in lower
  * case why it must not be removed, given all names that are added.
  */
 export function checkHeaderForm(
-  config: ModuleConfig,
+  config: HeaderForm,
   at: string,
   kept: (name: string, added: ReadonlySet<string>) => string | undefined,
 ): void {
-  // The form was checked before, so the value has its shape.
-  const { add, remove } = config as Static<ReturnType<typeof headerForm>>
+  const { add, remove } = config
   checkHeaders(`${at}add`, add)
   const dear = firstTooMany(Object.entries(add))
   if (dear !== undefined) throw badHeader(`${at}add[${JSON.stringify(dear)}]`, TOO_MANY_VARIABLES)
@@ -70,15 +70,13 @@ export function firstTooMany(add: HeaderSettings['add']): string | undefined {
 }
 
 /** What `checkHeaderForm` costs, in the unit of `patternPrice`. */
-export function headerFormPrice(config: ModuleConfig): number {
-  // The form was checked before, so the value has its shape.
-  const { add } = config as Static<ReturnType<typeof headerForm>>
+export function headerFormPrice(config: HeaderForm): number {
+  const { add } = config
   return Object.values(add).reduce((sum, value) => sum + headerPrice(value), 0)
 }
 
 /** From what is stored to what is done to traffic. */
-export function headerSettings(config: ModuleConfig): HeaderSettings {
-  // The form was checked before, so the value has its shape.
-  const { add, remove } = config as Static<ReturnType<typeof headerForm>>
+export function headerSettings(config: HeaderForm): HeaderSettings {
+  const { add, remove } = config
   return { add: Object.entries(add), remove }
 }

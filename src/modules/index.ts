@@ -47,6 +47,16 @@ export function modulesAt(place: Place): readonly Module[] {
   return modules.filter((module) => module.at[place] !== undefined)
 }
 
+/** The kinds of resource that modules can name: an edge depends on those that its modules do. */
+export function referredByModules(): ReadonlySet<string> {
+  const kinds = modules.flatMap(({ at, reference, mentions }) => {
+    // The keys of `at` are places; `Object.keys` knows them as strings alone.
+    const places = Object.keys(at) as Place[]
+    return [...places.flatMap((place) => reference?.kinds(place) ?? []), ...(mentions?.kinds ?? [])]
+  })
+  return new Set(kinds)
+}
+
 type OpenModule = (module: Module, config: ModuleConfig) => ModuleConfig
 
 /**

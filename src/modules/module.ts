@@ -1,5 +1,5 @@
 /** What an edge module is: the one shape that every folder beside this file fills in. */
-import type { TObject, TProperties } from 'typebox'
+import type { Static, TObject, TProperties } from 'typebox'
 import type { BackendPlan } from '../model/edge-config.ts'
 import type { ModuleTools, Phases } from './phases.ts'
 
@@ -30,38 +30,64 @@ export interface Mention {
   readonly kinds: readonly string[]
 }
 
-export interface Module {
+/** The request form in each place a module attaches to. What is optional without default is shown as null. */
+export type FormsAt = Readonly<Partial<Record<Place, TObject>>>
+
+/** What is stored of a module with these forms. */
+export type StoredOf<Forms extends FormsAt> = ModuleConfig & Static<NonNullable<Forms[keyof Forms & Place]>>
+
+/**
+ * A module in its own types: what it stores follows from its forms, and what `compile` takes from what `resolve` gives.
+ * Methods, and not functions in fields, so that a module is also a `Module`, which knows nothing of these types; `this` is
+ * not for them.
+ */
+export interface ModuleOf<Forms extends FormsAt, Stored extends ModuleConfig, Settings> {
   readonly name: string
   /** One sentence for the API document. */
   readonly about: string
-  /** The request form in each place the module attaches to. What is optional without default is shown as null. */
-  readonly at: Readonly<Partial<Record<Place, TObject>>>
-  readonly needs: (config: ModuleConfig) => Needs
+  readonly at: Forms
+  needs(this: void, config: Stored): Needs
   readonly reference?: Reference
   /** Further resources that a configuration names somewhere inside. */
-  readonly mentions?: (config: ModuleConfig) => readonly Mention[]
+  readonly mentions?: Mentions<Stored>
   /** Fields that are encrypted in the store and masked in logs. */
   readonly secrets?: readonly string[]
   /** Checks what a schema cannot say and gives the value to store; throws `BadValue` or `Refusal`. */
-  readonly accept?: (config: ModuleConfig, where: Where) => ModuleConfig
+  accept?(this: void, config: Stored, where: Where): Stored
   /** What `accept` costs, in the unit of `patternPrice`; nothing to speak of when absent. Above `LOOP_PRICE` it runs elsewhere. */
-  readonly price?: (config: ModuleConfig) => number
+  price?(this: void, config: Stored): number
   /** Other names and forms for the same value, in every place of the module. */
   readonly spellings?: readonly Spelling[]
   /** What the server adds to the answer: fields that no request sets, and their values. */
   readonly shows?: {
     readonly fields: TProperties
-    readonly read: (config: ModuleConfig) => Readonly<Record<string, unknown>>
+    read(this: void, config: Stored): Readonly<Record<string, unknown>>
   }
-  /** From the stored configuration to what `compile` takes, with all that it names written out; as it is when absent. */
-  readonly resolve?: (config: ModuleConfig, lookup: Lookup) => unknown
+  /** From the stored configuration to what `compile` takes, as plain data with all that it names written out. */
+  resolve?(this: void, config: Stored, lookup: Lookup): Settings
   /**
    * Once per change, never per connection; throws when the settings cannot be served. What an enabled module without it
    * hangs on refuses traffic: nothing is served unguarded.
    */
-  readonly compile?: (settings: never, tools: ModuleTools) => Phases
+  compile?(this: void, settings: Settings, tools: ModuleTools): Phases
   /** The lists of patterns that `compile` asks its tools to search for: compiled before, and not here when they are dear. */
-  readonly patterns?: (settings: never) => readonly (readonly string[])[]
+  patterns?(this: void, settings: Settings): readonly (readonly string[])[]
+}
+
+/** The ids that a configuration names somewhere inside, and the kinds of resource that they can be of. */
+export interface Mentions<Stored> {
+  readonly kinds: readonly string[]
+  find(this: void, config: Stored): readonly Mention[]
+}
+
+/** Any module, to those who only carry it. */
+export type Module = ModuleOf<FormsAt, ModuleConfig, unknown>
+
+/** Checks a module against its own forms; the types of all its parts follow from them. */
+export function defineModule<Forms extends FormsAt, Settings = StoredOf<Forms>>(
+  module: ModuleOf<Forms, StoredOf<Forms>, Settings>,
+): ModuleOf<Forms, StoredOf<Forms>, Settings> {
+  return module
 }
 
 /** What a configuration names, as it is stored; each throws when there is no such thing (any more). */

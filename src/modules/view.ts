@@ -28,7 +28,7 @@ export function showModule(module: Module, view: TObject, config: ModuleConfig, 
 /** Every resource that a module's configuration names. */
 export function moduleMentions(module: Module, place: Place, config: ModuleConfig): readonly Mention[] {
   const { reference } = module
-  const mentions = module.mentions?.(config) ?? []
+  const mentions = module.mentions?.find(config) ?? []
   if (!reference) return mentions
   const { field, kinds } = reference
   const ids = config[field]

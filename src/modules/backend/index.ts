@@ -1,7 +1,7 @@
 /** The `backend` module: where the traffic of an edge or route goes. */
 import { Type } from 'typebox'
 import { enabled } from '../fields.ts'
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 
 const form = Type.Object(
   {
@@ -14,7 +14,7 @@ const form = Type.Object(
 /** The kinds of backend that carry bytes, and so serve every place. */
 const backendKinds = ['tunnel_group_backend', 'weighted_backend', 'failover_backend', 'static_backend']
 
-export const backend: Module = {
+export const backend = defineModule({
   name: 'backend',
   about: 'Sends the traffic that passed every other module to a backend.',
   at: { tcp: form, tls: form, route: form },
@@ -27,4 +27,4 @@ export const backend: Module = {
   },
   // There is nothing to compile: the edge itself turns the plan into targets.
   resolve: (config, lookup) => lookup.backend(String(config.backend_id)),
-}
+})

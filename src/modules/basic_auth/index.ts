@@ -1,11 +1,11 @@
 /** The `basic_auth` module: visitors log in with a user name and a password. Only endpoints of agents ask for it. */
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 import { compileBasicAuth } from './traffic.ts'
 
-export const basicAuth: Module = {
+export const basicAuth = defineModule({
   name: 'basic_auth',
   about: 'Lets in requests with the user name and password of one of the credentials.',
   at: {},
   needs: () => 'http',
   compile: compileBasicAuth,
-}
+})

@@ -1,7 +1,7 @@
 /** The `circuit_breaker` module: an upstream that fails too often is left alone for a while. */
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { enabled, MAX_UINT32 } from '../fields.ts'
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 import { type CircuitBreakerSettings, compileCircuitBreaker } from './traffic.ts'
 
 const whole = (fallback: number, [minimum, maximum]: readonly [number, number], description: string) =>
@@ -28,14 +28,13 @@ const form = Type.Object(
   { additionalProperties: false },
 )
 
-export const circuitBreaker: Module = {
+export const circuitBreaker = defineModule({
   name: 'circuit_breaker',
   about: 'Refuses requests for a while when too many of them failed upstream.',
   at: { route: form },
   needs: () => 'http',
   resolve: (config): CircuitBreakerSettings => {
-    // The form was checked before, so the value has its shape.
-    const checked = config as Static<typeof form>
+    const checked = config
     return {
       trippedSeconds: checked.tripped_duration,
       windowSeconds: checked.rolling_window,
@@ -45,4 +44,4 @@ export const circuitBreaker: Module = {
     }
   },
   compile: compileCircuitBreaker,
-}
+})

@@ -1,14 +1,14 @@
 /** The `compression` module: responses go to the visitor compressed. */
 import { Type } from 'typebox'
 import { enabled } from '../fields.ts'
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 import { type CompressionSettings, compileCompression } from './traffic.ts'
 
-export const compression: Module = {
+export const compression = defineModule({
   name: 'compression',
   about: 'Compresses responses that are not compressed yet, when the visitor accepts it.',
   at: { route: Type.Object({ enabled }, { additionalProperties: false }) },
   needs: () => 'http',
   resolve: (): CompressionSettings => ({}),
   compile: compileCompression,
-}
+})

@@ -1,7 +1,7 @@
 /** The `ip_restriction` module: which source addresses may connect. */
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { enabled, refuseRepeats } from '../fields.ts'
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 import { compileIpRestriction, type IpRestrictionSettings } from './traffic.ts'
 
 const MAX_POLICIES = 100
@@ -18,23 +18,22 @@ const form = Type.Object(
   { additionalProperties: false },
 )
 
-export const ipRestriction: Module = {
+export const ipRestriction = defineModule({
   name: 'ip_restriction',
   about: 'Lets in the source addresses that some rule of the IP policies allows and none denies.',
   at: { tcp: form, tls: form, route: form },
   needs: () => 'bytes',
   reference: { field: 'ip_policy_ids', shownAs: 'ip_policies', kinds: () => ['ip_policy'] },
   accept: (config, { at }) => {
-    // The form was checked before, so the value has its shape.
-    const { ip_policy_ids } = config as Static<typeof form>
+    const { ip_policy_ids } = config
     refuseRepeats(`${at}ip_policy_ids`, ip_policy_ids)
     return config
   },
   resolve: (config, lookup): IpRestrictionSettings => {
-    const { ip_policy_ids } = config as Static<typeof form>
+    const { ip_policy_ids } = config
     const rules = ip_policy_ids.flatMap((id) => lookup.ipRules(id))
     const networks = (wanted: string) => rules.filter(({ action }) => action === wanted).map(({ cidr }) => cidr)
     return { allow: networks('allow'), deny: networks('deny') }
   },
   compile: compileIpRestriction,
-}
+})

@@ -1,7 +1,7 @@
 /** The `mutual_tls` module: visitors prove themselves with a client certificate. */
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { enabled, refuseRepeats } from '../fields.ts'
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 import { compileMutualTls, type MutualTlsSettings } from './traffic.ts'
 
 const MAX_AUTHORITIES = 10
@@ -18,7 +18,7 @@ const form = Type.Object(
   { additionalProperties: false },
 )
 
-export const mutualTls: Module = {
+export const mutualTls = defineModule({
   name: 'mutual_tls',
   about: 'Asks every visitor for a client certificate that one of the certificate authorities signed.',
   at: { tls: form, https: form },
@@ -30,14 +30,13 @@ export const mutualTls: Module = {
     kinds: () => ['certificate_authority'],
   },
   accept: (config, { at }) => {
-    // The form was checked before, so the value has its shape.
-    const { certificate_authority_ids } = config as Static<typeof form>
+    const { certificate_authority_ids } = config
     refuseRepeats(`${at}certificate_authority_ids`, certificate_authority_ids)
     return config
   },
   resolve: (config, lookup): MutualTlsSettings => {
-    const { certificate_authority_ids } = config as Static<typeof form>
+    const { certificate_authority_ids } = config
     return { authorities: certificate_authority_ids.map((id) => lookup.authority(id)) }
   },
   compile: compileMutualTls,
-}
+})

@@ -6,7 +6,7 @@ import { oauth } from './index.ts'
 
 function put(body: unknown, at = ''): ModuleConfig {
   assert.ok(oauth.at.route && oauth.accept)
-  return oauth.accept(check(oauth.at.route, body) as ModuleConfig, { place: 'route', at })
+  return oauth.accept(check(oauth.at.route, body), { place: 'route', at })
 }
 
 /** A body with one provider that has what it must have, and `more`. */

@@ -1,10 +1,10 @@
 /** The `oauth` module: visitors of a route log in with one of the well-known providers. */
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { BadValue } from '../../lib/check.ts'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../fields.ts'
 import { loginFields, seconds } from '../login-form.ts'
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 import { checkProvider, type ProviderSettings, providers } from './providers.ts'
 
 const form = Type.Object(
@@ -19,7 +19,7 @@ const form = Type.Object(
   { additionalProperties: false },
 )
 
-export const oauth: Module = {
+export const oauth = defineModule({
   name: 'oauth',
   about: 'Lets in visitors who logged in with a provider such as GitHub or Google, by your own application there.',
   at: { route: form },
@@ -27,8 +27,7 @@ export const oauth: Module = {
   // The client secret stands inside.
   secrets: ['provider'],
   accept: (config, { at }) => {
-    // The form was checked before, so the value has its shape; it holds the providers that were named alone.
-    const named = Object.entries((config as Static<typeof form>).provider)
+    const named = Object.entries(config.provider)
     const [one, another] = named
     if (another) throw several(at, named)
     if (one) {
@@ -40,7 +39,7 @@ export const oauth: Module = {
     }
     return config
   },
-}
+})
 
 function several(at: string, named: readonly (readonly [string, unknown])[]): Refusal {
   const names = named.map(([name]) => `\`${name}\``).join(', ')

@@ -6,7 +6,7 @@ import { oidc } from './index.ts'
 
 function put(body: unknown, at = ''): ModuleConfig {
   assert.ok(oidc.at.route && oidc.accept)
-  return oidc.accept(check(oidc.at.route, body) as ModuleConfig, { place: 'route', at })
+  return oidc.accept(check(oidc.at.route, body), { place: 'route', at })
 }
 
 const complete = { issuer: 'https://id.example.com', client_id: 'app', client_secret: 'hush-hush' }

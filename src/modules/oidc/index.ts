@@ -1,10 +1,10 @@
 /** The `oidc` module: visitors of a route log in with an OpenID Connect provider. */
 import { isIPv4 } from 'node:net'
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { BadValue } from '../../lib/check.ts'
 import { enabled } from '../fields.ts'
 import { checkScopes, loginFields, scopeList } from '../login-form.ts'
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 
 const form = Type.Object(
   {
@@ -30,21 +30,20 @@ const form = Type.Object(
   { additionalProperties: false },
 )
 
-export const oidc: Module = {
+export const oidc = defineModule({
   name: 'oidc',
   about: 'Lets in visitors who logged in with an OpenID Connect provider.',
   at: { route: form },
   needs: () => 'http',
   secrets: ['client_secret'],
   accept: (config, { at }) => {
-    // The form was checked before, so the value has its shape.
-    const { issuer, client_id, client_secret, scopes } = config as Static<typeof form>
+    const { issuer, client_id, client_secret, scopes } = config
     if (config.enabled) requireAll(at, { issuer, client_id, client_secret })
     if (issuer !== '') checkIssuer(`${at}issuer`, issuer)
     checkScopes(`${at}scopes`, scopes)
     return config
   },
-}
+})
 
 /** D38: a disabled module may be stored bare. */
 function requireAll(at: string, needed: Readonly<Record<string, string>>): void {

@@ -2,14 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { check } from '../../lib/check.ts'
-import type { ModuleConfig, Place } from '../module.ts'
 import { policy } from './index.ts'
 import { policyMentions } from './references.ts'
 
-function put(body: unknown, place: Place = 'route'): ModuleConfig {
-  const form = policy.at[place]
-  assert.ok(form && policy.accept)
-  return policy.accept(check(form, body) as ModuleConfig, { place, at: 'policy.' })
+function put(body: unknown, place: keyof typeof policy.at = 'route') {
+  assert.ok(policy.accept)
+  return policy.accept(check(policy.at[place], body), { place, at: 'policy.' })
 }
 
 /** A body of one rule with these actions. */
@@ -18,7 +16,7 @@ const outbound = (...actions: unknown[]) => ({ outbound: [{ actions }] })
 const log = { type: 'log', config: { metadata: { a: 'b' } } }
 const deny = { type: 'deny' }
 
-function refuses(body: unknown, place: Place, ...parts: readonly (string | RegExp)[]): void {
+function refuses(body: unknown, place: keyof typeof policy.at, ...parts: readonly (string | RegExp)[]): void {
   assert.throws(
     () => put(body, place),
     (error) => {

@@ -1,5 +1,5 @@
 /** The `policy` module: rules that filter, change and answer traffic, with conditions written in CEL. */
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 import { NEVER_HERE } from '../pattern-price.ts'
 import { checkPolicy } from './accept.ts'
 import { form } from './form.ts'
@@ -7,12 +7,12 @@ import { policyNeeds } from './needs.ts'
 import { policyMentions } from './references.ts'
 import { trafficPolicy } from './traffic-policy.ts'
 
-export const policy: Module = {
+export const policy = defineModule({
   name: 'policy',
   about: 'Runs rules on traffic: each has CEL expressions that say when it applies, and actions that are then taken.',
   at: { tcp: form, tls: form, route: form },
   needs: policyNeeds,
-  mentions: policyMentions,
+  mentions: { kinds: ['ip_policy'], find: policyMentions },
   // Credentials and webhook secrets stand inside the rules, and so in the text that they were read from.
   secrets: ['inbound', 'outbound', 'written'],
   spellings: [trafficPolicy],
@@ -21,4 +21,4 @@ export const policy: Module = {
     return config
   },
   price: () => NEVER_HERE,
-}
+})

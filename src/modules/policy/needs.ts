@@ -1,6 +1,7 @@
 /** How deep a policy looks into the traffic of its edge. */
-import type { ModuleConfig, Needs } from '../module.ts'
+import type { Needs } from '../module.ts'
 import { BadExpression } from './cel.ts'
+import type { Policy } from './form.ts'
 import { pieces } from './interpolation.ts'
 import { type Source, sources } from './sources.ts'
 import { type Token, tokens } from './tokens.ts'
@@ -9,9 +10,9 @@ import { type Token, tokens } from './tokens.ts'
  * R-3.6: the name a visitor asks for stands in the open, all else of `conn.tls` takes part in the handshake.
  * Asked of TLS edges; what a route does with requests needs no telling.
  */
-export function policyNeeds(config: ModuleConfig): Needs {
-  if (!config.enabled) return 'bytes'
-  for (const source of sources(config, '')) if (readsTls(source)) return 'plaintext'
+export function policyNeeds(policy: Policy): Needs {
+  if (!policy.enabled) return 'bytes'
+  for (const source of sources(policy, '')) if (readsTls(source)) return 'plaintext'
   return 'bytes'
 }
 

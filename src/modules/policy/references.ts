@@ -1,12 +1,10 @@
 /** Finds the resources that a policy names. */
-import type { Mention, ModuleConfig } from '../module.ts'
+import type { Mention } from '../module.ts'
 import { listPath, type Policy } from './form.ts'
 import { directions } from './phases.ts'
 
 /** The IP policies that `restrict-ips` actions name, and where. */
-export function policyMentions(config: ModuleConfig): Mention[] {
-  // Asked of configurations that were accepted.
-  const policy = config as Policy
+export function policyMentions(policy: Policy): Mention[] {
   return directions.flatMap((direction) =>
     (policy[direction] ?? []).flatMap(({ actions }, i) =>
       actions.flatMap(({ type, config }, j) => {

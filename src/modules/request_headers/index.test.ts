@@ -6,7 +6,7 @@ import { requestHeaders } from './index.ts'
 
 function put(body: unknown, at = ''): ModuleConfig {
   assert.ok(requestHeaders.at.route && requestHeaders.accept)
-  return requestHeaders.accept(check(requestHeaders.at.route, body) as ModuleConfig, { place: 'route', at })
+  return requestHeaders.accept(check(requestHeaders.at.route, body), { place: 'route', at })
 }
 
 test('keeps names as the caller spelled them', () => {

@@ -1,9 +1,9 @@
 /** The `request_headers` module: headers removed from and added to a request before it goes upstream. */
 import { checkHeaderForm, headerForm, headerFormPrice, headerSettings } from '../header-form.ts'
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 import { compileRequestHeaders } from './traffic.ts'
 
-export const requestHeaders: Module = {
+export const requestHeaders = defineModule({
   name: 'request_headers',
   about: 'Removes headers from a request and adds others before it goes upstream.',
   at: { route: headerForm({ adding: 'A header that is there already gets one more value; `host` is replaced.' }) },
@@ -19,4 +19,4 @@ export const requestHeaders: Module = {
   price: headerFormPrice,
   resolve: headerSettings,
   compile: compileRequestHeaders,
-}
+})

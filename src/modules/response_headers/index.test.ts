@@ -6,7 +6,7 @@ import { responseHeaders } from './index.ts'
 
 function put(body: unknown, at = ''): ModuleConfig {
   assert.ok(responseHeaders.at.route && responseHeaders.accept)
-  return responseHeaders.accept(check(responseHeaders.at.route, body) as ModuleConfig, { place: 'route', at })
+  return responseHeaders.accept(check(responseHeaders.at.route, body), { place: 'route', at })
 }
 
 test('keeps names as the caller spelled them', () => {

@@ -1,10 +1,10 @@
 /** The `response_headers` module: headers removed from and added to a response before it goes to the visitor. */
 import { checkHeaderForm, headerForm, headerFormPrice, headerSettings } from '../header-form.ts'
 import { isEdgeHeader } from '../header-rules.ts'
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 import { compileResponseHeaders } from './traffic.ts'
 
-export const responseHeaders: Module = {
+export const responseHeaders = defineModule({
   name: 'response_headers',
   about: 'Removes headers from a response and adds others before it goes to the visitor.',
   at: { route: headerForm({ adding: 'A header that is there already gets one more value.' }) },
@@ -19,4 +19,4 @@ export const responseHeaders: Module = {
   price: headerFormPrice,
   resolve: headerSettings,
   compile: compileResponseHeaders,
-}
+})

@@ -7,7 +7,7 @@ import { saml } from './index.ts'
 
 function put(body: unknown, at = ''): ModuleConfig {
   assert.ok(saml.at.route && saml.accept)
-  return saml.accept(check(saml.at.route, body) as ModuleConfig, { place: 'route', at })
+  return saml.accept(check(saml.at.route, body), { place: 'route', at })
 }
 
 const idp_metadata =

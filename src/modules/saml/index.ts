@@ -1,9 +1,9 @@
 /** The `saml` module: visitors of a route log in with an identity provider that speaks SAML 2.0. */
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { BadValue } from '../../lib/check.ts'
 import { enabled, refuseRepeats } from '../fields.ts'
 import { loginFields } from '../login-form.ts'
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 import { checkMetadata } from './metadata.ts'
 
 /** Far above what identity providers write, which is some ten KiB. */
@@ -52,7 +52,7 @@ const form = Type.Object(
   { additionalProperties: false },
 )
 
-export const saml: Module = {
+export const saml = defineModule({
   name: 'saml',
   about: 'Lets in visitors who logged in with an identity provider that speaks SAML 2.0.',
   at: { route: form },
@@ -77,8 +77,7 @@ export const saml: Module = {
     }),
   },
   accept: (config, { at }) => {
-    // The form was checked before, so the value has its shape.
-    const { idp_metadata, authorized_groups, nameid_format } = config as Static<typeof form>
+    const { idp_metadata, authorized_groups, nameid_format } = config
     // D38: a disabled module may be stored bare.
     if (config.enabled && idp_metadata === '') {
       const needs = `an enabled \`saml\` module needs \`${at}idp_metadata\`; set it, or disable the module`
@@ -88,8 +87,8 @@ export const saml: Module = {
     refuseRepeats(`${at}authorized_groups`, authorized_groups)
     return { ...config, nameid_format: nameid_format || PERSISTENT }
   },
-  price: (config) => (config as Static<typeof form>).idp_metadata.length / CHARACTERS_PER_INSTRUCTION,
-}
+  price: (config) => config.idp_metadata.length / CHARACTERS_PER_INSTRUCTION,
+})
 
 /** Of XML, which are read in the time of an instruction: metadata of over 32 KiB is read off the event loop. */
 const CHARACTERS_PER_INSTRUCTION = 32

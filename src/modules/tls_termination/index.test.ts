@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { check } from '../../lib/check.ts'
-import type { ModuleConfig } from '../module.ts'
 import { tlsTermination } from './index.ts'
 
 function put(place: 'tls' | 'https', body: unknown, at = ''): unknown {
   const form = tlsTermination.at[place]
   assert.ok(form && tlsTermination.accept)
-  return tlsTermination.accept(check(form, body) as ModuleConfig, { place, at })
+  return tlsTermination.accept(check(form, body), { place, at })
 }
 
 test('fills in what the caller leaves out', () => {

@@ -1,8 +1,8 @@
 /** The `tls_termination` module: where TLS ends, and which versions of it are served. */
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../fields.ts'
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 import { compileTlsTermination, type TlsTerminationSettings } from './traffic.ts'
 
 const minVersion = Type.Optional(
@@ -36,7 +36,7 @@ const httpsForm = Type.Object(
   { additionalProperties: false },
 )
 
-export const tlsTermination: Module = {
+export const tlsTermination = defineModule({
   name: 'tls_termination',
   about: 'Says where TLS ends and which versions of it are served.',
   at: { tls: tlsForm, https: httpsForm },
@@ -54,8 +54,8 @@ export const tlsTermination: Module = {
     return config
   },
   resolve: (config): TlsTerminationSettings => {
-    const { terminate_at, min_version } = config as Static<typeof tlsForm>
+    const { terminate_at, min_version } = config
     return { terminate: terminate_at, minVersion: min_version || null }
   },
   compile: compileTlsTermination,
-}
+})

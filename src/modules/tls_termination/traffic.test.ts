@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ModuleConfig } from '../module.ts'
+import { check } from '../../lib/check.ts'
 import { tlsTermination } from './index.ts'
-import { compileTlsTermination, type TlsTerminationSettings } from './traffic.ts'
+import { compileTlsTermination } from './traffic.ts'
 
 const lookup = { ipRules: () => assert.fail(), authority: () => assert.fail(), backend: () => assert.fail() }
-const resolve = (config: Omit<ModuleConfig, 'enabled'>) =>
-  tlsTermination.resolve?.({ enabled: true, ...config }, lookup) as TlsTerminationSettings
+function resolve(config: unknown) {
+  assert.ok(tlsTermination.resolve)
+  return tlsTermination.resolve(check(tlsTermination.at.tls, config), lookup)
+}
 
 test('TLS that ends at the edge serves 1.2 and up, or what is asked for', () => {
   const demands = [undefined, '1.0', '1.1', '1.2', '1.3'].map(

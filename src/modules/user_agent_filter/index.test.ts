@@ -7,7 +7,7 @@ import { userAgentFilter } from './index.ts'
 
 function put(body: unknown, at = ''): ModuleConfig {
   assert.ok(userAgentFilter.at.route && userAgentFilter.accept)
-  return userAgentFilter.accept(check(userAgentFilter.at.route, body) as ModuleConfig, { place: 'route', at })
+  return userAgentFilter.accept(check(userAgentFilter.at.route, body), { place: 'route', at })
 }
 
 test('takes RE2 patterns and stores them as they are', () => {

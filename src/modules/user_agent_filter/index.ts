@@ -1,8 +1,8 @@
 /** The `user_agent_filter` module: which programs, by their `User-Agent`, may send requests. */
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../fields.ts'
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 import { affordable, BadPattern, checkPattern, MAX_PATTERN_BYTES } from '../pattern.ts'
 import { totalPrice } from '../pattern-price.ts'
 import { compileUserAgentFilter, type UserAgentFilterSettings } from './traffic.ts'
@@ -23,14 +23,13 @@ const form = Type.Object(
   { additionalProperties: false },
 )
 
-export const userAgentFilter: Module = {
+export const userAgentFilter = defineModule({
   name: 'user_agent_filter',
   about: 'Lets in requests whose `User-Agent` some `allow` pattern matches or no `deny` pattern matches.',
   at: { route: form },
   needs: () => 'http',
   accept: (config, { at }) => {
-    // The form was checked before, so the value has its shape.
-    const { allow, deny } = config as Static<typeof form>
+    const { allow, deny } = config
     const written = Object.entries({ allow, deny }).flatMap(([list, entries]) =>
       entries.map((pattern, i) => ({ pattern, field: `${at}${list}[${i}]` })),
     )
@@ -49,16 +48,16 @@ export const userAgentFilter: Module = {
     return config
   },
   price: (config) => {
-    const { allow, deny } = config as Static<typeof form>
+    const { allow, deny } = config
     return totalPrice([...allow, ...deny])
   },
   resolve: (config): UserAgentFilterSettings => {
-    const { allow, deny } = config as Static<typeof form>
+    const { allow, deny } = config
     return { allow, deny }
   },
   compile: compileUserAgentFilter,
   patterns: ({ allow, deny }: UserAgentFilterSettings) => [allow, deny],
-}
+})
 
 function asRefusal(field: string, check: () => number): number {
   try {

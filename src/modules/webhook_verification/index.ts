@@ -1,8 +1,8 @@
 /** The `webhook_verification` module: only requests that a known sender signed. */
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { BadValue } from '../../lib/check.ts'
 import { enabled } from '../fields.ts'
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 import { webhookProviders } from '../webhook-providers.ts'
 import { compileWebhookVerification, type WebhookVerificationSettings } from './traffic.ts'
 import { BadSecret, compileVerifier } from './verify.ts'
@@ -16,15 +16,14 @@ const form = Type.Object(
   { additionalProperties: false },
 )
 
-export const webhookVerification: Module = {
+export const webhookVerification = defineModule({
   name: 'webhook_verification',
   about: 'Lets in webhooks that their sender signed with the agreed secret.',
   at: { route: form },
   needs: () => 'http',
   secrets: ['secret'],
   accept: (config, { at }) => {
-    // The form was checked before, so the value has its shape.
-    const { provider, secret } = config as Static<typeof form>
+    const { provider, secret } = config
     try {
       compileVerifier(provider, secret)
     } catch (cause) {
@@ -34,8 +33,8 @@ export const webhookVerification: Module = {
     return config
   },
   resolve: (config): WebhookVerificationSettings => {
-    const { provider, secret } = config as Static<typeof form>
+    const { provider, secret } = config
     return { provider, secret }
   },
   compile: compileWebhookVerification,
-}
+})

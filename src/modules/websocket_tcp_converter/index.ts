@@ -1,14 +1,14 @@
 /** The `websocket_tcp_converter` module: WebSocket messages of the visitor are plain bytes for the upstream. */
 import { Type } from 'typebox'
 import { enabled } from '../fields.ts'
-import type { Module } from '../module.ts'
+import { defineModule } from '../module.ts'
 import { compileWebsocketTcpConverter, type WebsocketTcpConverterSettings } from './traffic.ts'
 
-export const websocketTcpConverter: Module = {
+export const websocketTcpConverter = defineModule({
   name: 'websocket_tcp_converter',
   about: 'Takes WebSocket connections only, and carries what their messages hold to the upstream as plain bytes.',
   at: { route: Type.Object({ enabled }, { additionalProperties: false }) },
   needs: () => 'http',
   resolve: (): WebsocketTcpConverterSettings => ({}),
   compile: compileWebsocketTcpConverter,
-}
+})
