@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { SlidingCounters } from './sliding-counters.ts'
+
+const rate = { capacity: 10, windowMs: 1000 }
+
+test('as many as allowed pass, and then none until some are out of reach', () => {
+  let now = 500
+  const counters = new SlidingCounters({ now: () => now })
+  for (let i = 0; i < 10; i++) assert.deepEqual(counters.take('a', rate), { isAllowed: true, waitMs: 0 })
+  const { isAllowed, waitMs } = counters.take('a', rate)
+  assert.equal(isAllowed, false)
+  now += waitMs
+  assert.equal(counters.take('a', rate).isAllowed, true)
+})
+
+test('keys and windows do not count for each other', () => {
+  const counters = new SlidingCounters({ now: () => 0 })
+  for (let i = 0; i < 10; i++) counters.take('a', rate)
+  assert.equal(counters.take('a', rate).isAllowed, false)
+  assert.equal(counters.take('b', rate).isAllowed, true)
+  assert.equal(counters.take('a', { ...rate, windowMs: 2000 }).isAllowed, true)
+})
+
+test('never more than the limit and a window’s unevenness pass, however they come, and who waits as told passes', () => {
+  const steps = fc.array(fc.oneof(fc.nat(20), fc.nat(400), fc.nat(3000)), { maxLength: 300 })
+  fc.assert(
+    fc.property(steps, fc.integer({ min: 1, max: 12 }), (gaps, capacity) => {
+      let now = 0
+      const counters = new SlidingCounters({ now: () => now })
+      const passed: number[] = []
+      for (const gap of gaps) {
+        now += gap
+        const { isAllowed, waitMs } = counters.take('a', { capacity, windowMs: 1000 })
+        if (isAllowed) passed.push(now)
+        else {
+          assert.ok(waitMs > 0 && waitMs <= 2000, `${waitMs}`)
+          now += waitMs
+          assert.ok(counters.take('a', { capacity, windowMs: 1000 }).isAllowed, 'who waited is refused')
+          passed.push(now)
+        }
+      }
+      // Two windows hold the limit of each at most, whichever way they are cut.
+      for (const from of passed) {
+        const within = passed.filter((at) => at >= from && at < from + 1000).length
+        assert.ok(within <= 2 * capacity, `${within} within a window`)
+      }
+    }),
+  )
+})
+
+test('what has run out is dropped, so that ever new keys take bounded memory', () => {
+  let now = 0
+  const counters = new SlidingCounters({ now: () => now })
+  for (let i = 0; i < 5000; i++, now += 1) counters.take(String(i), { capacity: 1, windowMs: 100 })
+  assert.ok(counters.size < 500, `${counters.size}`)
+})
+
+test('keys that find no place are counted together, and those that have one go on', () => {
+  const counters = new SlidingCounters({ now: () => 0, maxKeys: 5 })
+  for (let i = 0; i < 5; i++) assert.equal(counters.take(`known ${i}`, rate).isAllowed, true)
+  let passed = 0
+  for (let i = 0; i < 1000; i++) if (counters.take(`new ${i}`, rate).isAllowed) passed++
+  assert.equal(passed, 10)
+  assert.equal(counters.take('known 3', rate).isAllowed, true)
+  assert.equal(counters.size, 6)
+})

@@ -1,0 +1,110 @@
+/** Counts what connections have in common, by sliding windows: the port, and how one process does it in bounded memory. */
+
+/** Counts what connections have in common, such as requests of one visitor. */
+export interface Counters {
+  /** Takes one from what `key` has left. At once when it is counted here. */
+  take(key: string, rate: Rate): Taken | Promise<Taken>
+}
+
+export interface Rate {
+  /** How many are allowed within the window. */
+  readonly capacity: number
+  readonly windowMs: number
+}
+
+export interface Taken {
+  readonly isAllowed: boolean
+  /** How long until another is allowed, in milliseconds; 0 when one is. */
+  readonly waitMs: number
+}
+
+/** Keys that are counted one by one, for each length of window; some 100 bytes each. */
+const MAX_KEYS = 100_000
+/** How many that have run out are looked for with each new key: more than one, so that they become fewer. */
+const SWEPT = 2
+/** Those that came when all places were taken are counted together: who sends under ever new keys gains nothing. */
+const OTHERS = '\0others'
+
+interface Window {
+  /** When the window of `current` began. */
+  startedAt: number
+  current: number
+  previous: number
+}
+
+export class SlidingCounters implements Counters {
+  /** By length of window, and in it by key, in the order in which their windows began. */
+  readonly #windows = new Map<number, Map<string, Window>>()
+  readonly #now: () => number
+  readonly #maxKeys: number
+
+  /** `now` in milliseconds, and never backwards. */
+  constructor({ now = () => performance.now(), maxKeys = MAX_KEYS } = {}) {
+    this.#now = now
+    this.#maxKeys = maxKeys
+  }
+
+  /** Keys that are counted now. */
+  get size(): number {
+    let size = 0
+    for (const windows of this.#windows.values()) size += windows.size
+    return size
+  }
+
+  take(key: string, { capacity, windowMs }: Rate): Taken {
+    const now = this.#now()
+    const window = this.#window(key, windowMs, now)
+    // Of the window before, the part counts that is still within reach, as if it had come evenly.
+    const share = 1 - (now - window.startedAt) / windowMs
+    const used = window.previous * share + window.current
+    if (used + 1 > capacity) return { isAllowed: false, waitMs: waitMs(window, { capacity, windowMs }, now) }
+    window.current++
+    return { isAllowed: true, waitMs: 0 }
+  }
+
+  #window(key: string, windowMs: number, now: number): Window {
+    const windows = this.#windows.get(windowMs) ?? new Map<string, Window>()
+    this.#windows.set(windowMs, windows)
+    const known = windows.get(key)
+    if (known && now - known.startedAt < windowMs) return known
+    if (known) return renew(windows, key, known, now, windowMs)
+    sweep(windows, now, windowMs)
+    if (windows.size < this.#maxKeys || key === OTHERS) return insert(windows, key, now)
+    return this.#window(OTHERS, windowMs, now)
+  }
+}
+
+function insert(windows: Map<string, Window>, key: string, now: number): Window {
+  const window: Window = { startedAt: now, current: 0, previous: 0 }
+  windows.set(key, window)
+  return window
+}
+
+/** Begins the next window of a key, and puts it last. */
+function renew(windows: Map<string, Window>, key: string, window: Window, now: number, windowMs: number): Window {
+  const isNext = now - window.startedAt < 2 * windowMs
+  window.previous = isNext ? window.current : 0
+  window.startedAt = isNext ? window.startedAt + windowMs : now
+  window.current = 0
+  windows.delete(key)
+  windows.set(key, window)
+  return window
+}
+
+/** Drops some whose count is of no account any more. */
+function sweep(windows: Map<string, Window>, now: number, windowMs: number): void {
+  let swept = 0
+  for (const [key, { startedAt }] of windows) {
+    if (swept++ === SWEPT || now - startedAt < 2 * windowMs) return
+    windows.delete(key)
+  }
+}
+
+/** When one more fits, if nobody else takes it. */
+function waitMs({ startedAt, current, previous }: Window, { capacity, windowMs }: Rate, now: number): number {
+  const inThisWindow = previous > 0 ? startedAt + windowMs * (1 - (capacity - 1 - current) / previous) : Number.NaN
+  const fitsInThis = inThisWindow >= now && inThisWindow <= startedAt + windowMs
+  // Else in the next, when enough of what came in this one is out of reach.
+  const inNext = startedAt + windowMs + windowMs * Math.max(0, 1 - (capacity - 1) / Math.max(current, 1))
+  return Math.max(1, Math.ceil((fitsInThis ? inThisWindow : inNext) - now))
+}
