@@ -32,8 +32,12 @@ import type { Clock } from './lib/clock.ts'
 import { ConnectionCaps } from './lib/connection-caps.ts'
 import type { Descriptors } from './lib/descriptors.ts'
 import type { IdSource } from './lib/ids.ts'
+import { compileIpRules } from './lib/ip-rules.ts'
 import { type Logger, lineWriter } from './lib/log.ts'
+import { type Fetch, outboundFetch } from './lib/outbound-fetch.ts'
+import { ownListeners } from './lib/own-listeners.ts'
 import type { Sealer } from './lib/seal.ts'
+import { SlidingCounters } from './lib/sliding-counters.ts'
 import { meetAdmitted, meetVisitors } from './lib/trusted-hop.ts'
 import type { EndpointRequest } from './model/endpoint.ts'
 import type { Store } from './store/store.ts'
@@ -50,6 +54,8 @@ export interface DataPlaneOptions {
   readonly refused: RefusedLog
   readonly descriptors: Descriptors
   readonly version: string
+  /** What logins leave behind. */
+  readonly sessions: EdgesOptions['tools']['sessions']
   /** Checks and compiles what may take long, off the event loop. */
   readonly documents: {
     readonly compilePatterns: EdgesOptions['compilePatterns']
@@ -76,7 +82,8 @@ const ON_THEIR_WAY_MS = 50
 
 /** Listens for agents and visitors; resolves once every stored edge is served. */
 export async function startDataPlane(options: DataPlaneOptions) {
-  const { settings, store, sealer, authority, ids, now, log, refused, descriptors, documents, version } = options
+  const { settings, store, sealer, authority, ids, now, log, refused, descriptors, documents, sessions, version } =
+    options
   const { domain, region, tcpPorts: tcpRange, drainTimeoutMs } = settings
   const opened: (() => Promise<void> | void)[] = []
   const close = async () => {
@@ -122,7 +129,15 @@ export async function startDataPlane(options: DataPlaneOptions) {
         followGroup: (labels) => agents.registry.followGroup(labels),
         random: Math.random,
       },
-      tools: { now, log, region },
+      tools: {
+        now,
+        log,
+        region,
+        fetch: fetchFor(settings),
+        sealer,
+        sessions,
+        counters: new SlidingCounters(),
+      },
       compilePatterns: (patterns) => documents.compilePatterns(patterns),
       ports,
       log,
@@ -360,4 +375,14 @@ function text({ family, address, port }: AddressInfo): string {
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+/** D53: how modules ask the addresses that users write down. */
+function fetchFor(settings: Settings): Fetch {
+  const { outboundAllow, apiListen, metricsListen, agentListen, httpsListen, httpListen, tcpPorts } = settings
+  const ports = new Set([apiListen, metricsListen, agentListen, httpsListen, httpListen].map(({ port }) => port))
+  return outboundFetch({
+    isAllowed: compileIpRules(outboundAllow.map((network) => ({ action: 'allow', network }))),
+    isOwn: ownListeners((port) => ports.has(port) || (port >= tcpPorts.from && port <= tcpPorts.to)),
+  })
 }

@@ -39,6 +39,7 @@ import { type Caller, Descriptors } from './lib/descriptors.ts'
 import { IdSource } from './lib/ids.ts'
 import { compileIpRules } from './lib/ip-rules.ts'
 import { type Logger, lostLines } from './lib/log.ts'
+import { MemorySessions } from './modules/login/memory-sessions.ts'
 import type { RestrictedPart } from './resources/ip-restrictions.ts'
 import type { StoreLimits } from './store/limits.ts'
 import { lockForServing } from './store/serve-lock.ts'
@@ -104,7 +105,21 @@ export async function startServer(
     // The data plane, first of all its listeners: agents that find nobody wait for minutes before they ask again (D50).
     const refused = new RefusedLog({ log })
     opened.push(async () => refused.close())
-    const shared = { settings, store, sealer, authority, ids, now, log, refused, descriptors, documents, version }
+    const sessions = new MemorySessions()
+    const shared = {
+      settings,
+      store,
+      sealer,
+      authority,
+      ids,
+      now,
+      log,
+      refused,
+      descriptors,
+      documents,
+      sessions,
+      version,
+    }
     const plane = await startDataPlane(shared)
     opened.push(() => plane.close())
     const { presence, groups } = plane

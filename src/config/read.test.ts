@@ -52,6 +52,7 @@ test('every setting has its default when nothing is given', () => {
     httpListen: { host: '0.0.0.0', port: 8080 },
     publicHttpPort: 8080,
     trustedProxies: [],
+    outboundAllow: [],
     maxConnections: 100_000,
     maxConnectionsPerSource: 0,
     maxRequestsPerSource: 0,

@@ -29,6 +29,7 @@ export interface Settings {
   /** As for HTTPS. */
   readonly publicHttpPort: number
   readonly trustedProxies: readonly string[]
+  readonly outboundAllow: readonly string[]
   /** Each of these is 0 for no limit; the rates are by the second. */
   readonly maxConnections: number
   readonly maxConnectionsPerSource: number

@@ -150,6 +150,15 @@ export const table = {
       'networks of load balancers before the listeners of visitors and agents, separated by commas; they must send a PROXY header',
     example: '10.0.0.0/24,2001:db8::/64',
   }),
+  outboundAllow: setting({
+    name: 'outbound-allow',
+    takes: 'networks',
+    parse: parse.networks,
+    default: '',
+    about:
+      'networks that modules may ask although they are not public, such as that of your own identity provider, separated by commas',
+    example: '10.20.0.0/16,127.0.0.1/32',
+  }),
   maxConnections: setting({
     name: 'max-connections',
     takes: 'number',

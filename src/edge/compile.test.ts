@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createLog } from '../lib/log.ts'
 import { DialFault } from '../model/dial.ts'
 import type { BackendPlan, EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
-import { compilePatterns } from '../modules/pattern-search.ts'
+import { testTools } from '../modules/test-tools.ts'
 import { type CompiledEdge, compileEdge, releaseReplaced } from './compile.ts'
 
 let released = 0
@@ -12,7 +11,7 @@ const reach = {
   followGroup: () => ({ members: [], release: () => void released++ }),
   random: () => 0,
 }
-const tools = { now: () => 0, log: createLog({ level: 'silent' }), region: 'local', search: compilePatterns }
+const tools = testTools()
 
 const group: BackendPlan = { kind: 'tunnel_group', id: 'bkdtg_1', labels: { app: 'a' } }
 

@@ -2,9 +2,11 @@
 import { createHash } from 'node:crypto'
 import type { BackendPlan, EdgeConfig, ModuleSettings, RouteConfig } from '../model/edge-config.ts'
 import { modules } from '../modules/index.ts'
-import type { ModuleTools, Phases, TlsDemands } from '../modules/phases.ts'
+import type { Phases, TlsDemands } from '../modules/phases.ts'
+import type { ModuleTools } from '../modules/tools.ts'
 import { createBackend, type Reach } from './backend.ts'
 import type { Edge, Route } from './edge.ts'
+import { type Reserving, reservedPaths } from './reserved-paths.ts'
 import { routeOfEveryPath, routeTable } from './route-table.ts'
 import type { Backend } from './target.ts'
 
@@ -68,9 +70,13 @@ export function* compileEdge(
 
   const own = yield* compile('edge', config)
   const routes: (readonly [RouteConfig, Route])[] = []
-  for (const route of config.routes) {
-    const backend = backendOf(route.id, route.modules)
-    routes.push([route, compileRoute(route.id, own, yield* compile(route.id, route), backend)])
+  const reserving: Reserving[] = []
+  for (const matched of config.routes) {
+    const backend = backendOf(matched.id, matched.modules)
+    const compiled = yield* compile(matched.id, matched)
+    const route = compileRoute(matched.id, own, compiled, backend)
+    routes.push([matched, route])
+    reserving.push({ matched, route, phases: compiled.phases })
   }
   const tls = tlsOf(config, own.phases)
   return {
@@ -88,18 +94,23 @@ export function* compileEdge(
     backend: backendOf('edge', config.modules),
     route: routeTable(routes),
     everyPath: routeOfEveryPath(routes),
+    reserved: reservedPaths(reserving),
     routes: routes.map(([, route]) => route),
     parts,
     release() {
-      for (const part of parts.values()) if ('backend' in part) part.backend.release()
+      for (const part of parts.values()) releasePart(part)
     },
   }
 }
 
 /** Releases what `previous` held and `next` did not take over. */
 export function releaseReplaced(previous: CompiledEdge, next: CompiledEdge): void {
-  for (const [key, part] of previous.parts)
-    if ('backend' in part && next.parts.get(key) !== part) part.backend.release()
+  for (const [key, part] of previous.parts) if (next.parts.get(key) !== part) releasePart(part)
+}
+
+function releasePart(part: Part): void {
+  if ('backend' in part) part.backend.release()
+  else part.phases.release?.()
 }
 
 interface Compiled {

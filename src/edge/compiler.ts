@@ -5,7 +5,7 @@ import { modules } from '../modules/index.ts'
 import { LOOP_PRICE, patternPrice, totalPrice } from '../modules/pattern-price.ts'
 import type { PatternProgram } from '../modules/pattern-program.ts'
 import { compilePatterns, type PatternSearch, searchProgram } from '../modules/pattern-search.ts'
-import type { ModuleTools } from '../modules/phases.ts'
+import type { ModuleTools } from '../modules/tools.ts'
 import type { Reach } from './backend.ts'
 import { type CompiledEdge, compileEdge, type Wanted } from './compile.ts'
 

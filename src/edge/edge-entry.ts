@@ -72,5 +72,6 @@ function startingEdge({ id, kind, names, ports }: EdgeConfig, starting: Promise<
     backend: undefined,
     route: () => undefined,
     everyPath: undefined,
+    reserved: undefined,
   }
 }

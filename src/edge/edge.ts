@@ -1,6 +1,7 @@
 /** An edge ready for traffic: its configuration compiled once, so that connections and requests look nothing up. */
 import type { EdgeKind } from '../model/edge-config.ts'
 import type { Phases, TlsDemands } from '../modules/phases.ts'
+import type { ReservedPaths } from './reserved-paths.ts'
 import type { Backend } from './target.ts'
 
 export interface Edge {
@@ -26,6 +27,8 @@ export interface Edge {
   route(path: string): Route | undefined
   /** The only route, when it takes every path: then it does not matter how a path is read. */
   readonly everyPath: Route | undefined
+  /** Paths that modules keep for themselves: asked before routes. */
+  readonly reserved: ReservedPaths | undefined
 }
 
 /** A route ready for traffic. Each list is in its order of execution. */

@@ -5,6 +5,7 @@ import { createLog } from '../lib/log.ts'
 import { DialFault } from '../model/dial.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import { compileProgram, type PatternProgram } from '../modules/pattern-program.ts'
+import { testTools } from '../modules/test-tools.ts'
 import { Edges } from './edges.ts'
 
 /** Patterns that are compiled elsewhere, and when the test says so. */
@@ -41,7 +42,7 @@ function start() {
       followGroup: () => ({ members: [], release: () => void released++ }),
       random: () => 0,
     },
-    tools: { now: () => 0, log: createLog({ level: 'silent' }), region: 'local' },
+    tools: testTools(),
     compilePatterns: elsewhere.compile,
     ports: {
       open: async (port) => {

@@ -63,6 +63,8 @@ export interface Exchange {
   inform(status: number, headers: HeaderList): void
   /** The connection takes no other request: to be called before `respond`. Others that are under way are answered. */
   endConnection(): void
+  /** Ends the connection at once and without an answer, and with it whatever else is under way on it. */
+  hangUp(): void
   respond(head: ResponseHead): BodyWriter
   /** Answers 101 and gives the connection, HTTP/1.1 alone. */
   upgrade(head: ResponseHead): ByteStream

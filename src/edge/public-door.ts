@@ -4,7 +4,7 @@ import type { Logger } from '../lib/log.ts'
 import { MinuteLog } from '../lib/minute-log.ts'
 import { socketStream } from '../lib/socket-stream.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
-import type { Peer, TlsFacts, Verdict } from '../modules/phases.ts'
+import type { ConnectionVerdict, Peer, TlsFacts } from '../modules/phases.ts'
 import { type ConnectionRecord, carry } from './carry.ts'
 import type { CertificatePair } from './certificates.ts'
 import type { DepartedVisitors } from './departed-visitors.ts'
@@ -228,11 +228,15 @@ export class PublicDoor {
   }
 
   /** The first refusal; a phase that throws is broken, and what is broken lets nobody through. */
-  #firstVerdict<P>({ id }: Edge, phases: readonly P[], ask: (phase: P) => Verdict): VisitorErrorCode | undefined {
+  #firstVerdict<P>(
+    { id }: Edge,
+    phases: readonly P[],
+    ask: (phase: P) => ConnectionVerdict,
+  ): VisitorErrorCode | undefined {
     for (const phase of phases) {
       try {
         const verdict = ask(phase)
-        if (verdict) return 'refuse' in verdict ? verdict.refuse : 'BROKEN_MODULE'
+        if (verdict) return verdict.refuse
       } catch (err) {
         this.#broken.note({ edge: id, err }, `${id} ${String(err)}`)
         return 'BROKEN_MODULE'

@@ -22,11 +22,16 @@ import { Http2Upstream } from './http2/upstream.ts'
 import { plainErrorPage } from './pages/error-page.ts'
 import type { AccessRecord } from './proxy/access-record.ts'
 import { HttpProxy, type HttpProxyOptions } from './proxy/proxy.ts'
+import { reservedPaths } from './reserved-paths.ts'
 import { routeOfEveryPath, routeTable } from './route-table.ts'
 import type { Backend, DialTarget, Target } from './target.ts'
 import { UpstreamPool, type UpstreamPoolOptions } from './upstream-pool.ts'
 
-export type TestRoute = Partial<Route> & { readonly match?: string; readonly isExact?: boolean }
+export interface TestRoute extends Partial<Route> {
+  readonly match?: string
+  readonly isExact?: boolean
+  readonly reserves?: Phases['reserves']
+}
 
 export interface TestEdge {
   readonly id?: string
@@ -42,10 +47,11 @@ export interface TestEdge {
 }
 
 export function testEdge({ id, kind = 'https', names, routes = [], ...rest }: TestEdge): Edge {
-  const compiled = routes.map(({ match = '/', isExact = false, ...route }) => {
+  const made = routes.map(({ match = '/', isExact = false, reserves = [] as const, ...given }) => {
     const matched = { matchType: isExact ? ('exact_path' as const) : ('path_prefix' as const), match }
-    return [matched, testRoute({ id: match, ...route })] as const
+    return { matched, route: testRoute({ id: match, ...given }), phases: [{ reserves }] }
   })
+  const compiled = made.map(({ matched, route }) => [matched, route] as const)
   return {
     id: id ?? `edghts_${names[0]}`,
     kind,
@@ -61,6 +67,7 @@ export function testEdge({ id, kind = 'https', names, routes = [], ...rest }: Te
     backend: undefined,
     route: routeTable(compiled),
     everyPath: routeOfEveryPath(compiled),
+    reserved: reservedPaths(made),
     ...rest,
   }
 }

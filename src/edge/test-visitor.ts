@@ -104,7 +104,11 @@ export async function askOver(session: ClientHttp2Session, asked: Ask): Promise<
     trailers = Object.fromEntries(Object.entries(given)) as Answer['trailers']
   })
   if (body !== undefined) stream.end(body)
-  const [given] = (await once(stream, 'response')) as [Record<string, string | string[] | undefined>]
+  const gone = new AbortController()
+  stream.on('close', () => gone.abort(new Error('the stream closed without an answer')))
+  const [given] = (await once(stream, 'response', { signal: gone.signal })) as [
+    Record<string, string | string[] | undefined>,
+  ]
   const bytes = await buffer(stream)
   if (!stream.closed) await once(stream, 'close')
   const { ':status': status, ...rest } = given

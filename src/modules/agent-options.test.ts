@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { makeIdentity } from '../../test/support/make-certificate.ts'
-import { createLog } from '../lib/log.ts'
 import { BindRefusal } from '../model/endpoint.ts'
 import { type AgentModules, agentModules } from './agent-options.ts'
 import { modules } from './index.ts'
-import { compilePatterns } from './pattern-search.ts'
+import { testTools } from './test-tools.ts'
 
 type Opts = Readonly<Record<string, unknown>>
 const protos = ['http', 'https', 'tcp', 'tls'] as const
@@ -18,7 +17,7 @@ function asked(proto: (typeof protos)[number], opts: Opts): AgentModules {
   // Whatever an agent may ask for can be compiled.
   for (const settings of [result.edge, result.route]) {
     for (const [name, each] of Object.entries(settings)) {
-      const tools = { now: () => 0, log: createLog({ level: 'silent' }), region: 'local', search: compilePatterns }
+      const tools = testTools()
       const compile = modules.find((module) => module.name === name)?.compile
       assert.ok(compile, name)
       compile(each, tools)

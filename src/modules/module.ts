@@ -1,7 +1,8 @@
 /** What an edge module is: the one shape that every folder beside this file fills in. */
 import type { Static, TObject, TProperties } from 'typebox'
 import type { BackendPlan } from '../model/edge-config.ts'
-import type { ModuleTools, Phases } from './phases.ts'
+import type { Phases } from './phases.ts'
+import type { ModuleTools } from './tools.ts'
 
 /** Where a module can hang. */
 export type Place = 'tcp' | 'tls' | 'https' | 'route'

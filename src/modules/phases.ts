@@ -3,10 +3,8 @@ import type { X509Certificate } from 'node:crypto'
 import type { Transform } from 'node:stream'
 import type { ByteStream } from '../lib/byte-stream.ts'
 import type { HeaderList } from '../lib/header-list.ts'
-import type { Logger } from '../lib/log.ts'
 import type { Peer } from '../lib/peer.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
-import type { PatternSearch } from './pattern-search.ts'
 
 export type { Peer } from '../lib/peer.ts'
 
@@ -48,11 +46,15 @@ export interface RequestContext {
   readonly path: string
   /** Without the `?`; empty when there is none. */
   readonly query: string
+  /** The reserved path that was asked for, when a module of this route is to answer. */
+  readonly reservedPath: string | undefined
   /** As the visitor sent them, without hop-by-hop headers and without names that are ours. */
   readonly headers: HeaderList
   readonly isUpgrade: boolean
   /** What modules decided and found out, by the names of R-3.13 such as `ip_policy.decision`: for templates and the log. */
   readonly found: Map<string, string>
+  /** What modules keep with this request; each reads and writes its own by a `Slot`. */
+  readonly slots: Map<Slot<unknown>, unknown>
   /** The `Host` that goes upstream instead of the visitor's, when a module replaced it. */
   replacedHost: string | undefined
   /**
@@ -60,6 +62,18 @@ export interface RequestContext {
    * `maxBytes`. `no_memory`: there is none for it now; refuse with `bodyMemoryRefusal`.
    */
   readBody(maxBytes: number): Promise<Buffer | 'too_large' | 'no_memory'>
+}
+
+/** What one module keeps with a request from phase to phase, in a type of its own: made once, beside the module. */
+export class Slot<Value> {
+  of({ slots }: Pick<RequestContext, 'slots'>): Value | undefined {
+    // Only `set` of this slot put something there.
+    return slots.get(this) as Value | undefined
+  }
+
+  set({ slots }: Pick<RequestContext, 'slots'>, value: Value): void {
+    slots.set(this, value)
+  }
 }
 
 /** The request as it goes upstream. */
@@ -81,6 +95,25 @@ export interface Incoming {
   encodeBody(encode: Transform): void
 }
 
+/** A path that a module answers on all hosts of its edge, whichever route it would be of. */
+export interface Reserved {
+  readonly path: string
+  /** Whether a request for it is the module's; several of an edge may reserve the same. Must not throw. */
+  readonly claims: (request: ReservedRequest) => Claim
+}
+
+/** `own`: it is for this module. `spare`: it answers when it is for no other; the first in the order of matching does. */
+export type Claim = 'own' | 'spare' | 'none'
+
+/** What is known of a request for a reserved path before it has a route. */
+export interface ReservedRequest {
+  readonly host: string
+  readonly query: string
+  readonly headers: HeaderList
+  /** Whether `path` is one of the module's own route. */
+  readonly serves: (path: string) => boolean
+}
+
 /** How an exchange ended. */
 export interface Summary {
   /** 0 when there was none. */
@@ -91,10 +124,16 @@ export interface Summary {
   readonly fault: VisitorErrorCode | undefined
 }
 
-/** Undefined lets it pass. */
-export type Verdict = Refuse | Respond | undefined
+/** On a connection, before anything of it was read or after its handshake. Undefined lets it pass. */
+export type ConnectionVerdict = { readonly refuse: VisitorErrorCode } | undefined
 
-/** Not let through: an error page for a request, a close for a connection. */
+/** On a request. Undefined lets it pass. */
+export type RequestVerdict = Refuse | Respond | Close | undefined
+
+/** On an answer, which it takes the place of. Undefined leaves it as the phase left it. */
+export type ResponseVerdict = Refuse | Respond | Close | undefined
+
+/** Not let through: the visitor gets an error page. */
 export interface Refuse {
   readonly refuse: VisitorErrorCode
   /** Headers that belong to the refusal, such as `WWW-Authenticate`. */
@@ -119,6 +158,11 @@ export interface Respond {
   }
 }
 
+/** The connection ends, without an answer. */
+export interface Close {
+  readonly close: true
+}
+
 /** What a module asks of the TLS that ends at this edge. */
 export interface TlsDemands {
   readonly minVersion?: 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'
@@ -136,17 +180,23 @@ export interface Phases {
   /** Whether TLS ends here and how; on HTTPS edges it always does. */
   readonly tls?: TlsDemands
   /** Before a byte is read, on TCP edges, and after the edge is known by its name, on TLS edges. */
-  readonly accept?: (peer: Peer) => Verdict
+  readonly accept?: (peer: Peer) => ConnectionVerdict
   /** TLS ended here; runs for every connection, resumed ones too. */
-  readonly handshake?: (tls: TlsFacts, peer: Peer) => Verdict
+  readonly handshake?: (tls: TlsFacts, peer: Peer) => ConnectionVerdict
   /**
    * Whether a phase decides by the path, through `path` or `target`. A path that servers could read in several ways is
    * then refused before any phase sees it (D63).
    */
   readonly readsPath?: boolean
-  readonly request?: (ctx: RequestContext) => Verdict | Promise<Verdict>
+  /**
+   * Paths of the module's own, asked before routes. A request for one runs through the modules of this route in their
+   * order, and this module's `request` must answer it: `ctx.reservedPath` says so.
+   */
+  readonly reserves?: readonly Reserved[]
+  readonly request?: (ctx: RequestContext) => RequestVerdict | Promise<RequestVerdict>
   readonly upstream?: (outgoing: Outgoing, ctx: RequestContext) => void
-  readonly response?: (incoming: Incoming, ctx: RequestContext) => void
+  /** A verdict takes the place of the answer, and the modules further up the list see that one instead. */
+  readonly response?: (incoming: Incoming, ctx: RequestContext) => ResponseVerdict | Promise<ResponseVerdict>
   /** Names of headers that `upstream` removes, in lower case: trailers of these names go no further either. */
   readonly removesFromRequest?: readonly string[]
   /** The same of `response`; interim answers and trailers lose them too. */
@@ -155,13 +205,6 @@ export interface Phases {
   readonly done?: (summary: Summary, ctx: RequestContext) => void
   /** Takes an upgraded visitor and a connection of the backend, in the place of HTTP to the backend. */
   readonly bridge?: (visitor: ByteStream, backend: ByteStream) => void
-}
-
-/** What `compile` may use besides its settings. */
-export interface ModuleTools {
-  /** Looks for patterns of users; a list that the module told of is compiled by then. */
-  readonly search: (patterns: readonly string[]) => PatternSearch
-  readonly now: () => number
-  readonly log: Logger
-  readonly region: string
+  /** Nothing uses it any more: its settings changed, or what it hung on is gone. Requests under way may still come by. */
+  readonly release?: () => void
 }

@@ -1,7 +1,8 @@
 /** Values of headers with `${…}` in them: taken apart once, filled in for each request (R-3.13). */
 import { toHeaderValue } from '../lib/http-header.ts'
-import type { Incoming, ModuleTools, RequestContext } from './phases.ts'
+import type { Incoming, RequestContext } from './phases.ts'
 import { findVariable } from './template-variables.ts'
+import type { ModuleTools } from './tools.ts'
 
 /** What a variable may be read from; there is a response only on its way back. */
 export interface Moment {

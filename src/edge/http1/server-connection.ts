@@ -268,6 +268,7 @@ export class Http1Connection {
     return {
       sent: () => out.bytes,
       closesAfterAnswer: (isWanted) => this.#decideWhetherLast(isWanted),
+      hangUp: () => this.#lose(new Error('we ended the connection')),
       inform: (text) => out.send(text),
       answer: (text, framing) => this.#answer(text, framing),
       giveAway: (text) => this.#giveAway(text),

@@ -13,6 +13,8 @@ export interface ExchangeOwner {
   sent(): number
   /** Whether the connection cannot go on after the answer; `isWanted`: or is not to. */
   closesAfterAnswer(isWanted: boolean): boolean
+  /** Ends the connection without an answer. */
+  hangUp(): void
   /** Sends an interim head. */
   inform(text: string): void
   answer(text: string, framing: Framing): BodyWriter
@@ -84,6 +86,10 @@ export class Http1Exchange implements Exchange {
 
   endConnection(): void {
     this.#endsConnection = true
+  }
+
+  hangUp(): void {
+    this.#owner.hangUp()
   }
 
   respond(head: ResponseHead): BodyWriter {

@@ -55,6 +55,10 @@ export class Http2Exchange implements Exchange {
     this.#endsConnection = true
   }
 
+  hangUp(): void {
+    this.#stream.session?.destroy()
+  }
+
   respond(head: ResponseHead): BodyWriter {
     if (this.#isAnswered) throw new Error('an exchange is answered once')
     if (head.status < 200) throw new Error('not a final response')

@@ -36,6 +36,14 @@ export interface AnswerOwner {
   moved(): void
   /** The rest will not come; the visitor is told already. */
   cutShort(error: Error): void
+  /** What the service sends is not wanted any more: something else is answered. */
+  dropUpstream(): void
+  /** A module says that the connection is to end. */
+  hangUp(): void
+  /** A module failed. */
+  broke(error: unknown): void
+  /** Whether nobody waits for an answer any more. */
+  readonly isOver: boolean
 }
 
 /** The body of an answer, through encoders if there are any. */

@@ -1,6 +1,6 @@
 /** One request as routing, modules and the log see it: parsed once, the same value for all of them. */
 import type { HeaderList } from '../../lib/header-list.ts'
-import type { Peer, RequestContext, TlsFacts } from '../../modules/phases.ts'
+import type { Peer, RequestContext, Slot, TlsFacts } from '../../modules/phases.ts'
 import type { BodyMemory } from '../body-memory.ts'
 import type { RequestHead } from '../exchange.ts'
 import { asSent, hasOtherReadings, splitTarget } from './path-readings.ts'
@@ -21,6 +21,7 @@ export interface Place {
   readonly routeId: string
   readonly host: string
   readonly query: string
+  readonly reservedPath: string | undefined
 }
 
 /** Not all requests ask for all of it, so what costs something is made when it is asked for. */
@@ -37,14 +38,16 @@ export class Context implements RequestContext {
   readonly authority: string
   readonly target: string
   readonly query: string
+  readonly reservedPath: string | undefined
   readonly headers: HeaderList
   readonly isUpgrade: boolean
   replacedHost: string | undefined
   readonly #arrival: Arrival
   #requestId: string | undefined
   #found: Map<string, string> | undefined
+  #slots: Map<Slot<unknown>, unknown> | undefined
 
-  constructor(arrival: Arrival, { edgeId, routeId, host, query }: Place) {
+  constructor(arrival: Arrival, { edgeId, routeId, host, query, reservedPath }: Place) {
     const { head, connection, startedAt } = arrival
     this.peer = connection.peer
     this.tls = connection.tls
@@ -58,6 +61,7 @@ export class Context implements RequestContext {
     this.authority = head.authority
     this.target = head.target
     this.query = query
+    this.reservedPath = reservedPath
     this.headers = head.headers
     this.isUpgrade = head.upgrade !== undefined
     this.#arrival = arrival
@@ -73,6 +77,11 @@ export class Context implements RequestContext {
   get requestId(): string {
     this.#requestId ??= this.#arrival.tools.newRequestId()
     return this.#requestId
+  }
+
+  get slots(): Map<Slot<unknown>, unknown> {
+    this.#slots ??= new Map()
+    return this.#slots
   }
 
   get found(): Map<string, string> {

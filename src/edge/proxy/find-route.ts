@@ -3,6 +3,7 @@ import { flatText } from '../../lib/flat-text.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Edge, Route } from '../edge.ts'
 import type { RequestHead } from '../exchange.ts'
+import type { AskedFor } from '../reserved-paths.ts'
 import { hostOf } from './authority.ts'
 import { Context } from './context.ts'
 import { stripRequest } from './headers.ts'
@@ -65,18 +66,22 @@ export function findRoute(search: Search): Found {
 
   // Design §6 rule 4: what goes upstream is what was sent, when whoever reads it there comes to the same route.
   const { path, query } = splitTarget(head.target)
-  const route = chooseRoute(edge, path)
+  const claimed = claimedRoute(edge, { host, path, query, headers: head.headers })
+  const route = claimed ?? chooseRoute(edge, path)
   if (typeof route === 'string') return found({ host, edge, fault: route })
 
   // Design §6 rule 5: before any module looks, so that none takes the visitor's word for ours.
   stripRequest(head.headers)
-  const ctx = new Context(search, { edgeId: edge.id, routeId: route.id, host, query })
+  const ctx = new Context(search, { edgeId: edge.id, routeId: route.id, host, query, reservedPath: claimed && path })
   const fault = route.broken === undefined ? undefined : 'MODULE_UNAVAILABLE'
   return { host, edge, route, ctx, fault, location: undefined }
 }
 
 /** D63: the one route that all readings of a path, as it was sent, choose. */
-export function chooseRoute(edge: Pick<Edge, 'route' | 'everyPath'>, sentPath: string): Route | VisitorErrorCode {
+export function chooseRoute(
+  edge: Pick<Edge, 'route' | 'everyPath' | 'reserved'>,
+  sentPath: string,
+): Route | VisitorErrorCode {
   if (isPlain(sentPath)) return edge.route(sentPath) ?? 'NO_ROUTE'
   const path = asSent(sentPath)
   if (path === undefined) return 'BAD_VISITOR_REQUEST'
@@ -84,10 +89,22 @@ export function chooseRoute(edge: Pick<Edge, 'route' | 'everyPath'>, sentPath: s
   if (hasOtherReadings(path)) {
     // A module would decide by one reading, and the service might act on another.
     if (route?.readsPath) return 'AMBIGUOUS_PATH'
-    const isSame = (reading: string): boolean => edge.route(reading) === route
-    if (edge.everyPath === undefined && !holdsForAllReadings(path, isSame)) return 'AMBIGUOUS_PATH'
+    const { everyPath, reserved } = edge
+    const isSame = (reading: string): boolean => edge.route(reading) === route && !reserved?.has(reading)
+    const isLookedAt = everyPath === undefined || reserved !== undefined
+    if (isLookedAt && !holdsForAllReadings(path, isSame)) return 'AMBIGUOUS_PATH'
   }
   return route ?? 'NO_ROUTE'
+}
+
+/** The route whose module keeps this path for itself. */
+function claimedRoute(edge: Edge, asked: Omit<AskedFor, 'routeOf'>): Route | undefined {
+  if (!edge.reserved?.has(asked.path)) return undefined
+  const routeOf = (path: string): Route | undefined => {
+    const route = chooseRoute(edge, path)
+    return typeof route === 'string' ? undefined : route
+  }
+  return edge.reserved.routeFor({ ...asked, routeOf })
 }
 
 /** One shape for all that can be found: the log reads it with every request. */

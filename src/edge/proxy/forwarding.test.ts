@@ -188,7 +188,10 @@ for (const version of versions) {
 
     test('a 500 when a module makes a header that cannot be sent', async (t) => {
       const service = await httpService(t, (_request, response) => response.end('hi'))
-      const bad: Phases['response'] = (incoming) => incoming.headers.add('x-bad', 'a\r\nset-cookie: b')
+      const bad: Phases['response'] = (incoming) => {
+        incoming.headers.add('x-bad', 'a\r\nset-cookie: b')
+        return undefined
+      }
       const badUp: Phases['upstream'] = (outgoing) => outgoing.headers.add('x-bad', 'a\r\nx-evil: b')
       const routes = [
         { match: '/', backend: service.backend, response: [bad] },

@@ -3,7 +3,7 @@ import type { ByteStream } from '../../lib/byte-stream.ts'
 import { HeaderList } from '../../lib/header-list.ts'
 import { relay } from '../../lib/relay.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
-import type { Phases, Verdict } from '../../modules/phases.ts'
+import type { Phases, RequestVerdict } from '../../modules/phases.ts'
 import { dialFirst } from '../dial-first.ts'
 import type { BodyReader, Exchange, RequestHead, ResponseHead, UpstreamRequest } from '../exchange.ts'
 import type { Deadline, Expiring } from '../http1/sweep.ts'
@@ -17,7 +17,7 @@ import { publicLocation } from './location.ts'
 import { splitTarget } from './path-readings.ts'
 import type { VisitorConnection } from './pick-edge.ts'
 import type { ProxyTools } from './proxy-tools.ts'
-import { type Given, Reply } from './reply.ts'
+import { type Given, givenBy, Reply } from './reply.ts'
 import { noRequestBody, RequestBody, type VisitorBody } from './request-body.ts'
 import { WatchedStream } from './watched-stream.ts'
 import { acceptWebSocket } from './websocket.ts'
@@ -46,6 +46,8 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   /** Whether all modules let it pass. */
   #isReached = false
   #deadline: Deadline | undefined
+  /** The service's side of a connection that is about to speak another protocol. */
+  #upgraded: ByteStream | undefined
   /** Until when the modules must be through, in the time of the sweep. */
   #readUntil = Number.POSITIVE_INFINITY
   #isOver = false
@@ -112,7 +114,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     this.#reach(routed)
   }
 
-  async #await(pending: Promise<Verdict>, routed: Routed, next: number): Promise<void> {
+  async #await(pending: Promise<RequestVerdict>, routed: Routed, next: number): Promise<void> {
     try {
       if (this.#readUntil === Number.POSITIVE_INFINITY) this.#readUntil = this.tools.sweep.after(READ_MS)
       this.#watch()
@@ -125,17 +127,15 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     }
   }
 
-  #decide(verdict: NonNullable<Verdict>, { route, ctx }: Routed): void {
+  #decide(verdict: NonNullable<RequestVerdict>, { route, ctx }: Routed): void {
     // Whoever is slow to read the answer must not hold the body's memory meanwhile.
     this.body.forget()
     if ('refuse' in verdict) {
       this.#refuse(verdict.refuse, verdict.headers)
       return
     }
-    const { status, headers, body } = verdict.respond
-    const bytes = Buffer.from(body)
-    const head: ResponseHead = { status, reason: '', headers: HeaderList.of(headers), body: bytes.length }
-    this.#reply.send({ head, body: bytes, isFromUpstream: false }, route, ctx)
+    if ('close' in verdict) this.hangUp()
+    else this.#reply.send(givenBy(verdict), route, ctx)
   }
 
   /** All modules let it pass. */
@@ -250,21 +250,36 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       const chosen = head.headers.get('upgrade')
       clean(head, ctx)
       if (chosen !== undefined) head.headers.set('Upgrade', chosen)
-      const visitor = this.#reply.upgrade(head, route, ctx)
-      if (!visitor) {
-        stream.reset()
-        return
-      }
-      this.#unwatch()
-      relay(visitor, stream, {
-        idleMs: this.tools.idleMs,
-        onDone: ({ there, back, error }) => {
-          this.#carriedIn = there
-          this.#carriedOut = back
-          this.#finish({ isCut: error !== undefined })
-        },
-      })
+      this.#upgraded = stream
+      this.#reply.upgrade(head, route, ctx, (visitor) => this.#carry(visitor, stream))
     })
+  }
+
+  #carry(visitor: ByteStream, service: ByteStream): void {
+    this.#upgraded = undefined
+    this.#unwatch()
+    relay(visitor, service, {
+      idleMs: this.tools.idleMs,
+      onDone: ({ there, back, error }) => {
+        this.#carriedIn = there
+        this.#carriedOut = back
+        this.#finish({ isCut: error !== undefined })
+      },
+    })
+  }
+
+  dropUpstream(): void {
+    this.#upgraded?.reset()
+    this.#upgraded = undefined
+    this.#forwarding?.cancel()
+  }
+
+  hangUp(): void {
+    this.#exchange.hangUp()
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
   }
 
   failed(code: VisitorErrorCode, cause: Error | undefined): void {
@@ -352,6 +367,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     this.#unwatch()
     this.#reply.stop()
     this.body.stop()
+    this.#upgraded?.reset()
     // A service that answered before it had all of the request is not told the rest.
     if (isCut || !this.body.isWhole) this.#forwarding?.cancel()
     this.#tell(isCut)

@@ -3,7 +3,7 @@ import type { ByteStream } from '../../lib/byte-stream.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { HeaderList } from '../../lib/header-list.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
-import type { Incoming, RequestContext } from '../../modules/phases.ts'
+import type { RequestContext, Respond, ResponseVerdict } from '../../modules/phases.ts'
 import type { Route } from '../edge.ts'
 import type { BodyReader, BodyWriter, Exchange, ResponseHead } from '../exchange.ts'
 import { errorPage } from '../pages/error-page.ts'
@@ -67,38 +67,88 @@ export class Reply {
 
   /** An answer that the response phases of `route` see first. Throws when it cannot be sent as they left it. */
   send(given: Given, route: Route, ctx: RequestContext): void {
-    const { body, isFromUpstream, removed } = given
-    let { head } = given
-    let encoders: AnswerBodyEncoders
-    if (route.response.length > 0) {
-      const answer = new IncomingAnswer({ ...answerOf(head), isFromUpstream, hasBody: hasBody(head, ctx.method) })
-      for (const phase of route.response) phase(answer, ctx)
-      if (answer.hasBody) encoders = answer.encoders
-      const { status, headers } = answer
-      const reason = status === head.status ? head.reason : ''
-      head = { status, reason, headers, body: encoders ? 'unknown' : head.body }
-    }
-    const sending = this.#begin(head, isFromUpstream, encoders, removed)
-    if (Buffer.isBuffer(body)) sending.sendWhole(body)
-    else sending.readFrom(body)
+    if (route.response.length === 0) this.#deliver(given, undefined)
+    else
+      this.#ask({ given, answer: incoming(given, ctx) }, 0, {
+        route,
+        ctx,
+        deliver: (asked) => this.#deliverAsked(asked),
+      })
   }
 
   /**
-   * Switches the visitor to another protocol; undefined when a response phase answers otherwise, which is then sent.
+   * Switches the visitor to another protocol and gives `then` its connection, unless a response phase answers otherwise:
+   * that is then sent.
    */
-  upgrade(head: ResponseHead, route: Route, ctx: RequestContext): ByteStream | undefined {
-    const answer = new IncomingAnswer({ ...answerOf(head), isFromUpstream: true, hasBody: false })
-    for (const phase of route.response) phase(answer, ctx)
-    if (answer.status !== 101) {
-      this.#begin({ status: answer.status, reason: '', headers: answer.headers, body: 0 }, true).sendWhole(
-        Buffer.alloc(0),
-      )
-      return undefined
+  upgrade(head: ResponseHead, route: Route, ctx: RequestContext, then: (visitor: ByteStream) => void): void {
+    const given: Given = { head, body: NO_BODY, isFromUpstream: true }
+    const deliver = (asked: Asked): void => {
+      if (asked.given !== given || asked.answer.status !== 101) {
+        this.#owner.dropUpstream()
+        this.#deliverAsked(asked)
+        return
+      }
+      const stream = this.#exchange.upgrade({ ...head, headers: asked.answer.headers })
+      this.status = 101
+      this.isFromUpstream = true
+      then(stream)
     }
-    const stream = this.#exchange.upgrade({ ...head, headers: answer.headers })
-    this.status = 101
-    this.isFromUpstream = true
-    return stream
+    this.#ask({ given, answer: incoming(given, ctx) }, 0, { route, ctx, deliver })
+  }
+
+  /** Asks the response phases from number `from` on, and has what they leave delivered. */
+  #ask(first: Asked, from: number, asking: Asking): void {
+    let asked = first
+    const { route, ctx, deliver } = asking
+    for (let i = from; i < route.response.length; i++) {
+      const verdict = route.response[i]?.(asked.answer, ctx)
+      if (verdict === undefined) continue
+      if ('then' in verdict) {
+        void this.#await(verdict, asked, i + 1, asking)
+        return
+      }
+      const next = this.#replace(verdict, asked, ctx)
+      if (!next) return
+      asked = next
+    }
+    deliver(asked)
+  }
+
+  async #await(pending: Promise<ResponseVerdict>, asked: Asked, next: number, asking: Asking): Promise<void> {
+    try {
+      const verdict = await pending
+      if (this.#owner.isOver || this.hasBegun) return
+      const replaced = verdict === undefined ? asked : this.#replace(verdict, asked, asking.ctx)
+      if (replaced) this.#ask(replaced, next, asking)
+    } catch (error) {
+      this.#owner.broke(error)
+    }
+  }
+
+  /** What is answered instead; undefined when that is done already. */
+  #replace(verdict: NonNullable<ResponseVerdict>, { given }: Asked, ctx: RequestContext): Asked | undefined {
+    if (given.isFromUpstream) this.#owner.dropUpstream()
+    if ('respond' in verdict) {
+      const made = givenBy(verdict)
+      return { given: made, answer: incoming(made, ctx) }
+    }
+    if ('close' in verdict) this.#owner.hangUp()
+    else this.page(verdict.refuse, verdict.headers)
+    return undefined
+  }
+
+  #deliverAsked({ given, answer }: Asked): void {
+    const { status, headers } = answer
+    const encoders = answer.hasBody ? answer.encoders : undefined
+    const reason = status === given.head.status ? given.head.reason : ''
+    const head: ResponseHead = { status, reason, headers, body: encoders ? 'unknown' : given.head.body }
+    this.#deliver({ ...given, head }, encoders)
+  }
+
+  #deliver({ head, body, isFromUpstream, removed }: Given, encoders: AnswerBodyEncoders): void {
+    const sending = this.#begin(head, isFromUpstream, encoders, removed)
+    if (Buffer.isBuffer(body)) sending.sendWhole(body)
+    else sending.readFrom(body)
   }
 
   /** Switches the visitor to a protocol that is spoken here. */
@@ -138,11 +188,37 @@ export class Reply {
 
 type AnswerBodyEncoders = IncomingAnswer['encoders']
 
-function answerOf({ status, headers, body }: ResponseHead): Pick<Incoming, 'status' | 'headers' | 'bodyLength'> {
-  return { status, headers, bodyLength: typeof body === 'number' ? body : undefined }
+const NO_BODY = Buffer.alloc(0)
+
+/** An answer, and what the response phases see and change of it. */
+interface Asked {
+  readonly given: Given
+  readonly answer: IncomingAnswer
+}
+
+interface Asking {
+  readonly route: Route
+  readonly ctx: RequestContext
+  readonly deliver: (asked: Asked) => void
+}
+
+/** An answer that a module made. */
+export function givenBy({ respond: { status, headers, body } }: Respond): Given {
+  const bytes = Buffer.from(body)
+  return {
+    head: { status, reason: '', headers: HeaderList.of(headers), body: bytes.length },
+    body: bytes,
+    isFromUpstream: false,
+  }
+}
+
+function incoming({ head, isFromUpstream }: Given, { method }: RequestContext): IncomingAnswer {
+  const { status, headers, body } = head
+  const bodyLength = typeof body === 'number' ? body : undefined
+  return new IncomingAnswer({ status, headers, bodyLength, isFromUpstream, hasBody: hasBody(head, method) })
 }
 
 /** RFC 9112 §6.3: some have none whatever they announce. */
 function hasBody({ status, body }: ResponseHead, method: string): boolean {
-  return body !== 'none' && body !== 0 && method !== 'HEAD' && status !== 204 && status !== 304
+  return status !== 101 && body !== 'none' && body !== 0 && method !== 'HEAD' && status !== 204 && status !== 304
 }

@@ -47,6 +47,16 @@ function plainEdge(service: Service, phases: Partial<Record<'response', NonNulla
 }
 
 describe('an upgrade', () => {
+  test('that a module answers otherwise is not made, and ends at the service', async (t) => {
+    const service = await shoutingService(t, switching())
+    const tea = { respond: { status: 418, headers: [], body: 'tea' } }
+    const plane = await Plane.start(t, [plainEdge(service, { response: [async () => tea] })])
+    const { response, socket } = await upgrade(plane)
+    assert.deepEqual([response.statusCode, socket], [418, undefined])
+    response.resume()
+    await closed(service)
+  })
+
   test('that the service agrees to carries bytes both ways, each with its end', async (t) => {
     const service = await shoutingService(
       t,

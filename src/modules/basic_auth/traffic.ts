@@ -1,6 +1,6 @@
 /** Asks for a user name and a password (RFC 7617), and compares them in a time that tells nothing. */
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { Phases, Verdict } from '../phases.ts'
+import type { Phases, RequestVerdict } from '../phases.ts'
 
 export interface BasicAuthSettings {
   readonly credentials: readonly { readonly username: string; readonly password: string }[]
@@ -40,7 +40,7 @@ export function compileBasicAuth({ credentials }: BasicAuthSettings): Phases {
   }
 }
 
-const refused: Verdict = {
+const refused: RequestVerdict = {
   refuse: 'CREDENTIALS_REQUIRED',
   headers: [['WWW-Authenticate', 'Basic realm="postern"']],
 }

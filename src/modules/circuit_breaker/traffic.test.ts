@@ -29,7 +29,7 @@ function breaker(settings: Partial<CircuitBreakerSettings> = {}) {
   const ask = (status: number): string | undefined => {
     const { ctx, passes, decision } = begin()
     if (!passes) return decision
-    phases.response?.(response({ status }), ctx)
+    void phases.response?.(response({ status }), ctx)
     end(ctx, { status, isFromUpstream: true })
     return decision
   }
@@ -107,7 +107,7 @@ test('after a while exactly one request finds out, and a good answer closes the 
   const probe = begin()
   assert.equal(probe.decision, 'allow_while_open')
   assert.equal(ask(200), 'block')
-  phases.response?.(response({ status: 204 }), probe.ctx)
+  void phases.response?.(response({ status: 204 }), probe.ctx)
   // Though its body is not through yet.
   assert.equal(ask(200), 'allow')
   end(probe.ctx, { status: 204, isFromUpstream: true })

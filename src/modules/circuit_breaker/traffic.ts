@@ -1,5 +1,6 @@
 /** Leaves an upstream alone that fails too often, and then asks it with one request at a time whether it is well again. */
-import type { ModuleTools, Phases, RequestContext, Verdict } from '../phases.ts'
+import type { Phases, RequestContext, RequestVerdict } from '../phases.ts'
+import type { ModuleTools } from '../tools.ts'
 import { RollingWindow } from './window.ts'
 
 export interface CircuitBreakerSettings {
@@ -31,7 +32,7 @@ export function compileCircuitBreaker(settings: CircuitBreakerSettings, { now }:
     probe = undefined
     window.clear()
   }
-  const refuse = (waitMs: number): Verdict => ({
+  const refuse = (waitMs: number): RequestVerdict => ({
     refuse: 'CIRCUIT_OPEN',
     headers: [['Retry-After', String(Math.max(1, Math.ceil(waitMs / 1000)))]],
   })

@@ -15,7 +15,7 @@ type Given = NonNullable<Parameters<typeof response>[0]>
 function compressed(given: Given, accept: string | undefined = 'gzip', method = 'GET') {
   const incoming = response({ headers: { 'content-type': 'text/html' }, ...given })
   const ctx = request({ method, headers: accept === undefined ? {} : { 'Accept-Encoding': accept } })
-  compileCompression().response?.(incoming, ctx)
+  void compileCompression().response?.(incoming, ctx)
   return { incoming, ctx, encoder: incoming.encoders[0] }
 }
 
@@ -151,6 +151,6 @@ test('takes any header, and only what was offered', () => {
 
 test('a response without Accept-Encoding of the visitor stays as it is', () => {
   const incoming: Incoming & { encoders: unknown[] } = response()
-  compileCompression().response?.(incoming, request())
+  void compileCompression().response?.(incoming, request())
   assert.deepEqual([incoming.encoders, incoming.headers.has('content-encoding')], [[], false])
 })

@@ -1,6 +1,6 @@
 /** Lets in the addresses that the rules let in: connections on TCP and TLS edges, requests on routes. */
 import { compileIpRules } from '../../lib/ip-rules.ts'
-import type { Peer, Phases, Verdict } from '../phases.ts'
+import type { ConnectionVerdict, Peer, Phases } from '../phases.ts'
 
 /** Networks in CIDR form: D36, an address passes when one of `allow` holds it and none of `deny` does. */
 export interface IpRestrictionSettings {
@@ -33,4 +33,4 @@ export function compileIpRestriction({ allow, deny }: IpRestrictionSettings): Ph
   }
 }
 
-const refused: Verdict = { refuse: 'IP_REFUSED' }
+const refused: ConnectionVerdict = { refuse: 'IP_REFUSED' }

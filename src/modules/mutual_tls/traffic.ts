@@ -1,6 +1,7 @@
 /** Asks for a client certificate, looks again that there is one, and tells the upstream whose it is. */
 import { type ClientCertificate, clientCertificate } from '../client-certificate.ts'
-import type { ModuleTools, Phases, Verdict } from '../phases.ts'
+import type { ConnectionVerdict, Phases } from '../phases.ts'
+import type { ModuleTools } from '../tools.ts'
 
 export interface MutualTlsSettings {
   /** Certificates in PEM: a client certificate must chain to one of them. */
@@ -28,7 +29,7 @@ export function compileMutualTls({ authorities }: MutualTlsSettings, { now }: Pi
   }
 }
 
-const refused: Verdict = { refuse: 'CLIENT_CERTIFICATE_REQUIRED' }
+const refused: ConnectionVerdict = { refuse: 'CLIENT_CERTIFICATE_REQUIRED' }
 
 /** */
 const told: readonly (readonly [string, keyof ClientCertificate])[] = [

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLog } from '../../lib/log.ts'
-import { compilePatterns } from '../pattern-search.ts'
 import { headerList, request } from '../test-request.ts'
+import { testTools } from '../test-tools.ts'
 import { requestHeaders } from './index.ts'
 import { compileRequestHeaders } from './traffic.ts'
 
-const tools = { now: () => 0, log: createLog({ level: 'silent' }), region: 'local', search: compilePatterns }
+const tools = testTools()
 const lookup = { ipRules: () => assert.fail(), authority: () => assert.fail(), backend: () => assert.fail() }
 
 function compile({ add = {}, remove = [] }: { add?: Record<string, string>; remove?: string[] }) {

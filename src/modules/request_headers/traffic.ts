@@ -1,9 +1,13 @@
 /** Changes the headers of a request on its way upstream; a `host` that is added stands in the place of the visitor's. */
 import { compileHeaderChanges, type HeaderSettings, render } from '../header-changes.ts'
-import type { ModuleTools, Phases } from '../phases.ts'
+import type { Phases } from '../phases.ts'
 import { compileTemplate } from '../templates.ts'
+import type { ModuleTools } from '../tools.ts'
 
-export function compileRequestHeaders({ add, remove }: HeaderSettings, tools: ModuleTools): Phases {
+export function compileRequestHeaders(
+  { add, remove }: HeaderSettings,
+  tools: Pick<ModuleTools, 'now' | 'region'>,
+): Phases {
   const isHost = (name: string): boolean => name.toLowerCase() === 'host'
   const host = add.findLast(([name]) => isHost(name))?.[1]
   const hostTemplate = host === undefined ? undefined : compileTemplate(host)

@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLog } from '../../lib/log.ts'
 import type { HeaderSettings } from '../header-changes.ts'
-import { compilePatterns } from '../pattern-search.ts'
 import { request, response } from '../test-request.ts'
+import { testTools } from '../test-tools.ts'
 import { responseHeaders } from './index.ts'
 import { compileResponseHeaders } from './traffic.ts'
 
-const tools = { now: () => 0, log: createLog({ level: 'silent' }), region: 'local', search: compilePatterns }
+const tools = testTools()
 const lookup = { ipRules: () => assert.fail(), authority: () => assert.fail(), backend: () => assert.fail() }
 
 function changed(settings: HeaderSettings, headers: Record<string, string | string[]>): [string, string][] {
   const incoming = response({ status: 201, headers })
-  compileResponseHeaders(settings, tools).response?.(incoming, request())
+  void compileResponseHeaders(settings, tools).response?.(incoming, request())
   return [...incoming.headers]
 }
 

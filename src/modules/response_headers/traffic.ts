@@ -1,9 +1,13 @@
 /** Changes the headers of a response on its way to the visitor. */
 import { compileHeaderChanges, type HeaderSettings } from '../header-changes.ts'
 import { isEdgeHeader } from '../header-rules.ts'
-import type { ModuleTools, Phases } from '../phases.ts'
+import type { Phases } from '../phases.ts'
+import type { ModuleTools } from '../tools.ts'
 
-export function compileResponseHeaders({ add, remove }: HeaderSettings, tools: ModuleTools): Phases {
+export function compileResponseHeaders(
+  { add, remove }: HeaderSettings,
+  tools: Pick<ModuleTools, 'now' | 'region'>,
+): Phases {
   const removed = remove.map((name) => name.toLowerCase()).filter((name) => !isEdgeHeader(name))
   const change = compileHeaderChanges({ add: add.filter(([name]) => !isEdgeHeader(name)), remove: removed })
   return {

@@ -1,6 +1,7 @@
 /** Lets requests in by their `User-Agent`, at a bounded cost for each. */
 import type { PatternSearch } from '../pattern-search.ts'
-import type { ModuleTools, Phases, Verdict } from '../phases.ts'
+import type { Phases, RequestVerdict } from '../phases.ts'
+import type { ModuleTools } from '../tools.ts'
 
 /** RE2 patterns: D35, a request passes when one of `allow` matches or none of `deny` does. */
 export interface UserAgentFilterSettings {
@@ -53,7 +54,7 @@ export function compileUserAgentFilter(
   }
 }
 
-const refused: Verdict = { refuse: 'USER_AGENT_REFUSED' }
+const refused: RequestVerdict = { refuse: 'USER_AGENT_REFUSED' }
 
 /** R-3.15 */
 function passes(agent: string, isAllowed: PatternSearch, isDenied: PatternSearch): boolean {

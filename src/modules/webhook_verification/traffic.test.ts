@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import type { Phases, RequestContext, Verdict } from '../phases.ts'
+import type { Phases, RequestContext, RequestVerdict } from '../phases.ts'
 import { request } from '../test-request.ts'
 import { webhookProviders } from '../webhook-providers.ts'
 import { compileWebhookVerification } from './traffic.ts'
@@ -24,7 +24,7 @@ function compile({ provider, secret, seconds }: Omit<Sample, 'given'>): NonNulla
   return phase
 }
 
-async function judge(sample: Sample, given: Given = {}): Promise<{ verdict: Verdict; ctx: RequestContext }> {
+async function judge(sample: Sample, given: Given = {}): Promise<{ verdict: RequestVerdict; ctx: RequestContext }> {
   const ctx = request({ method: 'POST', ...sample.given, ...given })
   return { verdict: await compile(sample)(ctx), ctx }
 }
@@ -218,7 +218,7 @@ test('every sender has an example', () => {
 for (const [what, sample] of [...Object.entries(published), ...Object.entries(ours)]) {
   describe(what, () => {
     const isToken = sample.provider === 'gitlab'
-    const isRefused = (verdict: Verdict): void => {
+    const isRefused = (verdict: RequestVerdict): void => {
       if (sample.provider === 'xero') assert.ok(verdict && 'respond' in verdict && verdict.respond.status === 401)
       else assert.deepEqual(verdict, refused)
     }
@@ -370,7 +370,7 @@ test('senders that sign the address decide by the path, and no others', () => {
 })
 
 describe('the question whose address this is', () => {
-  const answered = (verdict: Verdict): { status: number; body: string } => {
+  const answered = (verdict: RequestVerdict): { status: number; body: string } => {
     assert.ok(verdict && 'respond' in verdict)
     const headers = new Map(verdict.respond.headers.map(([name, value]) => [name.toLowerCase(), value]))
     assert.equal(headers.get('x-content-type-options'), 'nosniff')

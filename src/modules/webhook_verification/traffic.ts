@@ -1,5 +1,6 @@
 /** Lets in webhooks that their sender signed, and answers for the upstream when a sender asks whose address this is. */
-import { bodyMemoryRefusal, type ModuleTools, type Phases } from '../phases.ts'
+import { bodyMemoryRefusal, type Phases } from '../phases.ts'
+import type { ModuleTools } from '../tools.ts'
 import { webhookChallenges } from './challenges.ts'
 import { compileVerifier } from './verify.ts'
 

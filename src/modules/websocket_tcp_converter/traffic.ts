@@ -1,5 +1,5 @@
 /** Takes WebSocket connections alone, and joins them with plain bytes. */
-import type { Phases, RequestContext, Verdict } from '../phases.ts'
+import type { Phases, RequestContext, RequestVerdict } from '../phases.ts'
 import { bridgeWebSocket } from './bridge.ts'
 
 /** There is nothing to set. */
@@ -9,7 +9,7 @@ export function compileWebsocketTcpConverter(): Phases {
   return { request: (ctx) => (isHandshake(ctx) ? undefined : refused), bridge: bridgeWebSocket }
 }
 
-const refused: Verdict = { refuse: 'WEBSOCKET_REQUIRED', headers: [['Sec-WebSocket-Version', '13']] }
+const refused: RequestVerdict = { refuse: 'WEBSOCKET_REQUIRED', headers: [['Sec-WebSocket-Version', '13']] }
 
 /** RFC 6455 §4.2.1, as far as it can be told without answering; the key is 16 bytes in base64. */
 function isHandshake({ isUpgrade, method, headers }: RequestContext): boolean {

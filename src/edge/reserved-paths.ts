@@ -1,0 +1,59 @@
+/** Paths that the modules of an edge keep for themselves on all its hosts, such as where a provider sends back to. */
+import type { HeaderList } from '../lib/header-list.ts'
+import type { Phases, Reserved } from '../modules/phases.ts'
+import type { Route } from './edge.ts'
+import type { Matched } from './route-table.ts'
+
+/** What a request for a reserved path says, before any module has looked at it. */
+export interface AskedFor {
+  readonly host: string
+  readonly path: string
+  readonly query: string
+  readonly headers: HeaderList
+  /** The route of a path as it might be sent; undefined when there is none, or several by how it is read. */
+  readonly routeOf: (path: string) => Route | undefined
+}
+
+export interface ReservedPaths {
+  has(path: string): boolean
+  /** The route whose module answers; undefined when none takes the request for its own. */
+  routeFor(request: AskedFor): Route | undefined
+}
+
+/** A compiled route and what its modules reserve. */
+export interface Reserving {
+  readonly matched: Matched
+  readonly route: Route
+  readonly phases: readonly Phases[]
+}
+
+/** Undefined when nothing is reserved, as on most edges. */
+export function reservedPaths(routes: readonly Reserving[]): ReservedPaths | undefined {
+  const byPath = new Map<string, { readonly route: Route; readonly claims: Reserved['claims'] }[]>()
+  for (const { route, phases } of [...routes].sort(byMatching)) {
+    for (const { path, claims } of phases.flatMap(({ reserves }) => reserves ?? [])) {
+      const claimants = byPath.get(path) ?? []
+      claimants.push({ route, claims })
+      byPath.set(path, claimants)
+    }
+  }
+  if (byPath.size === 0) return undefined
+  return {
+    has: (path) => byPath.has(path),
+    routeFor({ host, path, query, headers, routeOf }) {
+      let spare: Route | undefined
+      for (const { route, claims } of byPath.get(path) ?? []) {
+        const claim = claims({ host, query, headers, serves: (other) => routeOf(other) === route })
+        if (claim === 'own') return route
+        if (claim === 'spare') spare ??= route
+      }
+      return spare
+    },
+  }
+}
+
+/** D52: in the order in which routes match, the most particular first. */
+function byMatching({ matched: a }: Reserving, { matched: b }: Reserving): number {
+  if (a.matchType !== b.matchType) return a.matchType === 'exact_path' ? -1 : 1
+  return b.match.length - a.match.length
+}

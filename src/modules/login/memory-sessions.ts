@@ -1,0 +1,55 @@
+/** Logins that this process alone remembers, and only while it runs. */
+import { createHash } from 'node:crypto'
+import type { Login, LoginPlace, LoginSessions } from './sessions.ts'
+
+/** Browsers that are remembered; who was away for longest goes first. */
+const MAX_BROWSERS = 100_000
+
+export class MemorySessions implements LoginSessions {
+  /** By browser and host, and in it by route; whoever was here last stands last. */
+  readonly #browsers = new Map<string, Map<string, Login>>()
+
+  find(place: LoginPlace): Login | undefined {
+    return this.#browsers.get(browserOf(place))?.get(place.routeId)
+  }
+
+  begin(place: LoginPlace, login: Login): Promise<void> {
+    const key = browserOf(place)
+    const logins = this.#browsers.get(key) ?? new Map<string, Login>()
+    logins.set(place.routeId, login)
+    this.#browsers.delete(key)
+    this.#browsers.set(key, logins)
+    const [oldest] = this.#browsers.keys()
+    if (this.#browsers.size > MAX_BROWSERS && oldest !== undefined) this.#browsers.delete(oldest)
+    return Promise.resolve()
+  }
+
+  seen(place: LoginPlace, at: number): void {
+    this.#change(place, (login) => ({ ...login, lastSeenAt: at }))
+  }
+
+  renew(place: LoginPlace, login: Login): Promise<void> {
+    this.#change(place, () => login)
+    return Promise.resolve()
+  }
+
+  end(place: Pick<LoginPlace, 'secret' | 'host'>): Promise<void> {
+    this.#browsers.delete(browserOf(place))
+    return Promise.resolve()
+  }
+
+  #change(place: LoginPlace, change: (login: Login) => Login): void {
+    const key = browserOf(place)
+    const logins = this.#browsers.get(key)
+    const login = logins?.get(place.routeId)
+    if (!logins || !login) return
+    logins.set(place.routeId, change(login))
+    this.#browsers.delete(key)
+    this.#browsers.set(key, logins)
+  }
+}
+
+/** Found by a digest, so that how long a look takes says nothing about the secrets that there are. */
+function browserOf({ secret, host }: Pick<LoginPlace, 'secret' | 'host'>): string {
+  return createHash('sha256').update(`${host}\0${secret}`).digest('base64url')
+}

@@ -1,0 +1,22 @@
+/** For tests: what a compiled module may use, with a clock that stands and nothing that it could reach. */
+import { createLog } from '../lib/log.ts'
+import { FetchFault } from '../lib/outbound-fetch.ts'
+import { Sealer } from '../lib/seal.ts'
+import { SlidingCounters } from '../lib/sliding-counters.ts'
+import { MemorySessions } from './login/memory-sessions.ts'
+import { compilePatterns } from './pattern-search.ts'
+import type { ModuleTools } from './tools.ts'
+
+export function testTools(tools: Partial<ModuleTools> = {}): ModuleTools {
+  return {
+    now: () => 0,
+    log: createLog({ level: 'silent' }),
+    region: 'local',
+    search: compilePatterns,
+    fetch: () => Promise.reject(new FetchFault('not_allowed', 'the test lets nothing out')),
+    sealer: new Sealer(Buffer.alloc(32, 7)),
+    sessions: new MemorySessions(),
+    counters: new SlidingCounters(),
+    ...tools,
+  }
+}

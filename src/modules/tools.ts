@@ -1,0 +1,21 @@
+/** What a compiled module may use of the server around it. What connections share stands behind ports: it may live elsewhere. */
+import type { Logger } from '../lib/log.ts'
+import type { Fetch } from '../lib/outbound-fetch.ts'
+import type { Sealer } from '../lib/seal.ts'
+import type { Counters } from '../lib/sliding-counters.ts'
+import type { LoginSessions } from './login/sessions.ts'
+import type { PatternSearch } from './pattern-search.ts'
+
+export interface ModuleTools {
+  /** Looks for patterns of users; a list that the module told of is compiled by then. */
+  readonly search: (patterns: readonly string[]) => PatternSearch
+  readonly now: () => number
+  readonly log: Logger
+  readonly region: string
+  /** Asks an address that a configuration names (D53). */
+  readonly fetch: Fetch
+  /** Seals what travels through the hands of visitors. */
+  readonly sealer: Pick<Sealer, 'seal' | 'open'>
+  readonly sessions: LoginSessions
+  readonly counters: Counters
+}
