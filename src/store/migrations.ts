@@ -80,5 +80,49 @@ function migrations({ binaryText, autoIncrement }: DialectFacts): Record<string,
           .execute()
       },
     },
+    '0002_logins': {
+      async up(db: Kysely<unknown>) {
+        const id = sql.raw(binaryText)
+        await db.schema
+          .createTable('login_users')
+          .addColumn('id', id, (c) => c.primaryKey())
+          .addColumn('key', 'text', (c) => c.notNull().unique())
+          .addColumn('provider', 'text', (c) => c.notNull())
+          .addColumn('provider_url', 'text', (c) => c.notNull())
+          .addColumn('provider_user_id', 'text', (c) => c.notNull())
+          .addColumn('username', 'text', (c) => c.notNull())
+          .addColumn('email', 'text', (c) => c.notNull())
+          .addColumn('name', 'text', (c) => c.notNull())
+          .addColumn('created_at', 'bigint', (c) => c.notNull())
+          .addColumn('last_login_at', 'bigint', (c) => c.notNull())
+          .addColumn('last_seen_at', 'bigint', (c) => c.notNull())
+          .execute()
+        await db.schema.createIndex('login_users_by_last_seen').on('login_users').columns(['last_seen_at']).execute()
+
+        await db.schema
+          .createTable('login_sessions')
+          .addColumn('id', id, (c) => c.primaryKey())
+          .addColumn('user_id', id, (c) => c.notNull().references('login_users.id').onDelete('cascade'))
+          .addColumn('browser', 'text', (c) => c.notNull())
+          .addColumn('host', 'text', (c) => c.notNull())
+          .addColumn('edge_id', 'text', (c) => c.notNull())
+          .addColumn('route_id', 'text', (c) => c.notNull())
+          .addColumn('identity', 'text', (c) => c.notNull())
+          .addColumn('login_user', 'text', (c) => c.notNull())
+          .addColumn('kept', 'text', (c) => c.notNull())
+          .addColumn('ip', 'text', (c) => c.notNull())
+          .addColumn('user_agent', 'text', (c) => c.notNull())
+          .addColumn('created_at', 'bigint', (c) => c.notNull())
+          .addColumn('checked_at', 'bigint', (c) => c.notNull())
+          .addColumn('last_seen_at', 'bigint', (c) => c.notNull())
+          .addColumn('expires_at', 'bigint')
+          .execute()
+        const index = (name: string) => db.schema.createIndex(`login_sessions_${name}`).on('login_sessions')
+        await index('by_place').unique().columns(['browser', 'route_id']).execute()
+        await index('by_user').columns(['user_id', 'last_seen_at']).execute()
+        await index('by_last_seen').columns(['last_seen_at']).execute()
+        await index('by_end').columns(['expires_at']).execute()
+      },
+    },
   }
 }

@@ -1,5 +1,6 @@
 /** Everything that is read from the database. */
 import { type Kysely, sql } from 'kysely'
+import { LoginReader } from './login-reader.ts'
 import type { Tables } from './tables.ts'
 
 /** A resource as stored, with its modules when it can carry any. */
@@ -46,6 +47,11 @@ export class Reader {
 
   constructor(db: Kysely<Tables>) {
     this.db = db
+  }
+
+  /** Logins of visitors, which are no resources: they come and go by the thousand. */
+  get logins(): LoginReader {
+    return new LoginReader(this.db)
   }
 
   /** One resource with its modules, read in one statement and so of one moment. */

@@ -26,4 +26,40 @@ export interface Tables {
   changes: { revision: Generated<number>; kind: string; id: string }
   /** Facts about this database, such as which key its secrets are sealed with. */
   meta: { key: string; value: string }
+  /** Who has logged in at an edge. Times are milliseconds since 1970, here and in `login_sessions`. */
+  login_users: {
+    id: string
+    /** A digest of the provider and of what the user is known by there. */
+    key: string
+    provider: string
+    provider_url: string
+    provider_user_id: string
+    username: string
+    email: string
+    name: string
+    created_at: number
+    last_login_at: number
+    last_seen_at: number
+  }
+  /** Logins of browsers, each at one route. */
+  login_sessions: {
+    id: string
+    user_id: string
+    /** A digest of the cookie's secret and of the host. */
+    browser: string
+    host: string
+    edge_id: string
+    route_id: string
+    identity: string
+    /** The user as this very login knows it, as JSON. */
+    login_user: string
+    /** What the module keeps, sealed. */
+    kept: string
+    ip: string
+    user_agent: string
+    created_at: number
+    checked_at: number
+    last_seen_at: number
+    expires_at: number | null
+  }
 }

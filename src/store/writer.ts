@@ -2,6 +2,7 @@
 import type { Transaction } from 'kysely'
 import type { DialectFacts } from './dialect.ts'
 import { KEPT_CHANGES, OLDEST_CHANGE } from './feed.ts'
+import { LoginWriter } from './login-writer.ts'
 import { Reader, type StoredResource } from './reader.ts'
 import type { Tables } from './tables.ts'
 
@@ -17,6 +18,10 @@ export class Writer extends Reader {
     super(tx)
     this.#tx = tx
     this.#facts = facts
+  }
+
+  override get logins(): LoginWriter {
+    return new LoginWriter(this.#tx)
   }
 
   async insert(resource: Omit<StoredResource, 'modules'>): Promise<void> {

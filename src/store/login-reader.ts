@@ -1,0 +1,60 @@
+/** What is read of the logins of visitors and of the users behind them. */
+import type { Kysely, Selectable } from 'kysely'
+import type { Tables } from './tables.ts'
+
+export type StoredLoginUser = Readonly<Selectable<Tables['login_users']>>
+export type StoredLoginSession = Readonly<Selectable<Tables['login_sessions']>>
+
+/** Newest first. */
+export interface LoginPageOf {
+  /** Only ids that sort before this one; it need not exist. */
+  readonly beforeId?: string | undefined
+  readonly limit: number
+}
+
+export class LoginReader {
+  protected readonly db: Kysely<Tables>
+
+  constructor(db: Kysely<Tables>) {
+    this.db = db
+  }
+
+  /** The login of a browser at a route. */
+  async at(browser: string, routeId: string): Promise<StoredLoginSession | undefined> {
+    return this.db
+      .selectFrom('login_sessions')
+      .selectAll()
+      .where('browser', '=', browser)
+      .where('route_id', '=', routeId)
+      .executeTakeFirst()
+  }
+
+  async session(id: string): Promise<StoredLoginSession | undefined> {
+    return this.db.selectFrom('login_sessions').selectAll().where('id', '=', id).executeTakeFirst()
+  }
+
+  async sessions({ beforeId, limit }: LoginPageOf): Promise<StoredLoginSession[]> {
+    let page = this.db.selectFrom('login_sessions').selectAll()
+    if (beforeId !== undefined) page = page.where('id', '<', beforeId)
+    return page.orderBy('id', 'desc').limit(limit).execute()
+  }
+
+  async user(id: string): Promise<StoredLoginUser | undefined> {
+    return this.db.selectFrom('login_users').selectAll().where('id', '=', id).executeTakeFirst()
+  }
+
+  async users({ beforeId, limit }: LoginPageOf): Promise<StoredLoginUser[]> {
+    let page = this.db.selectFrom('login_users').selectAll()
+    if (beforeId !== undefined) page = page.where('id', '<', beforeId)
+    return page.orderBy('id', 'desc').limit(limit).execute()
+  }
+
+  /** How many there are in all. */
+  async count(table: 'login_sessions' | 'login_users'): Promise<number> {
+    const row = await this.db
+      .selectFrom(table)
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow()
+    return row.count
+  }
+}

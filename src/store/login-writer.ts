@@ -1,0 +1,163 @@
+/** What is written of the logins of visitors and of the users behind them, inside one transaction. */
+import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely'
+import { LoginReader, type StoredLoginSession, type StoredLoginUser } from './login-reader.ts'
+import type { Tables } from './tables.ts'
+
+/** That somebody was here. */
+export interface Seen {
+  readonly id: string
+  readonly at: number
+}
+
+type Sessions = ExpressionBuilder<Tables, 'login_sessions'>
+
+export class LoginWriter extends LoginReader {
+  /**
+   * Keeps a user who logs in, under the id it has had since its first login; gives that id. Others who write it wait until
+   * this transaction ends. What the provider does not tell this time stays as it was.
+   */
+  async putUser(user: StoredLoginUser): Promise<string> {
+    const { id } = await this.db
+      .insertInto('login_users')
+      .values(user)
+      .onConflict((oc) =>
+        oc.column('key').doUpdateSet((eb) => ({
+          username: told(eb.ref('excluded.username'), eb.ref('login_users.username')),
+          email: told(eb.ref('excluded.email'), eb.ref('login_users.email')),
+          name: told(eb.ref('excluded.name'), eb.ref('login_users.name')),
+          provider_url: told(eb.ref('excluded.provider_url'), eb.ref('login_users.provider_url')),
+          last_login_at: user.last_login_at,
+          last_seen_at: user.last_seen_at,
+        })),
+      )
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    return id
+  }
+
+  /** Stores a login, in the place of an older one; gives the id of that. */
+  async begin(session: StoredLoginSession): Promise<string | undefined> {
+    const [older] = await this.#remove((eb) =>
+      eb.and([eb('browser', '=', session.browser), eb('route_id', '=', session.route_id)]),
+    )
+    await this.db.insertInto('login_sessions').values(session).execute()
+    return older
+  }
+
+  /** Changes a login; gives whether it is still there. */
+  async renew({ id, ...change }: Renewed): Promise<boolean> {
+    const changed = await this.db
+      .updateTable('login_sessions')
+      .set(change)
+      .where('id', '=', id)
+      .returning('id')
+      .execute()
+    return changed.length > 0
+  }
+
+  /** Notes when logins, or users, were last seen; a time before the stored one changes nothing. */
+  async markSeen(table: 'login_sessions' | 'login_users', seen: readonly Seen[]): Promise<void> {
+    if (seen.length === 0) return
+    const rows = sql.join(seen.map(({ id, at }) => sql`(cast(${id} as text), cast(${at} as bigint))`))
+    const target = sql.table(table)
+    // Both databases call the columns of a list of values so.
+    await sql`
+      update ${target} set last_seen_at = seen.column2 from (values ${rows}) as seen
+      where ${target}.id = seen.column1 and ${target}.last_seen_at < seen.column2
+    `.execute(this.db)
+  }
+
+  /** Replaces what is sealed, for a new key. */
+  async replaceKept(id: string, kept: string): Promise<void> {
+    await this.db.updateTable('login_sessions').set({ kept }).where('id', '=', id).execute()
+  }
+
+  async removeSession(id: string): Promise<boolean> {
+    return (await this.#remove((eb) => eb('id', '=', id))).length > 0
+  }
+
+  /** Removes a user with all its logins. */
+  async removeUser(id: string): Promise<boolean> {
+    const gone = await this.db.deleteFrom('login_users').where('id', '=', id).returning('id').execute()
+    return gone.length > 0
+  }
+
+  /** Removes all logins of a browser on a host; gives their ids, as all that remove here do. */
+  async removeBrowser(browser: string): Promise<string[]> {
+    return this.#remove((eb) => eb('browser', '=', browser))
+  }
+
+  /** Removes logins of a user beyond the `keep` that were seen last, at most `limit`. */
+  async removeBeyond(userId: string, keep: number, limit: number): Promise<string[]> {
+    return this.#remove((eb) =>
+      eb(
+        'id',
+        'in',
+        eb
+          .selectFrom('login_sessions as of_user')
+          .select('of_user.id')
+          .where('of_user.user_id', '=', userId)
+          // By both columns of the index, so that it gives the order.
+          .orderBy('of_user.user_id', 'desc')
+          .orderBy('of_user.last_seen_at', 'desc')
+          .limit(limit)
+          .offset(keep),
+      ),
+    )
+  }
+
+  /** Removes logins whose time was over at `now`, at most `limit`. */
+  async removeEnded(now: number, limit: number): Promise<string[]> {
+    return this.#remove((eb) =>
+      eb(
+        'id',
+        'in',
+        eb
+          .selectFrom('login_sessions as ended')
+          .select('ended.id')
+          .where('ended.expires_at', '<=', now)
+          .orderBy('ended.expires_at')
+          .limit(limit),
+      ),
+    )
+  }
+
+  /** Removes logins that were last seen before `time`, those first that were away for longest, at most `limit`. */
+  async removeUnseen(time: number, limit: number): Promise<string[]> {
+    return this.#remove((eb) =>
+      eb(
+        'id',
+        'in',
+        eb
+          .selectFrom('login_sessions as unseen')
+          .select('unseen.id')
+          .where('unseen.last_seen_at', '<', time)
+          .orderBy('unseen.last_seen_at')
+          .limit(limit),
+      ),
+    )
+  }
+
+  /** Removes the users that were away for longest, with their logins. */
+  async removeOldestUsers(limit: number): Promise<string[]> {
+    const gone = await this.db
+      .deleteFrom('login_users')
+      .where('id', 'in', (eb) =>
+        eb.selectFrom('login_users as oldest').select('oldest.id').orderBy('oldest.last_seen_at').limit(limit),
+      )
+      .returning('id')
+      .execute()
+    return gone.map(({ id }) => id)
+  }
+
+  async #remove(which: (eb: Sessions) => Expression<SqlBool>): Promise<string[]> {
+    const gone = await this.db.deleteFrom('login_sessions').where(which).returning('id').execute()
+    return gone.map(({ id }) => id)
+  }
+}
+
+type Renewed = Pick<StoredLoginSession, 'id' | 'login_user' | 'kept' | 'checked_at'>
+
+function told(now: Expression<string>, before: Expression<string>): Expression<string> {
+  return sql<string>`case when ${now} = '' then ${before} else ${now} end`
+}
