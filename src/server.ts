@@ -16,7 +16,11 @@ import { openAuthority } from './control/authority.ts'
 import { bindSecrets } from './control/bound-secrets.ts'
 import { Documents } from './control/documents.ts'
 import { EdgeModules } from './control/edge-modules.ts'
+import { Follower } from './control/follower.ts'
 import { rotateKey } from './control/key-rotation.ts'
+import { StoredSessions } from './control/login-sessions.ts'
+import { LoginUpkeep } from './control/login-upkeep.ts'
+import { loginsOf } from './control/logins.ts'
 import { authenticate } from './control/principal.ts'
 import { RateLimit } from './control/rate-limit.ts'
 import { Records } from './control/records.ts'
@@ -39,7 +43,6 @@ import { type Caller, Descriptors } from './lib/descriptors.ts'
 import { IdSource } from './lib/ids.ts'
 import { compileIpRules } from './lib/ip-rules.ts'
 import { type Logger, lostLines } from './lib/log.ts'
-import { MemorySessions } from './modules/login/memory-sessions.ts'
 import type { RestrictedPart } from './resources/ip-restrictions.ts'
 import type { StoreLimits } from './store/limits.ts'
 import { lockForServing } from './store/serve-lock.ts'
@@ -105,7 +108,14 @@ export async function startServer(
     // The data plane, first of all its listeners: agents that find nobody wait for minutes before they ask again (D50).
     const refused = new RefusedLog({ log })
     opened.push(async () => refused.close())
-    const sessions = new MemorySessions()
+    const sessions = new StoredSessions({ store, sealer, ids, now, log })
+    opened.push(() => sessions.close())
+    const endings = new Follower({ store, followed: sessions, log })
+    await endings.start()
+    opened.push(() => endings.stop())
+    const upkeep = new LoginUpkeep({ store, now, log })
+    upkeep.start()
+    opened.push(() => upkeep.stop())
     const shared = {
       settings,
       store,
@@ -160,6 +170,7 @@ export async function startServer(
       records,
       modules: new EdgeModules({ store, sealer, checks: documents }),
       presence,
+      logins: loginsOf(store, sessions),
       groupsOf: (labels) => groups.serving(labels),
       metrics,
       log,

@@ -1,6 +1,7 @@
 /** What each action of the route table does, once the caller, the path, the query and the body are known to be good. */
 import type { EdgeModules, ModuleTarget } from '../control/edge-modules.ts'
 import type { Links } from '../control/links.ts'
+import { type Logins, loginOne, loginPage } from '../control/logins.ts'
 import type { Target } from '../control/ownership.ts'
 import { type Presenting, presentOne, presentPage } from '../control/presence.ts'
 import type { Principal } from '../control/principal.ts'
@@ -28,14 +29,21 @@ export interface Behind {
   readonly records: Records
   readonly modules: EdgeModules
   readonly presence: Presence
+  readonly logins: Logins
   /** Ids of the tunnel groups that a tunnel with these labels serves. */
   readonly groupsOf: Presenting['groupsOf']
 }
 
 /** Runs the action of a call's route and gives the body of the answer; undefined where it has none. */
 export function perform(behind: Behind, call: Call): Promise<unknown> {
-  const { source } = call.route.resource
-  return source === 'presence' ? whatIsPresent(behind, call) : actions[call.route.action](behind, call)
+  switch (call.route.resource.source) {
+    case 'presence':
+      return whatIsPresent(behind, call)
+    case 'logins':
+      return whoIsLoggedIn(behind, call)
+    case 'store':
+      return actions[call.route.action](behind, call)
+  }
 }
 
 const actions: Record<Action, (behind: Behind, call: Call) => Promise<unknown>> = {
@@ -87,21 +95,45 @@ const actions: Record<Action, (behind: Behind, call: Call) => Promise<unknown>> 
 /** What is online comes from presence, not from the store. */
 async function whatIsPresent({ presence, groupsOf }: Behind, { route, target, page, links }: Call): Promise<unknown> {
   const { resource, action, command } = route
-  const missing = () => new Refusal('NOT_FOUND', `there is no ${resource.noun} with this id`)
   if (command) {
-    if (!(await presence.session(target.id))) throw missing()
+    if (!(await presence.session(target.id))) throw missing(resource)
     await presence.command(target.id, command)
     return undefined
   }
   if (action === 'list') {
     // One more than asked for tells whether a next page would be empty.
     const found = await presentPage(presence, resource, { ...page, limit: page.limit + 1 }, { links, groupsOf })
-    const items = found.slice(0, page.limit)
-    return envelope(resource, items, found.length > page.limit ? String(items.at(-1)?.id) : undefined, page, links)
+    return pageOf(found, resource, page, links)
   }
   const one = await presentOne(presence, resource, target.id, { links, groupsOf })
-  if (!one) throw missing()
+  if (!one) throw missing(resource)
   return one
+}
+
+/** Who logged in: read from the store, and ended at once. */
+async function whoIsLoggedIn({ logins }: Behind, { route, target, page, links }: Call): Promise<unknown> {
+  const { resource, action } = route
+  if (action === 'list') {
+    const found = await loginPage(logins, resource, { ...page, limit: page.limit + 1 }, links)
+    return pageOf(found, resource, page, links)
+  }
+  if (action === 'delete') {
+    if (!(await logins.revoke(resource, target.id))) throw missing(resource)
+    return undefined
+  }
+  const one = await loginOne(logins, resource, target.id, links)
+  if (!one) throw missing(resource)
+  return one
+}
+
+function missing({ noun }: Resource): Refusal {
+  return new Refusal('NOT_FOUND', `there is no ${noun} with this id`)
+}
+
+/** The page of what was found, which is one more than asked for when there is a next page. */
+function pageOf(found: readonly Readonly<Record<string, unknown>>[], resource: Resource, page: Page, links: Links) {
+  const items = found.slice(0, page.limit)
+  return envelope(resource, items, found.length > page.limit ? String(items.at(-1)?.id) : undefined, page, links)
 }
 
 /** Contract 2.1: the paged list envelope. D3: the next page carries the limit. */

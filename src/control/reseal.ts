@@ -4,6 +4,7 @@ import { resources } from '../resources/index.ts'
 import type { StoredModule } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
 import { resealAuthority } from './authority.ts'
+import { resealLogins } from './login-rows.ts'
 import { changeFields, moduleAt, resourceAt } from './secrets.ts'
 
 /** Gives the new text for a sealed one; `context` says what it belongs to. */
@@ -17,7 +18,8 @@ export async function resealAll(writer: Writer, reseal: Reseal): Promise<number>
   return (
     (await resealAuthority(writer, reseal)) +
     (await resealModules(writer, reseal)) +
-    (await resealResources(writer, reseal))
+    (await resealResources(writer, reseal)) +
+    (await resealLogins(writer, reseal))
   )
 }
 

@@ -1,6 +1,8 @@
 /** The registry of API resources; a new one is a file and a line here. */
 
 import { apiKeys } from './api-keys.ts'
+import { applicationSessions } from './application-sessions.ts'
+import { applicationUsers } from './application-users.ts'
 import { botUsers } from './bot-users.ts'
 import { certificateAuthorities } from './certificate-authorities.ts'
 import { credentials } from './credentials.ts'
@@ -36,6 +38,8 @@ export const resources: readonly Resource[] = [
   tunnelSessions,
   tunnels,
   endpoints,
+  applicationUsers,
+  applicationSessions,
   tcpEdges,
   tlsEdges,
   httpsEdges,

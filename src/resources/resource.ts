@@ -57,8 +57,8 @@ export interface Resource {
   readonly verbs: readonly Verb[]
   /** `owner`: a member sees its own. `account`: any valid key. `admin`: admins only. */
   readonly access: 'owner' | 'account' | 'admin'
-  /** `store`: kept in the database. `presence`: what is online now, read only. */
-  readonly source: 'store' | 'presence'
+  /** `store`: kept in the database. `presence`: what is online now, read only. `logins`: who logged in, read and ended. */
+  readonly source: 'store' | 'presence' | 'logins'
   readonly commands: readonly AgentCommand[]
   readonly parent?: Parent
   /** The children shown inside this resource. */
@@ -165,15 +165,30 @@ function moduleFields(place: Place | undefined): { forms: TProperties; views: TP
 }
 
 /** A resource that is read from presence: what agents are online. */
-export function present(
-  spec: Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'commands'> & { shows: TProperties },
+export function present(spec: UnwrittenSpec & Pick<Resource, 'commands'>): Resource {
+  return unwritten(spec, { source: 'presence', commands: spec.commands, verbs: ['list', 'get'] })
+}
+
+/** A resource that visitors make by logging in. */
+export function loggedIn(spec: UnwrittenSpec): Resource {
+  return unwritten(spec, { source: 'logins', commands: [], verbs: ['list', 'get', 'delete'] })
+}
+
+/** What a file of this folder says about a resource that nobody creates or changes through the API. */
+type UnwrittenSpec = Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey'> & {
+  readonly shows: TProperties
+}
+
+function unwritten(
+  { shows, ...rest }: UnwrittenSpec,
+  { source, commands, verbs }: Pick<Resource, 'source' | 'commands' | 'verbs'>,
 ): Resource {
-  const { shows, ...rest } = spec
   return {
     ...rest,
-    source: 'presence',
+    source,
+    commands,
+    verbs,
     access: 'account',
-    verbs: ['list', 'get'],
     create: closed({}),
     update: closed({}),
     view: closed(shows),

@@ -36,6 +36,8 @@ const accesses: Readonly<Record<string, Access>> = {
   '/reserved_addrs': 'account',
   '/reserved_domains': 'account',
   '/endpoints': 'online',
+  '/app/users': 'online',
+  '/app/sessions': 'online',
   '/ip_restrictions': 'admin',
 }
 
@@ -62,8 +64,8 @@ const expectations: Readonly<Record<Access, Readonly<Partial<Record<Action, Row>
     delete_module: forAll,
   },
   admin: { create: forAdmin, list: forAdmin, get: forAdmin, update: forAdmin, delete: forAdmin },
-  // No agent is online here, so what is asked for is not there; that nobody is turned away is what counts.
-  online: { list: forAll, get: forNobody, command: forNobody },
+  // No agent is online here and nobody logs in, so what is asked for is not there; that nobody is turned away is what counts.
+  online: { list: forAll, get: forNobody, delete: forNobody, command: forNobody },
 }
 
 /** Pages that need no key; everything else that is mounted must be in the route table. */
@@ -177,7 +179,7 @@ async function prepared(
   { resource, action, form, path: pattern }: Route,
   ownerId: string,
 ): Promise<{ path: string; body?: unknown; instance: string | null }> {
-  if (resource.source === 'presence') {
+  if (resource.source !== 'store') {
     return { path: pattern.replace('{id}', `${resource.prefix}${'1'.repeat(27)}`), instance: null }
   }
   if (action === 'list') return { path: resource.path, instance: null }

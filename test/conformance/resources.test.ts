@@ -36,7 +36,7 @@ eachTarget((target) => {
 
   describe('succeeds as the table says', () => {
     for (const [operation, row] of Object.entries(rows)) {
-      // Only an agent makes sessions and tunnels; without one their lists can be asked for, and no more.
+      // Only an agent makes sessions and tunnels, and only a visitor logs in; their lists can be asked for, and no more.
       if (row.kind === null && operation.includes('{id}')) continue
       test(operation, async () => {
         const { answer, sent } = await perform(operation, row)
@@ -174,6 +174,8 @@ const prefixes: readonly (readonly [string, string])[] = [
   ['/reserved_addrs', 'ra_'],
   ['/reserved_domains', 'rd_'],
   ['/endpoints', 'ep_'],
+  ['/app/users', 'au_'],
+  ['/app/sessions', 'as_'],
   ['/ip_restrictions', 'ipx_'],
 ]
 

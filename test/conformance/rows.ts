@@ -21,7 +21,7 @@ export interface Row {
   readonly status: 200 | 201 | 204
   /** Null when the answer has no body. */
   readonly shape: Shape | null
-  /** What `{id}` is one of; null when only an agent can make one. */
+  /** What `{id}` is one of; null when only an agent or a visitor can make one. */
   readonly kind: KindName | null
   /** A body with every field that the operation takes. */
   readonly body?: (given: Given) => Readonly<Record<string, unknown>>
@@ -258,6 +258,10 @@ export const rows: Readonly<Record<string, Row>> = {
   'DELETE /reserved_domains/{id}/certificate': { kind: 'reserved_domain', status: 204, shape: null },
   'DELETE /reserved_domains/{id}/certificate_management_policy': { kind: 'reserved_domain', status: 204, shape: null },
   ...reads(null, '/endpoints', 'endpoints', shapes.endpoint),
+  ...reads(null, '/app/users', 'application_users', shapes.application_user),
+  'DELETE /app/users/{id}': { kind: null, status: 204, shape: null },
+  ...reads(null, '/app/sessions', 'application_sessions', shapes.application_session),
+  'DELETE /app/sessions/{id}': { kind: null, status: 204, shape: null },
   ...plain('ip_restriction', '/ip_restrictions', 'ip_restrictions', {
     create: ({ refs }) => ({
       ...texts(),

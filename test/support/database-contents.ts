@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { Client } from 'pg'
 
-/** All that a database holds of modules, resources and facts, as text. */
+/** All that a database holds of modules, resources, facts and logins, as text. */
 export async function databaseContents(databaseUrl: string): Promise<string> {
   if (databaseUrl.startsWith('sqlite:')) {
     const file = databaseUrl.slice('sqlite:'.length)
@@ -12,7 +12,9 @@ export async function databaseContents(databaseUrl: string): Promise<string> {
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
   try {
-    const tables = ['modules', 'resources', 'meta'].map((table) => `SELECT t::text FROM ${table} t`)
+    const tables = ['modules', 'resources', 'meta', 'login_users', 'login_sessions'].map(
+      (table) => `SELECT t::text FROM ${table} t`,
+    )
     const { rows } = await client.query(tables.join(' UNION ALL '))
     return JSON.stringify(rows)
   } finally {

@@ -36,6 +36,11 @@ export interface LoginPlace {
 export interface LoginOrigin {
   /** `oidc`, `google`, … */
   readonly provider: string
+  /**
+   * Where the provider is, such as the issuer. It tells users of two providers of one kind apart; without it, users are told
+   * apart by the identity they logged in to.
+   */
+  readonly providerUrl?: string | undefined
   readonly ip: string
   readonly userAgent: string
   /** When it ends at the latest; undefined when nothing but inactivity ends it. */

@@ -11,8 +11,19 @@ import { sampleBody, sampleModule } from '../../conformance/samples.ts'
 import { unique } from '../../conformance/target.ts'
 import type { Json } from '../../support/api-client.ts'
 import { eachStore } from '../../support/databases.ts'
+import { openLogins } from '../../support/logins.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
-import { collections, modules, type NpmClient, notServed, npmClient, present, ROUTES } from './npm-services.ts'
+import {
+  collections,
+  loggedIn,
+  modules,
+  type NpmClient,
+  notServed,
+  npmClient,
+  present,
+  ROUTES,
+  type Service,
+} from './npm-services.ts'
 
 /** How many of each are made and read in pages of two. */
 const SOME = 5
@@ -30,7 +41,7 @@ eachStore((store) => {
 
   test('each of its services is tried here or known not to be served', () => {
     const known = [collections, modules, notServed].flatMap((table) => Object.keys(table))
-    assert.deepEqual([...client.names].sort(), [...known, ...present, ROUTES].sort())
+    assert.deepEqual([...client.names].sort(), [...known, ...present, ...loggedIn, ROUTES].sort())
   })
 
   for (const [name, kind] of Object.entries(collections)) {
@@ -138,6 +149,30 @@ eachStore((store) => {
     await assert.rejects(() => sessions.restart(id), notFound)
     await assert.rejects(() => sessions.stop(id), notFound)
     await assert.rejects(() => sessions.update({ id }), notFound)
+  })
+
+  test('applicationUsers, applicationSessions: list, get and delete', async () => {
+    const logins = await openLogins(platform)
+    try {
+      for (const secret of ['a', 'b', 'c']) await logins.logIn({ secret, user: { id: secret } })
+      const [users, sessions] = loggedIn.map((name) => client.service(name)) as [Service, Service]
+      const [session, ...rest] = await sessions.list(undefined, '2')
+      assert.equal(rest.length, 2)
+      assert.deepEqual(await sessions.get(session.id), session)
+      assert.equal(session.browserSession.userAgent.browserName, 'Firefox')
+      const user = await users.get(session.applicationUser.id)
+      assert.deepEqual(user, (await users.list())[0])
+      assert.deepEqual([user.providerUserId, user.identityProvider.name], ['c', 'oidc'])
+      await sessions.delete(session.id)
+      const notFound = { statusCode: 404, errorCode: 'ERR_NGROK_222' }
+      await assert.rejects(() => sessions.get(session.id), notFound)
+      await users.delete(rest[0].applicationUser.id)
+      await assert.rejects(() => users.get(rest[0].applicationUser.id), notFound)
+      await assert.rejects(() => sessions.get(rest[0].id), notFound)
+      assert.equal((await sessions.list()).length, 1)
+    } finally {
+      await logins.close()
+    }
   })
 
   test('reservedDomains: its certificate and its policy for certificates are cleared', async () => {

@@ -78,6 +78,9 @@ export const collections: Readonly<Record<string, string>> = {
 /** Services that read what is online. */
 export const present: readonly string[] = ['endpoints', 'tunnels', 'tunnelSessions']
 
+/** Services that read who logged in, and end it. */
+export const loggedIn: readonly string[] = ['applicationUsers', 'applicationSessions']
+
 export const ROUTES = 'edges.edgesHttpsRoutes'
 
 /** Services of one module: which edge it hangs on, and its name. */
@@ -108,8 +111,6 @@ export const modules: Readonly<Record<string, readonly [on: 'https' | 'route' | 
 export const notServed: Readonly<Record<string, string>> = {
   abuseReports: 'takes complaints about the hosted service; whoever runs a server of their own hears them directly',
   agentIngresses: 'names for the hosted service’s own listeners; here the operator has the listener and its DNS',
-  applicationSessions: 'visitors’ logins are kept in their own cookies, not on the server',
-  applicationUsers: 'visitors’ logins are kept in their own cookies, not on the server',
   eventDestinations: 'writes to the vendor’s cloud partners; metrics and logs are read at the server',
   eventSubscriptions: 'chooses what goes to event destinations, which there are none of',
   eventSources: 'part of event subscriptions, which there are none of',

@@ -50,6 +50,7 @@ before(async () => {
     records: never,
     modules: never,
     presence,
+    logins: never,
     groupsOf: () => [],
     metrics: new ApiMetrics(),
     log: createLog({ level: 'silent' }),

@@ -1,0 +1,142 @@
+/** Logins on their way into the store and out of it: digests, bounds, and what is sealed. */
+import { createHash } from 'node:crypto'
+import { cutText } from '../lib/cut-text.ts'
+import { type Sealer, SealFault } from '../lib/seal.ts'
+import type { Login, LoginOrigin, LoginPlace, LoginUser } from '../modules/login/sessions.ts'
+import type { StoredLoginSession, StoredLoginUser } from '../store/login-reader.ts'
+import type { Writer } from '../store/writer.ts'
+import type { Reseal } from './reseal.ts'
+
+/** What a module may keep of a login, as JSON in bytes: two or three tokens of a provider that writes long ones. */
+export const MAX_KEPT_BYTES = 16 * 1024
+
+/** What a provider may call a user for good, in bytes; OpenID Connect allows 255 characters. */
+const MAX_USER_ID_BYTES = 1024
+
+/** Texts that are only shown are cut to this, in bytes. */
+const MAX_SHOWN_BYTES = 512
+
+/** Found by a digest, so that neither a database nor how long a look takes tells a secret. */
+export function browserOf({ secret, host }: Pick<LoginPlace, 'secret' | 'host'>): string {
+  return createHash('sha256').update(`${host}\0${secret}`).digest('base64url')
+}
+
+export function userRow(id: string, login: Login, origin: LoginOrigin): StoredLoginUser {
+  const { provider, providerUrl = '' } = origin
+  const { user, identity, createdAt } = login
+  if (Buffer.byteLength(user.id) > MAX_USER_ID_BYTES) {
+    throw new Error(`the provider ${cutText(provider, 64)} gave a user id of over ${MAX_USER_ID_BYTES} bytes`)
+  }
+  // Users of two providers may have one and the same id.
+  const where = providerUrl === '' ? `identity ${identity}` : `url ${providerUrl}`
+  return {
+    id,
+    key: createHash('sha256')
+      .update(JSON.stringify([provider, where, user.id]))
+      .digest('base64url'),
+    provider: shown(provider),
+    provider_url: shown(providerUrl),
+    provider_user_id: stored(user.id),
+    username: shown(user.username),
+    email: shown(user.email),
+    name: shown(user.name),
+    created_at: createdAt,
+    last_login_at: createdAt,
+    last_seen_at: login.lastSeenAt,
+  }
+}
+
+export function sessionRow(
+  { id, userId }: { readonly id: string; readonly userId: string },
+  { place, login, origin }: { readonly place: LoginPlace; readonly login: Login; readonly origin: LoginOrigin },
+  sealer: Sealer,
+): StoredLoginSession {
+  return {
+    id,
+    user_id: userId,
+    browser: browserOf(place),
+    host: shown(place.host),
+    edge_id: place.edgeId,
+    route_id: place.routeId,
+    identity: login.identity,
+    ...changingColumns(id, login, sealer),
+    ip: shown(origin.ip),
+    user_agent: shown(origin.userAgent),
+    created_at: login.createdAt,
+    last_seen_at: login.lastSeenAt,
+    expires_at: origin.expiresAt ?? null,
+  }
+}
+
+/** The columns that asking the provider again may change. */
+export function changingColumns(id: string, { user, kept, checkedAt }: Login, sealer: Sealer) {
+  const text = JSON.stringify(kept)
+  if (Buffer.byteLength(text) > MAX_KEPT_BYTES) {
+    throw new Error(`what is kept of a login takes over ${MAX_KEPT_BYTES} bytes`)
+  }
+  const login_user = JSON.stringify(boundedUser(user))
+  return { login_user, kept: sealer.seal(text, keptAt(id)), checked_at: checkedAt }
+}
+
+/** The login of a row; undefined when what is sealed is not of this row or this key, so that it opens nothing. */
+export function loginOf(row: StoredLoginSession, sealer: Sealer): Login | undefined {
+  try {
+    return {
+      identity: row.identity,
+      user: JSON.parse(row.login_user) as LoginUser, // written above
+      kept: JSON.parse(sealer.open(row.kept, keptAt(row.id))) as Login['kept'], // sealed above
+      createdAt: row.created_at,
+      checkedAt: row.checked_at,
+      lastSeenAt: row.last_seen_at,
+    }
+  } catch (cause) {
+    if (cause instanceof SealFault) return undefined
+    throw cause
+  }
+}
+
+/** How many rows are held in memory at a time. */
+const AT_A_TIME = 500
+
+/** Seals anew what is kept of every login; gives the number of rows. One that cannot be opened is no login, and removed. */
+export async function resealLogins(writer: Writer, reseal: Reseal): Promise<number> {
+  let count = 0
+  let beforeId: string | undefined
+  do {
+    const some = await writer.logins.sessions({ beforeId, limit: AT_A_TIME })
+    for (const { id, kept } of some) {
+      const sealed = attempt(() => reseal(kept, keptAt(id)))
+      if (sealed === undefined) await writer.logins.removeSession(id)
+      else await writer.logins.replaceKept(id, sealed)
+    }
+    count += some.length
+    beforeId = some.at(-1)?.id
+  } while (beforeId !== undefined)
+  return count
+}
+
+function attempt(reseal: () => string): string | undefined {
+  try {
+    return reseal()
+  } catch {
+    return undefined
+  }
+}
+
+/** The id is what the user is known by, and is never cut. */
+function boundedUser({ id, name, email, username }: LoginUser): LoginUser {
+  return { id, name: shown(name), email: shown(email), username: shown(username) }
+}
+
+function keptAt(id: string): string {
+  return `login_sessions/${id}/kept`
+}
+
+function shown(text: string): string {
+  return stored(cutText(text, MAX_SHOWN_BYTES))
+}
+
+/** PostgreSQL stores no NUL, and no half of a character. */
+function stored(text: string): string {
+  return text.replaceAll('\0', '').toWellFormed()
+}

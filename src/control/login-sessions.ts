@@ -1,0 +1,262 @@
+/**
+ * Logins of visitors, kept in the store and found in memory.
+ *
+ * A login is held in memory once it was asked for, until it ends here, another node says that it changed, or there is no room.
+ * So visitors who are here go on while the database is silent; whoever is not known here waits for it, for a bounded time.
+ */
+import type { Clock } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
+import type { Logger } from '../lib/log.ts'
+import { MinuteLog } from '../lib/minute-log.ts'
+import type { Sealer } from '../lib/seal.ts'
+import { Refusal } from '../model/errors.ts'
+import type { Login, LoginOrigin, LoginPlace, LoginSessions } from '../modules/login/sessions.ts'
+import { applicationSessions } from '../resources/application-sessions.ts'
+import { applicationUsers } from '../resources/application-users.ts'
+import type { Change } from '../store/feed.ts'
+import type { Store } from '../store/store.ts'
+import type { Followed } from './follower.ts'
+import { type CachedLogin, LoginCache } from './login-cache.ts'
+import { browserOf, changingColumns, loginOf, sessionRow, userRow } from './login-rows.ts'
+import { holdKey } from './sealing.ts'
+import { SeenLogins } from './seen-logins.ts'
+
+/** How long a visitor waits for the database, in milliseconds. */
+const LOOKUP_MS = 3000
+
+/** Lookups under way at once. A flood of cookies that nobody was given must not keep the database from everybody else. */
+const MAX_LOOKUPS = 200
+
+/**
+ * How long a login that nobody uses here counts as what is stored, in milliseconds: its user may be active at another node
+ * meanwhile, which is not told through the feed.
+ */
+const FRESH_MS = 60_000
+
+/** Memory for logins, in bytes: some 40,000 of the usual size. */
+const CACHE_BYTES = 64 * 1024 * 1024
+
+/** Logins of one user: a person with three browsers at more than 150 routes. More of them come from a script. */
+const MAX_OF_USER = 500
+
+/** A login that nobody used for so long is over, in milliseconds, whatever its route allows: 90 days. */
+export const MAX_IDLE_MS = 90 * 24 * 3600 * 1000
+
+/** A user has one login too many after each, and a few at most when the bound was lowered. */
+const REMOVED_AT_ONCE = 100
+
+export interface StoredSessionsOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly ids: IdSource
+  readonly now: Clock
+  readonly log: Logger
+  /** Smaller ones are for tests. */
+  readonly maxOfUser?: number
+  readonly cacheBytes?: number
+  readonly lookupMs?: number
+}
+
+/** A lookup under way, and what ended or changed meanwhile: ids of logins and users, and browsers. */
+interface Lookup {
+  readonly found: Promise<CachedLogin | undefined>
+  readonly outdated: Set<string>
+}
+
+export class StoredSessions implements LoginSessions, Followed {
+  readonly #options: StoredSessionsOptions
+  readonly #store: Store
+  readonly #now: Clock
+  readonly #cache: LoginCache
+  readonly #seen: SeenLogins
+  readonly #lookups = new Map<string, Lookup>()
+  readonly #troubles: MinuteLog<{ err: unknown }>
+
+  constructor(options: StoredSessionsOptions) {
+    this.#options = options
+    this.#store = options.store
+    this.#now = options.now
+    this.#cache = new LoginCache(options.cacheBytes ?? CACHE_BYTES)
+    this.#troubles = new MinuteLog((fields, count) => options.log.warn({ ...fields, count }, 'logins cannot be read'))
+    this.#seen = new SeenLogins(options)
+  }
+
+  find(place: LoginPlace): Login | undefined | Promise<Login | undefined> {
+    const browser = browserOf(place)
+    const cached = this.#cache.get(browser, place.routeId)
+    if (!cached) return this.#lookUp(browser, place.routeId).then((found) => this.#current(found))
+    const isFresh = this.#now() - Math.max(cached.readAt, cached.login.lastSeenAt) < FRESH_MS
+    return isFresh ? this.#current(cached) : this.#refreshed(cached)
+  }
+
+  async begin(place: LoginPlace, login: Login, origin: LoginOrigin): Promise<void> {
+    const { sealer, ids, maxOfUser = MAX_OF_USER } = this.#options
+    const newUser = userRow(ids.next(applicationUsers.prefix), login, origin)
+    const id = ids.next(applicationSessions.prefix)
+    const gone = await this.#store.write(async (writer) => {
+      await holdKey(writer, sealer)
+      const userId = await writer.logins.putUser(newUser)
+      const older = await writer.logins.begin(sessionRow({ id, userId }, { place, login, origin }, sealer))
+      const beyond = await writer.logins.removeBeyond(userId, maxOfUser, REMOVED_AT_ONCE)
+      const removed = older === undefined ? beyond : [older, ...beyond]
+      for (const each of removed) writer.changed(applicationSessions.kind, each)
+      return removed
+    })
+    // The new one is held in memory once it is read: another node may end it between its commit and this line.
+    this.#forget(gone)
+    // One that ended elsewhere, which this node has not heard of yet.
+    const before = this.#cache.get(browserOf(place), place.routeId)
+    if (before) this.#cache.drop(before.id)
+  }
+
+  seen(place: LoginPlace, at: number): void {
+    const cached = this.#cache.get(browserOf(place), place.routeId)
+    if (cached) this.#seen.note(cached, at)
+  }
+
+  async renew(place: LoginPlace, login: Login): Promise<void> {
+    const { sealer } = this.#options
+    const browser = browserOf(place)
+    const id = await this.#store.write(async (writer) => {
+      await holdKey(writer, sealer)
+      const row = await writer.logins.at(browser, place.routeId)
+      // Another login may have taken its place.
+      if (row?.identity !== login.identity || row.created_at !== login.createdAt) return undefined
+      const isThere = await writer.logins.renew({ id: row.id, ...changingColumns(row.id, login, sealer) })
+      // Others hold what was kept before, and a provider may take a token only once.
+      if (isThere) writer.changed(applicationSessions.kind, row.id)
+      return row.id
+    })
+    if (id !== undefined) this.#forget([id])
+  }
+
+  async end(place: Pick<LoginPlace, 'secret' | 'host'>): Promise<void> {
+    const browser = browserOf(place)
+    this.#forgetBrowser(browser)
+    await this.#store.write(async (writer) => {
+      for (const id of await writer.logins.removeBrowser(browser)) writer.changed(applicationSessions.kind, id)
+    })
+    // What was read again while it was being removed.
+    this.#forgetBrowser(browser)
+  }
+
+  /** Ends one login; gives whether there was one. */
+  async revoke(id: string): Promise<boolean> {
+    const wasThere = await this.#store.write(async (writer) => {
+      const isGone = await writer.logins.removeSession(id)
+      if (isGone) writer.changed(applicationSessions.kind, id)
+      return isGone
+    })
+    this.#forget([id])
+    return wasThere
+  }
+
+  /** Ends all logins of a user, and forgets the user; gives whether there was one. */
+  async revokeUser(id: string): Promise<boolean> {
+    const wasThere = await this.#store.write(async (writer) => {
+      const isGone = await writer.logins.removeUser(id)
+      if (isGone) writer.changed(applicationUsers.kind, id)
+      return isGone
+    })
+    this.#forgetUsers(new Set([id]))
+    return wasThere
+  }
+
+  /** Changes were missed, so nothing that is held can be trusted. */
+  async load(): Promise<void> {
+    this.#cache.clear()
+    for (const lookup of this.#lookups.values()) lookup.outdated.add(EVERYTHING)
+  }
+
+  async apply(changes: readonly Change[]): Promise<void> {
+    const idsOf = (wanted: string) => changes.filter(({ kind }) => kind === wanted).map(({ id }) => id)
+    this.#forget(idsOf(applicationSessions.kind))
+    const users = new Set(idsOf(applicationUsers.kind))
+    if (users.size > 0) this.#forgetUsers(users)
+  }
+
+  /** Stores what is still to be noted. */
+  async close(): Promise<void> {
+    await this.#seen.close()
+    this.#troubles.close()
+  }
+
+  /** The login, unless its time is over. */
+  #current(cached: CachedLogin | undefined): Login | undefined {
+    if (!cached) return undefined
+    const now = this.#now()
+    const isOver = cached.expiresAt !== null && cached.expiresAt <= now
+    return isOver || cached.login.lastSeenAt <= now - MAX_IDLE_MS ? undefined : cached.login
+  }
+
+  /** Reads a login again that is in memory; while the database is silent, what is in memory counts. */
+  async #refreshed(cached: CachedLogin): Promise<Login | undefined> {
+    try {
+      return this.#current(await this.#lookUp(cached.browser, cached.routeId))
+    } catch (err) {
+      this.#troubles.note({ err })
+      // So that not each of its requests waits.
+      cached.readAt = this.#now()
+      // It may have ended here meanwhile.
+      return this.#cache.get(cached.browser, cached.routeId) === cached ? this.#current(cached) : undefined
+    }
+  }
+
+  /** Requests of one browser for one route share one lookup. */
+  #lookUp(browser: string, routeId: string): Promise<CachedLogin | undefined> {
+    const key = `${browser} ${routeId}`
+    const underWay = this.#lookups.get(key)
+    if (underWay) return underWay.found
+    if (this.#lookups.size >= MAX_LOOKUPS) {
+      return Promise.reject(new Refusal('STORE_UNAVAILABLE', undefined, { headers: { 'retry-after': '1' } }))
+    }
+    const outdated = new Set<string>()
+    const found = this.#read(browser, routeId, outdated).finally(() => this.#lookups.delete(key))
+    this.#lookups.set(key, { found, outdated })
+    return found
+  }
+
+  async #read(browser: string, routeId: string, outdated: ReadonlySet<string>): Promise<CachedLogin | undefined> {
+    const { sealer, lookupMs: withinMs = LOOKUP_MS } = this.#options
+    const row = await this.#store.read(({ logins }) => logins.at(browser, routeId), { withinMs })
+    const before = this.#cache.get(browser, routeId)
+    if (before && before.id !== row?.id) this.#cache.drop(before.id)
+    const login = row && loginOf(row, sealer)
+    if (!row || !login) return undefined
+    const lastSeenAt = Math.max(row.last_seen_at, this.#seen.pending(row.id))
+    const cached: CachedLogin = {
+      id: row.id,
+      userId: row.user_id,
+      browser,
+      routeId,
+      login: { ...login, lastSeenAt },
+      expiresAt: row.expires_at,
+      readAt: this.#now(),
+      notedAt: lastSeenAt,
+    }
+    // It was read before it ended, and a request of that moment may have it; the next one may not.
+    const isOutdated = [EVERYTHING, browser, row.id, row.user_id].some((each) => outdated.has(each))
+    if (!isOutdated) this.#cache.set(cached)
+    return cached
+  }
+
+  #forget(ids: readonly string[]): void {
+    for (const id of ids) {
+      this.#cache.drop(id)
+      for (const lookup of this.#lookups.values()) lookup.outdated.add(id)
+    }
+  }
+
+  #forgetUsers(ids: ReadonlySet<string>): void {
+    this.#cache.dropUsers(ids)
+    for (const lookup of this.#lookups.values()) for (const id of ids) lookup.outdated.add(id)
+  }
+
+  #forgetBrowser(browser: string): void {
+    this.#cache.dropBrowser(browser)
+    for (const lookup of this.#lookups.values()) lookup.outdated.add(browser)
+  }
+}
+
+/** Stands for all that could be named; no id and no digest is so short. */
+const EVERYTHING = '*'

@@ -1,0 +1,100 @@
+/** Removes logins that are over and those beyond what a server keeps, in the background and some at a time. */
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log.ts'
+import { applicationSessions } from '../resources/application-sessions.ts'
+import { applicationUsers } from '../resources/application-users.ts'
+import type { LoginWriter } from '../store/login-writer.ts'
+import type { Store } from '../store/store.ts'
+import { MAX_IDLE_MS } from './login-sessions.ts'
+
+/** How long one round waits for the next, in milliseconds. */
+const EVERY_MS = 60_000
+
+/** Rows removed in one transaction: few enough that nobody waits for it. */
+const AT_A_TIME = 200
+
+/** Transactions in one round, of each kind; what is left then is removed in the next. */
+const BATCHES = 50
+
+/**
+ * Logins, and users, in all. A row takes 1 to 2 KiB, so this is half a gigabyte of disk, and counting them a few milliseconds.
+ * Whoever was away for longest goes first, and logs in again.
+ */
+const MAX_KEPT = 250_000
+
+export interface LoginUpkeepOptions {
+  readonly store: Store
+  readonly now: Clock
+  readonly log: Logger
+  /** A smaller one is for tests. */
+  readonly maxKept?: number
+}
+
+/** One transaction's share of a round: removes at most `limit` and tells of them where others must know. */
+type Share = (logins: LoginWriter, limit: number) => Promise<readonly string[]>
+
+export class LoginUpkeep {
+  readonly #store: Store
+  readonly #now: Clock
+  readonly #log: Logger
+  readonly #maxKept: number
+  #timer: NodeJS.Timeout | undefined
+  #round: Promise<void> = Promise.resolve()
+  #isStopped = false
+
+  constructor({ store, now, log, maxKept = MAX_KEPT }: LoginUpkeepOptions) {
+    this.#store = store
+    this.#now = now
+    this.#log = log
+    this.#maxKept = maxKept
+  }
+
+  start(): void {
+    this.#timer = setTimeout(() => {
+      this.#round = this.tidy().then(() => {
+        if (!this.#isStopped) this.start()
+      })
+    }, EVERY_MS).unref()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    await this.#round
+  }
+
+  /** One round. What fails is tried in the next. */
+  async tidy(): Promise<void> {
+    const now = this.#now()
+    try {
+      // Each node knows by itself that their time is over.
+      await this.#remove(Infinity, null, (logins, limit) => logins.removeEnded(now, limit))
+      await this.#remove(Infinity, null, (logins, limit) => logins.removeUnseen(now - MAX_IDLE_MS, limit))
+      const sessions = await this.#store.read(({ logins }) => logins.count('login_sessions'))
+      await this.#remove(sessions - this.#maxKept, applicationSessions.kind, (logins, limit) =>
+        logins.removeUnseen(Number.MAX_SAFE_INTEGER, limit),
+      )
+      const users = await this.#store.read(({ logins }) => logins.count('login_users'))
+      await this.#remove(users - this.#maxKept, applicationUsers.kind, (logins, limit) =>
+        logins.removeOldestUsers(limit),
+      )
+    } catch (err) {
+      this.#log.warn({ err }, 'logins that are over cannot be removed at the moment')
+    }
+  }
+
+  /** Removes `count` rows, or as many as there are; other nodes hear of them as changes of `kind`. */
+  async #remove(count: number, kind: string | null, share: Share): Promise<void> {
+    let left = count
+    for (let batch = 0; batch < BATCHES && left > 0 && !this.#isStopped; batch++) {
+      const limit = Math.min(left, AT_A_TIME)
+      const gone = await this.#store.write(async (writer) => {
+        const ids = await share(writer.logins, limit)
+        if (kind !== null) for (const id of ids) writer.changed(kind, id)
+        return ids
+      })
+      left -= gone.length
+      if (gone.length < limit) return
+    }
+  }
+}

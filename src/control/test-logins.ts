@@ -1,0 +1,80 @@
+/** Logins for tests: a keeper of them on a store, with a clock that is set by hand. */
+import { IdSource } from '../lib/ids.ts'
+import { createLog } from '../lib/log.ts'
+import { Sealer } from '../lib/seal.ts'
+import type { Login, LoginOrigin, LoginPlace } from '../modules/login/sessions.ts'
+import type { Store } from '../store/store.ts'
+import { Follower } from './follower.ts'
+import { StoredSessions, type StoredSessionsOptions } from './login-sessions.ts'
+import { LoginUpkeep, type LoginUpkeepOptions } from './login-upkeep.ts'
+import { KEY_ID } from './sealing.ts'
+
+/** When these tests begin. */
+export const START = Date.UTC(2026, 0, 1)
+
+const log = createLog({ level: 'silent' })
+
+/** One node that keeps logins in `store`. */
+export async function loginNode(
+  store: Store,
+  options: Partial<StoredSessionsOptions & LoginUpkeepOptions> = {},
+): Promise<LoginNode> {
+  const clock = { now: START }
+  const now = () => clock.now
+  const sealer = new Sealer(Buffer.alloc(32, 7))
+  await store.write((writer) => writer.keepMeta(KEY_ID, sealer.keyId))
+  const sessions = new StoredSessions({ store, sealer, ids: new IdSource({ now }), now, log, ...options })
+  const follower = new Follower({ store, followed: sessions, log })
+  await follower.start()
+  return {
+    sessions,
+    clock,
+    upkeep: new LoginUpkeep({ store, now, log, ...options }),
+    close: async () => {
+      await follower.stop()
+      await sessions.close()
+    },
+  }
+}
+
+export interface LoginNode {
+  readonly sessions: StoredSessions
+  readonly clock: { now: number }
+  readonly upkeep: LoginUpkeep
+  close(): Promise<void>
+}
+
+export function placeOf(changes: Partial<LoginPlace> = {}): LoginPlace {
+  return {
+    secret: 'cookie-secret-of-a-browser',
+    host: 'app.example.com',
+    edgeId: `edghts_${'1'.repeat(27)}`,
+    routeId: `edghtsrt_${'1'.repeat(27)}`,
+    ...changes,
+  }
+}
+
+export function loginAt(at: number, { user, ...changes }: Changes = {}): Login {
+  return {
+    identity: 'digest-of-provider-client-scopes',
+    user: { id: 'u-1', name: 'Ada Lovelace', email: 'ada@example.com', username: 'ada', ...user },
+    kept: { refresh_token: 'token-of-the-provider' },
+    createdAt: at,
+    checkedAt: at,
+    lastSeenAt: at,
+    ...changes,
+  }
+}
+
+type Changes = Partial<Omit<Login, 'user'>> & { readonly user?: Partial<Login['user']> }
+
+export function originOf(changes: Partial<LoginOrigin> = {}): LoginOrigin {
+  return {
+    provider: 'oidc',
+    providerUrl: 'https://id.example.com',
+    ip: '192.0.2.7',
+    userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0',
+    expiresAt: undefined,
+    ...changes,
+  }
+}

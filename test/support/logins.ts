@@ -1,0 +1,66 @@
+/** Logins of visitors in the database of a platform, as another server on it would keep them. */
+import { join } from 'node:path'
+import { Follower } from '../../src/control/follower.ts'
+import { StoredSessions } from '../../src/control/login-sessions.ts'
+import { IdSource } from '../../src/lib/ids.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { readKeyFile } from '../../src/lib/seal.ts'
+import type { LoginUser } from '../../src/modules/login/sessions.ts'
+import { openStore } from '../../src/store/store.ts'
+import type { Platform } from './platform.ts'
+
+export interface VisitorLogin {
+  readonly secret: string
+  readonly user?: Partial<LoginUser>
+  /** An edge, or the endpoint of an agent. */
+  readonly edgeId?: string
+  readonly at?: number
+}
+
+export const EDGE_ID = `edghts_${'1'.repeat(27)}`
+export const ROUTE_ID = `edghtsrt_${'1'.repeat(27)}`
+export const USER_AGENT = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0'
+
+/** Opens the database of `platform` as a server of its own does. */
+export async function openLogins({ databaseUrl, dataDir }: Pick<Platform, 'databaseUrl' | 'dataDir'>) {
+  const log = createLog({ level: 'silent' })
+  const store = await openStore(databaseUrl)
+  const sealer = readKeyFile(join(dataDir, 'secret.key'))
+  const sessions = new StoredSessions({ store, sealer, ids: new IdSource({ now: Date.now }), now: Date.now, log })
+  const follower = new Follower({ store, followed: sessions, log })
+  await follower.start()
+  const placeOf = (secret: string, edgeId = EDGE_ID) => ({
+    secret,
+    host: 'app.example.com',
+    edgeId,
+    routeId: ROUTE_ID,
+  })
+  return {
+    async logIn({ secret, user, edgeId, at = Date.now() }: VisitorLogin): Promise<void> {
+      const login = {
+        identity: 'digest',
+        user: { id: 'u-1', name: 'Ada Lovelace', email: 'ada@example.com', username: 'ada', ...user },
+        kept: { refresh_token: 'token-of-the-provider' },
+        createdAt: at,
+        checkedAt: at,
+        lastSeenAt: at,
+      }
+      const origin = {
+        provider: 'oidc',
+        providerUrl: 'https://id.example.com',
+        ip: '192.0.2.7',
+        userAgent: USER_AGENT,
+        expiresAt: at + 3_600_000,
+      }
+      await sessions.begin(placeOf(secret, edgeId), login, origin)
+    },
+    isLoggedIn: async (secret: string): Promise<boolean> => (await sessions.find(placeOf(secret))) !== undefined,
+    async close(): Promise<void> {
+      await follower.stop()
+      await sessions.close()
+      await store.close()
+    },
+  }
+}
+
+export type Logins = Awaited<ReturnType<typeof openLogins>>
