@@ -15,6 +15,7 @@ import { applicationSessions } from '../resources/application-sessions.ts'
 import { applicationUsers } from '../resources/application-users.ts'
 import type { Change } from '../store/feed.ts'
 import type { Store } from '../store/store.ts'
+import { Endings } from './endings.ts'
 import type { Followed } from './follower.ts'
 import { type CachedLogin, LoginCache } from './login-cache.ts'
 import { browserOf, changingColumns, loginOf, sessionRow, userRow } from './login-rows.ts'
@@ -57,19 +58,15 @@ export interface StoredSessionsOptions {
   readonly lookupMs?: number
 }
 
-/** A lookup under way, and what ended or changed meanwhile: ids of logins and users, and browsers. */
-interface Lookup {
-  readonly found: Promise<CachedLogin | undefined>
-  readonly outdated: Set<string>
-}
-
 export class StoredSessions implements LoginSessions, Followed {
   readonly #options: StoredSessionsOptions
   readonly #store: Store
   readonly #now: Clock
   readonly #cache: LoginCache
   readonly #seen: SeenLogins
-  readonly #lookups = new Map<string, Lookup>()
+  readonly #lookups = new Map<string, Promise<CachedLogin | undefined>>()
+  /** By ids of logins and users, and by browsers. */
+  readonly #endings = new Endings()
   readonly #troubles: MinuteLog<{ err: unknown }>
 
   constructor(options: StoredSessionsOptions) {
@@ -165,7 +162,7 @@ export class StoredSessions implements LoginSessions, Followed {
   /** Changes were missed, so nothing that is held can be trusted. */
   async load(): Promise<void> {
     this.#cache.clear()
-    for (const lookup of this.#lookups.values()) lookup.outdated.add(EVERYTHING)
+    this.#endings.noteAll()
   }
 
   async apply(changes: readonly Change[]): Promise<void> {
@@ -206,18 +203,18 @@ export class StoredSessions implements LoginSessions, Followed {
   #lookUp(browser: string, routeId: string): Promise<CachedLogin | undefined> {
     const key = `${browser} ${routeId}`
     const underWay = this.#lookups.get(key)
-    if (underWay) return underWay.found
+    if (underWay) return underWay
     if (this.#lookups.size >= MAX_LOOKUPS) {
       return Promise.reject(new Refusal('STORE_UNAVAILABLE', undefined, { headers: { 'retry-after': '1' } }))
     }
-    const outdated = new Set<string>()
-    const found = this.#read(browser, routeId, outdated).finally(() => this.#lookups.delete(key))
-    this.#lookups.set(key, { found, outdated })
+    const found = this.#read(browser, routeId).finally(() => this.#lookups.delete(key))
+    this.#lookups.set(key, found)
     return found
   }
 
-  async #read(browser: string, routeId: string, outdated: ReadonlySet<string>): Promise<CachedLogin | undefined> {
+  async #read(browser: string, routeId: string): Promise<CachedLogin | undefined> {
     const { sealer, lookupMs: withinMs = LOOKUP_MS } = this.#options
+    const { moment } = this.#endings
     const row = await this.#store.read(({ logins }) => logins.at(browser, routeId), { withinMs })
     const before = this.#cache.get(browser, routeId)
     if (before && before.id !== row?.id) this.#cache.drop(before.id)
@@ -235,28 +232,24 @@ export class StoredSessions implements LoginSessions, Followed {
       notedAt: lastSeenAt,
     }
     // It was read before it ended, and a request of that moment may have it; the next one may not.
-    const isOutdated = [EVERYTHING, browser, row.id, row.user_id].some((each) => outdated.has(each))
-    if (!isOutdated) this.#cache.set(cached)
+    if (!this.#endings.hasEnded([browser, row.id, row.user_id], moment)) this.#cache.set(cached)
     return cached
   }
 
   #forget(ids: readonly string[]): void {
     for (const id of ids) {
       this.#cache.drop(id)
-      for (const lookup of this.#lookups.values()) lookup.outdated.add(id)
+      this.#endings.note(id)
     }
   }
 
   #forgetUsers(ids: ReadonlySet<string>): void {
     this.#cache.dropUsers(ids)
-    for (const lookup of this.#lookups.values()) for (const id of ids) lookup.outdated.add(id)
+    for (const id of ids) this.#endings.note(id)
   }
 
   #forgetBrowser(browser: string): void {
     this.#cache.dropBrowser(browser)
-    for (const lookup of this.#lookups.values()) lookup.outdated.add(browser)
+    this.#endings.note(browser)
   }
 }
-
-/** Stands for all that could be named; no id and no digest is so short. */
-const EVERYTHING = '*'

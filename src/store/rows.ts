@@ -11,7 +11,8 @@ export interface StoredRow {
 
 /**
  * The tables in an order in which they can be filled, with their columns, those of the primary key first. Changes are left out:
- * they tell running nodes what to read again, and nobody runs on a database that is just being filled.
+ * they tell running nodes what to read again, and nobody runs on a database that is just being filled. So are logins of visitors:
+ * a backup would bring back those that were revoked since.
  */
 const tables = {
   meta: { columns: ['key', 'value'], key: 1 },
