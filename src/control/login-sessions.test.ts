@@ -202,6 +202,18 @@ describe('logins', () => {
       assert.equal((await users()).length, 1, 'the user is kept')
     })
 
+    test('that are over are removed in the background, round after round', async () => {
+      const busy = await loginNode(store, { everyMs: 1 })
+      const ended = originOf({ expiresAt: START })
+      busy.upkeep.start()
+      for (let round = 0; round < 2; round++) {
+        await begin(placeOf(), loginAt(START), ended)
+        await until('it is removed', async () => (await all()).length === 0)
+      }
+      await busy.upkeep.stop()
+      await busy.close()
+    })
+
     test('of one user are bounded: the one that was away for longest goes', async () => {
       const small = await loginNode(store, { maxOfUser: 2 })
       const places = ['a', 'b', 'c'].map((secret) => placeOf({ secret }))

@@ -11,7 +11,7 @@ const NOTE_EVERY_MS = 60_000
 const GATHER_MS = 5000
 
 /** Logins written in one transaction. */
-const AT_A_TIME = 500
+const AT_A_TIME = 200
 
 /** Logins that wait to be written. Beyond it the oldest wait is given up: it only moves the end of inactivity. */
 const MAX_WAITING = 50_000

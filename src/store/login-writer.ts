@@ -60,10 +60,11 @@ export class LoginWriter extends LoginReader {
     if (seen.length === 0) return
     const rows = sql.join(seen.map(({ id, at }) => sql`(cast(${id} as text), cast(${at} as bigint))`))
     const target = sql.table(table)
-    // Both databases call the columns of a list of values so.
+    const ids = sql.join(seen.map(({ id }) => id))
+    // Both databases call the columns of a list of values so. Without the ids by themselves SQLite walks through all rows.
     await sql`
       update ${target} set last_seen_at = seen.column2 from (values ${rows}) as seen
-      where ${target}.id = seen.column1 and ${target}.last_seen_at < seen.column2
+      where ${target}.id in (${ids}) and ${target}.id = seen.column1 and ${target}.last_seen_at < seen.column2
     `.execute(this.db)
   }
 
