@@ -43,7 +43,7 @@ export function reservedPaths(routes: readonly Reserving[]): ReservedPaths | und
     routeFor({ host, path, query, headers, routeOf }) {
       let spare: Route | undefined
       for (const { route, claims } of byPath.get(path) ?? []) {
-        const claim = claims({ host, query, headers, serves: (other) => routeOf(other) === route })
+        const claim = claims({ host, query, headers, routeId: route.id, serves: (other) => routeOf(other) === route })
         if (claim === 'own') return route
         if (claim === 'spare') spare ??= route
       }

@@ -117,6 +117,63 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     when: 'The endpoint has basic auth, and user or password are missing or wrong.',
     remedy: 'The visitor: log in as the agent was told with `basic_auth`.',
   },
+  LOGIN_STATE_MISSING: {
+    when: 'The callback of a login was opened without a `state`, or with several.',
+    remedy: 'The visitor: open the page that is wanted, not the callback. See that the provider gives `state` back.',
+  },
+  LOGIN_STATE_INVALID: {
+    when: 'The `state` at the callback was changed, was made for another edge or route, or under another key of the server.',
+    remedy:
+      'The visitor: open the page again. When it happens each time, see whether the redirect URI leads to this edge.',
+  },
+  LOGIN_STATE_EXPIRED: {
+    when: 'More than 15 minutes passed between the beginning of a login and its end.',
+    remedy: 'The visitor: open the page again. When it happens at once, set the clock of the server.',
+  },
+  LOGIN_WRONG_HOST: {
+    when: 'A login began at one name of the edge and came back to another.',
+    remedy: 'Register `https://<name>/oauth2/callback` at the provider for every name of the edge.',
+  },
+  LOGIN_OTHER_BROWSER: {
+    when: 'The cookie that ties a login to its browser is missing or not that of this login; also when a callback is loaded again.',
+    remedy: 'The visitor: allow cookies for this name, and open the page again.',
+  },
+  LOGIN_CODE_REFUSED: {
+    when: 'The provider answered `invalid_grant`: the code was used before, is too old, or is for another redirect URI.',
+    remedy: 'The visitor: open the page again. When it happens each time, compare the redirect URI at the provider.',
+  },
+  LOGIN_DENIED: {
+    when: 'The provider sent the visitor back with `access_denied`.',
+    remedy: 'The visitor: try again and agree. See who may use the application at the provider.',
+  },
+  LOGIN_NOT_ALLOWED: {
+    when: 'None of the lists of the module `oauth` names the user, by an address that the provider has verified.',
+    remedy: 'Add the user to a list. The visitor: `/postern/login` logs in as somebody else.',
+  },
+  LOGIN_TOKEN_REFUSED: {
+    when: 'The ID token is not signed by a key of the provider, or is for another client, another login or another time.',
+    remedy: 'The log names the reason. Compare `issuer` and `client_id` with what the provider has; set the clock.',
+  },
+  LOGIN_CLAIMS_REFUSED: {
+    when: 'The provider gave no usable id of the user.',
+    remedy: 'See what the provider tells this application about its users.',
+  },
+  LOGIN_PROVIDER_ERROR: {
+    when: 'The provider sent the visitor back with an error other than `access_denied`.',
+    remedy: 'The log names the error. Often a scope or the redirect URI is not registered at the provider.',
+  },
+  LOGIN_PROVIDER_DOWN: {
+    when: 'The discovery document of the provider cannot be read, or the provider cannot be asked whether a user may still come in.',
+    remedy: 'The log names the reason. For a provider on a private network set `--outbound-allow`.',
+  },
+  LOGIN_EXCHANGE_FAILED: {
+    when: 'The provider did not exchange the code of a login, or did not tell about the user.',
+    remedy: 'The log names the reason; `invalid_client` means that `client_id` or `client_secret` is wrong.',
+  },
+  LOGIN_NO_ID_TOKEN: {
+    when: 'The token endpoint of the provider answered without `id_token`.',
+    remedy: 'See that the provider speaks OpenID Connect, and OAuth not alone.',
+  },
   CIRCUIT_OPEN: {
     when: 'The service failed as often as the module `circuit_breaker` allows; the header `Retry-After` says how long it rests.',
     remedy: 'Mend the service; requests pass again by themselves once one of them succeeds.',

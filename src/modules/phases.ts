@@ -110,6 +110,8 @@ export interface ReservedRequest {
   readonly host: string
   readonly query: string
   readonly headers: HeaderList
+  /** The module's own route. */
+  readonly routeId: string
   /** Whether `path` is one of the module's own route. */
   readonly serves: (path: string) => boolean
 }

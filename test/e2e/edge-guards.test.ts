@@ -261,10 +261,8 @@ describe('guards on one route', () => {
 })
 
 describe('a module that is not in force yet', () => {
-  const oidc = { issuer: 'https://id.example.com', client_id: 'a', client_secret: 'b' }
   const policy = { inbound: [{ actions: [{ type: 'deny' }] }] }
   const modules: Record<string, object> = {
-    oidc,
     policy,
     oauth: { provider: { github: { client_id: 'a', client_secret: 'b' } } },
   }

@@ -54,6 +54,8 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   commander: ['main.ts', 'cli/'],
   '@bufbuild/cel': ['modules/'],
   re2js: ['modules/'],
+  'openid-client': ['modules/oidc/'],
+  jose: ['modules/oidc/'],
   yaml: ['config/', 'agent/', 'modules/policy/'],
 }
 

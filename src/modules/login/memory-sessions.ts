@@ -1,6 +1,6 @@
 /** Logins that this process alone remembers, and only while it runs. */
 import { createHash } from 'node:crypto'
-import type { Login, LoginPlace, LoginSessions } from './sessions.ts'
+import type { Login, LoginOrigin, LoginPlace, LoginSessions } from './sessions.ts'
 
 /** Browsers that are remembered; who was away for longest goes first. */
 const MAX_BROWSERS = 100_000
@@ -13,10 +13,12 @@ export class MemorySessions implements LoginSessions {
     return this.#browsers.get(browserOf(place))?.get(place.routeId)
   }
 
-  begin(place: LoginPlace, login: Login): Promise<void> {
+  begin(place: LoginPlace, login: Login, _origin?: LoginOrigin, before?: string): Promise<void> {
     const key = browserOf(place)
-    const logins = this.#browsers.get(key) ?? new Map<string, Login>()
+    const keyBefore = browserOf({ secret: before ?? place.secret, host: place.host })
+    const logins = this.#browsers.get(keyBefore) ?? new Map<string, Login>()
     logins.set(place.routeId, login)
+    this.#browsers.delete(keyBefore)
     this.#browsers.delete(key)
     this.#browsers.set(key, logins)
     const [oldest] = this.#browsers.keys()

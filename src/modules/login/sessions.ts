@@ -50,8 +50,12 @@ export interface LoginOrigin {
 export interface LoginSessions {
   /** At once when it is known here, as it nearly always is. */
   find(place: LoginPlace): Login | undefined | Promise<Login | undefined>
-  /** Keeps a login, in the place of an older one; resolves when no restart loses it. */
-  begin(place: LoginPlace, login: Login, origin: LoginOrigin): Promise<void>
+  /**
+   * Keeps a login, in the place of an older one; resolves when no restart loses it. `before` is the secret that the
+   * browser had on this host until now: what is kept under it moves along, and it opens nothing any more. Who planted a
+   * secret in a browser must not be logged in with it.
+   */
+  begin(place: LoginPlace, login: Login, origin: LoginOrigin, before?: string): Promise<void>
   /** The user was here. Cheap, and may be lost by a crash: it only moves the end of inactivity. */
   seen(place: LoginPlace, at: number): void
   /** The provider was asked again. Does nothing when the login has ended meanwhile. */

@@ -5,6 +5,7 @@ import { BadValue } from '../../lib/check.ts'
 import { enabled } from '../fields.ts'
 import { checkScopes, loginFields, scopeList } from '../login-form.ts'
 import { defineModule } from '../module.ts'
+import { compileOidc } from './traffic.ts'
 
 const form = Type.Object(
   {
@@ -43,6 +44,7 @@ export const oidc = defineModule({
     checkScopes(`${at}scopes`, scopes)
     return config
   },
+  compile: compileOidc,
 })
 
 /** D38: a disabled module may be stored bare. */

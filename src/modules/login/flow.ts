@@ -1,0 +1,137 @@
+/** The way through a login: to the provider, back from it, and out again (R-3.11, D51, D52). */
+import { randomBytes } from 'node:crypto'
+import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
+import type { Refuse, RequestContext, Respond } from '../phases.ts'
+import type { ModuleTools } from '../tools.ts'
+import { ATTEMPT_MS, newAttemptId, openCookie, openState, sealCookie, sealState } from './attempt.ts'
+import { expireCookie, readCookies, setCookie } from './cookies.ts'
+import { localPath } from './local-path.ts'
+import { isFault, type LoggedIn, type LoginFault, type LoginProvider } from './provider.ts'
+import type { LoginSettings } from './settings.ts'
+import { placeOf, sessionSecrets } from './standing.ts'
+
+/** Attempts of a browser that are open at once; each has a cookie, and a page may send many requests before a login. */
+const MAX_ATTEMPTS = 5
+
+/** Longest value of a session that browsers are told, in seconds: RFC 6265bis lets them cut it to 400 days. */
+const MAX_AGE_SECONDS = 400 * 86_400
+
+const SECRET_BYTES = 32
+
+/** What an error of a provider may look like to be written to the log. */
+const errorForm = /^[\w.-]{1,64}$/
+
+type Pair = readonly [string, string]
+
+export interface LoginFlow {
+  /** Sends the visitor to the provider, and afterwards to `to`, a path of this host. */
+  begin(ctx: RequestContext, to: string, isForced: boolean): Promise<Respond | Refuse>
+  /** The visitor came back from the provider. */
+  finish(ctx: RequestContext): Promise<Respond | Refuse>
+  /** Ends all logins of the browser on this host. */
+  end(ctx: RequestContext): Promise<Respond>
+}
+
+export function loginFlow(
+  { cookies, maximumMs }: LoginSettings,
+  provider: LoginProvider,
+  { sealer, sessions, now, log }: Pick<ModuleTools, 'sealer' | 'sessions' | 'now' | 'log'>,
+): LoginFlow {
+  const [callbackPath] = provider.callbackPaths
+
+  const refuse = ({ edgeId, routeId }: RequestContext, { fault, reason }: LoginFault, headers: Pair[] = []): Refuse => {
+    const code: VisitorErrorCode = fault === 'log_in_again' ? 'LOGIN_CODE_REFUSED' : fault
+    log.info({ edge: edgeId, route: routeId, provider: provider.name, code, reason }, 'a login failed')
+    return { refuse: code, headers }
+  }
+
+  return {
+    async begin(ctx, to, isForced) {
+      const id = newAttemptId(now())
+      const state = sealState(sealer, ctx, { id, host: ctx.host, startedAt: now() })
+      const beginning = await provider.begin({ state, redirectUri: uriOf(ctx, callbackPath), isForced })
+      if (isFault(beginning)) return refuse(ctx, beginning)
+      const { location, kept } = beginning
+      const cookie = sealCookie(sealer, ctx, id, { to: localPath(to) ?? '/', kept })
+      const open = readCookies(ctx.headers, (name) => name.startsWith(cookies.nonce)).map(([name]) => name)
+      // The ids sort by their time.
+      const surplus = [...new Set(open)].sort().slice(0, -(MAX_ATTEMPTS - 1))
+      return redirect(location, [
+        setCookie(cookies.nonce + id, cookie, ATTEMPT_MS / 1000),
+        ...surplus.filter(isCookieName).slice(0, 50).map(expireCookie),
+      ])
+    },
+
+    async finish(ctx) {
+      const params = new URLSearchParams(ctx.query)
+      const [state, ...more] = params.getAll('state')
+      if (state === undefined || state === '' || more.length > 0) return { refuse: 'LOGIN_STATE_MISSING' }
+      const opened = openState(sealer, ctx, state)
+      if (!opened) return { refuse: 'LOGIN_STATE_INVALID' }
+      const { id, host, startedAt } = opened
+      if (now() - startedAt > ATTEMPT_MS) return { refuse: 'LOGIN_STATE_EXPIRED' }
+      if (host !== ctx.host) return { refuse: 'LOGIN_WRONG_HOST' }
+      const name = cookies.nonce + id
+      const [cookie, ...others] = readCookies(ctx.headers, (each) => each === name)
+      const attempt = cookie && others.length === 0 ? openCookie(sealer, ctx, id, cookie[1]) : undefined
+      // From here on the attempt is over, however it ends.
+      const over = expireCookie(name)
+      if (!attempt) return { refuse: 'LOGIN_OTHER_BROWSER', headers: [over] }
+      const error = params.get('error')
+      if (error !== null) return refuse(ctx, providerError(error), [over])
+      const { to, kept } = attempt
+      const outcome = await provider.finish({ redirectUri: uriOf(ctx, ctx.reservedPath ?? ''), state, params, kept })
+      if (isFault(outcome)) return refuse(ctx, outcome, [over])
+      return redirect(to, [await remember(ctx, outcome), over])
+    },
+
+    async end(ctx) {
+      for (const secret of sessionSecrets(ctx, cookies.session)) await sessions.end({ secret, host: ctx.host })
+      return redirect('/', [expireCookie(cookies.session)])
+    },
+  }
+
+  /** Keeps the login under a new secret, which no one who knew the old one has, and gives the cookie for it. */
+  async function remember(ctx: RequestContext, { user, kept }: LoggedIn): Promise<Pair> {
+    const at = now()
+    const secret = randomBytes(SECRET_BYTES).toString('base64url')
+    const { identity, rules, name } = provider
+    const login = { identity, user, kept: { ...kept, rules }, createdAt: at, checkedAt: at, lastSeenAt: at }
+    const origin = {
+      provider: name,
+      ip: ctx.peer.ip,
+      userAgent: ctx.headers.get('user-agent') ?? '',
+      expiresAt: maximumMs > 0 ? at + maximumMs : undefined,
+    }
+    await sessions.begin(placeOf(ctx, secret), login, origin, sessionSecrets(ctx, cookies.session)[0])
+    const seconds = maximumMs > 0 ? Math.min(maximumMs / 1000, MAX_AGE_SECONDS) : undefined
+    return setCookie(cookies.session, secret, seconds)
+  }
+}
+
+/** Step 7: only that the user said no is told apart. */
+function providerError(error: string): LoginFault {
+  const fault = error === 'access_denied' ? 'LOGIN_DENIED' : 'LOGIN_PROVIDER_ERROR'
+  return { fault, reason: `the provider answered ${errorForm.test(error) ? error : 'with an error'}` }
+}
+
+/** By the name and port that the visitor knows. */
+function uriOf({ scheme, host, authority }: RequestContext, path: string): string {
+  return `${scheme}://${host}${/:\d+$/.exec(authority)?.[0] ?? ''}${path}`
+}
+
+/** What a browser named is written back only when it can be no more than a name. */
+function isCookieName(name: string): boolean {
+  return /^[\w.]{1,200}$/.test(name)
+}
+
+/** Step 12. The page that is left may have a code in its address, which is nobody else's business. */
+function redirect(location: string, cookies: readonly Pair[]): Respond {
+  const headers: Pair[] = [
+    ['Location', location],
+    ['Cache-Control', 'no-store'],
+    ['Referrer-Policy', 'no-referrer'],
+    ...cookies,
+  ]
+  return { respond: { status: 302, headers, body: '' } }
+}

@@ -1,0 +1,62 @@
+/** What a login needs of a provider: the port that OpenID Connect, OAuth and SAML each fill in. */
+import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
+import type { Login, LoginUser } from './sessions.ts'
+
+export interface LoginProvider {
+  /** `oidc`, `google`, … */
+  readonly name: string
+  readonly clientId: string
+  /** A digest of the provider, the client and the scopes: a login to another one counts as none. */
+  readonly identity: string
+  /** A digest of who is let in; a login that was judged by other rules is checked again. Empty: everybody is. */
+  readonly rules: string
+  /** How long a check of the user holds, in milliseconds; 0 for as long as the login. */
+  readonly checkEveryMs: number
+  /** Where the provider sends visitors back to, the one that it is told first; it takes all. */
+  readonly callbackPaths: readonly [string, ...string[]]
+  /** Begins a login. */
+  begin(attempt: BeginAttempt): Promise<Beginning | LoginFault>
+  /** The visitor came back, in the browser that the attempt began in, and with no error of the provider. */
+  finish(callback: Callback): Promise<LoggedIn | LoginFault>
+  /** Asks the provider again about the user of a login. */
+  check?(login: Login): Promise<LoggedIn | LoginFault>
+}
+
+export interface BeginAttempt {
+  /** Opaque to the provider, which gives it back to the callback. */
+  readonly state: string
+  readonly redirectUri: string
+  /** Whether the user must prove who it is, also when the provider still knows. */
+  readonly isForced: boolean
+}
+
+export interface Beginning {
+  readonly location: string
+  /** What `finish` needs again, such as a PKCE verifier; sealed, in a cookie of the browser. Some hundred bytes at most. */
+  readonly kept: Readonly<Record<string, string>>
+}
+
+export interface Callback {
+  readonly redirectUri: string
+  readonly state: string
+  readonly params: URLSearchParams
+  readonly kept: Readonly<Record<string, string>>
+}
+
+export interface LoggedIn {
+  readonly user: LoginUser
+  /** Of the user and the provider's side of the login; `accessToken` and `refreshToken` are told to the upstream. */
+  readonly kept: Readonly<Record<string, string>>
+}
+
+/** Why nobody is logged in. */
+export interface LoginFault {
+  /** `log_in_again`: by a check alone; the provider does not speak for the user any more. */
+  readonly fault: VisitorErrorCode | 'log_in_again'
+  /** For the log, so that it holds no token and nothing that a visitor wrote. */
+  readonly reason: string
+}
+
+export function isFault(outcome: object): outcome is LoginFault {
+  return 'fault' in outcome
+}

@@ -1,0 +1,99 @@
+/** Whether a visitor is logged in at a route: with every request, so at once and with one digest where it can be. */
+import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
+import type { RequestContext } from '../phases.ts'
+import type { ModuleTools } from '../tools.ts'
+import { readCookies } from './cookies.ts'
+import { isFault, type LoginProvider } from './provider.ts'
+import type { Login, LoginPlace } from './sessions.ts'
+import type { LoginSettings } from './settings.ts'
+
+/** Session cookies that are looked at; a browser has one, unless somebody set another for a name above this one. */
+const MAX_COOKIES = 3
+
+/** How exact the end of inactivity is, in milliseconds: who was seen this recently is not noted again. */
+const SEEN_EVERY_MS = 1000
+
+/** What the secrets in session cookies look like: 256 bits. */
+const secretForm = /^[\w-]{43}$/
+
+export type Standing = { readonly login: Login } | { readonly refuse: VisitorErrorCode } | undefined
+
+type Held = { readonly place: LoginPlace; readonly login: Login }
+
+/** Undefined: not logged in. */
+export function standingAt(
+  { cookies, inactivityMs, maximumMs }: LoginSettings,
+  provider: LoginProvider,
+  { sessions, now, log }: Pick<ModuleTools, 'sessions' | 'now' | 'log'>,
+): (ctx: RequestContext) => Standing | Promise<Standing> {
+  /** Checks under way, by secret and host: many requests of a browser ask the provider once. */
+  const checks = new Map<string, Promise<Standing>>()
+
+  const stillHolds = (login: Login | undefined): login is Login =>
+    login !== undefined &&
+    login.identity === provider.identity &&
+    (inactivityMs === 0 || now() - login.lastSeenAt <= inactivityMs) &&
+    (maximumMs === 0 || now() - login.createdAt <= maximumMs)
+
+  const isDue = ({ kept, checkedAt }: Login): boolean =>
+    kept.rules !== provider.rules || (provider.checkEveryMs > 0 && now() - checkedAt >= provider.checkEveryMs)
+
+  const judge = ({ place, login }: Held): Standing | Promise<Standing> => {
+    if (provider.check && isDue(login)) return checked(place, login)
+    if (login.kept.isRefused) return { refuse: 'LOGIN_NOT_ALLOWED' }
+    if (now() - login.lastSeenAt >= SEEN_EVERY_MS) sessions.seen(place, now())
+    return { login }
+  }
+
+  const checked = (place: LoginPlace, login: Login): Promise<Standing> => {
+    const key = `${place.secret} ${place.host}`
+    const check = checks.get(key) ?? askProvider(place, login).finally(() => checks.delete(key))
+    checks.set(key, check)
+    return check
+  }
+
+  const askProvider = async (place: LoginPlace, login: Login): Promise<Standing> => {
+    const outcome = await provider.check?.(login)
+    const times = { checkedAt: now(), lastSeenAt: now() }
+    if (outcome === undefined) return undefined
+    if (!isFault(outcome)) {
+      const renewed = { ...login, ...times, user: outcome.user, kept: { ...outcome.kept, rules: provider.rules } }
+      await sessions.renew(place, renewed)
+      return { login: renewed }
+    }
+    const { fault, reason } = outcome
+    log.info({ edge: place.edgeId, route: place.routeId, provider: provider.name, reason }, 'a login no longer holds')
+    if (fault === 'log_in_again') return undefined
+    if (fault === 'LOGIN_NOT_ALLOWED') {
+      // Kept, so that who comes again and again is not asked about at the provider each time.
+      const kept = { ...login.kept, rules: provider.rules, isRefused: 'yes' }
+      await sessions.renew(place, { ...login, ...times, kept })
+    }
+    return { refuse: fault }
+  }
+
+  const lookAt = (ctx: RequestContext, secrets: readonly string[], from: number): Standing | Promise<Standing> => {
+    for (let i = from; i < secrets.length; i++) {
+      const place = placeOf(ctx, secrets[i] ?? '')
+      const login = sessions.find(place)
+      if (login instanceof Promise) {
+        return login.then((found) => (stillHolds(found) ? judge({ place, login: found }) : lookAt(ctx, secrets, i + 1)))
+      }
+      if (stillHolds(login)) return judge({ place, login })
+    }
+    return undefined
+  }
+
+  return (ctx) => lookAt(ctx, sessionSecrets(ctx, cookies.session), 0)
+}
+
+export function sessionSecrets({ headers }: Pick<RequestContext, 'headers'>, name: string): string[] {
+  return readCookies(headers, (each) => each === name)
+    .map(([, value]) => value)
+    .filter((value) => secretForm.test(value))
+    .slice(0, MAX_COOKIES)
+}
+
+export function placeOf({ host, edgeId, routeId }: RequestContext, secret: string): LoginPlace {
+  return { secret, host, edgeId, routeId }
+}

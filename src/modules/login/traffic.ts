@@ -1,0 +1,113 @@
+/** What all modules that log visitors in do to traffic; the provider is all in which they differ. */
+import { toHeaderValue } from '../../lib/http-header.ts'
+import type { Claim, Phases, RequestContext, RequestVerdict, Reserved, ReservedRequest } from '../phases.ts'
+import { Slot } from '../phases.ts'
+import type { ModuleTools } from '../tools.ts'
+import { routeOfState } from './attempt.ts'
+import { readCookies, removeOwnCookies } from './cookies.ts'
+import { loginFlow } from './flow.ts'
+import { localPath } from './local-path.ts'
+import type { LoginProvider } from './provider.ts'
+import type { Login } from './sessions.ts'
+import type { LoginSettings } from './settings.ts'
+import { type Standing, standingAt } from './standing.ts'
+
+/** D52 */
+const loginPaths: readonly string[] = ['/postern/login', '/auth/authn']
+const logoutPaths: readonly string[] = ['/postern/logout', '/auth/logout']
+
+/** Longest token that is told to an upstream, in characters: services take some 8 KiB of headers in all. */
+const MAX_TOKEN_LENGTH = 4096
+
+/** The login that a request came with. */
+export const visitorLogin = new Slot<Login>()
+
+export function compileLogin(settings: LoginSettings, provider: LoginProvider, tools: ModuleTools): Phases {
+  const { cookies, passesOptions } = settings
+  const standing = standingAt(settings, provider, tools)
+  const flow = loginFlow(settings, provider, tools)
+
+  const decide = (ctx: RequestContext, found: Standing): RequestVerdict | Promise<RequestVerdict> => {
+    const isIn = found !== undefined && 'login' in found
+    ctx.found.set('oauth.decision', isIn ? 'allow' : 'block')
+    ctx.found.set('oauth.app_client_id', provider.clientId)
+    if (!isIn) return found ?? flow.begin(ctx, ctx.target, false)
+    const { user } = found.login
+    ctx.found.set('oauth.user.id', user.id)
+    ctx.found.set('oauth.user.name', user.name)
+    ctx.found.set('oauth.user.email', user.email)
+    visitorLogin.set(ctx, found.login)
+    return undefined
+  }
+
+  /** The answer to a path of our own. */
+  const answer = (ctx: RequestContext, path: string): RequestVerdict | Promise<RequestVerdict> => {
+    const isLogout = logoutPaths.includes(path)
+    const methods = isLogout ? ['GET', 'POST'] : ['GET']
+    if (!methods.includes(ctx.method)) return wrongMethod(methods)
+    if (isLogout) return flow.end(ctx)
+    return loginPaths.includes(path) ? flow.begin(ctx, wantedPath(ctx.query), true) : flow.finish(ctx)
+  }
+
+  const claimsLogout = ({ headers }: ReservedRequest): Claim =>
+    readCookies(headers, (name) => name === cookies.session).length > 0 ? 'own' : 'spare'
+
+  const reserves: readonly Reserved[] = [
+    ...provider.callbackPaths.map((path) => ({ path, claims: claimsCallback })),
+    ...loginPaths.map((path) => ({ path, claims: claimsLogin })),
+    ...logoutPaths.map((path) => ({ path, claims: claimsLogout })),
+  ]
+  const own: ReadonlySet<string> = new Set(reserves.map(({ path }) => path))
+
+  return {
+    reserves,
+    request(ctx) {
+      const { reservedPath } = ctx
+      if (reservedPath !== undefined && own.has(reservedPath)) return answer(ctx, reservedPath)
+      if (passesOptions && ctx.method === 'OPTIONS') return undefined
+      const found = standing(ctx)
+      return found instanceof Promise ? found.then((settled) => decide(ctx, settled)) : decide(ctx, found)
+    },
+    upstream({ headers }, ctx) {
+      removeOwnCookies(headers, cookies)
+      const login = visitorLogin.of(ctx)
+      if (!login) return
+      for (const [name, value] of identityOf(login)) headers.set(name, toHeaderValue(value))
+    },
+  }
+}
+
+/** The state says for which route it was made. */
+function claimsCallback({ query, routeId }: ReservedRequest): Claim {
+  return routeOfState(new URLSearchParams(query).get('state') ?? '') === routeId ? 'own' : 'spare'
+}
+
+function claimsLogin({ query, serves }: ReservedRequest): Claim {
+  return serves(wantedPath(query).replace(/[?#].*$/, '')) ? 'own' : 'spare'
+}
+
+/** D52: a path, never a URL. */
+function wantedPath(query: string): string {
+  return localPath(new URLSearchParams(query).get('to') ?? '/') ?? '/'
+}
+
+function wrongMethod(methods: readonly string[]): RequestVerdict {
+  const headers = [
+    ['Allow', methods.join(', ')],
+    ['Cache-Control', 'no-store'],
+  ] as const
+  return { respond: { status: 405, headers, body: '' } }
+}
+
+/** What the upstream is told; what visitors send under these names, in whatever spelling, never gets here (D42b). */
+function identityOf({ user, kept }: Login): (readonly [string, string])[] {
+  const { accessToken = '', refreshToken = '' } = kept
+  const told = [
+    ['postern-auth-user-id', user.id],
+    ['postern-auth-user-name', user.name],
+    ['postern-auth-user-email', user.email],
+    ['postern-auth-oauth-access-token', accessToken],
+    ['postern-auth-oauth-refresh-token', refreshToken],
+  ] as const
+  return told.filter(([, value]) => value !== '' && value.length <= MAX_TOKEN_LENGTH)
+}

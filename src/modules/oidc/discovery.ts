@@ -1,0 +1,109 @@
+/** What a provider says about itself: read when it is first needed, and again in the background while it is in use. */
+import type { createRemoteJWKSet } from 'jose'
+import type { Configuration } from 'openid-client'
+import { webFetch } from '../login/web-fetch.ts'
+import type { ModuleTools } from '../tools.ts'
+import type { Libraries } from './libraries.ts'
+import type { OidcClient } from './provider.ts'
+
+/** How long a document is used before it is read again, in milliseconds; keys the same. */
+const FRESH_MS = 15 * 60_000
+
+/** How long nobody asks again after a failure, in milliseconds: each who does waits for the provider. */
+const FAILED_MS = 2000
+
+/** How often keys may be read again for a token that none of them fits, in milliseconds; only the provider sends tokens. */
+const KEYS_COOLDOWN_MS = 1000
+
+/** R-3.11 step 7, in seconds. */
+export const CLOCK_TOLERANCE = 60
+
+export interface Discovered {
+  readonly config: Configuration
+  readonly keys: ReturnType<typeof createRemoteJWKSet>
+  /** Algorithms that ID tokens may be signed with. */
+  readonly algorithms: readonly string[]
+}
+
+/** Signatures that only the provider can make; with others the client could too. */
+const asymmetric = /^(RS|PS|ES)(256|384|512)$|^(EdDSA|Ed25519)$/
+
+/** Rejects when the provider cannot be asked, or says something that cannot be used. */
+export function discovery(
+  client: OidcClient,
+  libraries: () => Promise<Libraries>,
+  { fetch, now, log }: Pick<ModuleTools, 'fetch' | 'now' | 'log'>,
+): () => Promise<Discovered> {
+  let known: { readonly discovered: Discovered; readonly readAt: number } | undefined
+  let reading: Promise<Discovered> | undefined
+  let failed: { readonly error: unknown; readonly at: number } | undefined
+
+  const read = async (): Promise<Discovered> => {
+    try {
+      const discovered = await discover(client, await libraries(), fetch)
+      known = { discovered, readAt: now() }
+      failed = undefined
+      return discovered
+    } catch (error) {
+      failed = { error, at: now() }
+      throw error
+    } finally {
+      reading = undefined
+    }
+  }
+
+  const readOnce = (): Promise<Discovered> => {
+    if (failed && now() - failed.at < FAILED_MS) return Promise.reject(failed.error)
+    reading ??= read()
+    return reading
+  }
+
+  return () => {
+    if (!known) return readOnce()
+    if (now() - known.readAt >= FRESH_MS) {
+      readOnce().catch(() => log.debug({ issuer: client.issuer }, 'a provider cannot be asked what is new about it'))
+    }
+    return Promise.resolve(known.discovered)
+  }
+}
+
+async function discover(
+  { issuer, clientId, clientSecret }: OidcClient,
+  { openid, jose }: Libraries,
+  fetch: ModuleTools['fetch'],
+): Promise<Discovered> {
+  const url = new URL(issuer)
+  const ask = webFetch(fetch)
+  const basic = openid.ClientSecretBasic(clientSecret)
+  const post = openid.ClientSecretPost(clientSecret)
+  const config = await openid.discovery(
+    url,
+    clientId,
+    { [openid.clockTolerance]: CLOCK_TOLERANCE },
+    (server, ...rest) => {
+      const methods = server.token_endpoint_auth_methods_supported
+      // The first is what a provider that says nothing takes.
+      const isBasic = methods === undefined || methods.includes('client_secret_basic')
+      return (isBasic ? basic : post)(server, ...rest)
+    },
+    {
+      [openid.customFetch]: ask,
+      // The form takes such an issuer on this machine alone, and so does our `fetch` with every address.
+      ...(url.protocol === 'http:' && { execute: [openid.allowInsecureRequests] }),
+    },
+  )
+  const server = config.serverMetadata()
+  const isAddress = (address: unknown): boolean =>
+    typeof address === 'string' && URL.canParse(address) && ['https:', url.protocol].includes(new URL(address).protocol)
+  if (!isAddress(server.authorization_endpoint) || !isAddress(server.token_endpoint) || !isAddress(server.jwks_uri)) {
+    throw new Error('the discovery document lacks an address of an endpoint')
+  }
+  const listed = server.id_token_signing_alg_values_supported
+  const algorithms = (Array.isArray(listed) ? listed : ['RS256']).filter((each) => asymmetric.test(String(each)))
+  const keys = jose.createRemoteJWKSet(new URL(server.jwks_uri ?? ''), {
+    [jose.customFetch]: ask,
+    cacheMaxAge: FRESH_MS,
+    cooldownDuration: KEYS_COOLDOWN_MS,
+  })
+  return { config, keys, algorithms }
+}

@@ -1,0 +1,13 @@
+/** The libraries of OpenID Connect, loaded when somebody first logs in: most servers have no such route. */
+import type * as Jose from 'jose'
+import type * as OpenId from 'openid-client'
+
+export interface Libraries {
+  readonly openid: typeof OpenId
+  readonly jose: typeof Jose
+}
+
+export async function loadLibraries(): Promise<Libraries> {
+  const [openid, jose] = await Promise.all([import('openid-client'), import('jose')])
+  return { openid, jose }
+}

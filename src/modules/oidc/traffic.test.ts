@@ -1,0 +1,395 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Page, TestBrowser } from '../login/test-browser.ts'
+import type { Claim } from '../phases.ts'
+import { headerList } from '../test-request.ts'
+import { ISSUER, newKey } from './test-provider.ts'
+import { logIn, settings, setUp } from './test-stage.ts'
+import { compileOidc } from './traffic.ts'
+
+test('sends a stranger to the provider, with all that the flow needs', async () => {
+  const { browser } = setUp({ scopes: ['email', 'openid'] })
+  const { status, location, headers, upstream } = await browser.visit({ path: '/a/b?c=d', method: 'POST' })
+  assert.equal(status, 302)
+  assert.equal(upstream, undefined)
+  assert.equal(headers.get('cache-control'), 'no-store')
+  const { origin, pathname, searchParams } = new URL(location)
+  assert.equal(origin + pathname, `${ISSUER}/auth`)
+  const { state, nonce, code_challenge, ...rest } = Object.fromEntries(searchParams)
+  assert.deepEqual(rest, {
+    client_id: 'app',
+    response_type: 'code',
+    redirect_uri: 'https://app.example.com/oauth2/callback',
+    scope: 'openid email',
+    code_challenge_method: 'S256',
+  })
+  assert.match(nonce ?? '', /^[\w-]{43}$/)
+  assert.match(code_challenge ?? '', /^[\w-]{43}$/)
+  assert.ok(!state?.includes('a/b'))
+  const [cookie, ...more] = headers.all('set-cookie')
+  assert.deepEqual(more, [])
+  assert.match(cookie ?? '', /^postern\.nonce\.\w+=[\w-]+; Path=\/; HttpOnly; Secure; SameSite=Lax; Max-Age=900$/)
+})
+
+test('comes back to where the visitor wanted to go, and the service is told who it is', async () => {
+  const { browser, provider, logged } = setUp()
+  const back = await logIn(browser, provider, { path: '/a/b?c=d' })
+  assert.equal(back.status, 302)
+  assert.equal(back.location, '/a/b?c=d')
+  assert.equal(back.headers.get('cache-control'), 'no-store')
+  assert.deepEqual([...browser.cookies.keys()], ['postern.session'])
+  assert.match(
+    back.headers.all('set-cookie')[0] ?? '',
+    /^postern\.session=[\w-]{43}; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+  )
+  const { status, upstream, ctx } = await browser.visit({ path: '/a/b?c=d', headers: { 'x-own': '1' } })
+  assert.equal(status, 200)
+  assert.deepEqual(Object.fromEntries(upstream ?? []), {
+    'x-own': '1',
+    'postern-auth-user-id': 'ada',
+    'postern-auth-user-name': 'Ada Lovelace',
+    'postern-auth-user-email': 'ada@example.com',
+    'postern-auth-oauth-access-token': 'access-1',
+  })
+  assert.equal(ctx.found.get('oauth.decision'), 'allow')
+  assert.equal(ctx.found.get('oauth.user.email'), 'ada@example.com')
+  const secrets = ['access-1', 'hush-hush', browser.cookies.get('postern.session') ?? '']
+  for (const secret of secrets) assert.ok(!logged.join('').includes(secret))
+})
+
+test('a login that is known here is checked without waiting', async () => {
+  const { browser, provider, phases } = setUp()
+  await logIn(browser, provider)
+  const before = provider.asked.length
+  const { ctx } = await browser.visit()
+  assert.equal(phases.request?.({ ...ctx, slots: new Map(), found: new Map() }), undefined)
+  assert.equal(provider.asked.length, before)
+})
+
+test('cookies of others go upstream as they were sent, and ours never', async () => {
+  const { browser, provider } = setUp({ cookie_prefix: 'my.' })
+  await logIn(browser, provider)
+  const session = `my.session=${browser.cookies.get('my.session')}`
+  browser.cookies.clear()
+  const cases: [sent: string[], left: string[]][] = [
+    [[session], []],
+    [[`a=1; ${session}; b="2;3`], [`a=1; b="2;3`]],
+    [[`${session}; my.nonce.0=x; my.sessions=1`], ['my.sessions=1']],
+    [
+      ['a=1', session, 'my.nonce.=; b=2'],
+      ['a=1', 'b=2'],
+    ],
+    [[`my.nonce.x =1;${session}`], []],
+  ]
+  for (const [cookie, left] of cases) {
+    const { upstream, status } = await browser.visit({ headers: { cookie } })
+    assert.equal(status, 200, cookie.join(' | '))
+    assert.deepEqual(upstream?.all('cookie'), left)
+  }
+})
+
+test('OPTIONS pass without a login where that is wished, and tell of nobody', async () => {
+  const { browser, provider } = setUp({ options_passthrough: true })
+  await logIn(browser, provider)
+  const { status, upstream } = await browser.visit({ method: 'OPTIONS' })
+  assert.equal(status, 200)
+  assert.deepEqual([...(upstream ?? [])], [])
+  const stranger = new TestBrowser(setUp().phases)
+  assert.equal((await stranger.visit({ method: 'OPTIONS' })).status, 302)
+})
+
+test('a login ends after inactivity, and at its longest duration whatever happens', async () => {
+  const idle = setUp({ inactivity_timeout: 60 })
+  await logIn(idle.browser, idle.provider)
+  for (let i = 0; i < 3; i++) {
+    idle.later(50_000)
+    assert.equal((await idle.browser.visit()).status, 200)
+  }
+  idle.later(61_000)
+  assert.equal((await idle.browser.visit()).status, 302)
+
+  const long = setUp({ maximum_duration: 100 })
+  const { headers } = await logIn(long.browser, long.provider)
+  assert.match(headers.all('set-cookie')[0] ?? '', /; Max-Age=100$/)
+  for (const wait of [50_000, 49_000]) {
+    long.later(wait)
+    assert.equal((await long.browser.visit()).status, 200)
+  }
+  long.later(2000)
+  assert.equal((await long.browser.visit()).status, 302)
+})
+
+test('a login counts for its host, route, provider, client and scopes alone', async () => {
+  const { browser, provider, tools } = setUp()
+  await logIn(browser, provider)
+  assert.equal((await browser.visit()).status, 200)
+  assert.equal((await browser.visit({ host: 'other.example.com' })).status, 302)
+  assert.equal((await browser.visit({ routeId: 'edghtsrt_2' })).status, 302)
+  const secretChanged = { ...settings, client_secret: 'another' }
+  assert.equal((await new TestBrowser(compileOidc(secretChanged, tools), browser.cookies).visit()).status, 200)
+  for (const changed of [{ client_id: 'app2' }, { scopes: ['email'] }]) {
+    const phases = compileOidc({ ...settings, ...changed }, tools)
+    assert.equal((await new TestBrowser(phases, browser.cookies).visit()).status, 302)
+  }
+})
+
+test('a second route adds to the session of the browser, under a new secret', async () => {
+  const { browser, provider } = setUp()
+  await logIn(browser, provider)
+  const before = browser.cookies.get('postern.session')
+  await logIn(browser, provider, { routeId: 'edghtsrt_2' })
+  assert.notEqual(browser.cookies.get('postern.session'), before)
+  assert.equal((await browser.visit()).status, 200)
+  assert.equal((await browser.visit({ routeId: 'edghtsrt_2' })).status, 200)
+  browser.cookies.set('postern.session', before ?? '')
+  assert.equal((await browser.visit()).status, 302)
+})
+
+test('a secret that was planted in a browser is not logged in with it', async () => {
+  const { browser, provider, phases } = setUp()
+  const attacker = new TestBrowser(phases)
+  await logIn(attacker, provider)
+  const planted = attacker.cookies.get('postern.session') ?? ''
+  browser.cookies.set('postern.session', planted)
+  provider.claims = { sub: 'victim' }
+  await logIn(browser, provider, { routeId: 'edghtsrt_2' })
+  assert.equal((await browser.visit({ routeId: 'edghtsrt_2' })).upstream?.get('postern-auth-user-id'), 'victim')
+  assert.equal((await attacker.visit({ routeId: 'edghtsrt_2' })).status, 302)
+})
+
+test('logout ends all of the host; the cookie opens nothing any more', async () => {
+  for (const path of ['/postern/logout', '/auth/logout']) {
+    const { browser, provider } = setUp()
+    await logIn(browser, provider)
+    const session = browser.cookies.get('postern.session') ?? ''
+    const { status, location } = await browser.visit({ path })
+    assert.deepEqual([status, location], [302, '/'])
+    assert.equal(browser.cookies.size, 0)
+    browser.cookies.set('postern.session', session)
+    assert.equal((await browser.visit()).status, 302)
+  }
+})
+
+test('a login that was asked for asks the user again, and goes to a path of this host', async () => {
+  const { browser, provider } = setUp()
+  await logIn(browser, provider)
+  for (const path of ['/postern/login', '/auth/authn']) {
+    const { status, location } = await browser.visit({ path: `${path}?to=%2Fx%3Fy%3D1` })
+    assert.equal(status, 302)
+    assert.equal(new URL(location).searchParams.get('prompt'), 'login')
+    assert.equal((await browser.visit({ path: provider.authorize(location) })).location, '/x?y=1')
+  }
+})
+
+test('paths of a login take no other methods', async () => {
+  const { browser } = setUp({ options_passthrough: true })
+  for (const path of ['/oauth2/callback', '/postern/oidc/callback', '/postern/login', '/postern/logout']) {
+    for (const method of ['PUT', 'HEAD', 'OPTIONS', ...(path.endsWith('logout') ? [] : ['POST'])]) {
+      assert.equal((await browser.visit({ path, method })).status, 405, `${method} ${path}`)
+    }
+  }
+})
+
+test('the callback is claimed by the route that the state names, and a login by the route of its path', () => {
+  const { phases } = setUp()
+  const claim = (path: string, query: string, served = ''): Claim | undefined =>
+    phases.reserves
+      ?.find((each) => each.path === path)
+      ?.claims({
+        host: 'a',
+        query,
+        headers: headerList({}),
+        routeId: 'edghtsrt_1',
+        serves: (asked) => asked === served,
+      })
+  assert.equal(claim('/oauth2/callback', 'code=1&state=edghtsrt_1.abc'), 'own')
+  for (const query of ['', 'state=', 'state=edghtsrt_2.abc', 'state=edghtsrt_1', 'state=.', 'state=%']) {
+    assert.equal(claim('/oauth2/callback', query), 'spare', query)
+  }
+  assert.equal(claim('/postern/login', 'to=/app/x%3Fy', '/app/x'), 'own')
+  assert.equal(claim('/postern/login', '', '/'), 'own')
+  assert.equal(claim('/auth/authn', 'to=//evil.test/app', '/'), 'own')
+  assert.equal(claim('/postern/login', 'to=/other', '/app'), 'spare')
+})
+
+test('what is wrong with a callback is told apart, and nobody is let in', async () => {
+  const good = async () => {
+    const stage = setUp()
+    const { location } = await stage.browser.visit({ path: '/a' })
+    return { ...stage, path: stage.provider.authorize(location) }
+  }
+  const wrong: Record<string, (stage: Awaited<ReturnType<typeof good>>) => Promise<Page>> = {
+    LOGIN_STATE_MISSING: ({ browser, path }) => browser.visit({ path: path.replace('state=', 'stat=') }),
+    LOGIN_STATE_INVALID: ({ browser, path }) =>
+      browser.visit({ path: path.replace('state=edghtsrt_1.', 'state=edghtsrt_1.0') }),
+    LOGIN_STATE_EXPIRED: ({ browser, path, later }) => {
+      later(15 * 60_000 + 1000)
+      return browser.visit({ path })
+    },
+    LOGIN_WRONG_HOST: ({ browser, path }) => browser.visit({ path, host: 'b.example.com' }),
+    LOGIN_OTHER_BROWSER: ({ phases, path }) => new TestBrowser(phases).visit({ path }),
+    LOGIN_CODE_REFUSED: ({ browser, path }) => browser.visit({ path: path.replace('code=', 'code=x') }),
+    LOGIN_DENIED: ({ browser, path }) => browser.visit({ path: path.replace('code=', 'error=access_denied&c=') }),
+    LOGIN_PROVIDER_ERROR: ({ browser, path }) => browser.visit({ path: path.replace('code=', 'error=%0Ax&c=') }),
+    LOGIN_EXCHANGE_FAILED: ({ browser, provider, path }) => {
+      provider.tokenAnswer = { status: 401, body: '{"error":"invalid_client"}' }
+      return browser.visit({ path })
+    },
+    LOGIN_NO_ID_TOKEN: ({ browser, provider, path }) => {
+      provider.idToken = () => Promise.resolve(undefined)
+      return browser.visit({ path })
+    },
+    LOGIN_TOKEN_REFUSED: ({ browser, provider, path }) => {
+      provider.claims = { nonce: 'another' }
+      return browser.visit({ path })
+    },
+    LOGIN_CLAIMS_REFUSED: ({ browser, provider, path }) => {
+      provider.claims = { sub: 'a'.repeat(256) }
+      return browser.visit({ path })
+    },
+  }
+  for (const [code, go] of Object.entries(wrong)) {
+    const stage = await good()
+    const page = await go(stage)
+    assert.equal(page.code, code)
+    assert.ok(!stage.browser.cookies.has('postern.session'), code)
+    assert.equal((await stage.browser.visit()).status, 302, code)
+  }
+})
+
+test('a state of one edge or route is none at another', async () => {
+  const { browser, provider } = setUp()
+  const { location } = await browser.visit()
+  const path = provider.authorize(location)
+  assert.equal((await browser.visit({ path, edgeId: 'edghts_2' })).code, 'LOGIN_STATE_INVALID')
+  assert.equal((await browser.visit({ path, routeId: 'edghtsrt_2' })).code, 'LOGIN_STATE_INVALID')
+  assert.equal(
+    (await browser.visit({ path: path.replace('edghtsrt_1', 'edghtsrt_2'), routeId: 'edghtsrt_2' })).code,
+    'LOGIN_STATE_INVALID',
+  )
+  assert.equal((await browser.visit({ path })).location, '/')
+})
+
+test('an attempt ends once: its callback is good for nothing a second time', async () => {
+  const { browser, provider } = setUp()
+  const { location } = await browser.visit()
+  const nonce = new Map(browser.cookies)
+  const path = provider.authorize(location)
+  assert.equal((await browser.visit({ path })).location, '/')
+  assert.equal((await browser.visit({ path })).code, 'LOGIN_OTHER_BROWSER')
+  for (const [name, value] of nonce) browser.cookies.set(name, value)
+  assert.equal((await browser.visit({ path })).code, 'LOGIN_CODE_REFUSED')
+})
+
+test('a browser that asks for many pages at once keeps few cookies', async () => {
+  const { browser, provider, later } = setUp()
+  let location = ''
+  for (let i = 0; i < 30; i++) {
+    ;({ location } = await browser.visit({ path: `/${i}` }))
+    later(1)
+  }
+  assert.equal(browser.cookies.size, 5)
+  assert.equal((await browser.visit({ path: provider.authorize(location) })).location, '/29')
+})
+
+test('a provider that is away is a 502, never open, and found again when it is back', async () => {
+  const { browser, provider, later } = setUp()
+  provider.isDown = true
+  assert.equal((await browser.visit()).code, 'LOGIN_PROVIDER_DOWN')
+  const asked = provider.asked.length
+  assert.equal((await browser.visit()).code, 'LOGIN_PROVIDER_DOWN')
+  assert.equal(provider.asked.length, asked, 'it is left alone for a moment')
+  provider.isDown = false
+  later(2000)
+  const { location } = await browser.visit()
+  const path = provider.authorize(location)
+  provider.isDown = true
+  assert.equal((await browser.visit({ path })).code, 'LOGIN_EXCHANGE_FAILED')
+})
+
+test('who is logged in stays so while the provider is away', async () => {
+  const { browser, provider } = setUp()
+  await logIn(browser, provider)
+  provider.isDown = true
+  assert.equal((await browser.visit()).status, 200)
+})
+
+test('the document of a provider is read once, and again after a while, while the old one serves', async () => {
+  const { browser, provider, later } = setUp()
+  const count = () => provider.asked.filter((path) => path.includes('well-known')).length
+  await Promise.all([browser.visit(), browser.visit(), browser.visit()])
+  assert.equal(count(), 1)
+  later(15 * 60_000)
+  provider.isDown = true
+  assert.equal((await browser.visit()).status, 302)
+  assert.equal(count(), 2)
+})
+
+test('a document of another issuer, or without addresses, is not taken', async () => {
+  const wrong: Record<string, unknown>[] = [
+    { issuer: 'https://evil.example.com' },
+    { issuer: `${ISSUER}.evil.test` },
+    { issuer: undefined },
+    { authorization_endpoint: undefined },
+    { authorization_endpoint: 'javascript:alert(1)' },
+    { authorization_endpoint: 'http://id.example.com/auth' },
+    { token_endpoint: undefined },
+    { token_endpoint: 'http://id.example.com/token' },
+    { jwks_uri: undefined },
+    { jwks_uri: 'file:///etc/passwd' },
+  ]
+  for (const metadata of wrong) {
+    const { browser, provider } = setUp()
+    provider.metadata = metadata
+    assert.equal((await browser.visit()).code, 'LOGIN_PROVIDER_DOWN', JSON.stringify(metadata))
+  }
+})
+
+test('the secret goes in a header, or in the form where the provider takes no header', async () => {
+  for (const methods of [undefined, ['client_secret_basic', 'client_secret_post'], ['client_secret_post']]) {
+    const { browser, provider } = setUp()
+    if (methods) provider.metadata = { token_endpoint_auth_methods_supported: methods }
+    await logIn(browser, provider)
+    const { headers = {}, body } = provider.lastTokenRequest ?? {}
+    const isPost = methods?.length === 1
+    assert.equal(headers.authorization !== undefined, !isPost)
+    assert.equal(String(body).includes('client_secret=hush-hush'), isPost)
+  }
+})
+
+test('asks for the address of the user where the token has none, of the same user alone', async () => {
+  const { browser, provider } = setUp()
+  provider.claims = { email: undefined }
+  provider.userinfo = { sub: 'ada', email: 'ada@mail.example.com' }
+  await logIn(browser, provider)
+  assert.equal((await browser.visit()).upstream?.get('postern-auth-user-email'), 'ada@mail.example.com')
+  const other = setUp()
+  other.provider.claims = { email: undefined }
+  other.provider.userinfo = { sub: 'eve', email: 'ada@mail.example.com' }
+  assert.equal((await logIn(other.browser, other.provider)).code, 'LOGIN_TOKEN_REFUSED')
+})
+
+test('an address that the provider did not verify is not told to the service', async () => {
+  for (const email_verified of [false, 'false']) {
+    const { browser, provider } = setUp()
+    provider.claims = { email_verified }
+    await logIn(browser, provider)
+    const { upstream } = await browser.visit()
+    assert.equal(upstream?.get('postern-auth-user-id'), 'ada')
+    assert.equal(upstream?.has('postern-auth-user-email'), false)
+  }
+})
+
+test('keys that the provider has changed are read again, and not with every token', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+  const { browser, provider, phases } = setUp()
+  const reads = () => provider.asked.filter((path) => path === '/jwks').length
+  await logIn(browser, provider)
+  assert.equal(reads(), 1)
+  provider.keys = [await newKey('ES256')]
+  assert.equal((await logIn(new TestBrowser(phases), provider)).code, 'LOGIN_TOKEN_REFUSED')
+  assert.equal(reads(), 1)
+  t.mock.timers.tick(1000)
+  assert.equal((await logIn(new TestBrowser(phases), provider)).location, '/')
+  assert.equal(reads(), 2)
+})

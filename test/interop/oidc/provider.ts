@@ -1,0 +1,84 @@
+/** A certified OpenID Connect provider on this machine, whose users log in without being asked. */
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Provider, { type Configuration, type JWK } from 'oidc-provider'
+import type { Owner } from '../../support/upstream.ts'
+
+export const CLIENT_ID = 'postern-test'
+
+export interface RealProvider {
+  readonly issuer: string
+  readonly clientSecret: string
+  /** Who logs in next; undefined: the user cancels. */
+  user: string | undefined
+  /** Paths that were asked for. */
+  readonly asked: string[]
+}
+
+/** `redirectUris` are those of the one client. */
+export async function realProvider(owner: Owner, redirectUris: string[]): Promise<RealProvider> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  owner.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}` // it listens on a port
+  const clientSecret = randomBytes(24).toString('base64url')
+  const provider = new Provider(issuer, configuration(clientSecret, redirectUris))
+  const made: RealProvider = { issuer, clientSecret, user: 'ada', asked: [] }
+  const serve = provider.callback()
+  server.on('request', (request, response) => {
+    made.asked.push(request.url?.split('?')[0] ?? '')
+    if (request.url?.startsWith('/interaction/')) void interact(provider, made.user, request, response)
+    else void serve(request, response)
+  })
+  return made
+}
+
+async function interact(
+  provider: Provider,
+  user: string | undefined,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const outcome = user === undefined ? { error: 'access_denied' } : { login: { accountId: user } }
+  await provider.interactionFinished(request, response, outcome, { mergeWithLastSubmission: false })
+}
+
+function configuration(clientSecret: string, redirectUris: string[]): Configuration {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  // A key that was just made has the form that it asks for.
+  const jwk = { ...privateKey.export({ format: 'jwk' }), kid: 'k1', use: 'sig', alg: 'RS256' } as JWK
+  return {
+    clients: [{ client_id: CLIENT_ID, client_secret: clientSecret, redirect_uris: redirectUris }],
+    jwks: { keys: [jwk] },
+    cookies: { keys: [randomBytes(16).toString('hex')] },
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'preferred_username'] },
+    // In seconds.
+    ttl: { Interaction: 600, Grant: 600, Session: 600, AccessToken: 600, IdToken: 600 },
+    features: { devInteractions: { enabled: false } },
+    interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
+    // Whoever logged in has agreed.
+    async loadExistingGrant({ oidc }) {
+      const { client, session, params, provider } = oidc
+      const grant = new provider.Grant({ clientId: client?.clientId ?? '', accountId: session?.accountId ?? '' })
+      grant.addOIDCScope(String(params?.scope ?? 'openid'))
+      await grant.save()
+      return grant
+    },
+    findAccount: (_ctx, id) => ({
+      accountId: id,
+      claims: () => ({
+        sub: id,
+        name: `${id} of the test`,
+        email: `${id}@example.com`,
+        email_verified: true,
+        preferred_username: id,
+      }),
+    }),
+  }
+}
