@@ -28,6 +28,8 @@ export interface StatePart {
 
 /** The part of it in the cookie. */
 export interface CookiePart {
+  /** Of the provider that it began at: when the module names another by then, the code is not for that one to see. */
+  readonly identity: string
   /** A path of the same host. */
   readonly to: string
   readonly kept: Readonly<Record<string, string>>

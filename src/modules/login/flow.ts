@@ -52,7 +52,7 @@ export function loginFlow(
       const beginning = await provider.begin({ state, redirectUri: uriOf(ctx, callbackPath), isForced })
       if (isFault(beginning)) return refuse(ctx, beginning)
       const { location, kept } = beginning
-      const cookie = sealCookie(sealer, ctx, id, { to: localPath(to) ?? '/', kept })
+      const cookie = sealCookie(sealer, ctx, id, { identity: provider.identity, to: localPath(to) ?? '/', kept })
       const open = readCookies(ctx.headers, (name) => name.startsWith(cookies.nonce)).map(([name]) => name)
       // The ids sort by their time.
       const surplus = [...new Set(open)].sort().slice(0, -(MAX_ATTEMPTS - 1))
@@ -77,6 +77,7 @@ export function loginFlow(
       // From here on the attempt is over, however it ends.
       const over = expireCookie(name)
       if (!attempt) return { refuse: 'LOGIN_OTHER_BROWSER', headers: [over] }
+      if (attempt.identity !== provider.identity) return { refuse: 'LOGIN_STATE_INVALID', headers: [over] }
       const error = params.get('error')
       if (error !== null) return refuse(ctx, providerError(error), [over])
       const { to, kept } = attempt

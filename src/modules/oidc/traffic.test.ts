@@ -270,6 +270,16 @@ test('a state of one edge or route is none at another', async () => {
   assert.equal((await browser.visit({ path })).location, '/')
 })
 
+test('an attempt that began at one provider does not end at another', async () => {
+  const { browser, provider, tools } = setUp()
+  const { location } = await browser.visit()
+  const path = provider.authorize(location)
+  const changed = compileOidc({ ...settings, client_id: 'app2' }, tools)
+  const asked = provider.asked.length
+  assert.equal((await new TestBrowser(changed, browser.cookies).visit({ path })).code, 'LOGIN_STATE_INVALID')
+  assert.equal(provider.asked.length, asked)
+})
+
 test('an attempt ends once: its callback is good for nothing a second time', async () => {
   const { browser, provider } = setUp()
   const { location } = await browser.visit()

@@ -66,7 +66,7 @@ function configuration(clientSecret: string, redirectUris: string[]): Configurat
     async loadExistingGrant({ oidc }) {
       const { client, session, params, provider } = oidc
       const grant = new provider.Grant({ clientId: client?.clientId ?? '', accountId: session?.accountId ?? '' })
-      grant.addOIDCScope(String(params?.scope ?? 'openid'))
+      grant.addOIDCScope(typeof params?.scope === 'string' ? params.scope : 'openid')
       await grant.save()
       return grant
     },
