@@ -264,7 +264,6 @@ describe('a module that is not in force yet', () => {
   const policy = { inbound: [{ actions: [{ type: 'deny' }] }] }
   const modules: Record<string, object> = {
     policy,
-    oauth: { provider: { github: { client_id: 'a', client_secret: 'b' } } },
   }
   for (const [module, config] of Object.entries(modules)) {
     for (const version of versions) {

@@ -6,6 +6,7 @@ import { enabled } from '../fields.ts'
 import { loginFields, seconds } from '../login-form.ts'
 import { defineModule } from '../module.ts'
 import { checkProvider, type ProviderSettings, providers } from './providers.ts'
+import { compileOAuth } from './traffic.ts'
 
 const form = Type.Object(
   {
@@ -39,6 +40,7 @@ export const oauth = defineModule({
     }
     return config
   },
+  compile: compileOAuth,
 })
 
 function several(at: string, named: readonly (readonly [string, unknown])[]): Refusal {

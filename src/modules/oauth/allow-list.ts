@@ -1,0 +1,38 @@
+/** Who is let in: whoever one of the lists names, or everybody who logs in when they are all empty. */
+import type { Profile } from './kind.ts'
+
+export interface AllowLists {
+  readonly email_addresses: readonly string[]
+  readonly email_domains: readonly string[]
+  readonly teams?: readonly string[]
+  readonly organizations?: readonly string[]
+  readonly groups?: readonly string[]
+}
+
+export function compileAllowLists(lists: AllowLists): (profile: Profile) => boolean {
+  const addresses = lower(lists.email_addresses)
+  const domains = lower(lists.email_domains)
+  const teams = lower(lists.teams)
+  const organizations = lower(lists.organizations)
+  const groups = lower(lists.groups)
+  const isOpen = [addresses, domains, teams, organizations, groups].every(({ size }) => size === 0)
+  return (profile) => {
+    if (isOpen) return true
+    const email = profile.user.email.toLowerCase()
+    const at = email.lastIndexOf('@')
+    return (
+      (at > 0 && (addresses.has(email) || domains.has(email.slice(at + 1)))) ||
+      names(profile.teams, teams) ||
+      names(profile.organizations, organizations) ||
+      names(profile.groups, groups)
+    )
+  }
+}
+
+function lower(entries: readonly string[] = []): ReadonlySet<string> {
+  return new Set(entries.map((each) => each.toLowerCase()))
+}
+
+function names(found: readonly string[] = [], allowed: ReadonlySet<string>): boolean {
+  return allowed.size > 0 && found.some((each) => each !== '' && allowed.has(each.toLowerCase()))
+}

@@ -1,0 +1,136 @@
+/** An OAuth provider as logins see it: the code flow (RFC 6749 §4.1), with PKCE where the provider takes it. */
+import { createHash, randomBytes } from 'node:crypto'
+import { FetchFault } from '../../lib/outbound-fetch.ts'
+import type { LoggedIn, LoginFault, LoginProvider } from '../login/provider.ts'
+import type { ModuleTools } from '../tools.ts'
+import { compileAllowLists } from './allow-list.ts'
+import { type Ask, AskFault, type OAuthKind, type Profile, type Wanted } from './kind.ts'
+import type { ProviderSettings } from './providers.ts'
+import { exchange, readJson, type TokenFault, type Tokens } from './tokens.ts'
+
+export interface OAuthClient {
+  readonly name: string
+  readonly kind: OAuthKind
+  readonly application: ProviderSettings
+  readonly checkEveryMs: number
+}
+
+export function oauthProvider(
+  { name, kind, application, checkEveryMs }: OAuthClient,
+  { fetch }: Pick<ModuleTools, 'fetch'>,
+): LoginProvider {
+  const { client_id: clientId, client_secret: clientSecret } = application
+  // A provider has some of the lists.
+  const lists: Parameters<typeof compileAllowLists>[0] = application
+  const isAllowed = compileAllowLists(lists)
+  const wanted: Wanted = {
+    clientId,
+    teams: (lists.teams?.length ?? 0) > 0,
+    organizations: (lists.organizations?.length ?? 0) > 0,
+    groups: (lists.groups?.length ?? 0) > 0,
+    later: checkEveryMs > 0,
+  }
+  const scope = [...new Set([...kind.scopes(wanted), ...application.scopes])].join(' ')
+  const client = { tokenUrl: kind.tokenUrl, clientId, clientSecret, fetch }
+
+  return {
+    name,
+    clientId,
+    identity: digest([name, clientId, scope]),
+    rules: digest([lists.email_addresses, lists.email_domains, lists.teams, lists.organizations, lists.groups]),
+    checkEveryMs,
+    callbackPaths: ['/oauth2/callback'],
+
+    begin({ state, redirectUri, isForced }) {
+      const verifier = kind.usesPkce ? randomBytes(32).toString('base64url') : ''
+      const url = new URL(kind.authorizeUrl)
+      const params = {
+        response_type: 'code',
+        client_id: clientId,
+        redirect_uri: redirectUri,
+        scope,
+        state,
+        ...(kind.usesPkce && { code_challenge: challengeOf(verifier), code_challenge_method: 'S256' }),
+        ...kind.params?.(wanted),
+        ...(isForced && kind.forced),
+      }
+      for (const [key, value] of Object.entries(params)) url.searchParams.set(key, value)
+      return Promise.resolve({ location: url.href, kept: { verifier } })
+    },
+
+    async finish({ params, redirectUri, kept: { verifier = '' } }) {
+      const [code = '', ...more] = params.getAll('code')
+      if (code === '' || more.length > 0) {
+        return { fault: 'LOGIN_PROVIDER_ERROR', reason: 'the provider sent neither one code nor an error' }
+      }
+      const tokens = await exchange(client, {
+        grant_type: 'authorization_code',
+        code,
+        redirect_uri: redirectUri,
+        ...(verifier !== '' && { code_verifier: verifier }),
+      })
+      if ('error' in tokens) {
+        return { fault: tokens.isRefused ? 'LOGIN_CODE_REFUSED' : 'LOGIN_EXCHANGE_FAILED', reason: tokens.error }
+      }
+      const outcome = await profileOf(tokens)
+      if ('status' in outcome) return { fault: 'LOGIN_EXCHANGE_FAILED', reason: outcome.message }
+      return judged(outcome, tokens)
+    },
+
+    async check({ user, kept: { accessToken = '', refreshToken = '' } }) {
+      const again = (reason: string): LoginFault => ({ fault: 'log_in_again', reason })
+      const down = (reason: string): LoginFault => ({ fault: 'LOGIN_PROVIDER_DOWN', reason })
+      let tokens: Tokens = { accessToken, refreshToken }
+      let outcome = await profileOf(tokens)
+      if ('status' in outcome && outcome.status === 401 && refreshToken !== '') {
+        const renewed = await renew(refreshToken)
+        if ('error' in renewed) return renewed.isRefused ? again(renewed.error) : down(renewed.error)
+        tokens = renewed
+        outcome = await profileOf(tokens)
+      }
+      if ('status' in outcome)
+        return outcome.status === 401 ? again('the token is not good any more') : down(outcome.message)
+      if (outcome.user.id !== user.id) return again('the provider speaks of another user')
+      return judged(outcome, tokens)
+    },
+  }
+
+  /** RFC 6749 §6: a provider may give a new refresh token, or let the old one be used on. */
+  async function renew(refreshToken: string): Promise<Tokens | TokenFault> {
+    const renewed = await exchange(client, { grant_type: 'refresh_token', refresh_token: refreshToken })
+    return 'error' in renewed ? renewed : { ...renewed, refreshToken: renewed.refreshToken || refreshToken }
+  }
+
+  async function profileOf({ accessToken }: Tokens): Promise<Profile | AskFault> {
+    const ask: Ask = async (url, headers = {}) => {
+      const accept = { accept: 'application/json', authorization: `Bearer ${accessToken}` }
+      const { status, body } = await fetch(url, { headers: { ...accept, ...headers }, followsRedirects: false })
+      if (status !== 200) throw new AskFault(status, `${new URL(url).host} answered ${status}`)
+      const json = readJson(body)
+      if (json === undefined) throw new AskFault(0, `${new URL(url).host} did not answer with JSON`)
+      return json
+    }
+    try {
+      return await kind.readProfile(ask, wanted)
+    } catch (error) {
+      if (error instanceof AskFault) return error
+      if (error instanceof FetchFault) return new AskFault(0, error.message)
+      throw error
+    }
+  }
+
+  function judged(profile: Profile, { accessToken, refreshToken }: Tokens): LoggedIn | LoginFault {
+    const { user } = profile
+    if (user.id === '') return { fault: 'LOGIN_CLAIMS_REFUSED', reason: 'no usable id of the user' }
+    if (!isAllowed(profile)) return { fault: 'LOGIN_NOT_ALLOWED', reason: 'no list names the user' }
+    return { user, kept: { accessToken, ...(refreshToken !== '' && { refreshToken }) } }
+  }
+}
+
+function challengeOf(verifier: string): string {
+  return createHash('sha256').update(verifier).digest('base64url')
+}
+
+function digest(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
+}

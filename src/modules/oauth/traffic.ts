@@ -1,0 +1,46 @@
+/** Lets visitors log in with one of the well-known providers, by an application of one's own there. */
+import type { Static } from 'typebox'
+import { type LoginConfig, readLoginConfig } from '../login/settings.ts'
+import { compileLogin } from '../login/traffic.ts'
+import type { Phases } from '../phases.ts'
+import type { ModuleTools } from '../tools.ts'
+import type { OAuthKind } from './kind.ts'
+import { amazon } from './kinds/amazon.ts'
+import { facebook } from './kinds/facebook.ts'
+import { github } from './kinds/github.ts'
+import { gitlab } from './kinds/gitlab.ts'
+import { google } from './kinds/google.ts'
+import { linkedin } from './kinds/linkedin.ts'
+import { microsoft } from './kinds/microsoft.ts'
+import { twitch } from './kinds/twitch.ts'
+import { oauthProvider } from './provider.ts'
+import type { providers } from './providers.ts'
+
+type Providers = Static<typeof providers>
+
+export interface OAuthSettings extends LoginConfig {
+  readonly provider: Providers
+  readonly auth_check_interval: number
+}
+
+const kinds: Readonly<Record<keyof Providers, OAuthKind>> = {
+  amazon,
+  facebook,
+  github,
+  gitlab,
+  google,
+  linkedin,
+  microsoft,
+  twitch,
+}
+
+export function compileOAuth(settings: OAuthSettings, tools: ModuleTools): Phases {
+  // The keys of the form; `Object.keys` knows them as strings alone.
+  const named = (Object.keys(settings.provider) as (keyof Providers)[]).filter((name) => settings.provider[name])
+  const [name, ...more] = named
+  const application = name && settings.provider[name]
+  if (!application || more.length > 0) throw new Error('not exactly one provider is named')
+  const checkEveryMs = settings.auth_check_interval * 1000
+  const provider = oauthProvider({ name, kind: kinds[name], application, checkEveryMs }, tools)
+  return compileLogin(readLoginConfig(settings), provider, tools)
+}
