@@ -1,5 +1,6 @@
 /** From the configuration of an edge to an edge ready for traffic: once per change, with everything in its order. */
 import { createHash } from 'node:crypto'
+import { cookieRemover } from '../lib/cookies.ts'
 import type { BackendPlan, EdgeConfig, ModuleSettings, RouteConfig } from '../model/edge-config.ts'
 import { modules } from '../modules/index.ts'
 import type { Phases, TlsDemands } from '../modules/phases.ts'
@@ -69,12 +70,17 @@ export function* compileEdge(
   }
 
   const own = yield* compile('edge', config)
-  const routes: (readonly [RouteConfig, Route])[] = []
-  const reserving: Reserving[] = []
+  const places: { matched: RouteConfig; compiled: Compiled; backend: Backend | undefined }[] = []
   for (const matched of config.routes) {
     const backend = backendOf(matched.id, matched.modules)
-    const compiled = yield* compile(matched.id, matched)
-    const route = compileRoute(matched.id, own, compiled, backend)
+    places.push({ matched, compiled: yield* compile(matched.id, matched), backend })
+  }
+  // What one route has to hide, the upstreams of all others would see too.
+  const hidden = hideCookies(places.flatMap(({ compiled }) => compiled.phases))
+  const routes: (readonly [RouteConfig, Route])[] = []
+  const reserving: Reserving[] = []
+  for (const { matched, compiled, backend } of places) {
+    const route = compileRoute(matched.id, [...hidden, ...own.phases], compiled, backend)
     routes.push([matched, route])
     reserving.push({ matched, route, phases: compiled.phases })
   }
@@ -119,9 +125,17 @@ interface Compiled {
   readonly broken: string | undefined
 }
 
+/** Phases that keep these cookies from upstreams; none where none are hidden, as on most edges. */
+function hideCookies(phases: readonly Phases[]): readonly Phases[] {
+  const names = new Set(phases.flatMap(({ hidesCookies }) => hidesCookies ?? []))
+  if (names.size === 0) return []
+  const remove = cookieRemover(names)
+  return [{ upstream: ({ headers }) => remove(headers) }]
+}
+
 /** What hangs on the edge itself stands first in the registry, so it runs before what hangs on the route. */
-function compileRoute(id: string, edge: Compiled, route: Compiled, backend: Backend | undefined): Route {
-  const phases = [...edge.phases, ...route.phases]
+function compileRoute(id: string, edge: readonly Phases[], route: Compiled, backend: Backend | undefined): Route {
+  const phases = [...edge, ...route.phases]
   const { broken } = route
   return {
     id,

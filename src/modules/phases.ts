@@ -195,6 +195,11 @@ export interface Phases {
    * order, and this module's `request` must answer it: `ctx.reservedPath` says so.
    */
   readonly reserves?: readonly Reserved[]
+  /**
+   * Names of cookies that no upstream of the edge gets, behind whichever route: browsers send them to all of a host. One
+   * that ends with `*` stands for all that begin so.
+   */
+  readonly hidesCookies?: readonly string[]
   readonly request?: (ctx: RequestContext) => RequestVerdict | Promise<RequestVerdict>
   readonly upstream?: (outgoing: Outgoing, ctx: RequestContext) => void
   /** A verdict takes the place of the answer, and the modules further up the list see that one instead. */

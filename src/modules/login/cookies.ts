@@ -1,5 +1,4 @@
-/** The cookies of logins: which are ours, what they hold, and how they are set and kept from services. */
-import type { HeaderList } from '../../lib/header-list.ts'
+/** The cookies of logins: what they are called, how they are set, and which are kept from services. */
 
 /** D39 */
 const DEFAULT_PREFIX = 'postern.'
@@ -15,36 +14,9 @@ export function cookieNames(prefix: string): CookieNames {
   return { session: `${before}session`, nonce: `${before}nonce.` }
 }
 
-/** The cookies of the request whose name is wanted, in the order in which they came; over HTTP/2 in several headers. */
-export function readCookies(headers: HeaderList, isWanted: (name: string) => boolean): (readonly [string, string])[] {
-  const found: (readonly [string, string])[] = []
-  for (const header of headers.all('cookie')) {
-    for (const pair of header.split(';')) {
-      const [name, value] = nameAndValue(pair)
-      if (isWanted(name)) found.push([name, value])
-    }
-  }
-  return found
-}
-
-/** R-3.11 step 9: takes the cookies of logins out of what goes upstream; all others stay as they were sent. */
-export function removeOwnCookies(headers: HeaderList, { session, nonce }: CookieNames): void {
-  const isOwn = (pair: string): boolean => {
-    const [name] = nameAndValue(pair)
-    return name === session || name.startsWith(nonce)
-  }
-  const sent = headers.all('cookie')
-  if (!sent.some((header) => header.split(';').some(isOwn))) return
-  headers.remove('cookie')
-  for (const header of sent) {
-    const left = header.split(';').filter((pair) => !isOwn(pair))
-    if (left.length > 0) headers.add('Cookie', left.join(';').trim())
-  }
-}
-
-function nameAndValue(pair: string): readonly [string, string] {
-  const equals = pair.indexOf('=')
-  return equals < 0 ? ['', pair.trim()] : [pair.slice(0, equals).trim(), pair.slice(equals + 1).trim()]
+/** What no upstream may see, as `hidesCookies` writes it. */
+export function hiddenCookies({ session, nonce }: CookieNames): readonly string[] {
+  return [session, `${nonce}*`]
 }
 
 /** For this host alone, since no domain is named; `maxAgeSeconds` undefined: until the browser is closed. */

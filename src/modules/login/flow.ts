@@ -1,10 +1,11 @@
 /** The way through a login: to the provider, back from it, and out again (R-3.11, D51, D52). */
 import { randomBytes } from 'node:crypto'
+import { readCookies } from '../../lib/cookies.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Refuse, RequestContext, Respond } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { ATTEMPT_MS, newAttemptId, openCookie, openState, sealCookie, sealState } from './attempt.ts'
-import { expireCookie, readCookies, setCookie } from './cookies.ts'
+import { expireCookie, setCookie } from './cookies.ts'
 import { localPath } from './local-path.ts'
 import { isFault, type LoggedIn, type LoginFault, type LoginProvider } from './provider.ts'
 import type { LoginSettings } from './settings.ts'

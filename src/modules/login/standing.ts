@@ -1,8 +1,8 @@
 /** Whether a visitor is logged in at a route: with every request, so at once and with one digest where it can be. */
+import { readCookies } from '../../lib/cookies.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
-import { readCookies } from './cookies.ts'
 import { isFault, type LoginProvider } from './provider.ts'
 import type { Login, LoginPlace } from './sessions.ts'
 import type { LoginSettings } from './settings.ts'

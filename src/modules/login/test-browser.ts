@@ -1,4 +1,5 @@
 /** For tests: a browser that visits one route with a login, keeps its cookies, and follows no redirect by itself. */
+import { cookieRemover } from '../../lib/cookies.ts'
 import { HeaderList } from '../../lib/header-list.ts'
 import type { Phases, RequestContext, RequestVerdict } from '../phases.ts'
 import { request } from '../test-request.ts'
@@ -52,6 +53,7 @@ export class TestBrowser {
     for (const value of page.headers.all('set-cookie')) this.#keep(value)
     if (verdict !== undefined) return page
     const upstream = ctx.headers.clone()
+    cookieRemover(this.#phases.hidesCookies ?? [])(upstream)
     this.#phases.upstream?.({ headers: upstream }, ctx)
     return { ...page, upstream }
   }

@@ -1,10 +1,11 @@
 /** What all modules that log visitors in do to traffic; the provider is all in which they differ. */
+import { readCookies } from '../../lib/cookies.ts'
 import { toHeaderValue } from '../../lib/http-header.ts'
 import type { Claim, Phases, RequestContext, RequestVerdict, Reserved, ReservedRequest } from '../phases.ts'
 import { Slot } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { routeOfState } from './attempt.ts'
-import { readCookies, removeOwnCookies } from './cookies.ts'
+import { hiddenCookies } from './cookies.ts'
 import { loginFlow } from './flow.ts'
 import { localPath } from './local-path.ts'
 import type { LoginProvider } from './provider.ts'
@@ -61,6 +62,7 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
 
   return {
     reserves,
+    hidesCookies: hiddenCookies(cookies),
     request(ctx) {
       const { reservedPath } = ctx
       if (reservedPath !== undefined && own.has(reservedPath)) return answer(ctx, reservedPath)
@@ -69,7 +71,6 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
       return found instanceof Promise ? found.then((settled) => decide(ctx, settled)) : decide(ctx, found)
     },
     upstream({ headers }, ctx) {
-      removeOwnCookies(headers, cookies)
       const login = visitorLogin.of(ctx)
       if (!login) return
       for (const [name, value] of identityOf(login)) headers.set(name, toHeaderValue(value))

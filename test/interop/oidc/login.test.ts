@@ -84,6 +84,16 @@ for (const version of versions) {
       assert.equal((await client.get(url('/app'))).status, 200)
     })
 
+    test('no service behind the edge sees the cookies of a login, by whichever route', async () => {
+      const client = await logIn()
+      client.jar(new URL(url()).host).set('own', '1')
+      for (const path of ['/', '/app', '/other']) {
+        assert.equal((await client.get(url(path))).status, 200)
+        assert.equal(service.last.url, path)
+        assert.equal(service.last.get('cookie'), 'own=1')
+      }
+    })
+
     test('a login at one name of an edge is none at another', async () => {
       const client = await logIn()
       const session = client.jar(new URL(url()).host).get('postern.session') ?? ''

@@ -1,0 +1,39 @@
+/** Reads the cookies of a request, and takes some of them out. */
+import type { HeaderList } from './header-list.ts'
+
+/** The cookies whose name is wanted, in the order in which they came; over HTTP/2 in several headers. */
+export function readCookies(headers: HeaderList, isWanted: (name: string) => boolean): (readonly [string, string])[] {
+  const found: (readonly [string, string])[] = []
+  for (const header of headers.all('cookie')) {
+    for (const pair of header.split(';')) {
+      const [name, value] = nameAndValue(pair)
+      if (isWanted(name)) found.push([name, value])
+    }
+  }
+  return found
+}
+
+/** Removes cookies of these names; one that ends with `*` stands for all that begin so. Others stay as they were sent. */
+export function cookieRemover(names: Iterable<string>): (headers: HeaderList) => void {
+  const all = [...names]
+  const whole = new Set(all.filter((name) => !name.endsWith('*')))
+  const beginnings = all.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1))
+  const isUnwanted = (pair: string): boolean => {
+    const [name] = nameAndValue(pair)
+    return whole.has(name) || beginnings.some((beginning) => name.startsWith(beginning))
+  }
+  return (headers) => {
+    const sent = headers.all('cookie')
+    if (!sent.some((header) => header.split(';').some(isUnwanted))) return
+    headers.remove('cookie')
+    for (const header of sent) {
+      const left = header.split(';').filter((pair) => !isUnwanted(pair))
+      if (left.length > 0) headers.add('Cookie', left.join(';').trim())
+    }
+  }
+}
+
+function nameAndValue(pair: string): readonly [string, string] {
+  const equals = pair.indexOf('=')
+  return equals < 0 ? ['', pair.trim()] : [pair.slice(0, equals).trim(), pair.slice(equals + 1).trim()]
+}
