@@ -43,6 +43,7 @@ import { type Caller, Descriptors } from './lib/descriptors.ts'
 import { IdSource } from './lib/ids.ts'
 import { compileIpRules } from './lib/ip-rules.ts'
 import { type Logger, lostLines } from './lib/log.ts'
+import { loadLibraries } from './modules/oidc/libraries.ts'
 import type { RestrictedPart } from './resources/ip-restrictions.ts'
 import type { StoreLimits } from './store/limits.ts'
 import { lockForServing } from './store/serve-lock.ts'
@@ -108,6 +109,8 @@ export async function startServer(
     // The data plane, first of all its listeners: agents that find nobody wait for minutes before they ask again (D50).
     const refused = new RefusedLog({ log })
     opened.push(async () => refused.close())
+    // Now, since it takes a tenth of a second: later it would hold up everybody when the first visitor logs in.
+    await loadLibraries()
     const sessions = new StoredSessions({ store, sealer, ids, now, log })
     opened.push(() => sessions.close())
     const endings = new Follower({ store, followed: sessions, log })

@@ -1,4 +1,4 @@
-/** The libraries of OpenID Connect, loaded when somebody first logs in: most servers have no such route. */
+/** The libraries of OpenID Connect: a server loads them when it starts, and other programs, which log nobody in, never. */
 import type * as Jose from 'jose'
 import type * as OpenId from 'openid-client'
 
