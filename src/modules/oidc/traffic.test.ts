@@ -403,3 +403,34 @@ test('keys that the provider has changed are read again, and not with every toke
   assert.equal((await logIn(new TestBrowser(phases), provider)).location, '/')
   assert.equal(reads(), 2)
 })
+
+test('a login that another process knows is waited for', async () => {
+  const { browser, provider, tools } = setUp()
+  await logIn(browser, provider)
+  const { sessions } = tools
+  const elsewhere = {
+    find: async (place: Parameters<typeof sessions.find>[0]) => sessions.find(place),
+    begin: sessions.begin.bind(sessions),
+    seen: sessions.seen.bind(sessions),
+    renew: sessions.renew.bind(sessions),
+    end: sessions.end.bind(sessions),
+  }
+  const phases = compileOidc(settings, { ...tools, sessions: elsewhere })
+  assert.equal((await new TestBrowser(phases, browser.cookies).visit()).status, 200)
+  assert.equal((await new TestBrowser(phases).visit()).status, 302)
+  const away = { ...elsewhere, find: () => Promise.reject(new Error('the store is away')) }
+  const broken = compileOidc(settings, { ...tools, sessions: away })
+  await assert.rejects(new TestBrowser(broken, browser.cookies).visit(), /the store is away/)
+})
+
+test('a session cookie that is over does not hide the one that holds, and few are looked at', async () => {
+  const { browser, provider, phases } = setUp()
+  await logIn(browser, provider)
+  const good = `postern.session=${browser.cookies.get('postern.session')}`
+  const stale = `postern.session=${'A'.repeat(43)}`
+  const status = async (...cookies: string[]) =>
+    (await new TestBrowser(phases).visit({ headers: { cookie: cookies.join('; ') } })).status
+  assert.equal(await status(stale, good), 200)
+  assert.equal(await status('postern.session=x', stale, stale, good), 200)
+  assert.equal(await status(stale, stale, stale, good), 302)
+})
