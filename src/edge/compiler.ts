@@ -1,10 +1,10 @@
 /** Compiles edges: at once where that is cheap, else in many turns of the event loop, with what is dear done elsewhere. */
 import { othersTurn, ownTurn } from '../lib/others-turn.ts'
+import { LOOP_PRICE, patternPrice, totalPrice } from '../lib/pattern-price.ts'
+import type { PatternProgram } from '../lib/pattern-program.ts'
+import { compilePatterns, type PatternSearch, searchProgram } from '../lib/pattern-search.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import { modules } from '../modules/index.ts'
-import { LOOP_PRICE, patternPrice, totalPrice } from '../modules/pattern-price.ts'
-import type { PatternProgram } from '../modules/pattern-program.ts'
-import { compilePatterns, type PatternSearch, searchProgram } from '../modules/pattern-search.ts'
 import type { ModuleTools } from '../modules/tools.ts'
 import type { Reach } from './backend.ts'
 import { type CompiledEdge, compileEdge, type Wanted } from './compile.ts'

@@ -1,10 +1,10 @@
 /** Reads the header rules of a bind: `name:value` to add, names to remove. */
 import { Type } from 'typebox'
 import { isConnectionHeader, isHeaderName, isHeaderValue } from '../lib/http-header.ts'
+import { isEdgeHeader } from '../model/header-rules.ts'
 import { BadOption, fieldsOf } from './agent-options-values.ts'
 import type { HeaderSettings } from './header-changes.ts'
 import { firstTooMany, MAX_HEADERS, MAX_NAME_BYTES, MAX_VALUE_BYTES, TOO_MANY_VARIABLES } from './header-form.ts'
-import { isEdgeHeader } from './header-rules.ts'
 
 const form = Type.Object({
   add: Type.Array(Type.String(), { default: [] }),

@@ -3,13 +3,13 @@ import { type Static, type TObject, Type } from 'typebox'
 import { BadInput } from '../lib/bad-input.ts'
 import { BadValue, check } from '../lib/check.ts'
 import { readCidr } from '../lib/cidr.ts'
+import { webhookProviders } from '../model/webhook-providers.ts'
 import type { BasicAuthSettings } from './basic_auth/traffic.ts'
 import { circuitBreaker } from './circuit_breaker/index.ts'
 import type { IpRestrictionSettings } from './ip_restriction/traffic.ts'
 import type { Lookup, Module, ModuleConfig } from './module.ts'
 import { userAgentFilter } from './user_agent_filter/index.ts'
 import { webhookVerification } from './webhook_verification/index.ts'
-import { webhookProviders } from './webhook-providers.ts'
 
 /** The vendor's number for a bind that makes no sense. */
 export const MALFORMED_BIND = 301

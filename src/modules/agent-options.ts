@@ -1,8 +1,10 @@
 /** From the options of an agent's bind to the settings of modules: what an agent may ask for, in one list. */
 import { BadValue } from '../lib/check.ts'
+import { patternPrice } from '../lib/pattern-price.ts'
 import type { ModuleSettings } from '../model/edge-config.ts'
 import { BindRefusal } from '../model/endpoint.ts'
 import { errors, Refusal } from '../model/errors.ts'
+import { headerPrice } from '../model/header-rules.ts'
 import { readHeaders } from './agent-options-headers.ts'
 import { readCertificate, readClientAuthorities } from './agent-options-tls.ts'
 import {
@@ -19,8 +21,6 @@ import {
 } from './agent-options-values.ts'
 import type { BasicAuthSettings } from './basic_auth/traffic.ts'
 import { certificatePrice } from './certificate-price.ts'
-import { headerPrice } from './header-rules.ts'
-import { patternPrice } from './pattern-price.ts'
 
 type Proto = 'http' | 'https' | 'tcp' | 'tls'
 

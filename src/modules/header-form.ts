@@ -1,8 +1,8 @@
 /** The form that `request_headers` and `response_headers` share: headers to remove, and headers to add. */
 import { type Static, Type } from 'typebox'
-import { enabled, refuseRepeats } from './fields.ts'
+import { enabled, refuseRepeats } from '../model/fields.ts'
+import { badHeader, checkHeaderName, checkHeaders, headerPrice } from '../model/header-rules.ts'
 import type { HeaderSettings } from './header-changes.ts'
-import { badHeader, checkHeaderName, checkHeaders, headerPrice } from './header-rules.ts'
 import { countVariables, MAX_VARIABLES } from './templates.ts'
 
 /** R-3.14 */

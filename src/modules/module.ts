@@ -1,11 +1,11 @@
 /** What an edge module is: the one shape that every folder beside this file fills in. */
 import type { Static, TObject, TProperties } from 'typebox'
 import type { BackendPlan } from '../model/edge-config.ts'
+import type { Place, Where } from '../model/place.ts'
 import type { Phases } from './phases.ts'
 import type { ModuleTools } from './tools.ts'
 
-/** Where a module can hang. */
-export type Place = 'tcp' | 'tls' | 'https' | 'route'
+export type { Place, Where } from '../model/place.ts'
 
 /** A module's stored configuration: its request form, checked and with defaults filled in. */
 export type ModuleConfig = { readonly enabled: boolean } & Readonly<Record<string, unknown>>
@@ -109,13 +109,4 @@ export interface Spelling {
   /** What `read` costs, as for a module. */
   readonly price?: (given: ModuleConfig) => number
   readonly show: (config: ModuleConfig) => Readonly<Record<string, unknown>>
-}
-
-/**
- * Where a configuration is written. `at` stands before each field named in a message: empty for the module's own PUT,
- * `policy.` inside the body of an edge.
- */
-export interface Where {
-  readonly place: Place
-  readonly at: string
 }

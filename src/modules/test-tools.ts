@@ -1,10 +1,10 @@
 /** For tests: what a compiled module may use, with a clock that stands and nothing that it could reach. */
 import { createLog } from '../lib/log.ts'
 import { FetchFault } from '../lib/outbound-fetch.ts'
+import { compilePatterns } from '../lib/pattern-search.ts'
 import { Sealer } from '../lib/seal.ts'
 import { SlidingCounters } from '../lib/sliding-counters.ts'
 import { MemorySessions } from './login/memory-sessions.ts'
-import { compilePatterns } from './pattern-search.ts'
 import type { ModuleTools } from './tools.ts'
 
 export function testTools(tools: Partial<ModuleTools> = {}): ModuleTools {

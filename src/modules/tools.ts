@@ -1,10 +1,10 @@
 /** What a compiled module may use of the server around it. What connections share stands behind ports: it may live elsewhere. */
 import type { Logger } from '../lib/log.ts'
 import type { Fetch } from '../lib/outbound-fetch.ts'
+import type { PatternSearch } from '../lib/pattern-search.ts'
 import type { Sealer } from '../lib/seal.ts'
 import type { Counters } from '../lib/sliding-counters.ts'
 import type { LoginSessions } from './login/sessions.ts'
-import type { PatternSearch } from './pattern-search.ts'
 
 export interface ModuleTools {
   /** Looks for patterns of users; a list that the module told of is compiled by then. */

@@ -1,6 +1,6 @@
 /** Failover backends: the first of several backends that can be dialled. */
 import { Type } from 'typebox'
-import { refuseRepeats } from '../modules/fields.ts'
+import { refuseRepeats } from '../model/fields.ts'
 import { childMentions, MAX_CHILDREN } from './backend-lists.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'

@@ -1,6 +1,6 @@
 /** HTTP response backends: a fixed answer, for maintenance pages and redirects. */
 import { Type } from 'typebox'
-import { checkHeaders } from '../modules/header-rules.ts'
+import { checkHeaders } from '../model/header-rules.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'
 

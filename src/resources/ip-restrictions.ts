@@ -1,7 +1,7 @@
 /** IP restrictions: which addresses may reach the API, the dashboard, the agent listener, or every endpoint. */
 import { Type } from 'typebox'
+import { refuseRepeats } from '../model/fields.ts'
 import { RefListSchema } from '../model/ref.ts'
-import { refuseRepeats } from '../modules/fields.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'
 

@@ -180,7 +180,7 @@ test('an agent loads nothing of the server', async () => {
   const loaded = err.split('\n').filter((line) => line.startsWith('loaded file:'))
   assert.ok(loaded.some((line) => line.endsWith('/src/agent/agent.ts')))
   const heavy =
-    /\/(fastify|kysely|pg|typebox|@bufbuild|re2js|@prometheus-io)\/|\/src\/(api|store|control|resources|modules|edge|tunnel|server\.ts)/
+    /\/(fastify|kysely|pg|typebox|@bufbuild|re2js|@prometheus-io)\/|\/src\/(api|store|control|resources|modules|policy|edge|tunnel|server\.ts)/
   assert.deepEqual(
     loaded.filter((line) => heavy.test(line)),
     [],

@@ -1,6 +1,6 @@
 /** The `backend` module: where the traffic of an edge or route goes. */
 import { Type } from 'typebox'
-import { enabled } from '../fields.ts'
+import { enabled } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'
 
 const form = Type.Object(

@@ -1,6 +1,6 @@
 /** The `circuit_breaker` module: an upstream that fails too often is left alone for a while. */
 import { Type } from 'typebox'
-import { enabled, MAX_UINT32 } from '../fields.ts'
+import { enabled, MAX_UINT32 } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'
 import { type CircuitBreakerSettings, compileCircuitBreaker } from './traffic.ts'
 

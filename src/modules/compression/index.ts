@@ -1,6 +1,6 @@
 /** The `compression` module: responses go to the visitor compressed. */
 import { Type } from 'typebox'
-import { enabled } from '../fields.ts'
+import { enabled } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'
 import { type CompressionSettings, compileCompression } from './traffic.ts'
 

@@ -1,6 +1,6 @@
 /** The `ip_restriction` module: which source addresses may connect. */
 import { Type } from 'typebox'
-import { enabled, refuseRepeats } from '../fields.ts'
+import { enabled, refuseRepeats } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'
 import { compileIpRestriction, type IpRestrictionSettings } from './traffic.ts'
 

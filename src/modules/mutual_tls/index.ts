@@ -1,6 +1,6 @@
 /** The `mutual_tls` module: visitors prove themselves with a client certificate. */
 import { Type } from 'typebox'
-import { enabled, refuseRepeats } from '../fields.ts'
+import { enabled, refuseRepeats } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'
 import { compileMutualTls, type MutualTlsSettings } from './traffic.ts'
 

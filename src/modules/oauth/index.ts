@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { BadValue } from '../../lib/check.ts'
 import { Refusal } from '../../model/errors.ts'
-import { enabled } from '../fields.ts'
+import { enabled } from '../../model/fields.ts'
 import { loginFields, seconds } from '../login-form.ts'
 import { defineModule } from '../module.ts'
 import { checkProvider, type ProviderSettings, providers } from './providers.ts'

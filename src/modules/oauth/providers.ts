@@ -3,8 +3,8 @@ import { isIP } from 'node:net'
 import { type Static, type TProperties, Type } from 'typebox'
 import { BadInput } from '../../lib/bad-input.ts'
 import { BadValue } from '../../lib/check.ts'
+import { refuseRepeats } from '../../model/fields.ts'
 import { readName } from '../../model/hostport.ts'
-import { refuseRepeats } from '../fields.ts'
 import { checkScopes, scopeList } from '../login-form.ts'
 
 const MAX_ALLOWED = 1000

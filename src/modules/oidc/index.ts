@@ -2,7 +2,7 @@
 import { isIPv4 } from 'node:net'
 import { Type } from 'typebox'
 import { BadValue } from '../../lib/check.ts'
-import { enabled } from '../fields.ts'
+import { enabled } from '../../model/fields.ts'
 import { checkScopes, loginFields, scopeList } from '../login-form.ts'
 import { defineModule } from '../module.ts'
 import { compileOidc } from './traffic.ts'

@@ -1,8 +1,9 @@
 /** The `policy` module: rules that filter, change and answer traffic, with conditions written in CEL. */
+
+import { NEVER_HERE } from '../../lib/pattern-price.ts'
+import { checkPolicy } from '../../policy/accept.ts'
+import { form } from '../../policy/form.ts'
 import { defineModule } from '../module.ts'
-import { NEVER_HERE } from '../pattern-price.ts'
-import { checkPolicy } from './accept.ts'
-import { form } from './form.ts'
 import { policyNeeds } from './needs.ts'
 import { policyMentions } from './references.ts'
 import { trafficPolicy } from './traffic-policy.ts'

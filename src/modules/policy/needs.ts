@@ -1,10 +1,11 @@
 /** How deep a policy looks into the traffic of its edge. */
+
+import { BadExpression } from '../../policy/cel.ts'
+import type { Policy } from '../../policy/form.ts'
+import { pieces } from '../../policy/interpolation.ts'
+import { type Source, sources } from '../../policy/sources.ts'
+import { type Token, tokens } from '../../policy/tokens.ts'
 import type { Needs } from '../module.ts'
-import { BadExpression } from './cel.ts'
-import type { Policy } from './form.ts'
-import { pieces } from './interpolation.ts'
-import { type Source, sources } from './sources.ts'
-import { type Token, tokens } from './tokens.ts'
 
 /**
  * R-3.6: the name a visitor asks for stands in the open, all else of `conn.tls` takes part in the handshake.

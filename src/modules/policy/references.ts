@@ -1,7 +1,8 @@
 /** Finds the resources that a policy names. */
+
+import { listPath, type Policy } from '../../policy/form.ts'
+import { directions } from '../../policy/phases.ts'
 import type { Mention } from '../module.ts'
-import { listPath, type Policy } from './form.ts'
-import { directions } from './phases.ts'
 
 /** The IP policies that `restrict-ips` actions name, and where. */
 export function policyMentions(policy: Policy): Mention[] {

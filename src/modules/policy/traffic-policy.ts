@@ -2,14 +2,14 @@
 import { type Static, Type } from 'typebox'
 import { check } from '../../lib/check.ts'
 import { BadJson, MAX_JSON_VALUES, parseJson } from '../../lib/json.ts'
+import { NEVER_HERE } from '../../lib/pattern-price.ts'
 import { Refusal } from '../../model/errors.ts'
-import { enabled } from '../fields.ts'
+import { enabled } from '../../model/fields.ts'
+import { checkPolicy } from '../../policy/accept.ts'
+import { type Policy, ruleList } from '../../policy/form.ts'
+import { directions, type ListNames, ownLists, type Phase, phaseOf, placeName } from '../../policy/phases.ts'
+import { BadYaml, readYaml } from '../../policy/yaml.ts'
 import type { Place, Spelling, Where } from '../module.ts'
-import { NEVER_HERE } from '../pattern-price.ts'
-import { checkPolicy } from './accept.ts'
-import { type Policy, ruleList } from './form.ts'
-import { directions, type ListNames, ownLists, type Phase, phaseOf, placeName } from './phases.ts'
-import { BadYaml, readYaml } from './yaml.ts'
 
 /** JSON is cheap to read, so that what was written as `policy` can be sent back in this spelling too. */
 const MAX_TEXT_BYTES = 512 * 1024

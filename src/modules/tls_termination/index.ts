@@ -1,7 +1,7 @@
 /** The `tls_termination` module: where TLS ends, and which versions of it are served. */
 import { Type } from 'typebox'
 import { Refusal } from '../../model/errors.ts'
-import { enabled } from '../fields.ts'
+import { enabled } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'
 import { compileTlsTermination, type TlsTerminationSettings } from './traffic.ts'
 

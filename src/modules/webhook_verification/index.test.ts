@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { check } from '../../lib/check.ts'
-import { webhookProviders } from '../webhook-providers.ts'
+import { webhookProviders } from '../../model/webhook-providers.ts'
 import { webhookVerification } from './index.ts'
 
 const put = (body: unknown) => check(webhookVerification.at.route, body)

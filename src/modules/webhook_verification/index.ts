@@ -1,9 +1,9 @@
 /** The `webhook_verification` module: only requests that a known sender signed. */
 import { Type } from 'typebox'
 import { BadValue } from '../../lib/check.ts'
-import { enabled } from '../fields.ts'
+import { enabled } from '../../model/fields.ts'
+import { webhookProviders } from '../../model/webhook-providers.ts'
 import { defineModule } from '../module.ts'
-import { webhookProviders } from '../webhook-providers.ts'
 import { compileWebhookVerification, type WebhookVerificationSettings } from './traffic.ts'
 import { BadSecret, compileVerifier } from './verify.ts'
 

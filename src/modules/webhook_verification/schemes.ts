@@ -1,4 +1,5 @@
 /** How each sender signs its webhooks, as its public documentation says: any other is refused when it is saved. */
+import type { WebhookProvider } from '../../model/webhook-providers.ts'
 
 /** A keyed digest, the way of most. */
 export interface HmacScheme {
@@ -159,4 +160,4 @@ export const webhookSchemes = {
     timestamp: inHeader('x-zendesk-webhook-signature-timestamp', 'iso'),
   }),
   zoom: versioned('x-zm-signature', 'v0', inHeader('x-zm-request-timestamp', 'seconds')),
-} as const satisfies Readonly<Record<string, Scheme>>
+} as const satisfies Readonly<Record<WebhookProvider, Scheme>>

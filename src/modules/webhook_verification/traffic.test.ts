@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
+import { webhookProviders } from '../../model/webhook-providers.ts'
 import type { Phases, RequestContext, RequestVerdict } from '../phases.ts'
 import { request } from '../test-request.ts'
-import { webhookProviders } from '../webhook-providers.ts'
 import { compileWebhookVerification } from './traffic.ts'
 
 type Given = NonNullable<Parameters<typeof request>[0]>

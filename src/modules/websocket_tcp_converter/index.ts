@@ -1,6 +1,6 @@
 /** The `websocket_tcp_converter` module: WebSocket messages of the visitor are plain bytes for the upstream. */
 import { Type } from 'typebox'
-import { enabled } from '../fields.ts'
+import { enabled } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'
 import { compileWebsocketTcpConverter, type WebsocketTcpConverterSettings } from './traffic.ts'
 

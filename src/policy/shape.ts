@@ -1,5 +1,5 @@
 /** What is known of a CEL value before traffic flows: its kind, its fields, or why it is not there. */
-import { nearest } from '../../lib/nearest.ts'
+import { nearest } from '../lib/nearest.ts'
 import { BadExpression } from './cel.ts'
 
 /** `value`: known not to be true or false, and nothing else. `any`: only known when traffic flows. */

@@ -1,6 +1,6 @@
 /** The request form of a traffic policy. */
 import { type Static, Type } from 'typebox'
-import { enabled } from '../fields.ts'
+import { enabled } from '../model/fields.ts'
 import { type Direction, type ListNames, ownLists } from './phases.ts'
 
 /** */

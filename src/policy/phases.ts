@@ -1,5 +1,5 @@
 /** When rules run: the phases of traffic, and which of them the two rule lists mean in each place. */
-import type { Place } from '../module.ts'
+import type { Place } from '../model/place.ts'
 
 /** `connect`: a connection was accepted. `request`: a request has arrived. `response`: its answer is on the way back. */
 export type Phase = 'connect' | 'request' | 'response'

@@ -1,5 +1,5 @@
 /** Checks a CEL expression against what will be there when it runs: its variables, fields, functions and patterns. */
-import { BadPattern, checkPattern } from '../pattern.ts'
+import { BadPattern, checkPattern } from '../lib/pattern.ts'
 import { BadExpression, parseExpression } from './cel.ts'
 import { type Func, functions, macros, methods } from './functions.ts'
 import type { Site } from './phases.ts'

@@ -1,8 +1,8 @@
 /** What actions there are: when each may run, its settings, and whether anything runs after it. */
 
 import { type Static, type TObject, type TProperties, Type } from 'typebox'
-import { checkHeaderName, checkHeaders } from '../header-rules.ts'
-import { webhookProviders } from '../webhook-providers.ts'
+import { checkHeaderName, checkHeaders } from '../model/header-rules.ts'
+import { webhookProviders } from '../model/webhook-providers.ts'
 import type { ActionName } from './action-names.ts'
 import { checkJwt, jwtForm } from './jwt-validation.ts'
 import type { Phase } from './phases.ts'

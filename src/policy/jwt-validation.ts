@@ -1,6 +1,6 @@
 /** The settings of `jwt-validation`: where tokens stand in a request, and who may have signed them for whom. */
 import { type Static, Type } from 'typebox'
-import { checkHeaderName } from '../header-rules.ts'
+import { checkHeaderName } from '../model/header-rules.ts'
 import { bad, text } from './settings.ts'
 
 const allowList = (description: string) =>
