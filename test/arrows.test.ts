@@ -96,7 +96,7 @@ describe('the rules find', () => {
       name: 'a scoped library elsewhere',
       rule: 'libraries',
       files: { 'api/a.ts': "import '@bufbuild/cel'" },
-      fault: /only modules\//,
+      fault: /only policy\//,
     },
     {
       name: 'a library beside its one file',

@@ -92,9 +92,10 @@ function settingsOf(
   const modules: Record<string, unknown> = {}
   try {
     const configs = openModules(sealer, resource, stored)
-    for (const { name, resolve } of resource.place ? modulesAt(resource.place) : []) {
+    const { place } = resource
+    for (const { name, resolve } of place ? modulesAt(place) : []) {
       const config = configs.get(name)
-      if (config?.enabled) modules[name] = resolve ? resolve(config, lookup) : config
+      if (place && config?.enabled) modules[name] = resolve ? resolve(config, lookup, place) : config
     }
     return { modules }
   } catch (error) {

@@ -103,5 +103,5 @@ describe('a change', () => {
 
 test('what a phase of a connection throws names the module', () => {
   const { accept } = compile({ ...https({}, { ip_restriction: { allow: [], deny: [] } }), kind: 'tcp' })
-  assert.throws(() => accept[0]?.(undefined as never), { message: 'module ip_restriction' })
+  assert.throws(() => accept[0]?.(undefined as never, undefined as never), { message: 'module ip_restriction' })
 })

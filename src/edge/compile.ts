@@ -190,8 +190,8 @@ function* compilePlace(
 function named(name: string, { accept, handshake, ...others }: Phases): Phases {
   return {
     ...others,
-    ...(accept && { accept: (peer) => naming(name, () => accept(peer)) }),
-    ...(handshake && { handshake: (tls, peer) => naming(name, () => handshake(tls, peer)) }),
+    ...(accept && { accept: (peer, door) => naming(name, () => accept(peer, door)) }),
+    ...(handshake && { handshake: (tls, peer, door) => naming(name, () => handshake(tls, peer, door)) }),
   }
 }
 

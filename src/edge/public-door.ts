@@ -103,7 +103,8 @@ export class PublicDoor {
       return
     }
     // strangers are turned away before a handshake costs anything.
-    const verdict = this.#firstVerdict(edge, edge.accept, (accept) => accept(peer))
+    const door = { edgeId: edge.id, serverName: hello.serverName }
+    const verdict = this.#firstVerdict(edge, edge.accept, (accept) => accept(peer, door))
     if (verdict) {
       this.#refuse(socket, edge, peer, hello.serverName, verdict)
       return
@@ -156,7 +157,8 @@ export class PublicDoor {
   }
 
   #secured(socket: Socket, facts: TlsFacts, edge: Edge, peer: Peer): void {
-    const verdict = this.#firstVerdict(edge, edge.handshake, (handshake) => handshake(facts, peer))
+    const door = { edgeId: edge.id, serverName: facts.serverName }
+    const verdict = this.#firstVerdict(edge, edge.handshake, (handshake) => handshake(facts, peer, door))
     if (verdict) this.#refuse(socket, edge, peer, facts.serverName, verdict)
     else if (edge.kind === 'tls') {
       const about = { edge, peer, serverName: facts.serverName, passthroughTls: false }
@@ -173,7 +175,7 @@ export class PublicDoor {
     if (!isAccepted) {
       const verdict =
         edge.broken === undefined
-          ? this.#firstVerdict(edge, edge.accept, (accept) => accept(peer))
+          ? this.#firstVerdict(edge, edge.accept, (accept) => accept(peer, { edgeId: edge.id, serverName }))
           : edge.starting
             ? 'EDGE_STARTING'
             : 'MODULE_UNAVAILABLE'

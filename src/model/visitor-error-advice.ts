@@ -178,6 +178,26 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     when: 'The service failed as often as the module `circuit_breaker` allows; the header `Retry-After` says how long it rests.',
     remedy: 'Mend the service; requests pass again by themselves once one of them succeeds.',
   },
+  RATE_LIMITED: {
+    when: 'More requests came than a `rate-limit` rule of the policy allows; the header `Retry-After` says how long to wait.',
+    remedy: 'The visitor: wait. Else raise `capacity` of the rule, or choose a `bucket_key` that tells visitors apart.',
+  },
+  TOKEN_REQUIRED: {
+    when: 'A `jwt-validation` rule of the policy wants a token that the request does not have, or that is not valid.',
+    remedy: 'The visitor: get a new token. The log says at level debug what is wrong with the one that came.',
+  },
+  KEYS_UNAVAILABLE: {
+    when: 'A `jwt-validation` rule of the policy needs keys that its key sets do not give at the moment.',
+    remedy: 'See that the server can reach the URLs in `additional_jkus`; the log names the reason.',
+  },
+  POLICY_FAILED: {
+    when: 'An action of the policy failed, or its expressions cost more than a request may, so that a guard could not be asked.',
+    remedy: 'The log names the rule and the reason. Mend or simplify the rule.',
+  },
+  CONNECTION_DENIED: {
+    when: 'A rule of the policy of a TCP or TLS edge has `deny` or `close-connection`.',
+    remedy: 'Nothing, if it is meant. Else see which rule applies.',
+  },
   WEBSOCKET_REQUIRED: {
     when: 'The route has `websocket_tcp_converter`, and the request does not open a WebSocket.',
     remedy: 'The visitor: connect with a WebSocket client.',

@@ -88,6 +88,11 @@ const table = {
   },
   LOGIN_NO_ID_TOKEN: { status: 502, ngrok: 5203, text: 'The provider completed the login without an ID token.' },
   CIRCUIT_OPEN: { status: 503, ngrok: 3202, text: 'The service behind this address fails too often; try again later.' },
+  RATE_LIMITED: { status: 429, ngrok: 715, text: 'Too many requests; try again later.' },
+  TOKEN_REQUIRED: { status: 401, ngrok: 3401, text: 'A valid token is needed here.' },
+  KEYS_UNAVAILABLE: { status: 502, ngrok: 3422, text: 'The keys that tokens are checked with cannot be fetched.' },
+  POLICY_FAILED: { status: 500, ngrok: 2300, text: 'A rule of this route failed, so nothing passes.' },
+  CONNECTION_DENIED: { status: 403, ngrok: 3203, text: 'A rule of this address closed the connection.' },
   WEBSOCKET_REQUIRED: { status: 400, ngrok: 3206, text: 'This address takes WebSocket connections only.' },
   BROKEN_MODULE: { status: 500, ngrok: 722, text: 'A module of this route failed.' },
 } as const satisfies Readonly<Record<string, VisitorError>>

@@ -176,7 +176,7 @@ function settingsOf(module: Module, given: Readonly<Record<string, unknown>>, na
   if (!form || !module.resolve) throw new Error(`module ${module.name} cannot hang on a route`)
   const where = { place: 'route', at: `${name}.` } as const
   const config = check(Type.Object({ [name]: form }), { [name]: given })[name] as ModuleConfig // the form says so
-  return module.resolve(module.accept?.(config, where) ?? config, nothing)
+  return module.resolve(module.accept?.(config, where) ?? config, nothing, 'route')
 }
 
 /** An agent names no resources. */

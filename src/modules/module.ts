@@ -65,7 +65,7 @@ export interface ModuleOf<Forms extends FormsAt, Stored extends ModuleConfig, Se
     read(this: void, config: Stored): Readonly<Record<string, unknown>>
   }
   /** From the stored configuration to what `compile` takes, as plain data with all that it names written out. */
-  resolve?(this: void, config: Stored, lookup: Lookup): Settings
+  resolve?(this: void, config: Stored, lookup: Lookup, place: Place): Settings
   /**
    * Once per change, never per connection; throws when the settings cannot be served. What an enabled module without it
    * hangs on refuses traffic: nothing is served unguarded.

@@ -57,6 +57,8 @@ export interface RequestContext {
   readonly slots: Map<Slot<unknown>, unknown>
   /** The `Host` that goes upstream instead of the visitor's, when a module replaced it. */
   replacedHost: string | undefined
+  /** The path and query that go upstream instead of `target`, when a module replaced them. */
+  replacedTarget: string | undefined
   /**
    * Reads the whole body and keeps it for upstream, in memory from the budget of the node. `too_large`: it is longer than
    * `maxBytes`. `no_memory`: there is none for it now; refuse with `bodyMemoryRefusal`.
@@ -126,6 +128,13 @@ export interface Summary {
   readonly fault: VisitorErrorCode | undefined
 }
 
+/** Where a connection came in. */
+export interface Door {
+  readonly edgeId: string
+  /** The name that its hello asks for; undefined on TCP edges. */
+  readonly serverName: string | undefined
+}
+
 /** On a connection, before anything of it was read or after its handshake. Undefined lets it pass. */
 export type ConnectionVerdict = { readonly refuse: VisitorErrorCode } | undefined
 
@@ -182,9 +191,9 @@ export interface Phases {
   /** Whether TLS ends here and how; on HTTPS edges it always does. */
   readonly tls?: TlsDemands
   /** Before a byte is read, on TCP edges, and after the edge is known by its name, on TLS edges. */
-  readonly accept?: (peer: Peer) => ConnectionVerdict
+  readonly accept?: (peer: Peer, door: Door) => ConnectionVerdict
   /** TLS ended here; runs for every connection, resumed ones too. */
-  readonly handshake?: (tls: TlsFacts, peer: Peer) => ConnectionVerdict
+  readonly handshake?: (tls: TlsFacts, peer: Peer, door: Door) => ConnectionVerdict
   /**
    * Whether a phase decides by the path, through `path` or `target`. A path that servers could read in several ways is
    * then refused before any phase sees it (D63).

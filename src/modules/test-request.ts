@@ -1,6 +1,6 @@
 /** Requests and responses for the tests of modules, with everything that a phase may look at. */
 import { HeaderList } from '../lib/header-list.ts'
-import type { Incoming, Peer, RequestContext, TlsFacts } from './phases.ts'
+import type { Door, Incoming, Peer, RequestContext, TlsFacts } from './phases.ts'
 
 export const visitor: Peer = {
   ip: '192.0.2.7',
@@ -9,6 +9,8 @@ export const visitor: Peer = {
   serverPort: 443,
   startedAt: Date.UTC(2026, 0, 2, 3, 4, 5),
 }
+
+export const door: Door = { edgeId: 'edghts_1', serverName: 'app.example.com' }
 
 /** A GET over HTTPS; headers by name, several values as a list. */
 export function request({
@@ -40,6 +42,7 @@ export function request({
     found: new Map(),
     slots: new Map(),
     replacedHost: undefined,
+    replacedTarget: undefined,
     ...rest,
     headers: headerList(headers),
     readBody: (maxBytes) => Promise.resolve(bytes.length > maxBytes ? 'too_large' : bytes),

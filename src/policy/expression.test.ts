@@ -42,7 +42,7 @@ for (const [text, site] of good) {
 
 const refused: readonly (readonly [string, Site, RegExp])[] = [
   ["reqq.method == ''", request, /unknown variable, `reqq`; did you mean `req`/],
-  ["conn.ClientIP == ''", request, /unknown field of `conn`, `ClientIP`; did you mean `client_ip`/],
+  ["conn.ClientIp == ''", request, /unknown field of `conn`, `ClientIp`/],
   ["req.url.pth == ''", request, /of `req\.url`, `pth`; did you mean `path`/],
   ["conn['client_ipp'] == ''", request, /did you mean `client_ip`/],
   ["req.cookies['a'].all(c, c.valu == '')", request, /of `c`, `valu`; did you mean `value`/],

@@ -2,6 +2,7 @@
 import { BadPattern, checkPattern } from '../lib/pattern.ts'
 import { BadExpression, parseExpression } from './cel.ts'
 import { type Func, functions, macros, methods } from './functions.ts'
+import { newerName } from './older-names.ts'
 import type { Site } from './phases.ts'
 import {
   any,
@@ -49,6 +50,8 @@ const EXPRESSION_COST = 20
 
 function infer(expr: Expr, scope: Scope): Shape {
   const { exprKind: kind } = expr
+  const later = newerName(expr)
+  if (later !== undefined) return variable(later, scope)
   switch (kind.case) {
     case 'constExpr':
       return constant(kind.value.constantKind.case)
@@ -68,6 +71,18 @@ function infer(expr: Expr, scope: Scope): Shape {
     case undefined:
       throw new BadExpression('has an empty part')
   }
+}
+
+/** A variable by its path, for an older name of it. */
+function variable(path: string, scope: Scope): Shape {
+  const [root = '', ...fields] = path.split('.')
+  let at = root
+  let shape = identifier(root, scope)
+  for (const field of fields) {
+    shape = member(`\`${at}\``, shape, field)
+    at += `.${field}`
+  }
+  return shape
 }
 
 function inferPart(expr: Expr | undefined, scope: Scope): Shape {

@@ -1,6 +1,7 @@
 /** Finds every piece of CEL and every pattern in a policy, wherever it stands. */
+import type { SourceKind } from './action.ts'
 import { isActionName } from './action-names.ts'
-import { actions, type SourceKind } from './actions.ts'
+import { actions } from './actions.ts'
 import { listPath, type Policy } from './form.ts'
 import { type Direction, directions } from './phases.ts'
 import { brief } from './shape.ts'

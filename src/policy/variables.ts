@@ -29,27 +29,24 @@ const distinguishedName = stringWith({
   locality: names,
   organization: names,
   organizational_unit: names,
-  postal_code: names,
   province: names,
-  street_address: names,
 })
 
 const certificate = {
-  extensions: list(record({ id: string, critical: bool, value: any })),
   issuer: distinguishedName,
-  san: stringWith({ dns_names: names, email_addresses: names, ip_addresses: names, uris: names }),
+  pem: string,
+  san: stringWith({ dns_names: names, email_addresses: names, ip_addresses: names }),
   serial_number: string,
-  signature_algorithm: string,
   subject: distinguishedName,
   validity: record({ not_before: timestamp, not_after: timestamp }),
 }
 
 const tls = record({
   cipher_suite: string,
-  client: record({ ...certificate, pem: string }),
-  ja4_fingerprint: string,
+  client: record(certificate),
+  ja4_fingerprint: absent('which this server does not compute'),
   negotiated_alpn: string,
-  server: record(certificate),
+  server: absent('which is for the owner of the edge to know; read `conn.tls.client` for the certificate of a visitor'),
   session_resumed: bool,
   sni: string,
   version: string,

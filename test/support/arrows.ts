@@ -54,7 +54,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   pino: ['lib/log.ts'],
   commander: ['main.ts', 'cli/'],
   '@bufbuild/cel': ['policy/'],
-  re2js: ['lib/pattern.ts', 'lib/pattern-program.ts'],
+  re2js: ['lib/pattern.ts', 'lib/pattern-program.ts', 'lib/pattern-replace.ts'],
   'openid-client': ['modules/oidc/'],
   jose: ['modules/oidc/'],
   yaml: ['config/', 'agent/', 'policy/'],

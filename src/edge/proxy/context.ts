@@ -42,6 +42,7 @@ export class Context implements RequestContext {
   readonly headers: HeaderList
   readonly isUpgrade: boolean
   replacedHost: string | undefined
+  replacedTarget: string | undefined
   readonly #arrival: Arrival
   #requestId: string | undefined
   #found: Map<string, string> | undefined

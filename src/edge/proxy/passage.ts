@@ -175,7 +175,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     for (const phase of route.upstream) phase({ headers }, ctx)
     if (ctx.replacedHost !== undefined) headers.set('Host', ctx.replacedHost)
     else if (!headers.has('host')) headers.prepend('Host', ctx.authority)
-    return { method, target, headers, body, upgrade }
+    return { method, target: ctx.replacedTarget ?? target, headers, body, upgrade }
   }
 
   visit(): Visit {

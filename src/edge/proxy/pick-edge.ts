@@ -59,9 +59,10 @@ function mayReach(edge: Edge, host: string, connection: VisitorConnection, tls: 
   const isSameTls = edge.tlsKey === connection.tlsKey
   // A name that nobody served had a handshake without demands, so those of the edge must be none that it did not meet.
   if (!isSameTls && (connection.edge !== undefined || !meets(tls, edge.tls))) return false
+  const door = { edgeId: edge.id, serverName: tls.serverName }
   return (
-    edge.accept.every((accept) => accept(connection.peer) === undefined) &&
-    edge.handshake.every((handshake) => handshake(tls, connection.peer) === undefined)
+    edge.accept.every((accept) => accept(connection.peer, door) === undefined) &&
+    edge.handshake.every((handshake) => handshake(tls, connection.peer, door) === undefined)
   )
 }
 

@@ -4,12 +4,18 @@ import type { Phases, RequestVerdict } from '../phases.ts'
 
 export interface BasicAuthSettings {
   readonly credentials: readonly { readonly username: string; readonly password: string }[]
+  /** What the visitor is asked to log in to: plain ASCII. */
+  readonly realm?: string
 }
 
 /** Characters of an `Authorization` header that are looked at: the longest name and password allowed, in base64. */
 const MAX_HEADER_LENGTH = 2048
 
-export function compileBasicAuth({ credentials }: BasicAuthSettings): Phases {
+export function compileBasicAuth({ credentials, realm = 'postern' }: BasicAuthSettings): Phases {
+  const refused: RequestVerdict = {
+    refuse: 'CREDENTIALS_REQUIRED',
+    headers: [['WWW-Authenticate', `Basic realm="${realm.replace(/["\\]/g, '\\$&')}"`]],
+  }
   const known = credentials.map(({ username, password }) => {
     const pair = Buffer.from(`${username}:${password}`)
     return { username, pair: digest(pair), encoded: digest(pair.toString('base64')) }
@@ -38,11 +44,6 @@ export function compileBasicAuth({ credentials }: BasicAuthSettings): Phases {
       return undefined
     },
   }
-}
-
-const refused: RequestVerdict = {
-  refuse: 'CREDENTIALS_REQUIRED',
-  headers: [['WWW-Authenticate', 'Basic realm="postern"']],
 }
 
 function digest(data: Buffer | string): Buffer {

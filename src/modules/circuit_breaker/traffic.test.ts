@@ -46,7 +46,7 @@ test('takes what is stored', () => {
     error_threshold_percentage: 0.5,
   }
   const lookup = { ipRules: () => assert.fail(), authority: () => assert.fail(), backend: () => assert.fail() }
-  assert.deepEqual(circuitBreaker.resolve?.(stored, lookup), {
+  assert.deepEqual(circuitBreaker.resolve?.(stored, lookup, 'route'), {
     trippedSeconds: 1,
     windowSeconds: 2,
     buckets: 3,

@@ -5,8 +5,10 @@ import type { HeaderList } from '../../lib/header-list.ts'
 import type { Incoming, Phases, RequestContext } from '../phases.ts'
 import { chooseCoding } from './accept-encoding.ts'
 
-/** There is nothing to set. */
-export type CompressionSettings = Readonly<Record<string, never>>
+export interface CompressionSettings {
+  /** Those that may be used; all that there are when left out. What is not known here is left out. */
+  readonly algorithms?: readonly string[]
+}
 
 /** In the order in which they are taken when the visitor likes several equally. Each chunk goes out at once, for SSE. */
 const codings: Readonly<Record<'gzip' | 'br' | 'deflate', () => Transform>> = {
@@ -27,14 +29,15 @@ const offered = ['gzip', 'br', 'deflate'] as const
 /** Below this many bytes a body hardly gets smaller. */
 const MIN_BYTES = 256
 
-export function compileCompression(): Phases {
+export function compileCompression({ algorithms }: CompressionSettings = {}): Phases {
+  const allowed = offered.filter((coding) => algorithms?.includes(coding) !== false)
   return {
     response(incoming, ctx) {
       if (!isWorthIt(incoming, ctx)) return
       const { headers } = incoming
       // Also where it stays as it is: for another visitor it would not.
       addVary(headers)
-      const coding = chooseCoding(ctx.headers.all('accept-encoding').join(','), offered)
+      const coding = chooseCoding(ctx.headers.all('accept-encoding').join(','), allowed)
       if (coding === undefined) return
       headers.set('content-encoding', coding)
       headers.removeWhere(({ key }) => ofOtherBytes.has(key))

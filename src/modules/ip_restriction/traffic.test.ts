@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { request, visitor } from '../test-request.ts'
+import { door, request, visitor } from '../test-request.ts'
 import { ipRestriction } from './index.ts'
 import { compileIpRestriction, type IpRestrictionSettings } from './traffic.ts'
 
@@ -17,7 +17,7 @@ function resolve(...ip_policy_ids: string[]): IpRestrictionSettings {
     authority: () => assert.fail(),
     backend: () => assert.fail(),
   }
-  return ipRestriction.resolve?.({ enabled: true, ip_policy_ids }, lookup) as IpRestrictionSettings
+  return ipRestriction.resolve?.({ enabled: true, ip_policy_ids }, lookup, 'route') as IpRestrictionSettings
 }
 
 const vectors: readonly [policies: string[], ip: string, passes: boolean][] = [
@@ -41,7 +41,7 @@ for (const [ids, ip, passes] of vectors) {
     const { accept, request: judge } = compileIpRestriction(resolve(...ids))
     const peer = { ...visitor, ip }
     const verdict = passes ? undefined : { refuse: 'IP_REFUSED' }
-    assert.deepEqual(accept?.(peer), verdict)
+    assert.deepEqual(accept?.(peer, door), verdict)
     const ctx = request({ peer })
     assert.deepEqual(judge?.(ctx), verdict)
     assert.equal(ctx.found.get('ip_policy.decision'), passes ? 'allow' : 'block')

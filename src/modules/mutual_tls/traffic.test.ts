@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { JsonGeneralNames } from '@peculiar/x509'
 import { type IdentityOptions, loadX509, makeIdentity } from '../../../test/support/make-certificate.ts'
 import { HeaderList } from '../../lib/header-list.ts'
-import { handshake, request, visitor } from '../test-request.ts'
+import { door, handshake, request, visitor } from '../test-request.ts'
 import { mutualTls } from './index.ts'
 import { compileMutualTls, type MutualTlsSettings } from './traffic.ts'
 
@@ -31,7 +31,7 @@ test('names the certificates of every authority', () => {
     backend: () => assert.fail(),
   }
   const config = { enabled: true, certificate_authority_ids: ['ca_1', 'ca_2'] }
-  const settings = mutualTls.resolve?.(config, lookup) as MutualTlsSettings
+  const settings = mutualTls.resolve?.(config, lookup, 'route') as MutualTlsSettings
   assert.deepEqual(compileMutualTls(settings, { now: () => 0 }).tls, {
     clientAuthorities: ['PEM of ca_1', 'PEM of ca_2'],
   })
@@ -40,15 +40,19 @@ test('names the certificates of every authority', () => {
 
 test('a handshake without a client certificate is refused, a resumed one too', async () => {
   const { handshake: judge } = compile()
-  assert.deepEqual(judge?.(handshake(), visitor), { refuse: 'CLIENT_CERTIFICATE_REQUIRED' })
-  assert.deepEqual(judge?.({ ...handshake(), isResumed: true }, visitor), { refuse: 'CLIENT_CERTIFICATE_REQUIRED' })
-  assert.equal(judge?.(handshake(await certificate()), visitor), undefined)
+  assert.deepEqual(judge?.(handshake(), visitor, door), { refuse: 'CLIENT_CERTIFICATE_REQUIRED' })
+  assert.deepEqual(judge?.({ ...handshake(), isResumed: true }, visitor, door), {
+    refuse: 'CLIENT_CERTIFICATE_REQUIRED',
+  })
+  assert.equal(judge?.(handshake(await certificate()), visitor, door), undefined)
 })
 
 test('a certificate that has run out, or is not valid yet, is refused whatever TLS said', async () => {
   const tls = handshake(await certificate())
   for (const now of ['2020-05-01T16:27:58Z', '2021-05-01T16:28:00Z']) {
-    assert.deepEqual(compile(Date.parse(now)).handshake?.(tls, visitor), { refuse: 'CLIENT_CERTIFICATE_REQUIRED' })
+    assert.deepEqual(compile(Date.parse(now)).handshake?.(tls, visitor, door), {
+      refuse: 'CLIENT_CERTIFICATE_REQUIRED',
+    })
   }
 })
 

@@ -3,9 +3,11 @@
 import { NEVER_HERE } from '../../lib/pattern-price.ts'
 import { checkPolicy } from '../../policy/accept.ts'
 import { form } from '../../policy/form.ts'
+import type { PolicySettings } from '../../policy/policy.ts'
 import { defineModule } from '../module.ts'
 import { policyNeeds } from './needs.ts'
 import { policyMentions } from './references.ts'
+import { compileTraffic } from './traffic.ts'
 import { trafficPolicy } from './traffic-policy.ts'
 
 export const policy = defineModule({
@@ -22,4 +24,12 @@ export const policy = defineModule({
     return config
   },
   price: () => NEVER_HERE,
+  resolve: (config, lookup, place): PolicySettings => ({
+    place,
+    inbound: config.inbound ?? [],
+    outbound: config.outbound ?? [],
+    ipPolicies: Object.fromEntries(policyMentions(config).map(({ id }) => [id, lookup.ipRules(id)])),
+    readsHandshake: place === 'tls' && policyNeeds(config) !== 'bytes',
+  }),
+  compile: compileTraffic,
 })

@@ -7,7 +7,7 @@ import { compileTlsTermination } from './traffic.ts'
 const lookup = { ipRules: () => assert.fail(), authority: () => assert.fail(), backend: () => assert.fail() }
 function resolve(config: unknown) {
   assert.ok(tlsTermination.resolve)
-  return tlsTermination.resolve(check(tlsTermination.at.tls, config), lookup)
+  return tlsTermination.resolve(check(tlsTermination.at.tls, config), lookup, 'route')
 }
 
 test('TLS that ends at the edge serves 1.2 and up, or what is asked for', () => {

@@ -1,0 +1,109 @@
+/** Runs a policy on the connections of an edge or the requests of a route, with what other modules have already. */
+import { createHash } from 'node:crypto'
+import type { PolicyTools } from '../../policy/action.ts'
+import { Evaluator } from '../../policy/evaluator.ts'
+import { Moment } from '../../policy/moment.ts'
+import { type CompiledPolicy, compilePolicy, type PolicySettings } from '../../policy/policy.ts'
+import type { PolicyConnection } from '../../policy/traffic.ts'
+import { compileBasicAuth } from '../basic_auth/traffic.ts'
+import { compileCircuitBreaker } from '../circuit_breaker/traffic.ts'
+import { compileCompression } from '../compression/traffic.ts'
+import { type ConnectionVerdict, type Phases, type RequestContext, Slot } from '../phases.ts'
+import type { ModuleTools } from '../tools.ts'
+import { compileWebhookVerification } from '../webhook_verification/traffic.ts'
+
+export function compileTraffic(settings: PolicySettings, tools: ModuleTools): Phases {
+  const policy = compilePolicy(settings, policyTools(tools), { evaluator: evaluator(), key: keyOf(settings) })
+  return settings.place === 'route' ? onRequests(policy, tools) : onConnections(policy, settings, tools)
+}
+
+let shared: Evaluator | undefined
+
+/** One for all policies: what it holds is the same for each, and costs a tenth of a second to load. */
+function evaluator(): Evaluator {
+  shared ??= new Evaluator()
+  return shared
+}
+
+/** Equal for equal policies, so that limits keep their counts over a change of something else. */
+function keyOf(settings: PolicySettings): string {
+  return createHash('sha256').update(JSON.stringify(settings)).digest('base64url')
+}
+
+function policyTools(tools: ModuleTools): PolicyTools {
+  const { now, log, region, counters, fetch } = tools
+  return {
+    now,
+    log,
+    region,
+    counters,
+    fetch,
+    guards: {
+      basicAuth: compileBasicAuth,
+      circuitBreaker: (given) => compileCircuitBreaker(given, tools),
+      compression: compileCompression,
+      webhook: (given) => compileWebhookVerification(given, tools),
+    },
+  }
+}
+
+function onRequests(policy: CompiledPolicy, { now, region }: ModuleTools): Phases {
+  const slot = new Slot<Moment>()
+  const momentOf = (ctx: RequestContext): Moment => {
+    const { peer, tls, edgeId } = ctx
+    const known = slot.of(ctx)
+    if (known) return known
+    const connection = { peer, tls, edgeId, serverName: tls?.serverName }
+    const moment = new Moment({ connection, request: ctx, now: now(), region })
+    slot.set(ctx, moment)
+    return moment
+  }
+  return {
+    readsPath: policy.readsPath,
+    removesFromRequest: policy.removes('request'),
+    removesFromResponse: policy.removes('response'),
+    ...(policy.has('request') && {
+      request: (ctx) => policy.run('request', momentOf(ctx)),
+      upstream({ headers }, ctx) {
+        for (const change of slot.of(ctx)?.changes ?? []) change(headers)
+      },
+    }),
+    response(incoming, ctx) {
+      const moment = momentOf(ctx)
+      if (moment.isDenied) return undefined
+      // `vars` are those of one phase.
+      moment.vars = new Map()
+      moment.response = incoming
+      const verdict = policy.has('response') ? policy.run('response', moment) : undefined
+      policy.response(incoming, moment)
+      return verdict
+    },
+    done(summary, ctx) {
+      const moment = slot.of(ctx)
+      if (moment) policy.done(summary, moment)
+    },
+    release: policy.release,
+  }
+}
+
+function onConnections(policy: CompiledPolicy, { readsHandshake }: PolicySettings, tools: ModuleTools): Phases {
+  const judge = (connection: PolicyConnection): ConnectionVerdict => {
+    const moment = new Moment({ connection, now: tools.now(), region: tools.region })
+    const verdict = policy.run('connect', moment)
+    // No action of a connection waits.
+    if (verdict instanceof Promise) throw new Error('a rule for connections does not come to a verdict at once')
+    if (!verdict) return undefined
+    return { refuse: 'refuse' in verdict ? verdict.refuse : 'CONNECTION_DENIED' }
+  }
+  if (!policy.has('connect')) return { release: policy.release }
+  if (readsHandshake) {
+    return {
+      handshake: (tls, peer, { edgeId }) => judge({ peer, edgeId, serverName: tls.serverName, tls }),
+      release: policy.release,
+    }
+  }
+  return {
+    accept: (peer, { edgeId, serverName }) => judge({ peer, edgeId, serverName, tls: undefined }),
+    release: policy.release,
+  }
+}

@@ -1,0 +1,121 @@
+/** What an action is: when it may run, its settings, and how they are made into what runs. */
+import type { Static, TObject, TProperties } from 'typebox'
+import { Type } from 'typebox'
+import type { Logger } from '../lib/log.ts'
+import type { Fetch } from '../lib/outbound-fetch.ts'
+import type { Counters } from '../lib/sliding-counters.ts'
+import type { Evaluate, Evaluator } from './evaluator.ts'
+import type { Moment } from './moment.ts'
+import type { Phase, Site } from './phases.ts'
+import type { Template } from './template.ts'
+import type { PolicyRequest, PolicyResponse, PolicySummary, Verdict } from './traffic.ts'
+
+/** `value`: CEL. `template`: text with `${CEL}` in it. `pattern`: RE2, or a template of one. */
+export type SourceKind = 'value' | 'template' | 'pattern'
+
+/** What running an action comes to: undefined goes on with the next. */
+export type Outcome = Verdict | undefined
+
+/** An action of one rule, ready to run. Throws mean broken, and nothing passes (R-4.3). */
+export interface Step {
+  readonly run: (moment: Moment) => Outcome | Promise<Outcome>
+  /** For a request that it ran for: its answer, and how it ended. */
+  readonly response?: ((response: PolicyResponse, request: PolicyRequest) => unknown) | undefined
+  readonly done?: ((summary: PolicySummary, request: PolicyRequest) => void) | undefined
+}
+
+/** A guard that a module of the server has already, with the settings that it was made with. */
+export interface Guard {
+  readonly readsPath?: boolean | undefined
+  readonly request?: ((request: never) => Outcome | Promise<Outcome>) | undefined
+  readonly response?: ((response: never, request: never) => unknown) | undefined
+  readonly done?: ((summary: never, request: never) => void) | undefined
+}
+
+/** What actions use of the server around them. */
+export interface PolicyTools {
+  readonly now: () => number
+  readonly log: Logger
+  readonly region: string
+  readonly counters: Counters
+  readonly fetch: Fetch
+  /** The rules of an IP policy, as they were when the policy was resolved. */
+  readonly guards: {
+    basicAuth(settings: { credentials: readonly { username: string; password: string }[]; realm: string }): Guard
+    circuitBreaker(settings: {
+      trippedSeconds: number
+      windowSeconds: number
+      buckets: number
+      volumeThreshold: number
+      errorThreshold: number
+    }): Guard
+    compression(settings: { algorithms: readonly string[] }): Guard
+    webhook(settings: { provider: string; secret: string }): Guard
+  }
+}
+
+/** What an action is compiled with. */
+export interface Workbench {
+  readonly site: Site
+  /** Tells this action from all others of the server, and stays the same as long as its policy does. */
+  readonly key: string
+  readonly tools: PolicyTools
+  readonly evaluator: Evaluator
+  readonly expression: (text: string) => Evaluate
+  readonly template: (text: string) => Template
+  /** The rules of the IP policies that a configuration may name, in CIDR form. */
+  readonly ipRules: (policyId: string) => readonly { readonly action: 'allow' | 'deny'; readonly cidr: string }[]
+}
+
+export interface ActionType {
+  /** Without `connect` it is for HTTP only. */
+  readonly phases: readonly Phase[]
+  readonly config: TObject
+  /** Nothing runs after it in its phase. */
+  readonly ends?: boolean
+  /** Whether it keeps traffic away: where it cannot be told whether it should, nothing passes. */
+  readonly guards?: boolean
+  /** Whether it decides by the path or changes it (D63). */
+  readonly readsPath?: (config: Readonly<Record<string, unknown>>) => boolean
+  /** The settings that hold CEL or patterns. */
+  readonly sources?: Readonly<Record<string, SourceKind>>
+  /** Throws `BadValue` for what the form cannot express; `at` is the path of the settings. */
+  readonly refine?: (config: Readonly<Record<string, unknown>>, at: string) => void
+  readonly compile: (config: Readonly<Record<string, unknown>>, bench: Workbench) => Step
+}
+
+/** Lets the functions of an action see its settings as its own form types them. */
+export function defineAction<S extends TObject>(
+  action: Omit<ActionType, 'config' | 'refine' | 'compile' | 'readsPath'> & {
+    readonly config: S
+    readonly readsPath?: (config: Static<S>) => boolean
+    readonly refine?: (config: Static<S>, at: string) => void
+    readonly compile: (config: Static<S>, bench: Workbench) => Step
+  },
+): ActionType {
+  // Whoever calls them has just checked the settings against this very form.
+  return action as unknown as ActionType
+}
+
+export function closed<P extends TProperties>(properties: P): TObject<P> {
+  return Type.Object(properties, { additionalProperties: false })
+}
+
+/** The step of a guard that a module has already; `enforce` false lets all pass, and only notes what was found. */
+export function guardStep(name: string, guard: Guard, enforce: boolean): Step {
+  return {
+    run(moment) {
+      const { request } = moment
+      if (!request) throw new Error('there is no request')
+      const judged = guard.request?.(request as never) // the same object that the module is given elsewhere
+      return judged instanceof Promise ? judged.then((verdict) => note(verdict)) : note(judged)
+
+      function note(verdict: Outcome): Outcome {
+        moment.results.set(name.replaceAll('-', '_'), new Map([['passed', verdict === undefined]]))
+        return enforce ? verdict : undefined
+      }
+    },
+    response: guard.response as Step['response'],
+    done: guard.done as Step['done'],
+  }
+}

@@ -1,0 +1,32 @@
+/** `compress-response`: sends the response compressed when the visitor accepts it. */
+import { Type } from 'typebox'
+import { closed, defineAction } from '../action.ts'
+
+export const compressResponse = defineAction({
+  phases: ['request', 'response'],
+  config: closed({
+    algorithms: Type.Array(Type.Enum(['gzip', 'br', 'deflate', 'compress']), {
+      default: ['gzip', 'br', 'deflate'],
+      minItems: 1,
+      maxItems: 4,
+      description: 'Compressions that may be used when the visitor accepts them.',
+    }),
+  }),
+  compile: ({ algorithms }, { site, tools }) => {
+    const { response } = tools.guards.compression({ algorithms })
+    if (site.phase === 'request') {
+      // Asked for before there is a response: done to it when it comes.
+      return {
+        run: () => undefined,
+        response: (incoming, request) => void response?.(incoming as never, request as never),
+      }
+    }
+    return {
+      run(moment) {
+        // The objects that the module is given elsewhere too.
+        response?.(moment.response as never, moment.request as never)
+        return undefined
+      },
+    }
+  },
+})

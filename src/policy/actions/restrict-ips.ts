@@ -1,0 +1,46 @@
+/** `restrict-ips`: lets in addresses by their network. */
+import { Type } from 'typebox'
+import { compileIpRules, type IpRule } from '../../lib/ip-rules.ts'
+import { closed, defineAction } from '../action.ts'
+import { bad, checkCidrs, enforce } from '../settings.ts'
+
+const MAX_CIDRS = 1000
+
+const cidrs = (description: string) =>
+  Type.Array(Type.String({ maxBytes: 64 }), { default: [], maxItems: MAX_CIDRS, description })
+
+export const restrictIps = defineAction({
+  phases: ['connect', 'request', 'response'],
+  guards: true,
+  config: closed({
+    enforce,
+    allow: cidrs('Networks that may connect.'),
+    deny: cidrs('Networks that may not connect, also when `allow` has them.'),
+    ip_policies: Type.Array(Type.String({ maxBytes: 255, pattern: '^ipp_[0-9A-Za-z]+$' }), {
+      default: [],
+      maxItems: 100,
+      description: 'Ids of IP policies whose rules count too.',
+    }),
+  }),
+  refine: ({ allow, deny, ip_policies }, at) => {
+    if (allow.length + deny.length + ip_policies.length === 0) throw bad(at, 'needs `allow`, `deny` or `ip_policies`')
+    checkCidrs(allow, `${at}.allow`)
+    checkCidrs(deny, `${at}.deny`)
+  },
+  compile: ({ allow, deny, ip_policies, enforce: isEnforced }, { ipRules }) => {
+    const named = ip_policies.flatMap(ipRules).map(({ action, cidr }): IpRule => ({ action, network: cidr }))
+    // D36 holds here too: an address passes when some rule allows it and none denies it.
+    const isLetIn = compileIpRules([
+      ...allow.map((network): IpRule => ({ action: 'allow', network })),
+      ...deny.map((network): IpRule => ({ action: 'deny', network })),
+      ...named,
+    ])
+    return {
+      run(moment) {
+        const passes = isLetIn(moment.connection.peer.ip)
+        moment.results.set('restrict_ips', new Map([['action', passes ? 'allow' : 'deny']]))
+        return passes || !isEnforced ? undefined : { refuse: 'IP_REFUSED' }
+      },
+    }
+  },
+})

@@ -1,0 +1,32 @@
+/** `url-rewrite`: changes the URL that goes upstream; the visitor does not see it. */
+import { closed, defineAction } from '../action.ts'
+import { compileReplace } from '../replace-pattern.ts'
+import { urlOf } from '../request-url.ts'
+import { text } from '../settings.ts'
+
+export const urlRewrite = defineAction({
+  phases: ['request'],
+  readsPath: () => true,
+  sources: { from: 'pattern', to: 'template' },
+  config: closed({
+    from: text(1024, 'RE2 pattern of what is replaced in the URL, each time it occurs.'),
+    to: text(4096, 'What it is replaced with; `$1` is the first group of `from`.'),
+  }),
+  compile: ({ from, to }, { template }) => {
+    const replace = compileReplace(from, from.includes('${') ? template(from) : undefined, template(to))
+    return {
+      run(moment) {
+        const { request } = moment
+        const before = urlOf(moment)
+        const after = replace(before, moment)
+        if (!request || after === before) return undefined
+        // Characters that no URL holds are escaped; what is no URL at all is a fault of the rule.
+        const url = URL.parse(after)
+        if (!url || !/^https?:$/.test(url.protocol)) throw new Error('url-rewrite gives something that is not a URL')
+        request.replacedTarget = `${url.pathname}${url.search}`
+        if (url.host !== new URL(before).host) request.replacedHost = url.host
+        return undefined
+      },
+    }
+  },
+})

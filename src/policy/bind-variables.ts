@@ -1,0 +1,163 @@
+/**
+ * Prepares the tree of a checked expression for the evaluator.
+ *
+ * The evaluator knows nothing of strings with fields, such as `req.url` and `req.url.path`, so each path that is known
+ * becomes one name. And it cannot be stopped, so loops are made to count their turns.
+ */
+import { newerName } from './older-names.ts'
+import type { Shape } from './shape.ts'
+import { type Expr, literal } from './tree.ts'
+
+/** Functions of ours in the tree; no source can spell these names. */
+export const TURN = '@turn'
+export const RANGE = '@range'
+/** Stands before a path of which only its presence is asked. */
+export const HAS = '@has '
+
+export interface Bound {
+  readonly expr: Expr
+  /** The paths of variables that it reads, some with `HAS` before them. */
+  readonly paths: readonly string[]
+  /** Nodes that are evaluated, those inside loops left out. */
+  readonly nodes: number
+}
+
+export function bindVariables(expr: Expr, variables: Readonly<Record<string, Shape>>): Bound {
+  const paths = new Set<string>()
+  let nodes = 0
+
+  const variable = (path: string): Expr => {
+    paths.add(path)
+    return { ...expr, exprKind: identifier(path) }
+  }
+
+  const bind = (part: Expr, locals: ReadonlySet<string>): Expr => {
+    nodes++
+    const path = pathIn(part, variables, locals)
+    if (path !== undefined) return variable(path)
+    const each = (child: Expr): Expr => bind(child, locals)
+    const maybe = (child: Expr | undefined): Expr | undefined => child && each(child)
+    const { exprKind: kind } = part
+    switch (kind.case) {
+      case 'selectExpr': {
+        const { operand, testOnly, field } = kind.value
+        const of = testOnly && operand ? pathIn(operand, variables, locals) : undefined
+        if (of !== undefined && shapeAt(of, variables)?.fields) return variable(`${HAS}${of}.${field}`)
+        return with_(part, { case: kind.case, value: { ...kind.value, operand: maybe(operand) } })
+      }
+      case 'callExpr':
+        return with_(part, {
+          case: kind.case,
+          value: { ...kind.value, target: maybe(kind.value.target), args: kind.value.args.map(each) },
+        })
+      case 'listExpr':
+        return with_(part, { case: kind.case, value: { ...kind.value, elements: kind.value.elements.map(each) } })
+      case 'structExpr':
+        return with_(part, {
+          case: kind.case,
+          value: {
+            ...kind.value,
+            entries: kind.value.entries.map((entry) => ({
+              ...entry,
+              keyKind:
+                entry.keyKind.case === 'mapKey'
+                  ? { case: 'mapKey' as const, value: each(entry.keyKind.value) }
+                  : entry.keyKind,
+              value: maybe(entry.value),
+            })),
+          },
+        })
+      case 'comprehensionExpr': {
+        const { iterVar, accuVar, iterRange, accuInit, loopCondition, loopStep, result } = kind.value
+        const inside = new Set([...locals, iterVar, accuVar])
+        const range = maybe(iterRange)
+        const start = maybe(accuInit)
+        const before = nodes
+        const step = loopStep && bind(loopStep, inside)
+        const condition = loopCondition && bind(loopCondition, inside)
+        const turn = BigInt(nodes - before + 1)
+        nodes = before
+        return with_(part, {
+          case: kind.case,
+          value: {
+            ...kind.value,
+            iterRange: range && call(part, RANGE, [range]),
+            accuInit: start,
+            loopCondition: condition && call(part, TURN, [integer(part, turn), condition]),
+            loopStep: step,
+            result: result && bind(result, inside),
+          },
+        })
+      }
+      case 'constExpr':
+      case 'identExpr':
+      case undefined:
+        return part
+    }
+  }
+
+  return { expr: bind(expr, new Set()), paths: [...paths], nodes }
+}
+
+/** `req.url.path` for what reads that variable: as far as fields are known, and not through a map or a list. */
+function pathIn(
+  expr: Expr,
+  variables: Readonly<Record<string, Shape>>,
+  locals: ReadonlySet<string>,
+): string | undefined {
+  const { exprKind: kind } = expr
+  if (kind.case === 'identExpr') {
+    const name = kind.value.name.replace(/^\./, '')
+    // A leading dot means the name outside all loops.
+    const isLocal = locals.has(kind.value.name)
+    return !isLocal && Object.hasOwn(variables, name) ? name : undefined
+  }
+  const [of, field] =
+    kind.case === 'selectExpr' && !kind.value.testOnly
+      ? [kind.value.operand, kind.value.field]
+      : kind.case === 'callExpr' && kind.value.function === '_[_]'
+        ? [kind.value.args[0], literal(kind.value.args[1])]
+        : []
+  if (!of || field === undefined) return undefined
+  const later = newerName(expr)
+  if (later !== undefined && rootOf(expr, locals) !== undefined) return later
+  const path = pathIn(of, variables, locals)
+  const fields = path === undefined ? undefined : shapeAt(path, variables)?.fields
+  return fields && Object.hasOwn(fields, field) ? `${path}.${field}` : undefined
+}
+
+/** The variable that a path begins with, unless a loop bound that name. */
+function rootOf(expr: Expr, locals: ReadonlySet<string>): string | undefined {
+  const { exprKind: kind } = expr
+  if (kind.case === 'identExpr') return locals.has(kind.value.name) ? undefined : kind.value.name
+  const of = kind.case === 'selectExpr' ? kind.value.operand : kind.case === 'callExpr' ? kind.value.args[0] : undefined
+  return of && rootOf(of, locals)
+}
+
+export function shapeAt(path: string, variables: Readonly<Record<string, Shape>>): Shape | undefined {
+  const [root = '', ...fields] = path.split('.')
+  let shape = Object.hasOwn(variables, root) ? variables[root] : undefined
+  for (const field of fields)
+    shape = shape?.fields && Object.hasOwn(shape.fields, field) ? shape.fields[field] : undefined
+  return shape
+}
+
+function with_(expr: Expr, exprKind: Expr['exprKind']): Expr {
+  return { ...expr, exprKind }
+}
+
+type Message<Case> = Extract<Expr['exprKind'], { case: Case }>['value']
+
+function identifier(name: string): Expr['exprKind'] {
+  return { case: 'identExpr', value: { $typeName: 'cel.expr.Expr.Ident', name } }
+}
+
+function call(like: Expr, name: string, args: Expr[]): Expr {
+  const value = { $typeName: 'cel.expr.Expr.Call', function: name, args } as unknown as Message<'callExpr'>
+  return { ...like, exprKind: { case: 'callExpr', value } }
+}
+
+function integer(like: Expr, value: bigint): Expr {
+  const constant = { $typeName: 'cel.expr.Constant', constantKind: { case: 'int64Value', value } }
+  return { ...like, exprKind: { case: 'constExpr', value: constant as Message<'constExpr'> } }
+}

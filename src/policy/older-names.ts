@@ -1,0 +1,44 @@
+/** The spelling of variables of spring 2024, such as `conn.ClientIP`: read as the names that came after it (R-4.6). */
+import { type Expr, pathOf } from './tree.ts'
+
+const newer: Readonly<Record<string, string>> = {
+  'conn.ClientIP': 'conn.client_ip',
+  'conn.ClientPort': 'conn.client_port',
+  'conn.Geo': 'conn.geo',
+  'conn.Geo.City': 'conn.geo.city',
+  'conn.Geo.Country': 'conn.geo.country',
+  'conn.Geo.CountryCode': 'conn.geo.country_code',
+  'conn.Geo.Latitude': 'conn.geo.latitude',
+  'conn.Geo.Longitude': 'conn.geo.longitude',
+  'conn.Geo.Radius': 'conn.geo.radius',
+  'conn.Geo.Subdivision': 'conn.geo.subdivision',
+  'conn.ServerIP': 'conn.server_ip',
+  'conn.ServerPort': 'conn.server_port',
+  'req.ClientTLS.SNI': 'conn.tls.sni',
+  'req.ClientTLS.Version': 'conn.tls.version',
+  'req.ClientTLS.CipherSuite': 'conn.tls.cipher_suite',
+  'req.ContentLength': 'req.content_length',
+  'req.ContentType': 'req.content_type',
+  'req.Cookies': 'req.cookies',
+  'req.Headers': 'req.headers',
+  'req.Host': 'req.host',
+  'req.Location': 'req.location',
+  'req.Method': 'req.method',
+  'req.Params': 'req.url.query_params',
+  'req.Path': 'req.url.path',
+  'req.Protocol': 'req.version',
+  'req.URL': 'req.url',
+  'req.UserAgent': 'req.user_agent',
+  'res.ContentLength': 'res.content_length',
+  'res.ContentType': 'res.content_type',
+  'res.Cookies': 'res.cookies',
+  'res.Headers': 'res.headers',
+  'res.Location': 'res.location',
+}
+
+/** The later name of a variable, for one of the older spelling. */
+export function newerName(expr: Expr): string | undefined {
+  const path = pathOf(expr)
+  if (path !== undefined && Object.hasOwn(newer, path)) return newer[path]
+  return undefined
+}

@@ -1,0 +1,218 @@
+/** A policy ready for traffic: its rules compiled once a change, and run in the order in which they were written. */
+import type { CelValue } from '@bufbuild/cel'
+import { check } from '../lib/check.ts'
+import { MinuteLog } from '../lib/minute-log.ts'
+import type { Place } from '../model/place.ts'
+import type { Outcome, PolicyTools, Step, Workbench } from './action.ts'
+import { isActionName } from './action-names.ts'
+import { actions } from './actions.ts'
+import { BudgetSpent } from './budget.ts'
+import type { Evaluate, Evaluator } from './evaluator.ts'
+import type { Action, Rule } from './form.ts'
+import type { Moment } from './moment.ts'
+import { type Direction, directions, ownLists, type Phase, phaseOf, type Site } from './phases.ts'
+import { compileTemplate } from './template.ts'
+import type { PolicyResponse, PolicySummary, Verdict } from './traffic.ts'
+
+type IpRules = ReturnType<Workbench['ipRules']>
+
+/** A policy with all that it names written out: plain data. */
+export interface PolicySettings {
+  readonly place: Place
+  readonly inbound: readonly Rule[]
+  readonly outbound: readonly Rule[]
+  /** The rules of the IP policies that `restrict-ips` names, by their ids. */
+  readonly ipPolicies: Readonly<Record<string, IpRules>>
+  /** Whether it reads what only a handshake that ends here tells. */
+  readonly readsHandshake: boolean
+}
+
+interface CompiledRule {
+  readonly name: string
+  readonly expressions: readonly Evaluate[]
+  readonly steps: readonly Step[]
+  readonly guards: boolean
+}
+
+export interface CompiledPolicy {
+  /** Whether there are rules for a phase. */
+  readonly has: (phase: Phase) => boolean
+  readonly readsPath: boolean
+  /** Names of headers that some rule removes, in lower case. */
+  readonly removes: (phase: Phase) => readonly string[]
+  /** Runs the rules of a phase. Throws when an action fails (R-4.3). */
+  readonly run: (phase: Phase, moment: Moment) => Outcome | Promise<Outcome>
+  /** What actions that ran for the request have to do with its answer, and with its end. */
+  readonly response: (response: PolicyResponse, moment: Moment) => void
+  readonly done: (summary: PolicySummary, moment: Moment) => void
+  readonly release: () => void
+}
+
+/** Throws when a policy cannot be served. `key` tells its counters from those of all others. */
+export function compilePolicy(
+  settings: PolicySettings,
+  tools: PolicyTools,
+  { evaluator, key }: { evaluator: Evaluator; key: string },
+): CompiledPolicy {
+  const reads = new Set<string>()
+  const rules = new Map<Phase, readonly CompiledRule[]>()
+  const ran = new WeakMap<Moment, Set<Step>>()
+  const failures = new MinuteLog<Readonly<Record<string, unknown>>>((fields, count) =>
+    tools.log.warn({ ...fields, count }, 'policy rule failed'),
+  )
+  for (const direction of directions) {
+    const phase = phaseOf(settings.place, direction)
+    if (!phase) continue
+    const site: Site = { place: settings.place, phase, lists: ownLists }
+    const compiled = settings[direction].map((rule, i) => compileRule(rule, site, `${key} ${direction} ${i}`))
+    if (compiled.length > 0) rules.set(phase, compiled)
+  }
+  const all = directions.flatMap((direction) => settings[direction].flatMap((rule) => rule.actions))
+
+  function compileRule(rule: Rule, site: Site, ruleKey: string): CompiledRule {
+    const expression = (text: string): Evaluate => evaluator.compile(text, site, reads)
+    const steps = rule.actions.map((action, i) => {
+      const type = typeOf(action)
+      return type.compile(configOf(action), {
+        site,
+        key: `${ruleKey} ${i}`,
+        tools,
+        evaluator,
+        expression,
+        template: (text) => compileTemplate(text, expression, evaluator),
+        ipRules: (id) => settings.ipPolicies[id] ?? notNamed(id),
+      })
+    })
+    return {
+      name: rule.name,
+      expressions: rule.expressions.map(expression),
+      steps,
+      guards: rule.actions.some((action) => typeOf(action).guards === true),
+    }
+  }
+
+  function note(moment: Moment, rule: CompiledRule, error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error)
+    failures.note({ edge: moment.connection.edgeId, rule: rule.name, reason }, `${rule.name} ${reason}`)
+  }
+
+  /** Whether a rule applies; undefined when that cannot be told any more. */
+  function applies(rule: CompiledRule, moment: Moment): boolean | undefined {
+    try {
+      return rule.expressions.every((expression) => isTrue(expression(moment)))
+    } catch (error) {
+      note(moment, rule, error)
+      // R-4.3: what an expression stumbles over makes it false; visitors must not be able to bring about more than that.
+      return error instanceof BudgetSpent ? undefined : false
+    }
+  }
+
+  function* execute(phase: Phase, moment: Moment): Generator<Promise<Outcome>, Outcome, Outcome> {
+    const own = rules.get(phase) ?? []
+    for (const [i, rule] of own.entries()) {
+      const isOn = applies(rule, moment)
+      // Nothing more can be evaluated, so that a guard further down would not be asked either.
+      if (isOn === undefined) return own.slice(i).some(({ guards }) => guards) ? failed : undefined
+      if (!isOn) continue
+      for (const step of rule.steps) {
+        remember(moment, step)
+        let outcome: Outcome
+        try {
+          const ended = step.run(moment)
+          outcome = ended instanceof Promise ? yield ended : ended
+        } catch (error) {
+          note(moment, rule, error)
+          return failed
+        }
+        if (outcome) return outcome
+      }
+    }
+    return undefined
+  }
+
+  function remember(moment: Moment, step: Step): void {
+    if (!step.response && !step.done) return
+    const steps = ran.get(moment) ?? new Set()
+    steps.add(step)
+    ran.set(moment, steps)
+  }
+
+  return {
+    has: (phase) => rules.has(phase),
+    readsPath:
+      [...reads].some((path) => readingPath.has(path)) ||
+      all.some((action) => typeOf(action).readsPath?.(configOf(action)) === true),
+    removes: (phase) => removedIn(settings, phase),
+    run: (phase, moment) => drive(execute(phase, moment)),
+    response(response, moment) {
+      const { request } = moment
+      if (request) for (const step of ran.get(moment) ?? []) step.response?.(response, request)
+    },
+    done(summary, moment) {
+      const { request } = moment
+      if (request) for (const step of ran.get(moment) ?? []) step.done?.(summary, request)
+    },
+    release: () => failures.close(),
+  }
+}
+
+/** R-4.3 */
+const failed: Verdict = { refuse: 'POLICY_FAILED' }
+
+/** Variables that hold the path, or some of it. */
+const readingPath: ReadonlySet<string> = new Set([
+  'req',
+  'req.url',
+  'req.url.path',
+  'req.url.raw',
+  'req.url.raw_path',
+  'req.url.uri',
+])
+
+function isTrue(value: CelValue): boolean {
+  if (typeof value === 'boolean') return value
+  throw new Error('an expression gives something that is neither true nor false')
+}
+
+function typeOf({ type }: Action) {
+  if (!isActionName(type)) throw new Error(`there is no action ${type}`)
+  return actions[type]
+}
+
+/** What was stored was checked when it was written; defaults are filled in here, and not there. */
+function configOf(action: Action): Readonly<Record<string, unknown>> {
+  return check(typeOf(action).config, action.config ?? {})
+}
+
+function notNamed(id: string): never {
+  throw new Error(`IP policy ${id} is not known`)
+}
+
+function removedIn({ place, ...lists }: PolicySettings, phase: Phase): string[] {
+  const direction = directions.find((each: Direction) => phaseOf(place, each) === phase)
+  const own = direction ? lists[direction].flatMap((rule) => rule.actions) : []
+  return own
+    .filter(({ type }) => type === 'remove-headers')
+    .flatMap(({ config }) =>
+      Array.isArray(config?.headers) ? config.headers.map((name) => String(name).toLowerCase()) : [],
+    )
+}
+
+/** At once where nothing has to be waited for. */
+function drive(run: Generator<Promise<Outcome>, Outcome, Outcome>): Outcome | Promise<Outcome> {
+  const first = run.next()
+  return first.done ? first.value : wait(run, first.value)
+}
+
+async function wait(run: Generator<Promise<Outcome>, Outcome, Outcome>, first: Promise<Outcome>): Promise<Outcome> {
+  for (let pending = first; ; ) {
+    let step: IteratorResult<Promise<Outcome>, Outcome>
+    try {
+      step = run.next(await pending)
+    } catch (error) {
+      step = run.throw(error)
+    }
+    if (step.done) return step.value
+    pending = step.value
+  }
+}

@@ -1,0 +1,34 @@
+/** Texts with `${…}` in them: taken apart once, filled in for each request. */
+import type { CelValue } from '@bufbuild/cel'
+import type { Evaluate, Evaluator } from './evaluator.ts'
+import { pieces } from './interpolation.ts'
+import type { Moment } from './moment.ts'
+
+/** Characters that a text may have once it is filled in. */
+const MAX_LENGTH = 1024 * 1024
+
+export interface Template {
+  readonly text: (moment: Moment) => string
+  /** The value itself when the whole text is one `${…}`, else the text. */
+  readonly value: (moment: Moment) => CelValue
+}
+
+export function compileTemplate(
+  template: string,
+  expression: (text: string) => Evaluate,
+  evaluator: Evaluator,
+): Template {
+  const parts = [...pieces(template)].map((piece): string | Evaluate =>
+    'text' in piece ? piece.text : expression(piece.expression),
+  )
+  const [only] = parts
+  const text = (moment: Moment): string => {
+    let filled = ''
+    for (const part of parts) {
+      filled += typeof part === 'string' ? part : evaluator.text(part(moment))
+      if (filled.length > MAX_LENGTH) throw new Error('a text has become too long')
+    }
+    return filled
+  }
+  return { text, value: parts.length === 1 && typeof only === 'function' ? only : text }
+}
