@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { crc32 } from 'node:zlib'
 import type { CelFunc, CelInput, CelList, CelValue } from '@bufbuild/cel'
 import { BadInput } from '../lib/bad-input.ts'
+import type { HeaderList } from '../lib/header-list.ts'
 import { compileIpRules } from '../lib/ip-rules.ts'
 import { isPublicAddress } from '../lib/public-address.ts'
 import { plainValue, textOf } from './cel-values.ts'
@@ -22,10 +23,18 @@ export interface Running {
 /** What lists and texts may grow to; the budget ends most of them before. */
 const MAX_ITEMS = 10_000
 const MAX_TEXT = 256 * 1024
+/** Items of a list that are copied in one step. */
+const COPIED_A_STEP = 64
+/** What it costs to take a text apart, and characters of it that cost one step more. */
+const PARSE_STEPS = 4
+const PARSED_A_STEP = 16
+/** What it costs to read a network and compare it with an address. */
+const NETWORK_STEPS = 20
 
 export function ownFunctions(cel: Cel, running: Running): CelFunc[] {
   const { celFunc, celMethod, CelScalar } = cel
   const { DYN, STRING, INT, BOOL, DOUBLE } = CelScalar
+  const LIST = cel.listType(DYN)
   type Impl = (...args: CelValue[]) => CelInput
 
   const func = (name: string, count: number, run: Impl): CelFunc =>
@@ -74,6 +83,23 @@ export function ownFunctions(cel: Cel, running: Running): CelFunc[] {
     if (!first) throw new Error('there is no such cookie')
     return first as CelInput
   }
+  /** The items of lists that grew: loops make theirs longer one by one, and must not walk it each time. */
+  const grown = new WeakMap<CelList, CelValue[]>()
+  const longer = (first: CelList, second: CelList): CelList => {
+    running.charge((first.size + second.size) / COPIED_A_STEP)
+    const items = (grown.get(first) ?? Array.from(first)).concat(grown.get(second) ?? Array.from(second))
+    const list = cel.celList(items)
+    grown.set(list, items)
+    return list
+  }
+  const cookies = (headers: HeaderList): ReturnType<typeof cookiesOf> => {
+    running.charge(PARSE_STEPS + (headers.get('cookie') ?? '').length / PARSED_A_STEP)
+    return cookiesOf(headers)
+  }
+  const query = (text: string): ReturnType<typeof queryParameters> => {
+    running.charge(PARSE_STEPS + text.length / PARSED_A_STEP)
+    return queryParameters(text)
+  }
   const hashes = ['md5', 'sha1', 'sha256', 'sha512'].flatMap((algorithm) => [
     func(`hash.${algorithm}`, 1, (value) => hash(algorithm, text(value), 'hex')),
     func(`hash.${algorithm}`, 2, (value, form) => createHash(algorithm).update(text(value)).digest(encoding(form))),
@@ -87,6 +113,7 @@ export function ownFunctions(cel: Cel, running: Running): CelFunc[] {
   return [
     // Those of the library that grow without measure, or cost the square of what they are given.
     celFunc('_+_', [STRING, STRING], STRING, (a, b) => bounded(a + b)),
+    celFunc('_+_', [LIST, LIST], LIST, (a, b) => longer(a, b)),
     celMethod('matches', STRING, [STRING], BOOL, function (this: string, pattern) {
       return running.matches(this, pattern)
     }),
@@ -124,16 +151,16 @@ export function ownFunctions(cel: Cel, running: Running): CelFunc[] {
       return Array.from({ length }, (_, i) => BigInt(i))
     }),
 
-    func('inCidrRange', 2, (ip, cidr) => isWithin(text(ip), [text(cidr)])),
-    func('inCidrRanges', 2, (ip, cidrs) => isWithin(text(ip), Array.from(list(cidrs), text))),
+    func('inCidrRange', 2, (ip, cidr) => isWithin(text(ip), [text(cidr)], running.charge)),
+    func('inCidrRanges', 2, (ip, cidrs) => isWithin(text(ip), Array.from(list(cidrs), text), running.charge)),
     func('isPrivateIp', 1, (ip) => isIP(text(ip)) !== 0 && !isPublicAddress(text(ip))),
 
     func('hasReqHeader', 1, (name) => running.moment().headers.has(text(name).toLowerCase())),
     func('getReqHeader', 1, (name) => running.moment().headers.all(text(name).toLowerCase())),
-    func('hasReqCookie', 1, (name) => cookiesOf(running.moment().headers).has(text(name))),
-    func('getReqCookie', 1, (name) => cookie(cookiesOf(running.moment().headers), text(name))),
-    func('hasQueryParam', 1, (name) => queryParameters(request().query).has(text(name))),
-    func('getQueryParam', 1, (name) => [...(queryParameters(request().query).get(text(name)) ?? [])]),
+    func('hasReqCookie', 1, (name) => cookies(running.moment().headers).has(text(name))),
+    func('getReqCookie', 1, (name) => cookie(cookies(running.moment().headers), text(name))),
+    func('hasQueryParam', 1, (name) => query(request().query).has(text(name))),
+    func('getQueryParam', 1, (name) => [...(query(request().query).get(text(name)) ?? [])]),
     func('hasResHeader', 1, (name) => response().headers.has(text(name).toLowerCase())),
     func('getResHeader', 1, (name) => response().headers.all(text(name).toLowerCase())),
     func('hasResCookie', 1, (name) => setCookiesOf(response().headers).has(text(name))),
@@ -152,7 +179,7 @@ export function ownFunctions(cel: Cel, running: Running): CelFunc[] {
       running.charge(text(value).length)
       return isParsed(() => JSON.parse(text(value)))
     }),
-    func('queryString.decode', 1, (value) => new Map(queryParameters(text(value)))),
+    func('queryString.decode', 1, (value) => new Map(query(text(value)))),
     func('queryString.encode', 1, (value = null) => {
       const fields = plainValue(cel, value) as Readonly<Record<string, unknown>>
       const pairs = Object.entries(fields).flatMap(([name, each]) => [each].flat().map((one) => [name, String(one)]))
@@ -220,8 +247,9 @@ function compare(a: CelValue, b: CelValue): number {
 }
 
 /** R-4.5: networks that cannot be read are left out. */
-function isWithin(ip: string, cidrs: readonly string[]): boolean {
+function isWithin(ip: string, cidrs: readonly string[], charge: (steps: number) => void): boolean {
   return cidrs.some((network) => {
+    charge(NETWORK_STEPS)
     try {
       return compileIpRules([{ action: 'allow', network }])(ip)
     } catch (error) {

@@ -21,11 +21,16 @@ export type Evaluate = (moment: Moment) => CelValue
 /** Patterns that come with traffic and not with the expression are compiled on the loop: only small ones. */
 const MAX_LATE_PRICE = 200
 /** What it costs to compile one. */
-const LATE_PATTERN_STEPS = 5000
+const LATE_PATTERN_STEPS = 1500
 /** Of these, how many are kept. */
 const MAX_KEPT = 500
 /** Steps of the search that cost as much as one step of the evaluator. */
-const SEARCH_STEPS_A_STEP = 5
+const SEARCH_STEPS_A_STEP = 15
+/** Steps of a search for each character, at a guess: it does not tell how many it took. */
+const SEARCH_STEPS_A_CHARACTER = 5
+
+/** What a call costs, whatever it is given. */
+const CALL_STEPS = 3
 
 const require = createRequire(import.meta.url)
 
@@ -53,14 +58,17 @@ export class Evaluator {
     const { funcs } = cel.celEnv({ funcs: [...strings, ...own] })
     this.#readTime = cel.plan(cel.celEnv(), cel.parse('timestamp(text)'))
     const { DYN, INT } = cel.CelScalar
+    const groups = Map.groupBy(funcs, ({ name }) => name)
     this.#env = cel.celEnv({
       funcs: [
-        ...[...funcs].map((func) => this.#charged(func)),
+        // Before the functions of its name, which are tried one after the other.
+        ...[...groups].flatMap(([name, group]) => [this.#toll(name), ...group]),
         cel.celFunc(TURN, [INT, DYN], DYN, (nodes, goesOn) => {
           this.#running.budget.charge(Number(nodes))
           return goesOn
         }),
-        this.#charged(cel.celFunc(RANGE, [DYN], DYN, (range) => range)),
+        this.#toll(RANGE),
+        cel.celFunc(RANGE, [DYN], DYN, (range) => range),
       ],
     })
   }
@@ -80,6 +88,9 @@ export class Evaluator {
       moment.budget.charge(nodes)
       this.#moment = moment
       this.#patterns = patterns
+      // Errors are values to the evaluator, thousands of them if an expression is made for that: their stacks cost the most.
+      const { stackTraceLimit } = Error
+      Error.stackTraceLimit = 0
       try {
         const data: Record<string, CelInput> = {}
         for (const path of paths) {
@@ -91,6 +102,7 @@ export class Evaluator {
         if (this.cel.isCelError(value)) throw new Error(value.message)
         return value
       } finally {
+        Error.stackTraceLimit = stackTraceLimit
         this.#moment = undefined
       }
     }
@@ -109,22 +121,24 @@ export class Evaluator {
     return this.#moment
   }
 
-  /** A function that pays for what it is given before it looks at it. */
-  #charged(func: CelFunc): CelFunc {
-    const charge = (value: CelValue | undefined): void => {
-      const { budget } = this.#running
-      budget.charge(weightOf(this.cel, value, budget.left))
-    }
+  /** What makes a call pay for what it is given, and leaves the rest to the functions of its name. */
+  #toll(name: string): CelFunc {
     const call: CelFunc['call'] = (id, target, args) => {
+      const { budget } = this.#running
       try {
-        charge(target)
-        for (const arg of args) charge(arg)
+        budget.charge(CALL_STEPS)
+        // To make a list longer does not look at what is in it.
+        if (name === '_+_' && args.every((arg) => this.cel.isCelList(arg))) return undefined
+        if (target !== undefined) budget.charge(weightOf(this.cel, target, budget.left))
+        for (const arg of args) budget.charge(weightOf(this.cel, arg, budget.left))
+        return undefined
       } catch (error) {
         return this.cel.celError(error, id)
       }
-      return func.call(id, target, args)
     }
-    return Object.create(func, { call: { value: call } }) as CelFunc // the same in all else
+    const { celFunc, CelScalar } = this.cel
+    const none = celFunc(name, [], CelScalar.DYN, () => null)
+    return Object.create(none, { call: { value: call }, id: { value: `${name} toll` } }) as CelFunc // as `none` in all else
   }
 
   #variable(path: string, moment: Moment, known: Readonly<Record<string, Shape>>): CelInput | undefined {
@@ -166,7 +180,9 @@ export class Evaluator {
     const search = this.#patterns.get(pattern) ?? this.#late.get(pattern) ?? this.#compileLate(pattern)
     const most = budget.left * SEARCH_STEPS_A_STEP
     const found = search(text, most)
-    budget.charge(found === undefined ? budget.left + 1 : text.length / SEARCH_STEPS_A_STEP)
+    budget.charge(
+      found === undefined ? budget.left + 1 : (text.length * SEARCH_STEPS_A_CHARACTER) / SEARCH_STEPS_A_STEP,
+    )
     return found === true
   }
 
