@@ -234,6 +234,8 @@ describe('TLS', () => {
 
 const headersOf = (count: number) => Array.from({ length: count }, (_, i) => `x-${i}:v`)
 
+const DENY = 'inbound: [{actions: [{type: deny}]}]'
+
 const bad: [opts: Opts, ngrok: number, message?: RegExp][] = [
   [{ IPRestriction: { deny_cidrs: ['10.0.0.0/8'] } }, 393],
   [{ IPRestriction: {} }, 393],
@@ -292,8 +294,14 @@ const bad: [opts: Opts, ngrok: number, message?: RegExp][] = [
   [{ RequestHeaders: { remove: ['host'] } }, 398],
   [{ OAuth: { provider: 'google' } }, 365, /not enforced by this server yet/],
   [{ OIDC: { issuer_url: 'https://a' } }, 301, /not enforced/],
-  [{ Policy: { inbound: [{ actions: [] }] } }, 2201, /not enforced/],
-  [{ TrafficPolicy: 'inbound: []' }, 2201, /not enforced/],
+  [{ Policy: { inbound: [{ actions: [] }] } }, 301, /actions/],
+  [{ TrafficPolicy: 'inbound: [{actions: [{type: nope}]}]' }, 2201, /not a known action/],
+  [
+    { TrafficPolicy: 'inbound: [{actions: [{type: restrict-ips, config: {ip_policies: [ipp_1]}}]}]' },
+    2201,
+    /an agent cannot/,
+  ],
+  [{ Policy: { inbound: [{ actions: [{ type: 'deny' }] }] }, TrafficPolicy: DENY }, 301, /keep one/],
 ]
 
 for (const [opts, ngrok, message] of bad) {
@@ -309,8 +317,18 @@ test('headers with too many variables are refused, as those that are stored are'
   }
 })
 
-test('a policy is refused on every kind of endpoint', () => {
-  for (const proto of protos) refused(proto, { TrafficPolicy: '{"on_tcp_connect":[]}' }, 2201)
+test('a policy is served on every kind of endpoint, on its edge or on its route', () => {
+  for (const proto of protos) {
+    const found = agentModules(proto, { TrafficPolicy: DENY })
+    assert.ok(!(found instanceof BindRefusal), proto)
+    const place = proto === 'http' || proto === 'https' ? 'route' : 'edge'
+    assert.equal((found[place].policy as { place: string }).place, place === 'route' ? 'route' : proto)
+  }
+})
+
+test('a policy that needs the handshake is refused where TLS passes through', () => {
+  const rule = `inbound: [{expressions: ["conn.tls.version == '1.3'"], actions: [{type: deny}]}]`
+  refused('tls', { TrafficPolicy: rule }, 2201, /passes through/)
 })
 
 test('all problems are told at once, under the number of the first', () => {

@@ -1,11 +1,12 @@
 /** From the options of an agent's bind to the settings of modules: what an agent may ask for, in one list. */
 import { BadValue } from '../lib/check.ts'
-import { patternPrice } from '../lib/pattern-price.ts'
+import { NEVER_HERE, patternPrice } from '../lib/pattern-price.ts'
 import type { ModuleSettings } from '../model/edge-config.ts'
 import { BindRefusal } from '../model/endpoint.ts'
 import { errors, Refusal } from '../model/errors.ts'
 import { headerPrice } from '../model/header-rules.ts'
 import { readHeaders } from './agent-options-headers.ts'
+import { readPolicy, refuseBlindPolicy } from './agent-options-policy.ts'
 import { readCertificate, readClientAuthorities } from './agent-options-tls.ts'
 import {
   BadOption,
@@ -37,7 +38,7 @@ interface AgentOption {
   /** Where the module hangs for each protocol that can have it; the others refuse a bind that asks for it. */
   readonly at: Partial<Record<Proto, keyof AgentModules>>
   /** The settings of the module, or undefined when nothing is asked for; throws `BadOption`, `BadValue` or `Refusal`. */
-  readonly read: (value: unknown, name: string) => unknown
+  readonly read: (value: unknown, name: string, proto: Proto) => unknown
 }
 
 const web = { http: 'route', https: 'route' } as const
@@ -59,8 +60,8 @@ const options: readonly AgentOption[] = [
   { name: 'ResponseHeaders', module: 'response_headers', at: web, read: readHeaders('response') },
   { name: 'OAuth', module: 'oauth', at: web, read: notYet(365) },
   { name: 'OIDC', module: 'oidc', at: web, read: notYet(MALFORMED_BIND) },
-  { name: 'Policy', module: 'policy', at: { ...web, tcp: 'edge', tls: 'edge' }, read: notYet(2201) },
-  { name: 'TrafficPolicy', module: 'policy', at: { ...web, tcp: 'edge', tls: 'edge' }, read: notYet(2201) },
+  { name: 'Policy', module: 'policy', at: { ...web, tcp: 'edge', tls: 'edge' }, read: readPolicy },
+  { name: 'TrafficPolicy', module: 'policy', at: { ...web, tcp: 'edge', tls: 'edge' }, read: readPolicy },
 ]
 
 /** What `agentModules` costs, in the unit of `patternPrice`. */
@@ -68,11 +69,15 @@ export function bindPrice(opts: Readonly<Record<string, unknown>>): number {
   const all = Object.entries(opts)
   let price = all.length * VALUE_PRICE
   for (const [key, value] of all) {
+    // What stands in it is too deep to be looked at here, and is never cheap.
+    if (policies.has(key.toLowerCase()) && !isEmpty(value)) return NEVER_HERE
     const priceOf = dear.get(key.toLowerCase())
     for (const text of texts(value)) price += VALUE_PRICE + (priceOf?.(text) ?? 0)
   }
   return price
 }
+
+const policies: ReadonlySet<string> = new Set(['policy', 'trafficpolicy'])
 
 /** What an option or a text in one costs, whatever it is for: some 2 µs. */
 const VALUE_PRICE = 1
@@ -104,10 +109,15 @@ export function agentModules(proto: Proto, opts: Readonly<Record<string, unknown
       const settings = readOption(option, proto, given(byName.get(option.name.toLowerCase()) ?? [], option.name))
       if (settings === undefined) continue
       const place = found[option.at[proto] ?? 'edge']
-      place[option.module] = joined(place[option.module], settings)
+      place[option.module] = joined(option.module, place[option.module], settings)
     } catch (error) {
       problems.push(asBadOption(error))
     }
+  }
+  try {
+    if (proto === 'tls') refuseBlindPolicy(found.edge)
+  } catch (error) {
+    problems.push(asBadOption(error))
   }
   const [first] = problems
   return first ? new BindRefusal(first.ngrok, problems.map(({ message }) => message).join('; ')) : found
@@ -115,16 +125,17 @@ export function agentModules(proto: Proto, opts: Readonly<Record<string, unknown
 
 function readOption({ name, at, read }: AgentOption, proto: Proto, value: unknown): unknown {
   if (value === undefined) return undefined
-  if (at[proto] !== undefined) return read(value, name)
+  if (at[proto] !== undefined) return read(value, name, proto)
   if (isEmpty(value)) return undefined
   const others = Object.keys(at).join(', ')
   throw new BadOption(MALFORMED_BIND, `\`${name}\` is for endpoints of these kinds: ${others}; this one is ${proto}`)
 }
 
 /** Agents have two ways to name credentials; all other modules have one. */
-function joined(before: unknown, settings: unknown): unknown {
+function joined(module: string, before: unknown, settings: unknown): unknown {
   if (before === undefined) return settings
-  // Only `basic_auth` stands in the list twice for one protocol.
+  if (module === 'policy') throw new BadOption(MALFORMED_BIND, '`Policy` and `TrafficPolicy` are both there; keep one')
+  // Of the others, only `basic_auth` stands in the list twice for one protocol.
   const [first, second] = [before as BasicAuthSettings, settings as BasicAuthSettings]
   return { credentials: [...first.credentials, ...second.credentials] }
 }

@@ -184,12 +184,17 @@ eachAgent((stage) => {
     const domain = 'guarded.example.com'
     const policy = (phase: string) => `${phase}:\n  - actions:\n      - type: deny\n`
     const cases: [what: string, tunnel: TunnelOptions, ngrok: number, words: RegExp][] = [
-      ['with a traffic policy', { traffic_policy: policy('on_http_request') }, 2201, /TrafficPolicy.*not enforced/],
       [
-        'with a traffic policy on tcp',
-        { proto: 'tcp', traffic_policy: policy('on_tcp_connect') },
+        'with a policy for connections on http',
+        { traffic_policy: policy('on_tcp_connect') },
         2201,
-        /TrafficPolicy.*not enforced/,
+        /does not happen on a route/,
+      ],
+      [
+        'with a policy for requests on tcp',
+        { proto: 'tcp', traffic_policy: policy('on_http_request') },
+        2201,
+        /does not happen on a TCP edge/,
       ],
       ['with a password that is too short', { basic_auth: ['user:short'] }, 360, /8 to 128/],
       ['with a network that is none', { ip_restriction: { allow: ['10.0.0.0/33'] } }, 362, /0 to 32/],

@@ -1,0 +1,42 @@
+/** Reads the traffic policy of a bind, in either spelling: rules in an object, or in one text of YAML or JSON. */
+import { form, type Policy } from '../policy/form.ts'
+import type { PolicySettings } from '../policy/policy.ts'
+import { BadOption, fieldsOf, isEmpty } from './agent-options-values.ts'
+import type { Lookup } from './module.ts'
+import { policy } from './policy/index.ts'
+import { policyMentions } from './policy/references.ts'
+import { trafficPolicy } from './policy/traffic-policy.ts'
+
+/** The vendor's number for a policy that cannot be served. */
+const BAD_POLICY = 2201
+
+/** The settings of the `policy` module; throws `BadOption`, `BadValue` or `Refusal`. */
+export function readPolicy(value: unknown, name: string, proto: 'http' | 'https' | 'tcp' | 'tls'): unknown {
+  if (isEmpty(value)) return undefined
+  const place = proto === 'tcp' || proto === 'tls' ? proto : 'route'
+  const where = { place, at: `${name}.` } as const
+  const config =
+    typeof value === 'string'
+      ? (trafficPolicy.read({ enabled: true, value }, where) as Policy) // that is what it gives
+      : fieldsOf(form, value, name)
+  const [mention] = policyMentions(config)
+  if (mention) throw new BadOption(BAD_POLICY, `\`${name}.${mention.field}\` names a resource, which an agent cannot`)
+  const accepted = policy.accept?.(config, where) ?? config
+  return policy.resolve?.(accepted, nothing, place)
+}
+
+/** D33: rules on what a handshake tells would never run where TLS passes through. */
+export function refuseBlindPolicy(modules: Readonly<Record<string, unknown>>): void {
+  const settings = modules.policy as PolicySettings | undefined // only `readPolicy` puts something there
+  if (!settings?.readsHandshake || modules.tls_termination !== undefined || modules.mutual_tls !== undefined) return
+  throw new BadOption(
+    BAD_POLICY,
+    'the policy reads what only a TLS handshake tells, and TLS passes through this endpoint; let TLS end at the edge',
+  )
+}
+
+const nothing: Lookup = { ipRules: unnamed, authority: unnamed, backend: unnamed }
+
+function unnamed(): never {
+  throw new Error('an agent cannot name a resource')
+}
