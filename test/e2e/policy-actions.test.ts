@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
+import ngrok from '@ngrok/ngrok'
 import { until } from '../support/until.ts'
 import { type Recorder, recorder, shouts } from './edges/upstreams.ts'
 import { type Answer, type Ask, dial, versions } from './edges/visitor.ts'
@@ -251,6 +252,31 @@ for (const version of versions) {
 test('close-connection ends the connection of a request without an answer', async () => {
   const { name } = await world.httpsTo(service, { policy: { inbound: [{ actions: [{ type: 'close-connection' }] }] } })
   await assert.rejects(world.ask(name))
+})
+
+test('an endpoint of an agent has the policy that its bind brings', async (t) => {
+  const { agents, authtoken, ca } = world.platform
+  const session = await new ngrok.SessionBuilder()
+    .authtoken(authtoken)
+    .serverAddr(agents)
+    .caCert(Buffer.from(ca))
+    .connect()
+  t.after(() => session.close())
+  const name = world.name()
+  const rule = (type: string, expression: string, config: object) => ({
+    expressions: [expression],
+    actions: [{ type, config }],
+  })
+  const policy = {
+    on_http_request: [rule('deny', "req.url.path == '/no'", { status_code: 404 })],
+    on_http_response: [rule('add-headers', 'res.status_code == 200', { headers: { 'x-policy': '${req.method}' } })],
+  }
+  const endpoint = session.httpEndpoint().domain(name).trafficPolicy(JSON.stringify(policy))
+  await endpoint.listenAndForward(`http://${service.address}`)
+  refused(404)(await world.ask(name, { path: '/no' }))
+  const answer = await world.ask(name, { path: '/yes' })
+  reached(answer)
+  assert.equal(answer.headers['x-policy'], 'GET')
 })
 
 describe('on TCP and TLS edges', () => {
