@@ -57,6 +57,19 @@ describe('logins', () => {
       assert.deepEqual(node.sessions.find(placeOf()), loginAt(START))
     })
 
+    test('move to the new secret of their browser, and the old one opens nothing any more', async () => {
+      const other = { routeId: 'edghtsrt_2' }
+      await begin()
+      await begin(placeOf(other))
+      for (const each of [{}, other]) assert.ok(await node.sessions.find(placeOf(each)))
+      const again = loginAt(START + MINUTE)
+      await node.sessions.begin(placeOf({ secret: 'new' }), again, originOf(), placeOf().secret)
+      for (const each of [{}, other]) assert.equal(await node.sessions.find(placeOf(each)), undefined)
+      assert.deepEqual(await node.sessions.find(placeOf({ secret: 'new' })), again)
+      assert.deepEqual(await node.sessions.find(placeOf({ ...other, secret: 'new' })), loginAt(START))
+      assert.equal((await all()).length, 2)
+    })
+
     test('survive a restart', async () => {
       await begin()
       await node.close()

@@ -86,24 +86,29 @@ export class StoredSessions implements LoginSessions, Followed {
     return isFresh ? this.#current(cached) : this.#refreshed(cached)
   }
 
-  async begin(place: LoginPlace, login: Login, origin: LoginOrigin): Promise<void> {
+  async begin(place: LoginPlace, login: Login, origin: LoginOrigin, before?: string): Promise<void> {
     const { sealer, ids, maxOfUser = MAX_OF_USER } = this.#options
+    const browser = browserOf(place)
+    const browserBefore = before === undefined ? browser : browserOf({ secret: before, host: place.host })
     const newUser = userRow(ids.next(applicationUsers.prefix), login, origin)
     const id = ids.next(applicationSessions.prefix)
     const gone = await this.#store.write(async (writer) => {
       await holdKey(writer, sealer)
       const userId = await writer.logins.putUser(newUser)
+      const moved = browserBefore === browser ? [] : await writer.logins.moveBrowser(browserBefore, browser)
       const older = await writer.logins.begin(sessionRow({ id, userId }, { place, login, origin }, sealer))
       const beyond = await writer.logins.removeBeyond(userId, maxOfUser, REMOVED_AT_ONCE)
-      const removed = older === undefined ? beyond : [older, ...beyond]
-      for (const each of removed) writer.changed(applicationSessions.kind, each)
-      return removed
+      const touched = [...new Set([...moved, ...(older === undefined ? [] : [older]), ...beyond])]
+      for (const each of touched) writer.changed(applicationSessions.kind, each)
+      return touched
     })
+    // Its old secret opens nothing any more.
+    if (browserBefore !== browser) this.#forgetBrowser(browserBefore)
     // The new one is held in memory once it is read: another node may end it between its commit and this line.
     this.#forget(gone)
     // One that ended elsewhere, which this node has not heard of yet.
-    const before = this.#cache.get(browserOf(place), place.routeId)
-    if (before) this.#cache.drop(before.id)
+    const known = this.#cache.get(browser, place.routeId)
+    if (known) this.#cache.drop(known.id)
   }
 
   seen(place: LoginPlace, at: number): void {

@@ -44,6 +44,17 @@ export class LoginWriter extends LoginReader {
     return older
   }
 
+  /** Gives the logins of a browser to another one, which has none yet; gives their ids. */
+  async moveBrowser(from: string, to: string): Promise<string[]> {
+    const moved = await this.db
+      .updateTable('login_sessions')
+      .set({ browser: to })
+      .where('browser', '=', from)
+      .returning('id')
+      .execute()
+    return moved.map(({ id }) => id)
+  }
+
   /** Changes a login; gives whether it is still there. */
   async renew({ id, ...change }: Renewed): Promise<boolean> {
     const changed = await this.db
