@@ -68,10 +68,10 @@ eachStore((store) => {
         ],
         ['no filter', () => world.api.delete(`${route.path}/user_agent_filter`), seen, 'new'],
         [
-          'a module that is not enforced yet',
-          () => world.api.put(`${route.path}/policy`, { inbound: [{ actions: [{ type: 'deny' }] }] }),
+          'a policy',
+          () => world.api.put(`${route.path}/policy`, { inbound: [{ actions: [said('by a rule')] }] }),
           seen,
-          'ERR_MODULE_UNAVAILABLE',
+          'by a rule',
         ],
         ['without it', () => world.api.delete(`${route.path}/policy`), seen, 'new'],
         [
@@ -331,3 +331,8 @@ test('edges are there again when the server starts again', async (t) => {
   assert.equal((await again.ask(https.name, { headers: { 'user-agent': 'bad' } })).status, 403)
   assert.equal((await again.ask(MARK)).status, 200)
 })
+
+/** An action that answers. */
+function said(content: string) {
+  return { type: 'custom-response', config: { status_code: 403, content } }
+}
