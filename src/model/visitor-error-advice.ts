@@ -174,6 +174,10 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     when: 'The token endpoint of the provider answered without `id_token`.',
     remedy: 'See that the provider speaks OpenID Connect, and OAuth not alone.',
   },
+  LOGIN_STORE_DOWN: {
+    when: 'The database does not answer, or too many strangers are looked up at once. Visitors whose login is in memory go on.',
+    remedy: 'The visitor: try again after `Retry-After`. The operator: see why the database is away.',
+  },
   CIRCUIT_OPEN: {
     when: 'The service failed as often as the module `circuit_breaker` allows; the header `Retry-After` says how long it rests.',
     remedy: 'Mend the service; requests pass again by themselves once one of them succeeds.',

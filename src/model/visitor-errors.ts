@@ -87,6 +87,11 @@ const table = {
     text: 'The provider did not complete the login; try again later.',
   },
   LOGIN_NO_ID_TOKEN: { status: 502, ngrok: 5203, text: 'The provider completed the login without an ID token.' },
+  LOGIN_STORE_DOWN: {
+    status: 503,
+    ngrok: 3100,
+    text: 'Logins can be neither read nor stored at the moment; open the page again shortly.',
+  },
   CIRCUIT_OPEN: { status: 503, ngrok: 3202, text: 'The service behind this address fails too often; try again later.' },
   RATE_LIMITED: { status: 429, ngrok: 715, text: 'Too many requests; try again later.' },
   TOKEN_REQUIRED: { status: 401, ngrok: 3401, text: 'A valid token is needed here.' },

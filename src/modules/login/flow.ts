@@ -10,6 +10,7 @@ import { localPath } from './local-path.ts'
 import { isFault, type LoggedIn, type LoginFault, type LoginProvider } from './provider.ts'
 import type { LoginSettings } from './settings.ts'
 import { placeOf, sessionSecrets } from './standing.ts'
+import { storeDown } from './store-down.ts'
 
 /** Attempts of a browser that are open at once; each has a cookie, and a page may send many requests before a login. */
 const MAX_ATTEMPTS = 5
@@ -84,7 +85,12 @@ export function loginFlow(
       const { to, kept } = attempt
       const outcome = await provider.finish({ redirectUri: uriOf(ctx, ctx.reservedPath ?? ''), state, params, kept })
       if (isFault(outcome)) return refuse(ctx, outcome, [over])
-      return redirect(to, [await remember(ctx, outcome), over])
+      try {
+        return redirect(to, [await remember(ctx, outcome), over])
+      } catch (error) {
+        // The provider takes the code of this attempt only once.
+        return storeDown(error, [over])
+      }
     },
 
     async end(ctx) {
@@ -97,10 +103,11 @@ export function loginFlow(
   async function remember(ctx: RequestContext, { user, kept }: LoggedIn): Promise<Pair> {
     const at = now()
     const secret = randomBytes(SECRET_BYTES).toString('base64url')
-    const { identity, rules, name } = provider
+    const { identity, rules, name, url } = provider
     const login = { identity, user, kept: { ...kept, rules }, createdAt: at, checkedAt: at, lastSeenAt: at }
     const origin = {
       provider: name,
+      providerUrl: url,
       ip: ctx.peer.ip,
       userAgent: ctx.headers.get('user-agent') ?? '',
       expiresAt: maximumMs > 0 ? at + maximumMs : undefined,

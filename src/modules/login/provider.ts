@@ -5,6 +5,8 @@ import type { Login, LoginUser } from './sessions.ts'
 export interface LoginProvider {
   /** `oidc`, `google`, … */
   readonly name: string
+  /** Where it is, such as the issuer, when that tells its users apart from those of another; see `LoginOrigin`. */
+  readonly url?: string
   readonly clientId: string
   /** A digest of the provider, the client and the scopes: a login to another one counts as none. */
   readonly identity: string

@@ -12,6 +12,7 @@ import type { LoginProvider } from './provider.ts'
 import type { Login } from './sessions.ts'
 import type { LoginSettings } from './settings.ts'
 import { type Standing, standingAt } from './standing.ts'
+import { storeDown } from './store-down.ts'
 
 /** D52 */
 const loginPaths: readonly string[] = ['/postern/login', '/auth/authn']
@@ -50,6 +51,14 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
     return loginPaths.includes(path) ? flow.begin(ctx, wantedPath(ctx.query), true) : flow.finish(ctx)
   }
 
+  const judge = (ctx: RequestContext): RequestVerdict | Promise<RequestVerdict> => {
+    const { reservedPath } = ctx
+    if (reservedPath !== undefined && own.has(reservedPath)) return answer(ctx, reservedPath)
+    if (passesOptions && ctx.method === 'OPTIONS') return undefined
+    const found = standing(ctx)
+    return found instanceof Promise ? found.then((settled) => decide(ctx, settled)) : decide(ctx, found)
+  }
+
   const claimsLogout = ({ headers }: ReservedRequest): Claim =>
     readCookies(headers, (name) => name === cookies.session).length > 0 ? 'own' : 'spare'
 
@@ -64,11 +73,8 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
     reserves,
     hidesCookies: hiddenCookies(cookies),
     request(ctx) {
-      const { reservedPath } = ctx
-      if (reservedPath !== undefined && own.has(reservedPath)) return answer(ctx, reservedPath)
-      if (passesOptions && ctx.method === 'OPTIONS') return undefined
-      const found = standing(ctx)
-      return found instanceof Promise ? found.then((settled) => decide(ctx, settled)) : decide(ctx, found)
+      const verdict = judge(ctx)
+      return verdict instanceof Promise ? verdict.catch((error: unknown) => storeDown(error)) : verdict
     },
     upstream({ headers }, ctx) {
       const login = visitorLogin.of(ctx)

@@ -28,6 +28,7 @@ export function oidcProvider(
 
   return {
     name: 'oidc',
+    url: issuer,
     clientId,
     identity: createHash('sha256')
       .update(JSON.stringify(['oidc', issuer, clientId, scope]))

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Refusal } from '../../model/errors.ts'
+import { testTools } from '../test-tools.ts'
+import { MemorySessions } from './memory-sessions.ts'
+import type { LoginProvider } from './provider.ts'
+import type { LoginOrigin, LoginSessions } from './sessions.ts'
+import { readLoginConfig } from './settings.ts'
+import { TestBrowser } from './test-browser.ts'
+import { compileLogin } from './traffic.ts'
+
+const settings = readLoginConfig({
+  options_passthrough: false,
+  cookie_prefix: '',
+  inactivity_timeout: 0,
+  maximum_duration: 0,
+})
+
+/** Lets in everybody, and is asked about them with every request. */
+const provider: LoginProvider = {
+  name: 'oidc',
+  url: 'https://id.example.com',
+  clientId: 'app',
+  identity: 'identity',
+  rules: '',
+  checkEveryMs: 1,
+  callbackPaths: ['/oauth2/callback'],
+  begin: ({ state }) => Promise.resolve({ location: `/oauth2/callback?state=${state}`, kept: {} }),
+  finish: () => Promise.resolve(known),
+  check: () => Promise.resolve(known),
+}
+const known = { user: { id: 'ada', name: '', email: '', username: '' }, kept: {} }
+
+/** Sessions of which those that are in `away` cannot be reached. */
+class FlakySessions extends MemorySessions {
+  readonly away = new Set<keyof LoginSessions>()
+  origin: LoginOrigin | undefined
+
+  override begin(...[place, login, origin, before]: Parameters<MemorySessions['begin']>): Promise<void> {
+    this.origin = origin
+    return this.#reach('begin') ?? super.begin(place, login, origin, before)
+  }
+
+  override renew(...asked: Parameters<MemorySessions['renew']>): Promise<void> {
+    return this.#reach('renew') ?? super.renew(...asked)
+  }
+
+  override end(...asked: Parameters<MemorySessions['end']>): Promise<void> {
+    return this.#reach('end') ?? super.end(...asked)
+  }
+
+  #reach(what: keyof LoginSessions): Promise<never> | undefined {
+    return this.away.has(what) ? storeAway() : undefined
+  }
+}
+
+function storeAway(): Promise<never> {
+  return Promise.reject(new Refusal('STORE_UNAVAILABLE', undefined, { headers: { 'retry-after': '7' } }))
+}
+
+/** A browser that is logged in, and the sessions behind it; time passes with every look at the clock. */
+async function stage() {
+  const sessions = new FlakySessions()
+  let now = 0
+  const tools = testTools({ now: () => ++now, sessions })
+  const browser = new TestBrowser(compileLogin(settings, provider, tools))
+  await logIn(browser)
+  assert.equal((await browser.visit()).status, 200)
+  return { browser, sessions, tools }
+}
+
+async function logIn(browser: TestBrowser) {
+  return browser.visit({ path: (await browser.visit()).location })
+}
+
+async function outcome(browser: TestBrowser, path = '/') {
+  const { status, code, headers } = await browser.visit({ path })
+  return [code ?? status, headers.get('retry-after')]
+}
+
+const comeAgain = ['LOGIN_STORE_DOWN', '7']
+
+test('who cannot be looked up is told to come again', async () => {
+  const { browser, tools, sessions } = await stage()
+  const elsewhere = { ...bound(sessions), find: storeAway }
+  const there = new TestBrowser(compileLogin(settings, provider, { ...tools, sessions: elsewhere }), browser.cookies)
+  assert.deepEqual(await outcome(there), comeAgain)
+  // Whoever has no cookie is not looked up, and sent to log in.
+  assert.deepEqual(await outcome(new TestBrowser(compileLogin(settings, provider, tools))), [302, undefined])
+})
+
+test('a login that cannot be stored is none, and its attempt is over', async () => {
+  const { browser, sessions } = await stage()
+  browser.cookies.clear()
+  sessions.away.add('begin')
+  const { code, headers } = await logIn(browser)
+  assert.deepEqual([code, headers.get('retry-after')], comeAgain)
+  assert.equal(browser.cookies.size, 0)
+})
+
+test('what the provider says anew and cannot be stored lets nobody in', async () => {
+  const { browser, sessions } = await stage()
+  sessions.away.add('renew')
+  assert.deepEqual(await outcome(browser), comeAgain)
+  sessions.away.clear()
+  assert.deepEqual(await outcome(browser), [200, undefined])
+})
+
+test('a logout that cannot be stored says so, and can be tried again', async () => {
+  const { browser, sessions } = await stage()
+  sessions.away.add('end')
+  assert.deepEqual(await outcome(browser, '/postern/logout'), comeAgain)
+  sessions.away.clear()
+  assert.deepEqual(await outcome(browser, '/postern/logout'), [302, undefined])
+  assert.deepEqual(await outcome(browser), [302, undefined])
+})
+
+test('other trouble stays what it is', async () => {
+  const { browser, sessions, tools } = await stage()
+  const broken = { ...bound(sessions), find: () => Promise.reject(new Error('broken')) }
+  const there = new TestBrowser(compileLogin(settings, provider, { ...tools, sessions: broken }), browser.cookies)
+  await assert.rejects(there.visit(), /broken/)
+})
+
+test('the store is told where the provider is', async () => {
+  const { sessions } = await stage()
+  assert.equal(sessions.origin?.providerUrl, 'https://id.example.com')
+})
+
+function bound(sessions: MemorySessions): LoginSessions {
+  return {
+    find: (place) => sessions.find(place),
+    begin: (...login) => sessions.begin(...login),
+    seen: (place, at) => sessions.seen(place, at),
+    renew: (place, login) => sessions.renew(place, login),
+    end: (place) => sessions.end(place),
+  }
+}
