@@ -75,6 +75,11 @@ export interface ActionType {
   readonly ends?: boolean
   /** Whether it keeps traffic away: where it cannot be told whether it should, nothing passes. */
   readonly guards?: boolean
+  /**
+   * Whether it finds out who a visitor is. Where it cannot be told whether it should, nothing passes: visitors must not get
+   * around it by what they send.
+   */
+  readonly admits?: boolean
   /** Whether it decides by the path or changes it (D63). */
   readonly readsPath?: (config: Readonly<Record<string, unknown>>) => boolean
   /** The settings that hold CEL or patterns. */

@@ -17,13 +17,18 @@ const allowList = (description: string) =>
 
 const token = Type.Object(
   {
-    type: text(64, 'Media type of the token as in its `typ` header, such as `jwt` or `at+jwt`.'),
+    type: text(
+      64,
+      'What the token says it is in its `typ` header, such as `jwt` or `at+jwt`; `id_token`, `access_token` and `plain` are known too.',
+    ),
     method: Type.Enum(['header', 'body'], { description: 'Where the token stands in the request.' }),
     name: text(256, 'Name of the header or of the form field.'),
     prefix: Type.String({ default: '', maxBytes: 64, description: 'What stands before the token, such as `Bearer `.' }),
   },
   { additionalProperties: false },
 )
+
+export type TokenPlace = Static<typeof token>
 
 /** Only signatures that a public key proves: a key set that is published cannot hold a shared secret. */
 const algorithms = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512']
@@ -71,7 +76,9 @@ export const jwtForm = Type.Object(
 )
 
 /** Throws `BadValue` for what the form cannot express. */
-export function checkJwt({ http, jws }: Static<typeof jwtForm>, at: string): void {
+export function checkJwt(config: Static<typeof jwtForm>, at: string): void {
+  const { http, jws } = config
+  refuseExpressions(config, at)
   for (const [i, { method, name }] of http.tokens.entries()) {
     if (method === 'header') checkHeaderName(`${at}.http.tokens[${i}].name`, name)
   }
@@ -82,6 +89,17 @@ export function checkJwt({ http, jws }: Static<typeof jwtForm>, at: string): voi
         'must be an https URL; http is for loopback addresses only',
       )
     }
+  }
+}
+
+/** A text with `${…}` would be compared as it stands, and never be equal to anything. */
+function refuseExpressions(value: unknown, at: string): void {
+  if (typeof value === 'string' && value.includes('${')) {
+    throw bad(at, 'takes no expressions: who is trusted must not depend on the request; write the value itself')
+  }
+  if (Array.isArray(value)) for (const [i, each] of value.entries()) refuseExpressions(each, `${at}[${i}]`)
+  else if (typeof value === 'object' && value !== null) {
+    for (const [name, each] of Object.entries(value)) refuseExpressions(each, `${at}.${name}`)
   }
 }
 

@@ -32,6 +32,10 @@ interface CompiledRule {
   readonly expressions: readonly Evaluate[]
   readonly steps: readonly Step[]
   readonly guards: boolean
+  /** Whether one of its actions finds out who a visitor is. */
+  readonly admits: boolean
+  /** The actions whose findings its expressions read, of those that visitors are judged by. */
+  readonly findings: readonly string[]
 }
 
 export interface CompiledPolicy {
@@ -83,11 +87,16 @@ export function compilePolicy(
         ipRules: (id) => settings.ipPolicies[id] ?? notNamed(id),
       })
     })
+    const own = new Set<string>()
+    const expressions = rule.expressions.map((text) => evaluator.compile(text, site, own))
+    for (const path of own) reads.add(path)
     return {
       name: rule.name,
-      expressions: rule.expressions.map(expression),
+      expressions,
       steps,
       guards: rule.actions.some((action) => typeOf(action).guards === true),
+      admits: rule.actions.some((action) => typeOf(action).admits === true),
+      findings: judgedBy.filter((name) => [...own].some((path) => isWithin(`actions.ngrok.${name}`, path))),
     }
   }
 
@@ -96,15 +105,29 @@ export function compilePolicy(
     failures.note({ edge: moment.connection.edgeId, rule: rule.name, reason }, `${rule.name} ${reason}`)
   }
 
-  /** Whether a rule applies; undefined when that cannot be told any more. */
-  function applies(rule: CompiledRule, moment: Moment): boolean | undefined {
-    try {
-      return rule.expressions.every((expression) => isTrue(expression(moment)))
-    } catch (error) {
-      note(moment, rule, error)
-      // R-4.3: what an expression stumbles over makes it false; visitors must not be able to bring about more than that.
-      return error instanceof BudgetSpent ? undefined : false
+  /** Whether a rule applies. `spent`: nothing can be told any more. `unsure`: nothing may pass that it might stop. */
+  function applies(rule: CompiledRule, moment: Moment): boolean | 'spent' | 'unsure' {
+    let isUnsure = false
+    for (const expression of rule.expressions) {
+      try {
+        if (!isTrue(expression(moment))) return false
+      } catch (error) {
+        note(moment, rule, error)
+        if (error instanceof BudgetSpent) return 'spent'
+        // R-4.3: what an expression stumbles over makes it false; visitors must not be able to bring about more than that.
+        if (!isClosed(rule, moment)) return false
+        isUnsure = true
+      }
     }
+    return isUnsure ? 'unsure' : true
+  }
+
+  /**
+   * Whether a rule that stumbles lets nothing pass: one that finds out who a visitor is, and one that goes by what such an
+   * action found out before. Otherwise visitors got around a login by leaving out a header.
+   */
+  function isClosed({ admits, guards, findings }: CompiledRule, { results }: Moment): boolean {
+    return admits || (guards && findings.some((name) => results.has(name)))
   }
 
   function* execute(phase: Phase, moment: Moment): Generator<Promise<Outcome>, Outcome, Outcome> {
@@ -112,7 +135,8 @@ export function compilePolicy(
     for (const [i, rule] of own.entries()) {
       const isOn = applies(rule, moment)
       // Nothing more can be evaluated, so that a guard further down would not be asked either.
-      if (isOn === undefined) return own.slice(i).some(({ guards }) => guards) ? failed : undefined
+      if (isOn === 'spent') return own.slice(i).some(({ guards }) => guards) ? failed : undefined
+      if (isOn === 'unsure') return failed
       if (!isOn) continue
       for (const step of rule.steps) {
         remember(moment, step)
@@ -158,6 +182,14 @@ export function compilePolicy(
 
 /** R-4.3 */
 const failed: Verdict = { refuse: 'POLICY_FAILED' }
+
+/** Names of findings that say who a visitor is, or what another service says of it. */
+const judgedBy: readonly string[] = ['jwt_validation']
+
+/** Whether `path` is a part of what `read` names, or the other way round. */
+function isWithin(path: string, read: string): boolean {
+  return path === read || path.startsWith(`${read}.`) || read.startsWith(`${path}.`)
+}
 
 /** Variables that hold the path, or some of it. */
 const readingPath: ReadonlySet<string> = new Set([

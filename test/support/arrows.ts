@@ -56,7 +56,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   '@bufbuild/cel': ['policy/'],
   re2js: ['lib/pattern.ts', 'lib/pattern-program.ts', 'lib/pattern-replace.ts'],
   'openid-client': ['modules/oidc/'],
-  jose: ['modules/oidc/'],
+  jose: ['modules/oidc/', 'policy/'],
   yaml: ['config/', 'agent/', 'policy/'],
 }
 

@@ -1,41 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { HeaderList } from '../../lib/header-list.ts'
-import type { Place } from '../../model/place.ts'
-import type { Verdict } from '../../policy/traffic.ts'
-import type { Phases, RequestContext } from '../phases.ts'
 import { door, handshake, request, response, visitor } from '../test-request.ts'
-import { testTools } from '../test-tools.ts'
-import type { ModuleTools } from '../tools.ts'
-import { policy } from './index.ts'
-
-type Given = { name?: string; expressions?: string[]; actions: { type: string; config?: Record<string, unknown> }[] }
-
-function compile(
-  lists: { inbound?: Given[]; outbound?: Given[] },
-  { place = 'route', tools = {} }: { place?: Place; tools?: Partial<ModuleTools> } = {},
-): Phases {
-  const filled = (rules: Given[] = []) => rules.map((rule) => ({ name: '', expressions: [], ...rule }))
-  const config = { enabled: true, inbound: filled(lists.inbound), outbound: filled(lists.outbound) }
-  const where = { place, at: '' }
-  const stored = policy.accept?.(config, where) ?? config
-  const lookup = {
-    ipRules: () => [{ cidr: '192.0.2.0/24', action: 'allow' as const }],
-    authority: () => assert.fail(),
-    backend: () => assert.fail(),
-  }
-  assert.ok(policy.resolve && policy.compile)
-  return policy.compile(policy.resolve(stored, lookup, place), testTools(tools))
-}
-
-const on = (expression: string, type: string, config: Record<string, unknown> = {}): Given => ({
-  expressions: [expression],
-  actions: [{ type, config }],
-})
-
-async function ask(phases: Phases, ctx: RequestContext): Promise<Verdict | undefined> {
-  return phases.request?.(ctx)
-}
+import { ask, compile, on } from './test-policy.ts'
 
 const denied = { respond: { status: 403, headers: [], body: '' } }
 

@@ -1,0 +1,75 @@
+/** Finds the tokens of a request: in a header, or in a field of its body. */
+import type { HeaderList } from '../lib/header-list.ts'
+import { BadJson, readJson } from '../lib/json.ts'
+import type { TokenPlace } from './jwt-validation.ts'
+import type { PolicyRequest } from './traffic.ts'
+
+/** A body that a token stands in is read whole before anything else happens. */
+const MAX_BODY_BYTES = 64 * 1024
+
+/** Longest token that is looked at, in characters. */
+const MAX_TOKEN_LENGTH = 16 * 1024
+
+/** Why a body cannot be looked at. */
+export type Unread = 'too_large' | 'no_memory'
+
+/** Reads a body once for all tokens of a request. */
+export type BodyFields = () => Promise<ReadonlyMap<string, readonly unknown[]> | Unread>
+
+/** The token at `place`; undefined when there is none, or more than one, of which the upstream might take another. */
+export async function findToken(
+  { method, name, prefix }: TokenPlace,
+  headers: HeaderList,
+  body: BodyFields,
+): Promise<{ readonly token: string | undefined } | { readonly unread: Unread }> {
+  if (method === 'header') return { token: tokenOf(headers.all(name.toLowerCase()), prefix) }
+  const fields = await body()
+  if (typeof fields === 'string') return { unread: fields }
+  return { token: tokenOf(fields.get(name.toLowerCase()) ?? [], prefix) }
+}
+
+function tokenOf(values: readonly unknown[], prefix: string): string | undefined {
+  const [value, ...more] = values
+  if (typeof value !== 'string' || more.length > 0) return undefined
+  // RFC 9110 §11.1: the name of a scheme, such as `Bearer`, has no case.
+  if (value.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase()) return undefined
+  const token = value.slice(prefix.length).trim()
+  return token.length <= MAX_TOKEN_LENGTH ? token : undefined
+}
+
+export function bodyFields(request: PolicyRequest, headers: HeaderList): BodyFields {
+  let read: ReturnType<BodyFields> | undefined
+  return () => {
+    read ??= readFields(request, headers)
+    return read
+  }
+}
+
+/** Names in lower case, each with all its values; none of a body that is of another kind, or cannot be read. */
+async function readFields(request: PolicyRequest, headers: HeaderList): ReturnType<BodyFields> {
+  const types = headers.all('content-type')
+  const kind = types.length === 1 ? (types[0]?.split(';', 1)[0]?.trim().toLowerCase() ?? '') : ''
+  const isForm = kind === 'application/x-www-form-urlencoded'
+  if ((!isForm && kind !== 'application/json') || headers.has('content-encoding')) return new Map()
+  const body = await request.readBody(MAX_BODY_BYTES)
+  if (typeof body === 'string') return body
+  const pairs = isForm ? [...new URLSearchParams(body.toString('utf8'))] : await jsonFields(body)
+  const fields = new Map<string, unknown[]>()
+  for (const [name, value] of pairs) {
+    const key = name.toLowerCase()
+    const values = fields.get(key)
+    if (values) values.push(value)
+    else fields.set(key, [value])
+  }
+  return fields
+}
+
+async function jsonFields(body: Buffer): Promise<readonly (readonly [string, unknown])[]> {
+  try {
+    const value = await readJson(body, { maxDepth: 32, maxValues: 5000 })
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
+  } catch (error) {
+    if (error instanceof BadJson) return []
+    throw error
+  }
+}

@@ -1,0 +1,160 @@
+/** Checks one token: who signed it, for whom, and until when. */
+import type { JWK } from 'jose'
+import { BadJson, parseJson } from '../lib/json.ts'
+import { type KeySource, KeysUnavailable } from './jwt-keys.ts'
+
+/** How far the clock of an issuer may be off, in seconds. */
+const CLOCK_TOLERANCE = 60
+
+/** Keys that are tried for a token that does not say which it was signed with. */
+const MAX_TRIED_KEYS = 10
+
+const MAX_VALUES = 2000
+const MAX_DEPTH = 16
+
+export interface TokenRules {
+  readonly issuers: readonly string[]
+  /** Undefined: whoever it is for. */
+  readonly audiences: readonly string[] | undefined
+  readonly algorithms: readonly string[]
+  readonly sources: readonly KeySource[]
+  readonly now: () => number
+}
+
+export interface ReadToken {
+  readonly header: Readonly<Record<string, unknown>>
+  readonly payload: Readonly<Record<string, unknown>>
+  readonly signature: string
+}
+
+/** A token that is not taken; the message can be logged, and holds nothing of it. */
+export class BadToken extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'BadToken'
+  }
+}
+
+type Jose = typeof import('jose')
+let loading: Promise<Jose> | undefined
+
+/** Loaded when it is first needed; a server does so when it starts. */
+function loadJose(): Promise<Jose> {
+  loading ??= import('jose')
+  return loading
+}
+
+/** Rejects with `BadToken` or `KeysUnavailable`. `type` is what the token is to be, as the form takes it. */
+export async function verifyToken(token: string, type: string, rules: TokenRules): Promise<ReadToken> {
+  const jose = await loadJose()
+  const read = readToken(token)
+  const { header, payload } = read
+  if (!typesOf(type).includes(typeIn(header))) throw new BadToken('it is of another type')
+  const { keys, isPartial } = await usableKeys(rules.sources, 'keys')
+  let fault = await check(jose, token, keys, rules)
+  if (fault && mayHaveAnotherKey(fault, header)) {
+    const again = await usableKeys(rules.sources, 'keysAfterMiss')
+    fault = await check(jose, token, again.keys, rules)
+    // The key may be one that we cannot see now.
+    if (fault && (isPartial || again.isPartial)) throw new KeysUnavailable('some keys cannot be fetched')
+  }
+  if (fault) throw new BadToken(fault)
+  if (typeof payload.iat === 'number' && payload.iat > rules.now() / 1000 + CLOCK_TOLERANCE) {
+    throw new BadToken('it is from the future')
+  }
+  return read
+}
+
+/** Its parts, each of which can be read in one way only: what we check and what the upstream reads is the same. */
+function readToken(token: string): ReadToken {
+  const parts = token.split('.')
+  const [head = '', body = '', signature = ''] = parts
+  if (parts.length !== 3 || signature === '') throw new BadToken('it is not a signed token')
+  const bytes = parts.map((part) => Buffer.from(part, 'base64url'))
+  // Decoders overlook foreign characters, and the spare bits of a last letter.
+  if (bytes.some((each, i) => each.toString('base64url') !== parts[i])) throw new BadToken('it is not base64url')
+  return { header: readObject(head), payload: readObject(body), signature }
+}
+
+function readObject(part: string): Readonly<Record<string, unknown>> {
+  try {
+    const value = parseJson(Buffer.from(part, 'base64url'), { maxDepth: MAX_DEPTH, maxValues: MAX_VALUES })
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return value as Readonly<Record<string, unknown>> // keys of JSON objects are strings
+    }
+  } catch (cause) {
+    if (!(cause instanceof BadJson)) throw cause
+  }
+  throw new BadToken('it holds no JSON object')
+}
+
+/** RFC 7515 §4.1.9: `application/` may be left out. Empty when the token does not say. */
+function typeIn({ typ }: ReadToken['header']): string {
+  if (typ === undefined) return ''
+  return typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : 'no text'
+}
+
+/** What `typ` may be: a token that says it is something else, such as one for logging out, is not taken for this. */
+function typesOf(type: string): readonly string[] {
+  const wanted = type.toLowerCase().replace(/^application\//, '')
+  if (wanted === 'jwt' || wanted === 'id_token' || wanted === 'plain') return ['', 'jwt']
+  if (wanted === 'access_token') return ['', 'jwt', 'at+jwt']
+  return [wanted]
+}
+
+/** The keys of all sources that can be asked; rejects with `KeysUnavailable` when none can. */
+async function usableKeys(
+  sources: readonly KeySource[],
+  how: 'keys' | 'keysAfterMiss',
+): Promise<{ readonly keys: readonly JWK[]; readonly isPartial: boolean }> {
+  const results = await Promise.allSettled(sources.map((source) => source[how]()))
+  const keys = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
+  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))
+  for (const failure of failures) if (!(failure instanceof KeysUnavailable)) throw failure
+  if (failures.length === sources.length) throw failures[0]
+  return { keys, isPartial: failures.length > 0 }
+}
+
+/** What is wrong with the token; undefined when nothing is. */
+async function check(jose: Jose, token: string, keys: readonly JWK[], rules: TokenRules): Promise<string | undefined> {
+  const options = {
+    algorithms: [...rules.algorithms],
+    issuer: [...rules.issuers],
+    ...(rules.audiences && { audience: [...rules.audiences] }),
+    requiredClaims: ['iss', 'exp', ...(rules.audiences ? ['aud'] : [])],
+    clockTolerance: CLOCK_TOLERANCE,
+    currentDate: new Date(rules.now()),
+  }
+  const { errors } = jose
+  try {
+    await jose.jwtVerify(token, jose.createLocalJWKSet({ keys: [...keys] }), options)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) return faultOf(error, jose)
+    let tried = 0
+    for await (const key of error) {
+      if (++tried > MAX_TRIED_KEYS) break
+      try {
+        await jose.jwtVerify(token, key, options)
+        return undefined
+      } catch (failure) {
+        if (!(failure instanceof errors.JWSSignatureVerificationFailed)) return faultOf(failure, jose)
+      }
+    }
+    return errors.JWSSignatureVerificationFailed.code
+  }
+}
+
+/** The code of what the library found; of its errors alone, since anything else is a fault of ours. */
+function faultOf(error: unknown, { errors }: Jose): string {
+  if (error instanceof errors.JOSEError) return error.code
+  // What a key in the set is made of, no library of ours has checked.
+  if (error instanceof TypeError || (error instanceof Error && error.name === 'DataError')) return 'ERR_JWK_INVALID'
+  throw error
+}
+
+/** Keys change; a token that does not name its key may be signed with one that we do not know either. */
+function mayHaveAnotherKey(fault: string, { kid }: ReadToken['header']): boolean {
+  if (fault === 'ERR_JWKS_NO_MATCHING_KEY') return true
+  return fault === 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED' && kid === undefined
+}
