@@ -215,6 +215,11 @@ test('redirects are followed three times, each checked anew, and headers stay wi
   const careful = outboundFetch({ isAllowed: (address) => address === '127.0.0.1', isOwn: () => false })
   await assert.rejects(careful(`http://127.0.0.1:${port}/inside`), { reason: 'not_allowed' })
   await assert.rejects(careful(`http://127.0.0.1:${port}/plain`), { reason: 'bad_url' })
+  const once = { maxRedirects: 1 }
+  assert.equal((await local(`http://127.0.0.1:${port}/1`, once)).address, '127.0.0.1')
+  await assert.rejects(local(`http://127.0.0.1:${port}/2`, once), { reason: 'too_many_redirects' })
+  await assert.rejects(local(`http://127.0.0.1:${port}/4`, { maxRedirects: 9 }), { reason: 'too_many_redirects' })
+  await assert.rejects(local(`http://127.0.0.1:${port}/0`, { maxBytes: 3 }), { reason: 'too_large' })
   // What carries a body is not sent on.
   assert.equal((await local(`http://127.0.0.1:${port}/far`, { method: 'POST', body: 'secret=1' })).status, 307)
 })

@@ -21,12 +21,18 @@ export interface FetchRequest {
   readonly timeoutMs?: number
   /** Whether it goes where the answer points to; only what has no body does. */
   readonly followsRedirects?: boolean
+  /** How often; never more often than the bound for all. */
+  readonly maxRedirects?: number
+  /** Of the body of the answer; never more than the bound for all. */
+  readonly maxBytes?: number
 }
 
 export interface FetchAnswer {
   readonly status: number
   readonly headers: Headers
   readonly body: Buffer
+  /** Who answered. */
+  readonly address?: string | undefined
 }
 
 /** Why there is no answer; the message can be logged and holds nothing of what was sent. */
@@ -60,6 +66,7 @@ const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 export function outboundFetch(options: OutboundOptions): Fetch {
   return async (given, request = {}) => {
     const { timeoutMs = FETCH_TIMEOUT_MS, followsRedirects = request.body === undefined } = request
+    const maxRedirects = Math.min(request.maxRedirects ?? FETCH_MAX_REDIRECTS, FETCH_MAX_REDIRECTS)
     const signal = AbortSignal.timeout(Math.min(timeoutMs, FETCH_TIMEOUT_MS))
     let url = readUrl(given)
     let { headers = {} } = request
@@ -67,15 +74,20 @@ export function outboundFetch(options: OutboundOptions): Fetch {
       const answer = await ask(url, { ...request, headers }, signal, options)
       const location = answer.headers.get('location')
       if (!followsRedirects || !redirects.has(answer.status) || location === null) return answer
-      if (redirected === FETCH_MAX_REDIRECTS) {
+      if (redirected === maxRedirects) {
         throw new FetchFault('too_many_redirects', `${url.origin} was the last of ${redirected} redirects`)
       }
       const next = readUrl(location, url)
-      // What was meant for one server is not for the next.
-      if (next.origin !== url.origin) headers = {}
+      // What was meant for one server is not for the next; that a request goes round in circles is for all to see.
+      if (next.origin !== url.origin) headers = only('cdn-loop', headers)
       url = next
     }
   }
+}
+
+function only(name: string, headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const value = headers[name]
+  return value === undefined ? {} : { [name]: value }
 }
 
 function readUrl(given: string | URL, base?: URL): URL {
@@ -98,6 +110,7 @@ function hostOf({ hostname }: URL): string {
 
 function ask(url: URL, request: FetchRequest, signal: AbortSignal, options: OutboundOptions): Promise<FetchAnswer> {
   const { method = 'GET', headers, body } = request
+  const maxBytes = Math.min(request.maxBytes ?? FETCH_MAX_BYTES, FETCH_MAX_BYTES)
   const host = hostOf(url)
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
   const mayReach = (address: string): boolean => {
@@ -137,7 +150,7 @@ function ask(url: URL, request: FetchRequest, signal: AbortSignal, options: Outb
     const fail = (cause: Error): void => reject(faultOf(cause, url, signal))
     sent.on('error', fail)
     sent.on('response', (response) => {
-      readAnswer(response).then(resolve, (cause: Error) => {
+      readAnswer(response, maxBytes).then(resolve, (cause: Error) => {
         sent.destroy()
         fail(cause)
       })
@@ -146,21 +159,22 @@ function ask(url: URL, request: FetchRequest, signal: AbortSignal, options: Outb
   })
 }
 
-async function readAnswer(response: IncomingMessage): Promise<FetchAnswer> {
+async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<FetchAnswer> {
+  const address = response.socket.remoteAddress
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of response) {
     // No encoding was set, so that they are buffers.
     const piece = chunk as Buffer
     bytes += piece.length
-    if (bytes > FETCH_MAX_BYTES) throw new FetchFault('too_large', `the answer is longer than ${FETCH_MAX_BYTES} bytes`)
+    if (bytes > maxBytes) throw new FetchFault('too_large', `the answer is longer than ${maxBytes} bytes`)
     chunks.push(piece)
   }
   const headers = new Headers()
   for (const [name, values] of Object.entries(response.headersDistinct)) {
     for (const value of values ?? []) headers.append(name, value)
   }
-  return { status: response.statusCode ?? 0, headers, body: Buffer.concat(chunks) }
+  return { status: response.statusCode ?? 0, headers, body: Buffer.concat(chunks), address }
 }
 
 function faultOf(cause: Error, { host }: URL, signal: AbortSignal): FetchFault {

@@ -194,6 +194,15 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     when: 'A `jwt-validation` rule of the policy needs keys that its key sets do not give at the moment.',
     remedy: 'See that the server can reach the URLs in `additional_jkus`; the log names the reason.',
   },
+  POLICY_REQUEST_FAILED: {
+    when: 'An `http-request` rule of the policy with `on_error: halt` got no answer in its time, or one that is too long.',
+    remedy:
+      'The log names the host and the reason. An address that is not public is asked only where `--outbound-allow` covers it.',
+  },
+  POLICY_REQUEST_LOOP: {
+    when: 'The request came from an `http-request` rule that was run for one of another such rule, and so on, three times over; its `CDN-Loop` header says so.',
+    remedy: 'Let no `http-request` rule ask an address whose policy leads back to it.',
+  },
   POLICY_FAILED: {
     when: 'An action of the policy failed, or its expressions cost more than a request may, so that a guard could not be asked.',
     remedy: 'The log names the rule and the reason. Mend or simplify the rule.',

@@ -97,6 +97,12 @@ const table = {
   TOKEN_REQUIRED: { status: 401, ngrok: 3401, text: 'A valid token is needed here.' },
   KEYS_UNAVAILABLE: { status: 502, ngrok: 3422, text: 'The keys that tokens are checked with cannot be fetched.' },
   POLICY_FAILED: { status: 500, ngrok: 2300, text: 'A rule of this route failed, so nothing passes.' },
+  POLICY_REQUEST_FAILED: {
+    status: 502,
+    ngrok: 3602,
+    text: 'A service that a rule of this route asks did not answer, so nothing passes.',
+  },
+  POLICY_REQUEST_LOOP: { status: 508, ngrok: 3603, text: 'Rules that ask other services lead back to themselves.' },
   CONNECTION_DENIED: { status: 403, ngrok: 3203, text: 'A rule of this address closed the connection.' },
   WEBSOCKET_REQUIRED: { status: 400, ngrok: 3206, text: 'This address takes WebSocket connections only.' },
   BROKEN_MODULE: { status: 500, ngrok: 722, text: 'A module of this route failed.' },

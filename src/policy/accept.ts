@@ -105,6 +105,8 @@ function* pricesOf({ kind, text, at }: Source, site: Site): Generator<number> {
     if (kind === 'pattern' && !text.includes('${')) yield checkPattern(text)
     else if (kind === 'condition' || kind === 'value') {
       yield checkExpression(text, site, { condition: kind === 'condition' })
+    } else if (kind === 'retry') {
+      yield checkExpression(text, { ...site, isRetry: true }, { condition: true })
     } else {
       for (const piece of pieces(text)) {
         if ('expression' in piece) yield checkExpression(piece.expression, site, { condition: false })

@@ -8,6 +8,7 @@ export const actionNames = [
   'compress-response',
   'custom-response',
   'deny',
+  'http-request',
   'jwt-validation',
   'log',
   'rate-limit',

@@ -10,8 +10,11 @@ import type { Phase, Site } from './phases.ts'
 import type { Template } from './template.ts'
 import type { PolicyRequest, PolicyResponse, PolicySummary, Verdict } from './traffic.ts'
 
-/** `value`: CEL. `template`: text with `${CEL}` in it. `pattern`: RE2, or a template of one. */
-export type SourceKind = 'value' | 'template' | 'pattern'
+/**
+ * `value`: CEL. `template`: text with `${CEL}` in it. `pattern`: RE2, or a template of one. `retry`: CEL that is true or
+ * false, and can read how an attempt went.
+ */
+export type SourceKind = 'value' | 'template' | 'pattern' | 'retry'
 
 /** What running an action comes to: undefined goes on with the next. */
 export type Outcome = Verdict | undefined
@@ -62,6 +65,8 @@ export interface Workbench {
   readonly tools: PolicyTools
   readonly evaluator: Evaluator
   readonly expression: (text: string) => Evaluate
+  /** The same for a source of the kind `retry`. */
+  readonly retryExpression: (text: string) => Evaluate
   readonly template: (text: string) => Template
   /** The rules of the IP policies that a configuration may name, in CIDR form. */
   readonly ipRules: (policyId: string) => readonly { readonly action: 'allow' | 'deny'; readonly cidr: string }[]

@@ -8,6 +8,7 @@ import { closeConnection } from './actions/close-connection.ts'
 import { compressResponse } from './actions/compress-response.ts'
 import { customResponse } from './actions/custom-response.ts'
 import { deny } from './actions/deny.ts'
+import { httpRequest } from './actions/http-request.ts'
 import { jwtValidation } from './actions/jwt-validation.ts'
 import { log } from './actions/log.ts'
 import { rateLimit } from './actions/rate-limit.ts'
@@ -26,6 +27,7 @@ export const actions: Readonly<Record<ActionName, ActionType>> = {
   'compress-response': compressResponse,
   'custom-response': customResponse,
   deny,
+  'http-request': httpRequest,
   'jwt-validation': jwtValidation,
   log,
   'rate-limit': rateLimit,

@@ -2,6 +2,7 @@
 import { type Static, Type } from 'typebox'
 import { checkHeaderName } from '../model/header-rules.ts'
 import { bad, text } from './settings.ts'
+import { isTrustworthyUrl } from './trustworthy-url.ts'
 
 const allowList = (description: string) =>
   Type.Object(
@@ -83,7 +84,7 @@ export function checkJwt(config: Static<typeof jwtForm>, at: string): void {
     if (method === 'header') checkHeaderName(`${at}.http.tokens[${i}].name`, name)
   }
   for (const [i, jku] of jws.keys.sources.additional_jkus.entries()) {
-    if (!isTrustworthy(jku)) {
+    if (!isTrustworthyUrl(jku)) {
       throw bad(
         `${at}.jws.keys.sources.additional_jkus[${i}]`,
         'must be an https URL; http is for loopback addresses only',
@@ -102,11 +103,3 @@ function refuseExpressions(value: unknown, at: string): void {
     for (const [name, each] of Object.entries(value)) refuseExpressions(each, `${at}.${name}`)
   }
 }
-
-function isTrustworthy(text: string): boolean {
-  const url = URL.parse(text)
-  if (url?.protocol === 'https:') return true
-  return url?.protocol === 'http:' && loopback.has(url.hostname)
-}
-
-const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])

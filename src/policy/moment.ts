@@ -15,6 +15,8 @@ export class Moment {
   vars = new Map<string, unknown>()
   /** What the last run of each action found out, by its name with underscores. */
   readonly results = new Map<string, ReadonlyMap<string, unknown>>()
+  /** What the `http-request` under way has tried so far. */
+  attempts: readonly Attempt[] = []
   /** What `add-headers` and `remove-headers` do to the request, in order: done once more to what goes upstream. */
   readonly changes: ((headers: HeaderList) => void)[] = []
   /** R-4.3: `deny` answers past all rules for responses. */
@@ -44,6 +46,13 @@ export class Moment {
     change(this.#headers)
     this.changes.push(change)
   }
+}
+
+/** One try of `http-request`, as expressions read it. */
+export interface Attempt {
+  readonly req: ReadonlyMap<string, unknown>
+  readonly res?: ReadonlyMap<string, unknown>
+  readonly error?: string
 }
 
 const NO_HEADERS = new HeaderList()

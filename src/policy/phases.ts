@@ -17,6 +17,8 @@ export interface Site {
   readonly place: Place
   readonly phase: Phase
   readonly lists: ListNames
+  /** Whether it is asked whether to try once more, and so can read how an attempt went. */
+  readonly isRetry?: boolean
 }
 
 /** the phase of a rule list, or undefined where that list has none. */

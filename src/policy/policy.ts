@@ -83,6 +83,7 @@ export function compilePolicy(
         tools,
         evaluator,
         expression,
+        retryExpression: (text) => evaluator.compile(text, { ...site, isRetry: true }, reads),
         template: (text) => compileTemplate(text, expression, evaluator),
         ipRules: (id) => settings.ipPolicies[id] ?? notNamed(id),
       })
@@ -184,7 +185,7 @@ export function compilePolicy(
 const failed: Verdict = { refuse: 'POLICY_FAILED' }
 
 /** Names of findings that say who a visitor is, or what another service says of it. */
-const judgedBy: readonly string[] = ['jwt_validation']
+const judgedBy: readonly string[] = ['http_request', 'jwt_validation']
 
 /** Whether `path` is a part of what `read` names, or the other way round. */
 function isWithin(path: string, read: string): boolean {

@@ -93,6 +93,7 @@ const tlsVersions: Readonly<Record<string, string>> = {
 }
 
 export const variableValues: Readonly<Record<string, ReadVariable>> = {
+  attempts: ({ attempts }) => BigInt(attempts.length),
   'conn.bytes_in': request((_, { request: own }) => bodyLength(own?.headers)),
   'conn.bytes_out': () => 0n,
   'conn.client_ip': peer(({ ip }) => ip),
@@ -142,6 +143,9 @@ export const variableValues: Readonly<Record<string, ReadVariable>> = {
     own
       ? `${own.scheme}://${own.authority}`
       : `${connection.serverName === undefined ? 'tcp' : 'tls'}://${connection.serverName ?? connection.peer.serverIp}:${connection.peer.serverPort}`,
+  'last_attempt.error': ({ attempts }) => attempts.at(-1)?.error ?? '',
+  'last_attempt.req': ({ attempts }) => attempts.at(-1)?.req,
+  'last_attempt.res': ({ attempts }) => attempts.at(-1)?.res,
   ...message('req', (read) => (moment) => moment.request && read(moment.headers)),
   'req.content_length': request((_, { headers }) => bodyLength(headers)),
   'req.cookies': request((_, { headers }) => cookiesOf(headers)),

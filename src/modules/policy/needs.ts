@@ -23,7 +23,7 @@ export function policyNeeds(policy: Policy): Needs {
  */
 function readsTls({ kind, text }: Source): boolean {
   if (kind === 'pattern' && !text.includes('${')) return false
-  if (kind === 'condition' || kind === 'value') return namesTls(text)
+  if (kind === 'condition' || kind === 'value' || kind === 'retry') return namesTls(text)
   try {
     for (const piece of pieces(text)) if ('expression' in piece && namesTls(piece.expression)) return true
     return false

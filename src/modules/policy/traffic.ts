@@ -1,6 +1,6 @@
 /** Runs a policy on the connections of an edge or the requests of a route, with what other modules have already. */
 import { createHash } from 'node:crypto'
-import type { PolicyTools } from '../../policy/action.ts'
+import type { Outcome, PolicyTools } from '../../policy/action.ts'
 import { Evaluator } from '../../policy/evaluator.ts'
 import { Moment } from '../../policy/moment.ts'
 import { type CompiledPolicy, compilePolicy, type PolicySettings } from '../../policy/policy.ts'
@@ -75,8 +75,11 @@ function onRequests(policy: CompiledPolicy, { now, region }: ModuleTools): Phase
       moment.vars = new Map()
       moment.response = incoming
       const verdict = policy.has('response') ? policy.run('response', moment) : undefined
-      policy.response(incoming, moment)
-      return verdict
+      const settle = (settled: Outcome): Outcome => {
+        policy.response(incoming, moment)
+        return settled
+      }
+      return verdict instanceof Promise ? verdict.then(settle) : settle(verdict)
     },
     done(summary, ctx) {
       const moment = slot.of(ctx)

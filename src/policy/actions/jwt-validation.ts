@@ -52,6 +52,7 @@ export const jwtValidation = defineAction({
         return await verifyToken(token, type, rules)
       } catch (error) {
         if (error instanceof BadToken) {
+          tools.log.debug({ reason: error.message }, 'a token is refused')
           return { code: 'TOKEN_REQUIRED', message: error.message, refuse: refusal('Bearer error="invalid_token"') }
         }
         if (!(error instanceof KeysUnavailable)) throw error

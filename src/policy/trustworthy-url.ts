@@ -1,0 +1,11 @@
+/** Whether a URL may stand in a policy as one that the server asks itself (D53). */
+
+export function isTrustworthyUrl(text: string): boolean {
+  const url = URL.parse(text)
+  if (url === null) return false
+  if (url.username !== '' || url.password !== '') return false
+  if (url.protocol === 'https:') return true
+  return url.protocol === 'http:' && loopback.has(url.hostname)
+}
+
+const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
