@@ -65,7 +65,9 @@ function showUser(user: StoredLoginUser, links: Links): Shown {
 }
 
 function showSession(session: StoredLoginSession, links: Links): Shown {
-  const { edge_id: edgeId, route_id: routeId } = session
+  const { edge_id: edgeId } = session
+  // A login of a policy has its name after that of its route.
+  const [routeId = ''] = session.route_id.split('~', 1)
   const isOfAgent = edgeId.startsWith('ep_')
   return {
     id: session.id,

@@ -108,6 +108,23 @@ test('two ways to log in on one route are refused by name', () => {
   }
 })
 
+const logging = (type: string, enabled = true): ModuleConfig => ({ enabled, inbound: [{ actions: [{ type }] }] })
+
+test('a route logs visitors in by a module or by a rule, not by both', () => {
+  for (const login of ['oauth', 'oidc', 'saml']) {
+    for (const type of ['oauth', 'openid-connect']) {
+      const configs = new Map([
+        [login, on],
+        ['policy', logging(type)],
+      ])
+      assert.throws(() => moduleConflicts('route', configs), { code: 'SEVERAL_LOGINS' })
+      moduleConflicts('route', new Map([...configs, ['policy', logging(type, false)]]))
+      moduleConflicts('route', new Map([...configs, [login, off]]))
+    }
+    moduleConflicts('route', new Map(Object.entries({ [login]: on, policy: logging('deny') })))
+  }
+})
+
 const allowed: Record<string, [Place, Record<string, ModuleConfig>]> = {
   'one way to log in, and others that are disabled': ['route', { oauth: off, oidc: on, saml: off }],
   'ways to log in that are all disabled': ['route', { oauth: off, oidc: off, saml: off }],

@@ -10,6 +10,7 @@ import { mutualTls } from './mutual_tls/index.ts'
 import { oauth } from './oauth/index.ts'
 import { oidc } from './oidc/index.ts'
 import { policy } from './policy/index.ts'
+import { hasLogins } from './policy/logins.ts'
 import { requestHeaders } from './request_headers/index.ts'
 import { responseHeaders } from './response_headers/index.ts'
 import { saml } from './saml/index.ts'
@@ -69,7 +70,7 @@ export function moduleConflicts(
   open: OpenModule = (_module, config) => config,
 ): void {
   if (place === 'tls' && passesThrough(configs)) refuseBlind(configs, open)
-  if (place === 'route') refuseSeveralLogins(configs)
+  if (place === 'route') refuseSeveralLogins(configs, open)
 }
 
 /**
@@ -97,8 +98,16 @@ function passesThrough(configs: ReadonlyMap<string, ModuleConfig>): boolean {
 }
 
 /** R-1.11: with two, a visitor would have to log in twice, and be two people to the upstream. */
-function refuseSeveralLogins(configs: ReadonlyMap<string, ModuleConfig>): void {
+function refuseSeveralLogins(configs: ReadonlyMap<string, ModuleConfig>, open: OpenModule): void {
   const logins = [oauth, oidc, saml].filter(({ name }) => configs.get(name)?.enabled)
+  const [login] = logins
+  const rules = configs.get(policy.name)
+  if (login && rules?.enabled && hasLogins(open(policy, rules))) {
+    throw new Refusal(
+      'SEVERAL_LOGINS',
+      `\`${login.name}\` is enabled on this route, and a rule of its \`policy\` logs visitors in too; keep one of them`,
+    )
+  }
   if (logins.length < 2) return
   const names = logins.map(({ name }) => `\`${name}\``).join(', ')
   throw new Refusal(

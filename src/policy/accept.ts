@@ -12,6 +12,7 @@ import { checkExpression } from './expression.ts'
 import { type Action, listNames, listPath, type Policy, type Rule } from './form.ts'
 import { pieces } from './interpolation.ts'
 import { type Direction, directions, type ListNames, phaseOf, placeName, type Site } from './phases.ts'
+import { refusalOf } from './refused-actions.ts'
 import { type Source, sources } from './sources.ts'
 
 /** Bytes of CEL and instructions of patterns in one policy; the checks of more would hold up the server for a second. */
@@ -21,7 +22,10 @@ const MAX_COST = 64 * 1024
 export function checkPolicy(policy: Policy, where: Where): void {
   for (const direction of directions) {
     const rules = policy[direction] ?? []
-    if (rules.length > 0) checkRules(rules, siteOf(policy, where, direction), where.at + listPath(policy, direction))
+    if (rules.length === 0) continue
+    const path = where.at + listPath(policy, direction)
+    checkRules(rules, siteOf(policy, where, direction), path)
+    checkLoginNames(rules, path)
   }
   let cost = 0
   for (const source of sources(policy, where.at)) {
@@ -65,6 +69,30 @@ function checkRules(rules: readonly Rule[], site: Site, at: string): void {
   }
 }
 
+/** A login is known by its name, so that two that differ must not share one; the same may stand in several rules. */
+function checkLoginNames(rules: readonly Rule[], at: string): void {
+  const known = new Map<string, string>()
+  for (const [i, rule] of rules.entries()) {
+    for (const [j, { type, config = {} }] of rule.actions.entries()) {
+      const name = isActionName(type) ? actions[type].loginName?.(config) : undefined
+      if (name === undefined) continue
+      const settings = JSON.stringify([
+        type,
+        Object.keys(config)
+          .sort()
+          .map((key) => [key, config[key]]),
+      ])
+      if ((known.get(name) ?? settings) !== settings) {
+        throw refuse(
+          `${at}[${i}].actions[${j}].config.auth_id`,
+          `is \`${name}\`, as for a login with other settings before it; give each login its own`,
+        )
+      }
+      known.set(name, settings)
+    }
+  }
+}
+
 function checkAction({ type, config }: Action, { place, phase, lists }: Site, at: string): ActionName {
   if (!isActionName(type)) throw refuse(`${at}.type`, unknownAction(type, place))
   const { phases, config: form, refine } = actions[type]
@@ -79,6 +107,8 @@ function checkAction({ type, config }: Action, { place, phase, lists }: Site, at
 }
 
 function unknownAction(type: string, place: Place): string {
+  const refusal = refusalOf(type)
+  if (refusal !== undefined) return `is \`${type}\`, which ${refusal}`
   const possible = actionsFor(place)
   const meant = nearest(type, possible)
   if (meant !== undefined) return `is not a known action; did you mean \`${meant}\`?`

@@ -11,6 +11,8 @@ export const actionNames = [
   'http-request',
   'jwt-validation',
   'log',
+  'oauth',
+  'openid-connect',
   'rate-limit',
   'redirect',
   'remove-headers',

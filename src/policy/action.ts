@@ -1,10 +1,12 @@
 /** What an action is: when it may run, its settings, and how they are made into what runs. */
 import type { Static, TObject, TProperties } from 'typebox'
 import { Type } from 'typebox'
+import type { HeaderList } from '../lib/header-list.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Fetch } from '../lib/outbound-fetch.ts'
 import type { Counters } from '../lib/sliding-counters.ts'
 import type { Evaluate, Evaluator } from './evaluator.ts'
+import type { OAuthProviderName } from './login-form.ts'
 import type { Moment } from './moment.ts'
 import type { Phase, Site } from './phases.ts'
 import type { Template } from './template.ts'
@@ -25,6 +27,10 @@ export interface Step {
   /** For a request that it ran for: its answer, and how it ended. */
   readonly response?: ((response: PolicyResponse, request: PolicyRequest) => unknown) | undefined
   readonly done?: ((summary: PolicySummary, request: PolicyRequest) => void) | undefined
+  /** For one that is let through: what the upstream is told. */
+  readonly upstream?: ((outgoing: { readonly headers: HeaderList }, request: PolicyRequest) => void) | undefined
+  /** The login that it is. */
+  readonly login?: LoginGuard
 }
 
 /** A guard that a module of the server has already, with the settings that it was made with. */
@@ -33,6 +39,40 @@ export interface Guard {
   readonly request?: ((request: never) => Outcome | Promise<Outcome>) | undefined
   readonly response?: ((response: never, request: never) => unknown) | undefined
   readonly done?: ((summary: never, request: never) => void) | undefined
+}
+
+/** A login that a module of the server has already. */
+export interface LoginGuard extends Guard {
+  /** What is known of the visitor who was let in. */
+  readonly found: (request: never) => FoundLogin | undefined
+  readonly upstream: (outgoing: { readonly headers: HeaderList }, request: never) => void
+}
+
+export interface FoundLogin {
+  readonly user: { readonly id: string; readonly name: string; readonly email: string; readonly username: string }
+  readonly accessToken: string
+  readonly refreshToken: string
+  /** Of GitHub alone. */
+  readonly organizations: readonly string[]
+  readonly teams: readonly string[]
+  readonly createdAt: number
+  /** When the provider was last asked about the user. */
+  readonly checkedAt: number
+}
+
+/** What all logins are told, in the units of the program. */
+export interface LoginGuardSettings {
+  /** Tells the logins of one route apart. */
+  readonly authId: string
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly scopes: readonly string[]
+  readonly params: Readonly<Record<string, string>>
+  readonly passesOptions: boolean
+  /** 0 for no limit, as below. */
+  readonly idleSeconds: number
+  readonly maximumSeconds: number
+  readonly refreshSeconds: number
 }
 
 /** What actions use of the server around them. */
@@ -54,6 +94,8 @@ export interface PolicyTools {
     }): Guard
     compression(settings: { algorithms: readonly string[] }): Guard
     webhook(settings: { provider: string; secret: string }): Guard
+    oauth(settings: LoginGuardSettings & { readonly provider: OAuthProviderName }): LoginGuard
+    oidc(settings: LoginGuardSettings & { readonly issuer: string }): LoginGuard
   }
 }
 
@@ -91,15 +133,18 @@ export interface ActionType {
   readonly sources?: Readonly<Record<string, SourceKind>>
   /** Throws `BadValue` for what the form cannot express; `at` is the path of the settings. */
   readonly refine?: (config: Readonly<Record<string, unknown>>, at: string) => void
+  /** For a login: what it is called on its route. */
+  readonly loginName?: (config: Readonly<Record<string, unknown>>) => string
   readonly compile: (config: Readonly<Record<string, unknown>>, bench: Workbench) => Step
 }
 
 /** Lets the functions of an action see its settings as its own form types them. */
 export function defineAction<S extends TObject>(
-  action: Omit<ActionType, 'config' | 'refine' | 'compile' | 'readsPath'> & {
+  action: Omit<ActionType, 'config' | 'refine' | 'compile' | 'readsPath' | 'loginName'> & {
     readonly config: S
     readonly readsPath?: (config: Static<S>) => boolean
     readonly refine?: (config: Static<S>, at: string) => void
+    readonly loginName?: (config: Static<S>) => string
     readonly compile: (config: Static<S>, bench: Workbench) => Step
   },
 ): ActionType {

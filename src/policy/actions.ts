@@ -11,6 +11,8 @@ import { deny } from './actions/deny.ts'
 import { httpRequest } from './actions/http-request.ts'
 import { jwtValidation } from './actions/jwt-validation.ts'
 import { log } from './actions/log.ts'
+import { oauth } from './actions/oauth.ts'
+import { openidConnect } from './actions/openid-connect.ts'
 import { rateLimit } from './actions/rate-limit.ts'
 import { redirect } from './actions/redirect.ts'
 import { removeHeaders } from './actions/remove-headers.ts'
@@ -30,6 +32,8 @@ export const actions: Readonly<Record<ActionName, ActionType>> = {
   'http-request': httpRequest,
   'jwt-validation': jwtValidation,
   log,
+  oauth,
+  'openid-connect': openidConnect,
   'rate-limit': rateLimit,
   redirect,
   'remove-headers': removeHeaders,

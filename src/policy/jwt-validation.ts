@@ -1,7 +1,7 @@
 /** The settings of `jwt-validation`: where tokens stand in a request, and who may have signed them for whom. */
 import { type Static, Type } from 'typebox'
 import { checkHeaderName } from '../model/header-rules.ts'
-import { bad, text } from './settings.ts'
+import { bad, refuseExpressions, text } from './settings.ts'
 import { isTrustworthyUrl } from './trustworthy-url.ts'
 
 const allowList = (description: string) =>
@@ -90,16 +90,5 @@ export function checkJwt(config: Static<typeof jwtForm>, at: string): void {
         'must be an https URL; http is for loopback addresses only',
       )
     }
-  }
-}
-
-/** A text with `${…}` would be compared as it stands, and never be equal to anything. */
-function refuseExpressions(value: unknown, at: string): void {
-  if (typeof value === 'string' && value.includes('${')) {
-    throw bad(at, 'takes no expressions: who is trusted must not depend on the request; write the value itself')
-  }
-  if (Array.isArray(value)) for (const [i, each] of value.entries()) refuseExpressions(each, `${at}[${i}]`)
-  else if (typeof value === 'object' && value !== null) {
-    for (const [name, each] of Object.entries(value)) refuseExpressions(each, `${at}.${name}`)
   }
 }

@@ -1,5 +1,6 @@
 /** The moment at which a rule runs: the traffic that it sees, and what rules before it left behind. */
 import { HeaderList } from '../lib/header-list.ts'
+import type { LoginGuard } from './action.ts'
 import { Budget } from './budget.ts'
 import type { PolicyConnection, PolicyRequest, PolicyResponse } from './traffic.ts'
 
@@ -17,6 +18,8 @@ export class Moment {
   readonly results = new Map<string, ReadonlyMap<string, unknown>>()
   /** What the `http-request` under way has tried so far. */
   attempts: readonly Attempt[] = []
+  /** The login that must answer, when the request is for one of its own paths. */
+  answering: LoginGuard | undefined
   /** What `add-headers` and `remove-headers` do to the request, in order: done once more to what goes upstream. */
   readonly changes: ((headers: HeaderList) => void)[] = []
   /** R-4.3: `deny` answers past all rules for responses. */

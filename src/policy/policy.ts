@@ -1,6 +1,7 @@
 /** A policy ready for traffic: its rules compiled once a change, and run in the order in which they were written. */
 import type { CelValue } from '@bufbuild/cel'
 import { check } from '../lib/check.ts'
+import type { HeaderList } from '../lib/header-list.ts'
 import { MinuteLog } from '../lib/minute-log.ts'
 import type { Place } from '../model/place.ts'
 import type { Outcome, PolicyTools, Step, Workbench } from './action.ts'
@@ -46,6 +47,8 @@ export interface CompiledPolicy {
   readonly removes: (phase: Phase) => readonly string[]
   /** Runs the rules of a phase. Throws when an action fails (R-4.3). */
   readonly run: (phase: Phase, moment: Moment) => Outcome | Promise<Outcome>
+  /** What actions that ran for the request tell the upstream. */
+  readonly upstream: (outgoing: { readonly headers: HeaderList }, moment: Moment) => void
   /** What actions that ran for the request have to do with its answer, and with its end. */
   readonly response: (response: PolicyResponse, moment: Moment) => void
   readonly done: (summary: PolicySummary, moment: Moment) => void
@@ -134,12 +137,17 @@ export function compilePolicy(
   function* execute(phase: Phase, moment: Moment): Generator<Promise<Outcome>, Outcome, Outcome> {
     const own = rules.get(phase) ?? []
     for (const [i, rule] of own.entries()) {
-      const isOn = applies(rule, moment)
+      const { answering } = moment
+      const answer = answering && rule.steps.find(({ login }) => login === answering)
+      // Whether the rule applies to the page that the login is for says nothing about the login's own paths.
+      const isOn = answer ? true : applies(rule, moment)
       // Nothing more can be evaluated, so that a guard further down would not be asked either.
       if (isOn === 'spent') return own.slice(i).some(({ guards }) => guards) ? failed : undefined
       if (isOn === 'unsure') return failed
       if (!isOn) continue
-      for (const step of rule.steps) {
+      for (const step of answer ? [answer] : rule.steps) {
+        // Other logins are not asked: nobody is let in by this request, and each would take its path for its own.
+        if (answering && step.login && step !== answer) continue
         remember(moment, step)
         let outcome: Outcome
         try {
@@ -152,11 +160,11 @@ export function compilePolicy(
         if (outcome) return outcome
       }
     }
-    return undefined
+    return moment.answering && phase === 'request' ? failed : undefined
   }
 
   function remember(moment: Moment, step: Step): void {
-    if (!step.response && !step.done) return
+    if (!step.response && !step.done && !step.upstream) return
     const steps = ran.get(moment) ?? new Set()
     steps.add(step)
     ran.set(moment, steps)
@@ -169,6 +177,10 @@ export function compilePolicy(
       all.some((action) => typeOf(action).readsPath?.(configOf(action)) === true),
     removes: (phase) => removedIn(settings, phase),
     run: (phase, moment) => drive(execute(phase, moment)),
+    upstream(outgoing, moment) {
+      const { request } = moment
+      if (request) for (const step of ran.get(moment) ?? []) step.upstream?.(outgoing, request)
+    },
     response(response, moment) {
       const { request } = moment
       if (request) for (const step of ran.get(moment) ?? []) step.response?.(response, request)
@@ -185,7 +197,7 @@ export function compilePolicy(
 const failed: Verdict = { refuse: 'POLICY_FAILED' }
 
 /** Names of findings that say who a visitor is, or what another service says of it. */
-const judgedBy: readonly string[] = ['http_request', 'jwt_validation']
+const judgedBy: readonly string[] = ['http_request', 'jwt_validation', 'oauth', 'oidc', 'openid_connect']
 
 /** Whether `path` is a part of what `read` names, or the other way round. */
 function isWithin(path: string, read: string): boolean {

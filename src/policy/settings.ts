@@ -48,6 +48,17 @@ export function checkDuration(
   }
 }
 
+/** Throws `BadValue` for a text with `${…}`, which would be taken as it stands. */
+export function refuseExpressions(value: unknown, at: string): void {
+  if (typeof value === 'string' && value.includes('${')) {
+    throw bad(at, 'takes no expressions: who is trusted must not depend on the request; write the value itself')
+  }
+  if (Array.isArray(value)) for (const [i, each] of value.entries()) refuseExpressions(each, `${at}[${i}]`)
+  else if (typeof value === 'object' && value !== null) {
+    for (const [name, each] of Object.entries(value)) refuseExpressions(each, `${at}.${name}`)
+  }
+}
+
 function read<T>(reader: (text: string) => T, text: string, at: string): T {
   try {
     return reader(text)

@@ -131,7 +131,11 @@ const res = record({
 })
 
 /** The spelling of `restrict-ips` where actions leave their results: `actions.ngrok.restrict_ips`. */
-const results = record(Object.fromEntries(actionNames.map((name) => [name.replaceAll('-', '_'), any])))
+const results = record({
+  ...Object.fromEntries(actionNames.map((name) => [name.replaceAll('-', '_'), any])),
+  // What the vendor calls that of `openid-connect`.
+  oidc: any,
+})
 
 /** Every variable, with `absent` ones where this place or phase does not have them. */
 export function variables(site: Site): Readonly<Record<string, Shape>> {

@@ -4,11 +4,11 @@ import { readCookies } from '../../lib/cookies.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Refuse, RequestContext, Respond } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
-import { ATTEMPT_MS, newAttemptId, openCookie, openState, sealCookie, sealState } from './attempt.ts'
+import { ATTEMPT_MS, type AttemptPlace, newAttemptId, openCookie, openState, sealCookie, sealState } from './attempt.ts'
 import { expireCookie, setCookie } from './cookies.ts'
 import { localPath } from './local-path.ts'
 import { isFault, type LoggedIn, type LoginFault, type LoginProvider } from './provider.ts'
-import type { LoginSettings } from './settings.ts'
+import { type LoginSettings, placeId } from './settings.ts'
 import { placeOf, sessionSecrets } from './standing.ts'
 import { storeDown } from './store-down.ts'
 
@@ -35,11 +35,15 @@ export interface LoginFlow {
 }
 
 export function loginFlow(
-  { cookies, maximumMs }: LoginSettings,
+  { cookies, maximumMs, scope }: LoginSettings,
   provider: LoginProvider,
   { sealer, sessions, now, log }: Pick<ModuleTools, 'sealer' | 'sessions' | 'now' | 'log'>,
 ): LoginFlow {
   const [callbackPath] = provider.callbackPaths
+  const attemptPlace = ({ edgeId, routeId }: RequestContext): AttemptPlace => ({
+    edgeId,
+    routeId: placeId(routeId, scope),
+  })
 
   const refuse = ({ edgeId, routeId }: RequestContext, { fault, reason }: LoginFault, headers: Pair[] = []): Refuse => {
     const code: VisitorErrorCode = fault === 'log_in_again' ? 'LOGIN_CODE_REFUSED' : fault
@@ -50,11 +54,12 @@ export function loginFlow(
   return {
     async begin(ctx, to, isForced) {
       const id = newAttemptId(now())
-      const state = sealState(sealer, ctx, { id, host: ctx.host, startedAt: now() })
+      const state = sealState(sealer, attemptPlace(ctx), { id, host: ctx.host, startedAt: now() })
       const beginning = await provider.begin({ state, redirectUri: uriOf(ctx, callbackPath), isForced })
       if (isFault(beginning)) return refuse(ctx, beginning)
       const { location, kept } = beginning
-      const cookie = sealCookie(sealer, ctx, id, { identity: provider.identity, to: localPath(to) ?? '/', kept })
+      const { identity } = provider
+      const cookie = sealCookie(sealer, attemptPlace(ctx), id, { identity, to: localPath(to) ?? '/', kept })
       const open = readCookies(ctx.headers, (name) => name.startsWith(cookies.nonce)).map(([name]) => name)
       // The ids sort by their time.
       const surplus = [...new Set(open)].sort().slice(0, -(MAX_ATTEMPTS - 1))
@@ -68,14 +73,14 @@ export function loginFlow(
       const params = new URLSearchParams(ctx.query)
       const [state, ...more] = params.getAll('state')
       if (state === undefined || state === '' || more.length > 0) return { refuse: 'LOGIN_STATE_MISSING' }
-      const opened = openState(sealer, ctx, state)
+      const opened = openState(sealer, attemptPlace(ctx), state)
       if (!opened) return { refuse: 'LOGIN_STATE_INVALID' }
       const { id, host, startedAt } = opened
       if (now() - startedAt > ATTEMPT_MS) return { refuse: 'LOGIN_STATE_EXPIRED' }
       if (host !== ctx.host) return { refuse: 'LOGIN_WRONG_HOST' }
       const name = cookies.nonce + id
       const [cookie, ...others] = readCookies(ctx.headers, (each) => each === name)
-      const attempt = cookie && others.length === 0 ? openCookie(sealer, ctx, id, cookie[1]) : undefined
+      const attempt = cookie && others.length === 0 ? openCookie(sealer, attemptPlace(ctx), id, cookie[1]) : undefined
       // From here on the attempt is over, however it ends.
       const over = expireCookie(name)
       if (!attempt) return { refuse: 'LOGIN_OTHER_BROWSER', headers: [over] }
@@ -112,7 +117,7 @@ export function loginFlow(
       userAgent: ctx.headers.get('user-agent') ?? '',
       expiresAt: maximumMs > 0 ? at + maximumMs : undefined,
     }
-    await sessions.begin(placeOf(ctx, secret), login, origin, sessionSecrets(ctx, cookies.session)[0])
+    await sessions.begin(placeOf(ctx, secret, scope), login, origin, sessionSecrets(ctx, cookies.session)[0])
     const seconds = maximumMs > 0 ? Math.min(maximumMs / 1000, MAX_AGE_SECONDS) : undefined
     return setCookie(cookies.session, secret, seconds)
   }

@@ -7,6 +7,8 @@ export interface LoginSettings {
   /** In milliseconds; 0 for no limit, as below. */
   readonly inactivityMs: number
   readonly maximumMs: number
+  /** Tells several logins of one route apart: letters, digits, `_` and `-`. The one of a module has none. */
+  readonly scope?: string | undefined
 }
 
 /** As `loginFields` store it. */
@@ -15,6 +17,11 @@ export interface LoginConfig {
   readonly cookie_prefix: string
   readonly inactivity_timeout: number
   readonly maximum_duration: number
+}
+
+/** Where the logins of a route are kept that have this scope: each scope is a place of its own. */
+export function placeId(routeId: string, scope: string | undefined): string {
+  return scope === undefined ? routeId : `${routeId}~${scope}`
 }
 
 export function readLoginConfig(config: LoginConfig): LoginSettings {

@@ -5,7 +5,7 @@ import type { RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { isFault, type LoginProvider } from './provider.ts'
 import type { Login, LoginPlace } from './sessions.ts'
-import type { LoginSettings } from './settings.ts'
+import { type LoginSettings, placeId } from './settings.ts'
 
 /** Session cookies that are looked at; a browser has one, unless somebody set another for a name above this one. */
 const MAX_COOKIES = 3
@@ -22,7 +22,7 @@ type Held = { readonly place: LoginPlace; readonly login: Login }
 
 /** Undefined: not logged in. */
 export function standingAt(
-  { cookies, inactivityMs, maximumMs }: LoginSettings,
+  { cookies, inactivityMs, maximumMs, scope }: LoginSettings,
   provider: LoginProvider,
   { sessions, now, log }: Pick<ModuleTools, 'sessions' | 'now' | 'log'>,
 ): (ctx: RequestContext) => Standing | Promise<Standing> {
@@ -74,7 +74,7 @@ export function standingAt(
 
   const lookAt = (ctx: RequestContext, secrets: readonly string[], from: number): Standing | Promise<Standing> => {
     for (let i = from; i < secrets.length; i++) {
-      const place = placeOf(ctx, secrets[i] ?? '')
+      const place = placeOf(ctx, secrets[i] ?? '', scope)
       const login = sessions.find(place)
       if (login instanceof Promise) {
         return login.then((found) => (stillHolds(found) ? judge({ place, login: found }) : lookAt(ctx, secrets, i + 1)))
@@ -94,6 +94,10 @@ export function sessionSecrets({ headers }: Pick<RequestContext, 'headers'>, nam
     .slice(0, MAX_COOKIES)
 }
 
-export function placeOf({ host, edgeId, routeId }: RequestContext, secret: string): LoginPlace {
-  return { secret, host, edgeId, routeId }
+export function placeOf(
+  { host, edgeId, routeId }: RequestContext,
+  secret: string,
+  scope: string | undefined,
+): LoginPlace {
+  return { secret, host, edgeId, routeId: placeId(routeId, scope) }
 }

@@ -10,7 +10,7 @@ import { loginFlow } from './flow.ts'
 import { localPath } from './local-path.ts'
 import type { LoginProvider } from './provider.ts'
 import type { Login } from './sessions.ts'
-import type { LoginSettings } from './settings.ts'
+import { type LoginSettings, placeId } from './settings.ts'
 import { type Standing, standingAt } from './standing.ts'
 import { storeDown } from './store-down.ts'
 
@@ -21,11 +21,21 @@ const logoutPaths: readonly string[] = ['/postern/logout', '/auth/logout']
 /** Longest token that is told to an upstream, in characters: services take some 8 KiB of headers in all. */
 const MAX_TOKEN_LENGTH = 4096
 
-/** The login that a request came with. */
-export const visitorLogin = new Slot<Login>()
+/** What a login does, and what tells it from others of its route. */
+export interface LoginPhases extends Phases {
+  readonly reserves: readonly Reserved[]
+  readonly hidesCookies: readonly string[]
+  readonly request: (ctx: RequestContext) => RequestVerdict | Promise<RequestVerdict>
+  readonly upstream: NonNullable<Phases['upstream']>
+  /** Whether a request for a reserved path says that it is for this one. */
+  readonly isNamed: (ctx: RequestContext) => boolean
+  /** The login that a request was let in by. */
+  readonly loginOf: (ctx: RequestContext) => Login | undefined
+}
 
-export function compileLogin(settings: LoginSettings, provider: LoginProvider, tools: ModuleTools): Phases {
-  const { cookies, passesOptions } = settings
+export function compileLogin(settings: LoginSettings, provider: LoginProvider, tools: ModuleTools): LoginPhases {
+  const { cookies, passesOptions, scope } = settings
+  const visitorLogin = new Slot<Login>()
   const standing = standingAt(settings, provider, tools)
   const flow = loginFlow(settings, provider, tools)
 
@@ -59,6 +69,17 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
     return found instanceof Promise ? found.then((settled) => decide(ctx, settled)) : decide(ctx, found)
   }
 
+  /** The state says for which login it was made. */
+  const isOwnState = (query: string, routeId: string): boolean =>
+    routeOfState(new URLSearchParams(query).get('state') ?? '') === placeId(routeId, scope)
+  const claimsCallback = ({ query, routeId }: ReservedRequest): Claim => (isOwnState(query, routeId) ? 'own' : 'spare')
+
+  const claimsLogin = ({ query, serves }: ReservedRequest): Claim => {
+    const named = new URLSearchParams(query).get('auth_id')
+    if (named !== null && scope !== undefined) return named === scope ? 'own' : 'none'
+    return serves(wantedPath(query).replace(/[?#].*$/, '')) ? 'own' : 'spare'
+  }
+
   const claimsLogout = ({ headers }: ReservedRequest): Claim =>
     readCookies(headers, (name) => name === cookies.session).length > 0 ? 'own' : 'spare'
 
@@ -72,6 +93,11 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
   return {
     reserves,
     hidesCookies: hiddenCookies(cookies),
+    loginOf: (ctx) => visitorLogin.of(ctx),
+    isNamed: ({ query, routeId, reservedPath }) =>
+      loginPaths.includes(reservedPath ?? '')
+        ? new URLSearchParams(query).get('auth_id') === scope
+        : isOwnState(query, routeId),
     request(ctx) {
       const verdict = judge(ctx)
       return verdict instanceof Promise ? verdict.catch((error: unknown) => storeDown(error)) : verdict
@@ -82,15 +108,6 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
       for (const [name, value] of identityOf(login)) headers.set(name, toHeaderValue(value))
     },
   }
-}
-
-/** The state says for which route it was made. */
-function claimsCallback({ query, routeId }: ReservedRequest): Claim {
-  return routeOfState(new URLSearchParams(query).get('state') ?? '') === routeId ? 'own' : 'spare'
-}
-
-function claimsLogin({ query, serves }: ReservedRequest): Claim {
-  return serves(wantedPath(query).replace(/[?#].*$/, '')) ? 'own' : 'spare'
 }
 
 /** D52: a path, never a URL. */

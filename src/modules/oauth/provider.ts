@@ -8,15 +8,21 @@ import { type Ask, AskFault, type OAuthKind, type Profile, type Wanted } from '.
 import type { ProviderSettings } from './providers.ts'
 import { exchange, readJson, type TokenFault, type Tokens } from './tokens.ts'
 
+/** Names of one kind, and characters of each. A login may keep 16 KiB in all. */
+const MAX_MEMBERSHIPS = 50
+const MAX_NAME_LENGTH = 80
+
 export interface OAuthClient {
   readonly name: string
   readonly kind: OAuthKind
   readonly application: ProviderSettings
   readonly checkEveryMs: number
+  readonly params: Readonly<Record<string, string>>
+  readonly keepsMemberships: boolean
 }
 
 export function oauthProvider(
-  { name, kind, application, checkEveryMs }: OAuthClient,
+  { name, kind, application, checkEveryMs, params: ownParams, keepsMemberships }: OAuthClient,
   { fetch }: Pick<ModuleTools, 'fetch'>,
 ): LoginProvider {
   const { client_id: clientId, client_secret: clientSecret } = application
@@ -25,8 +31,8 @@ export function oauthProvider(
   const isAllowed = compileAllowLists(lists)
   const wanted: Wanted = {
     clientId,
-    teams: (lists.teams?.length ?? 0) > 0,
-    organizations: (lists.organizations?.length ?? 0) > 0,
+    teams: keepsMemberships || (lists.teams?.length ?? 0) > 0,
+    organizations: keepsMemberships || (lists.organizations?.length ?? 0) > 0,
     groups: (lists.groups?.length ?? 0) > 0,
     later: checkEveryMs > 0,
   }
@@ -45,6 +51,7 @@ export function oauthProvider(
       const verifier = kind.usesPkce ? randomBytes(32).toString('base64url') : ''
       const url = new URL(kind.authorizeUrl)
       const params = {
+        ...ownParams,
         response_type: 'code',
         client_id: clientId,
         redirect_uri: redirectUri,
@@ -123,8 +130,16 @@ export function oauthProvider(
     const { user } = profile
     if (user.id === '') return { fault: 'LOGIN_CLAIMS_REFUSED', reason: 'no usable id of the user' }
     if (!isAllowed(profile)) return { fault: 'LOGIN_NOT_ALLOWED', reason: 'no list names the user' }
-    return { user, kept: { accessToken, ...(refreshToken !== '' && { refreshToken }) } }
+    const memberships = keepsMemberships && { memberships: membershipsOf(profile) }
+    return { user, kept: { accessToken, ...(refreshToken !== '' && { refreshToken }), ...memberships } }
   }
+}
+
+/** As many as are kept with a login. Who belongs to more is taken to be in none of the others. */
+function membershipsOf({ organizations = [], teams = [] }: Profile): string {
+  const some = (names: readonly string[]): readonly string[] =>
+    names.filter((each) => each !== '' && each.length <= MAX_NAME_LENGTH).slice(0, MAX_MEMBERSHIPS)
+  return JSON.stringify({ organizations: some(organizations), teams: some(teams) })
 }
 
 function challengeOf(verifier: string): string {

@@ -1,8 +1,7 @@
 /** Lets visitors log in with one of the well-known providers, by an application of one's own there. */
 import type { Static } from 'typebox'
 import { type LoginConfig, readLoginConfig } from '../login/settings.ts'
-import { compileLogin } from '../login/traffic.ts'
-import type { Phases } from '../phases.ts'
+import { compileLogin, type LoginPhases } from '../login/traffic.ts'
 import type { ModuleTools } from '../tools.ts'
 import type { OAuthKind } from './kind.ts'
 import { amazon } from './kinds/amazon.ts'
@@ -21,6 +20,12 @@ type Providers = Static<typeof providers>
 export interface OAuthSettings extends LoginConfig {
   readonly provider: Providers
   readonly auth_check_interval: number
+  /** As in `LoginSettings`. */
+  readonly scope?: string | undefined
+  /** Further parameters of the way to the provider. */
+  readonly params?: Readonly<Record<string, string>>
+  /** Whether it is found out what a user belongs to, for others to judge by. */
+  readonly keepsMemberships?: boolean
 }
 
 const kinds: Readonly<Record<keyof Providers, OAuthKind>> = {
@@ -34,13 +39,14 @@ const kinds: Readonly<Record<keyof Providers, OAuthKind>> = {
   twitch,
 }
 
-export function compileOAuth(settings: OAuthSettings, tools: ModuleTools): Phases {
+export function compileOAuth(settings: OAuthSettings, tools: ModuleTools): LoginPhases {
   // The keys of the form; `Object.keys` knows them as strings alone.
   const named = (Object.keys(settings.provider) as (keyof Providers)[]).filter((name) => settings.provider[name])
   const [name, ...more] = named
   const application = name && settings.provider[name]
   if (!application || more.length > 0) throw new Error('not exactly one provider is named')
   const checkEveryMs = settings.auth_check_interval * 1000
-  const provider = oauthProvider({ name, kind: kinds[name], application, checkEveryMs }, tools)
-  return compileLogin(readLoginConfig(settings), provider, tools)
+  const { scope, params = {}, keepsMemberships = false } = settings
+  const client = { name, kind: kinds[name], application, checkEveryMs, params, keepsMemberships }
+  return compileLogin({ ...readLoginConfig(settings), scope }, oauthProvider(client, tools), tools)
 }

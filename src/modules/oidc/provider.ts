@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { IDToken, TokenEndpointResponse } from 'openid-client'
 import type { BeginAttempt, Beginning, Callback, LoggedIn, LoginFault, LoginProvider } from '../login/provider.ts'
+import type { Login, LoginUser } from '../login/sessions.ts'
 import type { ModuleTools } from '../tools.ts'
 import { readUser } from './claims.ts'
 import { CLOCK_TOLERANCE, type Discovered, discovery } from './discovery.ts'
@@ -13,6 +14,9 @@ export interface OidcClient {
   readonly clientId: string
   readonly clientSecret: string
   readonly scopes: readonly string[]
+  readonly params: Readonly<Record<string, string>>
+  /** As in `LoginProvider`. */
+  readonly checkEveryMs: number
 }
 
 /** Parameters of a callback that the exchange of its code depends on. */
@@ -22,7 +26,7 @@ export function oidcProvider(
   client: OidcClient,
   { fetch, now, log }: Pick<ModuleTools, 'fetch' | 'now' | 'log'>,
 ): LoginProvider {
-  const { issuer, clientId, scopes } = client
+  const { issuer, clientId, scopes, params: ownParams, checkEveryMs } = client
   const discovered = discovery(client, loadLibraries, { fetch, now, log })
   const scope = [...new Set(['openid', ...scopes])].join(' ')
 
@@ -34,7 +38,7 @@ export function oidcProvider(
       .update(JSON.stringify(['oidc', issuer, clientId, scope]))
       .digest('base64url'),
     rules: '',
-    checkEveryMs: 0,
+    checkEveryMs,
     callbackPaths: ['/oauth2/callback', '/postern/oidc/callback'],
 
     async begin({ state, redirectUri, isForced }: BeginAttempt): Promise<Beginning | LoginFault> {
@@ -44,6 +48,7 @@ export function oidcProvider(
       const verifier = openid.randomPKCECodeVerifier()
       const nonce = openid.randomNonce()
       const url = openid.buildAuthorizationUrl(found.config, {
+        ...ownParams,
         redirect_uri: redirectUri,
         scope,
         state,
@@ -79,6 +84,34 @@ export function oidcProvider(
         return exchangeFault(error, openid)
       }
     },
+
+    ...(checkEveryMs > 0 && { check: (login: Login) => check(login) }),
+  }
+
+  /** What the provider says about the user now; by a new token, where the old one is not good any more. */
+  async function check({ user, kept: { accessToken = '', refreshToken = '' } }: Login): Promise<LoggedIn | LoginFault> {
+    const { openid } = await loadLibraries()
+    const found = await discovered().catch((error: unknown) => down(error))
+    if ('fault' in found) return found
+    const { config } = found
+    if (config.serverMetadata().userinfo_endpoint === undefined) return again('the provider says nothing later')
+    try {
+      const claims = await openid.fetchUserInfo(config, accessToken, user.id)
+      return renewed(user, claims, { accessToken, refreshToken })
+    } catch (error) {
+      if (!isUnauthorized(error)) return userinfoFault(error)
+    }
+    if (refreshToken === '') return again('the token is not good any more')
+    try {
+      const tokens = await openid.refreshTokenGrant(config, refreshToken)
+      const claims = await openid.fetchUserInfo(config, tokens.access_token, user.id)
+      const next = { accessToken: tokens.access_token, refreshToken: tokens.refresh_token ?? refreshToken }
+      return renewed(user, claims, next)
+    } catch (error) {
+      if (error instanceof openid.ResponseBodyError || isUnauthorized(error))
+        return again('the token is not good any more')
+      return userinfoFault(error)
+    }
   }
 
   /**
@@ -122,6 +155,42 @@ export function oidcProvider(
     if (!user) return { fault: 'LOGIN_CLAIMS_REFUSED', reason: 'no usable `sub`' }
     return { user, kept: { accessToken: access_token, ...(refresh_token && { refreshToken: refresh_token }) } }
   }
+}
+
+/** The user with what was said now; what is not said again stays. */
+function renewed(
+  before: LoginUser,
+  claims: Readonly<Record<string, unknown>>,
+  { accessToken, refreshToken }: { readonly accessToken: string; readonly refreshToken: string },
+): LoggedIn | LoginFault {
+  const now = readUser(claims)
+  if (now?.id !== before.id) return again('the provider speaks of another user')
+  const user = {
+    id: before.id,
+    name: now.name || before.name,
+    email: claims.email === undefined ? before.email : now.email,
+    username: now.username || before.username,
+  }
+  return { user, kept: { accessToken, ...(refreshToken !== '' && { refreshToken }) } }
+}
+
+/** The library tells of a 401 in one way when the answer says what is wrong, and in another when it does not. */
+function isUnauthorized(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if ('status' in error) return error.status === 401
+  return error.cause instanceof Response && error.cause.status === 401
+}
+
+/** A provider that speaks of another user is no longer to be asked about this one. */
+function userinfoFault(error: unknown): LoginFault {
+  const reason = reasonOf(error)
+  return reason === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED'
+    ? again('the provider speaks of another user')
+    : down(error)
+}
+
+function again(reason: string): LoginFault {
+  return { fault: 'log_in_again', reason }
 }
 
 function down(error: unknown): LoginFault {

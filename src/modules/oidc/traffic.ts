@@ -1,7 +1,6 @@
 /** Lets visitors log in with an OpenID Connect provider. */
 import { type LoginConfig, readLoginConfig } from '../login/settings.ts'
-import { compileLogin } from '../login/traffic.ts'
-import type { Phases } from '../phases.ts'
+import { compileLogin, type LoginPhases } from '../login/traffic.ts'
 import type { ModuleTools } from '../tools.ts'
 import { type OidcClient, oidcProvider } from './provider.ts'
 
@@ -10,10 +9,23 @@ export interface OidcSettings extends LoginConfig {
   readonly client_id: string
   readonly client_secret: string
   readonly scopes: readonly string[]
+  /** As in `LoginSettings`. */
+  readonly scope?: string | undefined
+  /** Further parameters of the way to the provider. */
+  readonly params?: Readonly<Record<string, string>>
+  /** Seconds after which the provider is asked about the user again; 0 for never. */
+  readonly check_interval?: number
 }
 
-export function compileOidc(settings: OidcSettings, tools: ModuleTools): Phases {
-  const { issuer, client_id, client_secret, scopes } = settings
-  const client: OidcClient = { issuer, clientId: client_id, clientSecret: client_secret, scopes }
-  return compileLogin(readLoginConfig(settings), oidcProvider(client, tools), tools)
+export function compileOidc(settings: OidcSettings, tools: ModuleTools): LoginPhases {
+  const { issuer, client_id, client_secret, scopes, scope, params = {}, check_interval = 0 } = settings
+  const client: OidcClient = {
+    issuer,
+    clientId: client_id,
+    clientSecret: client_secret,
+    scopes,
+    params,
+    checkEveryMs: check_interval * 1000,
+  }
+  return compileLogin({ ...readLoginConfig(settings), scope }, oidcProvider(client, tools), tools)
 }

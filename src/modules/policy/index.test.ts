@@ -159,6 +159,19 @@ test('names the action that was probably meant', () => {
   refuses(inbound({ type: '__proto__' }), 'tls', 'a TLS edge has `close-connection`, `deny`, `log`, `restrict-ips`')
 })
 
+test('says what to use in the place of an action that it does not have', () => {
+  const forward = { type: 'forward-internal', config: { url: 'https://a.internal' } }
+  for (const place of ['route', 'tcp', 'tls'] as const) {
+    refuses(
+      inbound(log, forward),
+      place,
+      '`policy.inbound[0].actions[1].type` is `forward-internal`, which is not supported',
+      'give the edge or route a `backend`',
+    )
+  }
+  refuses(inbound({ type: 'terminate-tls' }), 'tls', 'set the module `tls_termination`')
+})
+
 test('refuses an action where its phase or protocol is not', () => {
   refuses(outbound(deny), 'route', '`policy.outbound[0].actions[0].type` is `deny`', 'works in `inbound` only')
   for (const place of ['tcp', 'tls'] as const) {

@@ -1,6 +1,6 @@
 /** Runs a policy on the connections of an edge or the requests of a route, with what other modules have already. */
 import { createHash } from 'node:crypto'
-import type { Outcome, PolicyTools } from '../../policy/action.ts'
+import type { LoginGuard, Outcome, PolicyTools } from '../../policy/action.ts'
 import { Evaluator } from '../../policy/evaluator.ts'
 import { Moment } from '../../policy/moment.ts'
 import { type CompiledPolicy, compilePolicy, type PolicySettings } from '../../policy/policy.ts'
@@ -8,13 +8,19 @@ import type { PolicyConnection } from '../../policy/traffic.ts'
 import { compileBasicAuth } from '../basic_auth/traffic.ts'
 import { compileCircuitBreaker } from '../circuit_breaker/traffic.ts'
 import { compileCompression } from '../compression/traffic.ts'
+import type { LoginPhases } from '../login/traffic.ts'
+import { compileOAuth } from '../oauth/traffic.ts'
+import { compileOidc } from '../oidc/traffic.ts'
 import { type ConnectionVerdict, type Phases, type RequestContext, Slot } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { compileWebhookVerification } from '../webhook_verification/traffic.ts'
+import { answering, oauthSettings, oidcSettings, type PolicyLogin, policyLogin } from './logins.ts'
 
 export function compileTraffic(settings: PolicySettings, tools: ModuleTools): Phases {
-  const policy = compilePolicy(settings, policyTools(tools), { evaluator: evaluator(), key: keyOf(settings) })
-  return settings.place === 'route' ? onRequests(policy, tools) : onConnections(policy, settings, tools)
+  const logins: PolicyLogin[] = []
+  const own = policyTools(tools, (login) => logins.push(login))
+  const policy = compilePolicy(settings, own, { evaluator: evaluator(), key: keyOf(settings) })
+  return settings.place === 'route' ? onRequests(policy, logins, tools) : onConnections(policy, settings, tools)
 }
 
 let shared: Evaluator | undefined
@@ -30,7 +36,12 @@ function keyOf(settings: PolicySettings): string {
   return createHash('sha256').update(JSON.stringify(settings)).digest('base64url')
 }
 
-function policyTools(tools: ModuleTools): PolicyTools {
+function policyTools(tools: ModuleTools, keep: (login: PolicyLogin) => void): PolicyTools {
+  const kept = (phases: LoginPhases): LoginGuard => {
+    const login = policyLogin(phases)
+    keep(login)
+    return login.guard
+  }
   const { now, log, region, counters, fetch } = tools
   return {
     now,
@@ -43,11 +54,13 @@ function policyTools(tools: ModuleTools): PolicyTools {
       circuitBreaker: (given) => compileCircuitBreaker(given, tools),
       compression: compileCompression,
       webhook: (given) => compileWebhookVerification(given, tools),
+      oauth: (given) => kept(compileOAuth(oauthSettings(given), tools)),
+      oidc: (given) => kept(compileOidc(oidcSettings(given), tools)),
     },
   }
 }
 
-function onRequests(policy: CompiledPolicy, { now, region }: ModuleTools): Phases {
+function onRequests(policy: CompiledPolicy, logins: readonly PolicyLogin[], { now, region }: ModuleTools): Phases {
   const slot = new Slot<Moment>()
   const momentOf = (ctx: RequestContext): Moment => {
     const { peer, tls, edgeId } = ctx
@@ -62,10 +75,21 @@ function onRequests(policy: CompiledPolicy, { now, region }: ModuleTools): Phase
     readsPath: policy.readsPath,
     removesFromRequest: policy.removes('request'),
     removesFromResponse: policy.removes('response'),
+    ...(logins.length > 0 && {
+      reserves: logins.flatMap(({ phases }) => phases.reserves),
+      hidesCookies: [...new Set(logins.flatMap(({ phases }) => phases.hidesCookies))],
+    }),
     ...(policy.has('request') && {
-      request: (ctx) => policy.run('request', momentOf(ctx)),
-      upstream({ headers }, ctx) {
-        for (const change of slot.of(ctx)?.changes ?? []) change(headers)
+      request(ctx) {
+        const moment = momentOf(ctx)
+        moment.answering = answering(logins, ctx)
+        return policy.run('request', moment)
+      },
+      upstream(outgoing, ctx) {
+        const moment = slot.of(ctx)
+        if (!moment) return
+        for (const change of moment.changes) change(outgoing.headers)
+        policy.upstream(outgoing, moment)
       },
     }),
     response(incoming, ctx) {

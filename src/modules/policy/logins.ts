@@ -1,0 +1,100 @@
+/** The logins of a policy: the same room that `oauth` and `oidc` log visitors in with, told what the actions say. */
+import type { FoundLogin, LoginGuard, PolicyTools } from '../../policy/action.ts'
+import { isActionName } from '../../policy/action-names.ts'
+import { actions } from '../../policy/actions.ts'
+import type { Policy } from '../../policy/form.ts'
+import type { Login } from '../login/sessions.ts'
+import type { LoginPhases } from '../login/traffic.ts'
+import type { ModuleConfig } from '../module.ts'
+import type { OAuthSettings } from '../oauth/traffic.ts'
+import type { OidcSettings } from '../oidc/traffic.ts'
+import type { RequestContext } from '../phases.ts'
+
+type OAuthGiven = Parameters<PolicyTools['guards']['oauth']>[0]
+type OidcGiven = Parameters<PolicyTools['guards']['oidc']>[0]
+
+export interface PolicyLogin {
+  readonly phases: LoginPhases
+  readonly guard: LoginGuard
+}
+
+export function policyLogin(phases: LoginPhases): PolicyLogin {
+  const guard: LoginGuard = {
+    request: phases.request,
+    upstream: (outgoing, ctx) => phases.upstream(outgoing, ctx),
+    found(ctx) {
+      const login = phases.loginOf(ctx)
+      return login && foundOf(login)
+    },
+  }
+  return { phases, guard }
+}
+
+function foundOf({ user, kept, createdAt, checkedAt }: Login): FoundLogin {
+  const { accessToken = '', refreshToken = '', memberships = '{}' } = kept
+  // Only the provider of an `oauth` login writes it.
+  const { organizations = [], teams = [] } = JSON.parse(memberships) as { organizations?: string[]; teams?: string[] }
+  return { user, accessToken, refreshToken, organizations, teams, createdAt, checkedAt }
+}
+
+/**
+ * The login that must answer a request for a reserved path: the one that the request names, or else the first. Undefined
+ * when the path is none of theirs.
+ */
+export function answering(logins: readonly PolicyLogin[], ctx: RequestContext): LoginGuard | undefined {
+  const { reservedPath } = ctx
+  if (reservedPath === undefined) return undefined
+  const possible = logins.filter(({ phases }) => phases.reserves.some(({ path }) => path === reservedPath))
+  return (possible.find(({ phases }) => phases.isNamed(ctx)) ?? possible[0])?.guard
+}
+
+export function oauthSettings(given: OAuthGiven): OAuthSettings {
+  const { provider, clientId, clientSecret, scopes, refreshSeconds } = given
+  const application = {
+    client_id: clientId,
+    client_secret: clientSecret,
+    scopes: [...scopes],
+    // Who is let in is for the rules that follow to say.
+    email_addresses: [],
+    email_domains: [],
+    teams: [],
+    organizations: [],
+    groups: [],
+  }
+  return {
+    ...commonSettings(given),
+    provider: { [provider]: application },
+    auth_check_interval: refreshSeconds,
+    // GitHub tells of them to whoever asks for this scope.
+    keepsMemberships: provider === 'github' && scopes.includes('read:org'),
+  }
+}
+
+export function oidcSettings(given: OidcGiven): OidcSettings {
+  const { issuer, clientId, clientSecret, scopes, refreshSeconds } = given
+  return {
+    ...commonSettings(given),
+    issuer,
+    client_id: clientId,
+    client_secret: clientSecret,
+    scopes,
+    check_interval: refreshSeconds,
+  }
+}
+
+function commonSettings({ authId, params, passesOptions, idleSeconds, maximumSeconds }: OAuthGiven | OidcGiven) {
+  return {
+    scope: authId,
+    params,
+    options_passthrough: passesOptions,
+    cookie_prefix: '',
+    inactivity_timeout: idleSeconds,
+    maximum_duration: maximumSeconds,
+  }
+}
+
+/** Whether a rule of this configuration logs visitors in. */
+export function hasLogins(config: ModuleConfig): boolean {
+  const { inbound = [] } = config as Policy // what is stored was accepted by the module
+  return inbound.some((rule) => rule.actions.some(({ type }) => isActionName(type) && actions[type].loginName))
+}

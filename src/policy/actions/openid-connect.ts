@@ -1,0 +1,38 @@
+/** `openid-connect`: lets in visitors who logged in with an OpenID Connect provider. */
+import { closed, defineAction } from '../action.ts'
+import { checkLogin, loginFields, loginSettings, loginStep } from '../login-form.ts'
+import { bad, text } from '../settings.ts'
+import { isTrustworthyUrl } from '../trustworthy-url.ts'
+
+export const openidConnect = defineAction({
+  phases: ['request'],
+  guards: true,
+  admits: true,
+  config: closed({
+    issuer_url: text(
+      255,
+      'URL of the provider, under which its discovery document lies. `https`, or `http` to loopback.',
+    ),
+    ...loginFields,
+  }),
+  refine: (config, at) => {
+    checkLogin(config, at)
+    // By hand too: the URL parser forgives spaces and backslashes, and hides an empty `?`, `#` or `@`.
+    if (/[?#@\s\\]/.test(config.issuer_url) || !isTrustworthyUrl(config.issuer_url)) {
+      throw bad(
+        `${at}.issuer_url`,
+        'must be an https URL without query, fragment and password; http is for loopback addresses only',
+      )
+    }
+  },
+  loginName,
+  compile: (config, { tools }) => {
+    const { issuer_url: issuer } = config
+    const settings = loginSettings(config, loginName(config))
+    return loginStep(tools.guards.oidc({ ...settings, issuer }), ['oidc', 'openid_connect'], settings)
+  },
+})
+
+function loginName({ auth_id = 'oidc' }: { auth_id?: string }): string {
+  return auth_id
+}
