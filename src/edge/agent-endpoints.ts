@@ -1,4 +1,5 @@
 /** Serves what agents ask for: from a bind to an edge of its own, unless somebody else stands on that address. */
+import { createHash } from 'node:crypto'
 import type { EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
 import { BindRefusal, type EndpointRequest, type Endpoints, type OpenEndpoint } from '../model/endpoint.ts'
 import type { AgentModules } from '../modules/agent-options.ts'
@@ -26,6 +27,9 @@ export interface AgentEndpointsOptions {
 const ALREADY_ONLINE = 334
 const HELD_BY_EDGE = 381
 const PORT_UNAVAILABLE = 309
+
+/** Of the id of a route: 132 bits. */
+const ROUTE_ID_CHARS = 22
 
 export class AgentEndpoints implements Endpoints {
   readonly #options: AgentEndpointsOptions
@@ -97,7 +101,7 @@ export class AgentEndpoints implements Endpoints {
 
 /** A route that takes every path, when the endpoint speaks HTTP. */
 function configOf(
-  { id, proto, host, port, tunnel }: EndpointRequest,
+  { id, proto, host, port, tunnel, credentialId }: EndpointRequest,
   modules: { edge: ModuleSettings; route: ModuleSettings },
 ): EdgeConfig {
   const isHttp = proto === 'http' || proto === 'https'
@@ -108,9 +112,17 @@ function configOf(
     ports: port === undefined ? [] : [port],
     modules: isHttp ? modules.edge : { ...modules.edge, backend: tunnel },
     routes: isHttp
-      ? [{ id: '', matchType: 'path_prefix', match: '/', modules: { ...modules.route, backend: tunnel } }]
+      ? [{ id: routeIdOf(credentialId), matchType: 'path_prefix', match: '/', modules: { ...modules.route, backend: tunnel } }]
       : [],
   }
+}
+
+/**
+ * Logins of visitors are kept by name and route. So they outlast an agent that is started anew with the same credential,
+ * and whoever has the name after it with another one inherits none of them.
+ */
+function routeIdOf(credentialId: string): string {
+  return createHash('sha256').update(`route of ${credentialId}`).digest('base64url').slice(0, ROUTE_ID_CHARS)
 }
 
 function belowWildcard(name: string, { name: wildcard, holderId }: { name: string; holderId: string }): BindRefusal {

@@ -147,7 +147,7 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     remedy: 'The visitor: try again and agree. See who may use the application at the provider.',
   },
   LOGIN_NOT_ALLOWED: {
-    when: 'None of the lists of the module `oauth` names the user, by an address that the provider has verified.',
+    when: 'None of the lists of the module `oauth`, or of the agent, names the user by an address that the provider has verified.',
     remedy: 'Add the user to a list. The visitor: `/postern/login` logs in as somebody else.',
   },
   LOGIN_TOKEN_REFUSED: {

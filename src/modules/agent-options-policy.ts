@@ -10,9 +10,9 @@ import { trafficPolicy } from './policy/traffic-policy.ts'
 /** The vendor's number for a policy that cannot be served. */
 const BAD_POLICY = 2201
 
-/** The settings of the `policy` module; throws `BadOption`, `BadValue` or `Refusal`. */
+/** The settings of the `policy` module, or undefined when there is no rule; throws `BadOption`, `BadValue` or `Refusal`. */
 export function readPolicy(value: unknown, name: string, proto: 'http' | 'https' | 'tcp' | 'tls'): unknown {
-  if (isEmpty(value)) return undefined
+  if (isEmpty(value) || (typeof value === 'string' && isBlank(value))) return undefined
   const place = proto === 'tcp' || proto === 'tls' ? proto : 'route'
   const where = { place, at: `${name}.` } as const
   const config =
@@ -22,7 +22,13 @@ export function readPolicy(value: unknown, name: string, proto: 'http' | 'https'
   const [mention] = policyMentions(config)
   if (mention) throw new BadOption(BAD_POLICY, `\`${name}.${mention.field}\` names a resource, which an agent cannot`)
   const accepted = policy.accept?.(config, where) ?? config
-  return policy.resolve?.(accepted, nothing, place)
+  const { inbound = [], outbound = [] } = accepted
+  return inbound.length + outbound.length === 0 ? undefined : policy.resolve?.(accepted, nothing, place)
+}
+
+/** A document of YAML without a word in it, such as a file whose rules are all commented out. */
+function isBlank(text: string): boolean {
+  return text.split('\n').every((line) => /^\s*(#.*|---\s*)?$/.test(line))
 }
 
 /** D33: rules on what a handshake tells would never run where TLS passes through. */

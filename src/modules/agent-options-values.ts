@@ -171,12 +171,13 @@ export function readWebhook(value: unknown, name: string): unknown {
 }
 
 /** The settings that a module would have if this were stored on a route. */
-function settingsOf(module: Module, given: Readonly<Record<string, unknown>>, name: string): unknown {
+export function settingsOf(module: Module, given: Readonly<Record<string, unknown>>, name: string): unknown {
   const form = module.at.route
-  if (!form || !module.resolve) throw new Error(`module ${module.name} cannot hang on a route`)
+  if (!form) throw new Error(`module ${module.name} cannot hang on a route`)
   const where = { place: 'route', at: `${name}.` } as const
   const config = check(Type.Object({ [name]: form }), { [name]: given })[name] as ModuleConfig // the form says so
-  return module.resolve(module.accept?.(config, where) ?? config, nothing, 'route')
+  const accepted = module.accept?.(config, where) ?? config
+  return module.resolve ? module.resolve(accepted, nothing, 'route') : accepted
 }
 
 /** An agent names no resources. */

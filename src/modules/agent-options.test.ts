@@ -80,6 +80,11 @@ describe('binds that ask for nothing', () => {
     }
     assert.deepEqual(asked('https', empty), nothing)
   })
+
+  for (const text of ['', ' \n', '# - type: deny\n\n  # later\n', '---\n', '{}', 'inbound: []', 'on_http_request:\n']) {
+    test(`with the policy ${JSON.stringify(text)}`, () =>
+      assert.deepEqual(asked('https', { TrafficPolicy: text }), nothing))
+  }
 })
 
 const web: Record<string, [opts: Opts, route: Opts]> = {
@@ -292,8 +297,6 @@ const bad: [opts: Opts, ngrok: number, message?: RegExp][] = [
   [{ RequestHeaders: { add: [`${'x'.repeat(257)}:v`] } }, 377],
   [{ RequestHeaders: { add: [`x:${'v'.repeat(4097)}`] } }, 378],
   [{ RequestHeaders: { remove: ['host'] } }, 398],
-  [{ OAuth: { provider: 'google' } }, 365, /not enforced by this server yet/],
-  [{ OIDC: { issuer_url: 'https://a' } }, 301, /not enforced/],
   [{ Policy: { inbound: [{ actions: [] }] } }, 301, /actions/],
   [{ TrafficPolicy: 'inbound: [{actions: [{type: nope}]}]' }, 2201, /not a known action/],
   [
@@ -370,6 +373,7 @@ test('whatever an agent sends is taken or refused, and nothing is dropped', () =
     'WebhookVerification',
     'MutualTLSCA',
     'OAuth',
+    'OIDC',
     'Policy',
   ]
   const fields = [
@@ -385,6 +389,10 @@ test('whatever an agent sends is taken or refused, and nothing is dropped', () =
     'cert',
     '__proto__',
     'error_threshold',
+    'issuer_url',
+    'client_id',
+    'client_secret',
+    'allow_emails',
   ]
   const leafValue = fc.oneof(fc.string(), fc.double(), fc.boolean(), fc.constant(null), fc.constant('10.0.0.0/8'))
   const { tree } = fc.letrec((tie) => ({

@@ -6,6 +6,7 @@ import { BindRefusal } from '../model/endpoint.ts'
 import { errors, Refusal } from '../model/errors.ts'
 import { headerPrice } from '../model/header-rules.ts'
 import { readHeaders } from './agent-options-headers.ts'
+import { readOAuth, readOidc, refuseTwoLogins } from './agent-options-login.ts'
 import { readPolicy, refuseBlindPolicy } from './agent-options-policy.ts'
 import { readCertificate, readClientAuthorities } from './agent-options-tls.ts'
 import {
@@ -22,6 +23,7 @@ import {
 } from './agent-options-values.ts'
 import type { BasicAuthSettings } from './basic_auth/traffic.ts'
 import { certificatePrice } from './certificate-price.ts'
+import { ENTRY_PRICE } from './oauth/providers.ts'
 
 type Proto = 'http' | 'https' | 'tcp' | 'tls'
 
@@ -58,8 +60,9 @@ const options: readonly AgentOption[] = [
   { name: 'WebsocketTCPConverter', module: 'websocket_tcp_converter', at: web, read: readSwitch },
   { name: 'RequestHeaders', module: 'request_headers', at: web, read: readHeaders('request') },
   { name: 'ResponseHeaders', module: 'response_headers', at: web, read: readHeaders('response') },
-  { name: 'OAuth', module: 'oauth', at: web, read: notYet(365) },
-  { name: 'OIDC', module: 'oidc', at: web, read: notYet(MALFORMED_BIND) },
+  // Browsers keep the cookies of a login over TLS alone.
+  { name: 'OAuth', module: 'oauth', at: { https: 'route' }, read: readOAuth },
+  { name: 'OIDC', module: 'oidc', at: { https: 'route' }, read: readOidc },
   { name: 'Policy', module: 'policy', at: { ...web, tcp: 'edge', tls: 'edge' }, read: readPolicy },
   { name: 'TrafficPolicy', module: 'policy', at: { ...web, tcp: 'edge', tls: 'edge' }, read: readPolicy },
 ]
@@ -89,6 +92,8 @@ const dear: ReadonlyMap<string, (text: string) => number> = new Map([
   ['tlstermination', certificatePrice],
   ['requestheaders', headerPrice],
   ['responseheaders', headerPrice],
+  ['oauth', () => ENTRY_PRICE],
+  ['oidc', () => ENTRY_PRICE],
 ])
 
 /** The texts in a value, as deep as forms have some. */
@@ -116,6 +121,7 @@ export function agentModules(proto: Proto, opts: Readonly<Record<string, unknown
   }
   try {
     if (proto === 'tls') refuseBlindPolicy(found.edge)
+    refuseTwoLogins(found.route)
   } catch (error) {
     problems.push(asBadOption(error))
   }
@@ -138,16 +144,6 @@ function joined(module: string, before: unknown, settings: unknown): unknown {
   // Of the others, only `basic_auth` stands in the list twice for one protocol.
   const [first, second] = [before as BasicAuthSettings, settings as BasicAuthSettings]
   return { credentials: [...first.credentials, ...second.credentials] }
-}
-
-function notYet(ngrok: number): AgentOption['read'] {
-  return (value, name) => {
-    if (isEmpty(value)) return undefined
-    throw new BadOption(
-      ngrok,
-      `\`${name}\` is not enforced by this server yet, and nothing is served unguarded; start the tunnel without it`,
-    )
-  }
 }
 
 function asBadOption(error: unknown): BadOption {

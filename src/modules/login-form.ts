@@ -4,7 +4,8 @@ import { BadValue } from '../lib/check.ts'
 import { MAX_UINT32 } from '../model/fields.ts'
 
 /** With their length, what keeps the login redirect under 8 KiB, which providers take. */
-const MAX_SCOPES = 30
+export const MAX_SCOPES = 30
+export const MAX_SCOPE_BYTES = 255
 
 export const loginFields = {
   options_passthrough: Type.Boolean({
@@ -26,7 +27,11 @@ export function seconds(description: string) {
 }
 
 export function scopeList(description: string) {
-  return Type.Array(Type.String({ minLength: 1, maxBytes: 255 }), { default: [], maxItems: MAX_SCOPES, description })
+  return Type.Array(Type.String({ minLength: 1, maxBytes: MAX_SCOPE_BYTES }), {
+    default: [],
+    maxItems: MAX_SCOPES,
+    description,
+  })
 }
 
 /** Throws `BadValue` for what is no scope-token of RFC 6749 §3.3. */

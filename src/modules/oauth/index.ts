@@ -5,7 +5,7 @@ import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../../model/fields.ts'
 import { loginFields, seconds } from '../login-form.ts'
 import { defineModule } from '../module.ts'
-import { checkProvider, type ProviderSettings, providers } from './providers.ts'
+import { checkPrice, checkProvider, type ProviderSettings, providers } from './providers.ts'
 import { compileOAuth } from './traffic.ts'
 
 const form = Type.Object(
@@ -40,6 +40,7 @@ export const oauth = defineModule({
     }
     return config
   },
+  price: ({ provider }) => Object.values(provider).reduce((price, settings) => price + checkPrice(settings), 0),
   compile: compileOAuth,
 })
 

@@ -1,4 +1,5 @@
 /** What differs from one OAuth provider to the next: its addresses, its scopes, and how it tells who a user is. */
+import type { Belongings } from '../login/allow-list.ts'
 import type { LoginUser } from '../login/sessions.ts'
 
 export interface OAuthKind {
@@ -25,14 +26,7 @@ export interface Wanted {
   readonly later: boolean
 }
 
-export interface Profile {
-  /** Its address is one that the provider has verified, or empty. */
-  readonly user: LoginUser
-  /** What the user belongs to, as the lists of the module name it, in lower case. */
-  readonly teams?: readonly string[]
-  readonly organizations?: readonly string[]
-  readonly groups?: readonly string[]
-}
+export type Profile = Belongings
 
 /** Asks an address of the provider in the name of the user; rejects with `AskFault` and `FetchFault`. */
 export type Ask = (url: string, headers?: Readonly<Record<string, string>>) => Promise<Json>

@@ -1,9 +1,9 @@
 /** An OAuth provider as logins see it: the code flow (RFC 6749 §4.1), with PKCE where the provider takes it. */
 import { createHash, randomBytes } from 'node:crypto'
 import { FetchFault } from '../../lib/outbound-fetch.ts'
+import { compileAllowLists } from '../login/allow-list.ts'
 import type { LoggedIn, LoginFault, LoginProvider } from '../login/provider.ts'
 import type { ModuleTools } from '../tools.ts'
-import { compileAllowLists } from './allow-list.ts'
 import { type Ask, AskFault, type OAuthKind, type Profile, type Wanted } from './kind.ts'
 import type { ProviderSettings } from './providers.ts'
 import { exchange, readJson, type TokenFault, type Tokens } from './tokens.ts'

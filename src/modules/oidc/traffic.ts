@@ -15,16 +15,19 @@ export interface OidcSettings extends LoginConfig {
   readonly params?: Readonly<Record<string, string>>
   /** Seconds after which the provider is asked about the user again; 0 for never. */
   readonly check_interval?: number
+  /** Who is let in; everybody who logs in when it is absent. Agents ask for it, and the form of the module has no such lists. */
+  readonly allow?: OidcClient['allow']
 }
 
 export function compileOidc(settings: OidcSettings, tools: ModuleTools): LoginPhases {
-  const { issuer, client_id, client_secret, scopes, scope, params = {}, check_interval = 0 } = settings
+  const { issuer, client_id, client_secret, scopes, scope, params = {}, check_interval = 0, allow } = settings
   const client: OidcClient = {
     issuer,
     clientId: client_id,
     clientSecret: client_secret,
     scopes,
     params,
+    allow,
     checkEveryMs: check_interval * 1000,
   }
   return compileLogin({ ...readLoginConfig(settings), scope }, oidcProvider(client, tools), tools)

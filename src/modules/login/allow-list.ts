@@ -1,5 +1,5 @@
 /** Who is let in: whoever one of the lists names, or everybody who logs in when they are all empty. */
-import type { Profile } from './kind.ts'
+import type { LoginUser } from './sessions.ts'
 
 export interface AllowLists {
   readonly email_addresses: readonly string[]
@@ -9,7 +9,17 @@ export interface AllowLists {
   readonly groups?: readonly string[]
 }
 
-export function compileAllowLists(lists: AllowLists): (profile: Profile) => boolean {
+/** A user, and what it belongs to as its provider tells. */
+export interface Belongings {
+  /** Its address is one that the provider has verified, or empty. */
+  readonly user: LoginUser
+  /** As the lists name it, in any case. */
+  readonly teams?: readonly string[]
+  readonly organizations?: readonly string[]
+  readonly groups?: readonly string[]
+}
+
+export function compileAllowLists(lists: AllowLists): (profile: Belongings) => boolean {
   const addresses = lower(lists.email_addresses)
   const domains = lower(lists.email_domains)
   const teams = lower(lists.teams)
