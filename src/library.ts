@@ -22,7 +22,7 @@ import { DEFAULT_SERVER, parseServer } from './agent/server-address.ts'
 import type { Tunnel } from './agent/tunnel.ts'
 import { Secret } from './lib/secret.ts'
 
-export type { HeaderRules, TunnelOptions } from './agent/config/tunnel-options.ts'
+export type { HeaderRules, LoginOptions, TunnelOptions } from './agent/config/tunnel-options.ts'
 export type { AgentFaultCode } from './agent/fault.ts'
 export type { Visitor } from './agent/forward.ts'
 export { AgentFault, ConfigError }
@@ -147,7 +147,7 @@ async function start({ wait = false, session_metadata = '', onEvent, ...given }:
 /** Throws `ConfigError`. */
 function plansOf(options: Readonly<Record<string, unknown>>, handler?: Handler): TunnelPlans {
   const problems: Problem[] = []
-  const context = { name: 'library', readText, ...(handler && { accept: acceptor(handler) }) }
+  const context = { name: 'library', readText, env: process.env, ...(handler && { accept: acceptor(handler) }) }
   const plans = readTunnel(new Reader(options, problems), context)
   if (plans && problems.length === 0) return plans
   throw new ConfigError(problems.map((problem) => describeProblem(problem)))

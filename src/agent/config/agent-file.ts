@@ -4,6 +4,7 @@ import type { Secret } from '../../lib/secret.ts'
 import { LONGEST_SILENCE_MS } from '../../wire/heartbeat.ts'
 import { parseServer, type ServerAddress } from '../server-address.ts'
 import { ConfigError, describeProblem } from './config-error.ts'
+import type { Environment } from './find-file.ts'
 import { isMap, type Problem, Reader } from './reader.ts'
 import { certificatesPem, readBounded, textReader } from './text-files.ts'
 import { readTunnel, type TunnelPlans } from './tunnel-options.ts'
@@ -34,15 +35,15 @@ export interface AgentFile {
 }
 
 /** Reads a file that is there; rejects with a `ConfigError` that names all that is wrong with it. */
-export async function readAgentFile(path: string): Promise<AgentFile> {
+export async function readAgentFile(path: string, env: Environment = {}): Promise<AgentFile> {
   const { values, where } = await parseYaml(textOf(path), basename(path))
   const problems: Problem[] = []
-  const file = readAgent(new Reader(values, problems), path)
+  const file = readAgent(new Reader(values, problems), path, env)
   if (problems.length > 0) throw new ConfigError(problems.map((problem) => describeProblem(problem, where)))
   return file
 }
 
-function readAgent(reader: Reader, path: string): AgentFile {
+function readAgent(reader: Reader, path: string, env: Environment): AgentFile {
   const readText = textReader(dirname(path))
   reader.choice('version', [1])
   // Interval and tolerance together are no longer than servers wait.
@@ -58,7 +59,7 @@ function readAgent(reader: Reader, path: string): AgentFile {
     remoteManagement: reader.flag('remote_management') ?? true,
     heartbeatIntervalMs: reader.duration('heartbeat_interval', beat),
     heartbeatToleranceMs: reader.duration('heartbeat_tolerance', beat),
-    tunnels: readTunnels(reader.map('tunnels'), readText),
+    tunnels: readTunnels(reader.map('tunnels'), { readText, env }),
   }
   reader.finish()
   return file
@@ -79,12 +80,15 @@ function isKey(text: string): boolean {
   return text.startsWith('MCowBQYDK2Vw')
 }
 
-function readTunnels(map: Reader | undefined, readText: (text: string) => string): Map<string, TunnelPlans> {
+function readTunnels(
+  map: Reader | undefined,
+  context: { readonly readText: (text: string) => string; readonly env: Environment },
+): Map<string, TunnelPlans> {
   const tunnels = new Map<string, TunnelPlans>()
   for (const name of map?.keys() ?? []) {
     if (!/^[\w.-]{1,64}$/.test(name)) map?.fault(name, 'must be named with letters, digits, `_`, `-` and `.`')
     const each = map?.map(name)
-    const plans = each && readTunnel(each, { name, readText })
+    const plans = each && readTunnel(each, { name, ...context })
     if (plans) tunnels.set(name, plans)
   }
   return tunnels

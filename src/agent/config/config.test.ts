@@ -126,6 +126,35 @@ describe('an option of a tunnel goes over the wire', () => {
       ['user_agent_filter: {deny: ["(?i)bot"]}'],
       { UserAgentFilter: { allow: [], deny: ['(?i)bot'] } },
     ],
+    [
+      'a login with a provider',
+      ['oauth: {provider: github, client_id: app, client_secret: hush, allow_emails: [a@b.test], scopes: repo}'],
+      {
+        OAuth: {
+          provider: 'github',
+          client_id: 'app',
+          client_secret: 'hush',
+          allow_emails: ['a@b.test'],
+          allow_domains: [],
+          scopes: ['repo'],
+        },
+      },
+    ],
+    [
+      'a login with an issuer',
+      ['oidc: {issuer_url: "https://id.test", client_id: app, client_secret: hush, allow_domains: [b.test]}'],
+      {
+        OIDC: {
+          issuer_url: 'https://id.test',
+          client_id: 'app',
+          client_secret: 'hush',
+          allow_emails: [],
+          allow_domains: ['b.test'],
+          scopes: [],
+        },
+      },
+    ],
+    ['a policy by its older name', ['policy: {inbound: []}'], { TrafficPolicy: '{"inbound":[]}' }],
     ['a websocket converter', ['websocket_tcp_converter: true'], { WebsocketTCPConverter: {} }],
     ['a traffic policy', ['traffic_policy: policy.yml'], { TrafficPolicy: 'on_http_request: []\n' }],
     [
@@ -213,6 +242,7 @@ describe('a tunnel', () => {
 })
 
 describe('a file is refused, by key and line, for', () => {
+  const client = 'client_id: app, client_secret: hush'
   const tunnel = (...lines: string[]) =>
     `tunnels:\n  web:\n    addr: 1\n${lines.map((line) => `    ${line}\n`).join('')}`
   const cases: [name: string, text: string, ...says: RegExp[]][] = [
@@ -243,6 +273,38 @@ describe('a file is refused, by key and line, for', () => {
       /^`tunnels\.web\.traffic_policy` .* cannot be read: there is no .*none\.yml$/,
     ],
     ['a policy at a drive that is not there', tunnel('traffic_policy: c:\\none.yml'), /cannot be read: there is no /],
+    [
+      'two policies',
+      tunnel('policy: {}', 'traffic_policy: policy.yml'),
+      /^`tunnels\.web\.policy` .* beside `traffic_policy`: both are the one policy/,
+    ],
+    [
+      'two logins',
+      tunnel(`oauth: {provider: github, ${client}}`, `oidc: {issuer_url: "https://id.test", ${client}}`),
+      /^`tunnels\.web\.oidc` .* beside `oauth`: visitors log in once$/,
+    ],
+    ['a login without a provider', tunnel(`oauth: {${client}}`), /^`tunnels\.web\.oauth\.provider` .* is missing: /],
+    ['a login without an issuer', tunnel(`oidc: {${client}}`), /^`tunnels\.web\.oidc\.issuer_url` .* is missing: /],
+    [
+      'a login without an application',
+      tunnel('oauth: {provider: github, client_secret: hush}'),
+      /^`tunnels\.web\.oauth\.client_id` .* is missing: register an application/,
+    ],
+    [
+      'a login without a secret',
+      tunnel('oidc: {issuer_url: "https://id.test", client_id: app}'),
+      /^`tunnels\.web\.oidc\.client_secret` .* POSTERN_OIDC_CLIENT_SECRET instead/,
+    ],
+    [
+      'a login with an unknown key',
+      tunnel(`oauth: {provider: github, ${client}, allow_email: [a]}`),
+      /^`tunnels\.web\.oauth\.allow_email` .* did you mean `allow_emails`/,
+    ],
+    [
+      'a login on tcp',
+      tunnel('proto: tcp', `oauth: {provider: github, ${client}}`),
+      /^`tunnels\.web\.oauth` .* is for http tunnels, and this one is tcp$/,
+    ],
     ['a policy that is a list', tunnel('traffic_policy: [a]'), /^`tunnels\.web\.traffic_policy` .* must be text$/],
     ['a list at its top', '- x', /^postern-agent\.yml must be a map of settings/],
     ['bad YAML', 'a: [', /^postern-agent\.yml line 1 is not valid YAML/],
@@ -322,6 +384,41 @@ test('no problem quotes a secret, and no secret shows itself', async () => {
   for (const problem of await problemsOf({ local })) assert.ok(!problem.includes(secret), problem)
   const config = await read({ local: `authtoken: ${secret}` })
   assert.ok(!inspect(config).includes(secret) && !JSON.stringify(config).includes(secret))
+})
+
+describe('a client secret', () => {
+  const file = `tunnels:
+  web: { addr: 1, oauth: { provider: github, client_id: app } }
+  own: { addr: 1, oidc: { issuer_url: "https://id.test", client_id: app, client_secret: of the file } }
+`
+  const env = { POSTERN_OAUTH_CLIENT_SECRET: 'of the variable', POSTERN_OIDC_CLIENT_SECRET: 'of another' }
+  const secretsOf = async (given: Given) =>
+    [...(await read(given)).tunnels.values()].map(([{ asks }]) => {
+      assert.ok('opts' in asks)
+      const { OAuth, OIDC } = asks.opts as Record<string, { client_secret: string } | undefined>
+      return (OAuth ?? OIDC)?.client_secret
+    })
+
+  test('may stand in a variable, for files of the user and for those that are named', async () => {
+    const both = ['of the variable', 'of the file']
+    assert.deepEqual(await secretsOf({ home: file, env }), both)
+    assert.deepEqual(await secretsOf({ local: file, env, flags: { config: 'postern-agent.yml' } }), both)
+  })
+
+  test('is not given to a file that was merely found, whose server and issuer are of its own choice', async () => {
+    for (const given of [
+      { local: file, env },
+      { home: file },
+      { home: file, env: { POSTERN_OAUTH_CLIENT_SECRET: '' } },
+    ]) {
+      const problems = await problemsOf(given)
+      assert.equal(problems.length, 1)
+      assert.match(
+        problems[0] ?? '',
+        /^`tunnels\.web\.oauth\.client_secret` .* is missing; .*POSTERN_OAUTH_CLIENT_SECRET/,
+      )
+    }
+  })
 })
 
 describe('what is said in several places', () => {

@@ -45,7 +45,7 @@ export async function readAgentConfig(
 ): Promise<AgentConfig> {
   const environment = fromEnvironment(env)
   const found = findAgentFiles({ named: flags.config ?? environment.config, cwd, env })
-  const files = await readAll(found)
+  const files = await readAll(found, env)
   const problems: string[] = []
   const server = chooseServer(flags, environment, files, problems)
   const authtoken = first<Secret>([
@@ -94,12 +94,13 @@ interface ReadFile {
   readonly file: AgentFile
 }
 
-async function readAll(found: readonly FoundFile[]): Promise<ReadFile[]> {
+async function readAll(found: readonly FoundFile[], env: Environment): Promise<ReadFile[]> {
   const problems: string[] = []
   const files: ReadFile[] = []
   for (const { path, origin } of found) {
     try {
-      files.push({ origin, file: await readAgentFile(path) })
+      // One that was merely found must not send secrets of this user to a server or an issuer of its own choice.
+      files.push({ origin, file: await readAgentFile(path, origin === 'found' ? {} : env) })
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       problems.push(...error.problems)

@@ -13,7 +13,13 @@ export type Opts = Record<string, unknown>
 export interface EndpointOption {
   readonly key: string
   readonly for: readonly TunnelKind[]
-  readonly read: (reader: Reader, key: string, context: { kind: TunnelKind; readText: ReadText }) => Opts
+  readonly read: (reader: Reader, key: string, context: Context) => Opts
+}
+
+interface Context {
+  readonly kind: TunnelKind
+  readonly readText: ReadText
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
 const named: readonly TunnelKind[] = ['http', 'tls']
@@ -35,6 +41,8 @@ export const endpointOptions: readonly EndpointOption[] = [
   { key: 'crt', for: tls, read: ownCertificate },
   { key: 'key', for: tls, read: ownKey },
   { key: 'basic_auth', for: http, read: basicAuth },
+  { key: 'oauth', for: http, read: (reader, key, { env }) => login(reader, key, oauthNames, env) },
+  { key: 'oidc', for: http, read: (reader, key, { env }) => login(reader, key, oidcNames, env) },
   { key: 'webhook_verification', for: http, read: webhookVerification },
   { key: 'user_agent_filter', for: http, read: userAgentFilter },
   { key: 'circuit_breaker', for: http, read: circuitBreaker },
@@ -46,30 +54,29 @@ export const endpointOptions: readonly EndpointOption[] = [
     for: http,
     read: (reader, key) => given('WebsocketTCPConverter', reader.flag(key) ? {} : undefined),
   },
-  {
-    key: 'traffic_policy',
-    for: all,
-    read: (reader, key, { readText }) =>
-      given(
-        'TrafficPolicy',
-        reader.parsedOrJson(key, (text) => readPolicy(text, readText)),
-      ),
-  },
+  { key: 'traffic_policy', for: all, read: trafficPolicy },
+  { key: 'policy', for: all, read: trafficPolicy },
 ]
 
-/** Of these a tunnel has at most one. */
-const nameKeys = ['url', 'domain', 'hostname', 'subdomain', 'remote_addr']
+/** Of each of these a tunnel has at most one. */
+const exclusive: readonly (readonly [keys: readonly string[], why: string])[] = [
+  [['url', 'domain', 'hostname', 'subdomain', 'remote_addr'], 'a tunnel has one name'],
+  [['traffic_policy', 'policy'], 'both are the one policy of a tunnel'],
+  [['oauth', 'oidc'], 'visitors log in once'],
+]
 
 /** The options that `reader` holds for a tunnel of this kind; what such a tunnel cannot have is refused, never dropped. */
-export function readEndpointOptions(reader: Reader, context: { kind: TunnelKind; readText: ReadText }): Opts {
+export function readEndpointOptions(reader: Reader, context: Context): Opts {
   const opts: Opts = {}
   for (const { key, for: kinds, read } of endpointOptions) {
     if (!reader.has(key)) continue
     if (kinds.includes(context.kind)) Object.assign(opts, read(reader, key, context))
     else reader.fault(key, misplaced(context.kind, kinds))
   }
-  const names = nameKeys.filter((key) => reader.has(key))
-  if (names.length > 1) reader.fault(names[1] ?? '', `cannot stand beside \`${names[0]}\`: a tunnel has one name`)
+  for (const [keys, why] of exclusive) {
+    const [first, second] = keys.filter((key) => reader.has(key))
+    if (second !== undefined) reader.fault(second, `cannot stand beside \`${first}\`: ${why}`)
+  }
   return opts
 }
 
@@ -91,7 +98,7 @@ function ipRestriction(reader: Reader, key: string): Opts {
   return { IPRestriction: { allow_cidrs: allow ?? [], deny_cidrs: deny ?? [] } }
 }
 
-function mutualTls(reader: Reader, key: string, { kind, readText }: { kind: TunnelKind; readText: ReadText }): Opts {
+function mutualTls(reader: Reader, key: string, { kind, readText }: Context): Opts {
   const pem = reader.parsed(key, (text) => certificatesPem(readText(text)))
   return given(kind === 'tls' ? 'MutualTLSAtEdge' : 'MutualTLSCA', pem && { mutual_tls_ca: base64(pem) })
 }
@@ -101,7 +108,7 @@ function termination(reader: Reader, key: string): Opts {
   return reader.choice(key, ['edge', 'upstream']) === 'edge' ? { TLSTermination: {} } : {}
 }
 
-function ownCertificate(reader: Reader, key: string, { readText }: { readText: ReadText }): Opts {
+function ownCertificate(reader: Reader, key: string, { readText }: Context): Opts {
   if (reader.text('terminate_at') !== 'edge') reader.fault(key, 'needs `terminate_at: edge`')
   if (!reader.has('key')) reader.fault(key, 'needs its private key as `key`')
   const cert = reader.parsed(key, (text) => certificatesPem(readText(text)))
@@ -120,6 +127,52 @@ function basicAuth(reader: Reader, key: string): Opts {
   if (pairs.includes(null)) reader.fault(key, 'must be a list of `user:password`')
   const credentials = pairs.map((pair) => ({ username: pair?.[1] ?? '', cleartext_password: pair?.[2] ?? '' }))
   return { BasicAuth: { credentials } }
+}
+
+/** What the two kinds of logins call things: in a bind, the key of the provider, and the variable of the secret. */
+interface LoginNames {
+  readonly option: string
+  readonly provider: string
+  readonly variable: string
+}
+
+const oauthNames: LoginNames = { option: 'OAuth', provider: 'provider', variable: 'POSTERN_OAUTH_CLIENT_SECRET' }
+const oidcNames: LoginNames = { option: 'OIDC', provider: 'issuer_url', variable: 'POSTERN_OIDC_CLIENT_SECRET' }
+
+function login(
+  reader: Reader,
+  key: string,
+  { option, provider, variable }: LoginNames,
+  env: Context['env'] = {},
+): Opts {
+  const map = reader.map(key)
+  if (!map) return {}
+  const asked = {
+    [provider]: map.word(provider),
+    client_id: map.word('client_id'),
+    // An empty variable counts as unset.
+    client_secret: map.word('client_secret') ?? (env[variable] || undefined),
+    allow_emails: map.texts('allow_emails') ?? [],
+    allow_domains: map.texts('allow_domains') ?? [],
+    scopes: map.texts('scopes') ?? [],
+  }
+  map.finish()
+  if (!map.has(provider)) map.fault(provider, 'is missing: it says where visitors log in')
+  if (!map.has('client_id')) map.fault('client_id', 'is missing: register an application of your own at the provider')
+  if (asked.client_secret === undefined && !map.has('client_secret')) {
+    map.fault(
+      'client_secret',
+      `is missing; it may stand in ${variable} instead, for files when they are named with --config`,
+    )
+  }
+  return { [option]: asked }
+}
+
+function trafficPolicy(reader: Reader, key: string, { readText }: Context): Opts {
+  return given(
+    'TrafficPolicy',
+    reader.parsedOrJson(key, (text) => readPolicy(text, readText)),
+  )
 }
 
 function webhookVerification(reader: Reader, key: string): Opts {

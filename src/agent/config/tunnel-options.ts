@@ -63,6 +63,24 @@ export interface TunnelOptions {
   readonly websocket_tcp_converter?: boolean | undefined
   /** A traffic policy: JSON, YAML or a file of them, or the object itself. */
   readonly traffic_policy?: string | Readonly<Record<string, unknown>> | undefined
+  /** Its older name. */
+  readonly policy?: string | Readonly<Record<string, unknown>> | undefined
+  /** Visitors log in with a well-known provider, such as `github`. */
+  readonly oauth?: (LoginOptions & { readonly provider: string }) | undefined
+  /** Visitors log in with any provider that speaks OpenID Connect. */
+  readonly oidc?: (LoginOptions & { readonly issuer_url: string }) | undefined
+}
+
+export interface LoginOptions {
+  /** Of an application of your own at the provider. */
+  readonly client_id: string
+  /** `POSTERN_OAUTH_CLIENT_SECRET` or `POSTERN_OIDC_CLIENT_SECRET` when left out. */
+  readonly client_secret?: string | undefined
+  /** Who is let in; everybody who logs in when both are left out. */
+  readonly allow_emails?: readonly string[] | undefined
+  readonly allow_domains?: readonly string[] | undefined
+  /** Beside those that the login itself needs. */
+  readonly scopes?: readonly string[] | undefined
 }
 
 export interface HeaderRules {
@@ -76,18 +94,20 @@ export type TunnelPlans = readonly [TunnelPlan] | readonly [TunnelPlan, twin: Tu
 export interface TunnelContext {
   readonly name: string
   readonly readText: ReadText
+  /** Holds secrets that are written nowhere else. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
   /** In place of `addr`, for services inside this process. */
   readonly accept?: Extract<Target, { accept: unknown }>['accept'] | undefined
 }
 
 /** Reads a tunnel; what is wrong with it is noted by the reader, and then the plans are of no use. */
-export function readTunnel(reader: Reader, { name, readText, accept }: TunnelContext): TunnelPlans | undefined {
+export function readTunnel(reader: Reader, { name, readText, env, accept }: TunnelContext): TunnelPlans | undefined {
   const proto = reader.choice('proto', ['http', 'tcp', 'tls'])
   const labels = readLabels(reader)
   const kind: TunnelKind = labels ? 'labeled' : (proto ?? 'http')
   if (labels && proto) reader.fault('proto', 'cannot stand beside `labels`: the edge decides')
   const upstream = readUpstream(reader, kind, { isNeeded: accept === undefined })
-  const opts = readEndpointOptions(reader, { kind, readText })
+  const opts = readEndpointOptions(reader, { kind, readText, env })
   const protos = readProtos(reader, kind, opts)
   rewriteHost(reader, kind, upstream, opts)
   const upstreamTls = readUpstreamTls(reader, readText)

@@ -101,6 +101,42 @@ describe('postern http', () => {
     service.close()
   })
 
+  test('asks for a login, whose secret may stand in the environment', async () => {
+    const { says, session, signals, done, terminal } = running(
+      (...given) => tunnelCommand('http', ...given),
+      [
+        ...[
+          '3000',
+          '--oidc',
+          'https://id.test',
+          '--oidc-client-id',
+          'app',
+          '--oidc-scope',
+          'email',
+          '--oidc-scope',
+          'b',
+        ],
+        ...['--oidc-allow-email', 'ada@example.com', '--oidc-allow-domain', 'example.org', '--log-level', 'debug'],
+      ],
+      here({ ...doorEnv(), POSTERN_OIDC_CLIENT_SECRET: 'hush-hush', POSTERN_OAUTH_CLIENT_SECRET: 'not asked for' }),
+    )
+    await says(/tunnel online/)
+    const { binds } = await session()
+    assert.deepEqual(binds[0]?.opts, {
+      OIDC: {
+        issuer_url: 'https://id.test',
+        client_id: 'app',
+        client_secret: 'hush-hush',
+        allow_emails: ['ada@example.com'],
+        allow_domains: ['example.org'],
+        scopes: ['email', 'b'],
+      },
+    })
+    signals.emit('SIGINT')
+    await done
+    assert.doesNotMatch(terminal.printed.out + terminal.printed.err, /hush-hush/)
+  })
+
   test('draws on a terminal, and leaves it as it was', async () => {
     const written: string[] = []
     const write = (text: string): void => void written.push(text)
@@ -284,6 +320,16 @@ describe('called wrongly', () => {
     [['http', '3000', '--mutual-tls-cas', 'none.pem'], /^error: --mutual-tls-cas cannot be read: there is no /],
     [['http', '3000', '--label', 'a=b', '--domain', 'x'], /^error: --domain cannot stand beside `labels`/],
     [['http', '3000', '--verify-webhook', 'github'], /^error: --verify-webhook-secret is missing/],
+    [
+      ['http', '3000', '--oauth', 'github'],
+      /^error: --oauth-client-id is missing: .*\n.*--oauth-client-secret is missing/,
+    ],
+    [['http', '3000', '--oauth-allow-email', 'a@b.test'], /^error: --oauth is missing: it says where visitors log in/],
+    [
+      ['http', '3000', '--oidc', 'https://id.test', '--oidc-client-id', 'a'],
+      /^error: --oidc-client-secret is missing; /,
+    ],
+    [['tcp', '22', '--oidc', 'https://id.test'], /unknown option '--oidc'/],
     [['http', '3000', '--log-format', 'xml'], /Allowed choices are auto, lines, json/],
     [['http', '3000', '--pooling'], /^error: --pooling cannot be had: .* same `labels`, .* tunnel group backend/],
     [['tcp', '22', '--basic-auth', 'a:b'], /unknown option '--basic-auth'/],

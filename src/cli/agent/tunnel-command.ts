@@ -23,6 +23,7 @@ Examples:
   postern http 3000
   postern http https://localhost:8443 --domain app.example.com
   postern http 3000 --basic-auth ada:engine --cidr-allow 192.0.2.0/24
+  postern http 3000 --oauth github --oauth-client-id Iv1.1 --oauth-allow-domain example.com
   postern http 3000 --label app=shop`,
   },
   tcp: {
@@ -50,15 +51,15 @@ export function tunnelCommand(kind: TunnelCommand, terminal: Terminal, parts?: P
     .argument('<address>', 'port, host:port, URL or unix:/path of the service')
   addAgentFlags(addTunnelFlags(command, kind))
   return command.addHelpText('after', examples).action(async (address: string) => {
-    const plans = plansOf(tunnelOf(command, kind, address), kind, terminal.cwd)
+    const plans = plansOf(tunnelOf(command, kind, address), kind, terminal)
     const config = await agentConfigOf(command, terminal)
     await runAgent({ config, tunnels: [plans], output: outputOf(command) }, terminal, parts)
   })
 }
 
-function plansOf(tunnel: Readonly<Record<string, unknown>>, name: string, cwd: string): TunnelPlans {
+function plansOf(tunnel: Readonly<Record<string, unknown>>, name: string, { cwd, env }: Terminal): TunnelPlans {
   const problems: Problem[] = []
-  const plans = readTunnel(new Reader(tunnel, problems), { name, readText: textReader(cwd) })
+  const plans = readTunnel(new Reader(tunnel, problems), { name, readText: textReader(cwd), env })
   if (plans && problems.length === 0) return plans
   throw new SettingsError(problems.map((problem) => inFlags(problem)))
 }

@@ -1,6 +1,6 @@
 /** Drives the official SDK for Node, unmodified. */
 import ngrok from '@ngrok/ngrok'
-import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
+import type { LoginOptions, TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
 import { type AgentDriver, AgentRefusal, type ConnectedAgent, type ConnectOptions, type OpenTunnel } from './driver.ts'
 
 export const sdkDriver: AgentDriver = {
@@ -109,7 +109,15 @@ function startHttp(session: Session, tunnel: TunnelOptions) {
   if (tunnel.mutual_tls !== undefined) builder.mutualTlsca(Buffer.from(tunnel.mutual_tls))
   const webhook = tunnel.webhook_verification
   if (webhook) builder.webhookVerification(webhook.provider, webhook.secret)
+  const { oauth, oidc } = tunnel
+  if (oauth) builder.oauth(oauth.provider, ...listsOf(oauth), oauth.client_id, oauth.client_secret)
+  if (oidc) builder.oidc(oidc.issuer_url, oidc.client_id, oidc.client_secret ?? '', ...listsOf(oidc))
   return builder.listenAndForward(withScheme(tunnel.addr, 'http'))
+}
+
+/** In the order in which the SDK takes them. */
+function listsOf({ allow_emails = [], allow_domains = [], scopes = [] }: LoginOptions): [string[], string[], string[]] {
+  return [[...allow_emails], [...allow_domains], [...scopes]]
 }
 
 /** What endpoints of all kinds can have. */
