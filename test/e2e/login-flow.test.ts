@@ -50,6 +50,24 @@ for (const version of versions) {
       assert.equal(await sentTo('/gl', 'POST'), gitlab)
     })
 
+    test('what only a login tells is never what a visitor sent, on routes with and without one', async () => {
+      const names = ['user-id', 'user-email', 'github-user-id', 'github-organization', 'github-team', 'anything']
+      const spellings = names.flatMap((name) => [
+        `postern-auth-${name}`,
+        `postern_auth_${name}`,
+        `postern-auth_${name}`,
+      ])
+      const forged = Object.fromEntries([...spellings, 'x-seen'].map((name) => [name, 'root']))
+      for (const [path, method] of [
+        ['/', 'GET'],
+        ['/gl', 'OPTIONS'],
+      ] as const) {
+        assert.equal((await world.ask(edge.name, { version, path, method, headers: forged })).status, 200)
+        assert.equal(service.last.get('x-seen'), 'root')
+        assert.ok(!service.last.names.some((name) => /^postern.auth/i.test(name)), service.last.names.join())
+      }
+    })
+
     test('a login is that of the route of its path, else of the first route that has one', async () => {
       assert.equal(await sentTo('/postern/login?to=/gl/x'), gitlab)
       assert.equal(await sentTo('/auth/authn?to=/github'), github)

@@ -23,7 +23,7 @@ Examples:
   postern http 3000
   postern http https://localhost:8443 --domain app.example.com
   postern http 3000 --basic-auth ada:engine --cidr-allow 192.0.2.0/24
-  postern http 3000 --oauth github --oauth-client-id Iv1.1 --oauth-allow-domain example.com
+  postern http 3000 --oauth github --oauth-client-id Ov23liAbc --oauth-allow-domain example.com
   postern http 3000 --label app=shop`,
   },
   tcp: {

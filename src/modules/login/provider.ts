@@ -47,7 +47,10 @@ export interface Callback {
 
 export interface LoggedIn {
   readonly user: LoginUser
-  /** Of the user and the provider's side of the login; `accessToken` and `refreshToken` are told to the upstream. */
+  /**
+   * Of the user and the provider's side of the login. The upstream is told `accessToken`, `refreshToken`, and whatever has
+   * the name of a header that begins with `postern-auth-`.
+   */
   readonly kept: Readonly<Record<string, string>>
 }
 

@@ -132,6 +132,7 @@ function identityOf({ user, kept }: Login): (readonly [string, string])[] {
     ['postern-auth-user-email', user.email],
     ['postern-auth-oauth-access-token', accessToken],
     ['postern-auth-oauth-refresh-token', refreshToken],
+    ...Object.entries(kept).filter(([name]) => name.startsWith('postern-auth-')),
   ] as const
   return told.filter(([, value]) => value !== '' && value.length <= MAX_TOKEN_LENGTH)
 }

@@ -1,5 +1,5 @@
 /** What differs from one OAuth provider to the next: its addresses, its scopes, and how it tells who a user is. */
-import type { Belongings } from '../login/allow-list.ts'
+import type { AllowLists, Belongings } from '../login/allow-list.ts'
 import type { LoginUser } from '../login/sessions.ts'
 
 export interface OAuthKind {
@@ -22,11 +22,16 @@ export interface Wanted {
   readonly teams: boolean
   readonly organizations: boolean
   readonly groups: boolean
+  /** What they are wanted for. */
+  readonly lists: AllowLists
   /** Whether the user is asked about again after the login. */
   readonly later: boolean
 }
 
-export type Profile = Belongings
+export interface Profile extends Belongings {
+  /** Headers of ours that tell the upstream more about the user, and their values. */
+  readonly told?: Readonly<Record<`postern-auth-${string}`, string>>
+}
 
 /** Asks an address of the provider in the name of the user; rejects with `AskFault` and `FetchFault`. */
 export type Ask = (url: string, headers?: Readonly<Record<string, string>>) => Promise<Json>

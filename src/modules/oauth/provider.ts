@@ -34,6 +34,7 @@ export function oauthProvider(
     teams: keepsMemberships || (lists.teams?.length ?? 0) > 0,
     organizations: keepsMemberships || (lists.organizations?.length ?? 0) > 0,
     groups: (lists.groups?.length ?? 0) > 0,
+    lists,
     later: checkEveryMs > 0,
   }
   const scope = [...new Set([...kind.scopes(wanted), ...application.scopes])].join(' ')
@@ -127,11 +128,11 @@ export function oauthProvider(
   }
 
   function judged(profile: Profile, { accessToken, refreshToken }: Tokens): LoggedIn | LoginFault {
-    const { user } = profile
+    const { user, told } = profile
     if (user.id === '') return { fault: 'LOGIN_CLAIMS_REFUSED', reason: 'no usable id of the user' }
     if (!isAllowed(profile)) return { fault: 'LOGIN_NOT_ALLOWED', reason: 'no list names the user' }
     const memberships = keepsMemberships && { memberships: membershipsOf(profile) }
-    return { user, kept: { accessToken, ...(refreshToken !== '' && { refreshToken }), ...memberships } }
+    return { user, kept: { ...told, accessToken, ...(refreshToken !== '' && { refreshToken }), ...memberships } }
   }
 }
 

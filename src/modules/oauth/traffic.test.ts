@@ -138,6 +138,45 @@ for (const [name, lists, isIn] of members) {
   })
 }
 
+const toldByGithub: [lists: Record<string, string[]>, organization?: string, team?: string][] = [
+  [{}],
+  [{ email_domains: ['example.com'] }],
+  [{ organizations: ['other', 'ACME'] }, 'Acme'],
+  [{ teams: ['other/web', 'acme/web'] }, 'Acme', 'Acme/web'],
+  [{ teams: ['12'] }, 'Acme', 'Acme/web'],
+  [{ teams: ['acme/ops', '12'] }, 'Acme', 'Acme/ops'],
+  [{ teams: ['acme/web'], organizations: ['second', 'acme'] }, 'second', 'Acme/web'],
+  [{ teams: ['other/x'], organizations: ['other'], email_addresses: ['ada@example.com'] }],
+]
+
+for (const [lists, organization, team] of toldByGithub) {
+  test(`the service is told what of GitHub let a visitor in by ${JSON.stringify(lists)}`, async () => {
+    const stage = setUp('github', lists)
+    stage.provider.answers['api.github.com/user/orgs'] = [{ login: 'Acme' }, { login: 'second' }]
+    stage.provider.answers['api.github.com/user/teams'] = ['web', 'ops'].map((slug, i) => ({
+      id: 12 + i,
+      slug,
+      organization: { login: 'Acme' },
+    }))
+    await logIn(stage)
+    const { upstream } = await stage.browser.visit()
+    assert.equal(upstream?.get('postern-auth-github-user-id'), 'ada')
+    assert.equal(upstream?.get('postern-auth-github-organization'), organization)
+    assert.equal(upstream?.get('postern-auth-github-team'), team)
+  })
+}
+
+test('what the service is told of GitHub changes with what GitHub says', async () => {
+  const stage = setUp('github', { teams: ['acme/web', 'acme/ops'] }, { auth_check_interval: 60 })
+  await logIn(stage)
+  const team = async () => (await stage.browser.visit()).upstream?.get('postern-auth-github-team')
+  assert.equal(await team(), 'Acme/web')
+  const moved = { id: 13, slug: 'ops', organization: { login: 'Acme' } }
+  stage.provider.answers['api.github.com/user/teams'] = [moved]
+  stage.later(60_000)
+  assert.equal(await team(), 'Acme/ops')
+})
+
 test('lists of GitHub are read page by page, and scopes asked for only where they are needed', async () => {
   const stage = setUp('github', { organizations: ['last'] })
   const first = Array.from({ length: 100 }, (_, i) => ({ login: `org${i}` }))

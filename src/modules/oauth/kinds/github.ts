@@ -15,15 +15,44 @@ export const github: OAuthKind = {
   usesPkce: true,
   scopes: ({ teams, organizations }) => ['read:user', 'user:email', ...(teams || organizations ? ['read:org'] : [])],
   forced: { prompt: 'select_account' },
-  async readProfile(ask, { teams, organizations }) {
+  async readProfile(ask, { teams: wantsTeams, organizations: wantsOrganizations, lists }) {
     const user = await ask(`${API}/user`, headers)
     const username = textOf(user, 'login')
+    const email = await mainAddress(ask)
+    const organizations = wantsOrganizations
+      ? (await pages(ask, '/user/orgs')).map((each) => textOf(each, 'login'))
+      : []
+    const teams = wantsTeams ? (await pages(ask, '/user/teams')).flatMap(readTeam) : []
+    const team = firstListed(lists.teams, teams, ({ id, handle }) => [id, handle])
+    const organization = firstListed(lists.organizations, organizations, (each) => [each]) ?? team?.organization
     return {
-      user: { id: textOf(user, 'id'), name: textOf(user, 'name') || username, email: await mainAddress(ask), username },
-      organizations: organizations ? (await pages(ask, '/user/orgs')).map((each) => textOf(each, 'login')) : [],
-      teams: teams ? (await pages(ask, '/user/teams')).flatMap(teamNames) : [],
+      user: { id: textOf(user, 'id'), name: textOf(user, 'name') || username, email, username },
+      organizations,
+      teams: teams.flatMap(({ id, handle }) => [id, handle]),
+      told: {
+        // The name of the header is the vendor's, whose `user-id` of GitHub is what others call a user name.
+        'postern-auth-github-user-id': username,
+        ...(organization !== undefined && { 'postern-auth-github-organization': organization }),
+        ...(team && { 'postern-auth-github-team': team.handle }),
+      },
     }
   },
+}
+
+interface Team {
+  readonly id: string
+  readonly organization: string
+  /** `organization/team` */
+  readonly handle: string
+}
+
+/** Of what the user has, the first that the list names, in the order of the list. */
+function firstListed<T>(list: readonly string[] = [], has: readonly T[], names: (each: T) => string[]): T | undefined {
+  for (const wanted of list) {
+    const found = has.find((each) => names(each).some((name) => name.toLowerCase() === wanted.toLowerCase()))
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 /** Anybody can write any address into the profile; of this list we know which are verified. */
@@ -33,11 +62,12 @@ async function mainAddress(ask: Ask): Promise<string> {
   return textOf(main, 'email')
 }
 
-/** By its name and by its number. */
-function teamNames(team: Json): string[] {
+function readTeam(team: Json): Team[] {
   const organization = textOf(field(team, 'organization'), 'login')
-  const slug = textOf(team, 'slug')
-  return [textOf(team, 'id'), ...(organization !== '' && slug !== '' ? [`${organization}/${slug}`] : [])]
+  const [id, slug] = [textOf(team, 'id'), textOf(team, 'slug')]
+  return id === '' || organization === '' || slug === ''
+    ? []
+    : [{ id, organization, handle: `${organization}/${slug}` }]
 }
 
 async function pages(ask: Ask, path: string): Promise<Json[]> {
