@@ -123,6 +123,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       log,
       now,
     })
+    let budgetsSpent = 0
     const edges = new Edges({
       reach: {
         dial: (request) => agents.registry.dial(request),
@@ -137,6 +138,9 @@ export async function startDataPlane(options: DataPlaneOptions) {
         sealer,
         sessions,
         counters: new SlidingCounters(),
+        onBudgetSpent: () => {
+          budgetsSpent++
+        },
       },
       compilePatterns: (patterns) => documents.compilePatterns(patterns),
       ports,
@@ -334,6 +338,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
         servedEdges: () => edges.size,
         bodyMemory: () => bodyMemory.used,
         bodyRefusals: () => bodyMemory.refusals,
+        policyBudgetsSpent: () => budgetsSpent,
         firstExpiry: () => firstExpiry(certificates),
       },
       close,

@@ -19,6 +19,8 @@ export interface TrafficNumbers {
   /** Bytes of `--body-memory` in use, and how often it had none. */
   readonly bodyMemory: () => number
   readonly bodyRefusals: () => number
+  /** Requests and connections whose policy was cut short. */
+  readonly policyBudgetsSpent: () => number
   /** When the certificate that expires first does so, in seconds since 1970; undefined without any. */
   readonly firstExpiry: () => number | undefined
 }
@@ -32,6 +34,11 @@ export function registerTraffic(registry: Registry, numbers: TrafficNumbers): vo
     ['postern_edges', 'Edges and endpoints that are served.', numbers.servedEdges],
     ['postern_body_memory_bytes', 'Memory that bodies which modules read hold now.', numbers.bodyMemory],
     ['postern_body_memory_refusals_total', 'Bodies that found no memory to be read into.', numbers.bodyRefusals],
+    [
+      'postern_policy_budget_spent_total',
+      'Requests and connections whose policy expressions cost more than they may.',
+      numbers.policyBudgetsSpent,
+    ],
     ['postern_certificate_first_expiry_seconds', 'When the next certificate expires.', numbers.firstExpiry],
   ]
   for (const [name, help, read] of plain) {

@@ -19,8 +19,18 @@ export interface PatternProgram {
 /** Characters that one look into a table is enough for. */
 export const LATIN1 = 256
 
-/** The kinds of instruction, as the engine numbers them; 5 fails, 3 and 7 only lead on, 8 and 9 name what they take. */
-export const op = { alt: 1, altMatch: 2, emptyWidth: 4, match: 6, rune: 8, anyRune: 10, notNewline: 11 } as const
+/** The kinds of instruction, as the engine numbers them; 5 fails, 8 and 9 name what they take. */
+export const op = {
+  alt: 1,
+  altMatch: 2,
+  capture: 3,
+  emptyWidth: 4,
+  match: 6,
+  nothing: 7,
+  rune: 8,
+  anyRune: 10,
+  notNewline: 11,
+} as const
 
 /** The bit in the argument of a single character. */
 const FOLDS_CASE = 1

@@ -25,12 +25,15 @@ export function searchProgram(program: PatternProgram): PatternSearch {
   /** The round in which a position was last visited, so that none has to be cleared. */
   const visited = new Int32Array(length)
   let round = 0
+  const isAnchored = beginsWithText(program)
 
   return (text, maxSteps) => {
     let steps = maxSteps
     let aliveCount = 0
     let before = -1
     for (let at = 0; ; ) {
+      // A pattern that begins with `^` begins nowhere else.
+      if (isAnchored && at > 0 && aliveCount === 0) return false
       const rune = text.codePointAt(at) ?? -1
       const context = around(before, rune)
       if (++round > MAX_ROUND) {
@@ -74,6 +77,16 @@ export function searchProgram(program: PatternProgram): PatternSearch {
     }
   }
 }
+
+/** Whether a program can match at the start of the text only. */
+function beginsWithText({ start, kinds, outs, args }: PatternProgram): boolean {
+  let pc = start
+  while (kinds[pc] === op.capture || kinds[pc] === op.nothing) pc = outs[pc] ?? 0
+  return kinds[pc] === op.emptyWidth && ((args[pc] ?? 0) & BEGIN_TEXT) !== 0
+}
+
+/** As the engine numbers it. */
+const BEGIN_TEXT = 4
 
 const MAX_ROUND = 2 ** 31 - 1
 /** Above `LATIN1`, to ask what an instruction takes costs about this many steps. */

@@ -17,6 +17,7 @@ export function testTools(tools: Partial<ModuleTools> = {}): ModuleTools {
     sealer: new Sealer(Buffer.alloc(32, 7)),
     sessions: new MemorySessions(),
     counters: new SlidingCounters(),
+    onBudgetSpent: () => {},
     ...tools,
   }
 }

@@ -18,4 +18,6 @@ export interface ModuleTools {
   readonly sealer: Pick<Sealer, 'seal' | 'open'>
   readonly sessions: LoginSessions
   readonly counters: Counters
+  /** Counts a request or connection whose expressions cost more than they may. */
+  readonly onBudgetSpent: () => void
 }

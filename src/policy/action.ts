@@ -81,6 +81,7 @@ export interface PolicyTools {
   readonly log: Logger
   readonly region: string
   readonly counters: Counters
+  readonly onBudgetSpent: () => void
   readonly fetch: Fetch
   /** The rules of an IP policy, as they were when the policy was resolved. */
   readonly guards: {

@@ -1,16 +1,11 @@
 /**
- * Prepares the tree of a checked expression for the evaluator.
- *
- * The evaluator knows nothing of strings with fields, such as `req.url` and `req.url.path`, so each path that is known
- * becomes one name. And it cannot be stopped, so loops are made to count their turns.
+ * Prepares the tree of a checked expression to be planned: strings have fields here, such as `req.url` and `req.url.path`,
+ * so each path that is known becomes one name.
  */
 import { newerName } from './older-names.ts'
 import type { Shape } from './shape.ts'
 import { type Expr, literal } from './tree.ts'
 
-/** Functions of ours in the tree; no source can spell these names. */
-export const TURN = '@turn'
-export const RANGE = '@range'
 /** Stands before a path of which only its presence is asked. */
 export const HAS = '@has '
 
@@ -18,13 +13,10 @@ export interface Bound {
   readonly expr: Expr
   /** The paths of variables that it reads, some with `HAS` before them. */
   readonly paths: readonly string[]
-  /** Nodes that are evaluated, those inside loops left out. */
-  readonly nodes: number
 }
 
 export function bindVariables(expr: Expr, variables: Readonly<Record<string, Shape>>): Bound {
   const paths = new Set<string>()
-  let nodes = 0
 
   const variable = (path: string): Expr => {
     paths.add(path)
@@ -32,7 +24,6 @@ export function bindVariables(expr: Expr, variables: Readonly<Record<string, Sha
   }
 
   const bind = (part: Expr, locals: ReadonlySet<string>): Expr => {
-    nodes++
     const path = pathIn(part, variables, locals)
     if (path !== undefined) return variable(path)
     const each = (child: Expr): Expr => bind(child, locals)
@@ -70,21 +61,14 @@ export function bindVariables(expr: Expr, variables: Readonly<Record<string, Sha
       case 'comprehensionExpr': {
         const { iterVar, accuVar, iterRange, accuInit, loopCondition, loopStep, result } = kind.value
         const inside = new Set([...locals, iterVar, accuVar])
-        const range = maybe(iterRange)
-        const start = maybe(accuInit)
-        const before = nodes
-        const step = loopStep && bind(loopStep, inside)
-        const condition = loopCondition && bind(loopCondition, inside)
-        const turn = BigInt(nodes - before + 1)
-        nodes = before
         return with_(part, {
           case: kind.case,
           value: {
             ...kind.value,
-            iterRange: range && call(part, RANGE, [range]),
-            accuInit: start,
-            loopCondition: condition && call(part, TURN, [integer(part, turn), condition]),
-            loopStep: step,
+            iterRange: maybe(iterRange),
+            accuInit: maybe(accuInit),
+            loopCondition: loopCondition && bind(loopCondition, inside),
+            loopStep: loopStep && bind(loopStep, inside),
             result: result && bind(result, inside),
           },
         })
@@ -96,7 +80,7 @@ export function bindVariables(expr: Expr, variables: Readonly<Record<string, Sha
     }
   }
 
-  return { expr: bind(expr, new Set()), paths: [...paths], nodes }
+  return { expr: bind(expr, new Set()), paths: [...paths] }
 }
 
 /** `req.url.path` for what reads that variable: as far as fields are known, and not through a map or a list. */
@@ -146,18 +130,6 @@ function with_(expr: Expr, exprKind: Expr['exprKind']): Expr {
   return { ...expr, exprKind }
 }
 
-type Message<Case> = Extract<Expr['exprKind'], { case: Case }>['value']
-
 function identifier(name: string): Expr['exprKind'] {
   return { case: 'identExpr', value: { $typeName: 'cel.expr.Expr.Ident', name } }
-}
-
-function call(like: Expr, name: string, args: Expr[]): Expr {
-  const value = { $typeName: 'cel.expr.Expr.Call', function: name, args } as unknown as Message<'callExpr'>
-  return { ...like, exprKind: { case: 'callExpr', value } }
-}
-
-function integer(like: Expr, value: bigint): Expr {
-  const constant = { $typeName: 'cel.expr.Constant', constantKind: { case: 'int64Value', value } }
-  return { ...like, exprKind: { case: 'constExpr', value: constant as Message<'constExpr'> } }
 }

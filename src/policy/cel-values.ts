@@ -1,48 +1,77 @@
-/** Between the values of the evaluator and plain ones, and what a value weighs. */
-import type { CelValue } from '@bufbuild/cel'
+/** Between the values of the evaluator and plain ones. */
+import type { CelInput, CelMap, CelValue } from '@bufbuild/cel'
+import type { Budget } from './budget.ts'
+import { Fault } from './frame.ts'
+import type { Library } from './library.ts'
 import type { Cel } from './tree.ts'
+import { Instant } from './variable-values.ts'
 
 /** Levels of lists and maps in each other that are looked into. */
 const MAX_DEPTH = 16
 
-/** What it costs to read a value, in steps; stops to count above `most`. */
-export function weightOf(cel: Cel, value: unknown, most: number, depth = 0): number {
-  if (typeof value === 'string') return 1 + value.length / CHARACTERS_A_STEP
-  if (value instanceof Uint8Array) return 1 + value.length / CHARACTERS_A_STEP
-  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return 1
-  let weight = 1
-  if (cel.isCelList(value)) {
-    weight += value.size / ITEMS_A_STEP
-    for (const item of value) {
-      if (weight > most) return weight
-      weight += weightOf(cel, item, most - weight, depth + 1) / 4
-    }
-  } else if (cel.isCelMap(value)) {
-    weight += value.size / ITEMS_A_STEP
+/** What it costs to look at a value, and at a character of it, when it is written out or taken apart. */
+const VALUE_NANOS = 200
+const CHARACTER_NANOS = 6
+/** What it costs to begin with a list or a map. */
+const GROUP_NANOS = 1500
+/** What it costs to look at an entry of a map. */
+const ENTRY_NANOS = 10
+
+/** Pays for walking through all of a value, while walking through it. */
+export function payFor(cel: Cel, value: unknown, budget: Budget, depth = 0): void {
+  budget.charge(VALUE_NANOS)
+  if (typeof value === 'string' || value instanceof Uint8Array) budget.charge(value.length * CHARACTER_NANOS)
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return
+  budget.charge(GROUP_NANOS)
+  if (cel.isCelList(value)) for (const item of value) payFor(cel, item, budget, depth + 1)
+  else if (cel.isCelMap(value)) {
     for (const [key, item] of value) {
-      if (weight > most) return weight
-      weight += (weightOf(cel, key, most, depth + 1) + weightOf(cel, item, most - weight, depth + 1)) / 2
+      payFor(cel, key, budget, depth + 1)
+      payFor(cel, item, budget, depth + 1)
     }
   }
-  return weight
 }
 
-/** Functions read characters much faster than the evaluator walks nodes. */
-const CHARACTERS_A_STEP = 32
-const ITEMS_A_STEP = 4
+/** A value of CEL from what a function or a variable gives. */
+export function toCel(library: Library, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || value instanceof Fault) return value
+  const { celList, celMap } = library.cel
+  if (Array.isArray(value)) return celList(value as CelInput[])
+  if (value instanceof Map) return celMap(value as Map<string, CelInput>)
+  if (value instanceof Instant) return library.timestamp(value.millis)
+  if (Object.getPrototypeOf(value) === Object.prototype) return celMap(new Map(Object.entries(value)))
+  return value
+}
+
+/** What was read from JSON, with all that is in it: the library would look at each object anew whenever it is asked for. */
+export function fromJson(cel: Cel, value: unknown): CelInput {
+  if (Array.isArray(value)) return cel.celList(value.map((item) => fromJson(cel, item)))
+  if (typeof value !== 'object' || value === null) return value as CelInput // there is nothing else in JSON
+  return cel.celMap(new Map(Object.entries(value).map(([name, item]) => [name, fromJson(cel, item)])))
+}
+
+/** What `map` has under `key`, whatever kind of number that is; undefined when there is nothing, or no such key can be. */
+export function entryOf(cel: Cel, map: CelMap, key: unknown, budget: Budget): unknown {
+  if (typeof key === 'string' || typeof key === 'boolean') return map.get(key)
+  if (typeof key !== 'bigint' && typeof key !== 'number' && !cel.isCelUint(key)) return undefined
+  // Unsigned numbers are looked for one by one.
+  budget.charge(map.size * ENTRY_NANOS)
+  return map.get(key)
+}
 
 /** A value as plain data: integers as numbers where they fit, times and durations as texts. */
-export function plainValue(cel: Cel, value: CelValue, depth = 0): unknown {
+export function plainValue(library: Library, value: CelValue, depth = 0): unknown {
   if (depth > MAX_DEPTH) throw new Error('the value is nested too deep')
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
-  if (cel.isCelUint(value)) return plainValue(cel, value.value)
-  if (cel.isCelList(value)) return Array.from(value, (item) => plainValue(cel, item, depth + 1))
-  if (cel.isCelMap(value)) {
-    return Object.fromEntries(Array.from(value, ([key, item]) => [keyText(key), plainValue(cel, item, depth + 1)]))
+  const { isCelUint, isCelList, isCelMap } = library.cel
+  if (isCelUint(value)) return plainValue(library, value.value)
+  if (isCelList(value)) return Array.from(value, (item) => plainValue(library, item, depth + 1))
+  if (isCelMap(value)) {
+    return Object.fromEntries(Array.from(value, ([key, item]) => [keyText(key), plainValue(library, item, depth + 1)]))
   }
-  return textOf(cel, value)
+  return textOf(library, value)
 }
 
 function keyText(key: unknown): string {
@@ -51,23 +80,16 @@ function keyText(key: unknown): string {
 }
 
 /** A value as text, as `${…}` puts it into other text. */
-export function textOf(cel: Cel, value: CelValue): string {
+export function textOf(library: Library, value: CelValue): string {
   if (typeof value === 'string') return value
   if (typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean') return String(value)
   if (value === null) return 'null'
   if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8')
-  if (cel.isCelList(value) || cel.isCelMap(value)) return JSON.stringify(plainValue(cel, value))
-  if (cel.isCelUint(value)) return String(value.value)
-  if (cel.isCelType(value)) return value.name
-  const text = cel.plan(stringEnv(cel), stringOf(cel))({ value })
+  const { isCelUint, isCelList, isCelMap, isCelType } = library.cel
+  if (isCelList(value) || isCelMap(value)) return JSON.stringify(plainValue(library, value))
+  if (isCelUint(value)) return String(value.value)
+  if (isCelType(value)) return value.name
+  const text = library.call('string', undefined, [value])
   if (typeof text !== 'string') throw new Error('the value cannot be written as text')
   return text
-}
-
-function stringEnv(cel: Cel): ReturnType<Cel['celEnv']> {
-  return cel.celEnv()
-}
-
-function stringOf(cel: Cel): ReturnType<Cel['parse']> {
-  return cel.parse('string(value)')
 }

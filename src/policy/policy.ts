@@ -67,6 +67,9 @@ export function compilePolicy(
   const failures = new MinuteLog<Readonly<Record<string, unknown>>>((fields, count) =>
     tools.log.warn({ ...fields, count }, 'policy rule failed'),
   )
+  const overspent = new MinuteLog<Readonly<Record<string, unknown>>>((fields, count) =>
+    tools.log.warn({ ...fields, count }, 'policy budget spent'),
+  )
   for (const direction of directions) {
     const phase = phaseOf(settings.place, direction)
     if (!phase) continue
@@ -105,6 +108,12 @@ export function compilePolicy(
   }
 
   function note(moment: Moment, rule: CompiledRule, error: unknown): void {
+    if (error instanceof BudgetSpent) {
+      if (!moment.budget.tell()) return
+      tools.onBudgetSpent()
+      overspent.note({ edge: moment.connection.edgeId, rule: rule.name, reason: error.message }, rule.name)
+      return
+    }
     const reason = error instanceof Error ? error.message : String(error)
     failures.note({ edge: moment.connection.edgeId, rule: rule.name, reason }, `${rule.name} ${reason}`)
   }
@@ -189,7 +198,10 @@ export function compilePolicy(
       const { request } = moment
       if (request) for (const step of ran.get(moment) ?? []) step.done?.(summary, request)
     },
-    release: () => failures.close(),
+    release() {
+      failures.close()
+      overspent.close()
+    },
   }
 }
 

@@ -25,10 +25,16 @@ export function compileTemplate(
   const text = (moment: Moment): string => {
     let filled = ''
     for (const part of parts) {
-      filled += typeof part === 'string' ? part : evaluator.text(part(moment))
+      filled += typeof part === 'string' ? part : evaluator.text(part(moment), moment.budget)
       if (filled.length > MAX_LENGTH) throw new Error('a text has become too long')
     }
     return filled
   }
-  return { text, value: parts.length === 1 && typeof only === 'function' ? only : text }
+  if (parts.length > 1 || typeof only !== 'function') return { text, value: text }
+  const value = (moment: Moment): CelValue => {
+    const given = only(moment)
+    evaluator.payFor(given, moment.budget)
+    return given
+  }
+  return { text, value }
 }

@@ -45,6 +45,15 @@ function joined(of: Expr | undefined, name: string | undefined): string | undefi
   return path === undefined || name === undefined ? undefined : `${path}.${name}`
 }
 
+/** `a.b` where it stands for nothing but its own name. */
+export function qualifiedName(expr: Expr): string | undefined {
+  const { exprKind: kind } = expr
+  if (kind.case === 'identExpr') return kind.value.name
+  if (kind.case !== 'selectExpr' || kind.value.testOnly || !kind.value.operand) return undefined
+  const before = qualifiedName(kind.value.operand)
+  return before === undefined ? undefined : `${before}.${kind.value.field}`
+}
+
 /** The text of a string literal. */
 export function literal(expr: Expr | undefined): string | undefined {
   if (expr?.exprKind.case !== 'constExpr') return undefined

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { HeaderList } from '../../lib/header-list.ts'
+import { createLog } from '../../lib/log.ts'
 import { door, handshake, request, response, visitor } from '../test-request.ts'
 import { ask, compile, on } from './test-policy.ts'
 
@@ -94,6 +95,29 @@ describe('rules', () => {
     assert.deepEqual(await ask(compile({ inbound: [harmless, on('true', 'deny')] }), request()), {
       refuse: 'POLICY_FAILED',
     })
+  })
+
+  test('that cost too much are counted once a request, and logged', async () => {
+    const dear = 'lists.range(2000).all(a, lists.range(2000).all(b, b >= 0))'
+    const lines: { msg: string; rule: string; count: number }[] = []
+    let spent = 0
+    const log = createLog({ destination: { write: (line: string) => lines.push(JSON.parse(line)) } })
+    const rules = [{ name: 'dear', ...on(dear, 'add-headers', { headers: { a: 'b' } }) }]
+    const phases = compile({ inbound: rules, outbound: rules }, { tools: { log, onBudgetSpent: () => spent++ } })
+    for (let i = 0; i < 3; i++) {
+      const ctx = request()
+      await ask(phases, ctx)
+      await phases.response?.(response(), ctx)
+    }
+    phases.release?.()
+    assert.equal(spent, 3)
+    assert.deepEqual(
+      lines.map(({ msg, rule, count }) => [msg, rule, count]),
+      [
+        ['policy budget spent', 'dear', 1],
+        ['policy budget spent', 'dear', 2],
+      ],
+    )
   })
 })
 

@@ -42,12 +42,13 @@ function policyTools(tools: ModuleTools, keep: (login: PolicyLogin) => void): Po
     keep(login)
     return login.guard
   }
-  const { now, log, region, counters, fetch } = tools
+  const { now, log, region, counters, onBudgetSpent, fetch } = tools
   return {
     now,
     log,
     region,
     counters,
+    onBudgetSpent,
     fetch,
     guards: {
       basicAuth: compileBasicAuth,

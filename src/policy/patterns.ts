@@ -1,0 +1,64 @@
+/** What `matches` does: the patterns of an expression are compiled with it, those that come with traffic when they come. */
+import { affordable, BadPattern, checkPattern } from '../lib/pattern.ts'
+import { compilePatterns, type PatternSearch } from '../lib/pattern-search.ts'
+import { Fault, type Frame, type Impls } from './frame.ts'
+
+/** Patterns that come with traffic are compiled on the loop: only small ones. */
+const MAX_LATE_PRICE = 200
+/** What it costs to compile one, and for each instruction more. */
+const LATE_NANOS = 60_000
+const LATE_INSTRUCTION_NANOS = 5000
+/** Of these, how many are kept. */
+const MAX_KEPT = 500
+
+/** What it costs to begin a search, and one step of it. */
+const SEARCH_NANOS = 200
+const STEP_NANOS = 18
+/** Steps that a search is given at first, for each character, and how many times more when they are not enough. */
+const STEPS_A_CHARACTER = 5
+const MORE = 6
+
+export class Patterns {
+  /** Those that came with traffic. */
+  readonly #late = new Map<string, PatternSearch>()
+
+  /** `matches` for an expression that has these patterns in it. */
+  of(patterns: readonly string[]): Impls {
+    const own = new Map(patterns.map((pattern) => [pattern, compilePatterns([pattern])]))
+    return {
+      'matches/2': (frame, text, pattern) => {
+        if (typeof text !== 'string' || typeof pattern !== 'string') return undefined
+        const search = own.get(pattern) ?? this.#late.get(pattern) ?? this.#compileLate(frame, pattern)
+        return search instanceof Fault ? search : found(frame, search, text)
+      },
+    }
+  }
+
+  #compileLate({ budget }: Frame, pattern: string): PatternSearch | Fault {
+    budget.charge(LATE_NANOS + pattern.length)
+    try {
+      const price = affordable(pattern)
+      if (price > MAX_LATE_PRICE) return new Fault('a pattern is too large to be compiled while traffic waits')
+      budget.charge(price * LATE_INSTRUCTION_NANOS)
+      checkPattern(pattern)
+    } catch (error) {
+      if (error instanceof BadPattern) return new Fault('a pattern cannot be read')
+      throw error
+    }
+    const search = compilePatterns([pattern])
+    const [oldest] = this.#late.keys()
+    if (this.#late.size >= MAX_KEPT && oldest !== undefined) this.#late.delete(oldest)
+    this.#late.set(pattern, search)
+    return search
+  }
+}
+
+/** A search does not tell how many steps it took, so it pays for those that it is given: few at first. */
+function found({ budget }: Frame, search: PatternSearch, text: string): boolean {
+  budget.charge(SEARCH_NANOS)
+  for (let steps = STEPS_A_CHARACTER * (text.length + 4); ; steps *= MORE) {
+    budget.charge(steps * STEP_NANOS)
+    const answer = search(text, steps)
+    if (answer !== undefined) return answer
+  }
+}

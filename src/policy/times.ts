@@ -1,0 +1,102 @@
+/** Times and durations of expressions: what they are made of, and the fields of a time in some part of the world. */
+import { Fault, type Frame, type Impl, type Impls } from './frame.ts'
+
+/** What the library makes of a time or a duration, as far as it concerns us. */
+export interface Time {
+  readonly message: {
+    readonly $typeName: 'google.protobuf.Timestamp' | 'google.protobuf.Duration'
+    readonly seconds: bigint
+    readonly nanos: number
+  }
+}
+
+export function isTime(value: unknown): value is Time {
+  if (typeof value !== 'object' || value === null || !('message' in value)) return false
+  const { message } = value
+  if (typeof message !== 'object' || message === null || !('$typeName' in message)) return false
+  return message.$typeName === 'google.protobuf.Timestamp' || message.$typeName === 'google.protobuf.Duration'
+}
+
+/** What it costs to shift a time, and to find out what a part of the world has on its clocks. */
+const SHIFT_NANOS = 300
+const ZONE_NANOS = 12_000
+/** What it costs to learn about a zone. */
+const NEW_ZONE_NANOS = 200_000
+/** Zones that are remembered; the world has some 400. */
+const MAX_ZONES = 64
+/** The longest name of a zone, and more. */
+const MAX_ZONE_NAME = 64
+
+/** Zones that were asked for, with what tells their clocks. */
+export class Zones {
+  readonly #known = new Map<string, Intl.DateTimeFormat>()
+
+  /** `time` as a date whose UTC fields are what clocks in `zone` show; a `Fault` when there is no such zone. */
+  shift({ message: { seconds, nanos } }: Time, zone: unknown, { budget }: Frame): Date | Fault {
+    budget.charge(SHIFT_NANOS)
+    const millis = Number(seconds) * 1000 + Math.floor(nanos / 1e6)
+    if (zone === undefined || zone === 'UTC' || zone === '') return new Date(millis)
+    if (typeof zone !== 'string' || zone.length > MAX_ZONE_NAME) return new Fault('a time zone has no such name')
+    const [, sign, hours = '', minutes = ''] = /^([+-]?)(\d\d):(\d\d)$/.exec(zone) ?? []
+    if (sign !== undefined) {
+      const offset = (Number(hours) * 60 + Number(minutes)) * 60_000
+      return new Date(sign === '-' ? millis - offset : millis + offset)
+    }
+    budget.charge(this.#known.has(zone) ? ZONE_NANOS : NEW_ZONE_NANOS)
+    const format = this.#known.get(zone) ?? this.#learn(zone)
+    if (format instanceof Fault) return format
+    const part = Object.fromEntries(format.formatToParts(millis).map(({ type, value }) => [type, Number(value)]))
+    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part
+    return new Date(Date.UTC(year, month - 1, day, hour, minute, second, ((millis % 1000) + 1000) % 1000))
+  }
+
+  #learn(zone: string): Intl.DateTimeFormat | Fault {
+    let format: Intl.DateTimeFormat
+    try {
+      format = new Intl.DateTimeFormat('en-US', {
+        hourCycle: 'h23',
+        timeZone: zone,
+        year: 'numeric',
+        month: 'numeric',
+        day: 'numeric',
+        hour: 'numeric',
+        minute: 'numeric',
+        second: 'numeric',
+      })
+    } catch {
+      return new Fault('a time zone has no such name')
+    }
+    const [oldest] = this.#known.keys()
+    if (this.#known.size >= MAX_ZONES && oldest !== undefined) this.#known.delete(oldest)
+    this.#known.set(zone, format)
+    return format
+  }
+}
+
+/** `getHours()` and the like of times; those of durations are the library's. */
+export function timeFunctions(zones: Zones): Impls {
+  const field = (read: (date: Date) => number): Impl => {
+    return (frame, time, zone) => {
+      if (!isTime(time) || time.message.$typeName === 'google.protobuf.Duration') return undefined
+      const date = zones.shift(time, zone, frame)
+      if (date instanceof Fault) return date
+      const value = read(date)
+      return Number.isNaN(value) ? new Fault('a time is out of range') : BigInt(value)
+    }
+  }
+  const fields: Readonly<Record<string, Impl>> = {
+    getDate: field((date) => date.getUTCDate()),
+    getDayOfMonth: field((date) => date.getUTCDate() - 1),
+    getDayOfWeek: field((date) => date.getUTCDay()),
+    getDayOfYear: field((date) => Math.floor((date.getTime() - Date.UTC(date.getUTCFullYear(), 0, 1)) / 86_400_000)),
+    getFullYear: field((date) => date.getUTCFullYear()),
+    getHours: field((date) => date.getUTCHours()),
+    getMilliseconds: field((date) => date.getUTCMilliseconds()),
+    getMinutes: field((date) => date.getUTCMinutes()),
+    getMonth: field((date) => date.getUTCMonth()),
+    getSeconds: field((date) => date.getUTCSeconds()),
+  }
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, impl]) => [1, 2].map((count) => [`${name}/${count}`, impl])),
+  )
+}
