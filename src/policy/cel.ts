@@ -4,7 +4,10 @@ import { isOpenString, nesting, tokens } from './tokens.ts'
 import { type Cel, children, type Expr } from './tree.ts'
 
 /** An expression that cannot be used; the message continues a sentence that began with where it stands. */
-export class BadExpression extends Error {}
+export class BadExpression extends Error {
+  /** The part of the expression that it is about, where that is known. */
+  part: bigint | undefined
+}
 
 /** Brackets inside each other; the parser recurses some twenty calls for each. */
 const MAX_NESTING = 32
@@ -22,10 +25,22 @@ const require = createRequire(import.meta.url)
 
 /** The tree of `text`, at most `MAX_DEPTH` deep; throws `BadExpression`. */
 export function parseExpression(text: string): Expr {
+  return parseWithPlaces(text).expr
+}
+
+/** The tree of `text`, and what says where in the text a part of it stands. */
+export function parseWithPlaces(text: string): { readonly expr: Expr; readonly placeOf: (part: bigint) => string } {
   guard(text)
-  const expr = parse(text)
+  const { expr, sourceInfo } = parse(text)
   if (isDeep(expr)) throw new BadExpression(`is nested too deep (over ${MAX_DEPTH} levels); split it`)
-  return expr
+  const placeOf = (part: bigint): string => {
+    const near = sourceInfo?.positions[String(part)] ?? 0
+    // Of some signs the place is that of the blanks before them.
+    const at = near + (/^\s*/.exec(text.slice(near))?.[0].length ?? 0)
+    const lines = text.slice(0, at).split('\n')
+    return `line ${lines.length}, column ${(lines.at(-1) ?? '').length + 1}`
+  }
+  return { expr, placeOf }
 }
 
 function guard(text: string): void {
@@ -41,9 +56,9 @@ function guard(text: string): void {
   if (depth > 0) throw new BadExpression(`leaves ${depth} ${depth === 1 ? 'bracket' : 'brackets'} open; close them`)
 }
 
-function parse(text: string): Expr {
+function parse(text: string): ReturnType<Cel['parse']> {
   try {
-    return cel().parse(text).expr
+    return cel().parse(text)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     const [, line, column, what = reason] = /^<input>:(\d+):(\d+): (.*)$/s.exec(reason) ?? []

@@ -1,23 +1,11 @@
 /** Checks a CEL expression against what will be there when it runs: its variables, fields, functions and patterns. */
 import { BadPattern, checkPattern } from '../lib/pattern.ts'
-import { BadExpression, parseExpression } from './cel.ts'
+import { BadExpression, parseWithPlaces } from './cel.ts'
 import { type Func, functions, macros, methods } from './functions.ts'
+import { arithmetic, canContain, canEqual, canOrder, common } from './kinds.ts'
 import { newerName } from './older-names.ts'
 import type { Site } from './phases.ts'
-import {
-  any,
-  bool,
-  brief,
-  type Kind,
-  kindName,
-  list,
-  map,
-  member,
-  number,
-  type Shape,
-  string,
-  unknown,
-} from './shape.ts'
+import { any, bool, brief, int, type Kind, kindName, list, map, member, type Shape, string, unknown } from './shape.ts'
 import { type Expr, literal, type Node, pathOf } from './tree.ts'
 import { variables } from './variables.ts'
 
@@ -38,9 +26,15 @@ interface Scope {
 export function checkExpression(text: string, site: Site, { condition }: { condition: boolean }): number {
   const patterns: number[] = []
   const scope: Scope = { site, variables: variables(site), locals: new Map(), loops: 0, patterns }
-  const shape = infer(parseExpression(text), scope)
-  if (condition && !maybeBool(shape)) {
-    throw new BadExpression(`gives ${kindName(shape)}, but must be true or false; compare it with something`)
+  const { expr, placeOf } = parseWithPlaces(text)
+  try {
+    const shape = infer(expr, scope)
+    if (condition && !maybeBool(shape)) {
+      throw new BadExpression(`gives ${kindName(shape)}, but must be true or false; compare it with something`)
+    }
+  } catch (error) {
+    if (!(error instanceof BadExpression) || error.part === undefined) throw error
+    throw new BadExpression(`${error.message} (${placeOf(error.part)})`, { cause: error })
   }
   return patterns.reduce((sum, size) => sum + size, Buffer.byteLength(text) + EXPRESSION_COST)
 }
@@ -49,6 +43,16 @@ export function checkExpression(text: string, site: Site, { condition }: { condi
 const EXPRESSION_COST = 20
 
 function infer(expr: Expr, scope: Scope): Shape {
+  try {
+    return inferWhole(expr, scope)
+  } catch (error) {
+    // The innermost part is the one that it is about.
+    if (error instanceof BadExpression) error.part ??= expr.id
+    throw error
+  }
+}
+
+function inferWhole(expr: Expr, scope: Scope): Shape {
   const { exprKind: kind } = expr
   const later = newerName(expr)
   if (later !== undefined) return variable(later, scope)
@@ -62,8 +66,7 @@ function infer(expr: Expr, scope: Scope): Shape {
     case 'callExpr':
       return call(kind.value, scope)
     case 'listExpr':
-      for (const element of kind.value.elements) infer(element, scope)
-      return list(any)
+      return list(common(kind.value.elements.map((element) => infer(element, scope))))
     case 'structExpr':
       return struct(kind.value, scope)
     case 'comprehensionExpr':
@@ -90,10 +93,17 @@ function inferPart(expr: Expr | undefined, scope: Scope): Shape {
 }
 
 function constant(kind: string | undefined): Shape {
-  if (kind === 'boolValue') return bool
-  if (kind === 'stringValue') return string
-  if (kind === 'int64Value' || kind === 'uint64Value' || kind === 'doubleValue') return number
-  return { kind: 'value' }
+  return (kind === undefined ? undefined : constants[kind]) ?? any
+}
+
+const constants: Readonly<Record<string, Shape>> = {
+  boolValue: bool,
+  stringValue: string,
+  bytesValue: { kind: 'bytes' },
+  int64Value: int,
+  uint64Value: { kind: 'uint' },
+  doubleValue: { kind: 'double' },
+  nullValue: { kind: 'null' },
 }
 
 /** The names of types are values: `type(x) == string`. */
@@ -104,7 +114,7 @@ function identifier(written: string, { locals, variables }: Scope): Shape {
   const name = written.replace(/^\./, '')
   const local = locals.get(written)
   if (local) return local
-  if (typeNames.has(name)) return { kind: 'value' }
+  if (typeNames.has(name)) return { kind: 'type' }
   const found = Object.hasOwn(variables, name) ? variables[name] : undefined
   if (!found)
     throw new BadExpression(unknown('variable', name, [...locals.keys(), ...Object.keys(variables)].filter(isWord)))
@@ -125,14 +135,21 @@ function select({ operand, field, testOnly }: Node<'selectExpr'>, scope: Scope):
 
 function struct({ messageName, entries }: Node<'structExpr'>, scope: Scope): Shape {
   if (messageName !== '') throw new BadExpression(`makes a \`${brief(messageName)}\`, but there are no such types here`)
-  for (const { keyKind, value } of entries) {
-    if (keyKind.case === 'mapKey') infer(keyKind.value, scope)
-    inferPart(value, scope)
-  }
-  return map(any)
+  const values = entries.map(({ keyKind, value }) => {
+    if (keyKind.case === 'mapKey') checkKey(infer(keyKind.value, scope))
+    return inferPart(value, scope)
+  })
+  return map(common(values))
 }
 
-const loopable: ReadonlySet<Kind> = new Set(['list', 'map', 'value', 'any'])
+function checkKey(shape: Shape): void {
+  if (keys.has(shape.kind)) return
+  throw new BadExpression(`has ${kindName(shape)} as the key of a map; keys are strings, whole numbers, true or false`)
+}
+
+const keys: ReadonlySet<Kind> = new Set(['string', 'int', 'uint', 'bool', 'any'])
+
+const loopable: ReadonlySet<Kind> = new Set(['list', 'map', 'record', 'any'])
 
 /** What `all`, `exists`, `exists_one`, `map` and `filter` become. */
 function loop({ iterVar, iterRange, accuVar, accuInit, loopStep }: Node<'comprehensionExpr'>, scope: Scope): Shape {
@@ -140,27 +157,14 @@ function loop({ iterVar, iterRange, accuVar, accuInit, loopStep }: Node<'compreh
   if (scope.loops >= MAX_LOOPS) throw new BadExpression(`has over ${MAX_LOOPS} loops inside each other; split it`)
   if (!loopable.has(range.kind))
     throw new BadExpression(`loops over ${kindName(range)}; it can loop over a list or a map`)
-  const item = range.kind === 'list' ? (range.items ?? any) : range.kind === 'map' ? string : any
-  const locals = new Map([...scope.locals, [iterVar, item], [accuVar, any]])
-  inferPart(loopStep, { ...scope, locals, loops: scope.loops + 1 })
-  return accuInit?.exprKind.case === 'listExpr' ? list(any) : bool
-}
-
-const operators: Readonly<Record<string, Kind>> = {
-  '_==_': 'bool',
-  '_!=_': 'bool',
-  '_<_': 'bool',
-  '_<=_': 'bool',
-  '_>_': 'bool',
-  '_>=_': 'bool',
-  '@in': 'bool',
-  '@not_strictly_false': 'bool',
-  '_+_': 'value',
-  '_-_': 'value',
-  '_*_': 'number',
-  '_/_': 'number',
-  '_%_': 'number',
-  '-_': 'number',
+  // Headers and the like are by name; of a map that was made here the keys may be of any kind.
+  const item = range.kind === 'list' ? (range.items ?? any) : range.kind === 'record' ? string : any
+  // A list that grows holds what is added to it.
+  const start: Shape = accuInit?.exprKind.case === 'listExpr' ? { kind: 'list' } : any
+  const locals = new Map([...scope.locals, [iterVar, item], [accuVar, start]])
+  const step = inferPart(loopStep, { ...scope, locals, loops: scope.loops + 1 })
+  if (start.kind !== 'list') return bool
+  return step.kind === 'list' ? step : list(any)
 }
 
 const logic: Readonly<Record<string, string>> = { '_&&_': '&&', '_||_': '||', '!_': '!' }
@@ -176,16 +180,65 @@ function call({ function: name, target, args }: Node<'callExpr'>, scope: Scope):
     }
     return bool
   }
-  const operator = Object.hasOwn(operators, name) ? operators[name] : undefined
-  if (operator) {
-    for (const arg of args) infer(arg, scope)
-    return { kind: operator }
-  }
+  if (Object.hasOwn(signs, name)) return signed(name, args, scope)
   const space = namespace(target, scope)
   if (space !== undefined) return apply(`${space}.${name}`, functions, args, scope)
   if (!target) return apply(name, functions, args, scope)
-  infer(target, scope)
-  return apply(name, methods, args, scope)
+  return apply(name, methods, args, scope, target)
+}
+
+/** The signs that stand between two values, as they are written. */
+const signs: Readonly<Record<string, string>> = {
+  '_==_': '==',
+  '_!=_': '!=',
+  '_<_': '<',
+  '_<=_': '<=',
+  '_>_': '>',
+  '_>=_': '>=',
+  '@in': 'in',
+  '@not_strictly_false': '',
+  '_+_': '+',
+  '_-_': '-',
+  '_*_': '*',
+  '_/_': '/',
+  '_%_': '%',
+  '-_': '-',
+}
+
+function signed(name: string, args: readonly Expr[], scope: Scope): Shape {
+  const sign = signs[name] ?? ''
+  const [a = any, b = any] = args.map((arg) => infer(arg, scope))
+  if (args.length === 1) {
+    if (name === '@not_strictly_false') return bool
+    if (negatable.has(a.kind)) return a
+    throw new BadExpression(`puts \`-\` before ${kindName(a)}, which has no negative`)
+  }
+  if (sign === '==' || sign === '!=') {
+    if (canEqual(a, b)) return bool
+    throw new BadExpression(`compares ${kindName(a)} with ${kindName(b)}, which are never equal`)
+  }
+  if (sign === 'in') {
+    if (canContain(a, b)) return bool
+    throw new BadExpression(`looks for ${kindName(a)} in ${containerName(b)}, where it can never be`)
+  }
+  if ('+-*/%'.includes(sign)) {
+    const shape = arithmetic(sign, a, b)
+    if (shape) return shape
+    throw new BadExpression(`puts \`${sign}\` between ${kindName(a)} and ${kindName(b)}; convert one of them`)
+  }
+  if (canOrder(a, b)) return bool
+  throw new BadExpression(`puts \`${sign}\` between ${kindName(a)} and ${kindName(b)}, which have no order`)
+}
+
+/** Functions that give lists of texts, and those whose lists hold what they were given. */
+const textLists: ReadonlySet<string> = new Set(['getReqHeader', 'getResHeader', 'getQueryParam', 'split'])
+const sameItems: ReadonlySet<string> = new Set(['distinct', 'slice', 'sort'])
+
+const negatable: ReadonlySet<Kind> = new Set(['int', 'double', 'any'])
+
+function containerName(of: Shape): string {
+  if (of.kind !== 'list' || !of.items || of.items.kind === 'any') return kindName(of)
+  return `a list of which each is ${kindName(of.items)}`
 }
 
 /** `base64` in `base64.encode(x)`: a name that only functions have. */
@@ -198,7 +251,15 @@ function namespace(target: Expr | undefined, { locals, variables }: Scope): stri
 
 const namespaces = new Set(Object.keys(functions).flatMap((name) => (name.includes('.') ? [name.split('.')[0]] : [])))
 
-function apply(name: string, table: Readonly<Record<string, Func>>, args: readonly Expr[], scope: Scope): Shape {
+function apply(
+  name: string,
+  table: Readonly<Record<string, Func>>,
+  args: readonly Expr[],
+  scope: Scope,
+  target?: Expr,
+): Shape {
+  // Before its function: what is called on something that does not exist is not what is wrong.
+  const on = target && infer(target, scope)
   const func = Object.hasOwn(table, name) ? table[name] : undefined
   if (!func) throw new BadExpression(noFunction(name, table))
   if (func.phases && !func.phases.includes(scope.site.phase)) {
@@ -212,9 +273,28 @@ function apply(name: string, table: Readonly<Record<string, Func>>, args: readon
     const wanted = fewest === most ? `${fewest}` : `${fewest} to ${most}`
     throw new BadExpression(`calls \`${name}\` with ${args.length} arguments, but it takes ${wanted}`)
   }
-  for (const arg of args) infer(arg, scope)
+  const shapes = [...(on ? [on] : []), ...args.map((arg) => infer(arg, scope))]
+  for (const [i, shape] of shapes.entries()) checkOperand(name, func, shape, on ? i - 1 : i)
   if (name === 'matches') patternArgument(args.at(-1), scope)
-  return { kind: func.gives }
+  return given(name, func, shapes)
+}
+
+/** `at` is -1 for the value that a method is called on. */
+function checkOperand(name: string, { operands, args: [, most] }: Func, shape: Shape, at: number): void {
+  const wanted = operands[at + operands.length - most] ?? []
+  const { kind } = shape
+  if (kind === 'any' || wanted.includes('any') || wanted.includes(kind === 'record' ? 'map' : kind)) return
+  const kinds = wanted.map((each) => kindName({ kind: each })).join(' or ')
+  const what = at < 0 ? `on ${kindName(shape)}` : `with ${kindName(shape)}`
+  const where = at < 0 || most < 2 ? '' : ` as argument ${at + 1}`
+  throw new BadExpression(`calls \`${name}\` ${what}${where}, but it takes ${kinds}`)
+}
+
+/** What a function gives, with what it holds where that is known. */
+function given(name: string, { gives }: Func, [first = any]: readonly Shape[]): Shape {
+  if (gives !== 'list') return { kind: gives }
+  if (textLists.has(name)) return list(string)
+  return list(sameItems.has(name) ? (first.items ?? any) : any)
 }
 
 function noFunction(name: string, table: Readonly<Record<string, Func>>): string {
@@ -238,18 +318,28 @@ function patternArgument(pattern: Expr | undefined, { patterns }: Scope): void {
 
 function index([of, by]: readonly Expr[], scope: Scope): Shape {
   const shape = inferPart(of, scope)
-  inferPart(by, scope)
+  const at = inferPart(by, scope)
+  if (shape.kind === 'list' && !indices.has(at.kind)) {
+    throw new BadExpression(`asks a list for ${kindName(at)}; its entries have numbers, from 0 on`)
+  }
   if (shape.kind === 'list' || shape.kind === 'map') return shape.items ?? any
   const key = literal(by)
-  return shape.kind === 'record' && key !== undefined ? member(spell(of), shape, key) : any
+  if (shape.fields && key !== undefined) return member(spell(of), shape, key)
+  if (shape.kind === 'record' || shape.kind === 'any') return any
+  throw new BadExpression(`asks ${spell(of)} for an entry, but it is ${kindName(shape)}`)
 }
+
+const indices: ReadonlySet<Kind> = new Set(['int', 'uint', 'double', 'any'])
 
 function choice([test, yes, no]: readonly Expr[], scope: Scope): Shape {
   const condition = inferPart(test, scope)
   if (!maybeBool(condition)) throw new BadExpression(`puts ${kindName(condition)} where \`?\` needs a condition`)
   const [first, second] = [inferPart(yes, scope), inferPart(no, scope)]
-  if (first.kind === second.kind) return { kind: first.kind }
-  return maybeBool(first) || maybeBool(second) ? any : { kind: 'value' }
+  if (first.kind === second.kind) return first
+  if (canEqual(first, second)) return any
+  throw new BadExpression(
+    `gives ${kindName(first)} or ${kindName(second)}, as \`?\` decides; make both of one kind, or use \`dyn\``,
+  )
 }
 
 function maybeBool({ kind }: Shape): boolean {

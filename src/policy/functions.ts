@@ -5,6 +5,8 @@ import type { Kind } from './shape.ts'
 export interface Func {
   /** Fewest and most arguments. */
   readonly args: readonly [number, number]
+  /** The kinds that each operand may have, the value that a method is called on first. */
+  readonly operands: readonly (readonly Kind[])[]
   readonly gives: Kind
   /** Phases that have what it reads; all of them when left out. */
   readonly phases?: readonly Phase[]
@@ -12,101 +14,101 @@ export interface Func {
 
 /** Called alone: `size(x)`; those with a dot too: `base64.encode(x)`. */
 export const functions: Readonly<Record<string, Func>> = {
-  size: takes(1, 'number'),
-  type: takes(1, 'value'),
-  dyn: takes(1, 'any'),
-  bool: takes(1, 'bool'),
-  bytes: takes(1, 'value'),
-  double: takes(1, 'number'),
-  duration: takes(1, 'value'),
-  int: takes(1, 'number'),
-  matches: takes(2, 'bool'),
-  string: takes(1, 'string'),
-  timestamp: takes(1, 'timestamp'),
-  uint: takes(1, 'number'),
+  size: alone('string|bytes|list|map -> int'),
+  type: alone('any -> type'),
+  dyn: alone('any -> any'),
+  bool: alone('bool|string -> bool'),
+  bytes: alone('bytes|string -> bytes'),
+  double: alone('double|int|uint|string -> double'),
+  duration: alone('duration|string|int -> duration'),
+  int: alone('int|uint|double|string|timestamp|duration -> int'),
+  matches: alone('string string -> bool'),
+  string: alone('string|bool|int|uint|double|bytes|timestamp|duration -> string'),
+  timestamp: alone('timestamp|string|int -> timestamp'),
+  uint: alone('uint|int|double|string -> uint'),
 
-  inCidrRange: takes(2, 'bool'),
-  inCidrRanges: takes(2, 'bool'),
-  isPrivateIp: takes(1, 'bool'),
+  inCidrRange: alone('string string -> bool'),
+  inCidrRanges: alone('string list -> bool'),
+  isPrivateIp: alone('string -> bool'),
 
-  hasReqHeader: http(1, 'bool'),
-  getReqHeader: http(1, 'list'),
-  hasReqCookie: http(1, 'bool'),
-  getReqCookie: http(1, 'any'),
-  hasQueryParam: http(1, 'bool'),
-  getQueryParam: http(1, 'list'),
-  hasResHeader: response(1, 'bool'),
-  getResHeader: response(1, 'list'),
-  hasResCookie: response(1, 'bool'),
-  getResCookie: response(1, 'any'),
+  hasReqHeader: http('string -> bool'),
+  getReqHeader: http('string -> list'),
+  hasReqCookie: http('string -> bool'),
+  getReqCookie: http('string -> any'),
+  hasQueryParam: http('string -> bool'),
+  getQueryParam: http('string -> list'),
+  hasResHeader: response('string -> bool'),
+  getResHeader: response('string -> list'),
+  hasResCookie: response('string -> bool'),
+  getResCookie: response('string -> any'),
 
-  'base64.decode': takes(1, 'value'),
-  'base64.encode': takes(1, 'string'),
-  decodeBase64: takes(1, 'value'),
-  encodeBase64: takes(1, 'string'),
-  'json.decode': takes(1, 'any'),
-  'json.encode': takes(1, 'string'),
-  decodeJson: takes(1, 'any'),
-  encodeJson: takes(1, 'string'),
-  isJson: takes(1, 'bool'),
-  'queryString.decode': takes(1, 'map'),
-  'queryString.encode': takes(1, 'string'),
-  isQueryString: takes(1, 'bool'),
-  'url.escape': takes(1, 'string'),
-  'url.parse': takes(1, 'any'),
-  'url.unescape': takes(1, 'string'),
-  isURL: takes(1, 'bool'),
-  'basic_auth.encode': takes(2, 'string'),
-  'strings.quote': takes(1, 'string'),
-  'lists.range': takes(1, 'list'),
+  'base64.decode': alone('string -> string'),
+  'base64.encode': alone('string|bytes -> string'),
+  decodeBase64: alone('string -> string'),
+  encodeBase64: alone('string|bytes -> string'),
+  'json.decode': alone('string -> any'),
+  'json.encode': alone('any -> string'),
+  decodeJson: alone('string -> any'),
+  encodeJson: alone('any -> string'),
+  isJson: alone('string -> bool'),
+  'queryString.decode': alone('string -> map'),
+  'queryString.encode': alone('map -> string'),
+  isQueryString: alone('string -> bool'),
+  'url.escape': alone('string -> string'),
+  'url.parse': alone('string -> any'),
+  'url.unescape': alone('string -> string'),
+  isURL: alone('string -> bool'),
+  'basic_auth.encode': alone('string string -> string'),
+  'strings.quote': alone('string -> string'),
+  'lists.range': alone('int -> list'),
 
-  'hash.crc32': takes([1, 2], 'string'),
-  'hash.md5': takes([1, 2], 'string'),
-  'hash.sha1': takes([1, 2], 'string'),
-  'hash.sha256': takes([1, 2], 'string'),
-  'hash.sha512': takes([1, 2], 'string'),
-  'rand.double': takes(0, 'number'),
-  'rand.int': takes(2, 'number'),
+  'hash.crc32': alone('string string? -> string'),
+  'hash.md5': alone('string string? -> string'),
+  'hash.sha1': alone('string string? -> string'),
+  'hash.sha256': alone('string string? -> string'),
+  'hash.sha512': alone('string string? -> string'),
+  'rand.double': alone('-> double'),
+  'rand.int': alone('int int -> int'),
 }
 
 /** Called on a value: `x.startsWith('a')`. */
 export const methods: Readonly<Record<string, Func>> = {
-  size: takes(0, 'number'),
-  contains: takes(1, 'bool'),
-  endsWith: takes(1, 'bool'),
-  matches: takes(1, 'bool'),
-  startsWith: takes(1, 'bool'),
+  size: on('string|bytes|list|map -> int'),
+  contains: on('string string -> bool'),
+  endsWith: on('string string -> bool'),
+  matches: on('string string -> bool'),
+  startsWith: on('string string -> bool'),
 
-  charAt: takes(1, 'string'),
-  format: takes(1, 'string'),
-  indexOf: takes([1, 2], 'number'),
-  lastIndexOf: takes([1, 2], 'number'),
-  lower: takes(0, 'string'),
-  lowerAscii: takes(0, 'string'),
-  replace: takes([2, 3], 'string'),
-  reverse: takes(0, 'value'),
-  split: takes([1, 2], 'list'),
-  substring: takes([1, 2], 'string'),
-  trim: takes(0, 'string'),
-  upper: takes(0, 'string'),
-  upperAscii: takes(0, 'string'),
+  charAt: on('string int -> string'),
+  format: on('string list -> string'),
+  indexOf: on('string string int? -> int'),
+  lastIndexOf: on('string string int? -> int'),
+  lower: on('string -> string'),
+  lowerAscii: on('string -> string'),
+  replace: on('string string string int? -> string'),
+  reverse: on('string|list -> any'),
+  split: on('string string int? -> list'),
+  substring: on('string int int? -> string'),
+  trim: on('string -> string'),
+  upper: on('string -> string'),
+  upperAscii: on('string -> string'),
 
-  distinct: takes(0, 'list'),
-  flatten: takes([0, 1], 'list'),
-  join: takes([0, 1], 'string'),
-  slice: takes(2, 'list'),
-  sort: takes(0, 'list'),
+  distinct: on('list -> list'),
+  flatten: on('list int? -> list'),
+  join: on('list string? -> string'),
+  slice: on('list int int -> list'),
+  sort: on('list -> list'),
 
-  getDate: takes([0, 1], 'number'),
-  getDayOfMonth: takes([0, 1], 'number'),
-  getDayOfWeek: takes([0, 1], 'number'),
-  getDayOfYear: takes([0, 1], 'number'),
-  getFullYear: takes([0, 1], 'number'),
-  getHours: takes([0, 1], 'number'),
-  getMilliseconds: takes([0, 1], 'number'),
-  getMinutes: takes([0, 1], 'number'),
-  getMonth: takes([0, 1], 'number'),
-  getSeconds: takes([0, 1], 'number'),
+  getDate: on('timestamp string? -> int'),
+  getDayOfMonth: on('timestamp string? -> int'),
+  getDayOfWeek: on('timestamp string? -> int'),
+  getDayOfYear: on('timestamp string? -> int'),
+  getFullYear: on('timestamp string? -> int'),
+  getHours: on('timestamp|duration string? -> int'),
+  getMilliseconds: on('timestamp|duration string? -> int'),
+  getMinutes: on('timestamp|duration string? -> int'),
+  getMonth: on('timestamp string? -> int'),
+  getSeconds: on('timestamp|duration string? -> int'),
 }
 
 /** How those that bind a variable or test a field are written; the parser expands them when they are. */
@@ -119,14 +121,31 @@ export const macros: Readonly<Record<string, string>> = {
   has: 'has(value.field)',
 }
 
-function takes(args: number | readonly [number, number], gives: Kind): Func {
-  return { args: typeof args === 'number' ? [args, args] : args, gives }
+/** Reads `string int? -> bool`: kinds of the operands, those that may be left out with a `?`, and what comes of them. */
+function signature(text: string, targets: number): Func {
+  const [before = '', gives = ''] = text.split('->').map((part) => part.trim())
+  const operands = before.split(' ').filter((each) => each !== '')
+  const fewest = operands.filter((each) => !each.endsWith('?')).length - targets
+  return {
+    args: [fewest, operands.length - targets],
+    // The tables above name kinds only.
+    operands: operands.map((each) => each.replace('?', '').split('|') as Kind[]),
+    gives: gives as Kind,
+  }
 }
 
-function http(args: number, gives: Kind): Func {
-  return { ...takes(args, gives), phases: ['request', 'response'] }
+function alone(text: string): Func {
+  return signature(text, 0)
 }
 
-function response(args: number, gives: Kind): Func {
-  return { ...takes(args, gives), phases: ['response'] }
+function on(text: string): Func {
+  return signature(text, 1)
+}
+
+function http(text: string): Func {
+  return { ...alone(text), phases: ['request', 'response'] }
+}
+
+function response(text: string): Func {
+  return { ...alone(text), phases: ['response'] }
 }

@@ -2,8 +2,23 @@
 import { nearest } from '../lib/nearest.ts'
 import { BadExpression } from './cel.ts'
 
-/** `value`: known not to be true or false, and nothing else. `any`: only known when traffic flows. */
-export type Kind = 'bool' | 'string' | 'number' | 'timestamp' | 'list' | 'map' | 'record' | 'value' | 'any' | 'absent'
+/** `record`: a map whose fields are known. `any`: only known when traffic flows. */
+export type Kind =
+  | 'bool'
+  | 'string'
+  | 'bytes'
+  | 'int'
+  | 'uint'
+  | 'double'
+  | 'timestamp'
+  | 'duration'
+  | 'null'
+  | 'type'
+  | 'list'
+  | 'map'
+  | 'record'
+  | 'any'
+  | 'absent'
 
 export interface Shape {
   readonly kind: Kind
@@ -18,7 +33,7 @@ export interface Shape {
 export const any: Shape = { kind: 'any' }
 export const bool: Shape = { kind: 'bool' }
 export const string: Shape = { kind: 'string' }
-export const number: Shape = { kind: 'number' }
+export const int: Shape = { kind: 'int' }
 export const timestamp: Shape = { kind: 'timestamp' }
 
 export const list = (items: Shape): Shape => ({ kind: 'list', items })
@@ -55,7 +70,17 @@ function listed(known: readonly string[]): string {
 const MAX_LISTED = 20
 
 export function kindName({ kind }: Shape): string {
-  return kind === 'value' || kind === 'any' ? 'a value' : `a ${kind}`
+  return kindNames[kind] ?? `a ${kind}`
+}
+
+const kindNames: Readonly<Partial<Record<Kind, string>>> = {
+  any: 'a value',
+  bytes: 'bytes',
+  int: 'a number',
+  uint: 'an unsigned number',
+  double: 'a number with a fraction',
+  null: 'null',
+  record: 'a map',
 }
 
 /** A hostile name can be as long as an expression; what we say back is not. */

@@ -1,7 +1,7 @@
 /** The variables that expressions can read, by place and phase (edge semantics §4.4). */
 import { actionNames } from './action-names.ts'
 import { placeName, type Site } from './phases.ts'
-import { absent, any, bool, list, map, number, record, type Shape, string, stringWith, timestamp } from './shape.ts'
+import { absent, any, bool, int, list, map, record, type Shape, string, stringWith, timestamp } from './shape.ts'
 
 const names = list(string)
 
@@ -16,7 +16,7 @@ const location = {
 }
 
 const clientIp = stringWith({
-  as: record({ number, organization: string }),
+  as: record({ number: int, organization: string }),
   categories: names,
   geo: record({ location: record(location) }),
   is_on_blocklist: bool,
@@ -54,21 +54,21 @@ const tls = record({
 
 const connection = {
   client_ip: clientIp,
-  client_port: number,
+  client_port: int,
   geo: record(location),
   server_ip: string,
-  server_port: number,
+  server_port: int,
   server_region: string,
   ts: record({ start: timestamp }),
 }
 
-const endpoint = record({ addr: string, host: string, id: string, port: number, protocol: string, url: string })
+const endpoint = record({ addr: string, host: string, id: string, port: int, protocol: string, url: string })
 
 const contentType = stringWith({ parameters: map(string), raw: string })
 
 const message = {
   content_encoding: names,
-  content_length: number,
+  content_length: int,
   content_type: contentType,
   headers: map(names),
   location: string,
@@ -117,7 +117,7 @@ const res = record({
         domain: string,
         expires: any,
         http_only: bool,
-        max_age: number,
+        max_age: int,
         name: string,
         path: string,
         same_site: string,
@@ -127,7 +127,7 @@ const res = record({
       }),
     ),
   ),
-  status_code: number,
+  status_code: int,
 })
 
 /** The spelling of `restrict-ips` where actions leave their results: `actions.ngrok.restrict_ips`. */
@@ -142,7 +142,7 @@ export function variables(site: Site): Readonly<Record<string, Shape>> {
   const { place } = site
   const http = place === 'route'
   const noHttp = absent(`which only routes of HTTPS edges have; ${placeName(place)} sees connections, not requests`)
-  const counted = http ? number : noHttp
+  const counted = http ? int : noHttp
   return {
     actions: record({ ngrok: results }),
     conn: record({
