@@ -136,7 +136,8 @@ function range(minimum: number, maximum: number): string {
 }
 
 function list(schema: SchemaNode, value: unknown, at: string): unknown[] {
-  const items = schema['x-or-one'] && isObject(value) ? [value] : value
+  const isOne = isObject(value) || (typeof value === 'string' && schema.items?.type === 'string')
+  const items = schema['x-or-one'] && isOne ? [value] : value
   if (!Array.isArray(items)) throw wrongType(at, 'a list', value)
   if (schema.maxItems !== undefined && items.length > schema.maxItems) {
     throw new BadValue(at, 'value', `${named(at)} has ${items.length} entries; at most ${schema.maxItems} are allowed`)

@@ -9,16 +9,20 @@ export interface Done {
 }
 
 /** Does every piece of work that comes with `work`. */
-export function serveOffLoop(work: (given: unknown) => Done): void {
+export function serveOffLoop(work: (given: unknown) => Done | Promise<Done>): void {
   const say = (said: Said, moved: readonly ArrayBuffer[] = []): void => {
     parentPort?.postMessage(said, moved as readonly Transferable[])
   }
+  const told = ({ result, moved }: Done): void => say({ result }, moved)
+  const failed = (error: unknown): void =>
+    say({ fault: error instanceof Error ? (error.stack ?? error.message) : String(error) })
   parentPort?.on('message', (given: unknown) => {
     try {
-      const { result, moved } = work(given)
-      say({ result }, moved)
+      const done = work(given)
+      if (done instanceof Promise) done.then(told).catch(failed)
+      else told(done)
     } catch (error) {
-      say({ fault: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+      failed(error)
     }
   })
   say({ isReady: true })

@@ -66,3 +66,21 @@ test('keys that find no place are counted together, and those that have one go o
   assert.equal(counters.take('known 3', rate).isAllowed, true)
   assert.equal(counters.size, 6)
 })
+
+test('a copy goes on from what was counted, and by itself', () => {
+  let now = 1000
+  const counters = new SlidingCounters({ now: () => now })
+  const rate = { capacity: 2, windowMs: 60_000 }
+  for (const key of ['a 1', 'a 1', 'a 2', 'b 1']) counters.take(key, rate)
+  now += 10_000
+  const counted = counters.counted('a ')
+  assert.deepEqual(counted, [
+    { key: 'a 1', windowMs: 60_000, ageMs: 10_000, current: 2, previous: 0 },
+    { key: 'a 2', windowMs: 60_000, ageMs: 10_000, current: 1, previous: 0 },
+  ])
+  const copy = SlidingCounters.from(counted)
+  assert.equal(copy.take('a 1', rate).isAllowed, false)
+  assert.equal(copy.take('a 2', rate).isAllowed, true)
+  assert.equal(copy.take('a 2', rate).isAllowed, false)
+  assert.deepEqual(counters.counted('a '), counted)
+})

@@ -25,6 +25,19 @@ const SWEPT = 2
 /** Those that came when all places were taken are counted together: who sends under ever new keys gains nothing. */
 const OTHERS = '\0others'
 
+/** What a key has used, for a copy that counts on by itself. */
+export interface CountedWindow {
+  readonly key: string
+  readonly windowMs: number
+  /** How long ago the window of `current` began. */
+  readonly ageMs: number
+  readonly current: number
+  readonly previous: number
+}
+
+/** Keys of which a copy is made at most. */
+const MAX_COPIED = 10_000
+
 interface Window {
   /** When the window of `current` began. */
   startedAt: number
@@ -60,6 +73,29 @@ export class SlidingCounters implements Counters {
     if (used + 1 > capacity) return { isAllowed: false, waitMs: waitMs(window, { capacity, windowMs }, now) }
     window.current++
     return { isAllowed: true, waitMs: 0 }
+  }
+
+  /** Counters that begin where others stand. */
+  static from(windows: readonly CountedWindow[]): SlidingCounters {
+    const counters = new SlidingCounters()
+    const now = counters.#now()
+    for (const { key, windowMs, ageMs, current, previous } of windows) {
+      const known = counters.#windows.get(windowMs) ?? new Map<string, Window>()
+      counters.#windows.set(windowMs, known.set(key, { startedAt: now - ageMs, current, previous }))
+    }
+    return counters
+  }
+
+  /** What the keys that begin with `prefix` have used, the latest first where there are very many. */
+  counted(prefix: string): CountedWindow[] {
+    const now = this.#now()
+    const found: CountedWindow[] = []
+    for (const [windowMs, windows] of this.#windows) {
+      for (const [key, { startedAt, current, previous }] of windows) {
+        if (key.startsWith(prefix)) found.push({ key, windowMs, ageMs: now - startedAt, current, previous })
+      }
+    }
+    return found.length <= MAX_COPIED ? found : found.sort((a, b) => a.ageMs - b.ageMs).slice(0, MAX_COPIED)
   }
 
   #window(key: string, windowMs: number, now: number): Window {

@@ -4,7 +4,8 @@ import type { Fetch } from '../lib/outbound-fetch.ts'
 import type { PatternSearch } from '../lib/pattern-search.ts'
 import type { Sealer } from '../lib/seal.ts'
 import type { Counters } from '../lib/sliding-counters.ts'
-import type { LoginSessions } from './login/sessions.ts'
+import type { PolicyWatch } from '../policy/explain-watch.ts'
+import type { LoginSessions, LoginUser } from './login/sessions.ts'
 
 export interface ModuleTools {
   /** Looks for patterns of users; a list that the module told of is compiled by then. */
@@ -20,4 +21,13 @@ export interface ModuleTools {
   readonly counters: Counters
   /** Counts a request or connection whose expressions cost more than they may. */
   readonly onBudgetSpent: () => void
+  /** Set where traffic is only described: what would happen is told, and nothing of it is kept or sent. */
+  readonly dryRun?: DryRun | undefined
+}
+
+export interface DryRun {
+  /** Told of what the rules of policies do. */
+  readonly policy: PolicyWatch
+  /** Who is taken to be logged in, at whichever provider. */
+  readonly login: LoginUser | undefined
 }

@@ -6,6 +6,7 @@ import type { Logger } from '../lib/log.ts'
 import type { Fetch } from '../lib/outbound-fetch.ts'
 import type { Counters } from '../lib/sliding-counters.ts'
 import type { Evaluate, Evaluator } from './evaluator.ts'
+import type { PolicyWatch } from './explain-watch.ts'
 import type { OAuthProviderName } from './login-form.ts'
 import type { Moment } from './moment.ts'
 import type { Phase, Site } from './phases.ts'
@@ -83,6 +84,8 @@ export interface PolicyTools {
   readonly counters: Counters
   readonly onBudgetSpent: () => void
   readonly fetch: Fetch
+  /** Set in a dry run alone. */
+  readonly watch?: PolicyWatch | undefined
   /** The rules of an IP policy, as they were when the policy was resolved. */
   readonly guards: {
     basicAuth(settings: { credentials: readonly { username: string; password: string }[]; realm: string }): Guard

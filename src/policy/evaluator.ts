@@ -5,6 +5,8 @@ import type { Budget } from './budget.ts'
 import { parseExpression } from './cel.ts'
 import { ownFunctions } from './cel-functions.ts'
 import { payFor, plainValue, textOf } from './cel-values.ts'
+import { markParts } from './explain-parts.ts'
+import type { NotePart } from './explain-watch.ts'
 import { Fault, type Frame } from './frame.ts'
 import { Library } from './library.ts'
 import type { Moment } from './moment.ts'
@@ -31,13 +33,14 @@ export class Evaluator {
 
   /**
    * Takes an expression that was checked for this site; throws `BadExpression` when it was not. The paths of the variables
-   * that it reads are added to `reads`.
+   * that it reads are added to `reads`. With `note` it tells of the values of its parts, which costs it nothing.
    */
-  compile(text: string, site: Site, reads: Set<string>): Evaluate {
+  compile(text: string, site: Site, reads: Set<string>, note?: NotePart): Evaluate {
     const known = variables(site)
     const tree = parseExpression(text)
+    const marked = note && markParts(text, (name) => Object.hasOwn(known, name))
     const patterns = this.#patterns.of(literalPatterns(tree))
-    const { expr, paths } = bindVariables(tree, known)
+    const { expr, paths } = bindVariables(marked?.expr ?? tree, known)
     for (const path of paths) reads.add(path.replace(HAS, ''))
     const library = this.#library
     const places = new Map(paths.map((path, i) => [path, i]))
@@ -49,6 +52,7 @@ export class Evaluator {
         return place === undefined ? undefined : variableReader(name, place, known, library)
       },
       entry: (name) => (places.has(name) ? entryReader(name, library) : undefined),
+      note: note && ((index, value) => note(index, marked?.texts[index] ?? '', value as CelValue)), // parts give values of CEL
     })
     return (moment) => {
       const { budget } = moment

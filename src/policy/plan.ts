@@ -7,10 +7,11 @@
  */
 import type { CelInput } from '@bufbuild/cel'
 import { entryOf, payFor, toCel } from './cel-values.ts'
+import { NOTE } from './explain-parts.ts'
 import { Fault, type Frame, type Impl, type Impls, type Run } from './frame.ts'
 import type { Library } from './library.ts'
 import { itemsOf, MAX_ITEMS } from './operators.ts'
-import { type Expr, type Node, qualifiedName } from './tree.ts'
+import { type Expr, literal, type Node, qualifiedName } from './tree.ts'
 
 export interface PlanOptions {
   readonly library: Library
@@ -19,6 +20,8 @@ export interface PlanOptions {
   readonly variable: (name: string) => Run | undefined
   /** What reads one entry of a variable that is a map, for those that are dear as a whole. */
   readonly entry: (name: string) => ((frame: Frame, key: string) => unknown) | undefined
+  /** Told of the values of the parts that are marked. */
+  readonly note?: ((index: number, value: unknown) => void) | undefined
 }
 
 /** In nanoseconds. */
@@ -152,10 +155,24 @@ class Planner {
         return (frame) => of(frame) !== false
       }
       if (name === '@in') return this.#membership(args, locals)
+      if (name === NOTE) return this.#noted(args, locals)
       return this.#apply(name, undefined, args, locals)
     }
     const space = this.#namespace(target, name, locals)
     return space === undefined ? this.#apply(name, target, args, locals) : this.#apply(space, undefined, args, locals)
+  }
+
+  /** A part that is marked; the mark costs nothing. */
+  #noted([number, part]: readonly Expr[], locals: Locals): Run {
+    this.nanos -= NODE_NANOS
+    const index = Number(literal(number))
+    const of = this.#part(part, locals)
+    const { note } = this.#options
+    return (frame) => {
+      const value = of(frame)
+      if (!(value instanceof Fault)) note?.(index, value)
+      return value
+    }
   }
 
   /** `base64.encode` for a call of that function. */

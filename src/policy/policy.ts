@@ -9,6 +9,7 @@ import { isActionName } from './action-names.ts'
 import { actions } from './actions.ts'
 import { BudgetSpent } from './budget.ts'
 import type { Evaluate, Evaluator } from './evaluator.ts'
+import { watchExpression } from './explain-watch.ts'
 import type { Action, Rule } from './form.ts'
 import type { Moment } from './moment.ts'
 import { type Direction, directions, ownLists, type Phase, phaseOf, type Site } from './phases.ts'
@@ -30,6 +31,7 @@ export interface PolicySettings {
 
 interface CompiledRule {
   readonly name: string
+  readonly written: Rule
   readonly expressions: readonly Evaluate[]
   readonly steps: readonly Step[]
   readonly guards: boolean
@@ -95,10 +97,17 @@ export function compilePolicy(
       })
     })
     const own = new Set<string>()
-    const expressions = rule.expressions.map((text) => evaluator.compile(text, site, own))
+    const expressions = rule.expressions.map((text) =>
+      watchExpression(text, {
+        compile: (note) => evaluator.compile(text, site, own, note),
+        evaluator,
+        watch: tools.watch,
+      }),
+    )
     for (const path of own) reads.add(path)
     return {
       name: rule.name,
+      written: rule,
       expressions,
       steps,
       guards: rule.actions.some((action) => typeOf(action).guards === true),
@@ -145,24 +154,35 @@ export function compilePolicy(
 
   function* execute(phase: Phase, moment: Moment): Generator<Promise<Outcome>, Outcome, Outcome> {
     const own = rules.get(phase) ?? []
+    const { watch } = tools
+    watch?.phase(
+      phase,
+      own.map(({ written }) => written),
+    )
     for (const [i, rule] of own.entries()) {
+      watch?.rule(i)
       const { answering } = moment
       const answer = answering && rule.steps.find(({ login }) => login === answering)
       // Whether the rule applies to the page that the login is for says nothing about the login's own paths.
       const isOn = answer ? true : applies(rule, moment)
+      watch?.applies(typeof isOn === 'boolean' ? isOn : undefined)
       // Nothing more can be evaluated, so that a guard further down would not be asked either.
       if (isOn === 'spent') return own.slice(i).some(({ guards }) => guards) ? failed : undefined
       if (isOn === 'unsure') return failed
       if (!isOn) continue
-      for (const step of answer ? [answer] : rule.steps) {
+      for (const [j, step] of rule.steps.entries()) {
+        if (answer && step !== answer) continue
         // Other logins are not asked: nobody is let in by this request, and each would take its path for its own.
         if (answering && step.login && step !== answer) continue
         remember(moment, step)
         let outcome: Outcome
+        watch?.acts(j, moment)
         try {
           const ended = step.run(moment)
           outcome = ended instanceof Promise ? yield ended : ended
+          watch?.acted(j, moment, outcome)
         } catch (error) {
+          watch?.acted(j, moment, error instanceof Error ? error : new Error(String(error)))
           note(moment, rule, error)
           return failed
         }

@@ -154,7 +154,7 @@ export function variables(site: Site): Readonly<Record<string, Shape>> {
     endpoint,
     req: http ? req : noHttp,
     res: http ? response(site) : noHttp,
-    ...(site.isRetry && { attempts: number, last_attempt: record({ error: string, req: any, res: any }) }),
+    ...(site.isRetry && { attempts: int, last_attempt: record({ error: string, req: any, res: any }) }),
     time: record({ now: string }),
     vars: http ? any : absent('which only `set-vars` fills, an action of routes of HTTPS edges'),
   }

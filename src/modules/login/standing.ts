@@ -24,8 +24,13 @@ type Held = { readonly place: LoginPlace; readonly login: Login }
 export function standingAt(
   { cookies, inactivityMs, maximumMs, scope }: LoginSettings,
   provider: LoginProvider,
-  { sessions, now, log }: Pick<ModuleTools, 'sessions' | 'now' | 'log'>,
+  { sessions, now, log, dryRun }: Pick<ModuleTools, 'sessions' | 'now' | 'log' | 'dryRun'>,
 ): (ctx: RequestContext) => Standing | Promise<Standing> {
+  if (dryRun?.login) {
+    const times = { createdAt: now(), checkedAt: now(), lastSeenAt: now() }
+    const login: Login = { identity: provider.identity, user: dryRun.login, kept: {}, ...times }
+    return () => ({ login })
+  }
   /** Checks under way, by secret and host: many requests of a browser ask the provider once. */
   const checks = new Map<string, Promise<Standing>>()
 

@@ -42,8 +42,9 @@ function policyTools(tools: ModuleTools, keep: (login: PolicyLogin) => void): Po
     keep(login)
     return login.guard
   }
-  const { now, log, region, counters, onBudgetSpent, fetch } = tools
+  const { now, log, region, counters, onBudgetSpent, fetch, dryRun } = tools
   return {
+    watch: dryRun?.policy,
     now,
     log,
     region,

@@ -1,0 +1,129 @@
+/** What a dry run tells: what each module would do to described traffic, and what would become of it (D55). */
+import { Type } from 'typebox'
+import { closed, nullable } from '../lib/schema.ts'
+import type { CountedWindow } from '../lib/sliding-counters.ts'
+import type { Described } from './described.ts'
+import type { EdgeConfig } from './edge-config.ts'
+
+/** What is to be explained: plain data, so that it can be done on another thread. */
+export interface ExplainWork {
+  readonly config: EdgeConfig
+  /** The route that is asked about; traffic that goes to another is a mistake. */
+  readonly routeId?: string | undefined
+  readonly asked: Described
+  readonly region: string
+  readonly publicHttpsPort: number
+  /** What limits have counted so far. */
+  readonly counters: readonly CountedWindow[]
+}
+
+const text = (description: string) => Type.String({ description })
+
+const headersView = Type.Record(Type.String(), Type.Array(Type.String()), {
+  description: 'Headers by name in lower case; what is secret is masked.',
+})
+
+const part = closed({
+  text: text('The part as CEL.'),
+  value: Type.Unknown({ description: 'What it comes to; what is secret is masked.' }),
+})
+
+const expression = closed({
+  text: text('The expression as it was written.'),
+  value: Type.Unknown({ description: 'What it comes to; null when it fails.' }),
+  error: nullable(text('What it stumbled over; null when it did not.')),
+  parts: Type.Array(part, { description: 'Its parts as far as they were evaluated, from the outside in.' }),
+})
+
+const rule = closed({
+  name: text('Name of the rule.'),
+  matched: nullable(Type.Boolean({ description: 'Whether it applied; null when it was not reached.' })),
+  expressions: Type.Array(expression, { description: 'Its expressions as far as they were evaluated.' }),
+  actions: Type.Array(
+    closed({
+      type: text('Name of the action.'),
+      outcome: nullable(text('What it did; null when it was not reached.')),
+    }),
+    { description: 'Its actions in their order.' },
+  ),
+})
+
+export const stepPhases = ['accept', 'handshake', 'request', 'upstream', 'response'] as const
+export type StepPhase = (typeof stepPhases)[number]
+
+const step = closed({
+  module: text('Name of the module.'),
+  phase: Type.Enum([...stepPhases], {
+    description:
+      '`accept`: a connection arrived. `handshake`: TLS ended here. `request`: a request arrived. `upstream`: it is about to be forwarded. `response`: its answer is on the way back.',
+  }),
+  outcome: text('What the module did.'),
+  rules: Type.Array(rule, { description: 'The rules of a policy, in their order; empty for other modules.' }),
+})
+
+export const verdicts = ['passes', 'answers', 'refuses', 'closes', 'depends'] as const
+
+const upstream = closed({
+  method: text('Method of the request as it is forwarded.'),
+  url: text('Path and query as they are forwarded.'),
+  headers: headersView,
+})
+
+export const explanationView = closed({
+  steps: Type.Array(step, { description: 'What each module did, in the order of execution.' }),
+  outcome: closed(
+    {
+      verdict: Type.Enum([...verdicts], {
+        description:
+          '`passes`: to the upstream, and its answer to the visitor. `answers`: a module answers. `refuses`: the visitor sees an error. `closes`: the connection ends. `depends`: on what an address answers that would have to be asked.',
+      }),
+      text: text('The same in a sentence.'),
+      status_code: nullable(Type.Integer({ description: 'Status that the visitor sees; null when there is none.' })),
+      error_code: nullable(text('Error that the visitor is told; null when there is none.')),
+      headers: headersView,
+      body: nullable(text('Body that the visitor sees, cut to 64 KiB; null when there is none or it is compressed.')),
+      route_id: nullable(text('The route that was taken; null where there is none.')),
+      upstream: nullable(upstream),
+    },
+    { description: 'What becomes of the request or connection.' },
+  ),
+})
+
+export interface Explanation {
+  readonly steps: readonly ExplainedStep[]
+  readonly outcome: ExplainedOutcome
+}
+
+export interface ExplainedStep {
+  readonly module: string
+  readonly phase: StepPhase
+  readonly outcome: string
+  readonly rules: readonly ExplainedRule[]
+}
+
+export interface ExplainedRule {
+  readonly name: string
+  readonly matched: boolean | null
+  readonly expressions: readonly ExplainedExpression[]
+  readonly actions: readonly { readonly type: string; readonly outcome: string | null }[]
+}
+
+export interface ExplainedExpression {
+  readonly text: string
+  readonly value: unknown
+  readonly error: string | null
+  readonly parts: readonly { readonly text: string; readonly value: unknown }[]
+}
+
+export interface ExplainedOutcome {
+  readonly verdict: (typeof verdicts)[number]
+  readonly text: string
+  readonly status_code: number | null
+  readonly error_code: string | null
+  readonly headers: ShownHeaders
+  readonly body: string | null
+  readonly route_id: string | null
+  readonly upstream: { readonly method: string; readonly url: string; readonly headers: ShownHeaders } | null
+}
+
+export type ShownHeaders = Readonly<Record<string, readonly string[]>>
