@@ -29,6 +29,8 @@ export interface Compiling {
   readonly tools: ModuleTools
   /** The version that is served now. */
   readonly previous?: CompiledEdge | undefined
+  /** Puts itself between the edge and each module, for who explains what they do. */
+  readonly watch?: ((module: string, phases: Phases) => Phases) | undefined
 }
 
 /** Lists of patterns that the next step searches for; none where it is only a good moment to let others go first. */
@@ -40,7 +42,7 @@ export type Wanted = readonly (readonly string[])[]
  */
 export function* compileEdge(
   config: EdgeConfig,
-  { reach, tools, previous }: Compiling,
+  { reach, tools, previous, watch }: Compiling,
 ): Generator<Wanted, CompiledEdge, void> {
   const parts = new Map<string, Part>()
   // A key names its settings, so a part of this key is of the kind that is asked for.
@@ -57,7 +59,7 @@ export function* compileEdge(
     place: string,
     { modules: settings, broken }: Pick<EdgeConfig, 'modules' | 'broken'>,
   ): Generator<Wanted, Compiled, void> {
-    const compiled = yield* compilePlace(place, settings, { kept, keep, tools })
+    const compiled = yield* compilePlace(place, settings, { kept, keep, tools, watch })
     yield []
     return broken === undefined ? compiled : { ...compiled, broken }
   }
@@ -157,12 +159,13 @@ interface Keeping {
   readonly kept: (key: string) => { phases: Phases } | undefined
   readonly keep: (key: string, part: { phases: Phases }) => { phases: Phases }
   readonly tools: ModuleTools
+  readonly watch: Compiling['watch']
 }
 
 function* compilePlace(
   place: string,
   settings: ModuleSettings,
-  { kept, keep, tools }: Keeping,
+  { kept, keep, tools, watch = (_, compiled) => compiled }: Keeping,
 ): Generator<Wanted, Compiled, void> {
   const phases: Phases[] = []
   let broken: string | undefined
@@ -177,7 +180,7 @@ function* compilePlace(
       const before = kept(key)
       // `resolve` of the same module, or the options of a bind, made these settings.
       if (!before && patterns) yield patterns(own)
-      phases.push((before ?? keep(key, { phases: named(name, compile(own, tools)) })).phases)
+      phases.push((before ?? keep(key, { phases: named(name, watch(name, compile(own, tools))) })).phases)
     } catch (error) {
       broken ??= `module ${name}: ${error instanceof Error ? error.message : String(error)}`
     }

@@ -1,0 +1,90 @@
+/** A request that is only described, as the proxy is given one: its answer is kept, and goes nowhere. */
+import type { ByteStream } from '../../lib/byte-stream.ts'
+import type { HeaderList } from '../../lib/header-list.ts'
+import type { BodyReader, BodySink, BodyWriter, Exchange, RequestHead, ResponseHead } from '../exchange.ts'
+import { SilentStream } from './silent-stream.ts'
+
+/** Bytes of the answer that are kept. */
+const MAX_KEPT = 64 * 1024
+
+export class DescribedExchange implements Exchange {
+  readonly head: RequestHead
+  readonly body: BodyReader
+  onAbort: (() => void) | undefined
+  onDone: (() => void) | undefined
+  /** What the visitor is answered. */
+  answer: { readonly status: number; readonly headers: HeaderList } | undefined
+  isClosed = false
+  readonly #kept: Buffer[] = []
+  #keptBytes = 0
+
+  constructor(head: RequestHead, body: Buffer) {
+    this.head = head
+    this.body = bodyOf(body)
+  }
+
+  /** The beginning of the body of the answer. */
+  get answered(): Buffer {
+    return Buffer.concat(this.#kept).subarray(0, MAX_KEPT)
+  }
+
+  inform(): void {}
+
+  endConnection(): void {}
+
+  hangUp(): void {
+    this.isClosed = true
+    setImmediate(() => this.onAbort?.())
+  }
+
+  respond({ status, headers }: ResponseHead): BodyWriter {
+    this.answer = { status, headers }
+    return {
+      onDrain: undefined,
+      write: (chunk) => {
+        // Lent, and so copied.
+        if (this.#keptBytes < MAX_KEPT) this.#kept.push(Buffer.from(chunk))
+        this.#keptBytes += chunk.length
+        return true
+      },
+      end: () => void setImmediate(() => this.onDone?.()),
+      abort: () => void setImmediate(() => this.onAbort?.()),
+    }
+  }
+
+  upgrade({ status, headers }: ResponseHead): ByteStream {
+    this.answer = { status, headers }
+    return new SilentStream()
+  }
+}
+
+/** A body that is there as a whole. */
+export function bodyOf(bytes: Buffer): BodyReader {
+  let sink: BodySink | undefined
+  let isPaused = false
+  let isSent = false
+  let isEnded = false
+  const flow = (): void => {
+    if (isPaused || isEnded || !sink) return
+    if (!isSent && bytes.length > 0) {
+      isSent = true
+      sink.data(Buffer.from(bytes))
+    }
+    if (isPaused) return
+    isEnded = true
+    sink.end(undefined)
+  }
+  return {
+    read(given) {
+      sink = given
+      setImmediate(flow)
+    },
+    pause() {
+      isPaused = true
+    },
+    resume() {
+      isPaused = false
+      setImmediate(flow)
+    },
+  }
+}

@@ -1,0 +1,48 @@
+/** Whether a described handshake meets what an edge demands of TLS: for real traffic, TLS itself finds that out. */
+import { X509Certificate } from 'node:crypto'
+import type { TlsDemands, TlsFacts } from '../../modules/phases.ts'
+
+export interface HandshakeFault {
+  /** The module that makes the demand. */
+  readonly module: string
+  readonly reason: string
+}
+
+/** In their order. */
+const versions: readonly string[] = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
+
+/** Certificates of a chain that are followed. */
+const MAX_CHAIN = 10
+
+export function handshakeFault(
+  { minVersion = 'TLSv1.2', clientAuthorities }: TlsDemands,
+  { version, clientCertificate }: TlsFacts,
+  chain: readonly X509Certificate[],
+): HandshakeFault | undefined {
+  if (versions.indexOf(version) < versions.indexOf(minVersion)) {
+    return { module: 'tls_termination', reason: `${version} is older than ${minVersion}` }
+  }
+  // One who shows none is for the module to refuse.
+  if (!clientAuthorities || !clientCertificate) return undefined
+  const authorities = clientAuthorities.map((pem) => new X509Certificate(pem))
+  if (leadsTo(clientCertificate, chain, authorities)) return undefined
+  return { module: 'mutual_tls', reason: 'the certificate of the client does not lead to one of the authorities' }
+}
+
+function leadsTo(
+  leaf: X509Certificate,
+  chain: readonly X509Certificate[],
+  authorities: readonly X509Certificate[],
+): boolean {
+  let current = leaf
+  for (let i = 0; i < MAX_CHAIN; i++) {
+    const certificate = current
+    const isIssuedBy = (issuer: X509Certificate): boolean =>
+      certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey)
+    if (authorities.some((each) => each.fingerprint256 === certificate.fingerprint256 || isIssuedBy(each))) return true
+    const next = chain.find((each) => each !== certificate && each.ca && isIssuedBy(each))
+    if (!next) return false
+    current = next
+  }
+  return false
+}

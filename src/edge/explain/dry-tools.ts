@@ -1,0 +1,56 @@
+/** What modules are given in a dry run: nothing that they could reach, and nothing that remembers. */
+import { randomBytes } from 'node:crypto'
+import { createLog } from '../../lib/log.ts'
+import { type Fetch, FetchFault } from '../../lib/outbound-fetch.ts'
+import { compilePatterns } from '../../lib/pattern-search.ts'
+import { Sealer } from '../../lib/seal.ts'
+import { type CountedWindow, SlidingCounters } from '../../lib/sliding-counters.ts'
+import type { Described } from '../../model/described.ts'
+import { MemorySessions } from '../../modules/login/memory-sessions.ts'
+import type { DryRun, ModuleTools } from '../../modules/tools.ts'
+
+export interface DryToolsOptions {
+  readonly asked: Described
+  readonly policy: DryRun['policy']
+  readonly region: string
+  readonly now: () => number
+  readonly counters: readonly CountedWindow[]
+  /** A module wanted to ask an address; what for, as a sentence says it. */
+  readonly onFetch: (what: string) => void
+}
+
+const KEY_BYTES = 32
+
+export function dryTools({ asked, policy, region, now, counters, onFetch }: DryToolsOptions): ModuleTools {
+  const { login } = asked
+  return {
+    now,
+    region,
+    log: createLog({ level: 'silent', destination: { write() {} } }),
+    search: compilePatterns,
+    fetch: describedFetch(asked, onFetch),
+    // A key that is forgotten: what it seals opens nothing.
+    sealer: new Sealer(randomBytes(KEY_BYTES)),
+    sessions: new MemorySessions(),
+    counters: SlidingCounters.from(counters),
+    dryRun: { policy, login },
+  }
+}
+
+/** Answers as it was described; else says what would have been asked. */
+function describedFetch({ fetches }: Described, onFetch: (what: string) => void): Fetch {
+  return async (given, { method = 'GET' } = {}) => {
+    const url = URL.parse(String(given))
+    const found = fetches.find((each) => URL.parse(each.url)?.href === url?.href)
+    if (found) {
+      const headers = new Headers()
+      for (const [name, values] of Object.entries(found.headers))
+        for (const value of values) headers.append(name, value)
+      return { status: found.status_code, headers, body: Buffer.from(found.body) }
+    }
+    // Without the query, where secrets stand.
+    const address = url ? `${url.origin}${url.pathname}` : 'an address that is no URL'
+    onFetch(method === 'GET' ? `would fetch ${address}` : `would send a ${method} to ${address}`)
+    throw new FetchFault('unreachable', 'nothing is asked in a dry run')
+  }
+}
