@@ -124,6 +124,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       now,
     })
     let budgetsSpent = 0
+    const counters = new SlidingCounters()
     const edges = new Edges({
       reach: {
         dial: (request) => agents.registry.dial(request),
@@ -137,7 +138,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
         fetch: fetchFor(settings),
         sealer,
         sessions,
-        counters: new SlidingCounters(),
+        counters,
         onBudgetSpent: () => {
           budgetsSpent++
         },
@@ -319,6 +320,8 @@ export async function startDataPlane(options: DataPlaneOptions) {
       presence: endpoints.beside(agents.registry),
       groups,
       edges,
+      /** What the limits of an edge have counted, to be looked at. */
+      counted: (edgeId: string) => counters.counted(`${edgeId} `),
       caps: [caps, agentCaps],
       publicPorts,
       endpointAt: (address: { name: string } | { port: number }) =>

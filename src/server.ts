@@ -16,6 +16,7 @@ import { openAuthority } from './control/authority.ts'
 import { bindSecrets } from './control/bound-secrets.ts'
 import { Documents } from './control/documents.ts'
 import { EdgeModules } from './control/edge-modules.ts'
+import { Explanations } from './control/explanations.ts'
 import { Follower } from './control/follower.ts'
 import { rotateKey } from './control/key-rotation.ts'
 import { StoredSessions } from './control/login-sessions.ts'
@@ -38,6 +39,7 @@ import {
   setUserActive,
 } from './control/users.ts'
 import { startDataPlane } from './data-plane.ts'
+import { Explainer } from './edge/explain/explainer.ts'
 import { ConnectionCaps } from './lib/connection-caps.ts'
 import { type Caller, Descriptors } from './lib/descriptors.ts'
 import { IdSource } from './lib/ids.ts'
@@ -143,6 +145,17 @@ export async function startServer(
     const around = { tcpPorts, publicHttpsPort: plane.publicPorts.https, domain, region, endpointAt }
     const records = new Records({ store, ids, now, sealer, around, presence, checks: documents })
     const guard = new ApiGuard(store, refused)
+    const explainer = new Explainer()
+    opened.push(() => explainer.close())
+    const explanations = new Explanations({
+      store,
+      sealer,
+      checks: documents,
+      explain: (owner, work) => explainer.explain(owner, work),
+      region,
+      publicHttpsPort: () => plane.publicPorts.https,
+      counted: plane.counted,
+    })
     const registry = new Registry()
     const metrics = new ApiMetrics(registry)
     registerTraffic(registry, plane.numbers)
@@ -174,6 +187,7 @@ export async function startServer(
       modules: new EdgeModules({ store, sealer, checks: documents }),
       presence,
       logins: loginsOf(store, sessions),
+      explanations,
       groupsOf: (labels) => groups.serving(labels),
       metrics,
       log,

@@ -3,10 +3,14 @@ import type { TSchema } from 'typebox'
 import { plural } from '../lib/plural.ts'
 import { errors } from '../model/errors.ts'
 import { resources } from '../resources/index.ts'
+import { policyExplanations } from '../resources/policy-explanations.ts'
 import type { Resource } from '../resources/resource.ts'
 import type { Route } from './routes.ts'
 
 export type OpenApiDocument = Readonly<Record<string, unknown>>
+
+/** What there is to read about. */
+const documented: readonly Resource[] = [...resources, policyExplanations]
 
 /** Describes `routes` as a document; `serverUrl` is where callers reach them. */
 export function openApiDocument(routes: readonly Route[], version: string): OpenApiDocument {
@@ -21,14 +25,14 @@ export function openApiDocument(routes: readonly Route[], version: string): Open
     },
     servers: [{ url: '/' }],
     security: [{ api_key: [] }],
-    tags: resources.map(({ noun, about }) => ({ name: title(noun), description: about })),
+    tags: documented.map(({ noun, about }) => ({ name: title(noun), description: about })),
     paths: paths(routes),
     components: {
       securitySchemes: {
         api_key: { type: 'http', scheme: 'bearer', description: 'The `token` of an API key.' },
       },
       parameters: { version: versionParameter },
-      schemas: { error: errorSchema, ...Object.fromEntries(resources.map(({ kind, view }) => [kind, view])) },
+      schemas: { error: errorSchema, ...Object.fromEntries(documented.map(({ kind, view }) => [kind, view])) },
       responses: { error: { description: 'What went wrong, and what to do.', content: json(ref('schemas', 'error')) } },
     },
   }

@@ -1,5 +1,6 @@
 /** What each action of the route table does, once the caller, the path, the query and the body are known to be good. */
 import type { EdgeModules, ModuleTarget } from '../control/edge-modules.ts'
+import type { Explanations } from '../control/explanations.ts'
 import type { Links } from '../control/links.ts'
 import { type Logins, loginOne, loginPage } from '../control/logins.ts'
 import type { Target } from '../control/ownership.ts'
@@ -30,6 +31,7 @@ export interface Behind {
   readonly modules: EdgeModules
   readonly presence: Presence
   readonly logins: Logins
+  readonly explanations: Pick<Explanations, 'explain'>
   /** Ids of the tunnel groups that a tunnel with these labels serves. */
   readonly groupsOf: Presenting['groupsOf']
 }
@@ -41,6 +43,7 @@ export function perform(behind: Behind, call: Call): Promise<unknown> {
       return whatIsPresent(behind, call)
     case 'logins':
       return whoIsLoggedIn(behind, call)
+    case 'dry_run':
     case 'store':
       return actions[call.route.action](behind, call)
   }
@@ -86,6 +89,9 @@ const actions: Record<Action, (behind: Behind, call: Call) => Promise<unknown>> 
   },
   async delete_module({ modules }, call) {
     await modules.remove(moduleOf(call))
+  },
+  async explain({ explanations }, { principal, body }) {
+    return explanations.explain(principal, body)
   },
   async command() {
     throw new Error('only what is present takes commands')

@@ -8,12 +8,13 @@ import { formsOf, type ModuleForm } from '../modules/forms.ts'
 import { modulesAt } from '../modules/index.ts'
 import type { Module } from '../modules/module.ts'
 import { resources } from '../resources/index.ts'
+import { policyExplanations } from '../resources/policy-explanations.ts'
 import type { Resource, Verb } from '../resources/resource.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** What a route does, and so which handler of `operations.ts` serves it. */
-export type Action = Verb | 'clear' | 'put_module' | 'get_module' | 'delete_module' | 'command'
+export type Action = Verb | 'clear' | 'put_module' | 'get_module' | 'delete_module' | 'command' | 'explain'
 
 export interface Route {
   readonly method: Method
@@ -39,12 +40,29 @@ export interface Route {
 
 /** Every route of the API, in the order of the document. */
 export function routeTable(): readonly Route[] {
-  return resources.flatMap((resource) => [
-    ...resourceRoutes(resource),
-    ...clearRoutes(resource),
-    ...moduleRoutes(resource),
-    ...commands(resource),
-  ])
+  return [
+    ...resources.flatMap((resource) => [
+      ...resourceRoutes(resource),
+      ...clearRoutes(resource),
+      ...moduleRoutes(resource),
+      ...commands(resource),
+    ]),
+    explain(policyExplanations),
+  ]
+}
+
+function explain(resource: Resource): Route {
+  return {
+    method: 'POST',
+    path: resource.path,
+    operation: 'explain_policy',
+    summary: 'Explain what would happen to a request or connection',
+    action: 'explain',
+    resource,
+    status: 200,
+    body: resource.create,
+    response: resource.view,
+  }
 }
 
 function resourceRoutes(resource: Resource): Route[] {

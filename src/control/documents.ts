@@ -131,7 +131,8 @@ const BUSY = 'Too many of your documents are still being checked.'
 /** How long who sent too many is asked to wait, in seconds. */
 const BUSY_SECONDS = Math.ceil(WORK_LIMIT_MS / 1000)
 
-function asRefusal(error: unknown, name: string): unknown {
+/** Work that another thread would not do, as the API answers it; anything else is passed through. */
+export function asRefusal(error: unknown, name: string): unknown {
   if (error instanceof WorkTooHeavy) {
     return new Refusal('TOO_COSTLY', `\`${name}\` ${tooHeavy(error)}`, { field: name, cause: error })
   }

@@ -122,6 +122,13 @@ async function readNamed(reader: Reader, from: readonly StoredResource[]): Promi
   return { resources, rules: Map.groupBy(rules, ({ parentId }) => parentId ?? '') }
 }
 
+/** How a policy that is not stored finds the IP policies that it names, which exist. */
+export async function readIpRules(reader: Reader, ids: readonly string[]): Promise<Lookup> {
+  const resources = new Map((await reader.resources(ids)).map((each) => [each.id, each]))
+  const rules = await reader.children(ipPolicyRules.kind, ids)
+  return lookupIn({ resources, rules: Map.groupBy(rules, ({ parentId }) => parentId ?? '') })
+}
+
 function lookupIn({ resources, rules }: Named): Lookup {
   const find = (id: string): StoredResource => {
     const found = resources.get(id)

@@ -57,8 +57,11 @@ export interface Resource {
   readonly verbs: readonly Verb[]
   /** `owner`: a member sees its own. `account`: any valid key. `admin`: admins only. */
   readonly access: 'owner' | 'account' | 'admin'
-  /** `store`: kept in the database. `presence`: what is online now, read only. `logins`: who logged in, read and ended. */
-  readonly source: 'store' | 'presence' | 'logins'
+  /**
+   * `store`: kept in the database. `presence`: what is online now, read only. `logins`: who logged in, read and ended.
+   * `dry_run`: kept nowhere.
+   */
+  readonly source: 'store' | 'presence' | 'logins' | 'dry_run'
   readonly commands: readonly AgentCommand[]
   readonly parent?: Parent
   /** The children shown inside this resource. */

@@ -9,7 +9,7 @@ import { assertEnvelope } from './envelope.ts'
 import { collectionPath, createSample, sampleBody, sampleModule } from './samples.ts'
 import { eachTarget, type Target, unique } from './target.ts'
 
-type Access = 'owner' | 'account' | 'admin' | 'online'
+type Access = 'owner' | 'account' | 'admin' | 'online' | 'dry_run'
 
 /** D22 and D24, written out: what stands behind each path. A path that is not here fails the test. */
 const accesses: Readonly<Record<string, Access>> = {
@@ -39,6 +39,7 @@ const accesses: Readonly<Record<string, Access>> = {
   '/app/users': 'online',
   '/app/sessions': 'online',
   '/ip_restrictions': 'admin',
+  '/policy/explain': 'dry_run',
 }
 
 /** Statuses for the member who owns the instance, for another member, and for an admin; `ok` is the route's own. */
@@ -64,6 +65,7 @@ const expectations: Readonly<Record<Access, Readonly<Partial<Record<Action, Row>
     delete_module: forAll,
   },
   admin: { create: forAdmin, list: forAdmin, get: forAdmin, update: forAdmin, delete: forAdmin },
+  dry_run: { explain: forAll },
   // No agent is online here and nobody logs in, so what is asked for is not there; that nobody is turned away is what counts.
   online: { list: forAll, get: forNobody, delete: forNobody, command: forNobody },
 }
@@ -179,6 +181,7 @@ async function prepared(
   { resource, action, form, path: pattern }: Route,
   ownerId: string,
 ): Promise<{ path: string; body?: unknown; instance: string | null }> {
+  if (action === 'explain') return { path: pattern, body: { policy: {}, request: {} }, instance: null }
   if (resource.source !== 'store') {
     return { path: pattern.replace('{id}', `${resource.prefix}${'1'.repeat(27)}`), instance: null }
   }

@@ -33,6 +33,7 @@ export function dryTools({ asked, policy, region, now, counters, onFetch }: DryT
     sealer: new Sealer(randomBytes(KEY_BYTES)),
     sessions: new MemorySessions(),
     counters: SlidingCounters.from(counters),
+    onBudgetSpent() {},
     dryRun: { policy, login },
   }
 }

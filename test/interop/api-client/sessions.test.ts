@@ -48,6 +48,7 @@ before(async () => {
     admits: async () => true,
     rateLimit: new RateLimit({ perMinute: 0, now: Date.now }),
     records: never,
+    explanations: never,
     modules: never,
     presence,
     logins: never,

@@ -1,0 +1,138 @@
+/** Explains what an edge, a route or a policy would do to described traffic: finds what is meant, and has it explained. */
+import { BadValue } from '../lib/check.ts'
+import type { Sealer } from '../lib/seal.ts'
+import type { CountedWindow } from '../lib/sliding-counters.ts'
+import type { Described } from '../model/described.ts'
+import type { EdgeConfig } from '../model/edge-config.ts'
+import type { ExplainWork, Explanation } from '../model/explanation.ts'
+import { formsOf, type ModuleForm } from '../modules/forms.ts'
+import type { ModuleConfig } from '../modules/module.ts'
+import { placeFor, policyEdge } from '../modules/policy/dry-run.ts'
+import { policy } from '../modules/policy/index.ts'
+import { moduleMentions } from '../modules/view.ts'
+import { httpsEdgeRoutes } from '../resources/https-edge-routes.ts'
+import { resourceOf } from '../resources/index.ts'
+import type { Fields } from '../resources/resource.ts'
+import type { Reader, StoredResource } from '../store/reader.ts'
+import type { Store } from '../store/store.ts'
+import { asRefusal } from './documents.ts'
+import { edgeResources, readEdgeConfigs, readIpRules } from './edge-configs.ts'
+import type { ModuleChecks } from './module-rows.ts'
+import { visible } from './ownership.ts'
+import type { Principal } from './principal.ts'
+import { checkMentions } from './references.ts'
+
+export interface ExplanationsOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly checks: Pick<ModuleChecks, 'readModule'>
+  /** Does it where it holds up nobody; `owner` is whose work it is. */
+  readonly explain: (owner: string, work: ExplainWork) => Promise<Explanation>
+  readonly region: string
+  readonly publicHttpsPort: () => number
+  /** What the limits of an edge have counted. */
+  readonly counted: (edgeId: string) => readonly CountedWindow[]
+}
+
+/** What the traffic goes through. */
+interface Subject {
+  readonly config: EdgeConfig
+  readonly routeId?: string | undefined
+}
+
+export class Explanations {
+  readonly #options: ExplanationsOptions
+
+  constructor(options: ExplanationsOptions) {
+    this.#options = options
+  }
+
+  /** `body` has passed its form. Rejects with `BadValue` or `Refusal`. */
+  async explain(principal: Principal, body: Fields): Promise<Explanation> {
+    const { explain, region, publicHttpsPort, counted } = this.#options
+    const named = Object.keys(subjects).filter((name) => body[name] !== undefined)
+    const [field, another] = named
+    if (field === undefined) throw new BadValue('edge_id', 'required', ONE_OF)
+    if (another !== undefined)
+      throw new BadValue(another, 'value', `\`${another}\` stands beside \`${field}\`; ${ONE_OF}`)
+    // The form of the body holds that of what is described.
+    const asked = Object.fromEntries(Object.entries(body).filter(([name]) => !(name in subjects))) as Described
+    const subject = await this.#subject(principal, body, field, asked)
+    const counters = field in stored ? counted(subject.config.id) : []
+    try {
+      const work = { ...subject, asked, region, publicHttpsPort: publicHttpsPort(), counters }
+      return await explain(principal.id, work)
+    } catch (error) {
+      throw asRefusal(error, field)
+    }
+  }
+
+  #subject(principal: Principal, body: Fields, field: string, asked: Described): Promise<Subject> {
+    if (field === 'edge_id') return this.#edge(principal, String(body.edge_id))
+    if (field === 'route_id') return this.#route(principal, String(body.route_id))
+    return this.#document(principal, field, body[field] as ModuleConfig, asked) // it has passed the form of that name
+  }
+
+  async #edge(principal: Principal, id: string): Promise<Subject> {
+    const { store, sealer } = this.#options
+    const config = await store.read(async (reader) => {
+      const kinds = [...edgeResources.keys()]
+      await checkMentions(reader, [{ field: 'edge_id', id, kinds }])
+      const [found] = await reader.resources([id])
+      return configOf(reader, sealer, seen(principal, found))
+    })
+    return { config }
+  }
+
+  async #route(principal: Principal, id: string): Promise<Subject> {
+    const { store, sealer } = this.#options
+    const config = await store.read(async (reader) => {
+      await checkMentions(reader, [{ field: 'route_id', id, kinds: [httpsEdgeRoutes.kind] }])
+      const [route] = await reader.resources([id])
+      const [found] = await reader.resources([seen(principal, route).parentId ?? ''])
+      return configOf(reader, sealer, seen(principal, found))
+    })
+    return { config, routeId: id }
+  }
+
+  /** A policy that is not stored, checked as if it were about to be. */
+  async #document(principal: Principal, name: string, given: ModuleConfig, asked: Described): Promise<Subject> {
+    const { store, checks } = this.#options
+    const place = placeFor(asked)
+    if (!place) throw new BadValue('request', 'required', '`request` or `connection` is required: describe one')
+    const form = formNamed(name)
+    const where = { place, at: `${name}.` }
+    const config = await checks.readModule(principal.id, { module: policy, form, given, where })
+    const mentions = moduleMentions(policy, place, config)
+    const ids = [...new Set(mentions.map(({ id }) => id))]
+    const lookup = await store.read(async (reader) => {
+      await checkMentions(
+        reader,
+        mentions.map((mention) => ({ ...mention, field: where.at + mention.field })),
+      )
+      return readIpRules(reader, ids)
+    })
+    return { config: policyEdge(config, place, asked, lookup) }
+  }
+}
+
+const stored = { edge_id: true, route_id: true }
+const subjects = { ...stored, policy: true, traffic_policy: true }
+
+const ONE_OF = 'give one of `edge_id`, `route_id`, `policy` and `traffic_policy`'
+
+function formNamed(name: string): ModuleForm {
+  const form = formsOf(policy, 'route').find((each) => each.name === name)
+  if (!form) throw new Error(`a policy has no form ${name}`)
+  return form
+}
+
+function seen(principal: Principal, found: StoredResource | undefined): StoredResource {
+  return visible(resourceOf(found?.kind ?? httpsEdgeRoutes.kind), principal, { id: found?.id ?? '' }, found)
+}
+
+async function configOf(reader: Reader, sealer: Sealer, edge: StoredResource): Promise<EdgeConfig> {
+  const [config] = await readEdgeConfigs(reader, sealer, [edge])
+  if (!config) throw new Error(`${edge.id} is not an edge`)
+  return config
+}
