@@ -51,6 +51,11 @@ const commands: readonly Entry[] = [
     load: async (terminal) => (await import('./api.ts')).apiCommand(terminal, await registry()),
   },
   {
+    name: 'policy',
+    about: 'try out traffic policies',
+    load: async (terminal) => (await import('./policy.ts')).policyCommand(terminal),
+  },
+  {
     name: 'admin',
     about: 'manage users and keys in the database itself',
     load: async (terminal) => (await import('./admin.ts')).adminCommand(terminal),

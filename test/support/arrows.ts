@@ -41,7 +41,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'dashboard',
   ],
   'backup.ts': ['lib', 'control', 'store', 'config'],
-  cli: ['lib', 'model', 'modules', 'resources', 'config', 'agent', 'server.ts', 'backup.ts'],
+  'explain.ts': ['lib', 'model', 'policy', 'modules', 'edge'],
+  cli: ['lib', 'model', 'modules', 'resources', 'config', 'agent', 'server.ts', 'backup.ts', 'explain.ts'],
   'library.ts': ['lib', 'agent'],
   'main.ts': ['cli'],
 }

@@ -1,0 +1,10 @@
+/** `postern policy`: what is done with traffic policies on the command line. */
+import { Command } from 'commander'
+import { group } from './group.ts'
+import { policyTestCommand } from './policy/test-command.ts'
+import type { Terminal } from './terminal.ts'
+
+export function policyCommand(terminal: Terminal): Command {
+  const command = new Command('policy').description('try out traffic policies').usage('<command> [options]')
+  return group(command).addCommand(policyTestCommand(terminal))
+}
