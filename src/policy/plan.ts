@@ -234,6 +234,9 @@ class Planner {
 
   #index([of, by]: readonly Expr[], locals: Locals): Run {
     const key = this.#part(by, locals)
+    const named = literal(by)
+    // What a visitor sent is not repeated.
+    const noEntry = new Fault(named === undefined ? 'there is no such entry' : `there is no entry '${named}'`)
     const entry = this.#entryOf(of, locals)
     if (entry) {
       return (frame) => {
@@ -249,11 +252,11 @@ class Planner {
       if (value instanceof Fault) return value
       const at = key(frame)
       if (at instanceof Fault) return at
-      if (cel.isCelMap(value)) return orNoEntry(entryOf(cel, value, at, frame.budget))
+      if (cel.isCelMap(value)) return orElse(entryOf(cel, value, at, frame.budget), noEntry)
       if (!cel.isCelList(value)) return new Fault(`a ${this.#library.typeName(value)} has no entries`)
       const number =
         typeof at === 'bigint' || typeof at === 'number' ? Number(at) : cel.isCelUint(at) ? Number(at.value) : -1
-      return orNoEntry(Number.isInteger(number) && number >= 0 ? value.get(number) : undefined)
+      return orElse(Number.isInteger(number) && number >= 0 ? value.get(number) : undefined, noEntry)
     }
   }
 
@@ -417,11 +420,9 @@ class Planner {
   }
 }
 
-const noEntry = new Fault('there is no such entry')
-
 /** An entry may be null. */
-function orNoEntry(found: unknown): unknown {
-  return found === undefined ? noEntry : found
+function orElse(found: unknown, missing: Fault): unknown {
+  return found === undefined ? missing : found
 }
 
 function present(value: unknown): unknown {
