@@ -112,7 +112,14 @@ function configOf(
     ports: port === undefined ? [] : [port],
     modules: isHttp ? modules.edge : { ...modules.edge, backend: tunnel },
     routes: isHttp
-      ? [{ id: routeIdOf(credentialId), matchType: 'path_prefix', match: '/', modules: { ...modules.route, backend: tunnel } }]
+      ? [
+          {
+            id: routeIdOf(credentialId),
+            matchType: 'path_prefix',
+            match: '/',
+            modules: { ...modules.route, backend: tunnel },
+          },
+        ]
       : [],
   }
 }

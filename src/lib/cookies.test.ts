@@ -16,6 +16,17 @@ test('reads cookies of all headers in their order, whatever stands around them',
   assert.deepEqual(read(), [])
 })
 
+test('takes no other character for a space than browsers do', () => {
+  const spaces = ['\u00a0', '\u0085', '\v', '\f', '\ufeff', '\u2000']
+  for (const space of spaces) {
+    const headers = sent(`${space}a=1; a${space}=2; a=${space}3`)
+    assert.deepEqual(
+      readCookies(headers, (name) => name === 'a'),
+      [['a', `${space}3`]],
+    )
+  }
+})
+
 test('removes cookies by their name and by how it begins, and leaves all others as they were', () => {
   const remove = cookieRemover(['my.session', 'my.nonce.*'])
   const cases: [before: string[], after: string[]][] = [

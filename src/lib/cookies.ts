@@ -35,5 +35,21 @@ export function cookieRemover(names: Iterable<string>): (headers: HeaderList) =>
 
 function nameAndValue(pair: string): readonly [string, string] {
   const equals = pair.indexOf('=')
-  return equals < 0 ? ['', pair.trim()] : [pair.slice(0, equals).trim(), pair.slice(equals + 1).trim()]
+  return equals < 0 ? ['', trimmed(pair)] : [trimmed(pair.slice(0, equals)), trimmed(pair.slice(equals + 1))]
+}
+
+/**
+ * RFC 9110 §5.6.3: of spaces and tabs alone. What else counts as a space in Unicode is part of a name to browsers, so that a
+ * neighbour could set one that begins with such a character, and here it would pass for a name that only this host can set.
+ */
+function trimmed(text: string): string {
+  let [from, to] = [0, text.length]
+  while (from < to && isBlank(text, from)) from++
+  while (to > from && isBlank(text, to - 1)) to--
+  return text.slice(from, to)
+}
+
+function isBlank(text: string, at: number): boolean {
+  const code = text.charCodeAt(at)
+  return code === 0x20 || code === 0x09
 }

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { cookieNames, expireCookie, hiddenCookies, setCookie } from './cookies.ts'
 
 test('names follow the prefix, ours where none is set', () => {
-  assert.deepEqual(cookieNames(''), { session: 'postern.session', nonce: 'postern.nonce.' })
-  assert.deepEqual(cookieNames('my.'), { session: 'my.session', nonce: 'my.nonce.' })
-  assert.deepEqual(hiddenCookies(cookieNames('my.')), ['my.session', 'my.nonce.*'])
+  assert.deepEqual(cookieNames(''), { session: '__Host-postern.session', nonce: '__Host-postern.nonce.' })
+  assert.deepEqual(cookieNames('my.'), { session: '__Host-my.session', nonce: '__Host-my.nonce.' })
+  assert.deepEqual(hiddenCookies(cookieNames('my.')), ['__Host-my.session', '__Host-my.nonce.*'])
 })
 
 test('sets cookies for this host and TLS alone, out of reach of scripts', () => {

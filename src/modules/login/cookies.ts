@@ -3,6 +3,12 @@
 /** D39 */
 const DEFAULT_PREFIX = 'postern.'
 
+/**
+ * RFC 6265bis §4.1.3.2: browsers take a cookie with such a name from this very host alone. Without it, any other name of
+ * the same domain could log a visitor in here as somebody else, with a session or an attempt of its own.
+ */
+const HOST_ONLY = '__Host-'
+
 export interface CookieNames {
   readonly session: string
   /** Of the cookie of an attempt, before the id of the attempt. */
@@ -10,7 +16,7 @@ export interface CookieNames {
 }
 
 export function cookieNames(prefix: string): CookieNames {
-  const before = prefix === '' ? DEFAULT_PREFIX : prefix
+  const before = HOST_ONLY + (prefix === '' ? DEFAULT_PREFIX : prefix)
   return { session: `${before}session`, nonce: `${before}nonce.` }
 }
 

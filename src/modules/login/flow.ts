@@ -136,7 +136,7 @@ function uriOf({ scheme, host, authority }: RequestContext, path: string): strin
 
 /** What a browser named is written back only when it can be no more than a name. */
 function isCookieName(name: string): boolean {
-  return /^[\w.]{1,200}$/.test(name)
+  return /^[\w.-]{1,200}$/.test(name)
 }
 
 /** Step 12. The page that is left may have a code in its address, which is nobody else's business. */

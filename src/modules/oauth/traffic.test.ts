@@ -86,7 +86,7 @@ for (const [name, scope] of Object.entries(scopes)) {
       const stage = setUp(name)
       for (const path of Object.keys(stage.provider.answers)) stage.provider.answers[path] = answer
       assert.match((await logIn(stage)).code ?? '', /^LOGIN_(CLAIMS_REFUSED|EXCHANGE_FAILED)$/, JSON.stringify(answer))
-      assert.ok(!stage.browser.cookies.has('postern.session'))
+      assert.ok(!stage.browser.cookies.has('__Host-postern.session'))
     }
   })
 }

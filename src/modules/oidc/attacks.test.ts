@@ -16,10 +16,10 @@ function* flipped(text: string): Generator<string> {
 test('a session cookie with any one bit changed lets nobody in', async () => {
   const { browser, provider, phases } = setUp()
   await logIn(browser, provider)
-  const session = browser.cookies.get('postern.session') ?? ''
+  const session = browser.cookies.get('__Host-postern.session') ?? ''
   let tried = 0
   for (const other of flipped(session)) {
-    const { status } = await new TestBrowser(phases).visit({ headers: { cookie: `postern.session=${other}` } })
+    const { status } = await new TestBrowser(phases).visit({ headers: { cookie: `__Host-postern.session=${other}` } })
     assert.equal(status, 302, JSON.stringify(other))
     tried++
   }
@@ -37,8 +37,8 @@ test('the cookie of an attempt with any one bit changed ends no login', async ()
     const { code } = await new TestBrowser(phases, new Map([[name, other]])).visit({ path })
     assert.equal(code, 'LOGIN_OTHER_BROWSER', JSON.stringify(other))
   }
-  for (const other of flipped(name.slice('postern.nonce.'.length))) {
-    const { code } = await new TestBrowser(phases, new Map([[`postern.nonce.${other}`, value]])).visit({ path })
+  for (const other of flipped(name.slice('__Host-postern.nonce.'.length))) {
+    const { code } = await new TestBrowser(phases, new Map([[`__Host-postern.nonce.${other}`, value]])).visit({ path })
     assert.equal(code, 'LOGIN_OTHER_BROWSER', JSON.stringify(other))
   }
   assert.equal((await browser.visit({ path })).location, '/')

@@ -155,7 +155,7 @@ async function isKeptOut(change: (provider: TestProvider) => void): Promise<void
   change(provider)
   const page = await logIn(browser, provider)
   assert.ok(page.code?.startsWith('LOGIN_'), `${page.status} ${page.code} ${page.location}`)
-  assert.ok(!browser.cookies.has('postern.session'))
+  assert.ok(!browser.cookies.has('__Host-postern.session'))
   assert.equal((await browser.visit()).status, 302)
   assert.ok(!/access-1|eyJ|hush-hush/.test(logged.join('')), 'a token stands in the log')
 }

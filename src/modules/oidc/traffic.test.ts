@@ -28,7 +28,10 @@ test('sends a stranger to the provider, with all that the flow needs', async () 
   assert.ok(!state?.includes('a/b'))
   const [cookie, ...more] = headers.all('set-cookie')
   assert.deepEqual(more, [])
-  assert.match(cookie ?? '', /^postern\.nonce\.\w+=[\w-]+; Path=\/; HttpOnly; Secure; SameSite=Lax; Max-Age=900$/)
+  assert.match(
+    cookie ?? '',
+    /^__Host-postern\.nonce\.\w+=[\w-]+; Path=\/; HttpOnly; Secure; SameSite=Lax; Max-Age=900$/,
+  )
 })
 
 test('comes back to where the visitor wanted to go, and the service is told who it is', async () => {
@@ -37,10 +40,10 @@ test('comes back to where the visitor wanted to go, and the service is told who 
   assert.equal(back.status, 302)
   assert.equal(back.location, '/a/b?c=d')
   assert.equal(back.headers.get('cache-control'), 'no-store')
-  assert.deepEqual([...browser.cookies.keys()], ['postern.session'])
+  assert.deepEqual([...browser.cookies.keys()], ['__Host-postern.session'])
   assert.match(
     back.headers.all('set-cookie')[0] ?? '',
-    /^postern\.session=[\w-]{43}; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+    /^__Host-postern\.session=[\w-]{43}; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
   )
   const { status, upstream, ctx } = await browser.visit({ path: '/a/b?c=d', headers: { 'x-own': '1' } })
   assert.equal(status, 200)
@@ -53,7 +56,7 @@ test('comes back to where the visitor wanted to go, and the service is told who 
   })
   assert.equal(ctx.found.get('oauth.decision'), 'allow')
   assert.equal(ctx.found.get('oauth.user.email'), 'ada@example.com')
-  const secrets = ['access-1', 'hush-hush', browser.cookies.get('postern.session') ?? '']
+  const secrets = ['access-1', 'hush-hush', browser.cookies.get('__Host-postern.session') ?? '']
   for (const secret of secrets) assert.ok(!logged.join('').includes(secret))
 })
 
@@ -69,17 +72,17 @@ test('a login that is known here is checked without waiting', async () => {
 test('cookies of others go upstream as they were sent, and ours never', async () => {
   const { browser, provider } = setUp({ cookie_prefix: 'my.' })
   await logIn(browser, provider)
-  const session = `my.session=${browser.cookies.get('my.session')}`
+  const session = `__Host-my.session=${browser.cookies.get('__Host-my.session')}`
   browser.cookies.clear()
   const cases: [sent: string[], left: string[]][] = [
     [[session], []],
     [[`a=1; ${session}; b="2;3`], [`a=1; b="2;3`]],
-    [[`${session}; my.nonce.0=x; my.sessions=1`], ['my.sessions=1']],
+    [[`${session}; __Host-my.nonce.0=x; __Host-my.sessions=1`], ['__Host-my.sessions=1']],
     [
-      ['a=1', session, 'my.nonce.=; b=2'],
+      ['a=1', session, '__Host-my.nonce.=; b=2'],
       ['a=1', 'b=2'],
     ],
-    [[`my.nonce.x =1;${session}`], []],
+    [[`__Host-my.nonce.x =1;${session}`], []],
   ]
   for (const [cookie, left] of cases) {
     const { upstream, status } = await browser.visit({ headers: { cookie } })
@@ -136,12 +139,12 @@ test('a login counts for its host, route, provider, client and scopes alone', as
 test('a second route adds to the session of the browser, under a new secret', async () => {
   const { browser, provider } = setUp()
   await logIn(browser, provider)
-  const before = browser.cookies.get('postern.session')
+  const before = browser.cookies.get('__Host-postern.session')
   await logIn(browser, provider, { routeId: 'edghtsrt_2' })
-  assert.notEqual(browser.cookies.get('postern.session'), before)
+  assert.notEqual(browser.cookies.get('__Host-postern.session'), before)
   assert.equal((await browser.visit()).status, 200)
   assert.equal((await browser.visit({ routeId: 'edghtsrt_2' })).status, 200)
-  browser.cookies.set('postern.session', before ?? '')
+  browser.cookies.set('__Host-postern.session', before ?? '')
   assert.equal((await browser.visit()).status, 302)
 })
 
@@ -149,8 +152,8 @@ test('a secret that was planted in a browser is not logged in with it', async ()
   const { browser, provider, phases } = setUp()
   const attacker = new TestBrowser(phases)
   await logIn(attacker, provider)
-  const planted = attacker.cookies.get('postern.session') ?? ''
-  browser.cookies.set('postern.session', planted)
+  const planted = attacker.cookies.get('__Host-postern.session') ?? ''
+  browser.cookies.set('__Host-postern.session', planted)
   provider.claims = { sub: 'victim' }
   await logIn(browser, provider, { routeId: 'edghtsrt_2' })
   assert.equal((await browser.visit({ routeId: 'edghtsrt_2' })).upstream?.get('postern-auth-user-id'), 'victim')
@@ -161,11 +164,11 @@ test('logout ends all of the host; the cookie opens nothing any more', async () 
   for (const path of ['/postern/logout', '/auth/logout']) {
     const { browser, provider } = setUp()
     await logIn(browser, provider)
-    const session = browser.cookies.get('postern.session') ?? ''
+    const session = browser.cookies.get('__Host-postern.session') ?? ''
     const { status, location } = await browser.visit({ path })
     assert.deepEqual([status, location], [302, '/'])
     assert.equal(browser.cookies.size, 0)
-    browser.cookies.set('postern.session', session)
+    browser.cookies.set('__Host-postern.session', session)
     assert.equal((await browser.visit()).status, 302)
   }
 })
@@ -252,7 +255,7 @@ test('what is wrong with a callback is told apart, and nobody is let in', async 
     const stage = await good()
     const page = await go(stage)
     assert.equal(page.code, code)
-    assert.ok(!stage.browser.cookies.has('postern.session'), code)
+    assert.ok(!stage.browser.cookies.has('__Host-postern.session'), code)
     assert.equal((await stage.browser.visit()).status, 302, code)
   }
 })
@@ -426,11 +429,11 @@ test('a login that another process knows is waited for', async () => {
 test('a session cookie that is over does not hide the one that holds, and few are looked at', async () => {
   const { browser, provider, phases } = setUp()
   await logIn(browser, provider)
-  const good = `postern.session=${browser.cookies.get('postern.session')}`
-  const stale = `postern.session=${'A'.repeat(43)}`
+  const good = `__Host-postern.session=${browser.cookies.get('__Host-postern.session')}`
+  const stale = `__Host-postern.session=${'A'.repeat(43)}`
   const status = async (...cookies: string[]) =>
     (await new TestBrowser(phases).visit({ headers: { cookie: cookies.join('; ') } })).status
   assert.equal(await status(stale, good), 200)
-  assert.equal(await status('postern.session=x', stale, stale, good), 200)
+  assert.equal(await status('__Host-postern.session=x', stale, stale, good), 200)
   assert.equal(await status(stale, stale, stale, good), 302)
 })

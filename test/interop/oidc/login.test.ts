@@ -96,8 +96,8 @@ for (const version of versions) {
 
     test('a login at one name of an edge is none at another', async () => {
       const client = await logIn()
-      const session = client.jar(new URL(url()).host).get('postern.session') ?? ''
-      client.jar(new URL(url('/', OTHER)).host).set('postern.session', session)
+      const session = client.jar(new URL(url()).host).get('__Host-postern.session') ?? ''
+      client.jar(new URL(url('/', OTHER)).host).set('__Host-postern.session', session)
       assert.equal((await client.get(url('/app', OTHER))).status, 302)
     })
 
