@@ -1,8 +1,9 @@
-/** A certified OpenID Connect provider on this machine, whose users log in without being asked. */
+/** A certified OpenID Connect provider on this machine, whose users log in without being asked, or by a form. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import Provider, { type Configuration, type JWK } from 'oidc-provider'
 import type { Owner } from '../../support/upstream.ts'
 
@@ -13,6 +14,8 @@ export interface RealProvider {
   readonly clientSecret: string
   /** Who logs in next; undefined: the user cancels. */
   user: string | undefined
+  /** Whether the browser is shown a form for the name, in place of `user`. */
+  hasForm: boolean
   /** Paths that were asked for. */
   readonly asked: string[]
 }
@@ -29,14 +32,26 @@ export async function realProvider(owner: Owner, redirectUris: string[]): Promis
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}` // it listens on a port
   const clientSecret = randomBytes(24).toString('base64url')
   const provider = new Provider(issuer, configuration(clientSecret, redirectUris))
-  const made: RealProvider = { issuer, clientSecret, user: 'ada', asked: [] }
+  const made: RealProvider = { issuer, clientSecret, user: 'ada', hasForm: false, asked: [] }
   const serve = provider.callback()
   server.on('request', (request, response) => {
     made.asked.push(request.url?.split('?')[0] ?? '')
-    if (request.url?.startsWith('/interaction/')) void interact(provider, made.user, request, response)
-    else void serve(request, response)
+    if (!request.url?.startsWith('/interaction/')) void serve(request, response)
+    else if (made.hasForm) void fillIn(provider, request, response)
+    else void interact(provider, made.user, request, response)
   })
   return made
+}
+
+const form = '<!doctype html><title>Log in</title><form method="post"><input name="user"><button>Log in</button></form>'
+
+async function fillIn(provider: Provider, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (request.method !== 'POST') {
+    response.writeHead(200, { 'content-type': 'text/html' }).end(form)
+    return
+  }
+  const user = new URLSearchParams(await text(request)).get('user') ?? undefined
+  await interact(provider, user, request, response)
 }
 
 async function interact(
