@@ -1,4 +1,4 @@
-/** What only the official SDK can do or ask for: its short form, its own servers, and guards that are not there yet. */
+/** What only the official SDK can do or ask for: its short form, its own servers, and guards in its own words. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -185,24 +185,38 @@ describe('its faults', () => {
   })
 })
 
-describe('a bind that asks for what is not enforced yet is refused', () => {
+describe('a bind that asks for a guard', () => {
   const policy = JSON.stringify({ inbound: [{ name: 'all', expressions: [], actions: [{ type: 'deny' }] }] })
-  const cases: [what: string, build: (builder: HttpBuilder) => HttpBuilder, ngrok: number, words: RegExp][] = [
-    ['OAuth', (builder) => builder.oauth('google', ['a@example.com']), 365, /`OAuth` is not enforced/],
-    ['OIDC', (builder) => builder.oidc('https://id.example.com', 'id', 'secret'), 301, /`OIDC` is not enforced/],
-    ['a policy', (builder) => builder.policy(policy), 2201, /not enforced/],
-    ['a traffic policy', (builder) => builder.trafficPolicy(policy), 2201, /not enforced/],
+  const domain = 'guarded.example.com'
+  const url = (): string => `https://${domain}:${platform.httpsPort}`
+  const start = (build: (builder: HttpBuilder) => HttpBuilder) => {
+    const builder = build(session.httpEndpoint().domain(domain))
+    return refusing(() => builder.listenAndForward('http://127.0.0.1:1'))
+  }
+
+  const refused: [what: string, build: (builder: HttpBuilder) => HttpBuilder, ngrok: number, words: RegExp][] = [
+    ['OAuth without an application', (builder) => builder.oauth('google', ['a@example.com']), 365, /none to lend/],
     ['an internal endpoint', (builder) => builder.binding('internal'), 301, /public/],
   ]
-  for (const [what, build, number, words] of cases) {
-    test(what, async () => {
-      const domain = 'unguarded.example.com'
-      const builder = build(session.httpEndpoint().domain(domain))
-      await assert.rejects(
-        refusing(() => builder.listenAndForward('http://127.0.0.1:1')),
-        refusal(number, words),
-      )
-      assert.equal(await tunnelAt(platform, `https://${domain}:${platform.httpsPort}`), undefined)
+  for (const [what, build, number, words] of refused) {
+    test(`is refused where it cannot be served: ${what}`, async () => {
+      await assert.rejects(start(build), refusal(number, words))
+      assert.equal(await tunnelAt(platform, url()), undefined)
+    })
+  }
+
+  const served: [what: string, build: (builder: HttpBuilder) => HttpBuilder, status: number][] = [
+    ['a policy', (builder) => builder.policy(policy), 403],
+    ['a traffic policy', (builder) => builder.trafficPolicy(policy), 403],
+    ['OAuth', (builder) => builder.oauth('google', null, null, null, 'app', 'hush-hush'), 302],
+    // Nobody answers there, so nobody is let in.
+    ['OIDC', (builder) => builder.oidc('https://127.0.0.1:1', 'app', 'hush-hush'), 502],
+  ]
+  for (const [what, build, status] of served) {
+    test(`is guarded: ${what}`, async () => {
+      const listener = await start(build)
+      assert.equal((await visit(url(), platform)).status, status)
+      await listener.close()
     })
   }
 })
