@@ -59,6 +59,7 @@ export interface DataPlaneOptions {
   /** Checks and compiles what may take long, off the event loop. */
   readonly documents: {
     readonly compilePatterns: EdgesOptions['compilePatterns']
+    readonly prepareExpressions: EdgesOptions['prepareExpressions']
     bindModules(
       owner: () => Promise<string>,
       request: EndpointRequest,
@@ -144,6 +145,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
         },
       },
       compilePatterns: (patterns) => documents.compilePatterns(patterns),
+      prepareExpressions: (texts) => documents.prepareExpressions(texts),
       ports,
       log,
       onRemoved: (id) => {

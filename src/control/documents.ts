@@ -12,6 +12,7 @@ import { Refusal } from '../model/errors.ts'
 import { type AgentModules, agentModules, bindPrice } from '../modules/agent-options.ts'
 import type { ModuleForm } from '../modules/forms.ts'
 import type { Module, ModuleConfig, Where } from '../modules/module.ts'
+import type { PreparedExpression } from '../policy/parsed.ts'
 import type { Fields, Resource, Surroundings } from '../resources/resource.ts'
 import { type HeavyResult, type HeavyWork, outcomeOf } from './heavy-work.ts'
 
@@ -91,9 +92,18 @@ export class Documents {
    * whose patterns were refused would let nobody in until its next change.
    */
   compilePatterns(patterns: readonly string[]): Promise<PatternProgram> {
-    const compiled = this.#lastOfEdges.then(() => this.#insist({ kind: 'patterns', patterns }))
+    const compiled = this.#lastOfEdges.then(() => this.#insist<PatternProgram>({ kind: 'patterns', patterns }))
     this.#lastOfEdges = compiled.catch(() => {})
     return compiled
+  }
+
+  /** Parses expressions that were checked before, as `compilePatterns` does. */
+  prepareExpressions(texts: readonly string[]): Promise<readonly PreparedExpression[]> {
+    const prepared = this.#lastOfEdges.then(() =>
+      this.#insist<readonly PreparedExpression[]>({ kind: 'expressions', texts }),
+    )
+    this.#lastOfEdges = prepared.catch(() => {})
+    return prepared
   }
 
   close(): Promise<void> {
@@ -102,10 +112,10 @@ export class Documents {
   }
 
   /** Asks again after a refusal, and a few times when a busy machine took too long for what was checked in time before. */
-  async #insist(work: HeavyWork): Promise<PatternProgram> {
+  async #insist<T>(work: HeavyWork): Promise<T> {
     for (let tries = 1; ; ) {
       try {
-        return await this.#run<PatternProgram>(EDGES, work)
+        return await this.#run<T>(EDGES, work)
       } catch (error) {
         const mayPass =
           error instanceof WorkRefused ? !this.#isClosed : error instanceof WorkTooHeavy && tries++ < MAX_TRIES

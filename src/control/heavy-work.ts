@@ -8,6 +8,7 @@ import { agentModules } from '../modules/agent-options.ts'
 import { formsOf } from '../modules/forms.ts'
 import { modules } from '../modules/index.ts'
 import type { ModuleConfig, Place } from '../modules/module.ts'
+import { preparedBuffers, prepareExpression } from '../policy/parsed.ts'
 import { resources } from '../resources/index.ts'
 import type { Fields } from '../resources/resource.ts'
 
@@ -22,6 +23,7 @@ export type HeavyWork =
     }
   | { readonly kind: 'bind'; readonly proto: EndpointRequest['proto']; readonly opts: EndpointRequest['opts'] }
   | { readonly kind: 'patterns'; readonly patterns: readonly string[] }
+  | { readonly kind: 'expressions'; readonly texts: readonly string[] }
   | { readonly kind: 'settle'; readonly resource: string; readonly fields: Fields }
 
 /** `given` stands for the document as it was sent, which need not come back. */
@@ -60,6 +62,10 @@ function resultOf(work: HeavyWork): Done {
       if (!resource?.price) throw new Error(`there is no resource ${work.resource} that is settled here`)
       // What has a price needs no surroundings.
       return { result: { value: resource.settle(work.fields, {} as never) } satisfies HeavyResult }
+    }
+    case 'expressions': {
+      const prepared = work.texts.map(prepareExpression)
+      return { result: { value: prepared } satisfies HeavyResult, moved: prepared.flatMap(preparedBuffers) }
     }
     case 'patterns': {
       const program = compileProgram(work.patterns)

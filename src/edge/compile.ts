@@ -33,12 +33,16 @@ export interface Compiling {
   readonly watch?: ((module: string, phases: Phases) => Phases) | undefined
 }
 
-/** Lists of patterns that the next step searches for; none where it is only a good moment to let others go first. */
-export type Wanted = readonly (readonly string[])[]
+/** What the next step needs; nothing where it is only a good moment to let others go first. */
+export interface Wanted {
+  /** Lists of patterns that it searches for. */
+  readonly patterns?: readonly (readonly string[])[]
+  /** Expressions of policies. */
+  readonly expressions?: readonly string[]
+}
 
 /**
- * Compiles step by step. Gives the patterns that the next module searches for, in case somebody has to compile them
- * first; when that failed it is told by a throw. Never throws itself: what cannot be compiled refuses traffic and says why.
+ * Compiles step by step. Gives what the next module needs, in case somebody has to prepare it first; when that failed it is told by a throw. Never throws itself: what cannot be compiled refuses traffic and says why.
  */
 export function* compileEdge(
   config: EdgeConfig,
@@ -60,7 +64,7 @@ export function* compileEdge(
     { modules: settings, broken }: Pick<EdgeConfig, 'modules' | 'broken'>,
   ): Generator<Wanted, Compiled, void> {
     const compiled = yield* compilePlace(place, settings, { kept, keep, tools, watch })
-    yield []
+    yield {}
     return broken === undefined ? compiled : { ...compiled, broken }
   }
   const backendOf = (place: string, settings: ModuleSettings): Backend | undefined => {
@@ -171,7 +175,7 @@ function* compilePlace(
   let broken: string | undefined
   const unknown = new Set(Object.keys(settings))
   unknown.delete('backend')
-  for (const { name, compile, patterns } of modules) {
+  for (const { name, compile, steps, patterns, expressions } of modules) {
     if (!unknown.delete(name)) continue
     const own = settings[name]
     try {
@@ -179,14 +183,25 @@ function* compilePlace(
       const key = partKey(place, name, own)
       const before = kept(key)
       // `resolve` of the same module, or the options of a bind, made these settings.
-      if (!before && patterns) yield patterns(own)
-      phases.push((before ?? keep(key, { phases: named(name, watch(name, compile(own, tools))) })).phases)
+      if (!before && (patterns || expressions)) {
+        yield { patterns: patterns?.(own) ?? [], expressions: expressions?.(own) ?? [] }
+      }
+      const compiled = before?.phases ?? (steps ? yield* resting(steps(own, tools)) : compile(own, tools))
+      phases.push((before ?? keep(key, { phases: named(name, watch(name, compiled)) })).phases)
     } catch (error) {
       broken ??= `module ${name}: ${error instanceof Error ? error.message : String(error)}`
     }
   }
   for (const name of unknown) broken ??= `module ${name}: there is none of this name`
   return { phases, broken }
+}
+
+/** Others may go first after each step. */
+function* resting<T>(steps: Generator<void, T, void>): Generator<Wanted, T, void> {
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done) return step.value
+    yield {}
+  }
 }
 
 /** What the phases of a connection throw names the module: whoever runs them knows the edge alone. */

@@ -5,15 +5,18 @@ import type { PatternProgram } from '../lib/pattern-program.ts'
 import { compilePatterns, type PatternSearch, searchProgram } from '../lib/pattern-search.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import { modules } from '../modules/index.ts'
+import { PolicyExpressions, type PrepareExpressions } from '../modules/policy-expressions.ts'
 import type { ModuleTools } from '../modules/tools.ts'
 import type { Reach } from './backend.ts'
 import { type CompiledEdge, compileEdge, type Wanted } from './compile.ts'
 
 export interface CompilerOptions {
   readonly reach: Reach
-  readonly tools: Omit<ModuleTools, 'search'>
+  readonly tools: Omit<ModuleTools, 'search' | 'expression'>
   /** Compiles patterns off the event loop. */
   readonly compilePatterns: (patterns: readonly string[]) => Promise<PatternProgram>
+  /** Parses expressions off the event loop. */
+  readonly prepareExpressions: PrepareExpressions
 }
 
 /** What a route costs without its patterns, in the unit of `patternPrice`. */
@@ -23,6 +26,7 @@ export class Compiler {
   readonly #options: CompilerOptions
 
   constructor(options: CompilerOptions) {
+    PolicyExpressions.load()
     this.#options = options
   }
 
@@ -33,7 +37,11 @@ export class Compiler {
 
   #atOnce(config: EdgeConfig, previous: CompiledEdge | undefined): CompiledEdge {
     const { reach, tools } = this.#options
-    const steps = compileEdge(config, { reach, tools: { ...tools, search: compilePatterns }, previous })
+    const steps = compileEdge(config, {
+      reach,
+      tools: { ...tools, search: compilePatterns, expression: (text) => new PolicyExpressions().parse(text) },
+      previous,
+    })
     for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
   }
 
@@ -44,21 +52,28 @@ export class Compiler {
       const program = programs.get(patterns)
       return program ? searchProgram(program) : compilePatterns(patterns)
     }
-    const steps = compileEdge(config, { reach, tools: { ...tools, search }, previous })
+    const expressions = new PolicyExpressions()
+    const expression = (text: string) => expressions.parse(text)
+    const steps = compileEdge(config, { reach, tools: { ...tools, search, expression }, previous })
     await ownTurn()
     const breath = othersTurn()
     for (let step = steps.next(); ; ) {
       if (step.done) return step.value
-      const fault = await this.#prepare(step.value, programs)
+      const fault = await this.#prepare(step.value, programs, expressions)
       await breath()
       // A module whose patterns cannot be had is broken, and no other.
       step = fault === undefined ? steps.next() : steps.throw(fault)
     }
   }
 
-  async #prepare(wanted: Wanted, programs: Map<readonly string[], PatternProgram>): Promise<unknown> {
+  async #prepare(
+    { patterns: lists = [], expressions: texts = [] }: Wanted,
+    programs: Map<readonly string[], PatternProgram>,
+    expressions: PolicyExpressions,
+  ): Promise<unknown> {
     try {
-      for (const patterns of wanted) {
+      await expressions.prepare(texts, this.#options.prepareExpressions)
+      for (const patterns of lists) {
         if (totalPrice(patterns) > LIST_PRICE) programs.set(patterns, await this.#options.compilePatterns(patterns))
       }
       return undefined
@@ -75,7 +90,10 @@ const LIST_PRICE = LOOP_PRICE / 4
 function isDear({ modules: own, routes }: EdgeConfig): boolean {
   let price = routes.length * ROUTE_PRICE
   const lists = modules.filter(({ patterns }) => patterns)
+  const parsing = modules.filter(({ expressions }) => expressions)
   for (const settings of [own, ...routes.map((route) => route.modules)]) {
+    // To parse a single expression may take longer than anything else here.
+    if (parsing.some(({ name }) => settings[name] !== undefined)) return true
     for (const { name, patterns } of lists) {
       if (settings[name] === undefined) continue
       for (const list of patterns?.(settings[name]) ?? []) {

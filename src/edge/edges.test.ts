@@ -6,6 +6,7 @@ import { compileProgram, type PatternProgram } from '../lib/pattern-program.ts'
 import { DialFault } from '../model/dial.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import { testTools } from '../modules/test-tools.ts'
+import { prepareExpression } from '../policy/parsed.ts'
 import { Edges } from './edges.ts'
 
 /** Patterns that are compiled elsewhere, and when the test says so. */
@@ -44,6 +45,7 @@ function start() {
     },
     tools: testTools(),
     compilePatterns: elsewhere.compile,
+    prepareExpressions: async (texts) => texts.map(prepareExpression),
     ports: {
       open: async (port) => {
         opened.push(port)

@@ -71,6 +71,10 @@ export interface ModuleOf<Forms extends FormsAt, Stored extends ModuleConfig, Se
    * hangs on refuses traffic: nothing is served unguarded.
    */
   compile?(this: void, settings: Settings, tools: ModuleTools): Phases
+  /** As `compile`, for what is dear: in steps, between which others have their turn. */
+  steps?(this: void, settings: Settings, tools: ModuleTools): Generator<void, Phases, void>
+  /** The expressions that it asks its tools for: parsed before, and not here. */
+  expressions?(this: void, settings: Settings): readonly string[]
   /** The lists of patterns that `compile` asks its tools to search for: compiled before, and not here when they are dear. */
   patterns?(this: void, settings: Settings): readonly (readonly string[])[]
 }

@@ -4,6 +4,7 @@ import { FetchFault } from '../lib/outbound-fetch.ts'
 import { compilePatterns } from '../lib/pattern-search.ts'
 import { Sealer } from '../lib/seal.ts'
 import { SlidingCounters } from '../lib/sliding-counters.ts'
+import { parseHere } from '../policy/parsed.ts'
 import { MemorySessions } from './login/memory-sessions.ts'
 import type { ModuleTools } from './tools.ts'
 
@@ -13,6 +14,7 @@ export function testTools(tools: Partial<ModuleTools> = {}): ModuleTools {
     log: createLog({ level: 'silent' }),
     region: 'local',
     search: compilePatterns,
+    expression: parseHere,
     fetch: () => Promise.reject(new FetchFault('not_allowed', 'the test lets nothing out')),
     sealer: new Sealer(Buffer.alloc(32, 7)),
     sessions: new MemorySessions(),

@@ -5,11 +5,14 @@ import type { PatternSearch } from '../lib/pattern-search.ts'
 import type { Sealer } from '../lib/seal.ts'
 import type { Counters } from '../lib/sliding-counters.ts'
 import type { PolicyWatch } from '../policy/explain-watch.ts'
+import type { ParsedExpression } from '../policy/parsed.ts'
 import type { LoginSessions, LoginUser } from './login/sessions.ts'
 
 export interface ModuleTools {
   /** Looks for patterns of users; a list that the module told of is compiled by then. */
   readonly search: (patterns: readonly string[]) => PatternSearch
+  /** Expressions of policies; those that the module told of are parsed by then. */
+  readonly expression: (text: string) => ParsedExpression
   readonly now: () => number
   readonly log: Logger
   readonly region: string

@@ -9,6 +9,7 @@ import type { Evaluate, Evaluator } from './evaluator.ts'
 import type { PolicyWatch } from './explain-watch.ts'
 import type { OAuthProviderName } from './login-form.ts'
 import type { Moment } from './moment.ts'
+import type { ParsedExpression } from './parsed.ts'
 import type { Phase, Site } from './phases.ts'
 import type { Template } from './template.ts'
 import type { PolicyRequest, PolicyResponse, PolicySummary, Verdict } from './traffic.ts'
@@ -79,6 +80,8 @@ export interface LoginGuardSettings {
 /** What actions use of the server around them. */
 export interface PolicyTools {
   readonly now: () => number
+  /** An expression, parsed before. */
+  readonly expression: (text: string) => ParsedExpression
   readonly log: Logger
   readonly region: string
   readonly counters: Counters

@@ -2,7 +2,6 @@
 import type { CelValue } from '@bufbuild/cel'
 import { bindVariables, HAS } from './bind-variables.ts'
 import type { Budget } from './budget.ts'
-import { parseExpression } from './cel.ts'
 import { ownFunctions } from './cel-functions.ts'
 import { payFor, plainValue, textOf } from './cel-values.ts'
 import { markParts } from './explain-parts.ts'
@@ -10,16 +9,24 @@ import type { NotePart } from './explain-watch.ts'
 import { Fault, type Frame } from './frame.ts'
 import { Library } from './library.ts'
 import type { Moment } from './moment.ts'
+import { type ParsedExpression, parseHere } from './parsed.ts'
 import { Patterns } from './patterns.ts'
 import type { Site } from './phases.ts'
 import { planExpression } from './plan.ts'
-import { type Cel, children, type Expr, literal } from './tree.ts'
+import type { Cel } from './tree.ts'
 import { entryReader, variableReader } from './variable-readers.ts'
 import { variables } from './variables.ts'
 import { withoutStacks } from './without-stacks.ts'
 
 /** What an expression gives. Throws `BudgetSpent`, or an error that says what it stumbled over. */
 export type Evaluate = (moment: Moment) => CelValue
+
+export interface CompileOptions {
+  /** What was parsed elsewhere, where others wait: to parse takes long. */
+  readonly parsed?: ParsedExpression | undefined
+  /** Told of the values of its parts, which costs the expression nothing. */
+  readonly note?: NotePart | undefined
+}
 
 export class Evaluator {
   readonly cel: Cel
@@ -33,20 +40,23 @@ export class Evaluator {
 
   /**
    * Takes an expression that was checked for this site; throws `BadExpression` when it was not. The paths of the variables
-   * that it reads are added to `reads`. With `note` it tells of the values of its parts, which costs it nothing.
+   * that it reads are added to `reads`.
    */
-  compile(text: string, site: Site, reads: Set<string>, note?: NotePart): Evaluate {
+  compile(
+    text: string,
+    site: Site,
+    reads: Set<string>,
+    { parsed = parseHere(text), note }: CompileOptions = {},
+  ): Evaluate {
     const known = variables(site)
-    const tree = parseExpression(text)
     const marked = note && markParts(text, (name) => Object.hasOwn(known, name))
-    const patterns = this.#patterns.of(literalPatterns(tree))
-    const { expr, paths } = bindVariables(marked?.expr ?? tree, known)
+    const { expr, paths } = bindVariables(marked?.expr ?? parsed.expr, known)
     for (const path of paths) reads.add(path.replace(HAS, ''))
     const library = this.#library
     const places = new Map(paths.map((path, i) => [path, i]))
     const run = planExpression(expr, {
       library,
-      impls: { ...this.#functions, ...patterns },
+      impls: { ...this.#functions, ...this.#patterns.of(parsed.patterns) },
       variable: (name) => {
         const place = places.get(name)
         return place === undefined ? undefined : variableReader(name, place, known, library)
@@ -78,12 +88,4 @@ export class Evaluator {
   plain(value: CelValue): unknown {
     return plainValue(this.#library, value)
   }
-}
-
-/** The patterns of `matches` that stand in the expression itself. */
-function literalPatterns(expr: Expr): string[] {
-  const { exprKind: kind } = expr
-  const pattern =
-    kind.case === 'callExpr' && kind.value.function === 'matches' ? literal(kind.value.args.at(-1)) : undefined
-  return [...(pattern === undefined ? [] : [pattern]), ...children(expr).flatMap(literalPatterns)]
 }

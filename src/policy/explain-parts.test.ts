@@ -46,7 +46,7 @@ function partsOf(text: string): [string, unknown][] {
     parts.push([index, part, evaluator.plain(value)])
   }
   try {
-    evaluator.compile(text, site, new Set(), note)(moment())
+    evaluator.compile(text, site, new Set(), { note })(moment())
   } catch {
     // What it stumbles over is no part.
   }
@@ -120,7 +120,7 @@ for (const [text, parts] of cases) {
   test(`${text} comes to the same, at the same cost, when its parts are told`, () => {
     const [plain, told] = [moment(), moment()]
     const value = evaluator.compile(text, site, new Set())(plain)
-    assert.deepEqual(evaluator.compile(text, site, new Set(), () => {})(told), value)
+    assert.deepEqual(evaluator.compile(text, site, new Set(), { note: () => {} })(told), value)
     assert.ok(plain.budget.left < MAX_PRICE)
     assert.equal(told.budget.left, plain.budget.left)
   })

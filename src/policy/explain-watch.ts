@@ -24,9 +24,9 @@ export interface PolicyWatch {
 /** An expression of a rule that tells `watch` what it comes to. */
 export function watchExpression(
   text: string,
-  { compile, evaluator, watch }: WatchedCompile & { watch: PolicyWatch | undefined },
+  { plain: unwatched, compile, evaluator, watch }: WatchedCompile & { watch: PolicyWatch | undefined },
 ): Evaluate {
-  if (!watch) return compile(undefined)
+  if (!watch) return unwatched
   const evaluate = compile((index, part, value) => watch.part(index, part, plain(evaluator, value)))
   return (moment) => {
     try {
@@ -41,7 +41,9 @@ export function watchExpression(
 }
 
 interface WatchedCompile {
-  readonly compile: (note: NotePart | undefined) => Evaluate
+  /** What evaluates it where nobody watches. */
+  readonly plain: Evaluate
+  readonly compile: (note: NotePart) => Evaluate
   readonly evaluator: Evaluator
 }
 

@@ -23,8 +23,7 @@ export class Patterns {
   readonly #late = new Map<string, PatternSearch>()
 
   /** `matches` for an expression that has these patterns in it. */
-  of(patterns: readonly string[]): Impls {
-    const own = new Map(patterns.map((pattern) => [pattern, compilePatterns([pattern])]))
+  of(own: ReadonlyMap<string, PatternSearch>): Impls {
     return {
       'matches/2': (frame, text, pattern) => {
         if (typeof text !== 'string' || typeof pattern !== 'string') return undefined

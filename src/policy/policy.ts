@@ -9,7 +9,8 @@ import { isActionName } from './action-names.ts'
 import { actions } from './actions.ts'
 import { BudgetSpent } from './budget.ts'
 import type { Evaluate, Evaluator } from './evaluator.ts'
-import { watchExpression } from './explain-watch.ts'
+import { type NotePart, watchExpression } from './explain-watch.ts'
+import { expressionsIn } from './expressions-in.ts'
 import type { Action, Rule } from './form.ts'
 import type { Moment } from './moment.ts'
 import { type Direction, directions, ownLists, type Phase, phaseOf, type Site } from './phases.ts'
@@ -41,6 +42,12 @@ interface CompiledRule {
   readonly findings: readonly string[]
 }
 
+/** An expression ready to run, and the variables that it reads. */
+interface Planned {
+  readonly run: Evaluate
+  readonly reads: ReadonlySet<string>
+}
+
 export interface CompiledPolicy {
   /** Whether there are rules for a phase. */
   readonly has: (phase: Phase) => boolean
@@ -57,12 +64,22 @@ export interface CompiledPolicy {
   readonly release: () => void
 }
 
-/** Throws when a policy cannot be served. `key` tells its counters from those of all others. */
+/** As `compilePolicySteps`, at once. */
 export function compilePolicy(
   settings: PolicySettings,
   tools: PolicyTools,
-  { evaluator, key }: { evaluator: Evaluator; key: string },
+  options: { evaluator: Evaluator; key: string },
 ): CompiledPolicy {
+  const steps = compilePolicySteps(settings, tools, options)
+  for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
+}
+
+/** Throws when a policy cannot be served. `key` tells its counters from those of all others. */
+export function* compilePolicySteps(
+  settings: PolicySettings,
+  tools: PolicyTools,
+  { evaluator, key }: { evaluator: Evaluator; key: string },
+): Generator<void, CompiledPolicy, void> {
   const reads = new Set<string>()
   const rules = new Map<Phase, readonly CompiledRule[]>()
   const ran = new WeakMap<Moment, Set<Step>>()
@@ -76,13 +93,33 @@ export function compilePolicy(
     const phase = phaseOf(settings.place, direction)
     if (!phase) continue
     const site: Site = { place: settings.place, phase, lists: ownLists }
-    const compiled = settings[direction].map((rule, i) => compileRule(rule, site, `${key} ${direction} ${i}`))
+    // One by one, since each may take some milliseconds; the rules then find them done.
+    const planned = new Map<string, Planned>()
+    for (const text of expressionsIn(settings, direction)) {
+      planned.set(text, plan(text, site))
+      yield
+    }
+    const compiled: CompiledRule[] = []
+    for (const [i, rule] of settings[direction].entries()) {
+      compiled.push(compileRule(rule, { site, planned, ruleKey: `${key} ${direction} ${i}` }))
+      yield
+    }
     if (compiled.length > 0) rules.set(phase, compiled)
   }
   const all = directions.flatMap((direction) => settings[direction].flatMap((rule) => rule.actions))
 
-  function compileRule(rule: Rule, site: Site, ruleKey: string): CompiledRule {
-    const expression = (text: string): Evaluate => evaluator.compile(text, site, reads)
+  function plan(text: string, site: Site, note?: NotePart): Planned {
+    const own = new Set<string>()
+    const run = evaluator.compile(text, site, own, { parsed: tools.expression(text), note })
+    for (const path of own) reads.add(path)
+    return { run, reads: own }
+  }
+
+  function compileRule(
+    rule: Rule,
+    { site, planned, ruleKey }: { site: Site; planned: ReadonlyMap<string, Planned>; ruleKey: string },
+  ): CompiledRule {
+    const expression = (text: string): Evaluate => (planned.get(text) ?? plan(text, site)).run
     const steps = rule.actions.map((action, i) => {
       const type = typeOf(action)
       return type.compile(configOf(action), {
@@ -96,15 +133,16 @@ export function compilePolicy(
         ipRules: (id) => settings.ipPolicies[id] ?? notNamed(id),
       })
     })
-    const own = new Set<string>()
-    const expressions = rule.expressions.map((text) =>
+    const conditions = rule.expressions.map((text) => planned.get(text) ?? plan(text, site))
+    const own = conditions.flatMap(({ reads }) => [...reads])
+    const expressions = rule.expressions.map((text, i) =>
       watchExpression(text, {
-        compile: (note) => evaluator.compile(text, site, own, note),
+        plain: conditions[i]?.run ?? expression(text),
+        compile: (note) => plan(text, site, note).run,
         evaluator,
         watch: tools.watch,
       }),
     )
-    for (const path of own) reads.add(path)
     return {
       name: rule.name,
       written: rule,
@@ -112,7 +150,7 @@ export function compilePolicy(
       steps,
       guards: rule.actions.some((action) => typeOf(action).guards === true),
       admits: rule.actions.some((action) => typeOf(action).admits === true),
-      findings: judgedBy.filter((name) => [...own].some((path) => isWithin(`actions.ngrok.${name}`, path))),
+      findings: judgedBy.filter((name) => own.some((path) => isWithin(`actions.ngrok.${name}`, path))),
     }
   }
 

@@ -7,6 +7,7 @@ import { Sealer } from '../../lib/seal.ts'
 import { type CountedWindow, SlidingCounters } from '../../lib/sliding-counters.ts'
 import type { Described } from '../../model/described.ts'
 import { MemorySessions } from '../../modules/login/memory-sessions.ts'
+import { PolicyExpressions } from '../../modules/policy-expressions.ts'
 import type { DryRun, ModuleTools } from '../../modules/tools.ts'
 
 export interface DryToolsOptions {
@@ -34,6 +35,7 @@ export function dryTools({ asked, policy, region, now, counters, onFetch }: DryT
     sessions: new MemorySessions(),
     counters: SlidingCounters.from(counters),
     onBudgetSpent() {},
+    expression: (text) => new PolicyExpressions().parse(text),
     dryRun: { policy, login },
   }
 }

@@ -2,12 +2,13 @@
 
 import { NEVER_HERE } from '../../lib/pattern-price.ts'
 import { checkPolicy } from '../../policy/accept.ts'
+import { expressionsIn } from '../../policy/expressions-in.ts'
 import { form } from '../../policy/form.ts'
 import type { PolicySettings } from '../../policy/policy.ts'
 import { defineModule } from '../module.ts'
 import { policyNeeds } from './needs.ts'
 import { policyMentions } from './references.ts'
-import { compileTraffic } from './traffic.ts'
+import { compileTraffic, trafficSteps } from './traffic.ts'
 import { trafficPolicy } from './traffic-policy.ts'
 
 export const policy = defineModule({
@@ -32,4 +33,6 @@ export const policy = defineModule({
     readsHandshake: place === 'tls' && policyNeeds(config) !== 'bytes',
   }),
   compile: compileTraffic,
+  steps: trafficSteps,
+  expressions: (settings) => expressionsIn(settings),
 })

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { LoginGuard, Outcome, PolicyTools } from '../../policy/action.ts'
 import { Evaluator } from '../../policy/evaluator.ts'
 import { Moment } from '../../policy/moment.ts'
-import { type CompiledPolicy, compilePolicy, type PolicySettings } from '../../policy/policy.ts'
+import { type CompiledPolicy, compilePolicy, compilePolicySteps, type PolicySettings } from '../../policy/policy.ts'
 import type { PolicyConnection } from '../../policy/traffic.ts'
 import { compileBasicAuth } from '../basic_auth/traffic.ts'
 import { compileCircuitBreaker } from '../circuit_breaker/traffic.ts'
@@ -17,9 +17,35 @@ import { compileWebhookVerification } from '../webhook_verification/traffic.ts'
 import { answering, oauthSettings, oidcSettings, type PolicyLogin, policyLogin } from './logins.ts'
 
 export function compileTraffic(settings: PolicySettings, tools: ModuleTools): Phases {
+  const { own, logins } = toolsFor(tools)
+  return phasesOf(compilePolicy(settings, own, optionsFor(settings)), { logins, settings, tools })
+}
+
+/** The same, in steps. */
+export function* trafficSteps(settings: PolicySettings, tools: ModuleTools): Generator<void, Phases, void> {
+  const { own, logins } = toolsFor(tools)
+  return phasesOf(yield* compilePolicySteps(settings, own, optionsFor(settings)), { logins, settings, tools })
+}
+
+/** Loads what policies need, while nobody waits: it takes a tenth of a second. */
+export function preparePolicies(): void {
+  evaluator()
+}
+
+function optionsFor(settings: PolicySettings): { evaluator: Evaluator; key: string } {
+  return { evaluator: evaluator(), key: keyOf(settings) }
+}
+
+/** With a list that is filled with the logins of the policy while it is compiled. */
+function toolsFor(tools: ModuleTools): { own: PolicyTools; logins: readonly PolicyLogin[] } {
   const logins: PolicyLogin[] = []
-  const own = policyTools(tools, (login) => logins.push(login))
-  const policy = compilePolicy(settings, own, { evaluator: evaluator(), key: keyOf(settings) })
+  return { own: policyTools(tools, (login) => logins.push(login)), logins }
+}
+
+function phasesOf(
+  policy: CompiledPolicy,
+  { logins, settings, tools }: { logins: readonly PolicyLogin[]; settings: PolicySettings; tools: ModuleTools },
+): Phases {
   return settings.place === 'route' ? onRequests(policy, logins, tools) : onConnections(policy, settings, tools)
 }
 
@@ -42,7 +68,7 @@ function policyTools(tools: ModuleTools, keep: (login: PolicyLogin) => void): Po
     keep(login)
     return login.guard
   }
-  const { now, log, region, counters, onBudgetSpent, fetch, dryRun } = tools
+  const { now, log, region, counters, onBudgetSpent, fetch, expression, dryRun } = tools
   return {
     watch: dryRun?.policy,
     now,
@@ -51,6 +77,7 @@ function policyTools(tools: ModuleTools, keep: (login: PolicyLogin) => void): Po
     counters,
     onBudgetSpent,
     fetch,
+    expression,
     guards: {
       basicAuth: compileBasicAuth,
       circuitBreaker: (given) => compileCircuitBreaker(given, tools),

@@ -1,0 +1,23 @@
+/** Finds the expressions of a policy that was checked: those that its rules ask for when they are compiled. */
+import type { Rule } from './form.ts'
+import { pieces } from './interpolation.ts'
+import type { Direction } from './phases.ts'
+import { type Source, sources } from './sources.ts'
+
+type Rules = Readonly<Record<Direction, readonly Rule[]>>
+
+/** Each once, in their order; of one rule list, or of both. */
+export function expressionsIn({ inbound, outbound }: Rules, only?: Direction): readonly string[] {
+  const found = new Set<string>()
+  // Only read from.
+  const lists = { enabled: true, inbound: [...inbound], outbound: [...outbound] }
+  for (const source of sources(lists, '')) {
+    if (only === undefined || source.direction === only) for (const text of textsOf(source)) found.add(text)
+  }
+  return [...found]
+}
+
+function* textsOf({ kind, text }: Source): Generator<string> {
+  if (kind === 'condition' || kind === 'value') yield text
+  else if (text.includes('${')) for (const piece of pieces(text)) if ('expression' in piece) yield piece.expression
+}
