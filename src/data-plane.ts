@@ -56,6 +56,8 @@ export interface DataPlaneOptions {
   readonly version: string
   /** What logins leave behind. */
   readonly sessions: EdgesOptions['tools']['sessions']
+  readonly requestKey: EdgesOptions['tools']['requestKey']
+  readonly samlDocuments: EdgesOptions['tools']['samlDocuments']
   /** Checks and compiles what may take long, off the event loop. */
   readonly documents: {
     readonly compilePatterns: EdgesOptions['compilePatterns']
@@ -143,6 +145,8 @@ export async function startDataPlane(options: DataPlaneOptions) {
         onBudgetSpent: () => {
           budgetsSpent++
         },
+        requestKey: options.requestKey,
+        samlDocuments: options.samlDocuments,
       },
       compilePatterns: (patterns) => documents.compilePatterns(patterns),
       prepareExpressions: (texts) => documents.prepareExpressions(texts),

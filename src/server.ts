@@ -26,6 +26,7 @@ import { authenticate } from './control/principal.ts'
 import { RateLimit } from './control/rate-limit.ts'
 import { Records } from './control/records.ts'
 import { RefusedLog } from './control/refused-log.ts'
+import { requestKeyOf } from './control/request-key.ts'
 import { liftRestrictions } from './control/restrictions.ts'
 import { openSealer } from './control/sealing.ts'
 import {
@@ -46,6 +47,7 @@ import { IdSource } from './lib/ids.ts'
 import { compileIpRules } from './lib/ip-rules.ts'
 import { type Logger, lostLines } from './lib/log.ts'
 import { loadLibraries } from './modules/oidc/libraries.ts'
+import { samlThreads } from './modules/saml/document-threads.ts'
 import type { RestrictedPart } from './resources/ip-restrictions.ts'
 import type { StoreLimits } from './store/limits.ts'
 import { lockForServing } from './store/serve-lock.ts'
@@ -103,10 +105,13 @@ export async function startServer(
     const sealer = await openSealer(store, settings.keyFile)
     await bindSecrets(store, sealer)
     const authority = await openAuthority(store, sealer, join(settings.dataDir, 'ca.pem'))
+    const requestKey = requestKeyOf(store, sealer, now)
 
     // What people write is checked here, and off the event loop where that takes long.
     const documents = new Documents()
     opened.push(() => documents.close())
+    const samlDocuments = samlThreads()
+    opened.push(() => samlDocuments.close())
 
     // The data plane, first of all its listeners: agents that find nobody wait for minutes before they ask again (D50).
     const refused = new RefusedLog({ log })
@@ -133,6 +138,8 @@ export async function startServer(
       descriptors,
       documents,
       sessions,
+      requestKey,
+      samlDocuments,
       version,
     }
     const plane = await startDataPlane(shared)
@@ -143,7 +150,7 @@ export async function startServer(
     const { tcpPorts, domain, region } = settings
     const { endpointAt } = plane
     const around = { tcpPorts, publicHttpsPort: plane.publicPorts.https, domain, region, endpointAt }
-    const records = new Records({ store, ids, now, sealer, around, presence, checks: documents })
+    const records = new Records({ store, ids, now, sealer, around, presence, checks: documents, requestKey })
     const guard = new ApiGuard(store, refused)
     const explainer = new Explainer()
     opened.push(() => explainer.close())
@@ -184,7 +191,7 @@ export async function startServer(
       authenticate: (token) => authenticate(store, token),
       admits: (part, address) => guard.admits(part, address),
       records,
-      modules: new EdgeModules({ store, sealer, checks: documents }),
+      modules: new EdgeModules({ store, sealer, checks: documents, requestKey }),
       presence,
       logins: loginsOf(store, sessions),
       explanations,

@@ -81,11 +81,13 @@ const actions: Record<Action, (behind: Behind, call: Call) => Promise<unknown>> 
   },
   async put_module({ modules }, call) {
     const target = moduleOf(call)
-    return target.form.show(await modules.put(target, call.body as ModuleConfig), call.links.to)
+    const config = await modules.put(target, call.body as ModuleConfig)
+    return target.form.show(config, call.links.to, await modules.shownAt(target))
   },
   async get_module({ modules }, call) {
     const target = moduleOf(call)
-    return target.form.show(await modules.get(target), call.links.to)
+    const config = await modules.get(target)
+    return target.form.show(config, call.links.to, await modules.shownAt(target))
   },
   async delete_module({ modules }, call) {
     await modules.remove(moduleOf(call))

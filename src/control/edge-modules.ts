@@ -2,7 +2,7 @@
 import type { Sealer } from '../lib/seal.ts'
 import { Refusal } from '../model/errors.ts'
 import type { ModuleForm } from '../modules/forms.ts'
-import type { Module, ModuleConfig } from '../modules/module.ts'
+import type { Module, ModuleConfig, ShownAt } from '../modules/module.ts'
 import type { Resource } from '../resources/resource.ts'
 import type { Store } from '../store/store.ts'
 import { attempt } from './attempt.ts'
@@ -12,6 +12,7 @@ import { type Target, visible } from './ownership.ts'
 import type { Principal } from './principal.ts'
 import { rootOf } from './records.ts'
 import { checkMentions } from './references.ts'
+import { type ShowingModules, shownAt } from './shown-at.ts'
 
 /** Whose module is meant, and who asks. */
 export interface ModuleTarget {
@@ -23,15 +24,22 @@ export interface ModuleTarget {
   readonly form: ModuleForm
 }
 
+export interface EdgeModulesOptions extends ShowingModules {
+  readonly sealer: Sealer
+  readonly checks: ModuleChecks
+}
+
 export class EdgeModules {
   readonly #store: Store
   readonly #sealer: Sealer
   readonly #checks: ModuleChecks
+  readonly #requestKey: ShowingModules['requestKey']
 
-  constructor({ store, sealer, checks }: { store: Store; sealer: Sealer; checks: ModuleChecks }) {
+  constructor({ store, sealer, checks, requestKey }: EdgeModulesOptions) {
     this.#store = store
     this.#sealer = sealer
     this.#checks = checks
+    this.#requestKey = requestKey
   }
 
   /** Replaces a module whole and gives it back; `input` has passed the schema of its form. */
@@ -63,6 +71,13 @@ export class EdgeModules {
       throw new Refusal('MODULE_NOT_SET', msg)
     }
     return config
+  }
+
+  /** Where a module is shown; undefined for those that show nothing of their own. */
+  async shownAt({ module, target }: ModuleTarget): Promise<ShownAt | undefined> {
+    if (!module.shows) return undefined
+    const { id, parentId = null } = target
+    return shownAt({ id, parentId }, { store: this.#store, requestKey: this.#requestKey })
   }
 
   /** D29: removing a module that is not set changes nothing and is no error. */

@@ -19,6 +19,7 @@ import { checkClaims, checkMentions, checkUnreferenced, setClaims, setMentions }
 import { holdKey } from './sealing.ts'
 import { openFields, resourceAt, sealFields } from './secrets.ts'
 import type { Complete } from './show.ts'
+import { placed, type ShowingModules } from './shown-at.ts'
 import { checkRules } from './write-rules.ts'
 
 /** What records stand on. */
@@ -30,6 +31,7 @@ export interface RecordsOptions {
   readonly around: Surroundings
   readonly presence: Presence
   readonly checks: ModuleChecks
+  readonly requestKey: ShowingModules['requestKey']
 }
 
 export class Records {
@@ -40,8 +42,9 @@ export class Records {
   readonly #around: Surroundings
   readonly #presence: Presence
   readonly #checks: ModuleChecks
+  readonly #showing: ShowingModules
 
-  constructor({ store, ids, now, sealer, around, presence, checks }: RecordsOptions) {
+  constructor({ store, ids, now, sealer, around, presence, checks, requestKey }: RecordsOptions) {
     this.#store = store
     this.#ids = ids
     this.#now = now
@@ -49,6 +52,7 @@ export class Records {
     this.#around = around
     this.#presence = presence
     this.#checks = checks
+    this.#showing = { store, requestKey }
   }
 
   /** Stores a new resource; `input` has passed the resource's create schema. */
@@ -65,7 +69,7 @@ export class Records {
     const settled = await this.#checks.settle(principal.id, resource, own, this.#around)
     checkTogether(this.#sealer, resource, { id: '', modules: new Map() }, { writes })
 
-    return attempt(() =>
+    const made = await attempt<Complete>(() =>
       this.#store.write(async (writer) => {
         if (parentId !== null) await requireParent(writer, resource, parentId)
         const fields = await this.#chosen(writer, resource, settled)
@@ -92,6 +96,7 @@ export class Records {
         return { ...row, modules, token, children: [], live: await this.#live(resource, fields) }
       }),
     )
+    return placed(made, this.#showing)
   }
 
   /** A page, newest first, of those that the caller may see. */
@@ -100,7 +105,7 @@ export class Records {
     principal: Principal,
     { limit, beforeId }: { limit: number; beforeId?: string },
   ): Promise<{ records: readonly Complete[]; hasMore: boolean }> {
-    return this.#store.read(async (reader) => {
+    const page = await this.#store.read(async (reader) => {
       const found = await reader.page({
         kind: resource.kind,
         // One more than asked for tells whether a next page would be empty.
@@ -111,13 +116,17 @@ export class Records {
       const records = await this.#complete(reader, resource, found.slice(0, limit))
       return { records, hasMore: found.length > limit }
     })
+    const records: Complete[] = []
+    for (const each of page.records) records.push(await placed(each, this.#showing))
+    return { ...page, records }
   }
 
   async get(resource: Resource, principal: Principal, target: Target): Promise<Complete> {
-    return this.#store.read(async (reader) => {
-      const found = visible(resource, principal, target, await reader.resource(resource.kind, target.id))
-      return only(await this.#complete(reader, resource, [found]))
+    const found = await this.#store.read(async (reader) => {
+      const row = visible(resource, principal, target, await reader.resource(resource.kind, target.id))
+      return only(await this.#complete(reader, resource, [row]))
     })
+    return placed(found, this.#showing)
   }
 
   /** D10: what `input` does not name stays as it is; a module it names is replaced whole. `cleared` is unset. */
@@ -130,7 +139,7 @@ export class Records {
   ): Promise<Complete> {
     const { own, modules: writes } = await splitModules({ checks: this.#checks, principal }, resource, input)
     if (cleared !== null) own[cleared] = undefined
-    return attempt(() =>
+    const changed = await attempt(() =>
       this.#store.write(async (writer) => {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
         const { id, parentId } = before
@@ -161,6 +170,7 @@ export class Records {
         return only(await this.#complete(writer, resource, after ? [after] : []))
       }),
     )
+    return placed(changed, this.#showing)
   }
 
   async remove(resource: Resource, principal: Principal, target: Target): Promise<void> {

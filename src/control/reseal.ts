@@ -5,6 +5,7 @@ import type { StoredModule } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
 import { resealAuthority } from './authority.ts'
 import { resealLogins } from './login-rows.ts'
+import { resealRequestKey } from './request-key.ts'
 import { changeFields, moduleAt, resourceAt } from './secrets.ts'
 
 /** Gives the new text for a sealed one; `context` says what it belongs to. */
@@ -17,6 +18,7 @@ const AT_A_TIME = 500
 export async function resealAll(writer: Writer, reseal: Reseal): Promise<number> {
   return (
     (await resealAuthority(writer, reseal)) +
+    (await resealRequestKey(writer, reseal)) +
     (await resealModules(writer, reseal)) +
     (await resealResources(writer, reseal)) +
     (await resealLogins(writer, reseal))

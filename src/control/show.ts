@@ -2,7 +2,7 @@
 import { shape } from '../lib/schema.ts'
 import { formsOf } from '../modules/forms.ts'
 import { modulesAt } from '../modules/index.ts'
-import type { ModuleConfig } from '../modules/module.ts'
+import type { ModuleConfig, ShownAt } from '../modules/module.ts'
 import { resourceOf } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'
 import type { StoredResource } from '../store/reader.ts'
@@ -13,6 +13,8 @@ export interface Complete extends StoredResource {
   readonly children: readonly Complete[]
   readonly live: Readonly<Record<string, readonly string[]>>
   readonly token: string | null
+  /** Where modules that show something of their own need it. */
+  readonly shownAt?: ShownAt
 }
 
 /** How a resource is shown. */
@@ -48,13 +50,13 @@ export function show(resource: Resource, record: Complete, showing: Showing): Re
 }
 
 /** The modules of an edge or route as its fields; null where one is not set. */
-function showModules({ place }: Resource, { modules }: Complete, { links, spellings }: Showing) {
+function showModules({ place }: Resource, { modules, shownAt }: Complete, { links, spellings }: Showing) {
   const shown: Record<string, unknown> = {}
   for (const module of place ? modulesAt(place) : []) {
     const config = modules.get(module.name) as ModuleConfig | undefined
     const forms = place ? formsOf(module, place) : []
     for (const form of spellings ? forms : forms.slice(0, 1)) {
-      shown[form.name] = config ? form.show(config, links.to) : null
+      shown[form.name] = config ? form.show(config, links.to, shownAt) : null
     }
   }
   return shown

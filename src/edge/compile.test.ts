@@ -29,7 +29,6 @@ const agents = { allow: [], deny: ['curl'] }
 
 describe('a module that cannot be in force', () => {
   const cases: Record<string, ModuleSettings> = {
-    'is not enforced yet': { saml: { enabled: true } },
     'is unknown here': { no_such_module: {} },
     'does not compile': { user_agent_filter: { allow: ['('], deny: [] } },
   }

@@ -1,6 +1,6 @@
 /** Paths that the modules of an edge keep for themselves on all its hosts, such as where a provider sends back to. */
 import type { HeaderList } from '../lib/header-list.ts'
-import type { Phases, Reserved } from '../modules/phases.ts'
+import { type Phases, pathOfRoute, type Reserved } from '../modules/phases.ts'
 import type { Route } from './edge.ts'
 import type { Matched } from './route-table.ts'
 
@@ -31,7 +31,8 @@ export interface Reserving {
 export function reservedPaths(routes: readonly Reserving[]): ReservedPaths | undefined {
   const byPath = new Map<string, { readonly route: Route; readonly claims: Reserved['claims'] }[]>()
   for (const { route, phases } of [...routes].sort(byMatching)) {
-    for (const { path, claims } of phases.flatMap(({ reserves }) => reserves ?? [])) {
+    for (const { path: template, claims } of phases.flatMap(({ reserves }) => reserves ?? [])) {
+      const path = pathOfRoute(template, route.id)
       const claimants = byPath.get(path) ?? []
       claimants.push({ route, claims })
       byPath.set(path, claimants)

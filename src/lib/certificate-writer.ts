@@ -31,10 +31,13 @@ export interface CertificateContents {
   readonly extensions: readonly Buffer[]
 }
 
-/** Signs with an EC key, and gives the certificate in PEM. */
+/** Signs with an EC or RSA key, and gives the certificate in PEM. */
 export function writeCertificate(contents: CertificateContents, signer: KeyObject): string {
   const { serialNumber, issuer, subject, notBefore, notAfter, publicKey, extensions } = contents
-  const algorithm = derSequence(derOid(ECDSA_WITH_SHA256))
+  const algorithm =
+    signer.asymmetricKeyType === 'rsa'
+      ? derSequence(derOid(RSA_WITH_SHA256), DER_NULL)
+      : derSequence(derOid(ECDSA_WITH_SHA256))
   const signed = derSequence(
     // Version 3, the one that has extensions.
     der(0xa0, derInteger(Buffer.from([2]))),
@@ -50,6 +53,9 @@ export function writeCertificate(contents: CertificateContents, signer: KeyObjec
 }
 
 const ECDSA_WITH_SHA256 = '1.2.840.10045.4.3.2'
+/** RFC 4055 §5: with parameters that are NULL, and not left out. */
+const RSA_WITH_SHA256 = '1.2.840.113549.1.1.11'
+const DER_NULL = Buffer.from([5, 0])
 
 /** A name of these parts, in this order; without any it is the empty name. */
 export function distinguishedName(parts: readonly (readonly [keyof typeof nameOid, string])[]): Buffer {

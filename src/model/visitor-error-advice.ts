@@ -178,6 +178,40 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     when: 'The database does not answer, or too many strangers are looked up at once. Visitors whose login is in memory go on.',
     remedy: 'The visitor: try again after `Retry-After`. The operator: see why the database is away.',
   },
+  LOGIN_ANSWER_UNREADABLE: {
+    when: 'What the identity provider of a `saml` module posted is no SAML response: not base64, not XML, with a DTD or comments, or larger than 256 KiB.',
+    remedy: 'The log names the reason. See that the identity provider answers with the HTTP-POST binding.',
+  },
+  LOGIN_ANSWER_ENCRYPTED: {
+    when: 'The identity provider encrypts its assertions.',
+    remedy: 'Turn the encryption of assertions off at the identity provider.',
+  },
+  LOGIN_ANSWER_UNSIGNED: {
+    when: 'No signature by a key in the metadata of the identity provider covers the assertion: it is unsigned, changed, rearranged, signed by another key, or signed with SHA-1.',
+    remedy:
+      'The log names the reason. Let the identity provider sign with RSA and SHA-256, and renew `idp_metadata` when its certificate changed.',
+  },
+  LOGIN_ANSWER_ELSEWHERE: {
+    when: 'Issuer, audience, recipient or the request that an assertion answers is another one than that of this login.',
+    remedy:
+      'The log names which. Compare `entity_id` and `assertion_consumer_service_url` of the module with what the identity provider has.',
+  },
+  LOGIN_ANSWER_OUTDATED: {
+    when: 'An assertion is over, or does not hold yet; a minute of difference between the clocks is tolerated.',
+    remedy: 'Set the clocks of the server and of the identity provider.',
+  },
+  LOGIN_ANSWER_REPEATED: {
+    when: 'An assertion came a second time, as when a visitor reloads the page that posted it.',
+    remedy: 'Open the page again.',
+  },
+  LOGIN_ANSWER_AMBIGUOUS: {
+    when: 'An assertion does not have exactly one subject with one name, and one authentication statement.',
+    remedy: 'See how the identity provider makes its assertions.',
+  },
+  LOGIN_TARGET_REFUSED: {
+    when: 'A login that began at the identity provider came without a relay state that is a path, or a URL with the name it was posted to.',
+    remedy: 'Set the relay state (also called target or start URL) of the application at the identity provider.',
+  },
   CIRCUIT_OPEN: {
     when: 'The service failed as often as the module `circuit_breaker` allows; the header `Retry-After` says how long it rests.',
     remedy: 'Mend the service; requests pass again by themselves once one of them succeeds.',

@@ -92,6 +92,42 @@ const table = {
     ngrok: 3100,
     text: 'Logins can be neither read nor stored at the moment; open the page again shortly.',
   },
+  LOGIN_ANSWER_UNREADABLE: { status: 400, ngrok: 5301, text: 'What the identity provider sent cannot be read.' },
+  LOGIN_ANSWER_ENCRYPTED: {
+    status: 400,
+    ngrok: 5301,
+    text: 'What the identity provider sent is encrypted, which is not taken here; TLS protects it already.',
+  },
+  LOGIN_ANSWER_UNSIGNED: {
+    status: 403,
+    ngrok: 5305,
+    text: 'What the identity provider sent is not signed by it, or was changed on the way.',
+  },
+  LOGIN_ANSWER_ELSEWHERE: {
+    status: 403,
+    ngrok: 5305,
+    text: 'What the identity provider sent is for another address or another login. Open the page again to log in.',
+  },
+  LOGIN_ANSWER_OUTDATED: {
+    status: 403,
+    ngrok: 5313,
+    text: 'What the identity provider sent is not valid at this time. Open the page again to log in.',
+  },
+  LOGIN_ANSWER_REPEATED: {
+    status: 403,
+    ngrok: 5305,
+    text: 'What the identity provider sent was used before. Open the page again to log in.',
+  },
+  LOGIN_ANSWER_AMBIGUOUS: {
+    status: 403,
+    ngrok: 5311,
+    text: 'What the identity provider sent does not say exactly once who logged in.',
+  },
+  LOGIN_TARGET_REFUSED: {
+    status: 400,
+    ngrok: 5317,
+    text: 'This login began at the identity provider, whose relay state names no page of this address.',
+  },
   CIRCUIT_OPEN: { status: 503, ngrok: 3202, text: 'The service behind this address fails too often; try again later.' },
   RATE_LIMITED: { status: 429, ngrok: 715, text: 'Too many requests; try again later.' },
   TOKEN_REQUIRED: { status: 401, ngrok: 3401, text: 'A valid token is needed here.' },

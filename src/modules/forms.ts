@@ -2,7 +2,7 @@
 import type { TObject } from 'typebox'
 import { shape, viewOf } from '../lib/schema.ts'
 import type { Link } from '../model/ref.ts'
-import type { Module, ModuleConfig, Place, Spelling, Where } from './module.ts'
+import type { Module, ModuleConfig, Place, ShownAt, Spelling, Where } from './module.ts'
 import { moduleView, showModule } from './view.ts'
 
 export interface ModuleForm {
@@ -14,7 +14,8 @@ export interface ModuleForm {
   readonly read: (given: ModuleConfig, where: Where) => ModuleConfig
   /** What that costs, in the unit of `patternPrice`. */
   readonly price: (given: ModuleConfig) => number
-  readonly show: (config: ModuleConfig, link: Link) => Record<string, unknown>
+  /** `at`: needed where the module shows something of its own. */
+  readonly show: (config: ModuleConfig, link: Link, at?: ShownAt) => Record<string, unknown>
 }
 
 /** The forms of a module in one place, its own first. */
@@ -39,7 +40,7 @@ function ownForm(module: Module, place: Place): ModuleForm {
     view,
     read: (given, where) => module.accept?.(given, where) ?? given,
     price: module.price ?? free,
-    show: (config, link) => showModule(module, view, config, link),
+    show: (config, link, at) => showModule({ module, view }, config, link, at),
   }
 }
 

@@ -62,7 +62,7 @@ export interface ModuleOf<Forms extends FormsAt, Stored extends ModuleConfig, Se
   /** What the server adds to the answer: fields that no request sets, and their values. */
   readonly shows?: {
     readonly fields: TProperties
-    read(this: void, config: Stored): Readonly<Record<string, unknown>>
+    read(this: void, config: Stored, at: ShownAt): Readonly<Record<string, unknown>>
   }
   /** From the stored configuration to what `compile` takes, as plain data with all that it names written out. */
   resolve?(this: void, config: Stored, lookup: Lookup, place: Place): Settings
@@ -77,6 +77,16 @@ export interface ModuleOf<Forms extends FormsAt, Stored extends ModuleConfig, Se
   expressions?(this: void, settings: Settings): readonly string[]
   /** The lists of patterns that `compile` asks its tools to search for: compiled before, and not here when they are dear. */
   patterns?(this: void, settings: Settings): readonly (readonly string[])[]
+}
+
+/** Where a module is shown, for addresses of its own. */
+export interface ShownAt {
+  /** Of the route. */
+  readonly id: string
+  /** Of its edge. */
+  readonly hostports: readonly string[]
+  /** Of the key that signs requests to identity providers, in PEM. */
+  readonly requestCertificate: string
 }
 
 /** The ids that a configuration names somewhere inside, and the kinds of resource that they can be of. */

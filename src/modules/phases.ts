@@ -99,9 +99,15 @@ export interface Incoming {
 
 /** A path that a module answers on all hosts of its edge, whichever route it would be of. */
 export interface Reserved {
+  /** `{route}` in it stands for the id of the module's route. */
   readonly path: string
   /** Whether a request for it is the module's; several of an edge may reserve the same. Must not throw. */
   readonly claims: (request: ReservedRequest) => Claim
+}
+
+/** A path as `Reserved` writes it, at one route. */
+export function pathOfRoute(path: string, routeId: string): string {
+  return path.replace('{route}', routeId)
 }
 
 /** `own`: it is for this module. `spare`: it answers when it is for no other; the first in the order of matching does. */

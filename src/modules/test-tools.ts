@@ -6,6 +6,8 @@ import { Sealer } from '../lib/seal.ts'
 import { SlidingCounters } from '../lib/sliding-counters.ts'
 import { parseHere } from '../policy/parsed.ts'
 import { MemorySessions } from './login/memory-sessions.ts'
+import { doSamlWork, samlDocuments } from './saml/documents.ts'
+import { makeRequestKey, type RequestKey } from './saml/request-key.ts'
 import type { ModuleTools } from './tools.ts'
 
 export function testTools(tools: Partial<ModuleTools> = {}): ModuleTools {
@@ -20,6 +22,11 @@ export function testTools(tools: Partial<ModuleTools> = {}): ModuleTools {
     sessions: new MemorySessions(),
     counters: new SlidingCounters(),
     onBudgetSpent: () => {},
+    requestKey: () => (requestKey ??= makeRequestKey(Date.now())),
+    samlDocuments: samlDocuments((_owner, work) => doSamlWork(work)),
     ...tools,
   }
 }
+
+/** One for all tests of a file: it takes a while to make. */
+let requestKey: Promise<RequestKey> | undefined

@@ -7,6 +7,8 @@ import type { Counters } from '../lib/sliding-counters.ts'
 import type { PolicyWatch } from '../policy/explain-watch.ts'
 import type { ParsedExpression } from '../policy/parsed.ts'
 import type { LoginSessions, LoginUser } from './login/sessions.ts'
+import type { SamlDocuments } from './saml/documents.ts'
+import type { RequestKey } from './saml/request-key.ts'
 
 export interface ModuleTools {
   /** Looks for patterns of users; a list that the module told of is compiled by then. */
@@ -22,6 +24,9 @@ export interface ModuleTools {
   readonly sealer: Pick<Sealer, 'seal' | 'open'>
   readonly sessions: LoginSessions
   readonly counters: Counters
+  /** The key that signs what is asked of identity providers; made when it is first needed. */
+  readonly requestKey: () => Promise<RequestKey>
+  readonly samlDocuments: SamlDocuments
   /** Counts a request or connection whose expressions cost more than they may. */
   readonly onBudgetSpent: () => void
   /** Set where traffic is only described: what would happen is told, and nothing of it is kept or sent. */

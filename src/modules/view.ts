@@ -2,7 +2,7 @@
 import type { TObject, TSchema } from 'typebox'
 import { closed, shape, viewOf } from '../lib/schema.ts'
 import { type Link, RefListSchema, RefSchema } from '../model/ref.ts'
-import type { Mention, Module, ModuleConfig, Place } from './module.ts'
+import type { Mention, Module, ModuleConfig, Place, ShownAt } from './module.ts'
 
 /** The schema of a module's response, from that of its request form in one place. */
 export function moduleView(module: Module, form: TObject): TObject {
@@ -15,15 +15,23 @@ export function moduleView(module: Module, form: TObject): TObject {
 }
 
 /** A module's stored configuration as it is shown. */
-export function showModule(module: Module, view: TObject, config: ModuleConfig, link: Link): Record<string, unknown> {
+export function showModule(
+  { module, view }: { module: Module; view: TObject },
+  config: ModuleConfig,
+  link: Link,
+  at: ShownAt = nowhere,
+): Record<string, unknown> {
   const { reference } = module
-  const value: Record<string, unknown> = { ...config, ...module.shows?.read(config) }
+  const value: Record<string, unknown> = { ...config, ...module.shows?.read(config, at) }
   if (reference) {
     const ids = config[reference.field]
     value[reference.shownAs] = Array.isArray(ids) ? ids.map((id) => link(String(id))) : link(String(ids))
   }
   return shape(view, value) as Record<string, unknown>
 }
+
+/** For modules that show nothing of their own. */
+const nowhere: ShownAt = { id: '', hostports: [], requestCertificate: '' }
 
 /** Every resource that a module's configuration names. */
 export function moduleMentions(module: Module, place: Place, config: ModuleConfig): readonly Mention[] {

@@ -33,6 +33,8 @@ export interface Refs {
   readonly authorities: readonly [Ref, Ref]
   readonly tunnelGroup: Ref
   readonly httpResponse: Ref
+  /** Of the key that signs requests to identity providers; one for a server. */
+  readonly requestCertificate: string
 }
 
 /** The path of a module's three operations, as the contract writes it. */
@@ -42,11 +44,13 @@ export function modulePath({ host, module }: Pick<ModuleCase | SpellingCase, 'ho
 
 export async function makeRefs(world: World): Promise<Refs> {
   const ref = async (kind: KindName) => (await world.make(kind)).ref
+  const route = await world.make('https_edge_route', { saml: { enabled: false } })
   return {
     ipPolicies: [await ref('ip_policy'), await ref('ip_policy')],
     authorities: [await ref('certificate_authority'), await ref('certificate_authority')],
     tunnelGroup: await ref('tunnel_group_backend'),
     httpResponse: await ref('http_response_backend'),
+    requestCertificate: String(route.body.saml.request_signing_certificate_pem),
   }
 }
 
@@ -154,12 +158,11 @@ const noProvider = {
   twitch: null,
 }
 
-/** What `saml` tells of itself while nothing is served for an identity provider. */
-const nothingServed = {
+/** What `saml` tells of itself on an edge without a name. */
+const namelessAddresses = {
   entity_id: '',
   assertion_consumer_service_url: '',
   single_logout_url: '',
-  request_signing_certificate_pem: '',
   metadata_url: '',
 }
 
@@ -310,7 +313,7 @@ export const moduleCases: readonly ModuleCase[] = [
   {
     host: 'https_edge_route',
     module: 'saml',
-    least: () => {
+    least: ({ requestCertificate }) => {
       const body = { idp_metadata: IDP_METADATA }
       const defaults = {
         enabled: true,
@@ -318,14 +321,16 @@ export const moduleCases: readonly ModuleCase[] = [
         cookie_prefix: '',
         inactivity_timeout: 0,
         maximum_duration: 0,
+        idp_metadata_url: '',
         force_authn: false,
         allow_idp_initiated: false,
         authorized_groups: [],
         nameid_format: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
       }
-      return { body, answer: { ...defaults, ...body, ...nothingServed } }
+      const given = { ...namelessAddresses, request_signing_certificate_pem: requestCertificate }
+      return { body, answer: { ...defaults, ...body, ...given } }
     },
-    full: () => {
+    full: ({ requestCertificate }) => {
       const body = {
         enabled: false,
         options_passthrough: true,
@@ -333,12 +338,14 @@ export const moduleCases: readonly ModuleCase[] = [
         inactivity_timeout: 4_294_967_295,
         maximum_duration: 4_294_967_295,
         idp_metadata: `\ufeff${IDP_METADATA}\r\n`,
+        idp_metadata_url: '',
         force_authn: true,
         allow_idp_initiated: true,
         authorized_groups: ['cn=web,dc=example', 'Büro'],
         nameid_format: 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress',
       }
-      return { body, answer: { ...body, ...nothingServed } }
+      const given = { ...namelessAddresses, request_signing_certificate_pem: requestCertificate }
+      return { body, answer: { ...body, ...given } }
     },
   },
   { host: 'https_edge_route', module: 'compression', ...onOff },

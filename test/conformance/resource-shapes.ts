@@ -76,6 +76,7 @@ export const moduleShapes = {
     inactivity_timeout: uint32,
     maximum_duration: uint32,
     idp_metadata: string,
+    idp_metadata_url: string,
     force_authn: boolean,
     allow_idp_initiated: boolean,
     authorized_groups: list(string),

@@ -58,6 +58,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   re2js: ['lib/pattern.ts', 'lib/pattern-program.ts', 'lib/pattern-replace.ts'],
   'openid-client': ['modules/oidc/'],
   jose: ['modules/oidc/', 'policy/'],
+  '@node-saml/node-saml': ['modules/saml/'],
   yaml: ['config/', 'agent/', 'policy/'],
 }
 

@@ -8,6 +8,8 @@ import { type CountedWindow, SlidingCounters } from '../../lib/sliding-counters.
 import type { Described } from '../../model/described.ts'
 import { MemorySessions } from '../../modules/login/memory-sessions.ts'
 import { PolicyExpressions } from '../../modules/policy-expressions.ts'
+import { doSamlWork, samlDocuments } from '../../modules/saml/documents.ts'
+import { makeRequestKey, type RequestKey } from '../../modules/saml/request-key.ts'
 import type { DryRun, ModuleTools } from '../../modules/tools.ts'
 
 export interface DryToolsOptions {
@@ -21,6 +23,9 @@ export interface DryToolsOptions {
 }
 
 const KEY_BYTES = 32
+
+/** Signs requests that nobody gets; it takes a while to make. */
+let requestKey: Promise<RequestKey> | undefined
 
 export function dryTools({ asked, policy, region, now, counters, onFetch }: DryToolsOptions): ModuleTools {
   const { login } = asked
@@ -36,6 +41,9 @@ export function dryTools({ asked, policy, region, now, counters, onFetch }: DryT
     counters: SlidingCounters.from(counters),
     onBudgetSpent() {},
     expression: (text) => new PolicyExpressions().parse(text),
+    requestKey: () => (requestKey ??= makeRequestKey(now())),
+    // It is not the event loop of the server that does this.
+    samlDocuments: samlDocuments((_owner, work) => doSamlWork(work)),
     dryRun: { policy, login },
   }
 }

@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto'
 import { readCookies } from '../../lib/cookies.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
-import type { Refuse, RequestContext, Respond } from '../phases.ts'
+import { pathOfRoute, type Refuse, type RequestContext, type Respond } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { ATTEMPT_MS, type AttemptPlace, newAttemptId, openCookie, openState, sealCookie, sealState } from './attempt.ts'
 import { expireCookie, setCookie } from './cookies.ts'
 import { localPath } from './local-path.ts'
-import { isFault, type LoggedIn, type LoginFault, type LoginProvider } from './provider.ts'
+import { isFault, type LoggedIn, type LoginFault, type LoginProvider, type LoginVisit } from './provider.ts'
 import { type LoginSettings, placeId } from './settings.ts'
 import { placeOf, sessionSecrets } from './standing.ts'
 import { storeDown } from './store-down.ts'
@@ -32,6 +32,8 @@ export interface LoginFlow {
   finish(ctx: RequestContext): Promise<Respond | Refuse>
   /** Ends all logins of the browser on this host. */
   end(ctx: RequestContext): Promise<Respond>
+  /** What a page of the provider may do about the logins of the browser. */
+  visit(ctx: RequestContext): Omit<LoginVisit, 'login'>
 }
 
 export function loginFlow(
@@ -55,7 +57,11 @@ export function loginFlow(
     async begin(ctx, to, isForced) {
       const id = newAttemptId(now())
       const state = sealState(sealer, attemptPlace(ctx), { id, host: ctx.host, startedAt: now() })
-      const beginning = await provider.begin({ state, redirectUri: uriOf(ctx, callbackPath), isForced })
+      const beginning = await provider.begin({
+        state,
+        redirectUri: uriOf(ctx, pathOfRoute(callbackPath, ctx.routeId)),
+        isForced,
+      })
       if (isFault(beginning)) return refuse(ctx, beginning)
       const { location, kept } = beginning
       const { identity } = provider
@@ -99,9 +105,19 @@ export function loginFlow(
     },
 
     async end(ctx) {
-      for (const secret of sessionSecrets(ctx, cookies.session)) await sessions.end({ secret, host: ctx.host })
-      return redirect('/', [expireCookie(cookies.session)])
+      return redirect('/', [await endAll(ctx)])
     },
+
+    visit: (ctx) => ({
+      admit: async (outcome, to) => redirect(to, [await remember(ctx, outcome)]),
+      end: async () => [await endAll(ctx)],
+      refuse: (fault) => refuse(ctx, fault),
+    }),
+  }
+
+  async function endAll(ctx: RequestContext): Promise<Pair> {
+    for (const secret of sessionSecrets(ctx, cookies.session)) await sessions.end({ secret, host: ctx.host })
+    return expireCookie(cookies.session)
   }
 
   /** Keeps the login under a new secret, which no one who knew the old one has, and gives the cookie for it. */
@@ -130,7 +146,7 @@ function providerError(error: string): LoginFault {
 }
 
 /** By the name and port that the visitor knows. */
-function uriOf({ scheme, host, authority }: RequestContext, path: string): string {
+export function uriOf({ scheme, host, authority }: RequestContext, path: string): string {
   return `${scheme}://${host}${/:\d+$/.exec(authority)?.[0] ?? ''}${path}`
 }
 

@@ -1,5 +1,6 @@
 /** What a login needs of a provider: the port that OpenID Connect, OAuth and SAML each fill in. */
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
+import type { RequestContext, RequestVerdict } from '../phases.ts'
 import type { Login, LoginUser } from './sessions.ts'
 
 export interface LoginProvider {
@@ -14,14 +15,38 @@ export interface LoginProvider {
   readonly rules: string
   /** How long a check of the user holds, in milliseconds; 0 for as long as the login. */
   readonly checkEveryMs: number
-  /** Where the provider sends visitors back to, the one that it is told first; it takes all. */
+  /** Where the provider sends visitors back to, the one that it is told first; it takes all. As `Reserved` writes paths. */
   readonly callbackPaths: readonly [string, ...string[]]
+  /** What else it answers; a page goes before a callback of the same path and method. */
+  readonly pages?: readonly ProviderPage[]
+  /** Variables of this kind of login, beside those of all. */
+  variables?(user: LoginUser): readonly (readonly [string, string])[]
   /** Begins a login. */
   begin(attempt: BeginAttempt): Promise<Beginning | LoginFault>
   /** The visitor came back, in the browser that the attempt began in, and with no error of the provider. */
   finish(callback: Callback): Promise<LoggedIn | LoginFault>
   /** Asks the provider again about the user of a login. */
   check?(login: Login): Promise<LoggedIn | LoginFault>
+}
+
+/** An address of the provider's side, such as one that takes a POST; it is of one route, which its path names. */
+export interface ProviderPage {
+  /** With `{route}`, as `Reserved` writes paths. */
+  readonly path: string
+  readonly methods: readonly string[]
+  answer(ctx: RequestContext, visit: LoginVisit): Promise<RequestVerdict>
+}
+
+/** What a page may do about the logins of the browser that asks for it. */
+export interface LoginVisit {
+  /** The visitor's login at this route. */
+  readonly login: () => Promise<Login | undefined>
+  /** Logs somebody in without an attempt that began here, and sends the browser to `to`, a path of this host. */
+  readonly admit: (outcome: LoggedIn, to: string) => Promise<RequestVerdict>
+  /** Ends all logins of the browser on this host; gives the headers that go with the answer. */
+  readonly end: () => Promise<readonly (readonly [string, string])[]>
+  /** Says to visitor and log why nobody is logged in. */
+  readonly refuse: (fault: LoginFault) => RequestVerdict
 }
 
 export interface BeginAttempt {

@@ -1,7 +1,7 @@
 /** For tests: a browser that visits one route with a login, keeps its cookies, and follows no redirect by itself. */
 import { cookieRemover } from '../../lib/cookies.ts'
 import { HeaderList } from '../../lib/header-list.ts'
-import type { Phases, RequestContext, RequestVerdict } from '../phases.ts'
+import { type Phases, pathOfRoute, type RequestContext, type RequestVerdict } from '../phases.ts'
 import { request } from '../test-request.ts'
 
 export interface Visit {
@@ -11,6 +11,9 @@ export interface Visit {
   readonly edgeId?: string
   readonly routeId?: string
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
+  readonly body?: string
+  /** Whether another site made the browser post this: cookies that are `SameSite=Lax` stay at home. */
+  readonly isCrossSite?: boolean
 }
 
 export interface Page {
@@ -34,10 +37,17 @@ export class TestBrowser {
     for (const [name, value] of cookies) this.cookies.set(name, value)
   }
 
-  async visit({ path = '/', headers = {}, host = 'app.example.com', ...about }: Visit = {}): Promise<Page> {
+  async visit({
+    path = '/',
+    headers = {},
+    host = 'app.example.com',
+    isCrossSite = false,
+    ...about
+  }: Visit = {}): Promise<Page> {
     const [bare = '', query = ''] = path.split(/\?(.*)/s)
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const isReserved = (this.#phases.reserves ?? []).some((each) => each.path === bare)
+    const { routeId = 'edghtsrt_1' } = about
+    const isReserved = (this.#phases.reserves ?? []).some((each) => pathOfRoute(each.path, routeId) === bare)
     const ctx = request({
       ...about,
       host,
@@ -46,7 +56,7 @@ export class TestBrowser {
       path: bare,
       query,
       reservedPath: isReserved ? bare : undefined,
-      headers: { ...(cookie !== '' && { cookie }), ...headers },
+      headers: { ...(cookie !== '' && !isCrossSite && { cookie }), ...headers },
     })
     const verdict = await this.#phases.request?.(ctx)
     const page = pageOf(verdict, ctx)

@@ -2,7 +2,7 @@
 import { readCookies } from '../../lib/cookies.ts'
 import { toHeaderValue } from '../../lib/http-header.ts'
 import type { Claim, Phases, RequestContext, RequestVerdict, Reserved, ReservedRequest } from '../phases.ts'
-import { Slot } from '../phases.ts'
+import { pathOfRoute, Slot } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { routeOfState } from './attempt.ts'
 import { hiddenCookies } from './cookies.ts'
@@ -48,22 +48,34 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
     ctx.found.set('oauth.user.id', user.id)
     ctx.found.set('oauth.user.name', user.name)
     ctx.found.set('oauth.user.email', user.email)
+    for (const [name, value] of provider.variables?.(user) ?? []) ctx.found.set(name, value)
     visitorLogin.set(ctx, found.login)
     return undefined
   }
 
+  const pages = provider.pages ?? []
+  const loginAt = async (ctx: RequestContext): Promise<Login | undefined> => {
+    const found = await standing(ctx)
+    return found !== undefined && 'login' in found ? found.login : undefined
+  }
+
   /** The answer to a path of our own. */
   const answer = (ctx: RequestContext, path: string): RequestVerdict | Promise<RequestVerdict> => {
+    const isHere = (template: string): boolean => pathOfRoute(template, ctx.routeId) === path
+    const here = pages.filter((page) => isHere(page.path))
+    const page = here.find(({ methods }) => methods.includes(ctx.method))
+    if (page) return page.answer(ctx, { ...flow.visit(ctx), login: () => loginAt(ctx) })
     const isLogout = logoutPaths.includes(path)
-    const methods = isLogout ? ['GET', 'POST'] : ['GET']
-    if (!methods.includes(ctx.method)) return wrongMethod(methods)
+    const isPageAlone = here.length > 0 && !provider.callbackPaths.some(isHere)
+    const methods = isPageAlone ? [] : isLogout ? ['GET', 'POST'] : ['GET']
+    if (!methods.includes(ctx.method)) return wrongMethod([...methods, ...here.flatMap((each) => each.methods)])
     if (isLogout) return flow.end(ctx)
     return loginPaths.includes(path) ? flow.begin(ctx, wantedPath(ctx.query), true) : flow.finish(ctx)
   }
 
   const judge = (ctx: RequestContext): RequestVerdict | Promise<RequestVerdict> => {
     const { reservedPath } = ctx
-    if (reservedPath !== undefined && own.has(reservedPath)) return answer(ctx, reservedPath)
+    if (reservedPath !== undefined && isOwn(reservedPath, ctx)) return answer(ctx, reservedPath)
     if (passesOptions && ctx.method === 'OPTIONS') return undefined
     const found = standing(ctx)
     return found instanceof Promise ? found.then((settled) => decide(ctx, settled)) : decide(ctx, found)
@@ -87,8 +99,10 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
     ...provider.callbackPaths.map((path) => ({ path, claims: claimsCallback })),
     ...loginPaths.map((path) => ({ path, claims: claimsLogin })),
     ...logoutPaths.map((path) => ({ path, claims: claimsLogout })),
+    ...pages.map(({ path }) => ({ path, claims: () => 'own' as const })),
   ]
-  const own: ReadonlySet<string> = new Set(reserves.map(({ path }) => path))
+  const isOwn = (path: string, { routeId }: RequestContext): boolean =>
+    reserves.some((each) => pathOfRoute(each.path, routeId) === path)
 
   return {
     reserves,

@@ -4,14 +4,14 @@ import { check } from '../../lib/check.ts'
 import { formsOf } from '../forms.ts'
 import type { ModuleConfig } from '../module.ts'
 import { saml } from './index.ts'
+import { TestIdp } from './test-idp.ts'
 
 function put(body: unknown, at = ''): ModuleConfig {
   assert.ok(saml.at.route && saml.accept)
   return saml.accept(check(saml.at.route, body), { place: 'route', at })
 }
 
-const idp_metadata =
-  '<EntityDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata" entityID="https://idp.example.com"><IDPSSODescriptor/></EntityDescriptor>'
+const { metadata: idp_metadata } = await TestIdp.make()
 const persistent = 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent'
 
 const defaults = {
@@ -20,6 +20,7 @@ const defaults = {
   cookie_prefix: '',
   inactivity_timeout: 0,
   maximum_duration: 0,
+  idp_metadata_url: '',
   force_authn: false,
   allow_idp_initiated: false,
   authorized_groups: [],
@@ -30,22 +31,58 @@ test('has defaults for what was left out', () => {
   assert.deepEqual(put({ idp_metadata }), { ...defaults, idp_metadata })
 })
 
-test('an answer shows every field, with nothing told to an identity provider that is not served', () => {
-  const [form] = formsOf(saml, 'route')
-  const shown = form?.show(put({ idp_metadata }), () => assert.fail('nothing is referred to'))
-  assert.deepEqual(shown, {
+const [form] = formsOf(saml, 'route')
+const show = (hostports: readonly string[]) =>
+  form?.show(put({ idp_metadata }), () => assert.fail('nothing is referred to'), {
+    id: 'edghtsrt_1',
+    hostports,
+    requestCertificate: 'PEM',
+  })
+
+test('an answer shows every field, with what to tell the identity provider', () => {
+  assert.deepEqual(show(['*.example.com:443', 'app.example.com:443', 'b.example.com:443']), {
     ...defaults,
     idp_metadata,
-    entity_id: '',
-    assertion_consumer_service_url: '',
-    single_logout_url: '',
-    request_signing_certificate_pem: '',
-    metadata_url: '',
+    entity_id: 'https://app.example.com/postern/saml/edghtsrt_1/metadata',
+    assertion_consumer_service_url: 'https://app.example.com/postern/saml/edghtsrt_1/acs',
+    single_logout_url: 'https://app.example.com/postern/saml/edghtsrt_1/slo',
+    request_signing_certificate_pem: 'PEM',
+    metadata_url: 'https://app.example.com/postern/saml/edghtsrt_1/metadata',
   })
+  assert.equal(
+    show(['a.example.com:8443'])?.metadata_url,
+    'https://a.example.com:8443/postern/saml/edghtsrt_1/metadata',
+  )
+})
+
+test('without a name of the edge there are no addresses', () => {
+  for (const hostports of [[], ['*.example.com:443']]) {
+    assert.equal(show(hostports)?.entity_id, '')
+    assert.equal(show(hostports)?.request_signing_certificate_pem, 'PEM')
+  }
+})
+
+test('metadata may be read from an address instead, of which there is one', () => {
+  const idp_metadata_url = 'https://idp.example.com/metadata?tenant=1'
+  assert.equal(put({ idp_metadata_url }).idp_metadata_url, idp_metadata_url)
+  assert.equal(put({ idp_metadata_url: 'http://127.0.0.1:8080/m' }).enabled, true)
+  assert.throws(() => put({ idp_metadata, idp_metadata_url }, 'saml.'), {
+    field: 'saml.idp_metadata_url',
+    message: /only one of/,
+  })
+  for (const bad of [
+    'idp.example.com',
+    'http://idp.example.com/',
+    'https://a:b@idp.example.com/',
+    'file:///etc/passwd',
+    'https://',
+  ]) {
+    assert.throws(() => put({ idp_metadata_url: bad }), { field: 'idp_metadata_url', kind: 'value' }, bad)
+  }
 })
 
 test('what only the server says is no field of a request', () => {
-  for (const field of ['entity_id', 'metadata_url', 'idp_metadata_url']) {
+  for (const field of ['entity_id', 'metadata_url']) {
     assert.throws(() => put({ idp_metadata, [field]: '' }), { field, kind: 'unknown_field' })
   }
 })

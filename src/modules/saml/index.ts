@@ -3,8 +3,10 @@ import { Type } from 'typebox'
 import { BadValue } from '../../lib/check.ts'
 import { enabled, refuseRepeats } from '../../model/fields.ts'
 import { loginFields } from '../login-form.ts'
-import { defineModule } from '../module.ts'
-import { checkMetadata } from './metadata.ts'
+import { defineModule, type ShownAt } from '../module.ts'
+import { type Addresses, addressesAt } from './addresses.ts'
+import { checkMetadata, isAddress } from './metadata.ts'
+import { compileSaml } from './traffic.ts'
 
 /** Far above what identity providers write, which is some ten KiB. */
 const MAX_METADATA_BYTES = 256 * 1024
@@ -28,6 +30,12 @@ const form = Type.Object(
       maxBytes: MAX_METADATA_BYTES,
       description:
         'Metadata of the identity provider: its SAML 2.0 `EntityDescriptor` with an `IDPSSODescriptor`, as XML without DTD.',
+    }),
+    idp_metadata_url: Type.String({
+      default: '',
+      maxBytes: 2048,
+      description:
+        'Where the metadata of the identity provider is read instead, and read again every quarter of an hour. `https`, or `http` to loopback.',
     }),
     force_authn: Type.Boolean({
       default: false,
@@ -59,34 +67,46 @@ export const saml = defineModule({
   needs: () => 'http',
   shows: {
     fields: {
-      entity_id: given('The name of this route towards the identity provider.'),
+      entity_id: given('The name of this route towards the identity provider, which is its `metadata_url`.'),
       assertion_consumer_service_url: given('Where the identity provider sends visitors back to.'),
       single_logout_url: given('Where the identity provider tells of logouts.'),
-      request_signing_certificate_pem: given(
-        'The certificate, in PEM, of the key that signs requests to the identity provider.',
-      ),
-      metadata_url: given('Where the metadata of this route is read.'),
+      request_signing_certificate_pem: Type.String({
+        description:
+          'The certificate, in PEM, of the key that signs requests to the identity provider. Given by the server.',
+      }),
+      metadata_url: given('Where the metadata of this route is read while the module is enabled.'),
     },
-    // Nothing is served for the identity provider yet, and what it is told must be true when it tries.
-    read: () => ({
-      entity_id: '',
-      assertion_consumer_service_url: '',
-      single_logout_url: '',
-      request_signing_certificate_pem: '',
-      metadata_url: '',
-    }),
+    read: (_config, at) => {
+      const addresses = shownAddresses(at)
+      return {
+        entity_id: addresses?.entityId ?? '',
+        assertion_consumer_service_url: addresses?.acs ?? '',
+        single_logout_url: addresses?.logout ?? '',
+        request_signing_certificate_pem: at.requestCertificate,
+        metadata_url: addresses?.entityId ?? '',
+      }
+    },
   },
   accept: (config, { at }) => {
-    const { idp_metadata, authorized_groups, nameid_format } = config
+    const { idp_metadata, idp_metadata_url, authorized_groups, nameid_format } = config
     // D38: a disabled module may be stored bare.
-    if (config.enabled && idp_metadata === '') {
-      const needs = `an enabled \`saml\` module needs \`${at}idp_metadata\`; set it, or disable the module`
+    if (config.enabled && idp_metadata === '' && idp_metadata_url === '') {
+      const needs = `an enabled \`saml\` module needs \`${at}idp_metadata\` or \`${at}idp_metadata_url\`; set one, or disable the module`
       throw new BadValue(`${at}idp_metadata`, 'required', needs)
     }
+    if (idp_metadata !== '' && idp_metadata_url !== '') {
+      const one = `only one of \`${at}idp_metadata\` and \`${at}idp_metadata_url\` may be set; empty the other`
+      throw new BadValue(`${at}idp_metadata_url`, 'value', one)
+    }
     if (idp_metadata !== '') checkMetadata(`${at}idp_metadata`, idp_metadata)
+    if (idp_metadata_url !== '' && !isAddress(idp_metadata_url)) {
+      const must = `\`${at}idp_metadata_url\` must be a URL such as \`https://idp.example.com/metadata\`; \`http://\` is allowed only for loopback hosts`
+      throw new BadValue(`${at}idp_metadata_url`, 'value', must)
+    }
     refuseRepeats(`${at}authorized_groups`, authorized_groups)
     return { ...config, nameid_format: nameid_format || PERSISTENT }
   },
+  compile: compileSaml,
   price: (config) => config.idp_metadata.length / CHARACTERS_PER_INSTRUCTION,
 })
 
@@ -94,5 +114,13 @@ export const saml = defineModule({
 const CHARACTERS_PER_INSTRUCTION = 32
 
 function given(description: string) {
-  return Type.String({ description: `${description} Given by the server; empty while it serves none.` })
+  return Type.String({
+    description: `${description} Given by the server, for the first name of the edge; empty while that has none.`,
+  })
+}
+
+/** By the first name of the edge that is no wildcard; the others have addresses of the same form. */
+function shownAddresses({ id, hostports }: ShownAt): Addresses | undefined {
+  const hostport = hostports.find((each) => !each.startsWith('*'))
+  return hostport === undefined ? undefined : addressesAt(`https://${hostport.replace(/:443$/, '')}`, id)
 }

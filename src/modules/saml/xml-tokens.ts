@@ -27,6 +27,8 @@ export interface Characters {
   readonly at: number
   /** Whether it is white space, which may stand outside of the root too. */
   readonly isBlank: boolean
+  /** What is meant, with references replaced. */
+  readonly text: string
 }
 
 export interface XmlAttribute {
@@ -43,8 +45,14 @@ export function* xmlTokens(text: string): Generator<XmlToken> {
     if (text.startsWith('<!--', at)) {
       at = afterComment(text, at)
     } else if (text.startsWith('<![CDATA[', at)) {
-      yield { kind: 'characters', at, isBlank: false }
-      at = after(']]>', text, at)
+      const end = after(']]>', text, at)
+      yield {
+        kind: 'characters',
+        at,
+        isBlank: false,
+        text: lines(text.slice(at + '<![CDATA['.length, end - ']]>'.length)),
+      }
+      at = end
     } else if (text.startsWith('<!', at)) {
       throw badXml(text, at, 'a DTD, with or without entities, is not taken')
     } else if (text.startsWith('<?', at)) {
@@ -130,8 +138,12 @@ function closeTag(text: string, at: number): { token: CloseTag; end: number } {
 function characters(text: string, at: number, end: number): Characters {
   const raw = text.slice(at, end)
   if (raw.includes(']]>')) throw badXml(text, at, '`]]>` closes no CDATA section; write `]]&gt;`')
-  resolved(text, at, raw)
-  return { kind: 'characters', at, isBlank: /^[ \t\r\n]*$/.test(raw) }
+  return { kind: 'characters', at, isBlank: /^[ \t\r\n]*$/.test(raw), text: resolved(text, at, lines(raw)) }
+}
+
+/** XML 1.0 §2.11: a line ends with one character. */
+function lines(raw: string): string {
+  return raw.replace(/\r\n?/g, '\n')
 }
 
 function afterComment(text: string, at: number): number {

@@ -156,10 +156,18 @@ test('tells elements and attributes apart by namespace, and reads values as they
       ['{u}b', '"'],
     ]),
     children: [
-      { namespace: 'v', name: 'c', attributes: new Map(), children: [] },
-      { namespace: 'w', name: 'c', attributes: new Map(), children: [] },
+      { namespace: 'v', name: 'c', attributes: new Map(), children: [], text: '' },
+      { namespace: 'w', name: 'c', attributes: new Map(), children: [], text: '' },
     ],
+    text: 'text',
   })
+})
+
+test('reads text as it is meant', () => {
+  assert.equal(
+    readXml('<a>1&lt;\r\n<b>not mine</b>&#x41;<!-- nor this --><![CDATA[<&amp;\r]]></a>').text,
+    '1<\nA<&amp;\n',
+  )
 })
 
 test('a message says the line', () => {

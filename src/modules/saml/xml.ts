@@ -10,6 +10,8 @@ export interface XmlElement {
   /** By name, or `{namespace}name` for one in a namespace. */
   readonly attributes: ReadonlyMap<string, string>
   readonly children: readonly XmlElement[]
+  /** The characters that stand in it directly, without those of its children. */
+  readonly text: string
 }
 
 const MAX_DEPTH = 32
@@ -29,6 +31,7 @@ export function readXml(text: string): XmlElement {
     const inner = open.at(-1)
     if (token.kind === 'characters') {
       if (!inner && !token.isBlank) throw bad('text stands outside of the root element')
+      if (inner) inner.element.text += token.text
       continue
     }
     if (token.kind === 'close') {
@@ -41,11 +44,10 @@ export function readXml(text: string): XmlElement {
     count += 1
     if (count > MAX_ELEMENTS) throw bad(`there are more than ${MAX_ELEMENTS} elements`)
     const scope = { declared: declarations(token, bad), outer: inner?.scope }
-    const children: XmlElement[] = []
-    const element = { ...expanded(token, scope, bad), children }
-    if (inner) inner.children.push(element)
+    const element: Growing = { ...expanded(token, scope, bad), children: [], text: '' }
+    if (inner) inner.element.children.push(element)
     else root = element
-    if (!token.isEmpty) open.push({ written: token.written, scope, children })
+    if (!token.isEmpty) open.push({ written: token.written, scope, element })
   }
   if (open.length > 0) throw badXml(text, text.length, 'it ends before its elements are closed')
   if (!root) throw badXml(text, text.length, 'it holds no element')
@@ -56,7 +58,12 @@ export function readXml(text: string): XmlElement {
 interface Open {
   readonly written: string
   readonly scope: Scope
+  readonly element: Growing
+}
+
+interface Growing extends XmlElement {
   readonly children: XmlElement[]
+  text: string
 }
 
 /** Prefixes that an element declares, before those around it. A chain, since copies would make long documents slow. */
@@ -84,7 +91,7 @@ function declares(prefix: string, name: string): boolean {
   return prefix === 'xmlns' || (prefix === '' && name === 'xmlns')
 }
 
-function expanded(tag: OpenTag, scope: Scope, bad: Bad): Omit<XmlElement, 'children'> {
+function expanded(tag: OpenTag, scope: Scope, bad: Bad): Omit<XmlElement, 'children' | 'text'> {
   const attributes = new Map<string, string>()
   for (const { prefix, name, value } of tag.attributes) {
     if (declares(prefix, name)) continue

@@ -1,0 +1,34 @@
+/** Where modules are shown whose answers hold addresses of their own: looked up for those alone, which are few. */
+import { modules } from '../modules/index.ts'
+import type { ShownAt } from '../modules/module.ts'
+import type { RequestKey } from '../modules/saml/request-key.ts'
+import type { Store } from '../store/store.ts'
+import type { Complete } from './show.ts'
+
+export interface ShowingModules {
+  readonly store: Store
+  readonly requestKey: () => Promise<RequestKey>
+}
+
+const showing: readonly string[] = modules.filter(({ shows }) => shows).map(({ name }) => name)
+
+/** `record`, and what it embeds, with all that its modules need to be shown. Not inside a transaction. */
+export async function placed(record: Complete, from: ShowingModules, parent?: Complete): Promise<Complete> {
+  const children: Complete[] = []
+  for (const child of record.children) children.push(await placed(child, from, record))
+  const needs = showing.some((name) => record.modules.has(name))
+  if (!needs) return record.children.length > 0 ? { ...record, children } : record
+  return { ...record, children, shownAt: await shownAt(record, from, parent) }
+}
+
+/** `parent`: the edge, when it is at hand. */
+export async function shownAt(
+  { id, parentId }: Pick<Complete, 'id' | 'parentId'>,
+  { store, requestKey }: ShowingModules,
+  parent?: Pick<Complete, 'fields'>,
+): Promise<ShownAt> {
+  const edge = parent ?? (await store.read((reader) => reader.resource('https_edge', parentId ?? '')))
+  // Only the edge's own form writes this field.
+  const hostports = (edge?.fields.hostports ?? []) as readonly string[]
+  return { id, hostports, requestCertificate: (await requestKey()).certificate }
+}

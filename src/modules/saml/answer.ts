@@ -1,0 +1,234 @@
+/**
+ * Reads what an identity provider posts: a response with one signed assertion. The library verifies the signature. Before
+ * that the document must have the one shape in which what is signed, and what is read, cannot be two things: attacks that
+ * move signed elements about (signature wrapping) all need a second assertion, a second id or a signature elsewhere.
+ *
+ * All of it runs on a thread of its own: the library takes a millisecond for each KiB.
+ */
+import { BadInput } from '../../lib/bad-input.ts'
+import { childrenOf, everyElement, isNamed, onlyChild } from './elements.ts'
+import { ASSERTION, PROTOCOL, SIGNATURE, signing, status } from './names.ts'
+import { signedAssertion } from './signed-xml.ts'
+import { readXml, type XmlElement } from './xml.ts'
+
+export interface Answer {
+  /** What the response around the assertion says; not signed in general, so it can only be refused for it. */
+  readonly destination: string | undefined
+  readonly inResponseTo: string | undefined
+  readonly issuer: string | undefined
+  readonly assertion: Assertion
+}
+
+/** A signed assertion, as data. Times and names are as they are written. */
+export interface Assertion {
+  readonly id: string
+  readonly issuer: string
+  readonly nameIds: readonly string[]
+  readonly confirmations: readonly Confirmation[]
+  readonly conditions: readonly Conditions[]
+  readonly statements: readonly Statement[]
+  readonly attributes: readonly { readonly name: string; readonly values: readonly string[] }[]
+}
+
+export interface Confirmation {
+  readonly method: string
+  readonly recipient: string | undefined
+  readonly inResponseTo: string | undefined
+  readonly notBefore: string | undefined
+  readonly notOnOrAfter: string | undefined
+}
+
+export interface Conditions {
+  readonly notBefore: string | undefined
+  readonly notOnOrAfter: string | undefined
+  /** The audiences of each restriction; every one of them has to hold. */
+  readonly audiences: readonly (readonly string[])[]
+  /** Whether it sets a condition that we do not know. */
+  readonly hasOthers: boolean
+}
+
+export interface Statement {
+  readonly sessionIndex: string | undefined
+  readonly authnInstant: string | undefined
+  readonly sessionNotOnOrAfter: string | undefined
+}
+
+export interface AnswerFault {
+  readonly fault: 'unreadable' | 'encrypted' | 'unsigned' | 'ambiguous' | 'denied' | 'failed' | 'busy'
+  /** For the log; holds nothing of the document but names of SAML. */
+  readonly reason: string
+}
+
+/** `base64` as the form has it; `certificates` in PEM. */
+export async function readAnswer(base64: string, certificates: readonly string[]): Promise<Answer | AnswerFault> {
+  try {
+    const xml = readText(base64)
+    const response = readXml(xml)
+    const fault = shapeFault(response) ?? statusFault(response) ?? signatureShapeFault(response)
+    if (fault) return fault
+    const signed = await signedAssertion(xml, certificates)
+    if (signed === undefined) return unsigned('no key of the identity provider verifies the signature')
+    return {
+      destination: response.attributes.get('Destination'),
+      inResponseTo: response.attributes.get('InResponseTo'),
+      issuer: onlyChild(response, ASSERTION, 'Issuer')?.text.trim(),
+      assertion: readAssertion(readXml(signed)),
+    }
+  } catch (error) {
+    if (error instanceof BadInput) return { fault: 'unreadable', reason: error.message }
+    throw error
+  }
+}
+
+/** Throws `BadInput` for what is no base64 of UTF-8, and for what XML has that SAML does not. */
+export function readText(base64: string): string {
+  const text = base64.replace(/[\r\n\t ]+/g, '')
+  const bytes = Buffer.from(text, 'base64')
+  // Decoders overlook what they do not know, and what is missing at the end.
+  if (text === '' || bytes.toString('base64') !== text) throw new BadInput('it is not base64')
+  let xml: string
+  try {
+    xml = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw new BadInput('it is not UTF-8')
+  }
+  // A comment cuts a name in two for some readers, and not for signatures.
+  if (xml.includes('<!')) throw new BadInput('comments, CDATA sections and DTDs are not taken')
+  return xml
+}
+
+/** Exactly one assertion, directly in the response; nothing encrypted; every id once. */
+function shapeFault(response: XmlElement): AnswerFault | undefined {
+  if (!isNamed(response, PROTOCOL, 'Response')) return { fault: 'unreadable', reason: 'it is no SAML 2.0 response' }
+  const ids = new Set<string>()
+  let assertions = 0
+  for (const { element, parent } of everyElement(response)) {
+    const { namespace, name, attributes } = element
+    if (name.startsWith('Encrypted')) return { fault: 'encrypted', reason: `it holds an ${name}` }
+    // By their names alone, since some readers look at no more.
+    if (name === 'Assertion') {
+      assertions += 1
+      if (namespace !== ASSERTION || parent !== response) return unsigned('an assertion stands where it should not')
+    }
+    if (name === 'Response' && element !== response) return unsigned('a response stands inside the response')
+    if (name === 'Object' && namespace === SIGNATURE) return unsigned('a signature holds an object')
+    for (const [attribute, value] of attributes) {
+      if (!/^(?:\{.*\})?id$/i.test(attribute)) continue
+      if (ids.has(value)) return unsigned('an id stands in it twice')
+      ids.add(value)
+    }
+  }
+  if (assertions > 1) return { fault: 'ambiguous', reason: `it holds ${assertions} assertions` }
+  const [assertion] = childrenOf(response, ASSERTION, 'Assertion')
+  const conditions = assertion ? childrenOf(assertion, ASSERTION, 'Conditions') : []
+  return conditions.length > 1 ? { fault: 'ambiguous', reason: 'it has several sets of conditions' } : undefined
+}
+
+/** Whether the provider says that somebody logged in. */
+function statusFault(response: XmlElement): AnswerFault | undefined {
+  const top = onlyChild(response, PROTOCOL, 'Status')
+  const code = top && onlyChild(top, PROTOCOL, 'StatusCode')
+  const said = code?.attributes.get('Value')
+  if (said === status.success) {
+    const has = childrenOf(response, ASSERTION, 'Assertion').length === 1
+    return has ? undefined : { fault: 'ambiguous', reason: 'it holds no assertion' }
+  }
+  const inner = code && onlyChild(code, PROTOCOL, 'StatusCode')?.attributes.get('Value')
+  const isDenied = [said, inner].some((each) => each === status.authnFailed || each === status.requestDenied)
+  const last = (inner ?? said ?? '').split(':').at(-1) ?? ''
+  const word = /^[A-Za-z]{1,40}$/.test(last) ? last : 'no status'
+  return { fault: isDenied ? 'denied' : 'failed', reason: `the identity provider answered ${word}` }
+}
+
+/** Signatures stand in the response or the assertion, at most one in each, and sign what they stand in. */
+function signatureShapeFault(response: XmlElement): AnswerFault | undefined {
+  const [assertion] = childrenOf(response, ASSERTION, 'Assertion')
+  const holders = [response, assertion]
+  let count = 0
+  for (const { element, parent } of everyElement(response)) {
+    if (element.name !== 'Signature') continue
+    count += 1
+    if (element.namespace !== SIGNATURE || !parent || !holders.includes(parent)) {
+      return unsigned('a signature stands where it should not')
+    }
+    if (childrenOf(parent, SIGNATURE, 'Signature').length > 1) return unsigned('an element has two signatures')
+    const reason = signatureFault(element, parent)
+    if (reason !== undefined) return unsigned(reason)
+  }
+  return count === 0 ? unsigned('it has no signature') : undefined
+}
+
+/** Why a signature over the element that it stands in is not taken, however right it may be. */
+export function signatureFault(signature: XmlElement, holder: XmlElement): string | undefined {
+  const info = onlyChild(signature, SIGNATURE, 'SignedInfo')
+  const reference = info && onlyChild(info, SIGNATURE, 'Reference')
+  if (!info || !reference) return 'a signature does not sign exactly one element'
+  const id = holder.attributes.get('ID') ?? ''
+  if (id === '' || reference.attributes.get('URI') !== `#${id}`) return 'a signature signs another element'
+  const methods = [
+    [info, 'CanonicalizationMethod', signing.canonicalization],
+    [info, 'SignatureMethod', signing.signature],
+    [reference, 'DigestMethod', signing.digest],
+  ] as const
+  for (const [element, name, allowed] of methods) {
+    if (!allowed.has(onlyChild(element, SIGNATURE, name)?.attributes.get('Algorithm') ?? '')) {
+      return `a signature has a ${name} that is not taken, such as one with SHA-1`
+    }
+  }
+  const transforms = onlyChild(reference, SIGNATURE, 'Transforms')?.children ?? []
+  const areKnown = transforms.every(
+    (each) => isNamed(each, SIGNATURE, 'Transform') && signing.transform.has(each.attributes.get('Algorithm') ?? ''),
+  )
+  return transforms.length === 2 && areKnown ? undefined : 'a signature has transforms that are not taken'
+}
+
+function unsigned(reason: string): AnswerFault {
+  return { fault: 'unsigned', reason }
+}
+
+function readAssertion(element: XmlElement): Assertion {
+  const subjects = childrenOf(element, ASSERTION, 'Subject')
+  return {
+    id: element.attributes.get('ID') ?? '',
+    issuer: onlyChild(element, ASSERTION, 'Issuer')?.text.trim() ?? '',
+    nameIds: subjects.flatMap((each) => childrenOf(each, ASSERTION, 'NameID')).map(({ text }) => text.trim()),
+    confirmations: subjects.flatMap((each) => childrenOf(each, ASSERTION, 'SubjectConfirmation')).map(readConfirmation),
+    conditions: childrenOf(element, ASSERTION, 'Conditions').map(readConditions),
+    statements: childrenOf(element, ASSERTION, 'AuthnStatement').map(({ attributes }) => ({
+      sessionIndex: attributes.get('SessionIndex'),
+      authnInstant: attributes.get('AuthnInstant'),
+      sessionNotOnOrAfter: attributes.get('SessionNotOnOrAfter'),
+    })),
+    attributes: childrenOf(element, ASSERTION, 'AttributeStatement')
+      .flatMap((each) => childrenOf(each, ASSERTION, 'Attribute'))
+      .map((each) => ({
+        name: each.attributes.get('Name') ?? '',
+        values: childrenOf(each, ASSERTION, 'AttributeValue').map(({ text }) => text.trim()),
+      })),
+  }
+}
+
+function readConfirmation(element: XmlElement): Confirmation {
+  const data = onlyChild(element, ASSERTION, 'SubjectConfirmationData')?.attributes
+  return {
+    method: element.attributes.get('Method') ?? '',
+    recipient: data?.get('Recipient'),
+    inResponseTo: data?.get('InResponseTo'),
+    notBefore: data?.get('NotBefore'),
+    notOnOrAfter: data?.get('NotOnOrAfter'),
+  }
+}
+
+/** Which may stand beside the audiences: both bind others, and each answer is taken once anyway. */
+const harmless: ReadonlySet<string> = new Set(['OneTimeUse', 'ProxyRestriction', 'AudienceRestriction'])
+
+function readConditions(element: XmlElement): Conditions {
+  return {
+    notBefore: element.attributes.get('NotBefore'),
+    notOnOrAfter: element.attributes.get('NotOnOrAfter'),
+    audiences: childrenOf(element, ASSERTION, 'AudienceRestriction').map((each) =>
+      childrenOf(each, ASSERTION, 'Audience').map(({ text }) => text.trim()),
+    ),
+    hasOthers: element.children.some(({ namespace, name }) => namespace !== ASSERTION || !harmless.has(name)),
+  }
+}

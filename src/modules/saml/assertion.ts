@@ -1,0 +1,139 @@
+/** Whether a signed assertion is about a login here and now, and who it says has logged in. */
+import type { LoginFault } from '../login/provider.ts'
+import type { LoginUser } from '../login/sessions.ts'
+import type { Answer, Assertion } from './answer.ts'
+import { readGroups, readPerson } from './attributes.ts'
+import { BEARER } from './names.ts'
+
+/** By how much the clocks of two servers may differ, in milliseconds. */
+const TOLERANCE_MS = 60_000
+
+/** How long one that nobody asked for may hold, in milliseconds: for as long it must be remembered that it was used. */
+export const MAX_HOLDS_MS = 24 * 3_600_000
+
+export interface Expected {
+  readonly idpEntityId: string
+  readonly entityId: string
+  readonly acs: string
+  /** Undefined: nothing was asked for, the login began at the identity provider. */
+  readonly requestId: string | undefined
+  /** Since when the user must have proved who it is; undefined: whenever. */
+  readonly provedSince: number | undefined
+}
+
+/** A login as an assertion tells of it. */
+export interface Told {
+  readonly assertionId: string
+  readonly user: LoginUser
+  readonly groups: ReadonlySet<string>
+}
+
+export function judgeAnswer(answer: Answer, expected: Expected, now: number): Told | LoginFault {
+  const { assertion } = answer
+  return (
+    addressFault(answer, expected) ??
+    confirmationFault(assertion, expected, now) ??
+    conditionsFault(assertion, expected, now) ??
+    statementFault(assertion, expected, now) ??
+    told(assertion)
+  )
+}
+
+function addressFault(
+  { destination, inResponseTo, issuer, assertion }: Answer,
+  { idpEntityId, acs, requestId }: Expected,
+): LoginFault | undefined {
+  if (assertion.issuer !== idpEntityId) return elsewhere('the issuer is not the identity provider')
+  if (issuer !== undefined && issuer !== idpEntityId) return elsewhere('the issuer is not the identity provider')
+  if (destination !== undefined && destination !== acs) return elsewhere('the destination is another address')
+  if (inResponseTo !== undefined && inResponseTo !== requestId) return elsewhere('it answers another request')
+  return undefined
+}
+
+/** SAML profiles §4.1.4.3: who bears the assertion must have got it for this address, this request, and just now. */
+function confirmationFault(
+  { confirmations }: Assertion,
+  { acs, requestId }: Expected,
+  now: number,
+): LoginFault | undefined {
+  const bearers = confirmations.filter(({ method }) => method === BEARER)
+  const [here] = bearers.filter(({ recipient }) => recipient === acs)
+  if (!here) return elsewhere(bearers.length === 0 ? 'no bearer is confirmed' : 'the recipient is another address')
+  const ours = bearers.filter(({ recipient, inResponseTo }) => recipient === acs && inResponseTo === requestId)
+  if (ours.length === 0) return elsewhere('it answers another request')
+  const holding = ours.filter(
+    ({ notBefore, notOnOrAfter }) => notOnOrAfter !== undefined && isNow({ notBefore, notOnOrAfter }, now),
+  )
+  if (holding.length === 0) return outdated('the confirmation does not hold now')
+  // What answers a request of ours ends with that.
+  const isTooLong = holding.some(({ notOnOrAfter }) => timeOf(notOnOrAfter) > now + MAX_HOLDS_MS)
+  return requestId === undefined && isTooLong ? outdated('the confirmation holds for longer than a day') : undefined
+}
+
+function conditionsFault(
+  { conditions: [conditions, another] }: Assertion,
+  { entityId }: Expected,
+  now: number,
+): LoginFault | undefined {
+  if (!conditions || another) return ambiguous('it has no conditions, or several')
+  if (conditions.hasOthers) return ambiguous('it sets a condition that is not known here')
+  if (!isNow(conditions, now)) return outdated('its conditions do not hold now')
+  const { audiences } = conditions
+  const isForUs = audiences.length > 0 && audiences.every((each) => each.includes(entityId))
+  return isForUs ? undefined : elsewhere('the audience is another one')
+}
+
+function statementFault(
+  { statements: [statement, another] }: Assertion,
+  { provedSince }: Expected,
+  now: number,
+): LoginFault | undefined {
+  if (!statement || another) return ambiguous('it has no authentication statement, or several')
+  const { sessionNotOnOrAfter, authnInstant } = statement
+  if (!isNow({ notBefore: undefined, notOnOrAfter: sessionNotOnOrAfter }, now)) {
+    return outdated('the session at the identity provider is over')
+  }
+  if (provedSince === undefined) return undefined
+  const proved = timeOf(authnInstant)
+  // An identity provider that does not know the request, or whose user changed it, lets an old login count.
+  if (Number.isNaN(proved) || proved < provedSince - TOLERANCE_MS) {
+    return outdated('the user was not asked for credentials again')
+  }
+  return undefined
+}
+
+function told(assertion: Assertion): Told | LoginFault {
+  const { id, nameIds, attributes } = assertion
+  const [nameId, another] = nameIds
+  if (nameId === undefined || another !== undefined) return ambiguous('it has no name of the user, or several')
+  const user = readPerson(nameId, attributes)
+  if (!user || id === '') return ambiguous('the name of the user cannot be used')
+  return { assertionId: id, user, groups: readGroups(attributes) }
+}
+
+/** What cannot be read as a time never holds. */
+function isNow(
+  { notBefore, notOnOrAfter }: { notBefore: string | undefined; notOnOrAfter: string | undefined },
+  now: number,
+): boolean {
+  const from = notBefore === undefined ? now : timeOf(notBefore)
+  const to = notOnOrAfter === undefined ? Number.POSITIVE_INFINITY : timeOf(notOnOrAfter)
+  return from <= now + TOLERANCE_MS && now - TOLERANCE_MS < to
+}
+
+/** SAML core §1.3.3: in UTC. */
+export function timeOf(text: string | undefined): number {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN
+}
+
+function elsewhere(reason: string): LoginFault {
+  return { fault: 'LOGIN_ANSWER_ELSEWHERE', reason }
+}
+
+function outdated(reason: string): LoginFault {
+  return { fault: 'LOGIN_ANSWER_OUTDATED', reason }
+}
+
+function ambiguous(reason: string): LoginFault {
+  return { fault: 'LOGIN_ANSWER_AMBIGUOUS', reason }
+}

@@ -1,0 +1,35 @@
+/** From what is wrong with a document or its provider to why a login failed. */
+import { WorkRefused, WorkTooHeavy } from '../../lib/off-loop.ts'
+import { FetchFault } from '../../lib/outbound-fetch.ts'
+import type { LoginFault } from '../login/provider.ts'
+import type { AnswerFault } from './answer.ts'
+import { MetadataFault } from './identity-provider.ts'
+
+/** Of an identity provider whose metadata cannot be had. */
+export function asDown(error: unknown): LoginFault {
+  if (error instanceof FetchFault || error instanceof MetadataFault) {
+    return { fault: 'LOGIN_PROVIDER_DOWN', reason: error.message }
+  }
+  return asLoginFault(asBusy(error))
+}
+
+/** Throws what is no want of room on the threads that read documents. */
+export function asBusy(error: unknown): AnswerFault {
+  if (error instanceof WorkRefused) return { fault: 'busy', reason: error.message }
+  if (error instanceof WorkTooHeavy) return { fault: 'unreadable', reason: error.message }
+  throw error
+}
+
+const codes = {
+  unreadable: 'LOGIN_ANSWER_UNREADABLE',
+  encrypted: 'LOGIN_ANSWER_ENCRYPTED',
+  unsigned: 'LOGIN_ANSWER_UNSIGNED',
+  ambiguous: 'LOGIN_ANSWER_AMBIGUOUS',
+  denied: 'LOGIN_DENIED',
+  failed: 'LOGIN_PROVIDER_ERROR',
+  busy: 'SERVER_BUSY',
+} as const satisfies Record<AnswerFault['fault'], LoginFault['fault']>
+
+export function asLoginFault({ fault, reason }: AnswerFault): LoginFault {
+  return { fault: codes[fault], reason }
+}

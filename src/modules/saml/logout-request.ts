@@ -1,0 +1,102 @@
+/** Reads what an identity provider sends to end a login: a signed request, by either binding. Runs where `answer.ts` does. */
+import { createPublicKey, verify } from 'node:crypto'
+import { inflateRawSync } from 'node:zlib'
+import { BadInput } from '../../lib/bad-input.ts'
+import { type AnswerFault, readText, signatureFault } from './answer.ts'
+import { childrenOf, everyElement, isNamed, onlyChild } from './elements.ts'
+import { ASSERTION, PROTOCOL, SIGNATURE } from './names.ts'
+import { isSignedRequest } from './signed-xml.ts'
+import { readXml, type XmlElement } from './xml.ts'
+
+export interface LogoutRequest {
+  readonly id: string
+  readonly issuer: string
+  readonly nameId: string
+  readonly destination: string | undefined
+  readonly issueInstant: string | undefined
+  readonly notOnOrAfter: string | undefined
+}
+
+/** As it came. */
+export type SentLogout =
+  | { readonly binding: 'post'; readonly request: string }
+  | {
+      readonly binding: 'redirect'
+      readonly request: string
+      /** The part of the query that is signed (SAML bindings §3.4.4.1), to the letter as it was sent. */
+      readonly signed: string
+      readonly algorithm: string
+      readonly signature: string
+    }
+
+/** What a request may come to when it is inflated, in bytes; they have a few hundred. */
+const MAX_INFLATED = 64 * 1024
+
+const digests: Readonly<Record<string, string>> = {
+  'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256': 'sha256',
+  'http://www.w3.org/2001/04/xmldsig-more#rsa-sha512': 'sha512',
+}
+
+export async function readLogoutRequest(
+  sent: SentLogout,
+  certificates: readonly string[],
+): Promise<LogoutRequest | AnswerFault> {
+  try {
+    const xml = sent.binding === 'post' ? readText(sent.request) : readText(inflated(sent.request))
+    const root = readXml(xml)
+    if (!isNamed(root, PROTOCOL, 'LogoutRequest')) return { fault: 'unreadable', reason: 'it is no logout request' }
+    const fault = sent.binding === 'post' ? postFault(root) : redirectFault(sent, certificates)
+    if (fault !== undefined) return { fault: 'unsigned', reason: fault }
+    if (sent.binding === 'post' && !(await isSignedRequest(xml, certificates))) {
+      return { fault: 'unsigned', reason: 'no key of the identity provider verifies the signature' }
+    }
+    const nameId = onlyChild(root, ASSERTION, 'NameID')?.text.trim() ?? ''
+    if (nameId === '') return { fault: 'ambiguous', reason: 'it does not name one user' }
+    return {
+      id: root.attributes.get('ID') ?? '',
+      issuer: onlyChild(root, ASSERTION, 'Issuer')?.text.trim() ?? '',
+      nameId,
+      destination: root.attributes.get('Destination'),
+      issueInstant: root.attributes.get('IssueInstant'),
+      notOnOrAfter: root.attributes.get('NotOnOrAfter'),
+    }
+  } catch (error) {
+    if (error instanceof BadInput) return { fault: 'unreadable', reason: error.message }
+    throw error
+  }
+}
+
+/** Gives base64 again, of what was deflated inside. */
+function inflated(base64: string): string {
+  try {
+    return inflateRawSync(Buffer.from(base64, 'base64'), { maxOutputLength: MAX_INFLATED }).toString('base64')
+  } catch {
+    throw new BadInput('it cannot be inflated, or comes to more than 64 KiB')
+  }
+}
+
+/** One signature in the whole document, of its root. */
+function postFault(root: XmlElement): string | undefined {
+  const [signature] = childrenOf(root, SIGNATURE, 'Signature')
+  if (!signature) return 'it has no signature'
+  const names = [...everyElement(root)].map(({ element }) => element.name)
+  if (names.filter((name) => name === 'Signature').length > 1 || names.includes('Object')) {
+    return 'a signature stands where it should not'
+  }
+  const ids = [...everyElement(root)].flatMap(({ element }) =>
+    [...element.attributes].filter(([name]) => /^(?:\{.*\})?id$/i.test(name)).map(([, value]) => value),
+  )
+  if (new Set(ids).size < ids.length) return 'an id stands in it twice'
+  return signatureFault(signature, root)
+}
+
+function redirectFault(
+  { signed, algorithm, signature }: Extract<SentLogout, { binding: 'redirect' }>,
+  certificates: readonly string[],
+): string | undefined {
+  const digest = Object.hasOwn(digests, algorithm) ? digests[algorithm] : undefined
+  if (digest === undefined) return 'a signature by a method that is not taken, such as one with SHA-1'
+  const bytes = Buffer.from(signature, 'base64')
+  const isRight = certificates.some((each) => verify(digest, Buffer.from(signed), createPublicKey(each), bytes))
+  return isRight ? undefined : 'no key of the identity provider verifies the signature'
+}

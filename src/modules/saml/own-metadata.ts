@@ -1,0 +1,35 @@
+/** Our side of SAML as identity providers read it: what they are told to know a route by. */
+import type { Addresses } from './addresses.ts'
+import { binding, METADATA, PROTOCOL, SIGNATURE } from './names.ts'
+
+export interface OwnMetadata {
+  readonly addresses: Addresses
+  /** In PEM. */
+  readonly certificate: string
+  readonly nameIdFormat: string
+}
+
+export function ownMetadata({ addresses, certificate, nameIdFormat }: OwnMetadata): string {
+  const { entityId, acs, logout } = addresses
+  const base64 = certificate.replace(/-----[A-Z ]+-----|\s/g, '')
+  const logoutService = (by: string): string => `<SingleLogoutService Binding="${by}" Location="${escaped(logout)}"/>`
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<EntityDescriptor xmlns="${METADATA}" entityID="${escaped(entityId)}">
+  <SPSSODescriptor AuthnRequestsSigned="true" WantAssertionsSigned="true" protocolSupportEnumeration="${PROTOCOL}">
+    <KeyDescriptor use="signing">
+      <KeyInfo xmlns="${SIGNATURE}"><X509Data><X509Certificate>${base64}</X509Certificate></X509Data></KeyInfo>
+    </KeyDescriptor>
+    ${logoutService(binding.redirect)}
+    ${logoutService(binding.post)}
+    <NameIDFormat>${escaped(nameIdFormat)}</NameIDFormat>
+    <AssertionConsumerService Binding="${binding.post}" Location="${escaped(acs)}" index="0" isDefault="true"/>
+  </SPSSODescriptor>
+</EntityDescriptor>
+`
+}
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => entities[character] ?? '')
+}

@@ -1,0 +1,48 @@
+/** The key that signs requests to identity providers, and its certificate: what they are told to know this server by. */
+import { generateKeyPair, randomBytes } from 'node:crypto'
+import { promisify } from 'node:util'
+import { distinguishedName, extensions, keyId, keyUsageBit, writeCertificate } from '../../lib/certificate-writer.ts'
+import { Secret } from '../../lib/secret.ts'
+
+export interface RequestKey {
+  /** In PEM, as is the key. */
+  readonly certificate: string
+  readonly key: Secret
+}
+
+/** RSA, since identity providers take little else. */
+const KEY_BITS = 2048
+
+/** Long: whoever replaces it has to tell every identity provider, and what counts there is the key. */
+const YEARS = 20
+const YEAR_MS = 365.25 * 86_400_000
+/** How far back it begins, for clocks that are slow. */
+const SKEW_MS = 3_600_000
+
+/** Made on another thread: it takes a fraction of a second. */
+export async function makeRequestKey(now: number): Promise<RequestKey> {
+  const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: KEY_BITS })
+  const spki = publicKey.export({ type: 'spki', format: 'der' })
+  const name = distinguishedName([
+    ['organization', 'Postern'],
+    ['commonName', 'Postern SAML requests'],
+  ])
+  const certificate = writeCertificate(
+    {
+      // RFC 5280 §4.1.2.2: positive, so the first bit is clear; and not zero.
+      serialNumber: Buffer.concat([Buffer.from([1]), randomBytes(15)]),
+      issuer: name,
+      subject: name,
+      notBefore: now - SKEW_MS,
+      notAfter: now + YEARS * YEAR_MS,
+      publicKey: spki,
+      extensions: [
+        extensions.basicConstraints({ isCa: false }),
+        extensions.keyUsage(keyUsageBit.digitalSignature),
+        extensions.subjectKeyId(keyId(spki)),
+      ],
+    },
+    privateKey,
+  )
+  return { certificate, key: new Secret(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()) }
+}

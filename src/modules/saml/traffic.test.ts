@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { TestBrowser } from '../login/test-browser.ts'
+import { ask, deliver, HOST, idp, logIn, metadataOf, post, ROUTE, setUp } from './test-stage.ts'
+
+const ACS = `https://${HOST}${ROUTE}/acs`
+
+test('a stranger is sent to the identity provider with a signed request', async () => {
+  const stage = setUp()
+  const { location, status, headers } = await stage.browser.visit({ path: '/page?x=1' })
+  assert.equal(status, 302)
+  assert.equal(headers.get('cache-control'), 'no-store')
+  assert.ok(location.startsWith('https://idp.example.com/sso?tenant=1&'))
+  // samlify verifies the signature by our metadata.
+  const asked = await idp.read(location, await metadataOf(stage))
+  assert.equal(asked.acs, ACS)
+  assert.equal(asked.entityId, `https://${HOST}${ROUTE}/metadata`)
+  assert.match(asked.requestId, /^_[0-9a-f]{40}$/)
+  assert.match(asked.xml, /nameid-format:persistent/)
+  assert.doesNotMatch(asked.xml, /ForceAuthn/)
+  await assert.rejects(idp.read(location, await metadataOf(setUp({}, { requestKey: async () => idp.key }))))
+})
+
+test('who logged in comes back to the page, and the service knows who it is', async () => {
+  for (const signs of ['assertion', 'response', 'both'] as const) {
+    const stage = setUp()
+    const end = await logIn(stage, {}, { visit: { path: '/page?x=1' }, signing: { signs } })
+    assert.deepEqual([end.status, end.location], [302, '/page?x=1'], signs)
+    const page = await stage.browser.visit({ path: '/page?x=1' })
+    assert.equal(page.status, 200)
+    assert.equal(page.upstream?.get('postern-auth-user-id'), 'ada')
+    assert.equal(page.upstream?.get('postern-auth-user-name'), 'Ada Lovelace')
+    assert.equal(page.upstream?.get('postern-auth-user-email'), 'ada@example.com')
+    assert.equal(page.upstream?.get('cookie'), undefined)
+    assert.equal(page.ctx.found.get('ngrok.saml.subject'), 'ada')
+  }
+})
+
+test('the answer goes on by a 303 that holds nothing readable, and not by a page with a script', async () => {
+  const stage = setUp()
+  const asked = await ask(stage)
+  const sent = await post(stage.browser, {
+    SAMLResponse: Buffer.from(await idp.answer(asked)).toString('base64'),
+    RelayState: asked.relayState,
+  })
+  assert.equal(sent.status, 303)
+  assert.ok(sent.location.startsWith(`${ROUTE}/acs?state=`))
+  assert.doesNotMatch(sent.location, /ada|Lovelace/)
+  assert.equal(sent.headers.get('referrer-policy'), 'no-referrer')
+  assert.deepEqual(sent.headers.all('set-cookie'), [])
+})
+
+test('a login that began in another browser ends in none', async () => {
+  const stage = setUp()
+  const asked = await ask(stage)
+  const victim = new TestBrowser(stage.phases)
+  const page = await deliver(victim, await idp.answer(asked), asked.relayState)
+  assert.equal(page.code, 'LOGIN_OTHER_BROWSER')
+  assert.equal((await victim.visit()).status, 302)
+})
+
+test('an answer that was sealed for one attempt ends no other, and only once, and soon', async () => {
+  const stage = setUp()
+  const [first, second] = [await ask(stage), await ask(stage)]
+  const sent = await post(stage.browser, {
+    SAMLResponse: Buffer.from(await idp.answer(first)).toString('base64'),
+    RelayState: first.relayState,
+  })
+  const cookies = new Map(stage.browser.cookies)
+  const other = sent.location.replace(encodeURIComponent(first.relayState), encodeURIComponent(second.relayState))
+  assert.notEqual(other, sent.location)
+  assert.equal((await stage.browser.visit({ path: other })).code, 'LOGIN_STATE_INVALID')
+  assert.equal((await stage.browser.visit({ path: sent.location })).status, 302)
+  assert.equal(
+    (await new TestBrowser(stage.phases, cookies).visit({ path: sent.location })).code,
+    'LOGIN_ANSWER_REPEATED',
+  )
+  stage.browser.cookies.clear()
+  const third = await ask(stage)
+  const late = await post(stage.browser, {
+    SAMLResponse: Buffer.from(await idp.answer(third)).toString('base64'),
+    RelayState: third.relayState,
+  })
+  stage.later(121_000)
+  assert.equal((await stage.browser.visit({ path: late.location })).code, 'LOGIN_STATE_EXPIRED')
+})
+
+test('an attempt that took too long, or is of another host, is over', async () => {
+  const stage = setUp()
+  const asked = await ask(stage)
+  const xml = await idp.answer(asked)
+  assert.equal(
+    (await deliver(stage.browser, xml, asked.relayState, { host: 'b.example.com' })).code,
+    'LOGIN_WRONG_HOST',
+  )
+  stage.later(15 * 60_000 + 1)
+  assert.equal((await deliver(stage.browser, xml, asked.relayState)).code, 'LOGIN_STATE_EXPIRED')
+})
+
+test('each name of an edge is a service provider of its own', async () => {
+  const stage = setUp()
+  const asked = await ask(stage, { host: 'b.example.com' })
+  assert.equal(asked.entityId, `https://b.example.com${ROUTE}/metadata`)
+  const wrong = await idp.answer(asked, { audience: `https://${HOST}${ROUTE}/metadata` })
+  assert.equal(
+    (await deliver(stage.browser, wrong, asked.relayState, { host: 'b.example.com' })).code,
+    'LOGIN_ANSWER_ELSEWHERE',
+  )
+  assert.equal((await logIn(stage, {}, { visit: { host: 'b.example.com' } })).status, 302)
+})
+
+test('asks for credentials at every login when it should, and sees that they were asked for', async () => {
+  const stage = setUp({ force_authn: true })
+  assert.match((await ask(stage)).xml, /ForceAuthn="true"/)
+  assert.equal((await logIn(stage, { authnInstant: -3600 })).code, 'LOGIN_ANSWER_OUTDATED')
+  assert.equal((await logIn(stage, { authnInstant: -30 })).status, 302)
+  const easy = setUp()
+  assert.equal((await logIn(easy, { authnInstant: -3600 })).status, 302)
+  assert.match((await ask(easy, { path: '/postern/login' })).xml, /ForceAuthn="true"/)
+})
+
+test('only users of an authorized group are let in, and all are asked again when the groups change', async () => {
+  const stage = setUp({ authorized_groups: ['Engineers', 'admins'] })
+  assert.equal((await logIn(stage, { attributes: { groups: ['engineers'] } })).code, 'LOGIN_NOT_ALLOWED')
+  assert.equal((await logIn(stage, { attributes: {} })).code, 'LOGIN_NOT_ALLOWED')
+  for (const name of ['groups', 'memberOf', 'http://schemas.microsoft.com/ws/2008/06/identity/claims/groups']) {
+    stage.browser.cookies.clear()
+    assert.equal((await logIn(stage, { attributes: { [name]: ['users', 'admins'] } })).status, 302, name)
+  }
+  assert.equal((await stage.browser.visit()).status, 200)
+  const changed = setUp({ authorized_groups: ['users'] }, { sessions: stage.tools.sessions })
+  const again = new TestBrowser(changed.phases, stage.browser.cookies)
+  assert.equal((await again.visit()).status, 302)
+})
+
+test('a login that began at the identity provider needs leave, and a page of this name to go to', async () => {
+  const unsolicited = { requestId: '', relayState: '', acs: ACS, entityId: `https://${HOST}${ROUTE}/metadata` }
+  const answer = () => idp.answer(unsolicited, { inResponseTo: undefined })
+  const closed = setUp()
+  assert.equal((await deliver(closed.browser, await answer(), '/page')).code, 'LOGIN_STATE_INVALID')
+  assert.equal((await deliver(closed.browser, await answer(), '')).code, 'LOGIN_STATE_MISSING')
+  const stage = setUp({ allow_idp_initiated: true })
+  for (const relayState of [
+    '',
+    'https://evil.example.com/',
+    '//evil.example.com',
+    'http://app.example.com/',
+    'page',
+    'https://app.example.com@evil.example.com/',
+    '/\\evil',
+  ]) {
+    assert.equal((await deliver(stage.browser, await answer(), relayState)).code, 'LOGIN_TARGET_REFUSED', relayState)
+  }
+  for (const [relayState, to] of [
+    ['/page?x=1', '/page?x=1'],
+    [`https://${HOST}/other#top`, '/other'],
+  ] as const) {
+    const browser = new TestBrowser(stage.phases)
+    const page = await deliver(browser, await answer(), relayState)
+    assert.deepEqual([page.status, page.location], [302, to])
+    assert.equal((await browser.visit()).upstream?.get('postern-auth-user-id'), 'ada')
+  }
+  const xml = await answer()
+  assert.equal((await deliver(stage.browser, xml, '/')).status, 302)
+  assert.equal((await deliver(stage.browser, xml, '/')).code, 'LOGIN_ANSWER_REPEATED')
+  const answering = await idp.answer(unsolicited, { inResponseTo: '_somebody-asked' })
+  assert.equal((await deliver(stage.browser, answering, '/')).code, 'LOGIN_ANSWER_ELSEWHERE')
+  const long = await idp.answer(unsolicited, { inResponseTo: undefined, confirmedUntil: 3 * 86_400 })
+  assert.equal((await deliver(stage.browser, long, '/')).code, 'LOGIN_ANSWER_OUTDATED')
+  // Nor is one that was asked for let in as if nobody had asked.
+  stage.browser.cookies.clear()
+  const asked = await ask(stage)
+  assert.equal((await deliver(stage.browser, await idp.answer(asked), '/')).code, 'LOGIN_ANSWER_ELSEWHERE')
+})
+
+test('the sealed answer of one host or page is of no use at another', async () => {
+  const stage = setUp({ allow_idp_initiated: true })
+  const unsolicited = { requestId: '', relayState: '', acs: ACS, entityId: `https://${HOST}${ROUTE}/metadata` }
+  const xml = await idp.answer(unsolicited, { inResponseTo: undefined })
+  const sent = await post(stage.browser, { SAMLResponse: Buffer.from(xml).toString('base64'), RelayState: '/page' })
+  assert.ok(sent.location.startsWith(`${ROUTE}/in?to=%2Fpage&answer=`))
+  for (const [path, host] of [
+    [sent.location.replace('%2Fpage', '%2Fother'), HOST],
+    [sent.location, 'b.example.com'],
+  ] as const) {
+    assert.equal((await stage.browser.visit({ path, host })).code, 'LOGIN_STATE_INVALID')
+  }
+})
+
+test('an identity provider that says no is told apart from one that fails', async () => {
+  const stage = setUp()
+  const status = (name: string): string => `urn:oasis:names:tc:SAML:2.0:status:${name}`
+  assert.equal((await logIn(stage, { status: status('AuthnFailed') })).code, 'LOGIN_DENIED')
+  assert.equal((await logIn(stage, { status: status('RequestDenied') })).code, 'LOGIN_DENIED')
+  assert.equal((await logIn(stage, { status: status('Responder') })).code, 'LOGIN_PROVIDER_ERROR')
+  assert.equal((await logIn(stage, { status: '' })).code, 'LOGIN_PROVIDER_ERROR')
+})
+
+test('an address takes the methods that it is for', async () => {
+  const { browser } = setUp()
+  for (const [path, method, allowed] of [
+    [`${ROUTE}/acs`, 'PUT', 'GET, POST'],
+    [`${ROUTE}/metadata`, 'POST', 'GET, HEAD'],
+    [`${ROUTE}/slo`, 'DELETE', 'POST, GET'],
+    [`${ROUTE}/in`, 'POST', 'GET'],
+  ] as const) {
+    const page = await browser.visit({ path, method })
+    assert.deepEqual([page.status, page.headers.get('allow')], [405, allowed], path)
+  }
+  assert.equal((await browser.visit({ path: `${ROUTE}/acs` })).code, 'LOGIN_STATE_MISSING')
+  assert.equal((await browser.visit({ path: `${ROUTE}/in` })).code, 'LOGIN_STATE_MISSING')
+})
+
+test('nothing that an answer says stands in the log', async () => {
+  const stage = setUp()
+  await logIn(stage, { audience: 'urn:somebody-else' })
+  await logIn(stage)
+  const log = stage.logged.join('')
+  assert.match(log, /a login failed.*the audience is another one|the audience is another one.*a login failed/)
+  assert.doesNotMatch(log, /ada|Lovelace|somebody-else|PHNhbWw/)
+})
