@@ -31,7 +31,7 @@ async function setUp(t: TestContext, { platform }: Stage) {
 eachAgent(
   (stage) => {
     test('a visitor logs in with the issuer of the bind, and the service is told who it is', async (t) => {
-      const { tunnel, logIn, url } = await setUp(t, stage)
+      const { tunnel, logIn, url, provider } = await setUp(t, stage)
       await stage.open(t, tunnel({ scopes: ['profile', 'email'] }))
       const stranger = await visit(url('/app'), stage.platform, { headers: { 'postern-auth-user-id': 'root' } })
       assert.equal(stranger.status, 302)
@@ -45,6 +45,8 @@ eachAgent(
       assert.match(application_sessions[0].endpoint.id, /^ep_/)
       assert.equal((await client.get(url('/postern/logout'))).status, 302)
       assert.equal((await client.get(url('/app'))).status, 302)
+      const log = stage.platform.log.join('')
+      assert.ok(log.length > 0 && !log.includes(provider.clientSecret), 'the log has no client secret')
     })
 
     test('only those come in whom the lists of the bind name', async (t) => {
@@ -138,5 +140,5 @@ eachAgent(
       await assert.rejects(stage.open(t, { addr: address, domain: DOMAIN, oauth }), refusal(365, /none to lend/))
     })
   },
-  { flags: { 'outbound-allow': '127.0.0.1/32' } },
+  { flags: { 'outbound-allow': '127.0.0.1/32', 'log-level': 'debug' } },
 )
