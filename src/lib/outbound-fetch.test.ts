@@ -99,8 +99,8 @@ function spellings4(address: string): string[] {
     `[::${address}]`,
     `[64:ff9b::${address}]`,
     `[2002:${hex(a * 256 + b)}:${hex(c * 256 + d)}::1]`,
-    address.replaceAll('.', '。'),
-    address.replaceAll(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit))),
+    Array.from(address, (char) => (char === '.' ? '。' : char)).join(''),
+    Array.from(address, (char) => (/\d/.test(char) ? String.fromCodePoint(0xff10 + Number(char)) : char)).join(''),
     address.replace(/^\d/, (digit) => `%3${digit}`),
   ]
 }

@@ -1,4 +1,6 @@
 /** Who is let in: whoever one of the lists names, or everybody who logs in when they are all empty. */
+import { createHash } from 'node:crypto'
+import { isFault, type LoggedIn, type LoginFault, type LoginProvider } from './provider.ts'
 import type { LoginUser } from './sessions.ts'
 
 export interface AllowLists {
@@ -36,6 +38,26 @@ export function compileAllowLists(lists: AllowLists): (profile: Belongings) => b
       names(profile.organizations, organizations) ||
       names(profile.groups, groups)
     )
+  }
+}
+
+/** The same provider, for those alone whom the lists name; they judge anew whoever is logged in when they change. */
+export function allowing(lists: AllowLists, provider: LoginProvider): LoginProvider {
+  const isAllowed = compileAllowLists(lists)
+  const judged = (outcome: LoggedIn | LoginFault): LoggedIn | LoginFault =>
+    isFault(outcome) || isAllowed(outcome) ? outcome : { fault: 'LOGIN_NOT_ALLOWED', reason: 'no list names the user' }
+  return {
+    ...provider,
+    rules: createHash('sha256')
+      .update(JSON.stringify([provider.rules, lists]))
+      .digest('base64url'),
+    finish: async (callback) => judged(await provider.finish(callback)),
+    async check(login) {
+      if (provider.check) return judged(await provider.check(login))
+      // What the provider said at the login is enough to go by.
+      const { isRefused: _, ...kept } = login.kept
+      return judged({ user: login.user, kept })
+    },
   }
 }
 

@@ -31,7 +31,7 @@ export interface LoginFlow {
   /** The visitor came back from the provider. */
   finish(ctx: RequestContext): Promise<Respond | Refuse>
   /** Ends all logins of the browser on this host. */
-  end(ctx: RequestContext): Promise<Respond>
+  end(ctx: RequestContext): Promise<Respond | Refuse>
   /** What a page of the provider may do about the logins of the browser. */
   visit(ctx: RequestContext): Omit<LoginVisit, 'login'>
 }
@@ -105,7 +105,12 @@ export function loginFlow(
     },
 
     async end(ctx) {
-      return redirect('/', [await endAll(ctx)])
+      try {
+        return redirect('/', [await endAll(ctx)])
+      } catch (error) {
+        // The cookie stays, so that the visitor can try again.
+        return storeDown(error)
+      }
     },
 
     visit: (ctx) => ({

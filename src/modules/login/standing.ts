@@ -1,11 +1,11 @@
 /** Whether a visitor is logged in at a route: with every request, so at once and with one digest where it can be. */
 import { readCookies } from '../../lib/cookies.ts'
-import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
-import type { RequestContext } from '../phases.ts'
+import type { Refuse, RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { isFault, type LoginProvider } from './provider.ts'
 import type { Login, LoginPlace } from './sessions.ts'
 import { type LoginSettings, placeId } from './settings.ts'
+import { storeDown } from './store-down.ts'
 
 /** Session cookies that are looked at; a browser has one, unless somebody set another for a name above this one. */
 const MAX_COOKIES = 3
@@ -16,7 +16,7 @@ const SEEN_EVERY_MS = 1000
 /** What the secrets in session cookies look like: 256 bits. */
 const secretForm = /^[\w-]{43}$/
 
-export type Standing = { readonly login: Login } | { readonly refuse: VisitorErrorCode } | undefined
+export type Standing = { readonly login: Login } | Refuse | undefined
 
 type Held = { readonly place: LoginPlace; readonly login: Login }
 
@@ -89,7 +89,10 @@ export function standingAt(
     return undefined
   }
 
-  return (ctx) => lookAt(ctx, sessionSecrets(ctx, cookies.session), 0)
+  return (ctx) => {
+    const found = lookAt(ctx, sessionSecrets(ctx, cookies.session), 0)
+    return found instanceof Promise ? found.catch((error: unknown) => storeDown(error)) : found
+  }
 }
 
 export function sessionSecrets({ headers }: Pick<RequestContext, 'headers'>, name: string): string[] {

@@ -8,7 +8,7 @@ import { routeOfState } from './attempt.ts'
 import { hiddenCookies } from './cookies.ts'
 import { loginFlow } from './flow.ts'
 import { localPath } from './local-path.ts'
-import type { LoginProvider } from './provider.ts'
+import type { LoginProvider, ProviderPage } from './provider.ts'
 import type { Login } from './sessions.ts'
 import { type LoginSettings, placeId } from './settings.ts'
 import { type Standing, standingAt } from './standing.ts'
@@ -59,26 +59,26 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
     return found !== undefined && 'login' in found ? found.login : undefined
   }
 
+  const answerPage = async (page: ProviderPage, ctx: RequestContext): Promise<RequestVerdict> => {
+    try {
+      return await page.answer(ctx, { ...flow.visit(ctx), login: () => loginAt(ctx) })
+    } catch (error) {
+      return storeDown(error)
+    }
+  }
+
   /** The answer to a path of our own. */
   const answer = (ctx: RequestContext, path: string): RequestVerdict | Promise<RequestVerdict> => {
     const isHere = (template: string): boolean => pathOfRoute(template, ctx.routeId) === path
     const here = pages.filter((page) => isHere(page.path))
     const page = here.find(({ methods }) => methods.includes(ctx.method))
-    if (page) return page.answer(ctx, { ...flow.visit(ctx), login: () => loginAt(ctx) })
+    if (page) return answerPage(page, ctx)
     const isLogout = logoutPaths.includes(path)
     const isPageAlone = here.length > 0 && !provider.callbackPaths.some(isHere)
     const methods = isPageAlone ? [] : isLogout ? ['GET', 'POST'] : ['GET']
     if (!methods.includes(ctx.method)) return wrongMethod([...methods, ...here.flatMap((each) => each.methods)])
     if (isLogout) return flow.end(ctx)
     return loginPaths.includes(path) ? flow.begin(ctx, wantedPath(ctx.query), true) : flow.finish(ctx)
-  }
-
-  const judge = (ctx: RequestContext): RequestVerdict | Promise<RequestVerdict> => {
-    const { reservedPath } = ctx
-    if (reservedPath !== undefined && isOwn(reservedPath, ctx)) return answer(ctx, reservedPath)
-    if (passesOptions && ctx.method === 'OPTIONS') return undefined
-    const found = standing(ctx)
-    return found instanceof Promise ? found.then((settled) => decide(ctx, settled)) : decide(ctx, found)
   }
 
   /** The state says for which login it was made. */
@@ -113,8 +113,11 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
         ? new URLSearchParams(query).get('auth_id') === scope
         : isOwnState(query, routeId),
     request(ctx) {
-      const verdict = judge(ctx)
-      return verdict instanceof Promise ? verdict.catch((error: unknown) => storeDown(error)) : verdict
+      const { reservedPath } = ctx
+      if (reservedPath !== undefined && isOwn(reservedPath, ctx)) return answer(ctx, reservedPath)
+      if (passesOptions && ctx.method === 'OPTIONS') return undefined
+      const found = standing(ctx)
+      return found instanceof Promise ? found.then((settled) => decide(ctx, settled)) : decide(ctx, found)
     },
     upstream({ headers }, ctx) {
       const login = visitorLogin.of(ctx)

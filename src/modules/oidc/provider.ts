@@ -1,7 +1,6 @@
 /** An OpenID Connect provider as logins see it: the code flow with PKCE, and an ID token of which everything is checked. */
 import { createHash } from 'node:crypto'
 import type { IDToken, TokenEndpointResponse } from 'openid-client'
-import { type AllowLists, compileAllowLists } from '../login/allow-list.ts'
 import type { BeginAttempt, Beginning, Callback, LoggedIn, LoginFault, LoginProvider } from '../login/provider.ts'
 import type { Login, LoginUser } from '../login/sessions.ts'
 import type { ModuleTools } from '../tools.ts'
@@ -18,8 +17,6 @@ export interface OidcClient {
   readonly params: Readonly<Record<string, string>>
   /** As in `LoginProvider`. */
   readonly checkEveryMs: number
-  /** Who is let in; everybody when it is absent. */
-  readonly allow?: AllowLists | undefined
 }
 
 /** Parameters of a callback that the exchange of its code depends on. */
@@ -29,18 +26,18 @@ export function oidcProvider(
   client: OidcClient,
   { fetch, now, log }: Pick<ModuleTools, 'fetch' | 'now' | 'log'>,
 ): LoginProvider {
-  const { issuer, clientId, scopes, allow, params: ownParams, checkEveryMs } = client
+  const { issuer, clientId, scopes, params: ownParams, checkEveryMs } = client
   const discovered = discovery(client, loadLibraries, { fetch, now, log })
-  // Lists name addresses, which few providers tell unasked.
-  const scope = [...new Set(['openid', ...(allow ? ['email'] : []), ...scopes])].join(' ')
-  const isAllowed = allow ? compileAllowLists(allow) : () => true
+  const scope = [...new Set(['openid', ...scopes])].join(' ')
 
   return {
     name: 'oidc',
     url: issuer,
     clientId,
-    identity: digest(['oidc', issuer, clientId, scope]),
-    rules: allow ? digest([allow.email_addresses, allow.email_domains]) : '',
+    identity: createHash('sha256')
+      .update(JSON.stringify(['oidc', issuer, clientId, scope]))
+      .digest('base64url'),
+    rules: '',
     checkEveryMs,
     callbackPaths: ['/oauth2/callback', '/postern/oidc/callback'],
 
@@ -88,19 +85,11 @@ export function oidcProvider(
       }
     },
 
-    check(login: Login): Promise<LoggedIn | LoginFault> {
-      // Where it is not asked again, other lists are in force: what the provider said at the login is enough to go by.
-      return checkEveryMs > 0 ? ask(login) : Promise.resolve(judge({ user: login.user, kept: tokensOf(login) }))
-    },
-  }
-
-  function judge(outcome: LoggedIn | LoginFault): LoggedIn | LoginFault {
-    if ('fault' in outcome || isAllowed(outcome)) return outcome
-    return { fault: 'LOGIN_NOT_ALLOWED', reason: 'no list names the user' }
+    ...(checkEveryMs > 0 && { check: (login: Login) => check(login) }),
   }
 
   /** What the provider says about the user now; by a new token, where the old one is not good any more. */
-  async function ask({ user, kept: { accessToken = '', refreshToken = '' } }: Login): Promise<LoggedIn | LoginFault> {
+  async function check({ user, kept: { accessToken = '', refreshToken = '' } }: Login): Promise<LoggedIn | LoginFault> {
     const { openid } = await loadLibraries()
     const found = await discovered().catch((error: unknown) => down(error))
     if ('fault' in found) return found
@@ -108,7 +97,7 @@ export function oidcProvider(
     if (config.serverMetadata().userinfo_endpoint === undefined) return again('the provider says nothing later')
     try {
       const claims = await openid.fetchUserInfo(config, accessToken, user.id)
-      return judge(renewed(user, claims, { accessToken, refreshToken }))
+      return renewed(user, claims, { accessToken, refreshToken })
     } catch (error) {
       if (!isUnauthorized(error)) return userinfoFault(error)
     }
@@ -117,7 +106,7 @@ export function oidcProvider(
       const tokens = await openid.refreshTokenGrant(config, refreshToken)
       const claims = await openid.fetchUserInfo(config, tokens.access_token, user.id)
       const next = { accessToken: tokens.access_token, refreshToken: tokens.refresh_token ?? refreshToken }
-      return judge(renewed(user, claims, next))
+      return renewed(user, claims, next)
     } catch (error) {
       if (error instanceof openid.ResponseBodyError || isUnauthorized(error))
         return again('the token is not good any more')
@@ -164,8 +153,7 @@ export function oidcProvider(
     const more = asksMore ? await openid.fetchUserInfo(config, access_token, claims.sub) : {}
     const user = readUser({ ...more, ...claims })
     if (!user) return { fault: 'LOGIN_CLAIMS_REFUSED', reason: 'no usable `sub`' }
-    const kept = { accessToken: access_token, ...(refresh_token && { refreshToken: refresh_token }) }
-    return judge({ user, kept })
+    return { user, kept: { accessToken: access_token, ...(refresh_token && { refreshToken: refresh_token }) } }
   }
 }
 
@@ -203,15 +191,6 @@ function userinfoFault(error: unknown): LoginFault {
 
 function again(reason: string): LoginFault {
   return { fault: 'log_in_again', reason }
-}
-
-/** All that a login keeps of its provider besides the user. */
-function tokensOf({ kept: { accessToken = '', refreshToken } }: Login): LoggedIn['kept'] {
-  return { accessToken, ...(refreshToken !== undefined && { refreshToken }) }
-}
-
-function digest(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
 }
 
 function down(error: unknown): LoginFault {

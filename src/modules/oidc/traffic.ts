@@ -1,4 +1,5 @@
 /** Lets visitors log in with an OpenID Connect provider. */
+import { type AllowLists, allowing } from '../login/allow-list.ts'
 import { type LoginConfig, readLoginConfig } from '../login/settings.ts'
 import { compileLogin, type LoginPhases } from '../login/traffic.ts'
 import type { ModuleTools } from '../tools.ts'
@@ -16,7 +17,7 @@ export interface OidcSettings extends LoginConfig {
   /** Seconds after which the provider is asked about the user again; 0 for never. */
   readonly check_interval?: number
   /** Who is let in; everybody who logs in when it is absent. Agents ask for it, and the form of the module has no such lists. */
-  readonly allow?: OidcClient['allow']
+  readonly allow?: AllowLists | undefined
 }
 
 export function compileOidc(settings: OidcSettings, tools: ModuleTools): LoginPhases {
@@ -25,10 +26,11 @@ export function compileOidc(settings: OidcSettings, tools: ModuleTools): LoginPh
     issuer,
     clientId: client_id,
     clientSecret: client_secret,
-    scopes,
+    // Lists name addresses, which few providers tell unasked.
+    scopes: allow ? ['email', ...scopes] : scopes,
     params,
-    allow,
     checkEveryMs: check_interval * 1000,
   }
-  return compileLogin({ ...readLoginConfig(settings), scope }, oidcProvider(client, tools), tools)
+  const provider = oidcProvider(client, tools)
+  return compileLogin({ ...readLoginConfig(settings), scope }, allow ? allowing(allow, provider) : provider, tools)
 }
