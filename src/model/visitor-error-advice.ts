@@ -238,7 +238,7 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     remedy: 'Let no `http-request` rule ask an address whose policy leads back to it.',
   },
   POLICY_FAILED: {
-    when: 'An action of the policy failed, or its expressions cost more than a request may, so that a guard could not be asked.',
+    when: 'An action of the policy failed, or its expressions cost more than a request may, so that a guard could not be asked; or a condition failed of a rule that finds out who a visitor is, or goes by what such a rule found.',
     remedy: 'The log names the rule and the reason. Mend or simplify the rule.',
   },
   CONNECTION_DENIED: {

@@ -45,16 +45,22 @@ function loadJose(): Promise<Jose> {
 }
 
 /** Rejects with `BadToken` or `KeysUnavailable`. `type` is what the token is to be, as the form takes it. */
-export async function verifyToken(token: string, type: string, rules: TokenRules): Promise<ReadToken> {
-  const jose = await loadJose()
+export type VerifyToken = (token: string, type: string) => Promise<ReadToken>
+
+export function tokenVerifier(rules: TokenRules): VerifyToken {
+  const ringOf = keyRings()
+  return async (token, type) => verify(token, type, rules, ringOf, await loadJose())
+}
+
+async function verify(token: string, type: string, rules: TokenRules, ringOf: RingOf, jose: Jose): Promise<ReadToken> {
   const read = readToken(token)
   const { header, payload } = read
   if (!typesOf(type).includes(typeIn(header))) throw new BadToken('it is of another type')
-  const { keys, isPartial } = await usableKeys(rules.sources, 'keys')
-  let fault = await check(jose, token, keys, rules)
+  const { sets, isPartial } = await usableKeys(rules.sources, 'keys')
+  let fault = await check(jose, token, ringOf(sets, jose), rules)
   if (fault && mayHaveAnotherKey(fault, header)) {
     const again = await usableKeys(rules.sources, 'keysAfterMiss')
-    fault = await check(jose, token, again.keys, rules)
+    fault = await check(jose, token, ringOf(again.sets, jose), rules)
     // The key may be one that we cannot see now.
     if (fault && (isPartial || again.isPartial)) throw new KeysUnavailable('some keys cannot be fetched')
   }
@@ -63,6 +69,20 @@ export async function verifyToken(token: string, type: string, rules: TokenRules
     throw new BadToken('it is from the future')
   }
   return read
+}
+
+type KeyRing = ReturnType<Jose['createLocalJWKSet']>
+type RingOf = (sets: readonly (readonly JWK[])[], jose: Jose) => KeyRing
+
+/** The keys of all sets in one, made anew when one of them is: it remembers what it made of each key. */
+function keyRings(): RingOf {
+  let last: { readonly sets: readonly (readonly JWK[])[]; readonly ring: KeyRing } | undefined
+  return (sets, jose) => {
+    if (last?.sets.length === sets.length && sets.every((set, i) => set === last?.sets[i])) return last.ring
+    const ring = jose.createLocalJWKSet({ keys: sets.flat() })
+    last = { sets, ring }
+    return ring
+  }
 }
 
 /** Its parts, each of which can be read in one way only: what we check and what the upstream reads is the same. */
@@ -106,17 +126,17 @@ function typesOf(type: string): readonly string[] {
 async function usableKeys(
   sources: readonly KeySource[],
   how: 'keys' | 'keysAfterMiss',
-): Promise<{ readonly keys: readonly JWK[]; readonly isPartial: boolean }> {
+): Promise<{ readonly sets: readonly (readonly JWK[])[]; readonly isPartial: boolean }> {
   const results = await Promise.allSettled(sources.map((source) => source[how]()))
-  const keys = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
+  const sets = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))
   for (const failure of failures) if (!(failure instanceof KeysUnavailable)) throw failure
   if (failures.length === sources.length) throw failures[0]
-  return { keys, isPartial: failures.length > 0 }
+  return { sets, isPartial: failures.length > 0 }
 }
 
 /** What is wrong with the token; undefined when nothing is. */
-async function check(jose: Jose, token: string, keys: readonly JWK[], rules: TokenRules): Promise<string | undefined> {
+async function check(jose: Jose, token: string, ring: KeyRing, rules: TokenRules): Promise<string | undefined> {
   const options = {
     algorithms: [...rules.algorithms],
     issuer: [...rules.issuers],
@@ -127,7 +147,7 @@ async function check(jose: Jose, token: string, keys: readonly JWK[], rules: Tok
   }
   const { errors } = jose
   try {
-    await jose.jwtVerify(token, jose.createLocalJWKSet({ keys: [...keys] }), options)
+    await jose.jwtVerify(token, ring, options)
     return undefined
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) return faultOf(error, jose)

@@ -228,6 +228,18 @@ describe('actions on requests', () => {
     })
   })
 
+  test('that find out who a visitor is are not got around by a condition that fails', async () => {
+    const fails = "req.headers['x'][0] != 'y'"
+    for (const [type, config] of [
+      ['basic-auth', { credentials: ['a:password'] }],
+      ['verify-webhook', { provider: 'gitlab', secret: 'token' }],
+    ] as const) {
+      const phases = compile({ inbound: [on(fails, type, config)] })
+      assert.deepEqual(await ask(phases, request()), { refuse: 'POLICY_FAILED' })
+      assert.equal(await ask(phases, request({ headers: { x: 'y' } })), undefined)
+    }
+  })
+
   test('verify-webhook', async () => {
     const phases = compile({ inbound: [on('true', 'verify-webhook', { provider: 'gitlab', secret: 'token' })] })
     assert.equal(await ask(phases, request({ headers: { 'x-gitlab-token': 'token' } })), undefined)

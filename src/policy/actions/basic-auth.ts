@@ -6,6 +6,7 @@ import { bad, enforce } from '../settings.ts'
 export const basicAuth = defineAction({
   phases: ['request'],
   guards: true,
+  admits: true,
   config: closed({
     credentials: Type.Array(Type.String({ maxBytes: 384 }), {
       minItems: 1,

@@ -4,7 +4,7 @@ import { jsonInput } from '../json-input.ts'
 import { KeysUnavailable, keySource } from '../jwt-keys.ts'
 import { bodyFields, findToken, type Unread } from '../jwt-tokens.ts'
 import { checkJwt, jwtForm, type TokenPlace } from '../jwt-validation.ts'
-import { BadToken, type ReadToken, type TokenRules, verifyToken } from '../jwt-verify.ts'
+import { BadToken, type ReadToken, tokenVerifier } from '../jwt-verify.ts'
 
 /** How long a visitor should wait whose body found no memory, in seconds. */
 const BODY_RETRY_SECONDS = 5
@@ -17,13 +17,13 @@ export const jwtValidation = defineAction({
   refine: checkJwt,
   compile: ({ issuer, audience, http, jws }, { tools }) => {
     const valuesOf = (list: typeof issuer): readonly string[] => list.allow_list.map(({ value }) => value)
-    const rules: TokenRules = {
+    const verify = tokenVerifier({
       issuers: valuesOf(issuer),
       audiences: audience && valuesOf(audience),
       algorithms: jws.allowed_algorithms,
       sources: jws.keys.sources.additional_jkus.map((url) => keySource(url, tools)),
       now: tools.now,
-    }
+    })
     return {
       async run(moment) {
         const { request, headers } = moment
@@ -49,7 +49,7 @@ export const jwtValidation = defineAction({
 
     async function judge(token: string, { type }: TokenPlace): Promise<ReadToken | Refused> {
       try {
-        return await verifyToken(token, type, rules)
+        return await verify(token, type)
       } catch (error) {
         if (error instanceof BadToken) {
           tools.log.debug({ reason: error.message }, 'a token is refused')

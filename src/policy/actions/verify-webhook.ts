@@ -7,6 +7,7 @@ import { enforce, text } from '../settings.ts'
 export const verifyWebhook = defineAction({
   phases: ['request'],
   guards: true,
+  admits: true,
   // Some senders sign the URL too.
   readsPath: () => true,
   config: closed({
