@@ -72,6 +72,11 @@ export class DocumentsFuzz {
     return (await this.#told()).longest
   }
 
+  /** Where the last edge is found. */
+  get door(): { readonly name: string; readonly port: number; readonly ca: string } {
+    return { name: this.names.at(-1) ?? '', port: this.#door.httpsPort, ca: this.#door.ca }
+  }
+
   /** Stops the server, starts it again on what is stored, and visits every edge; gives the longest turn of each. */
   async restart(): Promise<{ atStart: Turn; visits: readonly Effect[] }> {
     await this.#stopServer()

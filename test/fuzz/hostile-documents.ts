@@ -1,5 +1,7 @@
 /** Documents that are made to hurt whoever reads, checks, compiles or keeps them. */
 
+import { hostileExpression } from './hostile-expressions.ts'
+
 /** Numbers below `below` that come again with the same seed. */
 export type Random = (below: number) => number
 
@@ -88,6 +90,7 @@ const expressions: readonly ((random: Random) => string)[] = [
   (r) => `"${'\\n'.repeat(r(1900))}" == ""`,
   (r) => `${"'''".repeat(r(1000))}`,
   () => "req.method == 'GET' && conn.client_ip != '192.0.2.1'",
+  (r) => hostileExpression(r),
 ]
 
 const policy = (random: Random) => {

@@ -1,0 +1,38 @@
+/** Serves hostile expressions at an edge and visits it: each runs inside a server that measures its own turns. */
+import { ask } from '../e2e/edges/visitor.ts'
+import type { DocumentsFuzz, Effect } from './documents.ts'
+
+/** Looks until a change is in force, and between two of them, in milliseconds. */
+const LOOKS = 200
+const PAUSE_MS = 25
+
+/** What an expression did: refused when it was written, or evaluated for a visitor. */
+export async function serveExpression(fuzz: DocumentsFuzz, expression: string, number: number): Promise<Effect> {
+  const seen = `n${number}`
+  // The rule with the expression comes last and stops nobody: the answer shows that the change is in force.
+  const body = {
+    inbound: [{ actions: [{ type: 'custom-response', config: { body: 'here' } }] }],
+    outbound: [
+      { actions: [{ type: 'add-headers', config: { headers: { 'x-seen': seen } } }] },
+      { expressions: [expression], actions: [{ type: 'log', config: { metadata: { a: '1' } } }] },
+    ],
+  }
+  const sent = await fuzz.send({ what: expression, to: 'route', at: 'policy', body })
+  if (!sent.outcome.startsWith('200')) return sent
+  for (let i = 0; i < LOOKS; i++) {
+    const { headers, status } = await ask(fuzz.door, { headers: visitor })
+    if (headers['x-seen'] === seen) {
+      const turn = await fuzz.longest()
+      return { ...(turn.cpuMs > sent.cpuMs ? turn : sent), document: expression, outcome: `served ${status}` }
+    }
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+  }
+  throw new Error(`never in force: ${expression}`)
+}
+
+/** As much as a visitor may send, or nearly so. */
+const visitor = {
+  'x-long': 'a'.repeat(8000),
+  cookie: Array.from({ length: 100 }, (_, i) => `c${i}=${i}`).join('; '),
+  ...Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`x-${i}`, 'ab'.repeat(40)])),
+}
