@@ -37,13 +37,16 @@ export function secretsIn(headers: HeaderList): string[] {
   const found: string[] = []
   for (const [name, value] of headers) {
     if (!isSecretName(name)) continue
-    found.push(value, ...value.split(/[\s;,]+/), ...value.split(/; */).map((pair) => pair.replace(/^[^=]*=/, '')))
+    found.push(value)
+    if (/cookie$/i.test(name)) found.push(...value.split(/; */).map((pair) => pair.replace(/^[^=]*=/, '')))
+    // What stands behind the scheme.
+    if (/authorization$/i.test(name)) found.push(value.replace(/^\S+ +/, ''))
     const [, encoded] = /^basic +([\w+/=-]+)$/i.exec(value) ?? []
     if (encoded === undefined) continue
     const decoded = Buffer.from(encoded, 'base64').toString()
     found.push(decoded, decoded.slice(decoded.indexOf(':') + 1))
   }
-  return found.filter((text) => text.length >= MIN_LENGTH && !/^(basic|bearer|digest)$/i.test(text))
+  return found.filter((text) => text.length >= MIN_LENGTH)
 }
 
 /** The same value with a mask in the place of each secret, wherever it stands. */
@@ -59,7 +62,7 @@ export function masking(secrets: ReadonlySet<string>): <T>(value: T) => T {
     if (typeof value === 'string') return text(value)
     if (Array.isArray(value)) return value.map(walk)
     if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(Object.entries(value).map(([name, each]) => [text(name), walk(each)]))
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, walk(each)]))
   }
   return <T>(value: T): T => walk(value) as T // the same shape, with other texts
 }
