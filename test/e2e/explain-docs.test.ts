@@ -1,0 +1,88 @@
+/** `docs/policy.md`: every example runs as it stands, and every action, function and variable is on the page. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { run } from '../../src/cli/program.ts'
+import { testTerminal } from '../../src/cli/test-terminal.ts'
+import { actionNames } from '../../src/policy/action-names.ts'
+import { functions, macros, methods } from '../../src/policy/functions.ts'
+import { ownLists } from '../../src/policy/phases.ts'
+import { variables } from '../../src/policy/variables.ts'
+
+const page = readFileSync(new URL('../../docs/policy.md', import.meta.url), 'utf8')
+const known: readonly string[] = actionNames
+
+/** Sections by their heading. */
+const sections = new Map(
+  page.split(/^(?=#{2,3} )/m).map((section): [string, string] => [/^#+ (.*)$/m.exec(section)?.[1] ?? '', section]),
+)
+
+/** Of actions, by their name. */
+const ofActions = new Map(
+  [...sections].flatMap(([heading, text]) => {
+    const [, name] = /^`([a-z-]+)`$/.exec(heading) ?? []
+    return name === undefined ? [] : [[name, text] as const]
+  }),
+)
+
+function examplesIn(section: string): string[] {
+  return [...section.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, example = '']) => example)
+}
+
+describe('every example runs:', () => {
+  for (const [heading, section] of sections) {
+    for (const [i, example] of examplesIn(section).entries()) {
+      test(`${heading.replaceAll('`', '')} ${i + 1}`, async (t) => {
+        const types = [...example.matchAll(/type: ([a-z-]+)/g)].map(([, type = '']) => type)
+        const late = [...ofActions.keys()].find((name) => types.includes(name) && !known.includes(name))
+        if (late !== undefined) return t.skip(`${late} is not among the actions`)
+        const terminal = testTerminal({ input: example })
+        const code = await run(['policy', 'test', '-'], terminal)
+        const { out, err } = terminal.printed
+        if (out.includes('is not enforced yet')) return t.skip('an action is not enforced yet')
+        assert.equal(code, 0, `${out}${err}`)
+      })
+    }
+  }
+})
+
+describe('the page has', () => {
+  for (const name of known) {
+    test(`a section with an example of ${name}`, () => {
+      const section = ofActions.get(name)
+      assert.ok(section, `docs/policy.md has no section on ${name}`)
+      assert.ok(
+        examplesIn(section).some((example) => example.includes(`type: ${name}`)),
+        `the section on ${name} has no example of it`,
+      )
+    })
+  }
+
+  test('every function', () => {
+    const text = sections.get('Functions') ?? ''
+    const named = new Set([...text.matchAll(/`[^`]+`/g)].flatMap(([code]) => code.match(/[a-zA-Z_]\w*(\.\w+)?/g) ?? []))
+    const all = [...named].flatMap((name) => [name, name.split('.').at(-1) ?? ''])
+    const missing = Object.keys({ ...functions, ...methods, ...macros }).filter((name) => !all.includes(name))
+    assert.deepEqual(missing, [])
+  })
+
+  test('every variable, two names deep', () => {
+    const text = sections.get('Variables') ?? ''
+    const shapes = variables({ place: 'route', phase: 'response', lists: ownLists })
+    const paths = Object.entries(shapes).flatMap(([root, { fields = {} }]) => [
+      root,
+      ...Object.entries(fields).map(([field]) => `${root}.${field}`),
+    ])
+    const isTold = (path: string): boolean => {
+      const [root = '', field] = path.split('.')
+      if (field === undefined) return text.includes(`\`${root}`)
+      // A variable stands there as a whole, or in the row of what it is a field of.
+      return text.includes(`\`${path}`) || new RegExp(`^\\| .*\`${root}\`.*\`\\.${field}\``, 'm').test(text)
+    }
+    assert.ok(paths.length > 30)
+    assert.deepEqual(
+      paths.filter((path) => !isTold(path)),
+      [],
+    )
+  })
+})
