@@ -1,9 +1,11 @@
 /** Explains what an edge, a route or a policy would do to described traffic: finds what is meant, and has it explained. */
 import { BadValue } from '../lib/check.ts'
+import { othersTurn } from '../lib/others-turn.ts'
 import type { Sealer } from '../lib/seal.ts'
 import type { CountedWindow } from '../lib/sliding-counters.ts'
 import type { Described } from '../model/described.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
+import { Refusal } from '../model/errors.ts'
 import type { ExplainWork, Explanation } from '../model/explanation.ts'
 import { formsOf, type ModuleForm } from '../modules/forms.ts'
 import type { ModuleConfig } from '../modules/module.ts'
@@ -58,6 +60,7 @@ export class Explanations {
     // The form of the body holds that of what is described.
     const asked = Object.fromEntries(Object.entries(body).filter(([name]) => !(name in subjects))) as Described
     const subject = await this.#subject(principal, body, field, asked)
+    if (field in stored) await checkSize(subject.config, field)
     const counters = field in stored ? counted(subject.config.id) : []
     try {
       const work = { ...subject, asked, region, publicHttpsPort: publicHttpsPort(), counters }
@@ -113,6 +116,23 @@ export class Explanations {
       return readIpRules(reader, ids)
     })
     return { config: policyEdge(config, place, asked, lookup) }
+  }
+}
+
+/** What can be handed to another thread in a few milliseconds, in characters. */
+const MAX_SIZE = 4 * 1024 * 1024
+
+/** Throws `Refusal` for an edge that is too large. */
+async function checkSize({ modules, routes }: EdgeConfig, field: string): Promise<void> {
+  const breath = othersTurn()
+  let size = JSON.stringify(modules).length
+  for (const route of routes) {
+    size += JSON.stringify(route).length
+    if (size > MAX_SIZE) {
+      const msg = `the modules of the edge that \`${field}\` names are too large together to be explained; try \`policy\``
+      throw new Refusal('TOO_COSTLY', msg, { field })
+    }
+    await breath()
   }
 }
 

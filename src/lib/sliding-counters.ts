@@ -35,7 +35,8 @@ export interface CountedWindow {
   readonly previous: number
 }
 
-/** Keys of which a copy is made at most. */
+/** Keys that are looked at for a copy, some milliseconds' worth, and of which one is made at most. */
+const MAX_LOOKED_AT = 100_000
 const MAX_COPIED = 10_000
 
 interface Window {
@@ -86,16 +87,18 @@ export class SlidingCounters implements Counters {
     return counters
   }
 
-  /** What the keys that begin with `prefix` have used, the latest first where there are very many. */
+  /** What the keys that begin with `prefix` have used; not all of them where there are very many. */
   counted(prefix: string): CountedWindow[] {
     const now = this.#now()
     const found: CountedWindow[] = []
+    let lookedAt = 0
     for (const [windowMs, windows] of this.#windows) {
       for (const [key, { startedAt, current, previous }] of windows) {
+        if (++lookedAt > MAX_LOOKED_AT || found.length === MAX_COPIED) return found
         if (key.startsWith(prefix)) found.push({ key, windowMs, ageMs: now - startedAt, current, previous })
       }
     }
-    return found.length <= MAX_COPIED ? found : found.sort((a, b) => a.ageMs - b.ageMs).slice(0, MAX_COPIED)
+    return found
   }
 
   #window(key: string, windowMs: number, now: number): Window {

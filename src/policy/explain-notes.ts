@@ -32,6 +32,8 @@ export class PolicyNotes implements PolicyWatch {
   #rule: Noted | undefined
   #parts: { readonly index: number; readonly text: string; readonly value: unknown }[] = []
   #before: Before | undefined
+  /** How much was asked when the phase began. */
+  #askedBefore = 0
 
   constructor(options: NotesOptions) {
     this.#options = options
@@ -50,11 +52,12 @@ export class PolicyNotes implements PolicyWatch {
   }
 
   phase(_phase: string, rules: readonly Rule[]): void {
+    this.#askedBefore = this.#options.asked().length
     this.#rules = rules.map((written) => ({ written, matched: null, expressions: [], actions: [] }))
   }
 
   rule(index: number): void {
-    this.#rule = this.#rules[index]
+    this.#rule = this.#isKnown ? this.#rules[index] : undefined
     this.#parts = []
   }
 
@@ -75,12 +78,17 @@ export class PolicyNotes implements PolicyWatch {
   }
 
   acts(_index: number, moment: Moment): void {
-    this.#before = before(moment, this.#options.asked().length)
+    this.#before = this.#isKnown ? before(moment, this.#options.asked().length) : undefined
   }
 
   acted(index: number, moment: Moment, outcome: Outcome | Error): void {
     const { type = '' } = this.#rule?.written.actions[index] ?? {}
     if (this.#rule && this.#before) this.#rule.actions[index] = this.#words(type, moment, outcome, this.#before)
+  }
+
+  /** What comes after a question that nobody answered is a guess, and not told. */
+  get #isKnown(): boolean {
+    return this.#options.asked().length === this.#askedBefore
   }
 
   #words(type: string, moment: Moment, outcome: Outcome | Error, before: Before): string {

@@ -83,6 +83,17 @@ const cases: readonly (readonly [string, readonly (readonly [string, unknown])[]
       ['conn.client_ip', '10.1.2.3'],
     ],
   ],
+  [
+    "req.method == 'GET' && req.host == 'a.test' && req.version == 'x'",
+    [
+      ['req.method == "GET"', true],
+      ['req.method', 'GET'],
+      ['req.host == "a.test"', true],
+      ['req.host', 'a.test'],
+      ['req.version == "x"', false],
+      ['req.version', 'HTTP/1.1'],
+    ],
+  ],
   // An index is shown with what it is an index of; a list that is written out, and names of functions, are not.
   [
     "base64.encode(bytes(req.headers['x-a'][0].lower())) in ['b25l', 'dHdv']",

@@ -46,7 +46,9 @@ export function markParts(source: string, isVariable: (name: string) => boolean)
           const marked = [inside(of), literal(by) === undefined ? mark(by) : by]
           return { ...part, exprKind: { case: kind.case, value: { ...kind.value, args: marked } } }
         }
-        const value = { ...kind.value, args: args.map(mark) }
+        // `a && b && c` has three operands, however it is read.
+        const isChain = (arg: Expr): boolean => chained.has(name) && functionOf(arg) === name
+        const value = { ...kind.value, args: args.map((arg) => (isChain(arg) ? inside(arg) : mark(arg))) }
         if (target) value.target = markTarget(target)
         return { ...part, exprKind: { case: kind.case, value } }
       }
@@ -74,6 +76,12 @@ export function markParts(source: string, isVariable: (name: string) => boolean)
   }
 
   return { expr: inside(parsed.expr), texts }
+}
+
+const chained: ReadonlySet<string> = new Set(['_&&_', '_||_', '_+_', '_*_'])
+
+function functionOf({ exprKind: kind }: Expr): string | undefined {
+  return kind.case === 'callExpr' ? kind.value.function : undefined
 }
 
 function call(like: Expr, index: number, part: Expr): Expr {

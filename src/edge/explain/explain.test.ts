@@ -257,6 +257,19 @@ test('what a provider would say can be described, and so can who is logged in', 
   assert.deepEqual(user.outcome.upstream?.headers['postern-auth-user-email'], ['a@b.test'])
 })
 
+test('what follows on a question that nobody answered is not told', async () => {
+  const rules = [
+    { actions: [{ type: 'add-headers', config: { headers: { 'x-a': '1' } } }] },
+    { actions: [{ type: 'deny' }] },
+  ]
+  const told = await ask(edge({ oidc, ...policy({ inbound: rules }) }), { request: {} })
+  assert.deepEqual(
+    told.steps.map(({ module }) => module),
+    ['oidc'],
+  )
+  assert.equal(told.outcome.upstream, null)
+})
+
 test('limits count nothing', async () => {
   const limit = { name: 'one', capacity: 1, rate: '60s', bucket_key: ['conn.client_ip'] }
   const config = edge(policy({ inbound: [{ actions: [{ type: 'rate-limit', config: limit }] }] }))
