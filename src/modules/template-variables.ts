@@ -81,6 +81,7 @@ const table: ReadonlyMap<string, Variable> = new Map(
     'http.response.status_code': status,
     'ngrok.client_ip': clientIp,
     'ngrok.request_id': requestId,
+    'ngrok.saml.subject': onRequest(({ found }) => found.get('saml.subject') ?? ''),
     'req.host': authority,
     'req.method': method,
     'req.url': url,

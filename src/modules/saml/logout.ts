@@ -76,9 +76,10 @@ export function logoutPages({ provider, owner, isFirst }: LogoutParts, tools: Mo
     if (isFault(idp)) return visit.refuse(idp)
     const { logoutUrl } = idp
     if (logoutUrl === undefined) return onwards('/', headers)
-    const ends = { provider: idp, addresses: addressesOf(ctx), requestKey: await requestKey(), logoutUrl }
     const { id: requestId, relayState } = wanted
-    return onwards(await logoutAnswerUrl(ends, { requestId, relayState, isDone: !isOther }), headers)
+    const own = { addresses: addressesOf(ctx), requestKey: await requestKey() }
+    const sending = { to: logoutUrl, ...own, relayState, now: now() }
+    return onwards(await logoutAnswerUrl(sending, { requestId, isDone: !isOther }), headers)
   }
 
   return [

@@ -1,60 +1,79 @@
-/** What we send to an identity provider, through the browser: signed, by the redirect binding. */
-import type { SamlConfig } from '@node-saml/node-saml'
+/**
+ * What we send to an identity provider, through the browser: by the redirect binding (SAML bindings §3.4), in which it is
+ * the query that is signed, and not the XML. Deflated and signed on threads of Node's own.
+ */
+import { randomBytes, sign } from 'node:crypto'
+import { promisify } from 'node:util'
+import { deflateRaw } from 'node:zlib'
 import type { Addresses } from './addresses.ts'
-import { loadLibrary, noCache } from './library.ts'
-import type { IdentityProvider } from './metadata.ts'
+import { escaped } from './escaped.ts'
+import { ASSERTION, binding, PROTOCOL, status } from './names.ts'
 import type { RequestKey } from './request-key.ts'
 
-export interface Ends {
-  readonly provider: IdentityProvider
+const ALGORITHM = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256'
+
+const deflate = promisify(deflateRaw)
+const signLater = promisify<string, Buffer, string, Buffer>(sign)
+
+export interface Sending {
+  /** Where it goes. */
+  readonly to: string
   readonly addresses: Addresses
   readonly requestKey: RequestKey
+  readonly relayState: string
+  readonly now: number
 }
 
 export interface LoginRequest {
   readonly id: string
-  readonly relayState: string
   readonly nameIdFormat: string
   readonly isForced: boolean
 }
 
 /** The address that asks the provider to log the visitor in. */
-export async function loginRequestUrl(
-  ends: Ends,
-  { id, relayState, nameIdFormat, isForced }: LoginRequest,
-): Promise<string> {
-  const { SAML } = await loadLibrary()
-  const saml = new SAML({
-    ...optionsOf(ends),
-    generateUniqueId: () => id,
-    identifierFormat: nameIdFormat,
-    forceAuthn: isForced,
-  })
-  return saml.getAuthorizeUrlAsync(relayState, undefined, {})
+export function loginRequestUrl(sending: Sending, { id, nameIdFormat, isForced }: LoginRequest): Promise<string> {
+  const { acs } = sending.addresses
+  const force = isForced ? ' ForceAuthn="true"' : ''
+  const attributes = `ProtocolBinding="${binding.post}" AssertionConsumerServiceURL="${escaped(acs)}"${force}`
+  const policy = `<samlp:NameIDPolicy Format="${escaped(nameIdFormat)}" AllowCreate="true"/>`
+  return signedUrl('SAMLRequest', message('AuthnRequest', id, attributes, policy, sending), sending)
 }
 
 /** The address that tells the provider what became of its request to log a user out. */
-export async function logoutAnswerUrl(
-  ends: Ends & { readonly logoutUrl: string },
-  { requestId, relayState, isDone }: { requestId: string; relayState: string; isDone: boolean },
+export function logoutAnswerUrl(
+  sending: Sending,
+  { requestId, isDone }: { readonly requestId: string; readonly isDone: boolean },
 ): Promise<string> {
-  const { SAML } = await loadLibrary()
-  const saml = new SAML({ ...optionsOf(ends), logoutUrl: ends.logoutUrl })
-  // Of the profile of a user, the library reads the id of the request alone.
-  const request = { ID: requestId } as Parameters<typeof saml.getLogoutResponseUrlAsync>[0]
-  return saml.getLogoutResponseUrlAsync(request, relayState, {}, isDone)
+  const id = `_${randomBytes(20).toString('hex')}`
+  const code = isDone
+    ? `<samlp:StatusCode Value="${status.success}"/>`
+    : `<samlp:StatusCode Value="${status.requester}"><samlp:StatusCode Value="${status.unknownPrincipal}"/></samlp:StatusCode>`
+  const attributes = `InResponseTo="${escaped(requestId)}"`
+  const body = `<samlp:Status>${code}</samlp:Status>`
+  return signedUrl('SAMLResponse', message('LogoutResponse', id, attributes, body, sending), sending)
 }
 
-function optionsOf({ provider, addresses, requestKey }: Ends): SamlConfig {
-  return {
-    entryPoint: provider.loginUrl,
-    idpCert: [...provider.certificates],
-    issuer: addresses.entityId,
-    callbackUrl: addresses.acs,
-    privateKey: requestKey.key.reveal(),
-    signatureAlgorithm: 'sha256',
-    // How a user proves who it is, is the business of the provider.
-    disableRequestedAuthnContext: true,
-    cacheProvider: noCache,
-  }
+function message(name: string, id: string, attributes: string, body: string, { to, addresses, now }: Sending): string {
+  return [
+    `<samlp:${name} xmlns:samlp="${PROTOCOL}" xmlns:saml="${ASSERTION}" ID="${id}" Version="2.0"`,
+    ` IssueInstant="${new Date(now).toISOString()}" Destination="${escaped(to)}" ${attributes}>`,
+    `<saml:Issuer>${escaped(addresses.entityId)}</saml:Issuer>${body}</samlp:${name}>`,
+  ].join('')
+}
+
+/** SAML bindings §3.4.4.1: what is signed is these parameters, in this order, as they stand in the address. */
+async function signedUrl(
+  parameter: 'SAMLRequest' | 'SAMLResponse',
+  xml: string,
+  { to, relayState, requestKey }: Sending,
+): Promise<string> {
+  const deflated = await deflate(xml)
+  const pairs = [
+    [parameter, deflated.toString('base64')],
+    ...(relayState === '' ? [] : [['RelayState', relayState] as const]),
+    ['SigAlg', ALGORITHM],
+  ] as const
+  const signed = pairs.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')
+  const signature = await signLater('sha256', Buffer.from(signed), requestKey.key.reveal())
+  return `${to}${to.includes('?') ? '&' : '?'}${signed}&Signature=${encodeURIComponent(signature.toString('base64'))}`
 }

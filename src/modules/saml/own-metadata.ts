@@ -1,5 +1,6 @@
 /** Our side of SAML as identity providers read it: what they are told to know a route by. */
 import type { Addresses } from './addresses.ts'
+import { escaped } from './escaped.ts'
 import { binding, METADATA, PROTOCOL, SIGNATURE } from './names.ts'
 
 export interface OwnMetadata {
@@ -26,10 +27,4 @@ export function ownMetadata({ addresses, certificate, nameIdFormat }: OwnMetadat
   </SPSSODescriptor>
 </EntityDescriptor>
 `
-}
-
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
-
-function escaped(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => entities[character] ?? '')
 }

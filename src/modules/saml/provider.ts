@@ -170,10 +170,7 @@ export function samlProvider(client: SamlClient, tools: ModuleTools): LoginProvi
     rules,
     checkEveryMs: 0,
     callbackPaths: [paths.acs],
-    variables: ({ id }) => [
-      ['saml.subject', id],
-      ['ngrok.saml.subject', id],
-    ],
+    variables: ({ id }) => [['saml.subject', id]],
     pages: [
       { path: paths.acs, methods: ['POST'], answer: receive },
       { path: paths.unsolicited, methods: ['GET'], answer: admitUnsolicited },
@@ -191,14 +188,10 @@ export function samlProvider(client: SamlClient, tools: ModuleTools): LoginProvi
     async begin({ state, redirectUri, isForced }) {
       const idp = await provider().catch(asDown)
       if (isFault(idp)) return idp
-      const ends = { provider: idp, addresses: addressesBeside(redirectUri), requestKey: await requestKey() }
-      const location = await loginRequestUrl(ends, {
-        id: requestIdOf(state),
-        relayState: state,
-        nameIdFormat,
-        isForced: isForced || forcesAuthn,
-      })
-      return { location, kept: {} }
+      const addresses = addressesBeside(redirectUri)
+      const sending = { to: idp.loginUrl, addresses, requestKey: await requestKey(), relayState: state, now: now() }
+      const request = { id: requestIdOf(state), nameIdFormat, isForced: isForced || forcesAuthn }
+      return { location: await loginRequestUrl(sending, request), kept: {} }
     },
 
     finish({ state, params }) {

@@ -32,7 +32,7 @@ test('who logged in comes back to the page, and the service knows who it is', as
     assert.equal(page.upstream?.get('postern-auth-user-name'), 'Ada Lovelace')
     assert.equal(page.upstream?.get('postern-auth-user-email'), 'ada@example.com')
     assert.equal(page.upstream?.get('cookie'), undefined)
-    assert.equal(page.ctx.found.get('ngrok.saml.subject'), 'ada')
+    assert.equal(page.ctx.found.get('saml.subject'), 'ada')
   }
 })
 
