@@ -24,7 +24,8 @@ const MAX_RELAY_STATE = 1024
 
 export interface LogoutParts {
   readonly provider: () => Promise<IdentityProvider>
-  readonly owner: string
+  /** Whose work it is to read a document that a visitor sent. */
+  readonly ownerOf: (ctx: RequestContext) => string
   /** Whether nobody came with `id` before. */
   readonly isFirst: (id: string, windowMs: number) => Promise<boolean>
 }
@@ -36,7 +37,7 @@ interface Wanted {
   readonly relayState: string
 }
 
-export function logoutPages({ provider, owner, isFirst }: LogoutParts, tools: ModuleTools): readonly ProviderPage[] {
+export function logoutPages({ provider, ownerOf, isFirst }: LogoutParts, tools: ModuleTools): readonly ProviderPage[] {
   const { now, sealer, samlDocuments, requestKey } = tools
 
   const contextOf = ({ edgeId, routeId, host }: RequestContext): string => `saml logout\0${edgeId}\0${routeId}\0${host}`
@@ -51,7 +52,7 @@ export function logoutPages({ provider, owner, isFirst }: LogoutParts, tools: Mo
     const idp = await provider().catch(asDown)
     if (isFault(idp)) return visit.refuse(idp)
     const { relayState, ...request } = sent
-    const read = await samlDocuments.logoutRequest(owner, request, idp.certificates).catch(asBusy)
+    const read = await samlDocuments.logoutRequest(ownerOf(ctx), request, idp.certificates).catch(asBusy)
     if ('fault' in read) return visit.refuse(asLoginFault(read))
     const { id, nameId, issuer, destination, issueInstant, notOnOrAfter }: LogoutRequest = read
     if (issuer !== idp.entityId || (destination !== undefined && destination !== addressesOf(ctx).logout)) {

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { WorkRefused, WorkTooHeavy } from '../../lib/off-loop.ts'
 import { TestBrowser } from '../login/test-browser.ts'
+import { testTools } from '../test-tools.ts'
+import type { ModuleTools } from '../tools.ts'
 import { ask, deliver, HOST, idp, logIn, metadataOf, post, ROUTE, setUp } from './test-stage.ts'
 
 const ACS = `https://${HOST}${ROUTE}/acs`
@@ -194,6 +197,32 @@ test('an identity provider that says no is told apart from one that fails', asyn
   assert.equal((await logIn(stage, { status: status('RequestDenied') })).code, 'LOGIN_DENIED')
   assert.equal((await logIn(stage, { status: status('Responder') })).code, 'LOGIN_PROVIDER_ERROR')
   assert.equal((await logIn(stage, { status: '' })).code, 'LOGIN_PROVIDER_ERROR')
+})
+
+test('when there is no room to read an answer, nobody is let in', async () => {
+  const refusing = (error: Error): ModuleTools['samlDocuments'] => {
+    const documents = testTools().samlDocuments
+    return { ...documents, answer: () => Promise.reject(error) }
+  }
+  const busy = setUp({}, { samlDocuments: refusing(new WorkRefused()) })
+  assert.equal((await logIn(busy)).code, 'SERVER_BUSY')
+  const heavy = setUp({}, { samlDocuments: refusing(new WorkTooHeavy('time')) })
+  assert.equal((await logIn(heavy)).code, 'LOGIN_ANSWER_UNREADABLE')
+})
+
+test('the documents of each visitor wait for those of no other', async () => {
+  const owners: string[] = []
+  const documents = testTools().samlDocuments
+  const samlDocuments: ModuleTools['samlDocuments'] = {
+    ...documents,
+    answer: (owner, ...rest) => {
+      owners.push(owner)
+      return documents.answer(owner, ...rest)
+    },
+  }
+  const stage = setUp({}, { samlDocuments })
+  await logIn(stage)
+  assert.match(owners[0] ?? '', /^[\w-]{36} 192\.0\.2\.7$/)
 })
 
 test('an address takes the methods that it is for', async () => {

@@ -1,0 +1,188 @@
+/**
+ * Where an identity provider posts its answers, and how a login goes on from there.
+ *
+ * The answer is posted from the provider's site, and browsers send no cookie along that is `SameSite=Lax`, as ours are: at
+ * that moment nobody knows which browser it is. So the POST checks the answer, seals what it says about the user, and sends
+ * the browser on to the same address by a 303 that has it in its query. That is a GET at the top of a tab, with cookies,
+ * and ends the attempt as the callbacks of other providers do: in the browser that it began in, and in no other. Nothing
+ * is kept on the server between the two, so they may come to two nodes; and no script is needed.
+ */
+import { createHash, randomUUID } from 'node:crypto'
+import { ATTEMPT_MS, openState, routeOfState } from '../login/attempt.ts'
+import { localPath } from '../login/local-path.ts'
+import { isFault, type LoggedIn, type LoginFault, type LoginVisit, type ProviderPage } from '../login/provider.ts'
+import { openText, sealText } from '../login/sealed-text.ts'
+import { pathOfRoute, type RequestContext, type RequestVerdict } from '../phases.ts'
+import type { ModuleTools } from '../tools.ts'
+import { addressesOf, paths } from './addresses.ts'
+import { type Expected, judgeAnswer, MAX_HOLDS_MS } from './assertion.ts'
+import { asBusy, asDown, asLoginFault } from './faults.ts'
+import type { IdentityProvider } from './metadata.ts'
+import { onwards } from './responses.ts'
+import { readForm } from './sent-form.ts'
+
+/** How long a browser may take from the POST to the GET after it, in milliseconds. */
+const ANSWER_MS = 2 * 60_000
+
+/** How long it is remembered that an answer to a request was used, in milliseconds: longer than its attempt lasts. */
+const USED_MS = ATTEMPT_MS + 2 * ANSWER_MS
+
+/** What a POST found out, on its way to the GET. */
+interface Sealed {
+  /** Random, so that it is taken once. */
+  readonly id: string
+  readonly at: number
+  readonly user: LoggedIn['user']
+}
+
+export interface AcsParts {
+  readonly provider: () => Promise<IdentityProvider>
+  /** Whose work it is to read a document that a visitor sent. */
+  readonly ownerOf: (ctx: RequestContext) => string
+  /** Whether nobody came with `id` before. */
+  readonly isFirst: (id: string, windowMs: number) => Promise<boolean>
+  readonly forcesAuthn: boolean
+  readonly allowsUnsolicited: boolean
+  /** Empty: everybody. */
+  readonly authorizedGroups: readonly string[]
+  /** What sealed answers are of: those of a module that was changed since are none. */
+  readonly seal: string
+}
+
+export interface Acs {
+  readonly pages: readonly ProviderPage[]
+  /** What the GET after a POST has in its query, for the attempt of `state`. */
+  finish(answer: string, state: string): Promise<LoggedIn | LoginFault>
+}
+
+export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
+  const { provider, ownerOf, isFirst, forcesAuthn, allowsUnsolicited, authorizedGroups, seal } = parts
+  const { now, sealer, samlDocuments } = tools
+
+  /** Who an answer says has logged in, when all of it is right. */
+  const judged = async (
+    ctx: RequestContext,
+    answer: string,
+    expected: Pick<Expected, 'requestId' | 'provedSince'>,
+  ): Promise<Sealed | LoginFault> => {
+    const addresses = addressesOf(ctx)
+    const idp = await provider().catch(asDown)
+    if (isFault(idp)) return idp
+    const read = await samlDocuments.answer(ownerOf(ctx), answer, idp.certificates).catch(asBusy)
+    if ('fault' in read) return asLoginFault(read)
+    const told = judgeAnswer(read, { ...expected, ...addresses, idpEntityId: idp.entityId }, now())
+    if (isFault(told)) return told
+    const windowMs = expected.requestId === undefined ? MAX_HOLDS_MS + USED_MS : USED_MS
+    if (!(await isFirst(`${addresses.acs} ${told.assertionId}`, windowMs))) {
+      return { fault: 'LOGIN_ANSWER_REPEATED', reason: 'the assertion was used before' }
+    }
+    if (authorizedGroups.length > 0 && !authorizedGroups.some((group) => told.groups.has(group))) {
+      return { fault: 'LOGIN_NOT_ALLOWED', reason: 'the user is in none of the authorized groups' }
+    }
+    return { id: randomUUID(), at: now(), user: told.user }
+  }
+
+  /** What was sealed for `context`, when it is fresh and comes for the first time. */
+  const unsealed = async (text: string, context: string): Promise<LoggedIn | LoginFault> => {
+    const opened = openText(sealer, text, context)
+    if (opened === undefined)
+      return { fault: 'LOGIN_STATE_INVALID', reason: 'the answer was not sealed for this login' }
+    const { id, at, user } = JSON.parse(opened) as Sealed // nobody else seals for this context
+    if (now() - at > ANSWER_MS) return { fault: 'LOGIN_STATE_EXPIRED', reason: 'the answer was sealed too long ago' }
+    if (!(await isFirst(`sealed ${id}`, USED_MS))) {
+      return { fault: 'LOGIN_ANSWER_REPEATED', reason: 'the sealed answer was used before' }
+    }
+    return { user, kept: {} }
+  }
+
+  /** The POST of an identity provider. */
+  const receive = async (ctx: RequestContext, { refuse }: LoginVisit): Promise<RequestVerdict> => {
+    const form = await readForm(ctx, ['SAMLResponse', 'RelayState'])
+    if ('verdict' in form) return form.verdict
+    const answer = form.get('SAMLResponse') ?? ''
+    const relayState = form.get('RelayState') ?? ''
+    const isOurs = routeOfState(relayState) === ctx.routeId
+    if (!isOurs && !allowsUnsolicited) {
+      return { refuse: relayState === '' ? 'LOGIN_STATE_MISSING' : 'LOGIN_STATE_INVALID' }
+    }
+    return isOurs
+      ? receiveSolicited(ctx, answer, relayState, refuse)
+      : receiveUnsolicited(ctx, answer, relayState, refuse)
+  }
+
+  const receiveSolicited = async (
+    ctx: RequestContext,
+    answer: string,
+    state: string,
+    refuse: LoginVisit['refuse'],
+  ): Promise<RequestVerdict> => {
+    const opened = openState(sealer, ctx, state)
+    if (!opened) return { refuse: 'LOGIN_STATE_INVALID' }
+    if (now() - opened.startedAt > ATTEMPT_MS) return { refuse: 'LOGIN_STATE_EXPIRED' }
+    if (opened.host !== ctx.host) return { refuse: 'LOGIN_WRONG_HOST' }
+    const outcome = await judged(ctx, answer, {
+      requestId: requestIdOf(state),
+      provedSince: forcesAuthn ? opened.startedAt : undefined,
+    })
+    if (isFault(outcome)) return refuse(outcome)
+    const sealed = sealText(sealer, JSON.stringify(outcome), solicitedContext(state))
+    return onwards(
+      `${pathOfRoute(paths.acs, ctx.routeId)}?${new URLSearchParams({ state, answer: sealed }).toString()}`,
+    )
+  }
+
+  const receiveUnsolicited = async (
+    ctx: RequestContext,
+    answer: string,
+    relayState: string,
+    refuse: LoginVisit['refuse'],
+  ): Promise<RequestVerdict> => {
+    const to = targetOf(relayState, ctx.host)
+    if (to === undefined) return { refuse: 'LOGIN_TARGET_REFUSED' }
+    const outcome = await judged(ctx, answer, {
+      requestId: undefined,
+      provedSince: forcesAuthn ? now() - ATTEMPT_MS : undefined,
+    })
+    if (isFault(outcome)) return refuse(outcome)
+    const sealed = sealText(sealer, JSON.stringify(outcome), unsolicitedContext(ctx, to))
+    return onwards(
+      `${pathOfRoute(paths.unsolicited, ctx.routeId)}?${new URLSearchParams({ to, answer: sealed }).toString()}`,
+    )
+  }
+
+  /** The module was changed since: sealed answers of a login that it would not take any more are none. */
+  const admitUnsolicited = async (ctx: RequestContext, { refuse, admit }: LoginVisit): Promise<RequestVerdict> => {
+    const params = new URLSearchParams(ctx.query)
+    const to = localPath(params.get('to') ?? '')
+    if (to === undefined || !allowsUnsolicited) return { refuse: 'LOGIN_STATE_MISSING' }
+    const outcome = await unsealed(params.get('answer') ?? '', unsolicitedContext(ctx, to))
+    return isFault(outcome) ? refuse(outcome) : admit(outcome, to)
+  }
+
+  const solicitedContext = (state: string): string => `saml answer\0${seal}\0${state}`
+
+  const unsolicitedContext = ({ edgeId, routeId, host }: RequestContext, to: string): string =>
+    `saml unsolicited\0${seal}\0${edgeId}\0${routeId}\0${host}\0${to}`
+
+  return {
+    pages: [
+      { path: paths.acs, methods: ['POST'], answer: receive },
+      { path: paths.unsolicited, methods: ['GET'], answer: admitUnsolicited },
+    ],
+    finish: (answer, state) => unsealed(answer, solicitedContext(state)),
+  }
+}
+
+/** Made of the relay state, so that the POST, which has no cookie, knows it again. */
+export function requestIdOf(state: string): string {
+  return `_${createHash('sha256').update(state).digest('hex').slice(0, 40)}`
+}
+
+/** Where a login goes that began at the provider: a path, or a URL of the host that it was posted to. */
+function targetOf(relayState: string, host: string): string | undefined {
+  const path = localPath(relayState)
+  if (path !== undefined) return path
+  const url = /^https:\/\/[^\s\\]+$/i.test(relayState) ? URL.parse(relayState) : null
+  if (!url || url.hostname !== host || url.username !== '' || url.password !== '') return undefined
+  return localPath(url.pathname + url.search)
+}
