@@ -208,19 +208,18 @@ export function* compilePolicySteps(
       if (isOn === 'spent') return own.slice(i).some(({ guards }) => guards) ? failed : undefined
       if (isOn === 'unsure') return failed
       if (!isOn) continue
-      for (const [j, step] of rule.steps.entries()) {
-        if (answer && step !== answer) continue
+      for (const step of answer ? [answer] : rule.steps) {
         // Other logins are not asked: nobody is let in by this request, and each would take its path for its own.
         if (answering && step.login && step !== answer) continue
         remember(moment, step)
         let outcome: Outcome
-        watch?.acts(j, moment)
+        watch?.acts(rule.steps.indexOf(step), moment)
         try {
           const ended = step.run(moment)
           outcome = ended instanceof Promise ? yield ended : ended
-          watch?.acted(j, moment, outcome)
+          watch?.acted(rule.steps.indexOf(step), moment, outcome)
         } catch (error) {
-          watch?.acted(j, moment, error instanceof Error ? error : new Error(String(error)))
+          watch?.acted(rule.steps.indexOf(step), moment, error instanceof Error ? error : new Error(String(error)))
           note(moment, rule, error)
           return failed
         }
