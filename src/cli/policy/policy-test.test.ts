@@ -131,6 +131,19 @@ test('a policy may stand in a file of its own, found from the file of cases', as
   assert.equal(await run(['policy', 'test', 'deep/cases.yaml'], terminal), 0, terminal.printed.err)
 })
 
+test('a policy of connections is one of TLS where a name or TLS is described', async () => {
+  const rule = { name: 'old', expressions: ["conn.tls.version == '1.2' || conn.tls.sni == 'no.test'"] }
+  const policy = { on_tcp_connect: [{ ...rule, actions: [{ type: 'deny' }] }] }
+  const cases = [
+    { connection: { tls: { version: '1.2' } }, expect: { verdict: 'closes', matched: ['old'] } },
+    { connection: { server_name: 'yes.test' }, expect: { verdict: 'passes', matched: [] } },
+    { connection: { protocol: 'tls', server_name: 'No.test' }, expect: { error_code: 'ERR_CONNECTION_DENIED' } },
+  ]
+  assert.equal((await policyTest({ policy, cases })).out.split('\n').at(-2), '3 cases, 0 failed')
+  const blind = { policy, cases: [{ connection: { protocol: 'tcp' }, expect: {} }] }
+  assert.match((await policyTest(blind)).err, /which a TCP edge does not have/)
+})
+
 const request = {}
 const expect = {}
 const wrong: readonly (readonly [string, unknown, RegExp])[] = [
