@@ -97,12 +97,22 @@ function passesThrough(configs: ReadonlyMap<string, ModuleConfig>): boolean {
   return configs.get(mutualTls.name)?.enabled !== true
 }
 
+/** A policy that cannot be opened lets nothing pass, and is judged when it is set anew. */
+function logsIn(rules: ModuleConfig, open: OpenModule): boolean {
+  try {
+    return hasLogins(open(policy, rules))
+  } catch (error) {
+    if (error instanceof Refusal) return false
+    throw error
+  }
+}
+
 /** R-1.11: with two, a visitor would have to log in twice, and be two people to the upstream. */
 function refuseSeveralLogins(configs: ReadonlyMap<string, ModuleConfig>, open: OpenModule): void {
   const logins = [oauth, oidc, saml].filter(({ name }) => configs.get(name)?.enabled)
   const [login] = logins
   const rules = configs.get(policy.name)
-  if (login && rules?.enabled && hasLogins(open(policy, rules))) {
+  if (login && rules?.enabled && logsIn(rules, open)) {
     throw new Refusal(
       'SEVERAL_LOGINS',
       `\`${login.name}\` is enabled on this route, and a rule of its \`policy\` logs visitors in too; keep one of them`,

@@ -30,6 +30,21 @@ for (const version of versions) {
   })
 }
 
+test('a route logs visitors in by a module or by a rule, whichever is written last', async () => {
+  const application = { client_id: 'app', client_secret: 'hush-hush' }
+  const login = { type: 'oauth', config: { provider: 'github', ...application } }
+  const policy = { inbound: [{ actions: [login] }] }
+  const oauth = { provider: { github: application } }
+  const byRule = await world.httpsTo(service, { policy })
+  const byModule = await world.httpsTo(service, { oauth })
+  const refused = (edge: typeof byRule, module: string, body: object) =>
+    world.api.refused('ERR_SEVERAL_LOGINS', 'PUT', `${edge.routes[0]?.path}/${module}`, { body })
+  await refused(byRule, 'oauth', oauth)
+  await refused(byModule, 'policy', policy)
+  await refused(byModule, 'traffic_policy', { value: JSON.stringify({ on_http_request: policy.inbound }) })
+  await world.api.put(`${byRule.routes[0]?.path}/oauth`, { ...oauth, enabled: false })
+})
+
 describe('on TCP and TLS edges', () => {
   const from = (ip: string) => ({
     inbound: [{ expressions: [`conn.client_ip == '${ip}'`], actions: [{ type: 'deny' }] }],
