@@ -30,6 +30,35 @@ for (const version of versions) {
   })
 }
 
+test('actions ask no address that is not public, unless the operator allows it, and nothing passes for want of an answer', async () => {
+  const asked = await recorder(world)
+  const origin = `http://${asked.address}`
+  const application = { client_id: 'app', client_secret: 'hush-hush' }
+  const tokens = [{ type: 'jwt', method: 'header', name: 'x-token' }]
+  const sources = { additional_jkus: [`${origin}/keys`] }
+  const actions: Readonly<Record<string, { type: string; config: object }>> = {
+    ERR_POLICY_REQUEST_FAILED: { type: 'http-request', config: { url: origin, on_error: 'halt' } },
+    ERR_KEYS_UNAVAILABLE: {
+      type: 'jwt-validation',
+      config: {
+        issuer: { allow_list: [{ value: origin }] },
+        http: { tokens },
+        jws: { allowed_algorithms: ['ES256'], keys: { sources } },
+      },
+    },
+    ERR_LOGIN_PROVIDER_DOWN: { type: 'openid-connect', config: { issuer_url: origin, ...application } },
+  }
+  const part = Buffer.from('{"alg":"ES256"}').toString('base64url')
+  const before = service.seen.length
+  for (const [code, action] of Object.entries(actions)) {
+    const { name } = await world.httpsTo(service, { policy: { inbound: [{ actions: [action] }] } })
+    const answer = await world.ask(name, { headers: { 'x-token': `${part}.${part}.AAAA` } })
+    assert.deepEqual([answer.status, answer.code], [502, code])
+  }
+  assert.equal(asked.seen.length, 0)
+  assert.equal(service.seen.length, before)
+})
+
 test('a route logs visitors in by a module or by a rule, whichever is written last', async () => {
   const application = { client_id: 'app', client_secret: 'hush-hush' }
   const login = { type: 'oauth', config: { provider: 'github', ...application } }
