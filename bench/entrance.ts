@@ -13,25 +13,46 @@ export interface Entrance {
   readonly port: number
   /** What a request must name; unset where any name will do. */
   readonly hostHeader?: string
+  /** What a visitor has to come with; unset where nothing is asked for. */
+  readonly cookie?: string
   /** Set where TLS is spoken: the name that is asked for, and who signed its certificate, in PEM. */
   readonly tls?: { readonly name: string; readonly ca: string }
 }
 
 /** Waits until the upstream answers through the entrance, and with what it should. */
 export async function awaitAnswer(entrance: Entrance, path: string, bytes: number): Promise<void> {
-  await retry(() => ask(entrance, path, bytes), { timeoutMs: FIRST_ANSWER_MS })
+  await retry(async () => void (await ask(entrance, path, bytes)), { timeoutMs: FIRST_ANSWER_MS })
 }
 
-async function ask({ host, port, hostHeader, tls }: Entrance, path: string, bytes: number): Promise<void> {
+/** Waits until answers through the entrance have a header. */
+export async function awaitHeader(
+  entrance: Entrance,
+  path: string,
+  { name, bytes }: { name: string; bytes: number },
+): Promise<void> {
+  const look = async (): Promise<void> => {
+    if ((await ask(entrance, path, bytes))[name] === undefined) throw new Error(`the answer has no header ${name}`)
+  }
+  await retry(look, { timeoutMs: FIRST_ANSWER_MS })
+}
+
+async function ask(
+  { host, port, hostHeader, cookie, tls }: Entrance,
+  path: string,
+  bytes: number,
+): Promise<Answered['headers']> {
   const name = hostHeader ?? tls?.name
-  const headers = name === undefined ? {} : { host: name }
+  const headers = { ...(name !== undefined && { host: name }), ...(cookie !== undefined && { cookie }) }
   const options = { host, port, path, headers, agent: false, signal: AbortSignal.timeout(ANSWER_MS) } as const
   const asked = tls ? secureRequest({ ...options, servername: tls.name, ca: tls.ca }) : plainRequest(options)
   asked.end()
-  const [answer] = (await once(asked, 'response')) as [AsyncIterable<Buffer> & { statusCode?: number }]
+  const [answer] = (await once(asked, 'response')) as [Answered]
   let length = 0
   for await (const chunk of answer) length += chunk.length
   if (answer.statusCode !== 200 || length !== bytes) {
     throw new Error(`the answer to ${path} was ${answer.statusCode} with ${length} bytes`)
   }
+  return answer.headers
 }
+
+type Answered = AsyncIterable<Buffer> & { statusCode?: number; headers: Readonly<Record<string, unknown>> }

@@ -4,6 +4,7 @@ import { isFlagFault } from './flags.ts'
 const benches: Record<string, () => Promise<{ main: (args: readonly string[]) => Promise<void> }>> = {
   api: () => import('./api/main.ts'),
   edge: () => import('./edge/main.ts'),
+  policy: () => import('./policy/main.ts'),
   tunnel: () => import('./tunnel/main.ts'),
   versions: () => import('./versions/main.ts'),
   wire: () => import('./wire/main.ts'),

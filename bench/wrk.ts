@@ -22,14 +22,18 @@ export async function runWrk(
   programs: Programs,
   { wrk, entrance, path, connections, seconds }: WrkOptions,
 ): Promise<Load> {
-  const { host, port, hostHeader, tls } = entrance
+  const { host, port, hostHeader, cookie, tls } = entrance
   // One thread is far from busy, and leaves the cores to those who are measured.
-  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, ...(hostHeader ? ['-H', `Host: ${hostHeader}`] : [])]
+  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, ...header('Host', hostHeader), ...header('Cookie', cookie)]
   // The name that TLS asks for is that of the URL.
   const to = tls
     ? ['-s', toLoopback, `https://${tls.name}:${port}${path}`, '-H', `Host: ${tls.name}`]
     : [`http://${host}:${port}${path}`]
   return parseWrk(await programs.run(wrk, [...args, ...to], { timeoutMs: seconds * 1000 + GRACE_MS }))
+}
+
+function header(name: string, value: string | undefined): string[] {
+  return value === undefined ? [] : ['-H', `${name}: ${value}`]
 }
 
 /** Throws when an answer was not a success: an error is quickly made, and would look fast. */

@@ -1,0 +1,46 @@
+/** A visitor who is logged in at an edge: a login as the server itself would have stored it, and the cookie that shows it. */
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { StoredSessions } from '../../src/control/login-sessions.ts'
+import { IdSource } from '../../src/lib/ids.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { readKeyFile } from '../../src/lib/seal.ts'
+import { cookieNames } from '../../src/modules/login/cookies.ts'
+import { oidcProvider } from '../../src/modules/oidc/provider.ts'
+import { openStore } from '../../src/store/store.ts'
+import { putModule, type Side } from '../edge/scene.ts'
+import type { SeededEdge } from '../edge/seed.ts'
+
+const client = { issuer: 'https://id.bench.test', clientId: 'bench', clientSecret: 'bench-secret', scopes: [] }
+
+/** Asks for a login at the edge, and logs somebody in; gives the header to come with. */
+export async function logIn({ api, store: { dataDir } }: Side, edge: SeededEdge): Promise<string> {
+  const { issuer, clientId, clientSecret } = client
+  await putModule(api, edge, 'oidc', { issuer, client_id: clientId, client_secret: clientSecret })
+  const log = createLog({ level: 'silent' })
+  const store = await openStore(`sqlite:${join(dataDir, 'postern.db')}`)
+  const sealer = readKeyFile(join(dataDir, 'secret.key'))
+  const sessions = new StoredSessions({ store, sealer, ids: new IdSource({ now: Date.now }), now: Date.now, log })
+  try {
+    const fetch = () => Promise.reject(new Error('nobody is asked'))
+    const { identity } = oidcProvider(client, { fetch, now: Date.now, log })
+    const secret = randomBytes(32).toString('base64url')
+    const now = Date.now()
+    await sessions.begin(
+      { secret, host: edge.name, edgeId: edge.id, routeId: edge.routeId },
+      {
+        identity,
+        user: { id: 'u-1', name: 'Ada Lovelace', email: 'ada@example.com', username: 'ada' },
+        kept: { rules: '' },
+        createdAt: now,
+        checkedAt: now,
+        lastSeenAt: now,
+      },
+      { provider: 'oidc', providerUrl: issuer, ip: '192.0.2.7', userAgent: 'wrk', expiresAt: now + 3_600_000 },
+    )
+    return `${cookieNames('').session}=${secret}`
+  } finally {
+    await sessions.close()
+    await store.close()
+  }
+}

@@ -1,0 +1,38 @@
+/** The flags of the bench. */
+import { parseArgs } from 'node:util'
+import { count, onlyRows } from '../flags.ts'
+
+export interface Options {
+  readonly rounds: number
+  readonly seconds: number
+  /** Edges that are stored on the one side and on the other. */
+  readonly few: number
+  readonly many: number
+  /** Names of rows; null is all. */
+  readonly only: readonly string[] | null
+  readonly nodeOptions: string
+}
+
+/** Throws an `Error` that says what is wrong. */
+export function readOptions(args: readonly string[], rowNames: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      rounds: { type: 'string', default: '9' },
+      seconds: { type: 'string', default: '3' },
+      few: { type: 'string', default: '2' },
+      many: { type: 'string', default: '10000' },
+      only: { type: 'string' },
+      'node-options': { type: 'string', default: '' },
+    },
+  })
+  return {
+    rounds: count('rounds', values.rounds, 1),
+    seconds: count('seconds', values.seconds, 1),
+    // One without and one with what is measured.
+    few: count('few', values.few, 2),
+    many: count('many', values.many, 2),
+    only: onlyRows(values.only, rowNames),
+    nodeOptions: values['node-options'],
+  }
+}
