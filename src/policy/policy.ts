@@ -197,7 +197,8 @@ export function* compilePolicySteps(
       phase,
       own.map(({ written }) => written),
     )
-    for (const [i, rule] of own.entries()) {
+    for (let i = 0; i < own.length; i++) {
+      const rule = own[i] as CompiledRule // as long as it goes
       watch?.rule(i)
       const { answering } = moment
       const answer = answering && rule.steps.find(({ login }) => login === answering)

@@ -23,16 +23,18 @@ const CHARACTER_NANOS = 40
 /** What reads the variable `path`; `place` is where an evaluation keeps it. */
 export function variableReader(path: string, place: number, known: Known, library: Library): Run {
   if (path.startsWith(HAS)) {
-    const of = path.slice(HAS.length)
-    return (frame) => read(of, frame, known) !== undefined
+    const read = readerOf(path.slice(HAS.length), known)
+    return (frame) => read(frame) !== undefined
   }
+  const read = readerOf(path, known)
   const missing = new Fault(`\`${path}\` is not there`)
   return (frame) => {
     const kept = frame.values[place]
     if (kept !== undefined) return kept
-    const value = read(path, frame, known)
-    frame.values[place] = value === undefined ? missing : toCel(library, value)
-    return frame.values[place]
+    const value = read(frame)
+    const made = value === undefined ? missing : toCel(library, value)
+    frame.values[place] = made
+    return made
   }
 }
 
@@ -47,41 +49,56 @@ export function entryReader(path: string, library: Library): ((frame: Frame, key
   }
 }
 
-function read(path: string, frame: Frame, known: Known): unknown {
+/** All that depends on the path alone is found out once. */
+function readerOf(path: string, known: Known): Run {
   const reader = Object.hasOwn(variableValues, path) ? variableValues[path] : undefined
   if (reader) {
-    pay(path, frame)
-    return reader(frame.moment)
+    const pay = payerOf(path)
+    return (frame) => {
+      frame.budget.charge(VARIABLE_NANOS)
+      pay?.(frame)
+      return reader(frame.moment)
+    }
   }
   const [root = '', ...names] = path.split('.')
-  if (root === 'actions' && names.length > 0) return result(frame.moment, names)
+  if (root === 'actions' && names.length > 0) return ({ moment }) => result(moment, names)
   // A record as a whole: what of it is there.
   let shape = Object.hasOwn(known, root) ? known[root] : undefined
   for (const name of names) shape = shape?.fields?.[name]
-  if (!shape?.fields) return undefined
-  const fields = Object.entries(shape.fields)
+  const readers = Object.entries(shape?.fields ?? {})
     .filter(([, each]) => each.kind !== 'absent')
-    .map(([name]) => [name, read(`${path}.${name}`, frame, known)] as const)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => [name, toCel(frame.library, value)] as const)
-  return fields.length === 0 ? undefined : new Map(fields as [string, CelInput][])
+    .map(([name]) => [name, readerOf(`${path}.${name}`, known)] as const)
+  return (frame) => {
+    const fields = readers
+      .map(([name, read]) => [name, read(frame)] as const)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name, toCel(frame.library, value)] as const)
+    return fields.length === 0 ? undefined : new Map(fields as [string, CelInput][])
+  }
 }
 
-function pay(path: string, frame: Frame): void {
-  const { moment, budget } = frame
-  budget.charge(VARIABLE_NANOS)
-  if (path === 'req.headers') budget.charge(moment.headers.size * HEADER_NANOS)
-  else if (path === 'res.headers') budget.charge((moment.response?.headers.size ?? 0) * HEADER_NANOS)
-  else if (path === 'req.cookies') payCookies(frame, moment.headers, 'cookie')
-  else if (path === 'res.cookies' && moment.response) payCookies(frame, moment.response.headers, 'set-cookie')
-  else if (path === 'req.url.query_params') payQuery(frame, moment.request?.query ?? '')
-  else if (path.includes('.content_')) {
-    const headers = path.startsWith('res') ? moment.response?.headers : moment.headers
+/** What a variable costs beyond what all cost. */
+function payerOf(path: string): ((frame: Frame) => void) | undefined {
+  if (path === 'req.headers') return ({ moment, budget }) => budget.charge(moment.headers.size * HEADER_NANOS)
+  if (path === 'res.headers') {
+    return ({ moment, budget }) => budget.charge((moment.response?.headers.size ?? 0) * HEADER_NANOS)
+  }
+  if (path === 'req.cookies') return (frame) => payCookies(frame, frame.moment.headers, 'cookie')
+  if (path === 'res.cookies') {
+    return (frame) => frame.moment.response && payCookies(frame, frame.moment.response.headers, 'set-cookie')
+  }
+  if (path === 'req.url.query_params') return (frame) => payQuery(frame, frame.moment.request?.query ?? '')
+  if (path.includes('.content_')) {
     const name = path.includes('encoding') ? 'content-encoding' : 'content-type'
-    budget.charge((headers?.get(name) ?? '').length * CHARACTER_NANOS + (headers?.size ?? 0) * FOUND_HEADER_NANOS)
-  } else if (path.startsWith('req.user_agent')) budget.charge(AGENT_NANOS)
-  else if (path.startsWith('conn.tls.client')) budget.charge(CERTIFICATE_NANOS)
-  else if (path.includes('.ts.')) budget.charge(TIME_NANOS)
+    return ({ moment, budget }) => {
+      const headers = path.startsWith('res') ? moment.response?.headers : moment.headers
+      budget.charge((headers?.get(name) ?? '').length * CHARACTER_NANOS + (headers?.size ?? 0) * FOUND_HEADER_NANOS)
+    }
+  }
+  if (path.startsWith('req.user_agent.')) return ({ budget }) => budget.charge(AGENT_NANOS)
+  if (path.startsWith('conn.tls.client')) return ({ budget }) => budget.charge(CERTIFICATE_NANOS)
+  if (path.includes('.ts.')) return ({ budget }) => budget.charge(TIME_NANOS)
+  return undefined
 }
 
 /** What an action left; nothing when it did not run. */

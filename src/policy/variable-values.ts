@@ -169,7 +169,7 @@ export const variableValues: Readonly<Record<string, ReadVariable>> = {
   'req.url.uri': request(({ target }) => target),
   // RFC 9110 §4.2.4: a request that names a user in its URL is refused before rules run.
   'req.url.user_password': request(empty),
-  'req.user_agent': agent(({ text }) => text),
+  'req.user_agent': request((_, { headers }) => headers.get('user-agent') ?? ''),
   'req.user_agent.device': agent(({ device }) => device),
   'req.user_agent.is_bot': agent(({ isBot }) => isBot),
   'req.user_agent.is_desktop': agent(({ isDesktop }) => isDesktop),
