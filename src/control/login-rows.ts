@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { cutText } from '../lib/cut-text.ts'
 import { type Sealer, SealFault } from '../lib/seal.ts'
-import type { Login, LoginOrigin, LoginPlace, LoginUser } from '../modules/login/sessions.ts'
+import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginUser } from '../modules/login/sessions.ts'
 import type { StoredLoginSession, StoredLoginUser } from '../store/login-reader.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Reseal } from './reseal.ts'
@@ -27,13 +27,9 @@ export function userRow(id: string, login: Login, origin: LoginOrigin): StoredLo
   if (Buffer.byteLength(user.id) > MAX_USER_ID_BYTES) {
     throw new Error(`the provider ${cutText(provider, 64)} gave a user id of over ${MAX_USER_ID_BYTES} bytes`)
   }
-  // Users of two providers may have one and the same id.
-  const where = providerUrl === '' ? `identity ${identity}` : `url ${providerUrl}`
   return {
     id,
-    key: createHash('sha256')
-      .update(JSON.stringify([provider, where, user.id]))
-      .digest('base64url'),
+    key: userKey({ provider, providerUrl, identity, userId: user.id }),
     provider: shown(provider),
     provider_url: shown(providerUrl),
     provider_user_id: stored(user.id),
@@ -44,6 +40,14 @@ export function userRow(id: string, login: Login, origin: LoginOrigin): StoredLo
     last_login_at: createdAt,
     last_seen_at: login.lastSeenAt,
   }
+}
+
+/** What a user is found by. Users of two providers may have one and the same id. */
+export function userKey({ provider, providerUrl = '', identity, userId }: LoginOwner): string {
+  const where = providerUrl === '' ? `identity ${identity}` : `url ${providerUrl}`
+  return createHash('sha256')
+    .update(JSON.stringify([provider, where, userId]))
+    .digest('base64url')
 }
 
 export function sessionRow(

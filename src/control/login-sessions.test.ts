@@ -70,6 +70,22 @@ describe('logins', () => {
       assert.equal((await all()).length, 2)
     })
 
+    test('of a user at one route end in all browsers, and no others', async () => {
+      const bare = originOf({ provider: 'saml', providerUrl: undefined })
+      const places = [placeOf(), placeOf({ secret: 'b' }), placeOf({ routeId: 'edghtsrt_2' }), placeOf({ secret: 'c' })]
+      const grace = loginAt(START, { user: { id: 'u-2' } })
+      for (const [i, place] of places.entries()) await begin(place, i === 3 ? grace : loginAt(START), bare)
+      const elsewhere = loginAt(START, { identity: 'another' })
+      await begin(placeOf({ secret: 'd' }), elsewhere, bare)
+      for (const place of places) assert.ok(await node.sessions.find(place))
+      const owner = { provider: 'saml', identity: loginAt(START).identity, userId: 'u-1' }
+      await node.sessions.endUser(owner, placeOf().routeId)
+      const found = await Promise.all(places.map(async (place) => node.sessions.find(place)))
+      assert.deepEqual(found, [undefined, undefined, loginAt(START), grace])
+      assert.deepEqual(await node.sessions.find(placeOf({ secret: 'd' })), elsewhere)
+      assert.equal((await all()).length, 3)
+    })
+
     test('survive a restart', async () => {
       await begin()
       await node.close()

@@ -10,7 +10,7 @@ import type { Logger } from '../lib/log.ts'
 import { MinuteLog } from '../lib/minute-log.ts'
 import type { Sealer } from '../lib/seal.ts'
 import { Refusal } from '../model/errors.ts'
-import type { Login, LoginOrigin, LoginPlace, LoginSessions } from '../modules/login/sessions.ts'
+import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions } from '../modules/login/sessions.ts'
 import { applicationSessions } from '../resources/application-sessions.ts'
 import { applicationUsers } from '../resources/application-users.ts'
 import type { Change } from '../store/feed.ts'
@@ -18,7 +18,7 @@ import type { Store } from '../store/store.ts'
 import { Endings } from './endings.ts'
 import type { Followed } from './follower.ts'
 import { type CachedLogin, LoginCache } from './login-cache.ts'
-import { browserOf, changingColumns, loginOf, sessionRow, userRow } from './login-rows.ts'
+import { browserOf, changingColumns, loginOf, sessionRow, userKey, userRow } from './login-rows.ts'
 import { holdKey } from './sealing.ts'
 import { SeenLogins } from './seen-logins.ts'
 
@@ -140,6 +140,15 @@ export class StoredSessions implements LoginSessions, Followed {
     })
     // What was read again while it was being removed.
     this.#forgetBrowser(browser)
+  }
+
+  async endUser(owner: LoginOwner, routeId: string): Promise<void> {
+    const gone = await this.#store.write(async (writer) => {
+      const ids = await writer.logins.removeOfUser(userKey(owner), routeId)
+      for (const id of ids) writer.changed(applicationSessions.kind, id)
+      return ids
+    })
+    this.#forget(gone)
   }
 
   /** Ends one login; gives whether there was one. */

@@ -99,6 +99,16 @@ export class LoginWriter extends LoginReader {
     return this.#remove((eb) => eb('browser', '=', browser))
   }
 
+  /** Removes the logins of the user of a key at one route. */
+  async removeOfUser(key: string, routeId: string): Promise<string[]> {
+    return this.#remove((eb) =>
+      eb.and([
+        eb('route_id', '=', routeId),
+        eb('user_id', 'in', eb.selectFrom('login_users').select('id').where('key', '=', key)),
+      ]),
+    )
+  }
+
   /** Removes logins of a user beyond the `keep` that were seen last, at most `limit`. */
   async removeBeyond(userId: string, keep: number, limit: number): Promise<string[]> {
     return this.#remove((eb) =>

@@ -32,8 +32,8 @@ export interface LoginFlow {
   finish(ctx: RequestContext): Promise<Respond | Refuse>
   /** Ends all logins of the browser on this host. */
   end(ctx: RequestContext): Promise<Respond | Refuse>
-  /** What a page of the provider may do about the logins of the browser. */
-  visit(ctx: RequestContext): Omit<LoginVisit, 'login'>
+  /** What a page of the provider may do about logins. */
+  visit(ctx: RequestContext): LoginVisit
 }
 
 export function loginFlow(
@@ -106,23 +106,22 @@ export function loginFlow(
 
     async end(ctx) {
       try {
-        return redirect('/', [await endAll(ctx)])
+        for (const secret of sessionSecrets(ctx, cookies.session)) await sessions.end({ secret, host: ctx.host })
       } catch (error) {
         // The cookie stays, so that the visitor can try again.
         return storeDown(error)
       }
+      return redirect('/', [expireCookie(cookies.session)])
     },
 
     visit: (ctx) => ({
       admit: async (outcome, to) => redirect(to, [await remember(ctx, outcome)]),
-      end: async () => [await endAll(ctx)],
+      endUser: (userId) => {
+        const { name, identity } = provider
+        return sessions.endUser({ provider: name, identity, userId }, ctx.routeId)
+      },
       refuse: (fault) => refuse(ctx, fault),
     }),
-  }
-
-  async function endAll(ctx: RequestContext): Promise<Pair> {
-    for (const secret of sessionSecrets(ctx, cookies.session)) await sessions.end({ secret, host: ctx.host })
-    return expireCookie(cookies.session)
   }
 
   /** Keeps the login under a new secret, which no one who knew the old one has, and gives the cookie for it. */

@@ -1,6 +1,6 @@
 /** Logins that this process alone remembers, and only while it runs. */
 import { createHash } from 'node:crypto'
-import type { Login, LoginOrigin, LoginPlace, LoginSessions } from './sessions.ts'
+import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions } from './sessions.ts'
 
 /** Browsers that are remembered; who was away for longest goes first. */
 const MAX_BROWSERS = 100_000
@@ -37,6 +37,14 @@ export class MemorySessions implements LoginSessions {
 
   end(place: Pick<LoginPlace, 'secret' | 'host'>): Promise<void> {
     this.#browsers.delete(browserOf(place))
+    return Promise.resolve()
+  }
+
+  endUser({ identity, userId }: LoginOwner, routeId: string): Promise<void> {
+    for (const logins of this.#browsers.values()) {
+      const login = logins.get(routeId)
+      if (login?.identity === identity && login.user.id === userId) logins.delete(routeId)
+    }
     return Promise.resolve()
   }
 

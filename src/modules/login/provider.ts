@@ -37,14 +37,12 @@ export interface ProviderPage {
   answer(ctx: RequestContext, visit: LoginVisit): Promise<RequestVerdict>
 }
 
-/** What a page may do about the logins of the browser that asks for it. */
+/** What a page may do about logins. */
 export interface LoginVisit {
-  /** The visitor's login at this route. */
-  readonly login: () => Promise<Login | undefined>
   /** Logs somebody in without an attempt that began here, and sends the browser to `to`, a path of this host. */
   readonly admit: (outcome: LoggedIn, to: string) => Promise<RequestVerdict>
-  /** Ends all logins of the browser on this host; gives the headers that go with the answer. */
-  readonly end: () => Promise<readonly (readonly [string, string])[]>
+  /** Ends the logins of a user at this route, in whichever browser. */
+  readonly endUser: (userId: string) => Promise<void>
   /** Says to visitor and log why nobody is logged in. */
   readonly refuse: (fault: LoginFault) => RequestVerdict
 }

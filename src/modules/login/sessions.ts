@@ -47,6 +47,12 @@ export interface LoginOrigin {
   readonly expiresAt: number | undefined
 }
 
+/** Whose logins are meant: of a user as its provider knows it. */
+export interface LoginOwner extends Pick<LoginOrigin, 'provider' | 'providerUrl'> {
+  readonly identity: string
+  readonly userId: string
+}
+
 export interface LoginSessions {
   /** At once when it is known here, as it nearly always is. */
   find(place: LoginPlace): Login | undefined | Promise<Login | undefined>
@@ -62,4 +68,6 @@ export interface LoginSessions {
   renew(place: LoginPlace, login: Login): Promise<void>
   /** Ends all that a browser has on this host. */
   end(place: Pick<LoginPlace, 'secret' | 'host'>): Promise<void>
+  /** Ends the logins of a user at one route, in whichever browser. */
+  endUser(owner: LoginOwner, routeId: string): Promise<void>
 }

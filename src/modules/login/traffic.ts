@@ -54,14 +54,10 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
   }
 
   const pages = provider.pages ?? []
-  const loginAt = async (ctx: RequestContext): Promise<Login | undefined> => {
-    const found = await standing(ctx)
-    return found !== undefined && 'login' in found ? found.login : undefined
-  }
 
   const answerPage = async (page: ProviderPage, ctx: RequestContext): Promise<RequestVerdict> => {
     try {
-      return await page.answer(ctx, { ...flow.visit(ctx), login: () => loginAt(ctx) })
+      return await page.answer(ctx, flow.visit(ctx))
     } catch (error) {
       return storeDown(error)
     }

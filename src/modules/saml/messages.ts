@@ -39,18 +39,15 @@ export function loginRequestUrl(sending: Sending, { id, nameIdFormat, isForced }
   return signedUrl('SAMLRequest', message('AuthnRequest', id, attributes, policy, sending), sending)
 }
 
-/** The address that tells the provider what became of its request to log a user out. */
-export function logoutAnswerUrl(
-  sending: Sending,
-  { requestId, isDone }: { readonly requestId: string; readonly isDone: boolean },
-): Promise<string> {
+/** The address that tells the provider that its request to log a user out was carried out. */
+export function logoutAnswerUrl(sending: Sending, requestId: string): Promise<string> {
   const id = `_${randomBytes(20).toString('hex')}`
-  const code = isDone
-    ? `<samlp:StatusCode Value="${status.success}"/>`
-    : `<samlp:StatusCode Value="${status.requester}"><samlp:StatusCode Value="${status.unknownPrincipal}"/></samlp:StatusCode>`
-  const attributes = `InResponseTo="${escaped(requestId)}"`
-  const body = `<samlp:Status>${code}</samlp:Status>`
-  return signedUrl('SAMLResponse', message('LogoutResponse', id, attributes, body, sending), sending)
+  const body = `<samlp:Status><samlp:StatusCode Value="${status.success}"/></samlp:Status>`
+  return signedUrl(
+    'SAMLResponse',
+    message('LogoutResponse', id, `InResponseTo="${escaped(requestId)}"`, body, sending),
+    sending,
+  )
 }
 
 function message(name: string, id: string, attributes: string, body: string, { to, addresses, now }: Sending): string {

@@ -13,8 +13,6 @@ export const binding = {
 export const status = {
   success: 'urn:oasis:names:tc:SAML:2.0:status:Success',
   authnFailed: 'urn:oasis:names:tc:SAML:2.0:status:AuthnFailed',
-  requester: 'urn:oasis:names:tc:SAML:2.0:status:Requester',
-  unknownPrincipal: 'urn:oasis:names:tc:SAML:2.0:status:UnknownPrincipal',
   requestDenied: 'urn:oasis:names:tc:SAML:2.0:status:RequestDenied',
 } as const
 

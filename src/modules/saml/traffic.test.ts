@@ -230,7 +230,7 @@ test('an address takes the methods that it is for', async () => {
   for (const [path, method, allowed] of [
     [`${ROUTE}/acs`, 'PUT', 'GET, POST'],
     [`${ROUTE}/metadata`, 'POST', 'GET, HEAD'],
-    [`${ROUTE}/slo`, 'DELETE', 'POST, GET'],
+    [`${ROUTE}/slo`, 'DELETE', 'GET, POST'],
     [`${ROUTE}/in`, 'POST', 'GET'],
   ] as const) {
     const page = await browser.visit({ path, method })

@@ -91,6 +91,8 @@ for (const version of versions) {
       const saml = await world.api.get(`${edge.routes[1]?.path}/saml`)
       const { text, headers } = await newClient().get(address(1, 'metadata'))
       assert.equal(headers['content-type'], 'application/samlmetadata+xml')
+      const head = await newClient().get(address(1, 'metadata'), {}, 'HEAD')
+      assert.deepEqual([head.status, head.text], [200, ''])
       const served = (shown: string): string => shown.replace(`https://${NAME}/`, url('/'))
       for (const field of ['entity_id', 'assertion_consumer_service_url', 'single_logout_url']) {
         assert.ok(text.includes(`"${served(saml[field])}"`), field)
@@ -197,8 +199,7 @@ for (const version of versions) {
       assert.equal((await client.get(url('/app'))).status, 200)
       const field = provider.idp.logoutForm(slo, { logoutNameID: 'ada' })
       const sent = await postForm(`action="${slo}" name="SAMLRequest" value="${field}"`, version)
-      assert.equal(sent.status, 303)
-      assert.equal((await client.get(new URL(String(sent.headers.location), url()).href)).status, 303)
+      assert.ok(String(sent.headers.location).startsWith('https://idp.example.com/slo?SAMLResponse='))
       assert.equal((await client.get(url('/app'))).status, 302)
     })
   })
