@@ -125,17 +125,21 @@ export function loginFlow(
   }
 
   /** Keeps the login under a new secret, which no one who knew the old one has, and gives the cookie for it. */
-  async function remember(ctx: RequestContext, { user, kept }: LoggedIn): Promise<Pair> {
+  async function remember(
+    ctx: RequestContext,
+    { user, kept, endsAt = Number.POSITIVE_INFINITY }: LoggedIn,
+  ): Promise<Pair> {
     const at = now()
     const secret = randomBytes(SECRET_BYTES).toString('base64url')
     const { identity, rules, name, url } = provider
     const login = { identity, user, kept: { ...kept, rules }, createdAt: at, checkedAt: at, lastSeenAt: at }
+    const expiresAt = Math.min(endsAt, maximumMs > 0 ? at + maximumMs : Number.POSITIVE_INFINITY)
     const origin = {
       provider: name,
       providerUrl: url,
       ip: ctx.peer.ip,
       userAgent: ctx.headers.get('user-agent') ?? '',
-      expiresAt: maximumMs > 0 ? at + maximumMs : undefined,
+      expiresAt: Number.isFinite(expiresAt) ? expiresAt : undefined,
     }
     await sessions.begin(placeOf(ctx, secret, scope), login, origin, sessionSecrets(ctx, cookies.session)[0])
     const seconds = maximumMs > 0 ? Math.min(maximumMs / 1000, MAX_AGE_SECONDS) : undefined

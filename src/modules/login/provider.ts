@@ -75,6 +75,8 @@ export interface LoggedIn {
    * the name of a header that begins with `postern-auth-`.
    */
   readonly kept: Readonly<Record<string, string>>
+  /** When the login ends at the latest by the word of the provider, in milliseconds since 1970; undefined when it sets no end. */
+  readonly endsAt?: number | undefined
 }
 
 /** Why nobody is logged in. */

@@ -33,6 +33,7 @@ interface Sealed {
   readonly id: string
   readonly at: number
   readonly user: LoggedIn['user']
+  readonly endsAt?: number | undefined
 }
 
 export interface AcsParts {
@@ -79,7 +80,7 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
     if (authorizedGroups.length > 0 && !authorizedGroups.some((group) => told.groups.has(group))) {
       return { fault: 'LOGIN_NOT_ALLOWED', reason: 'the user is in none of the authorized groups' }
     }
-    return { id: randomUUID(), at: now(), user: told.user }
+    return { id: randomUUID(), at: now(), user: told.user, endsAt: told.endsAt }
   }
 
   /** What was sealed for `context`, when it is fresh and comes for the first time. */
@@ -87,12 +88,12 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
     const opened = openText(sealer, text, context)
     if (opened === undefined)
       return { fault: 'LOGIN_STATE_INVALID', reason: 'the answer was not sealed for this login' }
-    const { id, at, user } = JSON.parse(opened) as Sealed // nobody else seals for this context
+    const { id, at, user, endsAt } = JSON.parse(opened) as Sealed // nobody else seals for this context
     if (now() - at > ANSWER_MS) return { fault: 'LOGIN_STATE_EXPIRED', reason: 'the answer was sealed too long ago' }
     if (!(await isFirst(`sealed ${id}`, USED_MS))) {
       return { fault: 'LOGIN_ANSWER_REPEATED', reason: 'the sealed answer was used before' }
     }
-    return { user, kept: {} }
+    return { user, kept: {}, endsAt }
   }
 
   /** The POST of an identity provider. */

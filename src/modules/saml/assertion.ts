@@ -26,6 +26,8 @@ export interface Told {
   readonly assertionId: string
   readonly user: LoginUser
   readonly groups: ReadonlySet<string>
+  /** When the session at the identity provider ends, in milliseconds since 1970; SAML core §2.7.2: this one then too. */
+  readonly endsAt: number | undefined
 }
 
 export function judgeAnswer(answer: Answer, expected: Expected, now: number): Told | LoginFault {
@@ -103,12 +105,14 @@ function statementFault(
 }
 
 function told(assertion: Assertion): Told | LoginFault {
-  const { id, nameIds, attributes } = assertion
+  const { id, nameIds, attributes, statements } = assertion
+  const until = statements[0]?.sessionNotOnOrAfter
   const [nameId, another] = nameIds
   if (nameId === undefined || another !== undefined) return ambiguous('it has no name of the user, or several')
   const user = readPerson(nameId, attributes)
   if (!user || id === '') return ambiguous('the name of the user cannot be used')
-  return { assertionId: id, user, groups: readGroups(attributes) }
+  const endsAt = until === undefined ? undefined : timeOf(until) + TOLERANCE_MS
+  return { assertionId: id, user, groups: readGroups(attributes), endsAt }
 }
 
 /** What cannot be read as a time never holds. */

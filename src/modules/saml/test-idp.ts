@@ -62,6 +62,8 @@ export interface Facts {
   readonly confirmedUntil: number
   readonly authnInstant: number
   readonly statements: number
+  /** Of the session at the provider; undefined when it says nothing of that. */
+  readonly sessionUntil: number | undefined
   readonly attributes: Readonly<Record<string, readonly string[]>>
   readonly status: string
   readonly assertionId: string
@@ -186,6 +188,7 @@ export function goodFacts({ requestId, acs, entityId }: Pick<Asked, 'requestId' 
     confirmedUntil: 300,
     authnInstant: 0,
     statements: 1,
+    sessionUntil: undefined,
     attributes: { email: ['ada@example.com'], displayName: ['Ada Lovelace'], groups: ['engineers', 'admins'] },
     status: 'urn:oasis:names:tc:SAML:2.0:status:Success',
     assertionId: `_${randomUUID()}`,
@@ -201,7 +204,8 @@ export function responseXml(facts: Facts): string {
     ([name, values]) =>
       `<saml:Attribute Name="${name}">${values.map((value) => `<saml:AttributeValue>${value}</saml:AttributeValue>`).join('')}</saml:Attribute>`,
   )
-  const statement = `<saml:AuthnStatement AuthnInstant="${at(facts.authnInstant)}" SessionIndex="s1"><saml:AuthnContext><saml:AuthnContextClassRef>urn:oasis:names:tc:SAML:2.0:ac:classes:Password</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>`
+  const until = facts.sessionUntil === undefined ? '' : ` SessionNotOnOrAfter="${at(facts.sessionUntil)}"`
+  const statement = `<saml:AuthnStatement AuthnInstant="${at(facts.authnInstant)}" SessionIndex="s1"${until}><saml:AuthnContext><saml:AuthnContextClassRef>urn:oasis:names:tc:SAML:2.0:ac:classes:Password</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>`
   return [
     `<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="_${randomUUID()}" Version="2.0" IssueInstant="${at(0)}" Destination="${facts.destination}"${reply}>`,
     `<saml:Issuer>${facts.issuer}</saml:Issuer>`,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { WorkRefused, WorkTooHeavy } from '../../lib/off-loop.ts'
+import { MemorySessions } from '../login/memory-sessions.ts'
 import { TestBrowser } from '../login/test-browser.ts'
 import { testTools } from '../test-tools.ts'
 import type { ModuleTools } from '../tools.ts'
@@ -188,6 +189,30 @@ test('the sealed answer of one host or page is of no use at another', async () =
   ] as const) {
     assert.equal((await stage.browser.visit({ path, host })).code, 'LOGIN_STATE_INVALID')
   }
+})
+
+test('a login ends when the session at the identity provider does, or after its own time', async () => {
+  const minute = 60_000
+  for (const [sessionUntil, maximum, expected] of [
+    [600, 0, 11 * minute],
+    [600, 60, minute],
+    [undefined, 60, minute],
+    [undefined, 0, undefined],
+  ] as const) {
+    const ends: (number | undefined)[] = []
+    const sessions = new MemorySessions()
+    const begin: typeof sessions.begin = (place, login, origin, before) => {
+      ends.push(origin?.expiresAt === undefined ? undefined : origin.expiresAt - login.createdAt)
+      return MemorySessions.prototype.begin.call(sessions, place, login, origin, before)
+    }
+    sessions.begin = begin
+    assert.equal((await logIn(setUp({ maximum_duration: maximum }, { sessions }), { sessionUntil })).status, 302)
+    const [end] = ends
+    // The identity provider wrote down its time a moment before.
+    if (expected === undefined) assert.equal(end, undefined)
+    else assert.ok(end !== undefined && end <= expected && end > expected - minute / 2, String(end))
+  }
+  assert.equal((await logIn(setUp(), { sessionUntil: -61 })).code, 'LOGIN_ANSWER_OUTDATED')
 })
 
 test('an identity provider that says no is told apart from one that fails', async () => {
