@@ -134,5 +134,6 @@ function bound(sessions: MemorySessions): LoginSessions {
     seen: (place, at) => sessions.seen(place, at),
     renew: (place, login) => sessions.renew(place, login),
     end: (place) => sessions.end(place),
+    endUser: (owner, routeId) => sessions.endUser(owner, routeId),
   }
 }
