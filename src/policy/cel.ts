@@ -16,7 +16,7 @@ const MAX_TOKENS = 1500
 /** Levels of the tree, such as the fields of a chain or the terms of a sum. */
 const MAX_DEPTH = 100
 
-/** The CEL library; loaded on first use, since its 100 ms are for those who have policies. */
+/** The CEL library; loaded on first use, since its 100 ms are not for those who only read the tables of this room. */
 export function cel(): Cel {
   return require('@bufbuild/cel') as Cel
 }

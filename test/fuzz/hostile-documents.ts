@@ -93,7 +93,23 @@ const expressions: readonly ((random: Random) => string)[] = [
   (r) => hostileExpression(r),
 ]
 
+/** As dear as a policy that is taken may be. */
+const takenPolicy = (random: Random) => {
+  const text = pick(random, [
+    () => Array.from({ length: 110 }, (_, i) => `req.headers['x-${i}'][0] == 'a'`).join(' || '),
+    () => Array.from({ length: 60 }, (_, i) => `[${i}].all(x,[1].all(y,x<y))`).join(' && '),
+    () => `[${'1,'.repeat(740)}1].size() > ${random(9)}`,
+    () => Array.from({ length: 40 }, (_, i) => `req.url.path.matches('(?i)^/[a-z]{1,9}/${i}')`).join(' || '),
+  ])()
+  const rules = Array.from({ length: 1 + random(15) }, (_, i) => ({
+    expressions: [`${text} || req.method == '${i}'`],
+    actions: [{ type: 'add-headers', config: { headers: { a: '${conn.client_ip}' } } }],
+  }))
+  return { inbound: rules }
+}
+
 const policy = (random: Random) => {
+  if (random(4) === 0) return takenPolicy(random)
   const one = pick(random, expressions)
   const text = (): string => fit(random(4) === 0 ? pick(random, expressions)(random) : one(random), 4000)
   const bytes = 1 + random(900 * KIB)
