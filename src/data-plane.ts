@@ -345,6 +345,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
         streams: () => agents.load.connections,
         agentDoor: () => agents.load,
         servedEdges: () => edges.size,
+        comingEdges: () => edges.coming,
         bodyMemory: () => bodyMemory.used,
         bodyRefusals: () => bodyMemory.refusals,
         policyBudgetsSpent: () => budgetsSpent,

@@ -16,6 +16,8 @@ export interface TrafficNumbers {
   readonly tunnels: () => number
   readonly streams: () => number
   readonly servedEdges: () => number
+  /** Edges that are served as they were, while a change of theirs is compiled. */
+  readonly comingEdges: () => number
   /** Bytes of `--body-memory` in use, and how often it had none. */
   readonly bodyMemory: () => number
   readonly bodyRefusals: () => number
@@ -32,6 +34,7 @@ export function registerTraffic(registry: Registry, numbers: TrafficNumbers): vo
     ['postern_tunnels', 'Tunnels that are online.', numbers.tunnels],
     ['postern_streams', 'Connections that are carried to agents.', numbers.streams],
     ['postern_edges', 'Edges and endpoints that are served.', numbers.servedEdges],
+    ['postern_edges_coming', 'Edges of which a change is compiled and not in force yet.', numbers.comingEdges],
     ['postern_body_memory_bytes', 'Memory that bodies which modules read hold now.', numbers.bodyMemory],
     ['postern_body_memory_refusals_total', 'Bodies that found no memory to be read into.', numbers.bodyRefusals],
     [

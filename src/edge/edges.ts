@@ -61,6 +61,11 @@ export class Edges {
     return this.#secure.find(name) !== undefined
   }
 
+  /** How many are still served as they were, while a change of theirs is compiled. */
+  get coming(): number {
+    return this.#coming.size
+  }
+
   /** The endpoint that answers to a name on the plain listener. */
   findPlain(name: string): Edge | undefined {
     return this.#plain.find(name)?.edge

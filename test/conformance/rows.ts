@@ -258,6 +258,12 @@ export const rows: Readonly<Record<string, Row>> = {
   'DELETE /reserved_domains/{id}/certificate': { kind: 'reserved_domain', status: 204, shape: null },
   'DELETE /reserved_domains/{id}/certificate_management_policy': { kind: 'reserved_domain', status: 204, shape: null },
   ...reads(null, '/endpoints', 'endpoints', shapes.endpoint),
+  'POST /policy/explain': {
+    kind: null,
+    status: 200,
+    shape: shapes.explanation,
+    body: () => ({ policy: {}, request: {} }),
+  },
   ...reads(null, '/app/users', 'application_users', shapes.application_user),
   'DELETE /app/users/{id}': { kind: null, status: 204, shape: null },
   ...reads(null, '/app/sessions', 'application_sessions', shapes.application_session),

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { ApiClient, Json } from '../../support/api-client.ts'
+import { metric } from '../../support/metrics.ts'
 import { type Platform, type PlatformOptions, startPlatform } from '../../support/platform.ts'
 import { until } from '../../support/until.ts'
 import type { Owner, Upstream } from '../../support/upstream.ts'
@@ -173,6 +174,10 @@ export class World implements Owner {
     await until('a change is in force', async () => {
       const { text } = await this.ask(MARK)
       return Number(text) >= Number(body)
+    })
+    // But for those that are dear to compile, such as policies: these hold up nobody else.
+    await until('changes are compiled', async () => {
+      return (await metric(this.platform.metricsUrl, 'postern_edges_coming')) === 0
     })
   }
 
