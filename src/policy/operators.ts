@@ -17,6 +17,8 @@ const COPIED_A_NANO = 4
 /** What it costs to take an item of a list and compare it, and to copy one. */
 const ITEM_NANOS = 120
 const COPY_NANOS = 80
+/** What it costs to find an entry of a map in another, and to make values of CEL of both. */
+const ENTRY_NANOS = 900
 
 /** CEL specification, "Equality": numbers by their value, whatever their kind; values of other kinds are not equal. */
 export function equals(cel: Cel, a: unknown, b: unknown, budget: Budget): boolean {
@@ -42,7 +44,7 @@ export function equals(cel: Cel, a: unknown, b: unknown, budget: Budget): boolea
   if (cel.isCelMap(a)) {
     if (!cel.isCelMap(b) || a.size !== b.size) return false
     for (const [key, item] of a) {
-      budget.charge(ITEM_NANOS)
+      budget.charge(ENTRY_NANOS)
       const other = entryOf(cel, b, key, budget)
       if (other === undefined || !equals(cel, item, other, budget)) return false
     }

@@ -13,8 +13,10 @@ const MAX_KEPT = 500
 
 /** What it costs to begin a search, and one step of it. */
 const SEARCH_NANOS = 200
-const STEP_NANOS = 18
-/** Steps that a search is given at first, for each character, and how many times more when they are not enough. */
+const STEP_NANOS = 26
+/** Steps that a search is given at first: enough for one that begins with `^` and fails soon. */
+const FIRST_STEPS = 150
+/** Those that it is given then, for each character, and how many times more when they are not enough. */
 const STEPS_A_CHARACTER = 5
 const MORE = 6
 
@@ -55,7 +57,7 @@ export class Patterns {
 /** A search does not tell how many steps it took, so it pays for those that it is given: few at first. */
 function found({ budget }: Frame, search: PatternSearch, text: string): boolean {
   budget.charge(SEARCH_NANOS)
-  for (let steps = STEPS_A_CHARACTER * (text.length + 4); ; steps *= MORE) {
+  for (let steps = FIRST_STEPS; ; steps = Math.max(steps * MORE, STEPS_A_CHARACTER * text.length)) {
     budget.charge(steps * STEP_NANOS)
     const answer = search(text, steps)
     if (answer !== undefined) return answer
