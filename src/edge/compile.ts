@@ -179,7 +179,7 @@ function* compilePlace(
     if (!unknown.delete(name)) continue
     const own = settings[name]
     try {
-      if (!compile) throw new Error('it is not enforced yet')
+      if (!compile) throw new Error('nothing enforces it')
       const key = partKey(place, name, own)
       const before = kept(key)
       // `resolve` of the same module, or the options of a bind, made these settings.

@@ -34,7 +34,7 @@ export interface Edge {
 /** A route ready for traffic. Each list is in its order of execution. */
 export interface Route {
   readonly id: string
-  /** Why nothing passes: a module cannot be compiled, or is not in force yet. */
+  /** Why nothing passes: a module cannot be compiled. */
   readonly broken: string | undefined
   /** Whether a module decides by the path, so that it must have one reading (D63). */
   readonly readsPath: boolean

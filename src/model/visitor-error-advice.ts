@@ -73,7 +73,7 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     remedy: 'The visitor: try again, as `Retry-After` says. When it stays like this, look at the log of the server.',
   },
   MODULE_UNAVAILABLE: {
-    when: 'An enabled module cannot be compiled, cannot be opened with the key that the server has, or is not enforced yet.',
+    when: 'An enabled module cannot be compiled, or cannot be opened with the key that the server has.',
     remedy: 'The log names module and reason. Set the module anew, or delete it if nothing needs to be guarded.',
   },
   UPSTREAM_UNREACHABLE: {
