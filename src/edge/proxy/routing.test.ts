@@ -102,7 +102,7 @@ for (const version of versions) {
           routes: [
             { match: '/none' },
             { match: '/guarded', ...module },
-            { match: '/broken', broken: 'module x: it is not enforced yet', backend: backendOf() },
+            { match: '/broken', broken: 'module x: it cannot be compiled', backend: backendOf() },
             { match: '/empty', backend: backendOf() },
             { match: '/offline', backend: backendOf(offlineTarget()) },
             { match: '/busy', backend: backendOf(offlineTarget('busy'), offlineTarget()) },
