@@ -13,6 +13,7 @@ import { type Action, listNames, listPath, type Policy, type Rule } from './form
 import { pieces } from './interpolation.ts'
 import { type Direction, directions, type ListNames, phaseOf, placeName, type Site } from './phases.ts'
 import { refusalOf } from './refused-actions.ts'
+import { replaceable } from './replace-pattern.ts'
 import { type Source, sources } from './sources.ts'
 
 /** Bytes of CEL and instructions of patterns in one policy; the checks of more would hold up the server for a second. */
@@ -132,8 +133,10 @@ function actionsFor(place: Place): readonly ActionName[] {
 /** What the parts of a source cost to prepare, each before the next is looked at: a hostile one is not read to its end. */
 function* pricesOf({ kind, text, at }: Source, site: Site): Generator<number> {
   try {
-    if (kind === 'pattern' && !text.includes('${')) yield checkPattern(text)
-    else if (kind === 'condition' || kind === 'value') {
+    if (kind === 'pattern' && !text.includes('${')) {
+      replaceable(text)
+      yield checkPattern(text)
+    } else if (kind === 'condition' || kind === 'value') {
       yield checkExpression(text, site, { condition: kind === 'condition' })
     } else if (kind === 'retry') {
       yield checkExpression(text, { ...site, isRetry: true }, { condition: true })

@@ -1,6 +1,7 @@
 /** What `matches` does: the patterns of an expression are compiled with it, those that come with traffic when they come. */
 import { affordable, BadPattern, checkPattern } from '../lib/pattern.ts'
 import { compilePatterns, type PatternSearch } from '../lib/pattern-search.ts'
+import type { Budget } from './budget.ts'
 import { Fault, type Frame, type Impls } from './frame.ts'
 
 /** Patterns that come with traffic are compiled on the loop: only small ones. */
@@ -36,14 +37,11 @@ export class Patterns {
   }
 
   #compileLate({ budget }: Frame, pattern: string): PatternSearch | Fault {
-    budget.charge(LATE_NANOS + pattern.length)
     try {
-      const price = affordable(pattern)
-      if (price > MAX_LATE_PRICE) return new Fault('a pattern is too large to be compiled while traffic waits')
-      budget.charge(price * LATE_INSTRUCTION_NANOS)
+      payForLate(budget, pattern)
       checkPattern(pattern)
     } catch (error) {
-      if (error instanceof BadPattern) return new Fault('a pattern cannot be read')
+      if (error instanceof BadPattern) return new Fault(`a pattern ${error.message}`)
       throw error
     }
     const search = compilePatterns([pattern])
@@ -52,6 +50,15 @@ export class Patterns {
     this.#late.set(pattern, search)
     return search
   }
+}
+
+/** Pays for a pattern that came with traffic to be compiled, and gives its price; throws `BadPattern` for a large one. */
+export function payForLate(budget: Budget, pattern: string): number {
+  budget.charge(LATE_NANOS + pattern.length)
+  const price = affordable(pattern)
+  if (price > MAX_LATE_PRICE) throw new BadPattern('is too large to be compiled while traffic waits')
+  budget.charge(price * LATE_INSTRUCTION_NANOS)
+  return price
 }
 
 /** A search does not tell how many steps it took, so it pays for those that it is given: few at first. */

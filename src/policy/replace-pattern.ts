@@ -1,25 +1,38 @@
 /** Replaces what a pattern of a user matches in a URL, at a cost that is known before. */
-import { affordable } from '../lib/pattern.ts'
+import { affordable, BadPattern } from '../lib/pattern.ts'
 import { compileReplacement } from '../lib/pattern-replace.ts'
 import type { Moment } from './moment.ts'
+import { payForLate } from './patterns.ts'
 import type { Template } from './template.ts'
 
-/** A pattern is walked over each character: instructions and characters that cost as much as one step. */
-const WALKED_A_STEP = 10
+/** What a pattern may compile to, in instructions: more would hold the event loop for over 5 ms when its policy is compiled. */
+const MAX_REPLACED_PRICE = 2000
 
-/** The text with all matches replaced. Throws `BudgetSpent`. */
+/** In the worst case each instruction is walked over at each character: what one of these costs, in nanoseconds. */
+const WALKED_NANOS = 50
+
+/** The text with all matches replaced. Throws `BudgetSpent`, and `BadPattern` for one that came with traffic. */
 export type Replace = (text: string, moment: Moment) => string
+
+/** The price of a pattern that may be replaced; throws `BadPattern`. */
+export function replaceable(pattern: string): number {
+  const price = affordable(pattern)
+  if (price <= MAX_REPLACED_PRICE) return price
+  throw new BadPattern(
+    `is too costly: it compiles to over ${MAX_REPLACED_PRICE} instructions; use fewer or smaller repetitions and classes`,
+  )
+}
 
 /** `from` may be filled in for each request; a fixed one is compiled once. */
 export function compileReplace(from: string | undefined, pattern: Template | undefined, to: Template): Replace {
   if (from === undefined) return (_text, moment) => to.text(moment)
-  const fixed = pattern ? undefined : compileReplacement(from)
-  const price = pattern ? 0 : affordable(from)
+  const fixed = pattern ? undefined : { price: replaceable(from), replace: compileReplacement(from) }
   return (text, moment) => {
-    const filled = pattern?.text(moment)
-    const cost = filled === undefined ? price : affordable(filled)
-    moment.budget.charge((cost * (text.length + 1)) / WALKED_A_STEP)
-    const replace = fixed ?? compileReplacement(filled ?? '')
+    const { budget } = moment
+    const filled = pattern?.text(moment) ?? ''
+    const price = fixed?.price ?? payForLate(budget, filled)
+    budget.charge(price * (text.length + 1) * WALKED_NANOS)
+    const replace = fixed?.replace ?? compileReplacement(filled)
     return replace(text, to.text(moment))
   }
 }

@@ -224,8 +224,14 @@ test('holds the bounds on rules, expressions, actions and names', () => {
 test('refuses expressions and patterns that are too much together', () => {
   const expressions = Array.from({ length: 20 }, () => `'${'a'.repeat(4000)}' == ''`)
   refuses({ inbound: [{ expressions, actions: [log] }] }, 'route', 'expressions[16]', 'become too much')
-  const rewrite = { type: 'url-rewrite', config: { from: 'a{999}'.repeat(10), to: 'b' } }
-  refuses(inbound(...Array.from({ length: 20 }, () => rewrite)), 'route', 'actions[6].config.from', 'become too much')
+  const rewrite = { type: 'url-rewrite', config: { from: 'a{950}'.repeat(2), to: 'b' } }
+  const rules = Array.from({ length: 4 }, () => ({ actions: Array.from({ length: 20 }, () => rewrite) }))
+  refuses({ inbound: rules }, 'route', 'inbound[1].actions[14].config.from', 'become too much')
+})
+
+test('refuses a pattern to replace that takes long to compile', () => {
+  const rewrite = { type: 'url-rewrite', config: { from: 'a{999}'.repeat(3), to: 'b' } }
+  refuses(inbound(rewrite), 'route', 'actions[0].config.from', 'over 2000 instructions')
 })
 
 const depths: readonly (readonly [string, 'bytes' | 'plaintext'])[] = [
