@@ -41,7 +41,7 @@ export class Patterns {
       payForLate(budget, pattern)
       checkPattern(pattern)
     } catch (error) {
-      if (error instanceof BadPattern) return new Fault(`a pattern ${error.message}`)
+      if (error instanceof BadPattern) return new Fault(UNFIT_LATE)
       throw error
     }
     const search = compilePatterns([pattern])
@@ -51,6 +51,9 @@ export class Patterns {
     return search
   }
 }
+
+/** Not what is wrong with it, which would repeat what a visitor sent. */
+export const UNFIT_LATE = 'a pattern that came with traffic cannot be compiled'
 
 /** Pays for a pattern that came with traffic to be compiled, and gives its price; throws `BadPattern` for a large one. */
 export function payForLate(budget: Budget, pattern: string): number {
