@@ -42,6 +42,7 @@ import { meetAdmitted, meetVisitors } from './lib/trusted-hop.ts'
 import type { EndpointRequest } from './model/endpoint.ts'
 import type { Store } from './store/store.ts'
 import { AgentDoor } from './tunnel/agent-door.ts'
+import { Online } from './tunnel/online.ts'
 
 export interface DataPlaneOptions {
   readonly settings: Settings
@@ -130,8 +131,8 @@ export async function startDataPlane(options: DataPlaneOptions) {
     const counters = new SlidingCounters()
     const edges = new Edges({
       reach: {
-        dial: (request) => agents.registry.dial(request),
-        followGroup: (labels) => agents.registry.followGroup(labels),
+        dial: (request) => online.registry.dial(request),
+        followGroup: (labels) => online.registry.followGroup(labels),
         random: Math.random,
       },
       tools: {
@@ -244,8 +245,24 @@ export async function startDataPlane(options: DataPlaneOptions) {
       holdersOfPort: (port) => holdersOfPort(store, port),
       publicPorts,
     })
-    const agents: AgentDoor = new AgentDoor({
-      admits: (peer) => restrictions.admits('agent', peer),
+    const online: Online = new Online({
+      credentials: { current: (id) => currentCredential(store, id) },
+      endpoints: agentEndpoints,
+      seal: sealer,
+      ids,
+      now,
+      random: randomBytes,
+      log,
+      region,
+      domain,
+      tcpPorts: tcpRange,
+      publicPorts: () => publicPorts,
+    })
+    const admitsAgent = (peer: { readonly ip: string }) => restrictions.admits('agent', peer)
+    restrictions.whenChanged(() => online.dropUnadmitted(admitsAgent))
+    const agents = new AgentDoor({
+      online,
+      admits: admitsAgent,
       certificate: authority.issue(agentNames),
       tlsMinVersion: `TLSv${settings.tlsMinVersion}`,
       meet: throughHops,
@@ -254,20 +271,13 @@ export async function startDataPlane(options: DataPlaneOptions) {
         find: (token) => findCredential(store, token),
         current: (id) => currentCredential(store, id),
       },
-      endpoints: agentEndpoints,
       seal: sealer,
       ids,
       now,
-      random: randomBytes,
       log,
       descriptors,
-      region,
-      domain,
       version,
-      tcpPorts: tcpRange,
-      publicPorts: () => publicPorts,
     })
-    restrictions.whenChanged(() => agents.dropUnadmitted())
     const agentAddress = await agents.listen(settings.agentListen)
     opened.push(async () => {
       // Nobody new; whoever is there may finish, agents last, since visitors are served through them.
@@ -283,7 +293,9 @@ export async function startDataPlane(options: DataPlaneOptions) {
       secure.sendAway()
       front.cut()
       visitors.cut()
-      await agents.close()
+      agents.stop()
+      online.endAll('the server is stopping')
+      await agents.closed()
     })
     const renewal = setInterval(() => agents.useCertificate(authority.issue(agentNames)), RENEWAL_LOOK_MS).unref()
     opened.push(() => clearInterval(renewal))
@@ -300,7 +312,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
         // for agents of other nodes, and for binds under way, which are over by the next turn of the event loop.
         setImmediate(() => {
           for (const id of wildcards.flatMap((name) => agentEndpoints.below(name))) {
-            agents.stopTunnel(`tn_${id.slice('ep_'.length)}`, heldBy(config.id))
+            online.stopTunnel(`tn_${id.slice('ep_'.length)}`, heldBy(config.id))
           }
         })
       },
@@ -313,7 +325,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       new LiveCertificates({ store, sealer, replace: (served) => certificates.replace(served), log }),
       groups,
       new LiveEdges({ store, sealer, sink, endpoints, log }),
-      new LiveCredentials(store, agents),
+      new LiveCredentials(store, online),
     ]
     for (const each of followed) {
       const follower = new Follower({ store, followed: each, log })
@@ -323,7 +335,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
     held.letIn()
 
     return {
-      presence: endpoints.beside(agents.registry),
+      presence: endpoints.beside(online.registry),
       groups,
       edges,
       /** What the limits of an edge have counted, to be looked at. */
@@ -340,10 +352,10 @@ export async function startDataPlane(options: DataPlaneOptions) {
       },
       numbers: {
         edges: () => counts,
-        sessions: () => agents.load.sessions,
-        tunnels: () => agents.load.tunnels,
-        streams: () => agents.load.connections,
-        agentDoor: () => agents.load,
+        sessions: () => online.load.sessions,
+        tunnels: () => online.load.tunnels,
+        streams: () => online.load.connections,
+        agentDoor: () => ({ ...online.load, ...agents.numbers }),
         servedEdges: () => edges.size,
         comingEdges: () => edges.coming,
         bodyMemory: () => bodyMemory.used,

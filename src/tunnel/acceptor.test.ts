@@ -13,7 +13,7 @@ const identity = await makeIdentity({ name: 'CN=first' })
 
 async function startDoor(options?: DoorOptions): Promise<TestDoor> {
   const door = await new TestDoor(identity, options).listen()
-  after(() => door.door.close())
+  after(() => door.close())
   return door
 }
 
@@ -82,7 +82,7 @@ describe('before it has authenticated, a connection', () => {
   test('that never begins TLS is closed when its time is over', async () => {
     const door = await startDoor(slow)
     await closed(dial(door))
-    await until(() => door.door.load.unproven === 0)
+    await until(() => door.load.unproven === 0)
     assert.deepEqual(
       door.logLines('agent connection refused').map(({ reason }) => reason),
       ['it took too long to authenticate'],
@@ -95,7 +95,7 @@ describe('before it has authenticated, a connection', () => {
     // The first bytes of a ClientHello.
     socket.write(Buffer.from('16030102000100', 'hex'))
     await closed(socket)
-    await until(() => door.door.load.unproven === 0)
+    await until(() => door.load.unproven === 0)
   })
 
   test('that says nothing after TLS is closed when its time is over', async () => {
@@ -120,7 +120,7 @@ describe('before it has authenticated, a connection', () => {
     stream.write(Buffer.alloc(UNAUTHENTICATED_BYTES))
     const error = await agent.closed
     assert.match(error?.message ?? '', /before it was authenticated/)
-    await until(() => door.door.load.unproven === 0)
+    await until(() => door.load.unproven === 0)
     assert.equal(door.logLines('agent connection refused').length, 1)
   })
 
@@ -133,7 +133,7 @@ describe('before it has authenticated, a connection', () => {
       const socket = dial(door)
       socket.write(bytes)
       await closed(socket)
-      await until(() => door.door.load.unproven === 0)
+      await until(() => door.load.unproven === 0)
       assert.equal(door.logLines('agent connection refused').length, 1)
     })
   }
@@ -146,7 +146,7 @@ describe('before it has authenticated, a connection', () => {
     // WNDINC of zero on stream 0, over and over.
     socket.write(Buffer.alloc(1200, Buffer.from('000004200000000000000000', 'hex')))
     await closed(socket)
-    await until(() => door.door.load.unproven === 0)
+    await until(() => door.load.unproven === 0)
     assert.equal(door.logLines('agent connection refused').length, 1)
   })
 })
@@ -160,16 +160,16 @@ describe('a crowd', () => {
     await door.online()
     await until(() => crowd.filter((socket) => !socket.closed).length <= 3)
     for (const socket of crowd) socket.destroy()
-    await until(() => door.door.load.unproven === 0)
+    await until(() => door.load.unproven === 0)
   })
 
   test('of authenticated agents is none: they do not count', async () => {
     const door = await startDoor({ limits: { unprovenPerIp: 1, unproven: 1 } })
     for (let i = 0; i < 5; i++) {
       await door.online()
-      assert.equal(door.door.load.unproven, 0)
+      assert.equal(door.load.unproven, 0)
     }
-    assert.equal(door.door.load.sessions, 5)
+    assert.equal(door.load.sessions, 5)
   })
 
   test('of failed authentications is answered late and told of once, and a valid token gets in meanwhile', async () => {

@@ -10,7 +10,7 @@ const identity = await makeIdentity()
 
 async function startDoor(options?: DoorOptions): Promise<TestDoor> {
   const door = await new TestDoor(identity, options).listen()
-  after(() => door.door.close())
+  after(() => door.close())
   return door
 }
 
@@ -24,8 +24,8 @@ describe('deleting a credential', () => {
     const [{ agent: one }, { agent: two, auth }] = [await door.online(), await door.online()]
     for (const agent of [one, two, other]) ok(await agent.bind())
     for (const [token, { id }] of door.credentials.all) if (id === 'cr_test') door.credentials.all.delete(token)
-    door.door.endSessionsOf('cr_test', 'its credential was deleted')
-    assert.deepEqual(door.door.registry.counts, { sessions: 1, tunnels: 1, endpoints: 1 })
+    door.tunnels.endSessionsOf('cr_test', 'its credential was deleted')
+    assert.deepEqual(door.registry.counts, { sessions: 1, tunnels: 1, endpoints: 1 })
     await Promise.all([one.closed, two.closed])
     assert.equal(other.mux.isClosed, false)
     // Neither its token nor its cookie opens the door again.
@@ -40,13 +40,13 @@ describe('stopping a tunnel from here', () => {
     const door = await startDoor()
     const { agent, auth } = await door.online()
     const bound = ok(await agent.bind())
-    assert.equal(door.door.stopTunnel(bound.tunnelId, why), true)
+    assert.equal(door.tunnels.stopTunnel(bound.tunnelId, why), true)
     assert.deepEqual(door.endpoints.addresses, [])
-    const fault = await door.door.registry.dial({ tunnelId: bound.tunnelId, ...visit })
+    const fault = await door.registry.dial({ tunnelId: bound.tunnelId, ...visit })
     assert.ok(fault instanceof DialFault)
     await until(() => agent.told.length === 1)
     assert.deepEqual(agent.told, [{ Id: bound.id, Message: why.message, ErrorCode: 'ERR_NGROK_333' }])
-    assert.equal(door.door.stopTunnel(bound.tunnelId, why), false)
+    assert.equal(door.tunnels.stopTunnel(bound.tunnelId, why), false)
     const again = { id: bound.id, opts: bound.opts, token: bound.token }
     assert.equal(refusedWith(await agent.bind(again)), 333)
     const { agent: back } = await door.online({ clientId: auth.clientId, cookie: auth.cookie })
@@ -58,10 +58,10 @@ describe('stopping a tunnel from here', () => {
     const door = await startDoor()
     const { agent } = await door.online({ versions: ['2'] })
     const bound = ok(await agent.bind())
-    assert.equal(door.door.stopTunnel(bound.tunnelId, why), true)
+    assert.equal(door.tunnels.stopTunnel(bound.tunnelId, why), true)
     ok(await agent.bind())
     assert.deepEqual(agent.told, [])
-    assert.equal(door.door.load.tunnels, 1)
+    assert.equal(door.load.tunnels, 1)
   })
 })
 
@@ -71,36 +71,26 @@ describe('closing the door', () => {
     const { agent } = await door.online()
     ok(await agent.bind())
     const nobody = door.agent()
-    await until(() => door.door.load.unproven === 1)
-    await door.door.close()
+    await until(() => door.load.unproven === 1)
+    await door.close()
     assert.equal(await agent.closed, undefined)
     await nobody.closed
-    assert.deepEqual(door.door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
+    assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
     assert.deepEqual(door.endpoints.addresses, [])
-    await (await new TestDoor(identity).listen(door.port)).door.close()
+    await (await new TestDoor(identity).listen(door.port)).close()
   })
 
-  test('waits for visitors, no longer than it was given, and lets nobody in meanwhile', async () => {
+  test('lets nobody in once it is stopped, and whoever is online stays until it is told to go', async () => {
     const door = await startDoor()
     const { agent } = await door.online()
     const { tunnelId } = ok(await agent.bind())
-    const stream = await door.door.registry.dial({ tunnelId, ...visit })
+    door.door.stop()
+    await assert.rejects(door.agent().authenticate())
+    const stream = await door.registry.dial({ tunnelId, ...visit })
     if (stream instanceof DialFault) assert.fail(stream)
     await until(() => agent.visitors.length === 1)
-    const closing = door.door.close(60_000)
-    await assert.rejects(door.agent().authenticate())
     assert.equal(agent.mux.isClosed, false)
-    stream.reset()
-    await closing
-    await agent.closed
-  })
-
-  test('does not wait for ever', async () => {
-    const door = await startDoor()
-    const { agent } = await door.online()
-    const { tunnelId } = ok(await agent.bind())
-    await door.door.registry.dial({ tunnelId, ...visit })
-    await door.door.close(10)
+    await door.close()
     await agent.closed
   })
 })
@@ -125,11 +115,11 @@ test('a thousand reconnects leave no session, name, socket or timer behind', { t
     assert.equal(ok(again).url, bound.url)
     assert.equal(ok(await agent.startLabels({ a: 'b' })), labelled)
   }
-  assert.deepEqual(door.door.registry.counts, { sessions: 1, tunnels: 2, endpoints: 1 })
+  assert.deepEqual(door.registry.counts, { sessions: 1, tunnels: 2, endpoints: 1 })
   assert.deepEqual(door.endpoints.addresses, [bound.url])
-  assert.equal(door.door.load.unproven, 0)
+  assert.equal(door.load.unproven, 0)
   await until(() => used() <= before + 5)
   await agent.leave()
-  await until(() => door.door.load.sessions === 0)
+  await until(() => door.load.sessions === 0)
   assert.deepEqual(door.endpoints.addresses, [])
 })

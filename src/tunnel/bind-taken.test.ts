@@ -19,15 +19,15 @@ const name: Partial<BindRequest> = { opts: { Domain: 'app.example.com' } }
 /** A door, and an agent that serves `address`; a frozen one keeps its connection, and neither answers nor says anything. */
 async function start({ signOfLifeMs = 200, isAlive = false, address = name } = {}) {
   const door = await new TestDoor(identity, { limits: { signOfLifeMs } }).listen()
-  after(() => door.door.close())
+  after(() => door.close())
   const { agent: holder, auth } = await door.online({}, { isAlive })
   const bound = ok(await holder.bind(address))
   return { door, holder, auth, bound }
 }
 
 /** Counts how often the only session is asked for a sign of life. */
-function watchQuestions(t: TestContext, { door }: TestDoor): () => number {
-  const [session = assert.fail('nobody is online')] = door.registry.liveSessions()
+function watchQuestions(t: TestContext, { registry }: TestDoor): () => number {
+  const [session = assert.fail('nobody is online')] = registry.liveSessions()
   const { mock } = t.mock.method(session, 'proveAlive')
   return () => mock.callCount()
 }
@@ -51,7 +51,7 @@ describe('an agent that is frozen', () => {
       assert.equal(offline?.session, auth.clientId)
       assert.match(String(offline?.reason), /no sign of life when another asked/)
       assert.deepEqual(more, [])
-      assert.deepEqual(door.door.registry.counts, { sessions: 1, tunnels: 1, endpoints: 1 })
+      assert.deepEqual(door.registry.counts, { sessions: 1, tunnels: 1, endpoints: 1 })
       assert.deepEqual(door.endpoints.addresses, [bound.url])
       // And it is the successor's in every way.
       await agent.unbind(ok(await agent.bind({ id: 'other' })).id)
@@ -75,7 +75,7 @@ describe('an agent that is frozen', () => {
     assert.equal(refused.length, outcomes.length - 1)
     for (const outcome of refused) assert.equal(refusedWith(outcome), 334)
     assert.deepEqual(door.endpoints.addresses, [bound.url])
-    assert.deepEqual(door.door.registry.counts, { sessions: 5, tunnels: 1, endpoints: 1 })
+    assert.deepEqual(door.registry.counts, { sessions: 5, tunnels: 1, endpoints: 1 })
   })
 
   test('keeps nothing open for an agent that left while it waited', async () => {
@@ -85,11 +85,11 @@ describe('an agent that is frozen', () => {
     await until(() => door.endpoints.asked === 2)
     await agent.leave()
     await assert.rejects(binding)
-    await until(() => door.door.load.sessions === 0)
+    await until(() => door.load.sessions === 0)
     await new Promise(setImmediate)
     assert.deepEqual(door.endpoints.addresses, [])
     assert.equal(door.endpoints.asked, 2)
-    assert.deepEqual(door.door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
+    assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
   })
 
   test('keeps nothing open for an agent that no longer waits for its bind', async () => {
@@ -128,7 +128,7 @@ describe('an agent that is alive', () => {
     const all = await Promise.all(Array.from({ length: 50 }, () => agent.bind(name)))
     for (const outcome of all) assert.equal(refusedWith(outcome), 334)
     assert.equal(holder.mux.isClosed, false)
-    assert.equal((await door.door.registry.tunnel(bound.tunnelId))?.id, bound.tunnelId)
+    assert.equal((await door.registry.tunnel(bound.tunnelId))?.id, bound.tunnelId)
   })
 
   test('keeps its name when it answers no pings but says anything at all', async () => {

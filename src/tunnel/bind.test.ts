@@ -12,7 +12,7 @@ const identity = await makeIdentity()
 
 async function startDoor(options?: DoorOptions): Promise<TestDoor> {
   const door = await new TestDoor(identity, options).listen()
-  after(() => door.door.close())
+  after(() => door.close())
   return door
 }
 
@@ -28,7 +28,7 @@ describe('a bind', () => {
     assert.match(bound.url, /^https:\/\/[a-z]+-[a-z]+-[0-9a-f]{4}\.example\.test$/)
     assert.equal(bound.id, bound.tunnelId)
     assert.equal(bound.opts.Hostname, bound.url.slice('https://'.length))
-    const { registry } = door.door
+    const { registry } = door.tunnels
     const [tunnel] = await registry.tunnels({ limit: 10 })
     assert.deepEqual(
       { ...tunnel, startedAt: '' },
@@ -104,14 +104,14 @@ describe('a bind', () => {
     const opts = { Domain: 'app.example.com' }
     const urls = [await agent.bind({ opts }), await agent.bind({ proto: 'http', opts })].map((each) => ok(each).url)
     assert.deepEqual(urls, ['https://app.example.com', 'http://app.example.com'])
-    assert.equal(door.door.load.tunnels, 2)
+    assert.equal(door.load.tunnels, 2)
   })
 
   test('of many at once gets many', async () => {
     const { door, agent } = await startAgent()
     const all = await Promise.all(Array.from({ length: 100 }, () => agent.bind()))
     assert.equal(new Set(all.map((each) => ok(each).url)).size, 100)
-    assert.equal(door.door.load.tunnels, 100)
+    assert.equal(door.load.tunnels, 100)
   })
 
   test('of a name that somebody has is refused', async () => {
@@ -158,7 +158,7 @@ describe('a bind', () => {
     door.endpoints.failure = new Error('no more sockets')
     assert.equal(refusedWith(await agent.bind()), 802)
     assert.match(JSON.stringify(door.logLines('endpoint cannot be opened')), /no more sockets/)
-    assert.equal(door.door.load.tunnels, 0)
+    assert.equal(door.load.tunnels, 0)
   })
 
   const refused: Record<string, [change: Partial<BindRequest>, ngrok: number]> = {
@@ -240,7 +240,7 @@ describe('an ACL', () => {
     door.credentials.restrict('bind:y.d.com')
     assert.equal(refusedWith(await agent.bind({ opts: { Domain: 'z.d.com' } })), 316)
     ok(await agent.bind({ opts: { Domain: 'y.d.com' } }))
-    assert.equal((await door.door.registry.tunnel(bound.tunnelId))?.id, bound.tunnelId)
+    assert.equal((await door.registry.tunnel(bound.tunnelId))?.id, bound.tunnelId)
   })
 })
 
@@ -249,23 +249,23 @@ describe('a token', () => {
     const clock = { now: 1_000_000_000 }
     const { door, agent, auth } = await startAgent({ now: () => clock.now })
     const bounds = [ok(await agent.bind()), ok(await agent.bind({ proto: 'tcp' }))]
-    const before = await door.door.registry.tunnels({ limit: 10 })
+    const before = await door.registry.tunnels({ limit: 10 })
     await agent.leave()
-    await until(() => door.door.load.sessions === 0)
+    await until(() => door.load.sessions === 0)
     clock.now += 60_000
     const { agent: again } = await door.online({ clientId: auth.clientId, cookie: auth.cookie })
     for (const { id, proto, opts, token, url } of bounds) {
       const bound = ok(await again.bind({ id, proto, opts, token }))
       assert.deepEqual([bound.id, bound.url, bound.tunnelId], [id, url, id])
     }
-    assert.deepEqual(await door.door.registry.tunnels({ limit: 10 }), before)
+    assert.deepEqual(await door.registry.tunnels({ limit: 10 }), before)
   })
 
   test('does so after a restart of the server, and also when the agent repeats nothing else', async () => {
     const seal = new Sealer(randomBytes(32))
     const first = await startAgent({ seal })
     const [https, tcp] = [ok(await first.agent.bind()), ok(await first.agent.bind({ proto: 'tcp' }))]
-    await first.door.door.close()
+    await first.door.close()
     const { agent } = await startAgent({ seal })
     assert.equal(ok(await agent.bind({ token: https.token })).url, https.url)
     const bound = ok(await agent.bind({ id: 'my-own-id', proto: 'tcp', token: tcp.token }))
@@ -295,7 +295,7 @@ describe('a token', () => {
     const { door, agent } = await startAgent()
     const bound = ok(await agent.bind())
     await agent.leave()
-    await until(() => door.door.load.tunnels === 0)
+    await until(() => door.load.tunnels === 0)
     door.credentials.all.set('b'.repeat(40), { id: 'cr_other', acl: [] })
     const { agent: other } = await door.online({ authtoken: new Secret('b'.repeat(40)) })
     const taken = ok(await other.bind({ token: bound.token }))
@@ -329,7 +329,7 @@ test('a random port is not taken from an agent that has just lost its connection
   const { door, agent, auth } = await startAgent()
   const bound = ok(await agent.bind({ proto: 'tcp' }))
   await agent.leave()
-  await until(() => door.door.load.sessions === 0)
+  await until(() => door.load.sessions === 0)
   const { agent: other } = await door.online()
   for (let i = 0; i < 9; i++) assert.notEqual(ok(await other.bind({ proto: 'tcp' })).url, bound.url)
   const { agent: again } = await door.online({ clientId: auth.clientId, cookie: auth.cookie })
@@ -344,7 +344,7 @@ test('two tunnels of a session cannot have the same id', async () => {
   const both = await Promise.all([agent.bind({ id: 'mine' }), agent.bind({ id: 'mine' })])
   assert.equal(both.filter((each) => 'ngrok' in each).length, 1)
   assert.equal(refusedWith(await agent.bind({ id: 'mine' })), 301)
-  assert.equal(door.door.load.tunnels, 1)
+  assert.equal(door.load.tunnels, 1)
   await agent.unbind('mine')
   ok(await agent.bind({ id: 'mine' }))
 })

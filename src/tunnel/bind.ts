@@ -4,22 +4,28 @@ import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log.ts'
 import { mayBindAddress, mayBindAnything, mayBindName, namesIt } from '../model/acl.ts'
 import { MAX_BIND_OPTIONS } from '../model/endpoint.ts'
-import type { BindRequest } from '../wire/messages/bind.ts'
 import { option } from '../wire/messages/bind-options.ts'
 import { type BindToken, openBindToken, sealBindToken } from './bind-token.ts'
 import { currentAcl } from './current-acl.ts'
 import type { LiveSession, Tunnel } from './live.ts'
 import { type RandomBytes, randomName } from './names.ts'
-import { BindRefusal, type Credentials, type EndpointRequest, type Endpoints, type OpenEndpoint } from './ports.ts'
+import {
+  BindRefusal,
+  type CurrentCredentials,
+  type EndpointRequest,
+  type Endpoints,
+  type OpenEndpoint,
+} from './ports.ts'
 import { refusals } from './refusals.ts'
 import type { Registry } from './registry.ts'
 import { type Address, isProto, requestedAddress, type Surroundings } from './requested-address.ts'
 import type { Seal } from './sealed.ts'
 import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
+import type { BindRequest } from './tunnel-request.ts'
 
 /** What binding takes. */
 export interface Binding extends Surroundings {
-  readonly credentials: Credentials
+  readonly credentials: CurrentCredentials
   readonly endpoints: Endpoints
   readonly registry: Registry
   readonly seal: Seal

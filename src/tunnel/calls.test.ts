@@ -11,7 +11,7 @@ const identity = await makeIdentity()
 
 async function startAgent(options?: DoorOptions) {
   const door = await new TestDoor(identity, options).listen()
-  after(() => door.door.close())
+  after(() => door.close())
   return { door, ...(await door.online()) }
 }
 
@@ -24,7 +24,7 @@ test('unbinding gives the name back, and can be said as often as one likes', asy
   }
   assert.deepEqual(await agent.unbind('never-there'), { Error: '', Extra: null })
   assert.deepEqual(await agent.unbind(''), { Error: '', Extra: null })
-  assert.deepEqual(door.door.registry.counts, { sessions: 1, tunnels: 0, endpoints: 0 })
+  assert.deepEqual(door.registry.counts, { sessions: 1, tunnels: 0, endpoints: 0 })
 })
 
 test('an address that nobody was told of is given back', async () => {
@@ -70,14 +70,14 @@ describe('a tunnel that is online', () => {
     clock.now += 5000
     const change = { TunnelId: bound.tunnelId, Metadata: 'after', Name: 'n', Description: 'd' }
     assert.deepEqual(await agent.call(streamTypes.patchTunnel, change), { Error: '' })
-    const [tunnel] = await door.door.registry.tunnels({ limit: 1 })
-    const [endpoint] = await door.door.registry.endpoints({ limit: 1 })
+    const [tunnel] = await door.registry.tunnels({ limit: 1 })
+    const [endpoint] = await door.registry.endpoints({ limit: 1 })
     assert.equal(tunnel?.metadata, 'after')
     assert.equal(endpoint?.metadata, 'after')
     assert.deepEqual([endpoint?.createdAt, endpoint?.updatedAt], ['1970-01-12T13:46:40Z', '1970-01-12T13:46:45Z'])
     // What is absent or null stays.
     assert.deepEqual(await agent.call(streamTypes.patchTunnel, { TunnelId: bound.tunnelId, Name: null }), { Error: '' })
-    assert.equal((await door.door.registry.tunnels({ limit: 1 }))[0]?.metadata, 'after')
+    assert.equal((await door.registry.tunnels({ limit: 1 }))[0]?.metadata, 'after')
   })
 
   const refused: [what: string, change: Record<string, unknown>, ngrok: number][] = [
@@ -93,7 +93,7 @@ describe('a tunnel that is online', () => {
       const bound = ok(await agent.bind({ metadata: 'before' }))
       const { Error: text } = await agent.call(streamTypes.patchTunnel, { TunnelId: bound.tunnelId, ...change })
       assert.match(String(text), new RegExp(`\\n\\nERR_NGROK_${ngrok}\\n$`))
-      assert.equal((await door.door.registry.tunnels({ limit: 1 }))[0]?.metadata, 'before')
+      assert.equal((await door.registry.tunnels({ limit: 1 }))[0]?.metadata, 'before')
     })
   }
 })
@@ -112,7 +112,7 @@ describe('a message', () => {
   test('of nearly a mebibyte is taken', async () => {
     const { door, agent } = await startAgent()
     ok(await agent.bind({ opts: { TrafficPolicy: 'x'.repeat(MESSAGE_BYTES - 10_000) } }))
-    assert.equal(door.door.load.tunnels, 1)
+    assert.equal(door.load.tunnels, 1)
   })
 
   test('that never ends keeps no other from being served, and many of them may only be short', async () => {

@@ -11,10 +11,8 @@ import { answer, type Message, readMessage } from '../wire/rpc.ts'
 import { streamTypes } from '../wire/stream-types.ts'
 import { WireError } from '../wire/wire-error.ts'
 import type { WireStream } from '../wire/wire-stream.ts'
-import { bind } from './bind.ts'
 import type { DoorContext } from './door-context.ts'
 import type { LabelIds } from './label-ids.ts'
-import { startLabelTunnel } from './labels.ts'
 import type { LiveSession, Tunnel } from './live.ts'
 import { BindRefusal } from './ports.ts'
 import { refusals, refusalText } from './refusals.ts'
@@ -85,10 +83,9 @@ export class AgentCalls {
     if (policy instanceof WireError) return policy
     // Of old agents; what it asks for must not be served without.
     if (policy !== '') return refusals.ipPolicyRef()
-    const bound = await bind(this.#session, request, this.#door)
+    const bound = await this.#door.online.bind(this.#session, request)
     if (bound instanceof BindRefusal) return bound
     const { tunnel, address, url, token } = bound
-    this.#logStart(tunnel, { url })
     const { host, port } = address
     const reply = buildBindAnswer({
       id: tunnel.wireId,
@@ -104,9 +101,8 @@ export class AgentCalls {
   async #startLabels(message: Message): Promise<Result> {
     const request = parseLabelRequest(message)
     if (request instanceof WireError) return request
-    const tunnel = await startLabelTunnel(this.#session, request, this.#labelIds, this.#door)
+    const tunnel = await this.#door.online.startLabels(this.#session, request, this.#labelIds)
     if (tunnel instanceof BindRefusal) return tunnel
-    this.#logStart(tunnel, { labels: tunnel.labels })
     return { reply: buildLabelAnswer(tunnel.id), tunnel }
   }
 
@@ -141,12 +137,7 @@ export class AgentCalls {
 
   #stop(tunnel: Tunnel): void {
     this.#labelIds.ended(tunnel.id)
-    this.#door.registry.removeTunnel(tunnel)
-    this.#door.log.info({ session: this.#session.id, tunnel: tunnel.id }, 'tunnel stopped')
-  }
-
-  #logStart({ id }: Tunnel, fields: Readonly<Record<string, unknown>>): void {
-    this.#door.log.info({ session: this.#session.id, tunnel: id, ...fields }, 'tunnel started')
+    this.#door.online.unbind(tunnel)
   }
 }
 

@@ -12,9 +12,9 @@ const identity = await makeIdentity()
 
 async function startAgent(request?: Partial<AuthRequest>, options?: DoorOptions) {
   const door = await new TestDoor(identity, options).listen()
-  after(() => door.door.close())
+  after(() => door.close())
   const { agent, auth } = await door.online(request)
-  return { door, agent, command: (command: AgentCommand) => door.door.registry.command(auth.clientId, command) }
+  return { door, agent, command: (command: AgentCommand) => door.registry.command(auth.clientId, command) }
 }
 
 const commands = ['restart', 'stop', 'update'] as const
@@ -98,9 +98,9 @@ describe('a command', () => {
   test('to a session that is gone, or never was, is 404', async () => {
     const { door, agent, command: send } = await startAgent()
     await agent.leave()
-    await until(() => door.door.load.sessions === 0)
+    await until(() => door.load.sessions === 0)
     const missing = { code: 'NOT_FOUND', status: 404, message: 'there is no tunnel session with this id' }
     await assert.rejects(send('stop'), missing)
-    await assert.rejects(door.door.registry.command('ts_x', 'stop'), missing)
+    await assert.rejects(door.registry.command('ts_x', 'stop'), missing)
   })
 })

@@ -11,7 +11,7 @@ const identity = await makeIdentity()
 
 async function startDoor(options?: DoorOptions): Promise<TestDoor> {
   const door = await new TestDoor(identity, options).listen()
-  after(() => door.door.close())
+  after(() => door.close())
   return door
 }
 
@@ -21,7 +21,7 @@ test('an agent with the token of a credential is let in and stands in the list',
   assert.match(auth.clientId, /^ts_[0-9A-Za-z]{27}$/)
   assert.equal(auth.sessionId, auth.clientId)
   assert.deepEqual([auth.version, auth.serverVersion, auth.region], ['3', '9.9.9', 'local'])
-  const session = await door.door.registry.session(auth.clientId)
+  const session = await door.registry.session(auth.clientId)
   assert.match(session?.startedAt ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
   assert.deepEqual(
     { ...session, startedAt: '' },
@@ -37,7 +37,7 @@ test('an agent with the token of a credential is let in and stands in the list',
       transport: 'v2',
     },
   )
-  assert.deepEqual(await door.door.registry.sessions({ limit: 10 }), [session])
+  assert.deepEqual(await door.registry.sessions({ limit: 10 }), [session])
 })
 
 test('an agent that speaks only the older version gets it', async () => {
@@ -62,8 +62,8 @@ describe('an agent is refused', () => {
       assert.equal(refusedWith(await agent.authenticate(change)), ngrok)
       // The server does not wait for it to go.
       await agent.closed
-      await until(() => door.door.load.unproven === 0)
-      assert.equal(door.door.load.sessions, 0)
+      await until(() => door.load.unproven === 0)
+      assert.equal(door.load.sessions, 0)
       assert.equal(door.logLines('agent connection refused').length, 1)
       const token = change.authtoken?.reveal()
       if (token) assert.ok(!JSON.stringify(door.logged).includes(token))
@@ -92,7 +92,7 @@ describe('an agent is refused', () => {
     assert.equal(refusedWith(await agent.authenticate()), 109)
     ok(await agent.bind())
     assert.deepEqual(
-      (await door.door.registry.sessions({ limit: 10 })).map(({ id }) => id),
+      (await door.registry.sessions({ limit: 10 })).map(({ id }) => id),
       [auth.clientId],
     )
   })
@@ -111,7 +111,7 @@ test('before it has authenticated an agent may ask for the region, and for nothi
     const { Error: text } = await agent.call(type, { Proto: bindRequest.proto, Labels: { a: 'b' } })
     assert.match(String(text), /Authenticate first/)
   }
-  assert.deepEqual(door.door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
+  assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
   ok(await agent.authenticate())
   assert.deepEqual(await agent.call(streamTypes.serverInfo, {}), { Region: 'local' })
 })
@@ -130,7 +130,7 @@ test('a credential that is deleted while its agent is being let in ends the sess
   door.credentials.current = async () => undefined
   await agent.authenticate()
   await agent.closed
-  assert.equal(door.door.load.sessions, 0)
+  assert.equal(door.load.sessions, 0)
 })
 
 test('a connection that is lost while its token is looked up leaves nothing', async () => {
@@ -144,11 +144,11 @@ test('a connection that is lost while its token is looked up leaves nothing', as
   }
   const agent = door.agent()
   const answer = agent.authenticate()
-  await until(() => door.door.load.unproven === 1)
+  await until(() => door.load.unproven === 1)
   await agent.leave()
   await assert.rejects(answer)
-  await until(() => door.door.load.unproven === 0)
+  await until(() => door.load.unproven === 0)
   resolve()
   await promise
-  assert.equal(door.door.load.sessions, 0)
+  assert.equal(door.load.sessions, 0)
 })

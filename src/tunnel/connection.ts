@@ -65,7 +65,7 @@ export class AgentConnection {
   }
 
   #tellRegion(stream: WireStream): void {
-    readMessage(stream, () => answer(stream, buildServerInfo(this.#options.door.region)), {
+    readMessage(stream, () => answer(stream, buildServerInfo(this.#options.door.online.region)), {
       maxBytes: UNAUTHENTICATED_BYTES,
     })
   }
@@ -132,8 +132,8 @@ export class AgentConnection {
         clientId: sessionId,
         cookie: new Secret(sealCookie(door.seal, cookieOf(authenticated))),
         serverVersion: door.version,
-        region: door.region,
-        accountName: door.domain,
+        region: door.online.region,
+        accountName: door.online.domain,
         planName: '',
         banner: '',
         sessionDurationS: 0,

@@ -1,12 +1,12 @@
 /** The ACL that a session stands under at this moment: it may have changed since the agent connected. */
 import type { Logger } from '../lib/log.ts'
 import type { LiveSession } from './live.ts'
-import type { AgentCredential, BindRefusal, Credentials } from './ports.ts'
+import type { AgentCredential, BindRefusal, CurrentCredentials } from './ports.ts'
 import { refusals } from './refusals.ts'
 
 export async function currentAcl(
   session: LiveSession,
-  { credentials, log }: { readonly credentials: Credentials; readonly log: Logger },
+  { credentials, log }: { readonly credentials: CurrentCredentials; readonly log: Logger },
 ): Promise<readonly string[] | BindRefusal> {
   let credential: AgentCredential | undefined
   try {

@@ -1,18 +1,17 @@
-/** What every part of the door works with. */
+/** What every part of the agents' door works with. */
 import type { Authenticating } from './authenticate.ts'
-import type { Binding } from './bind.ts'
 import type { FormerLabels } from './label-ids.ts'
-import type { Labelling } from './labels.ts'
 import type { DoorLimits } from './limits.ts'
+import type { Online } from './online.ts'
 
-export interface DoorContext extends Authenticating, Binding, Labelling {
-  readonly region: string
+export interface DoorContext extends Authenticating {
+  readonly online: Online
   /** Of this server. */
   readonly version: string
   readonly formerLabels: FormerLabels
   readonly limits: DoorLimits
   /** Whether the IP restriction of agents lets an address in; everybody when left out. */
-  readonly admits?: (peer: { readonly ip: string }) => boolean
+  readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }
 
 /** Where a connection comes from. */

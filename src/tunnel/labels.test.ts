@@ -11,7 +11,7 @@ const identity = await makeIdentity()
 
 async function startAgent(options?: DoorOptions) {
   const door = await new TestDoor(identity, options).listen()
-  after(() => door.door.close())
+  after(() => door.close())
   return { door, ...(await door.online()) }
 }
 
@@ -20,7 +20,7 @@ const back = ({ clientId, cookie }: AuthAnswer) => ({ clientId, cookie })
 describe('a label tunnel', () => {
   test('stands in the lists with its labels, and groups find it', async () => {
     const { door, agent, auth } = await startAgent()
-    const { registry } = door.door
+    const { registry } = door.tunnels
     const group = registry.followGroup({ app: 'web' })
     const id = ok(await agent.startLabels({ app: 'web', dc: '1' }, { metadata: 'mine', forwardsProto: 'http2' }))
     assert.ok(isId(id, 'tn_'))
@@ -52,7 +52,7 @@ describe('a label tunnel', () => {
     for (let i = 0; i < 50; i++) ids.push(ok(await agent.startLabels({ n: String(i % 7) })))
     assert.deepEqual([...ids].sort(), ids)
     assert.equal(new Set(ids).size, 50)
-    const page = await door.door.registry.tunnels({ limit: 100 })
+    const page = await door.registry.tunnels({ limit: 100 })
     assert.deepEqual(
       page.map(({ id }) => id),
       ids.toReversed(),
@@ -86,7 +86,7 @@ describe('a label tunnel', () => {
     test(`${what} is refused with ${ngrok}`, async () => {
       const { door, agent } = await startAgent()
       assert.equal(refusedWith(await agent.startLabels(labels)), ngrok)
-      assert.equal(door.door.load.tunnels, 0)
+      assert.equal(door.load.tunnels, 0)
     })
   }
 
@@ -102,14 +102,14 @@ describe('a session that returns', () => {
     const { door, agent, auth } = await startAgent({ now: () => clock.now })
     const sets = [{ a: '1', b: '2' }, { a: '1' }, { b: '2', a: '1' }]
     for (const labels of sets) ok(await agent.startLabels(labels))
-    const before = await door.door.registry.tunnels({ limit: 10 })
+    const before = await door.registry.tunnels({ limit: 10 })
     await agent.leave()
-    await until(() => door.door.load.sessions === 0)
+    await until(() => door.load.sessions === 0)
     clock.now += 60_000
     const { agent: again } = await door.online(back(auth))
     const ids = [...sets].reverse().map(async (labels) => ok(await again.startLabels(labels)))
     assert.deepEqual((await Promise.all(ids)).sort(), before.map(({ id }) => id).sort())
-    assert.deepEqual(await door.door.registry.tunnels({ limit: 10 }), before)
+    assert.deepEqual(await door.registry.tunnels({ limit: 10 }), before)
     // One more with the same labels is new.
     const more = ok(await again.startLabels({ a: '1' }))
     assert.ok(!before.some(({ id }) => id === more))
@@ -120,7 +120,7 @@ describe('a session that returns', () => {
     const id = ok(await agent.startLabels({ a: '1' }))
     const { agent: again } = await door.online(back(auth))
     assert.equal(ok(await again.startLabels({ a: '1' })), id)
-    assert.equal(door.door.load.tunnels, 1)
+    assert.equal(door.load.tunnels, 1)
   })
 
   test('ends the right tunnel by its old id after a restart of the server, and no other one', async () => {
@@ -128,16 +128,16 @@ describe('a session that returns', () => {
     const first = await startAgent({ seal })
     const old = ok(await first.agent.startLabels({ a: '1' }))
     const oldOther = ok(await first.agent.startLabels({ a: '2' }))
-    await first.door.door.close()
+    await first.door.close()
     const { door, agent } = await (async () => {
       const door = await new TestDoor(identity, { seal }).listen()
-      after(() => door.door.close())
+      after(() => door.close())
       return { door, ...(await door.online(back(first.auth))) }
     })()
     const other = ok(await agent.startLabels({ a: '2' }))
     const id = ok(await agent.startLabels({ a: '1' }))
     assert.notEqual(id, old)
-    const present = async () => (await door.door.registry.tunnels({ limit: 10 })).map((each) => each.id)
+    const present = async () => (await door.registry.tunnels({ limit: 10 })).map((each) => each.id)
     await agent.unbind(old)
     assert.deepEqual(await present(), [other])
     // Agents say it three times; the next tunnel with these labels is none of it.
@@ -162,7 +162,7 @@ test('ending a tunnel thrice never ends the next one with its labels', async () 
     await it.unbind(id)
     await it.unbind(id)
     assert.deepEqual(
-      (await door.door.registry.tunnels({ limit: 10 })).map((each) => each.id),
+      (await door.registry.tunnels({ limit: 10 })).map((each) => each.id),
       [next],
     )
   }

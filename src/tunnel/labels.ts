@@ -3,17 +3,17 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log.ts'
 import { mayBindLabel } from '../model/acl.ts'
-import type { LabelRequest } from '../wire/messages/tunnels.ts'
 import { currentAcl } from './current-acl.ts'
 import type { LabelIds } from './label-ids.ts'
 import type { LiveSession, Tunnel } from './live.ts'
-import { BindRefusal, type Credentials } from './ports.ts'
+import { BindRefusal, type CurrentCredentials } from './ports.ts'
 import { refusals } from './refusals.ts'
 import type { Registry } from './registry.ts'
 import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
+import type { LabelRequest } from './tunnel-request.ts'
 
 export interface Labelling {
-  readonly credentials: Credentials
+  readonly credentials: CurrentCredentials
   readonly registry: Registry
   readonly ids: IdSource
   readonly now: Clock

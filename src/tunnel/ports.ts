@@ -10,9 +10,12 @@ export interface AgentCredential {
   readonly acl: readonly string[]
 }
 
-export interface Credentials {
+export interface CurrentCredentials {
+  /** The credential that started a session, later: its ACL may be another, or it may be gone. Throws when the store is away. */
+  current(id: string): Promise<AgentCredential | undefined>
+}
+
+export interface Credentials extends CurrentCredentials {
   /** The credential whose token this is; throws when the store is away. */
   find(token: Secret): Promise<AgentCredential | undefined>
-  /** The same one later: its ACL may be another, or it may be gone. */
-  current(id: string): Promise<AgentCredential | undefined>
 }

@@ -9,7 +9,7 @@ const identity = await makeIdentity()
 
 async function startDoor(): Promise<TestDoor> {
   const door = await new TestDoor(identity).listen()
-  after(() => door.door.close())
+  after(() => door.close())
   return door
 }
 
@@ -17,7 +17,7 @@ const visit = { ip: '192.0.2.1', port: 1, proto: 'https', edge: 'none', passthro
 
 test('lists come newest first, page by page, and those who return stand at their place', async () => {
   const door = await startDoor()
-  const { registry } = door.door
+  const { registry } = door.tunnels
   const agents = []
   for (let i = 0; i < 5; i++) agents.push(await door.online())
   const ids = agents.map(({ auth }) => auth.clientId).reverse()
@@ -34,7 +34,7 @@ test('lists come newest first, page by page, and those who return stand at their
 
   const third = agents[2] ?? assert.fail()
   await third.agent.leave()
-  await until(() => door.door.load.sessions === 4)
+  await until(() => door.load.sessions === 4)
   assert.deepEqual(
     await listed(),
     ids.filter((id) => id !== third.auth.clientId),
@@ -52,7 +52,7 @@ test('a visitor reaches the agent of its tunnel and no other, both ways, until t
   const door = await startDoor()
   const [{ agent: one }, { agent: two }] = [await door.online(), await door.online()]
   const [a, b] = [ok(await one.bind()), ok(await two.startLabels({ a: 'b' }))]
-  const { dial } = door.door.registry
+  const { dial } = door.registry
   for (const [tunnelId, agent] of [
     [a.tunnelId, one],
     [b, two],
@@ -64,9 +64,9 @@ test('a visitor reaches the agent of its tunnel and no other, both ways, until t
     stream.attach({ data: (chunk) => heard.push(Buffer.from(chunk)), end() {}, drain() {}, closed() {} })
     agent.visitors[0]?.write(Buffer.from('from the service'))
     await until(() => Buffer.concat(heard).toString() === 'from the service')
-    assert.equal(door.door.load.connections, 1)
+    assert.equal(door.load.connections, 1)
     stream.reset()
-    await until(() => door.door.load.connections === 0)
+    await until(() => door.load.connections === 0)
   }
   assert.deepEqual([one.visitors.length, two.visitors.length], [1, 1])
   await one.unbind(a.id)
@@ -78,7 +78,7 @@ test('a connection that is open goes on when its tunnel is unbound', async () =>
   const door = await startDoor()
   const { agent } = await door.online()
   const { id, tunnelId } = ok(await agent.bind())
-  const stream = await door.door.registry.dial({ tunnelId, ...visit })
+  const stream = await door.registry.dial({ tunnelId, ...visit })
   if (stream instanceof DialFault) assert.fail(stream)
   await until(() => agent.visitors.length === 1)
   await agent.unbind(id)
@@ -93,7 +93,7 @@ test('one visitor that reads nothing does not hold up the others', async () => {
   const door = await startDoor()
   const { agent } = await door.online()
   const { tunnelId } = ok(await agent.bind())
-  const { dial } = door.door.registry
+  const { dial } = door.registry
   const stalled = (await dial({ tunnelId, ...visit })) as WireStream
   stalled.attach({ data() {}, end() {}, drain() {}, closed() {} })
   stalled.pause()

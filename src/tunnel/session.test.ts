@@ -13,7 +13,7 @@ const identity = await makeIdentity()
 
 async function startDoor(options?: DoorOptions, port?: number): Promise<TestDoor> {
   const door = await new TestDoor(identity, options).listen(port)
-  after(() => door.door.close())
+  after(() => door.close())
   return door
 }
 
@@ -24,14 +24,14 @@ describe('a session', () => {
     const clock = { now: 1_000_000_000 }
     const door = await startDoor({ now: () => clock.now })
     const { agent, auth } = await door.online()
-    const before = await door.door.registry.session(auth.clientId)
+    const before = await door.registry.session(auth.clientId)
     await agent.leave()
-    await until(() => door.door.load.sessions === 0)
-    assert.equal(await door.door.registry.session(auth.clientId), undefined)
+    await until(() => door.load.sessions === 0)
+    assert.equal(await door.registry.session(auth.clientId), undefined)
     clock.now += 3_600_000
     const again = await door.online(back(auth))
     assert.equal(again.auth.clientId, auth.clientId)
-    assert.deepEqual(await door.door.registry.session(auth.clientId), before)
+    assert.deepEqual(await door.registry.session(auth.clientId), before)
     // Each answer brings a fresh cookie, and that one works too.
     await again.agent.leave()
     assert.equal((await door.online(back(again.auth))).auth.clientId, auth.clientId)
@@ -41,7 +41,7 @@ describe('a session', () => {
     const seal = new Sealer(randomBytes(32))
     const first = await startDoor({ seal })
     const { auth } = await first.online()
-    await first.door.close()
+    await first.close()
     const second = await startDoor({ seal })
     assert.equal((await second.online(back(auth))).auth.clientId, auth.clientId)
   })
@@ -81,7 +81,7 @@ describe('a session', () => {
     assert.deepEqual(door.endpoints.addresses, [])
     const again = ok(await agent.bind({ id: bound.id, opts: bound.opts, token: bound.token }))
     assert.deepEqual([again.id, again.url, again.tunnelId], [bound.id, bound.url, bound.tunnelId])
-    assert.deepEqual(door.door.registry.counts, { sessions: 1, tunnels: 1, endpoints: 1 })
+    assert.deepEqual(door.registry.counts, { sessions: 1, tunnels: 1, endpoints: 1 })
   })
 
   test('is not taken over by a further leg, which is a session of its own', async () => {
@@ -90,7 +90,7 @@ describe('a session', () => {
     const leg = await door.online({ ...back(auth), leg: 1 })
     assert.notEqual(leg.auth.clientId, auth.clientId)
     assert.equal(agent.mux.isClosed, false)
-    assert.equal(door.door.load.sessions, 2)
+    assert.equal(door.load.sessions, 2)
   })
 
   test('that two connections want goes to the later, whoever is asked about first', async () => {
@@ -100,8 +100,8 @@ describe('a session', () => {
     const agents = Array.from({ length: 5 }, () => door.agent())
     await Promise.allSettled(agents.map((agent) => agent.authenticate(back(auth))))
     await until(() => agents.filter(({ mux }) => !mux.isClosed).length === 1)
-    assert.equal(door.door.load.sessions, 1)
-    assert.equal((await door.door.registry.session(auth.clientId))?.id, auth.clientId)
+    assert.equal(door.load.sessions, 1)
+    assert.equal((await door.registry.session(auth.clientId))?.id, auth.clientId)
   })
 
   test('has none of its names once its connection is lost', async () => {
@@ -111,8 +111,8 @@ describe('a session', () => {
     ok(await agent.bind({ proto: 'tcp' }))
     ok(await agent.startLabels({ a: 'b' }))
     await agent.leave()
-    await until(() => door.door.load.sessions === 0)
-    assert.deepEqual(door.door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
+    await until(() => door.load.sessions === 0)
+    assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
     assert.deepEqual(door.endpoints.addresses, [])
   })
 
@@ -125,12 +125,12 @@ describe('a session', () => {
     await until(() => door.endpoints.asked === 1)
     await agent.leave()
     await assert.rejects(binding)
-    await until(() => door.door.load.sessions === 0)
+    await until(() => door.load.sessions === 0)
     resolve()
     await until(() => door.endpoints.addresses.length === 0)
     await new Promise(setImmediate)
     assert.deepEqual(door.endpoints.addresses, [])
-    assert.deepEqual(door.door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
+    assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
   })
 })
 
@@ -142,7 +142,7 @@ describe('a dead peer', () => {
     const door = await startDoor({ limits })
     const began = performance.now()
     const { agent } = await door.online(soon, { isAlive: false })
-    await until(() => door.door.load.sessions === 0)
+    await until(() => door.load.sessions === 0)
     assert.ok(performance.now() - began > 300, String(performance.now() - began))
     assert.match(String(door.logLines('agent offline')[0]?.reason), /no sign of life/)
     await agent.closed
@@ -154,7 +154,7 @@ describe('a dead peer', () => {
     const began = performance.now()
     await until(() => performance.now() - began > 1500)
     assert.equal(agent.mux.isClosed, false)
-    assert.equal(door.door.load.sessions, 1)
+    assert.equal(door.load.sessions, 1)
   })
 
   test('is found when it still speaks but hears nothing any more', async () => {
@@ -164,7 +164,7 @@ describe('a dead peer', () => {
     const agent = new TestAgent({ port: link.port })
     ok(await agent.authenticate(soon))
     link.cut()
-    await until(() => door.door.load.sessions === 0)
+    await until(() => door.load.sessions === 0)
     assert.match(String(door.logLines('agent offline')[0]?.reason), /no sign of life/)
   })
 })
@@ -174,7 +174,7 @@ test('the log says who came and went, once each, and no secrets', async () => {
   const { agent, auth } = await door.online()
   const bound = ok(await agent.bind({ ...bindRequest, opts: { Auth: 'user:passphrase' } }))
   await agent.leave()
-  await until(() => door.door.load.sessions === 0)
+  await until(() => door.load.sessions === 0)
   for (const event of ['agent online', 'tunnel started', 'agent offline']) {
     assert.equal(door.logLines(event).length, 1, event)
     assert.equal(door.logLines(event)[0]?.session, auth.clientId)

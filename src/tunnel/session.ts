@@ -64,13 +64,13 @@ export class AgentSession implements LiveSession {
       ip: peer.ip,
       metadata: request.metadata,
       os: said(request.os),
-      region: door.region,
+      region: door.online.region,
       startedAt: timestamp(startedAt),
       transport: 'v2',
     }
     this.#dialler = new Dialler(mux, traits)
     this.#commands = new AgentCommands(mux, commandSupport(request), { timeoutMs: door.limits.commandMs })
-    door.registry.addSession(this)
+    door.online.registry.addSession(this)
     // Behind the line above, which made a former connection leave what it had.
     const former = door.formerLabels.take(sessionId)
     this.#labelIds = new LabelIds(sessionId, { isResumed, former })
@@ -139,9 +139,9 @@ export class AgentSession implements LiveSession {
     this.#isEnded = true
     this.#stopWatching()
     this.#heartbeat.stop()
-    const { registry, formerLabels, log } = this.#options.door
+    const { online, formerLabels, log } = this.#options.door
     formerLabels.remember(this.id, this.tunnels.values())
-    registry.removeSession(this)
+    online.registry.removeSession(this)
     const { bytesIn, bytesOut } = this
     log.info({ session: this.id, reason, bytesIn, bytesOut }, 'agent offline')
   }

@@ -7,6 +7,7 @@ import { Sealer } from '../lib/seal.ts'
 import type { Secret } from '../lib/secret.ts'
 import type { AuthAnswer, AuthRequest } from '../wire/messages/auth.ts'
 import { AgentDoor, type AgentDoorOptions } from './agent-door.ts'
+import { Online, type OnlineOptions } from './online.ts'
 import { type AgentCredential, BindRefusal, type EndpointRequest, type OpenEndpoint } from './ports.ts'
 import { type AgentOptions, type Outcome, TestAgent, TOKEN } from './test-agent.ts'
 
@@ -73,34 +74,53 @@ export interface Identity {
   readonly privateKeyPem: string
 }
 
-export type DoorOptions = Partial<Omit<AgentDoorOptions, 'credentials' | 'endpoints' | 'certificate' | 'log'>>
+export type DoorOptions = Partial<
+  Omit<AgentDoorOptions & OnlineOptions, 'online' | 'credentials' | 'endpoints' | 'certificate' | 'log'>
+>
 
 export class TestDoor {
   readonly credentials = new TestCredentials()
   readonly endpoints = new TestEndpoints()
   /** Lines of the log, as objects. */
   readonly logged: Record<string, unknown>[] = []
+  readonly tunnels: Online
   readonly door: AgentDoor
   #port = 0
 
   constructor({ certificatePem: cert, privateKeyPem: key }: Identity, options: DoorOptions = {}) {
     const destination = { write: (line: string) => this.logged.push(JSON.parse(line)) }
-    this.door = new AgentDoor({
-      certificate: { cert, key },
+    const shared = {
       credentials: this.credentials,
-      endpoints: this.endpoints,
       seal: new Sealer(randomBytes(32)),
       ids: new IdSource({ now: Date.now }),
       now: Date.now,
-      random: randomBytes,
       log: createLog({ level: 'debug', format: 'json', destination }),
+      ...options,
+    }
+    this.tunnels = new Online({
+      endpoints: this.endpoints,
+      random: randomBytes,
       region: 'local',
       domain: 'example.test',
-      version: '9.9.9',
       tcpPorts: { from: 20_000, to: 20_009 },
       publicPorts: () => ({ http: 8080, https: 8443 }),
-      ...options,
+      ...shared,
     })
+    this.door = new AgentDoor({ certificate: { cert, key }, version: '9.9.9', ...shared, online: this.tunnels })
+  }
+
+  get registry() {
+    return this.tunnels.registry
+  }
+
+  get load() {
+    return { ...this.tunnels.load, ...this.door.numbers }
+  }
+
+  async close(): Promise<void> {
+    this.door.stop()
+    this.tunnels.endAll('the server is stopping')
+    await this.door.closed()
   }
 
   get port(): number {
