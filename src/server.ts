@@ -29,6 +29,7 @@ import { RefusedLog } from './control/refused-log.ts'
 import { requestKeyOf } from './control/request-key.ts'
 import { liftRestrictions } from './control/restrictions.ts'
 import { openSealer } from './control/sealing.ts'
+import { openSshHostKey } from './control/ssh-host-key.ts'
 import {
   createKey,
   createUser,
@@ -55,6 +56,8 @@ import { openStore } from './store/store.ts'
 
 export interface RunningServer {
   readonly addresses: Addresses
+  /** The fingerprint of the key that the SSH gateway shows of itself. */
+  readonly sshHostKey: string
   /** What the very first start made, to be shown once. */
   readonly firstStart: FirstStart | null
   /** Finishes what is open within the drain time, then closes everything. */
@@ -106,6 +109,7 @@ export async function startServer(
     await bindSecrets(store, sealer)
     const authority = await openAuthority(store, sealer, join(settings.dataDir, 'ca.pem'))
     const requestKey = requestKeyOf(store, sealer, now)
+    const hostKey = await openSshHostKey(store, sealer)
 
     // What people write is checked here, and off the event loop where that takes long.
     const documents = new Documents()
@@ -179,7 +183,7 @@ export async function startServer(
     const addresses = { api: '', metrics: '', ...plane.addresses }
     const readiness = async () => {
       const isReady = isServing && (await store.answers(READINESS_MS))
-      return { isReady, addresses }
+      return { isReady, addresses, sshHostKey: hostKey.fingerprint }
     }
 
     const metricsServer = metrics.server()
@@ -223,6 +227,7 @@ export async function startServer(
     log.info({ ...addresses, database: store.dialect, region: settings.region }, 'server ready')
     return {
       addresses,
+      sshHostKey: hostKey.fingerprint,
       firstStart,
       stop: async () => {
         isServing = false

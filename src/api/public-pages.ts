@@ -5,10 +5,17 @@ import { type KeptPage, keepPage, sendPage } from './kept-page.ts'
 import { openApiDocument } from './openapi.ts'
 import type { Route } from './routes.ts'
 
+/** Whether the server can serve, and where and as whom. */
+export interface Readiness {
+  readonly isReady: boolean
+  readonly addresses: Readonly<Record<string, string>>
+  /** The fingerprint of the SSH gateway's host key, for whoever is to trust it. */
+  readonly sshHostKey: string
+}
+
 export interface PublicPages {
   readonly version: string
-  /** Whether the server can serve, and where it listens. */
-  readonly readiness: () => Promise<{ readonly isReady: boolean; readonly addresses: Readonly<Record<string, string>> }>
+  readonly readiness: () => Promise<Readiness>
 }
 
 declare module 'fastify' {
@@ -26,8 +33,9 @@ export function mountPublic(app: FastifyInstance, pages: PublicPages, routes: re
   app.get('/healthz', open, async (_request, reply) => reply.send({ status: 'ok' }))
 
   app.get('/readyz', open, async (_request, reply) => {
-    const { isReady, addresses } = await pages.readiness()
-    return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ready' : 'not ready', addresses })
+    const { isReady, addresses, sshHostKey } = await pages.readiness()
+    const status = isReady ? 'ready' : 'not ready'
+    return reply.code(isReady ? 200 : 503).send({ status, addresses, ssh_host_key: sshHostKey })
   })
 
   // Made once: the registries do not change while the server runs.

@@ -61,6 +61,7 @@ export async function serve(
     throw new Failure(`Postern cannot start: ${startFault(cause, settings)}`, { cause })
   })
   if (server.firstStart) terminal.out(firstStartBanner(server.firstStart, server.addresses, settings))
+  terminal.out(`SSH host key: ${server.sshHostKey}\n`)
   const { api, metrics, agents, https, http } = server.addresses
   terminal.out(
     `Listening: API ${webAddress(api)}, metrics ${webAddress(metrics)}, agents ${agents}, HTTPS ${https}, HTTP ${http}\n`,

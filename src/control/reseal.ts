@@ -7,6 +7,7 @@ import { resealAuthority } from './authority.ts'
 import { resealLogins } from './login-rows.ts'
 import { resealRequestKey } from './request-key.ts'
 import { changeFields, moduleAt, resourceAt } from './secrets.ts'
+import { resealSshHostKey } from './ssh-host-key.ts'
 
 /** Gives the new text for a sealed one; `context` says what it belongs to. */
 export type Reseal = (sealed: string, context: string) => string
@@ -19,6 +20,7 @@ export async function resealAll(writer: Writer, reseal: Reseal): Promise<number>
   return (
     (await resealAuthority(writer, reseal)) +
     (await resealRequestKey(writer, reseal)) +
+    (await resealSshHostKey(writer, reseal)) +
     (await resealModules(writer, reseal)) +
     (await resealResources(writer, reseal)) +
     (await resealLogins(writer, reseal))

@@ -85,7 +85,7 @@ eachStore((store) => {
       const old = join(data.dataDir, 'old.key')
       await copyFile(data.keyFile, old)
 
-      assert.equal(await rotate(data), 4)
+      assert.equal(await rotate(data), 5)
       assert.notDeepEqual(await readFile(data.keyFile), await readFile(old))
       assert.equal((await stat(data.keyFile)).mode & 0o777, 0o600)
       const after = await start(data)
@@ -122,7 +122,7 @@ eachStore((store) => {
       const after = await start(data)
       await assertReadable(after, path)
       await after.stop()
-      assert.equal(await rotate(data), 4)
+      assert.equal(await rotate(data), 5)
     }))
 
   test('a module that cannot be opened is mended by replacing or deleting it', () =>

@@ -55,7 +55,7 @@ before(async () => {
     groupsOf: () => [],
     metrics: new ApiMetrics(),
     log: createLog({ level: 'silent' }),
-    readiness: async () => ({ isReady: true, addresses: {} }),
+    readiness: async () => ({ isReady: true, addresses: {}, sshHostKey: '' }),
     apiUrl: null,
     version: '0',
   })

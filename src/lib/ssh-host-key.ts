@@ -1,0 +1,51 @@
+/** Makes the key that an SSH server shows of itself, in the form that `ssh-keygen` writes (openssh/PROTOCOL.key). */
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+
+export interface SshHostKey {
+  /** One line, as in `known_hosts` behind the host: `ssh-ed25519 AAAA…`. */
+  readonly publicLine: string
+  /** A file of OpenSSH's own form, without a passphrase. */
+  readonly privateText: string
+}
+
+const TYPE = 'ssh-ed25519'
+
+/** What the secret part is padded to, in bytes: the block of no cipher. */
+const BLOCK_BYTES = 8
+
+/** Characters of a line of base64. */
+const LINE = 70
+
+export function makeSshHostKey(): SshHostKey {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const point = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url')
+  const seed = Buffer.from(privateKey.export({ format: 'jwk' }).d ?? '', 'base64url')
+  const blob = Buffer.concat([string(TYPE), string(point)])
+  // The same number twice: who deciphers a file with the wrong passphrase finds two that differ.
+  const check = randomBytes(4)
+  const secret = Buffer.concat([check, check, blob, string(Buffer.concat([seed, point])), string('')])
+  const padding = Buffer.from(Array.from({ length: -secret.length & (BLOCK_BYTES - 1) }, (_, i) => i + 1))
+  const file = Buffer.concat([
+    Buffer.from('openssh-key-v1\0'),
+    ...['none', 'none', ''].map(string),
+    number(1),
+    string(blob),
+    string(Buffer.concat([secret, padding])),
+  ])
+  const lines = file.toString('base64').match(new RegExp(`.{1,${LINE}}`, 'g')) ?? []
+  return {
+    publicLine: `${TYPE} ${blob.toString('base64')}`,
+    privateText: `-----BEGIN OPENSSH PRIVATE KEY-----\n${lines.join('\n')}\n-----END OPENSSH PRIVATE KEY-----\n`,
+  }
+}
+
+function string(value: string | Buffer): Buffer {
+  const bytes = Buffer.from(value)
+  return Buffer.concat([number(bytes.length), bytes])
+}
+
+function number(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
