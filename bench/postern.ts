@@ -56,6 +56,7 @@ export async function launchPosternServer(
   const ports = {
     api: await freePort(),
     agent: await freePort(),
+    ssh: await freePort(),
     http: await freePort(),
     https: await freePort(),
     tcp: await freePorts(TCP_PORTS),
@@ -64,6 +65,7 @@ export async function launchPosternServer(
     'data-dir': dataDir,
     'api-listen': `${LOOPBACK}:${ports.api}`,
     'agent-listen': `${LOOPBACK}:${ports.agent}`,
+    'ssh-listen': `${LOOPBACK}:${ports.ssh}`,
     'http-listen': `${LOOPBACK}:${ports.http}`,
     'https-listen': `${LOOPBACK}:${ports.https}`,
     'metrics-listen': `${LOOPBACK}:0`,

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { AddressInfo, Server } from 'node:net'
 import type { Settings } from './config/read.ts'
 import { holdersOfName, holdersOfPort } from './control/addresses.ts'
-import { currentCredential, findCredential, ownerOfCredential } from './control/agent-credentials.ts'
+import { currentCredential, findCredential, findSshCredential, ownerOfCredential } from './control/agent-credentials.ts'
 import { EdgeEndpoints } from './control/edge-endpoints.ts'
 import { Follower } from './control/follower.ts'
 import { LiveCertificates } from './control/live-certificates.ts'
@@ -37,9 +37,11 @@ import { type Logger, lineWriter } from './lib/log.ts'
 import { type Fetch, outboundFetch } from './lib/outbound-fetch.ts'
 import { ownListeners } from './lib/own-listeners.ts'
 import type { Sealer } from './lib/seal.ts'
+import type { Secret } from './lib/secret.ts'
 import { SlidingCounters } from './lib/sliding-counters.ts'
 import { meetAdmitted, meetVisitors } from './lib/trusted-hop.ts'
 import type { EndpointRequest } from './model/endpoint.ts'
+import { SshDoor } from './ssh/ssh-door.ts'
 import type { Store } from './store/store.ts'
 import { AgentDoor } from './tunnel/agent-door.ts'
 import { Online } from './tunnel/online.ts'
@@ -49,6 +51,7 @@ export interface DataPlaneOptions {
   readonly store: Store
   readonly sealer: Sealer
   readonly authority: Authority
+  readonly sshHostKey: Secret
   readonly ids: IdSource
   readonly now: Clock
   readonly log: Logger
@@ -86,8 +89,8 @@ const ON_THEIR_WAY_MS = 50
 
 /** Listens for agents and visitors; resolves once every stored edge is served. */
 export async function startDataPlane(options: DataPlaneOptions) {
-  const { settings, store, sealer, authority, ids, now, log, refused, descriptors, documents, sessions, version } =
-    options
+  const { settings, store, sealer, authority, sshHostKey, ids, now, log, refused, descriptors } = options
+  const { documents, sessions, version } = options
   const { domain, region, tcpPorts: tcpRange, drainTimeoutMs } = settings
   const opened: (() => Promise<void> | void)[] = []
   const close = async () => {
@@ -110,8 +113,9 @@ export async function startDataPlane(options: DataPlaneOptions) {
     const counts = new TrafficCount({ isServed: (id) => edges.has(id) })
     const caps = new ConnectionCaps({ limits: settings, door: 'visitors', log })
     const agentCaps = new ConnectionCaps({ limits: settings, door: 'agents', log })
+    const sshCaps = new ConnectionCaps({ limits: settings, door: 'ssh', log })
     opened.push(() => {
-      for (const each of [caps, agentCaps]) each.close()
+      for (const each of [caps, agentCaps, sshCaps]) each.close()
     })
     const throughHops = meetVisitors(settings.trustedProxies)
     const held = holdVisitors(throughHops)
@@ -279,6 +283,23 @@ export async function startDataPlane(options: DataPlaneOptions) {
       version,
     })
     const agentAddress = await agents.listen(settings.agentListen)
+    opened.push(() => agents.stop())
+    const gateway = new SshDoor({
+      online,
+      admits: admitsAgent,
+      hostKey: sshHostKey,
+      meet: throughHops,
+      caps: sshCaps,
+      credentials: {
+        find: (fingerprint) => findSshCredential(store, fingerprint),
+        current: (id) => currentCredential(store, id),
+      },
+      ids,
+      now,
+      log,
+      descriptors,
+    })
+    const sshAddress = await gateway.listen(settings.sshListen)
     opened.push(async () => {
       // Nobody new; whoever is there may finish, agents last, since visitors are served through them.
       // Not by the clock of the system, which may be set back meanwhile.
@@ -294,8 +315,9 @@ export async function startDataPlane(options: DataPlaneOptions) {
       front.cut()
       visitors.cut()
       agents.stop()
+      gateway.stop()
       online.endAll('the server is stopping')
-      await agents.closed()
+      await Promise.all([agents.closed(), gateway.closed()])
     })
     const renewal = setInterval(() => agents.useCertificate(authority.issue(agentNames)), RENEWAL_LOOK_MS).unref()
     opened.push(() => clearInterval(renewal))
@@ -340,13 +362,14 @@ export async function startDataPlane(options: DataPlaneOptions) {
       edges,
       /** What the limits of an edge have counted, to be looked at. */
       counted: (edgeId: string) => counters.counted(`${edgeId} `),
-      caps: [caps, agentCaps],
+      caps: [caps, agentCaps, sshCaps],
       publicPorts,
       endpointAt: (address: { name: string } | { port: number }) =>
         edges.endpointAt(address) ??
         ('name' in address && isWildcard(address.name) ? agentEndpoints.below(address.name)[0] : undefined),
       addresses: {
         agents: text(agentAddress),
+        ssh: text(sshAddress),
         https: text(httpsAddress),
         http: text(httpAddress),
       },
@@ -406,8 +429,10 @@ function pause(ms: number): Promise<void> {
 
 /** D53: how modules ask the addresses that users write down. */
 function fetchFor(settings: Settings): Fetch {
-  const { outboundAllow, apiListen, metricsListen, agentListen, httpsListen, httpListen, tcpPorts } = settings
-  const ports = new Set([apiListen, metricsListen, agentListen, httpsListen, httpListen].map(({ port }) => port))
+  const { outboundAllow, apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen } = settings
+  const { tcpPorts } = settings
+  const listeners = [apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen]
+  const ports = new Set(listeners.map(({ port }) => port))
   return outboundFetch({
     isAllowed: compileIpRules(outboundAllow.map((network) => ({ action: 'allow', network }))),
     isOwn: ownListeners((port) => ports.has(port) || (port >= tcpPorts.from && port <= tcpPorts.to)),

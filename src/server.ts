@@ -69,6 +69,7 @@ export interface Addresses {
   readonly api: string
   readonly metrics: string
   readonly agents: string
+  readonly ssh: string
   readonly https: string
   readonly http: string
 }
@@ -135,6 +136,7 @@ export async function startServer(
       store,
       sealer,
       authority,
+      sshHostKey: hostKey.privateText,
       ids,
       now,
       log,

@@ -18,6 +18,7 @@ const listening = {
   api: '127.0.0.1:41234',
   metrics: '127.0.0.1:41235',
   agents: '0.0.0.0:41236',
+  ssh: '0.0.0.0:41239',
   https: '0.0.0.0:41237',
   http: '0.0.0.0:41238',
 }
@@ -89,7 +90,7 @@ test('prints the credentials on the first start and only then, and the chosen po
     finish()
     await done
     assert.equal(terminal.printed.out.includes('key_made'), shown)
-    assert.match(terminal.printed.out, /^SSH host key: SHA256:of_the_host_key$/m)
+    assert.match(terminal.printed.out, /^SSH: 0\.0\.0\.0:41239, host key SHA256:of_the_host_key$/m)
     assert.match(
       terminal.printed.out,
       /Listening: API http:\/\/127\.0\.0\.1:41234, metrics http:\/\/127\.0\.0\.1:41235, agents 0\.0\.0\.0:41236, HTTPS 0\.0\.0\.0:41237, HTTP 0\.0\.0\.0:41238\n$/,

@@ -61,8 +61,8 @@ export async function serve(
     throw new Failure(`Postern cannot start: ${startFault(cause, settings)}`, { cause })
   })
   if (server.firstStart) terminal.out(firstStartBanner(server.firstStart, server.addresses, settings))
-  terminal.out(`SSH host key: ${server.sshHostKey}\n`)
-  const { api, metrics, agents, https, http } = server.addresses
+  const { api, metrics, agents, ssh, https, http } = server.addresses
+  terminal.out(`SSH: ${ssh}, host key ${server.sshHostKey}\n`)
   terminal.out(
     `Listening: API ${webAddress(api)}, metrics ${webAddress(metrics)}, agents ${agents}, HTTPS ${https}, HTTP ${http}\n`,
   )

@@ -47,6 +47,7 @@ function listenerWith(port: number, settings: Settings): { flag: string; at: str
     ['--api-listen', settings.apiListen],
     ['--metrics-listen', settings.metricsListen],
     ['--agent-listen', settings.agentListen],
+    ['--ssh-listen', settings.sshListen],
     ['--https-listen', settings.httpsListen],
     ['--http-listen', settings.httpListen],
   ]

@@ -46,6 +46,7 @@ test('every setting has its default when nothing is given', () => {
     metricsListen: { host: '127.0.0.1', port: 7401 },
     agentListen: { host: '0.0.0.0', port: 7443 },
     agentNames: [],
+    sshListen: { host: '0.0.0.0', port: 2222 },
     tlsMinVersion: '1.2',
     httpsListen: { host: '0.0.0.0', port: 8443 },
     publicHttpsPort: 8443,

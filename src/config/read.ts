@@ -20,6 +20,7 @@ export interface Settings {
   readonly apiRateLimit: number
   readonly metricsListen: Listen
   readonly agentListen: Listen
+  readonly sshListen: Listen
   readonly agentNames: readonly string[]
   readonly tlsMinVersion: '1.2' | '1.3'
   readonly httpsListen: Listen

@@ -99,6 +99,14 @@ export const table = {
     about: 'further names and addresses by which agents reach this server, separated by commas',
     example: 'tunnels.example.com,192.0.2.7',
   }),
+  sshListen: setting({
+    name: 'ssh-listen',
+    takes: 'host:port',
+    parse: parse.listen,
+    default: '0.0.0.0:2222',
+    about: 'address of the SSH gateway, at which `ssh -R` connects',
+    example: '0.0.0.0:22',
+  }),
   tlsMinVersion: setting({
     name: 'tls-min-version',
     takes: 'version',

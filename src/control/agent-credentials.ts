@@ -1,6 +1,7 @@
-/** What agents prove themselves with, as the store knows it: authtokens now, and the ACL they carry at this moment. */
+/** What agents prove themselves with, as the store knows it: authtokens and SSH keys, and the ACL they carry at this moment. */
 import type { Secret } from '../lib/secret.ts'
 import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
+import { SSH_KEYS, sshCredentials } from '../resources/ssh-credentials.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { tokenHash, wellFormedToken } from './principal.ts'
@@ -28,18 +29,35 @@ export async function findCredential(store: Store, token: Secret): Promise<Agent
   )
 }
 
-/** The same credential later: its ACL may be another, or it may be gone. */
-export async function currentCredential(store: Store, id: string): Promise<AgentCredential | undefined> {
+/** The credential whose public key has this fingerprint; undefined when there is none. */
+export async function findSshCredential(store: Store, fingerprint: string): Promise<AgentCredential | undefined> {
   return store.read(
-    async (reader) => usable(await reader.resource(credentials.kind, id), (ids) => reader.resources(ids)),
+    async (reader) => {
+      const id = await reader.holder(SSH_KEYS, fingerprint)
+      return id === undefined
+        ? undefined
+        : usable(await reader.resource(sshCredentials.kind, id), (ids) => reader.resources(ids))
+    },
     { withinMs: LOOKUP_MS },
   )
 }
 
+/** The same credential later: its ACL may be another, or it may be gone. */
+export async function currentCredential(store: Store, id: string): Promise<AgentCredential | undefined> {
+  return store.read(async (reader) => usable(await reader.resource(kindOf(id), id), (ids) => reader.resources(ids)), {
+    withinMs: LOOKUP_MS,
+  })
+}
+
 /** Whom a credential belongs to; undefined when it is gone. */
 export async function ownerOfCredential(store: Store, id: string): Promise<string | undefined> {
-  const found = await store.read((reader) => reader.resource(credentials.kind, id))
+  const found = await store.read((reader) => reader.resource(kindOf(id), id))
   return found?.ownerId ?? undefined
+}
+
+/** Both kinds of credentials start sessions. */
+function kindOf(id: string): string {
+  return id.startsWith(sshCredentials.prefix) ? sshCredentials.kind : credentials.kind
 }
 
 /** A bot that was put to sleep takes its credentials along, as it does its keys. */

@@ -1,6 +1,7 @@
 /** Ends sessions whose credential opens nothing any more: it was deleted, or its owner deleted or made inactive (D25, D65). */
 import { botUsers } from '../resources/bot-users.ts'
 import { credentials } from '../resources/credentials.ts'
+import { sshCredentials } from '../resources/ssh-credentials.ts'
 import { users } from '../resources/users.ts'
 import type { Change } from '../store/feed.ts'
 import type { Store } from '../store/store.ts'
@@ -14,6 +15,7 @@ export interface Sessions {
   endSessionsOf(credentialId: string, reason: string): void
 }
 
+const credentialKinds: ReadonlySet<string> = new Set([credentials.kind, sshCredentials.kind])
 const ownerKinds: ReadonlySet<string> = new Set([users.kind, botUsers.kind])
 
 export class LiveCredentials implements Followed {
@@ -30,7 +32,7 @@ export class LiveCredentials implements Followed {
   }
 
   async apply(changes: readonly Change[]): Promise<void> {
-    const touched = new Set(changes.filter(({ kind }) => kind === credentials.kind).map(({ id }) => id))
+    const touched = new Set(changes.filter(({ kind }) => credentialKinds.has(kind)).map(({ id }) => id))
     // Of an owner that was deleted each credential is a change of its own.
     for (const { id } of changes.filter(({ kind }) => ownerKinds.has(kind))) {
       for (const owned of await this.#store.read((reader) => reader.ownedBy(id))) touched.add(owned.id)

@@ -35,7 +35,7 @@ export type Cap = keyof typeof settings
 export interface ConnectionCapsOptions {
   readonly limits: CapLimits
   /** Who uses it: each door counts for itself, so that a flood at one leaves the others open. */
-  readonly door: 'visitors' | 'agents' | 'api'
+  readonly door: 'visitors' | 'agents' | 'ssh' | 'api'
   readonly log: Logger
   /** Whose address says nothing about who is there, such as that of a reverse proxy: no source of its own. */
   readonly isShared?: (ip: string) => boolean

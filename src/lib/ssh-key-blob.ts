@@ -20,13 +20,13 @@ export function blobType(blob: Buffer): string {
   return new WireReader(blob).string().toString('latin1')
 }
 
-/** Checks a whole wire blob of one of `sshKeyTypes`: every length exact, nothing behind, a key that is one. */
-export function checkBlob(blob: Buffer): void {
+/** Reads a whole wire blob of one of `sshKeyTypes`: every length exact, nothing behind, a key that is one. */
+export function keyOfBlob(blob: Buffer): KeyObject {
   const reader = new WireReader(blob)
   const jwk = readKey(reader, reader.string().toString('latin1'))
   reader.end()
   try {
-    createPublicKey({ key: jwk, format: 'jwk' })
+    return createPublicKey({ key: jwk, format: 'jwk' })
   } catch (cause) {
     throw new BadInput('The public key is not a valid key of its type.', { cause })
   }

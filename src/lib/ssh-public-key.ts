@@ -4,7 +4,7 @@ import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import { BadInput } from './bad-input.ts'
 import { derOnly, derTag } from './der.ts'
 import { decodeBase64, holdsPrivateKey } from './pem.ts'
-import { advice, blobOf, blobType, checkBlob, sshKeyTypes } from './ssh-key-blob.ts'
+import { advice, blobOf, blobType, keyOfBlob, sshKeyTypes } from './ssh-key-blob.ts'
 
 /** How many UTF-8 bytes the text of a key may have; an 8192-bit RSA key needs under 2 KiB. */
 export const MAX_PUBLIC_KEY_BYTES = 16 * 1024
@@ -28,11 +28,12 @@ export function readSshPublicKey(text: string): SshPublicKey {
   const blob = readForm(text.trim())
   const type = blobType(blob)
   if (!sshKeyTypes.includes(type)) throw notTaken(type)
-  checkBlob(blob)
+  keyOfBlob(blob)
   return { type, fingerprint: fingerprintOf(blob), blob }
 }
 
-function fingerprintOf(blob: Buffer): string {
+/** Of the wire form of a key. */
+export function fingerprintOf(blob: Buffer): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replace('=', '')}`
 }
 

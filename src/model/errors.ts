@@ -102,6 +102,7 @@ const table = {
   BAD_POLICY: { status: 400, ngrok: 2201, text: 'The traffic policy is not valid.' },
 
   COMMAND_UNSUPPORTED: { status: 400, ngrok: 806, text: 'The agent of this session does not support that command.' },
+  SSH_COMMAND_UNSUPPORTED: { status: 400, ngrok: 1121, text: 'A session that came by SSH can only be stopped.' },
   COMMAND_REFUSED: { status: 409, ngrok: 809, text: 'The agent refused the command.' },
   COMMAND_PENDING: { status: 409, ngrok: 810, text: 'Another command to this session is still under way; try again.' },
   COMMAND_FAILED: { status: 502, ngrok: 807, text: 'The agent could not carry out the command.' },

@@ -26,6 +26,7 @@ export class Trial implements Outcome, Candidate {
   readonly #overdue: NodeJS.Timeout
   #isTold = false
   #isOver = false
+  #whenOver: (() => void) | undefined
 
   constructor(options: TrialOptions) {
     this.peer = options.peer
@@ -40,6 +41,11 @@ export class Trial implements Outcome, Candidate {
       this.failed('the connection was closed', { isFault: false })
       this.#end()
     })
+  }
+
+  /** Calls `done` once, when it is not on trial any more; for one listener. */
+  whenOver(done: () => void): void {
+    this.#whenOver = done
   }
 
   passed(): void {
@@ -69,5 +75,6 @@ export class Trial implements Outcome, Candidate {
     clearTimeout(this.#overdue)
     this.#options.admission.leave(this)
     this.#options.onOver()
+    this.#whenOver?.()
   }
 }

@@ -210,7 +210,7 @@ describe('the program', () => {
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo
     const dataDir = newDataDir()
-    for (const flag of ['api-listen', 'metrics-listen', 'agent-listen', 'https-listen', 'http-listen']) {
+    for (const flag of ['api-listen', 'metrics-listen', 'agent-listen', 'ssh-listen', 'https-listen', 'http-listen']) {
       const line = await refusal({ dataDir, flags: { [flag]: `127.0.0.1:${port}` } })
       assert.match(line, new RegExp(`127\\.0\\.0\\.1:${port} is taken .*--${flag}`))
     }

@@ -59,6 +59,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   'openid-client': ['modules/oidc/'],
   jose: ['modules/oidc/', 'policy/'],
   '@node-saml/node-saml': ['modules/saml/'],
+  ssh2: ['ssh/'],
   yaml: ['config/', 'agent/', 'policy/'],
 }
 

@@ -15,6 +15,7 @@ export interface Platform {
   readonly metricsUrl: string
   /** `127.0.0.1:<port>`, where agents connect. */
   readonly agents: string
+  readonly sshPort: number
   readonly httpsPort: number
   readonly httpPort: number
   /** The certificate of its authority, in PEM. */
@@ -56,6 +57,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
     'api-listen': '127.0.0.1:0',
     'metrics-listen': '127.0.0.1:0',
     'agent-listen': '127.0.0.1:0',
+    'ssh-listen': '127.0.0.1:0',
     'https-listen': '127.0.0.1:0',
     'http-listen': '127.0.0.1:0',
     'tcp-listen': '127.0.0.1',
@@ -78,6 +80,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
     url,
     metricsUrl: `http://${server.addresses.metrics}/metrics`,
     agents: server.addresses.agents,
+    sshPort: portOf(server.addresses.ssh),
     httpsPort: portOf(server.addresses.https),
     httpPort: portOf(server.addresses.http),
     ca: readFileSync(caFile, 'utf8'),

@@ -84,6 +84,7 @@ export function serveArgs({ dataDir, databaseUrl, flags }: ServeOptions): string
     'api-listen': '127.0.0.1:0',
     'metrics-listen': '127.0.0.1:0',
     'agent-listen': '127.0.0.1:0',
+    'ssh-listen': '127.0.0.1:0',
     'https-listen': '127.0.0.1:0',
     'http-listen': '127.0.0.1:0',
     'tcp-listen': '127.0.0.1',

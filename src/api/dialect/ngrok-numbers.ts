@@ -22,6 +22,7 @@ const finer: Readonly<Partial<Record<ErrorCode, Finer>>> = {
   UNKNOWN_REFERENCE: (_route, field) => unknownReference[field],
   BAD_HOSTPORT_PORT: ({ resource }) => (resource.kind === 'tcp_edge' ? 7112 : undefined),
   COMMAND_UNSUPPORTED: ({ command }) => command && { restart: 804, stop: 805, update: 806 }[command],
+  SSH_COMMAND_UNSUPPORTED: ({ command }) => (command === 'restart' ? 1122 : undefined),
   COMMAND_REFUSED: ({ command }) => command && failed[command],
   COMMAND_FAILED: ({ command }) => command && failed[command],
 }

@@ -1,0 +1,148 @@
+/** One SSH connection: nobody until it has proved that it holds a key, then its session. */
+import type { Peer } from '../lib/peer.ts'
+import { fingerprintOf } from '../lib/ssh-public-key.ts'
+import type { AgentCredential, BindRefusal } from '../tunnel/ports.ts'
+import type { Trial } from '../tunnel/trial.ts'
+import type { SshContext } from './door-context.ts'
+import type { Link, LinkOwner, Login, Reply } from './link.ts'
+import type { Place } from './plan.ts'
+import { isProven, isUsable, type KeyOffer } from './proof.ts'
+import { sshRefusals } from './refusals.ts'
+import { SshSession } from './session.ts'
+import type { Terminal } from './terminal.ts'
+
+export interface SshConnectionOptions {
+  readonly link: Link
+  readonly trial: Trial
+  readonly peer: Peer
+  readonly door: SshContext
+}
+
+export class SshConnection implements LinkOwner {
+  readonly #options: SshConnectionOptions
+  #failures = 0
+  #hasAskedMethods = false
+  #isTold = false
+  /** Whose key was proved. */
+  #credential: AgentCredential | undefined
+  #user = ''
+  #session: SshSession | undefined
+
+  constructor(options: SshConnectionOptions) {
+    this.#options = options
+    options.link.serve(this)
+  }
+
+  login(login: Login): void {
+    this.#decide(login).catch((error: unknown) => {
+      this.#options.door.log.error({ peer: this.#options.peer.ip, error }, 'authentication of an SSH client failed')
+      this.#options.link.drop('the login could not be decided')
+    })
+  }
+
+  ready(): void {
+    const { link, peer, door, trial } = this.#options
+    const credential = this.#credential
+    if (!credential) {
+      link.drop('nobody logged in')
+      return
+    }
+    trial.passed()
+    this.#session = new SshSession({ link, peer, door, credentialId: credential.id, user: this.#user })
+    void this.#checkAgain(this.#session)
+  }
+
+  forward(place: Place, reply: Reply): void {
+    if (this.#session) this.#session.forward(place, reply)
+    else reply.reject()
+  }
+
+  cancel(place: Place): void {
+    this.#session?.cancel(place)
+  }
+
+  terminal(terminal: Terminal): void {
+    this.#session?.terminal(terminal)
+  }
+
+  unserved(what: 'direct' | 'socket'): void {
+    this.#session?.complain(what === 'direct' ? sshRefusals.notForwarded() : sshRefusals.noSockets())
+  }
+
+  closed(reason: string): void {
+    if (this.#session) this.#session.left(reason)
+    // Who tried no key at all only looked in.
+    else this.#options.trial.failed(reason, { isFault: this.#failures > 0 })
+  }
+
+  async #decide(login: Login): Promise<void> {
+    // Clients ask first which methods there are.
+    if (login.method === 'none' && !this.#hasAskedMethods) {
+      this.#hasAskedMethods = true
+      login.reject()
+      return
+    }
+    if (!login.offer) this.#refuse(login, sshRefusals.keysOnly())
+    else if (!isUsable(login.offer)) this.#refuse(login, sshRefusals.weakKey(login.offer.type))
+    else await this.#decideKey(login, login.offer)
+  }
+
+  async #decideKey(login: Login, offer: KeyOffer): Promise<void> {
+    const { door, peer, link, trial } = this.#options
+    const fingerprint = fingerprintOf(offer.blob)
+    if (offer.proof && !isProven(offer)) {
+      this.#refuse(login, sshRefusals.unknownKey(fingerprint))
+      return
+    }
+    let credential: AgentCredential | undefined
+    try {
+      credential = await door.credentials.find(fingerprint)
+    } catch (error) {
+      door.log.warn({ error }, 'credential cannot be looked up')
+      trial.failed('the database is away', { isFault: false })
+      link.disconnect(textOf(sshRefusals.storeAway()), 'service')
+      return
+    }
+    if (!credential) this.#refuse(login, sshRefusals.unknownKey(fingerprint))
+    else if (!offer.proof) login.encourage()
+    else if (door.admits?.(peer) === false) {
+      // The restriction came while this connection proved who it is.
+      trial.failed('an IP restriction does not admit its address', { isFault: false })
+      link.disconnect(textOf(sshRefusals.addressRestricted()), 'login')
+    } else {
+      this.#credential = credential
+      this.#user = login.user
+      login.accept()
+    }
+  }
+
+  #refuse(login: Login, refusal: BindRefusal): void {
+    const { link, trial, door } = this.#options
+    // Once: a client may have many keys, and offers one after the other.
+    if (!this.#isTold) link.banner(textOf(refusal))
+    this.#isTold = true
+    if (++this.#failures < door.limits.tries) {
+      login.reject()
+      return
+    }
+    const lateMs = trial.failed(`${this.#failures} logins failed`, { isFault: true })
+    const end = (): void => link.disconnect(textOf(sshRefusals.tooManyKeys(door.limits.tries)), 'login')
+    if (lateMs > 0) setTimeout(end, lateMs).unref()
+    else end()
+  }
+
+  /** A credential that was deleted while we looked it up: nobody has told this session, which was not there yet (D25). */
+  async #checkAgain(session: SshSession): Promise<void> {
+    const { credentials, log } = this.#options.door
+    try {
+      if (!(await credentials.current(session.credentialId))) session.end('its credential was deleted')
+    } catch (error) {
+      log.warn({ session: session.id, error }, 'credential cannot be looked up')
+    }
+  }
+}
+
+/** A refusal as clients show it. */
+function textOf({ message, ngrok }: BindRefusal): string {
+  return `${message} (ERR_NGROK_${ngrok})`
+}

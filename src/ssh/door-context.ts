@@ -1,0 +1,25 @@
+/** What every part of the SSH gateway works with. */
+import type { Clock } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Online } from '../tunnel/online.ts'
+import type { AgentCredential } from '../tunnel/ports.ts'
+import type { SshLimits } from './limits.ts'
+
+export interface SshCredentials {
+  /** The credential whose public key has this fingerprint; throws when the store is away. */
+  find(fingerprint: string): Promise<AgentCredential | undefined>
+  /** The same credential later. */
+  current(id: string): Promise<AgentCredential | undefined>
+}
+
+export interface SshContext {
+  readonly online: Online
+  readonly credentials: SshCredentials
+  readonly ids: IdSource
+  readonly now: Clock
+  readonly log: Logger
+  readonly limits: SshLimits
+  /** Whether the IP restriction of agents lets an address in; everybody when left out. */
+  readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
+}

@@ -1,0 +1,332 @@
+/** One SSH connection, with the library's shapes left behind: logins, forwards and terminals come in, channels go out. */
+import type { Socket } from 'node:net'
+import type { AuthContext, Channel, Incoming, Session } from 'ssh2'
+import { DialFault } from '../model/dial.ts'
+import { type Carrier, ChannelStream, FIRST_WINDOW, LEAST_PACKET } from './channel-stream.ts'
+import type { SshLimits } from './limits.ts'
+import type { Place } from './plan.ts'
+import type { KeyOffer } from './proof.ts'
+import { Terminal } from './terminal.ts'
+
+/** A client tries to log in. Exactly one of the three answers, once. */
+export interface Login {
+  readonly user: string
+  readonly method: string
+  readonly offer: KeyOffer | undefined
+  /** It is in. */
+  accept(): void
+  /** The key would do: the client may prove that it holds it. */
+  encourage(): void
+  reject(): void
+}
+
+/** Answers to a forward; replies go out in the order of the requests. */
+export interface Reply {
+  accept(port: number): void
+  reject(): void
+}
+
+/** Whoever decides what becomes of it all. */
+export interface LinkOwner {
+  login(login: Login): void
+  ready(): void
+  forward(place: Place, reply: Reply): void
+  cancel(place: Place): void
+  terminal(terminal: Terminal): void
+  /** It asked for what is not served: `direct` for -L and -D, `socket` for unix sockets. */
+  unserved(what: 'direct' | 'socket'): void
+  /** Exactly once, and the last call. */
+  closed(reason: string): void
+}
+
+/** What all channels of a connection may grant beyond their first windows, in bytes. */
+const SHARED_WINDOW = 32 * 1024 * 1024
+
+/** What may wait to be sent before nothing more is read, in bytes: a client that asks and never reads must not fill our memory. */
+const MAX_UNSENT = 4 * 1024 * 1024
+
+/** What a client may send while a forward of its is being decided, channels apart, in bytes. */
+const MAX_WHILE_DECIDING = 1024 * 1024
+
+/** How long the last words to a client may take, in milliseconds. */
+const LAST_WORDS_MS = 1000
+
+const PACKET_BYTES = 32 * 1024
+
+const message = { disconnect: 1, banner: 53 } as const
+
+/** RFC 4253 §11.1. */
+const disconnects = { service: 7, ended: 11, login: 14 } as const
+
+export class Link implements Carrier {
+  readonly #client: Incoming
+  readonly #socket: Socket
+  readonly #limits: SshLimits
+  #owner: LinkOwner | undefined
+  /** What the client calls itself: `OpenSSH_9.2p1`. */
+  readonly software: string
+  readonly #waiting = new Set<ChannelStream>()
+  readonly #hearing = new Set<() => void>()
+  /** Since the beginning: the library keeps those that were closed without a command. */
+  #terminals = 0
+  #channels = 0
+  #borrowed = 0
+  #undecided = 0
+  /** Since a forward waits for its answer. */
+  #heard = 0
+  #isEnding = false
+  #reason: string | undefined
+  bytesIn = 0
+  bytesOut = 0
+
+  constructor(client: Incoming, { software, limits }: { readonly software: string; readonly limits: SshLimits }) {
+    this.#client = client
+    this.#socket = client._sock
+    this.#limits = limits
+    this.software = software
+  }
+
+  /** Begins to listen; at once, since the library does not wait. */
+  serve(owner: LinkOwner): void {
+    this.#owner = owner
+    const client = this.#client
+    client.on('error', (error: Error) => {
+      this.#reason ??= error.message
+      this.#endSoon()
+    })
+    client.on('close', () => {
+      for (const heard of this.#hearing) heard()
+      this.#owner?.closed(this.#reason ?? 'the connection was closed')
+      this.#owner = undefined
+    })
+    client.on('authentication', (context: AuthContext) => owner.login(loginOf(context)))
+    client.on('ready', () => owner.ready())
+    client.on('rekey', () => this.#drained())
+    client.on('request', (accept, reject, name: string, data) => this.#request(accept, reject, name, data))
+    client.on('session', (accept: () => Session, reject: () => void) => this.#session(accept, reject))
+    client.on('tcpip', (_accept: unknown, reject: () => void) => {
+      reject()
+      owner.unserved('direct')
+    })
+    this.#socket.on('drain', () => this.#drained())
+    this.#socket.on('data', (chunk: Buffer) => this.#hear(chunk.length))
+  }
+
+  /** Connections of visitors. */
+  get channels(): number {
+    return this.#channels
+  }
+
+  get isFull(): boolean {
+    return this.#socket.writableNeedDrain || this.#client._protocol._kexinit !== undefined
+  }
+
+  awaitRoom(stream: ChannelStream): void {
+    this.#waiting.add(stream)
+  }
+
+  grant(channel: Channel, bytes: number): void {
+    channel.incoming.window += bytes
+    this.#client._protocol.channelWindowAdjust(channel.outgoing.id, bytes)
+  }
+
+  borrow(bytes: number): boolean {
+    if (this.#borrowed + bytes > SHARED_WINDOW) return false
+    this.#borrowed += bytes
+    return true
+  }
+
+  giveBack(bytes: number): void {
+    this.#borrowed -= bytes
+  }
+
+  violated(what: string): void {
+    this.drop(what)
+  }
+
+  carried(way: 'in' | 'out', bytes: number): void {
+    if (way === 'out') this.bytesOut += bytes
+    else {
+      this.bytesIn += bytes
+      this.#heard -= bytes
+    }
+  }
+
+  closed(stream: ChannelStream): void {
+    this.#waiting.delete(stream)
+    this.#channels--
+  }
+
+  /** Asks the client to connect to its service. */
+  open(place: Place, from: { readonly ip: string; readonly port: number }): Promise<ChannelStream | DialFault> {
+    if (this.#isEnding) return Promise.resolve(new DialFault('offline', 'the session of the tunnel is over'))
+    if (this.#channels >= this.#limits.channels) {
+      return Promise.resolve(new DialFault('busy', 'the client has as many connections open as it may'))
+    }
+    const { promise, resolve } = Promise.withResolvers<ChannelStream | DialFault>()
+    this.#channels++
+    let isOverdue = false
+    const overdue = setTimeout(() => {
+      isOverdue = true
+      resolve(new DialFault('timeout', 'the client did not connect to its service in time'))
+    }, this.#limits.dialMs)
+    const id = this.#client._chanMgr.add((error, channel) => {
+      clearTimeout(overdue)
+      if (error) {
+        this.#channels--
+        resolve(new DialFault('refused', 'the client could not connect to its service', { cause: error }))
+        return
+      }
+      const stream = new ChannelStream(channel, this)
+      if (channel.outgoing.packetSize < LEAST_PACKET) this.drop(`its packets are shorter than ${LEAST_PACKET} bytes`)
+      else if (isOverdue) stream.reset()
+      else resolve(stream)
+    })
+    const ends = { boundAddr: place.address, boundPort: place.port, remoteAddr: from.ip, remotePort: from.port }
+    this.#client._protocol.forwardedTcpip(id, FIRST_WINDOW, PACKET_BYTES, ends)
+    return promise
+  }
+
+  /** Resolves with whether anything came from the client within the time, after it was asked for a sign of life. */
+  isAlive(withinMs: number): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const finish = (isAlive: boolean): void => {
+      clearTimeout(timer)
+      this.#hearing.delete(heard)
+      resolve(isAlive)
+    }
+    const heard = (): void => finish(!this.#isEnding)
+    const timer = setTimeout(() => finish(false), withinMs)
+    this.#hearing.add(heard)
+    if (this.#client._protocol._kexinit === undefined) this.#client._protocol.ping()
+    return promise
+  }
+
+  /** A text that clients show before the login is over. */
+  banner(text: string): void {
+    if (!this.#isEnding) this.#send(Buffer.concat([Buffer.of(message.banner), string(`${text}\r\n`), string('')]))
+  }
+
+  /** Ends the connection with a text that clients show. */
+  disconnect(text: string, why: keyof typeof disconnects = 'ended'): void {
+    if (this.#isEnding) return
+    this.#reason ??= text
+    this.#send(Buffer.concat([Buffer.of(message.disconnect), number(disconnects[why]), string(text), string('')]))
+    this.#endSoon()
+  }
+
+  /** Ends it at once, whatever it was about. */
+  drop(reason: string): void {
+    this.#reason ??= reason
+    this.#isEnding = true
+    this.#socket.destroy()
+  }
+
+  #send(payload: Buffer): void {
+    if (!this.#socket.writable) return
+    const { _packetRW: packets, _cipher: cipher } = this.#client._protocol
+    const start = packets.write.allocStartKEX
+    const packet = packets.write.alloc(payload.length, true)
+    packet.set(payload, start)
+    cipher.encrypt(packets.write.finalize(packet, true))
+  }
+
+  #endSoon(): void {
+    if (this.#isEnding) return
+    this.#isEnding = true
+    this.#socket.end()
+    setTimeout(() => this.#socket.destroy(), LAST_WORDS_MS).unref()
+  }
+
+  #hear(bytes: number): void {
+    for (const heard of this.#hearing) heard()
+    if (this.#undecided > 0) {
+      this.#heard += bytes
+      if (this.#heard > MAX_WHILE_DECIDING) this.drop('it sent too much before its forward was decided')
+    }
+    if (this.#socket.writableLength > MAX_UNSENT && !this.#socket.isPaused()) {
+      this.#socket.pause()
+      this.#socket.once('drain', () => this.#socket.resume())
+    }
+  }
+
+  #drained(): void {
+    for (const stream of [...this.#waiting]) {
+      if (this.isFull) return
+      this.#waiting.delete(stream)
+      stream.drain()
+    }
+  }
+
+  #request(
+    accept: ((port?: number) => void) | undefined,
+    reject: (() => void) | undefined,
+    name: string,
+    data: { readonly bindAddr?: string; readonly bindPort?: number },
+  ): void {
+    const place = { address: data.bindAddr ?? '', port: data.bindPort ?? 0 }
+    if (name === 'tcpip-forward') this.#forward(place, accept, reject)
+    else if (name === 'cancel-tcpip-forward') {
+      accept?.()
+      this.#owner?.cancel(place)
+    } else {
+      reject?.()
+      this.#owner?.unserved('socket')
+    }
+  }
+
+  #forward(place: Place, accept: ((port?: number) => void) | undefined, reject: (() => void) | undefined): void {
+    if (this.#undecided++ === 0) this.#heard = 0
+    const decide = (answer: () => void): void => {
+      this.#undecided--
+      if (!this.#isEnding) answer()
+    }
+    this.#owner?.forward(place, {
+      accept: (port) => decide(() => accept?.(port)),
+      reject: () => decide(() => reject?.()),
+    })
+  }
+
+  #session(accept: () => Session, reject: () => void): void {
+    if (this.#terminals >= this.#limits.terminals) {
+      reject()
+      return
+    }
+    const session = accept()
+    if (session._chanInfo.outgoing.packetSize < LEAST_PACKET) {
+      this.drop(`its packets are shorter than ${LEAST_PACKET} bytes`)
+      return
+    }
+    this.#terminals++
+    this.#owner?.terminal(new Terminal(session))
+  }
+}
+
+function loginOf(context: AuthContext): Login {
+  const { username, method, key, hashAlgo, signature, blob } = context
+  const offer = key && {
+    type: key.algo,
+    blob: key.data,
+    hash: hashAlgo,
+    ...(signature && blob && { proof: { signature, signed: blob } }),
+  }
+  return {
+    user: username,
+    method,
+    offer,
+    accept: () => context.accept(),
+    encourage: () => context.accept(),
+    reject: () => context.reject(['publickey']),
+  }
+}
+
+function string(text: string): Buffer {
+  const bytes = Buffer.from(text)
+  return Buffer.concat([number(bytes.length), bytes])
+}
+
+function number(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}

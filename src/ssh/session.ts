@@ -1,0 +1,336 @@
+/** One client's session over SSH: its command, its forwards and what they serve, and its end. */
+import type { ByteStream } from '../lib/byte-stream.ts'
+import { timestamp } from '../lib/clock.ts'
+import type { Peer } from '../lib/peer.ts'
+import { printable } from '../lib/printable.ts'
+import { DialFault, type DialRequest } from '../model/dial.ts'
+import { Refusal } from '../model/errors.ts'
+import type { AgentCommand, PresentSession } from '../model/presence.ts'
+import { LabelIds } from '../tunnel/label-ids.ts'
+import type { LiveSession, Tunnel } from '../tunnel/live.ts'
+import { BindRefusal } from '../tunnel/ports.ts'
+import { TunnelTable } from '../tunnel/tunnel-table.ts'
+import { readCommand, type TunnelCommand } from './command.ts'
+import { Display } from './display.ts'
+import type { SshContext } from './door-context.ts'
+import { helpText } from './help.ts'
+import type { Link, Reply } from './link.ts'
+import { type Place, planOf, usualPort } from './plan.ts'
+import { sshRefusals } from './refusals.ts'
+import type { Asked, Terminal } from './terminal.ts'
+
+export interface SshSessionOptions {
+  readonly link: Link
+  readonly peer: Peer
+  readonly door: SshContext
+  readonly credentialId: string
+  readonly user: string
+}
+
+interface Forward {
+  readonly place: Place
+  readonly reply: Reply
+  /** Of its tunnel, once that is online. */
+  tunnel?: Tunnel
+  isCancelled?: boolean
+}
+
+/** Characters of what a client says of itself that are kept. */
+const MAX_SAID = 255
+
+/** Ports that clients are told where any will do, so that each forward has one of its own. */
+const MADE_UP_PORTS = 40_000
+
+export class SshSession implements LiveSession {
+  readonly id: string
+  readonly credentialId: string
+  readonly present: PresentSession
+  readonly tunnels = new TunnelTable()
+  readonly #options: SshSessionOptions
+  readonly #labelIds: LabelIds
+  readonly #forwards = new Set<Forward>()
+  /** Where the client listens for each tunnel, as it knows it. */
+  readonly #places = new Map<string, Place>()
+  readonly #display: Display
+  #terminal: Terminal | undefined
+  #command: TunnelCommand | undefined
+  #overdue: NodeJS.Timeout | undefined
+  #isEnded = false
+  #isLeaving = false
+
+  constructor(options: SshSessionOptions) {
+    const { link, peer, door, credentialId } = options
+    const startedAt = door.now()
+    this.id = door.ids.next('ts_')
+    this.credentialId = credentialId
+    this.#options = options
+    this.present = {
+      id: this.id,
+      agentVersion: link.software.slice(0, MAX_SAID).toWellFormed(),
+      credentialId,
+      ip: peer.ip,
+      metadata: '',
+      os: '',
+      region: door.online.region,
+      startedAt: timestamp(startedAt),
+      transport: 'ssh',
+    }
+    this.#labelIds = new LabelIds(this.id, { isResumed: false, former: undefined })
+    this.#display = new Display({ region: door.online.region, load: () => this })
+    door.online.registry.addSession(this)
+    this.#awaitRequests()
+    door.log.info(
+      { session: this.id, credential: credentialId, peer: peer.ip, agent: printable(this.present.agentVersion) },
+      'agent online',
+    )
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  get connections(): number {
+    return this.#options.link.channels
+  }
+
+  get bytesIn(): number {
+    return this.#options.link.bytesIn
+  }
+
+  get bytesOut(): number {
+    return this.#options.link.bytesOut
+  }
+
+  async proveAlive(): Promise<void> {
+    const { link, door } = this.#options
+    if (await link.isAlive(door.limits.signOfLifeMs)) return
+    this.left('its client gave no sign of life when another asked for its address')
+    link.drop('it gave no sign of life')
+  }
+
+  open(tunnel: Tunnel, { ip, port }: DialRequest): Promise<ByteStream | DialFault> {
+    const place = this.#places.get(tunnel.id)
+    if (!place) return Promise.resolve(new DialFault('offline', 'the client does not listen for the tunnel'))
+    this.#display.connected()
+    return this.#options.link.open(place, { ip, port })
+  }
+
+  /** D44: there is no agent that could be restarted or updated. */
+  async command(command: AgentCommand): Promise<void> {
+    if (command !== 'stop') {
+      throw new Refusal('SSH_COMMAND_UNSUPPORTED', `an SSH session cannot be told to ${command}; it can be stopped`)
+    }
+    this.end('it was stopped through the API')
+    this.#options.door.log.info({ session: this.id, command }, 'agent took a command')
+  }
+
+  tellStopped(tunnel: Tunnel, { message, ngrok }: { readonly message: string; readonly ngrok: number }): void {
+    this.#forget(tunnel)
+    if (this.tunnels.size === 0) this.#fail(new BindRefusal(ngrok, `The tunnel was stopped: ${message}.`))
+    else this.#terminal?.complain(`A tunnel was stopped: ${message} (ERR_NGROK_${ngrok})\n`)
+  }
+
+  end(reason: string): void {
+    this.#display.close()
+    this.left(reason)
+    this.#options.link.disconnect(`The session was ended: ${reason}.`)
+  }
+
+  /** The connection is over: everything is given back, at once. */
+  left(reason: string): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    clearTimeout(this.#overdue)
+    this.#display.close()
+    const { online, log } = this.#options.door
+    online.registry.removeSession(this)
+    const { bytesIn, bytesOut } = this
+    log.info({ session: this.id, reason: printable(reason), bytesIn, bytesOut }, 'agent offline')
+  }
+
+  /** The client wants us to listen. */
+  forward(place: Place, reply: Reply): void {
+    const forward: Forward = { place, reply }
+    const { forwards: max } = this.#options.door.limits
+    const isTwice = place.port !== 0 && [...this.#forwards].some((each) => isSame(each.place, place))
+    if (this.#forwards.size >= max || isTwice) {
+      reply.reject()
+      this.#fail(isTwice ? sshRefusals.sameForward(place.port) : sshRefusals.tooManyForwards(max))
+      return
+    }
+    this.#forwards.add(forward)
+    if (this.#command) void this.#start(forward, this.#command)
+  }
+
+  cancel(place: Place): void {
+    const forward = [...this.#forwards].find((each) => isSame(this.#placeOf(each), place))
+    if (!forward) return
+    forward.isCancelled = true
+    this.#forwards.delete(forward)
+    if (!forward.tunnel) return
+    this.#forget(forward.tunnel)
+    this.#options.door.online.unbind(forward.tunnel)
+    if (this.#forwards.size === 0) this.#awaitRequests()
+  }
+
+  terminal(terminal: Terminal): void {
+    terminal.serve({
+      asked: (asked) => this.#asked(terminal, asked),
+      quit: () => {
+        if (terminal === this.#terminal) this.#quit()
+      },
+      resized: () => {
+        if (terminal === this.#terminal) this.#display.redraw()
+      },
+    })
+  }
+
+  /** Something was asked for that is not served, and that ends nothing. */
+  complain(refusal: BindRefusal): void {
+    this.#terminal?.complain(`${textOf(refusal)}\n`)
+  }
+
+  #asked(terminal: Terminal, asked: Asked): void {
+    if (this.#terminal) {
+      terminal.complain(`${textOf(sshRefusals.oneCommand())}\n`)
+      terminal.exit(1)
+      return
+    }
+    this.#terminal = terminal
+    const { user } = this.#options
+    const isOldVersion = /^v\d+$/.test(user) && user !== 'v2'
+    if (isOldVersion) this.#fail(sshRefusals.unknownVersion(user))
+    else if ('shell' in asked) this.#fail(sshRefusals.noCommand())
+    else if ('subsystem' in asked) this.#fail(sshRefusals.unknownCommand(asked.subsystem))
+    else this.#run(terminal, asked.exec)
+  }
+
+  #run(terminal: Terminal, text: string): void {
+    const command = readCommand(text)
+    if (command instanceof BindRefusal) {
+      this.#fail(command)
+      return
+    }
+    if ('help' in command) {
+      terminal.print(helpText(command.help))
+      this.#leave(0, { logged: 'it asked for help' })
+      return
+    }
+    this.#command = command
+    this.#display.show(terminal)
+    for (const forward of [...this.#forwards]) void this.#start(forward, command)
+  }
+
+  async #start(forward: Forward, command: TunnelCommand): Promise<void> {
+    const { door } = this.#options
+    try {
+      const tunnel = await this.#serve(forward.place, command)
+      if (tunnel instanceof BindRefusal) {
+        forward.reply.reject()
+        this.#forwards.delete(forward)
+        if (!this.#isEnded && !forward.isCancelled) this.#fail(tunnel)
+        return
+      }
+      if (this.#isEnded || forward.isCancelled) {
+        door.online.unbind(tunnel)
+        forward.reply.reject()
+        return
+      }
+      this.#begin(forward, tunnel)
+    } catch (error) {
+      door.log.error({ session: this.id, error }, 'forward of an SSH client failed')
+      this.end('something broke on the side of the server')
+    }
+  }
+
+  async #serve(place: Place, command: TunnelCommand): Promise<Tunnel | BindRefusal> {
+    const { online } = this.#options.door
+    const plan = planOf(place, command)
+    if (plan instanceof BindRefusal) return plan
+    if ('labels' in plan) return online.startLabels(this, plan.labels, this.#labelIds)
+    const bound = await online.bind(this, plan.bind)
+    return bound instanceof BindRefusal ? bound : bound.tunnel
+  }
+
+  #begin(forward: Forward, tunnel: Tunnel): void {
+    clearTimeout(this.#overdue)
+    forward.tunnel = tunnel
+    const { address, port } = forward.place
+    const told = port === 0 ? this.#portFor(tunnel) : port
+    this.#places.set(tunnel.id, { address, port: told })
+    forward.reply.accept(told)
+    this.#display.add(tunnel)
+  }
+
+  /** For a forward of port 0: what the client knows it by, which must differ for each. */
+  #portFor({ endpoint }: Tunnel): number {
+    const [, real] = endpoint?.proto === 'tcp' ? (/:(\d+)$/.exec(endpoint.open.hostport) ?? []) : []
+    if (real !== undefined) return Number(real)
+    const taken = new Set([...this.#places.values()].map(({ port }) => port))
+    const usual = usualPort(endpoint?.proto ?? '')
+    if (!taken.has(usual)) return usual
+    let port = MADE_UP_PORTS
+    while (taken.has(port)) port++
+    return port
+  }
+
+  #placeOf({ place, tunnel }: Forward): Place {
+    return (tunnel && this.#places.get(tunnel.id)) ?? place
+  }
+
+  #forget(tunnel: Tunnel): void {
+    this.#places.delete(tunnel.id)
+    this.#display.remove(tunnel)
+    for (const forward of this.#forwards) if (forward.tunnel === tunnel) this.#forwards.delete(forward)
+  }
+
+  /** Says what is wrong where the client can read it, and ends the session. */
+  #fail(refusal: BindRefusal): void {
+    if (this.#isLeaving || this.#isEnded) return
+    const text = textOf(refusal)
+    this.#display.close()
+    this.#terminal?.complain(`${text}\n`)
+    // Without the text, which may repeat a password of a command that cannot be read.
+    this.#leave(1, { logged: `it was refused with ERR_NGROK_${refusal.ngrok}`, told: text })
+  }
+
+  #leave(status: number, { logged, told = logged }: { readonly logged: string; readonly told?: string }): void {
+    if (this.#isLeaving) return
+    this.#isLeaving = true
+    const terminal = this.#terminal
+    this.left(logged)
+    if (!terminal) {
+      this.#options.link.disconnect(told)
+      return
+    }
+    terminal.exit(status)
+    // Clients that are told more before they have read how their command ended take it for a broken connection.
+    setTimeout(() => this.#options.link.disconnect(told), this.#options.door.limits.refusalMs).unref()
+  }
+
+  #quit(): void {
+    if (this.#isLeaving || this.#isEnded) return
+    this.#display.close()
+    this.#leave(0, { logged: 'its client left' })
+  }
+
+  /** A client that logs in and asks for nothing, or for half of what it takes, holds a place. */
+  #awaitRequests(): void {
+    const { requestMs } = this.#options.door.limits
+    clearTimeout(this.#overdue)
+    this.#overdue = setTimeout(() => {
+      const seconds = requestMs / 1000
+      if (!this.#command) this.#fail(sshRefusals.commandMissing(seconds))
+      else if (this.#forwards.size === 0) this.#fail(sshRefusals.forwardMissing(seconds))
+    }, requestMs)
+    this.#overdue.unref()
+  }
+}
+
+function isSame(a: Place, b: Place): boolean {
+  return a.address === b.address && a.port === b.port
+}
+
+function textOf({ message, ngrok }: BindRefusal): string {
+  return `${message} (ERR_NGROK_${ngrok})`
+}

@@ -1,0 +1,121 @@
+/** As much of ssh2 1.17.0 as the gateway uses, its inside included: what it keeps from callers is bounded from there. */
+declare module 'ssh2' {
+  import type { EventEmitter } from 'node:events'
+  import type { Socket } from 'node:net'
+  import type { Duplex, Writable } from 'node:stream'
+
+  namespace ssh2 {
+    interface ServerConfig {
+      readonly hostKeys: readonly string[]
+      readonly ident: string
+      readonly algorithms: Readonly<Record<string, readonly string[]>>
+      readonly keepaliveInterval: number
+      readonly keepaliveCountMax: number
+    }
+
+    class Server extends EventEmitter {
+      constructor(config: ServerConfig)
+      injectSocket(socket: Socket): void
+    }
+
+    interface Header {
+      readonly versions: { readonly software: string }
+    }
+
+    interface Incoming extends EventEmitter {
+      readonly _sock: Socket
+      readonly _protocol: Protocol
+      readonly _chanMgr: { add(opened: (error: Error | undefined, channel: Channel) => void): number }
+    }
+
+    interface Protocol {
+      /** Set while keys are exchanged; what is sent meanwhile is queued. */
+      readonly _kexinit: Buffer | undefined
+      readonly _cipher: { encrypt(packet: Buffer): void }
+      readonly _packetRW: {
+        readonly write: {
+          readonly allocStart: number
+          readonly allocStartKEX: number
+          alloc(bytes: number, isForced?: boolean): Buffer
+          finalize(packet: Buffer, isForced?: boolean): Buffer
+        }
+      }
+      ping(): void
+      forwardedTcpip(channel: number, window: number, packetBytes: number, ends: ForwardedEnds): void
+      channelWindowAdjust(channel: number, bytes: number): void
+    }
+
+    interface ForwardedEnds {
+      readonly boundAddr: string
+      readonly boundPort: number
+      readonly remoteAddr: string
+      readonly remotePort: number
+    }
+
+    interface ChannelSide {
+      readonly id: number
+      readonly packetSize: number
+      window: number
+      readonly state: 'open' | 'eof' | 'closing' | 'closed'
+    }
+
+    interface Channel extends Duplex {
+      readonly incoming: ChannelSide
+      readonly outgoing: ChannelSide
+      readonly stderr: Writable
+      eof(): void
+      close(): void
+      exit(status: number): void
+    }
+
+    interface Session extends EventEmitter {
+      readonly _chanInfo: { readonly outgoing: ChannelSide }
+    }
+
+    /** For tests: the other end. */
+    class Client extends EventEmitter {
+      readonly _sock: Socket
+      readonly _protocol: Protocol
+      connect(config: {
+        readonly host: string
+        readonly port: number
+        readonly username: string
+        readonly privateKey?: string
+        readonly password?: string
+        readonly tryKeyboard?: boolean
+        readonly keepaliveInterval?: number
+        readonly algorithms?: Readonly<Record<string, readonly string[]>>
+        readonly authHandler?: readonly unknown[]
+        readonly readyTimeout?: number
+      }): this
+      forwardIn(address: string, port: number, done: (error: Error | undefined, port: number) => void): this
+      unforwardIn(address: string, port: number, done: (error: Error | undefined) => void): this
+      exec(
+        command: string,
+        options: { readonly pty?: boolean },
+        done: (error: Error | undefined, channel: Channel & { readonly stderr: Duplex }) => void,
+      ): this
+      forwardOut(
+        fromAddress: string,
+        fromPort: number,
+        toAddress: string,
+        toPort: number,
+        done: (error: Error | undefined) => void,
+      ): this
+      end(): this
+    }
+
+    interface AuthContext {
+      readonly username: string
+      readonly method: string
+      accept(): void
+      reject(methods: string[]): void
+      readonly key?: { readonly algo: string; readonly data: Buffer }
+      readonly hashAlgo?: string
+      readonly signature?: Buffer
+      readonly blob?: Buffer
+    }
+  }
+
+  export = ssh2
+}

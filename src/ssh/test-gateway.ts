@@ -1,0 +1,185 @@
+/** For tests: a gateway on a free port, with credentials and endpoints that tests can look into, and clients of it. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import ssh2, { type Channel, type Client } from 'ssh2'
+import { IdSource } from '../lib/ids.ts'
+import { createLog } from '../lib/log.ts'
+import { Sealer } from '../lib/seal.ts'
+import { Secret } from '../lib/secret.ts'
+import { makeSshHostKey } from '../lib/ssh-host-key.ts'
+import { readSshPublicKey } from '../lib/ssh-public-key.ts'
+import type { LiveSession } from '../tunnel/live.ts'
+import { Online } from '../tunnel/online.ts'
+import type { AgentCredential } from '../tunnel/ports.ts'
+import { TestEndpoints } from '../tunnel/test-door.ts'
+import { SshDoor, type SshDoorOptions } from './ssh-door.ts'
+
+/** Keys as `ssh-keygen` makes them serve clients as well. */
+export const clientKey = makeSshHostKey()
+
+export class TestGateway {
+  /** By the fingerprints of their keys. */
+  readonly credentials = new Map<string, AgentCredential>()
+  readonly endpoints = new TestEndpoints()
+  readonly logged: Record<string, unknown>[] = []
+  readonly online: Online
+  readonly door: SshDoor
+  isAway = false
+  port = 0
+
+  constructor(options: Partial<Pick<SshDoorOptions, 'limits' | 'admits' | 'meet' | 'caps'>> = {}) {
+    const destination = { write: (line: string) => this.logged.push(JSON.parse(line)) }
+    const log = createLog({ level: 'debug', format: 'json', destination })
+    const shared = { ids: new IdSource({ now: Date.now }), now: Date.now, log }
+    const find = async (isIt: (each: AgentCredential, fingerprint: string) => boolean) => {
+      if (this.isAway) throw new Error('the store is away')
+      return [...this.credentials].find(([fingerprint, each]) => isIt(each, fingerprint))?.[1]
+    }
+    const credentials = {
+      find: (fingerprint: string) => find((_each, key) => key === fingerprint),
+      current: (id: string) => find((each) => each.id === id),
+    }
+    this.online = new Online({
+      ...shared,
+      credentials,
+      endpoints: this.endpoints,
+      seal: new Sealer(randomBytes(32)),
+      random: randomBytes,
+      region: 'local',
+      domain: 'example.test',
+      tcpPorts: { from: 20_000, to: 20_009 },
+      publicPorts: () => ({ http: 8080, https: 8443 }),
+    })
+    const hostKey = new Secret(makeSshHostKey().privateText)
+    this.door = new SshDoor({ ...shared, ...options, online: this.online, hostKey, credentials })
+    this.admit([])
+  }
+
+  /** Gives the key of the tests a credential with these rules. */
+  admit(acl: readonly string[], id = 'sshcr_test'): void {
+    this.credentials.set(readSshPublicKey(clientKey.publicLine).fingerprint, { id, acl })
+  }
+
+  async listen(): Promise<this> {
+    this.port = (await this.door.listen({ host: '127.0.0.1', port: 0 })).port
+    return this
+  }
+
+  async close(): Promise<void> {
+    this.door.stop()
+    this.online.endAll('the server is stopping')
+    await this.door.closed()
+  }
+
+  client(): TestClient {
+    return new TestClient(this.port)
+  }
+}
+
+/** What a client was told when its command was over. */
+export interface Told {
+  readonly out: string
+  readonly err: string
+  readonly status: number | undefined
+}
+
+export class TestClient {
+  readonly ssh: Client
+  readonly closed: Promise<void>
+  /** The first error of the connection, such as the text of a disconnect. */
+  error: Error | undefined
+  readonly #port: number
+
+  constructor(port: number) {
+    this.#port = port
+    this.ssh = new ssh2.Client()
+    this.closed = new Promise((resolve) => this.ssh.once('close', () => resolve()))
+    this.ssh.on('error', (error: Error) => {
+      this.error ??= error
+    })
+  }
+
+  async login(overrides: Partial<Parameters<Client['connect']>[0]> = {}): Promise<this> {
+    const ready = new Promise<void>((resolve, reject) => {
+      this.ssh.once('ready', resolve)
+      this.ssh.once('close', () => reject(this.error ?? new Error('it was not let in')))
+    })
+    const privateKey = clientKey.privateText
+    this.ssh.connect({ host: '127.0.0.1', port: this.#port, username: 'v2', privateKey, ...overrides })
+    await ready
+    return this
+  }
+
+  forward(address: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.ssh.forwardIn(address, port, (error, chosen) => (error ? reject(error) : resolve(chosen)))
+    })
+  }
+
+  cancel(address: string, port: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.ssh.unforwardIn(address, port, (error) => (error ? reject(error) : resolve()))
+    })
+  }
+
+  /** Runs a command; `told` resolves when it is over. */
+  exec(command: string, { pty = false } = {}): Promise<RunningCommand> {
+    return new Promise((resolve, reject) => {
+      this.ssh.exec(command, { pty }, (error, channel) =>
+        error ? reject(error) : resolve(new RunningCommand(channel)),
+      )
+    })
+  }
+
+  async leave(): Promise<void> {
+    this.ssh.end()
+    await this.closed
+  }
+}
+
+export class RunningCommand {
+  readonly channel: Channel
+  readonly told: Promise<Told>
+  out = ''
+  err = ''
+
+  constructor(channel: Channel & { readonly stderr: NodeJS.ReadableStream }) {
+    this.channel = channel
+    let status: number | undefined
+    channel.on('exit', (code: number) => {
+      status = code
+    })
+    channel.on('data', (chunk: Buffer) => {
+      this.out += chunk.toString()
+    })
+    channel.stderr.on('data', (chunk: Buffer) => {
+      this.err += chunk.toString()
+    })
+    this.told = new Promise((resolve) => {
+      channel.on('close', () => resolve({ out: this.out, err: this.err, status }))
+    })
+  }
+}
+
+/** Fails the test when nothing was refused with this number. */
+export function assertTold({ err, out, status }: Told, ngrok: number): void {
+  assert.match(`${err}${out}`, new RegExp(`ERR_NGROK_${ngrok}\\)`))
+  assert.equal(status, 1)
+}
+
+/** A client with one forward, and its command under way. */
+export async function serving(
+  gateway: TestGateway,
+  { address = 'app.example.test', port = 443, command = 'http' } = {},
+): Promise<{ client: TestClient; port: number; run: RunningCommand }> {
+  const client = await gateway.client().login()
+  const [forwarded, run] = await Promise.all([client.forward(address, port), client.exec(command)])
+  return { client, port: forwarded, run }
+}
+
+/** The one session that is online. */
+export function theSession(gateway: TestGateway): LiveSession {
+  const [session, ...more] = gateway.online.registry.liveSessions()
+  assert.ok(session && more.length === 0, 'one session is online')
+  return session
+}

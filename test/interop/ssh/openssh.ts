@@ -1,0 +1,103 @@
+/** The `ssh` of this machine as a client of a platform: keys of its own, and nobody's settings. */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Platform } from '../../support/platform.ts'
+import { until } from '../../support/until.ts'
+import type { Owner } from '../../support/upstream.ts'
+
+/** Why no test here can run; false when they can. */
+export const missing = spawnSync('ssh', ['-V']).error !== undefined && 'OpenSSH (`ssh`) is not on PATH'
+
+export interface Key {
+  readonly file: string
+  readonly publicLine: string
+}
+
+/** A folder for keys, which goes with the process. */
+export function keyFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-ssh-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export function makeKey(folder: string, name: string, options: readonly string[] = ['-t', 'ed25519']): Key {
+  const file = join(folder, name)
+  execFileSync('ssh-keygen', ['-q', '-N', '', '-C', 'of the tests', ...options, '-f', file])
+  return { file, publicLine: readFileSync(`${file}.pub`, 'utf8').trim() }
+}
+
+export interface Ssh {
+  readonly child: ChildProcess
+  out(): string
+  err(): string
+  /** Resolves once stdout or stderr has a match; rejects when it ends instead. */
+  says(text: RegExp): Promise<RegExpExecArray>
+  /** The URL of the nth forward. */
+  url(nth?: number): Promise<string>
+  readonly ended: Promise<number | null>
+  stop(): Promise<void>
+}
+
+/** Runs `ssh` towards a platform; `args` stand before the host, `command` behind it. */
+export function ssh(
+  owner: Owner,
+  platform: Platform,
+  key: Key,
+  args: readonly string[],
+  command: readonly string[],
+  { user }: { readonly user?: string } = {},
+): Ssh {
+  const options = {
+    IdentitiesOnly: 'yes',
+    IdentityAgent: 'none',
+    StrictHostKeyChecking: 'no',
+    UserKnownHostsFile: '/dev/null',
+    LogLevel: 'INFO',
+  }
+  const host = user === undefined ? '127.0.0.1' : `${user}@127.0.0.1`
+  const child = spawn(
+    'ssh',
+    [
+      ...['-F', '/dev/null', '-i', key.file, '-p', String(platform.sshPort)],
+      ...Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]),
+      ...args,
+      host,
+      ...command,
+    ],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  const printed = { out: '', err: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    printed.out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    printed.err += text
+  })
+  const ended = once(child, 'close').then(() => child.exitCode)
+  const stop = async (): Promise<void> => {
+    child.kill('SIGKILL')
+    await ended
+  }
+  owner.after(stop)
+  const says = (text: RegExp): Promise<RegExpExecArray> =>
+    until(`ssh says ${text}: ${JSON.stringify(printed)}`, () => {
+      const found = text.exec(printed.out) ?? text.exec(printed.err)
+      if (!found && child.exitCode !== null) throw new Error(`ssh ended: ${JSON.stringify(printed)}`)
+      return found ?? undefined
+    })
+  return {
+    child,
+    out: () => printed.out,
+    err: () => printed.err,
+    says,
+    async url(nth = 0) {
+      const found = await says(new RegExp(`(?:Forwarding +(\\S+)\\n[^]*?){${nth + 1}}`))
+      return found[1] ?? ''
+    },
+    ended,
+    stop,
+  }
+}

@@ -1,0 +1,114 @@
+/** Traffic through the `ssh` of this machine: much of it, at once, one way at a time, and beside a stream that stalls. */
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { after, before, describe, test } from 'node:test'
+import { type Platform, startPlatform } from '../../support/platform.ts'
+import { readAll } from '../../support/read-all.ts'
+import { until } from '../../support/until.ts'
+import { httpUpstream, tcpUpstream } from '../../support/upstream.ts'
+import { dialTcp, exchange, visit } from '../../support/visitor.ts'
+import { type Key, keyFolder, makeKey, missing, ssh } from './openssh.ts'
+
+const MEGABYTES = 20 * 1024 * 1024
+
+describe('traffic', { skip: missing }, () => {
+  let platform: Platform
+  let key: Key
+
+  before(async () => {
+    platform = await startPlatform()
+    key = makeKey(keyFolder(), 'key')
+    await platform.admin.create('/ssh_credentials', { public_key: key.publicLine })
+  })
+  after(() => platform.stop())
+
+  test('20 MB each way arrive whole, and one way ends before the other', async (t) => {
+    const back = randomBytes(MEGABYTES)
+    // Answers only when all was heard and the visitor's way has ended.
+    const service = await tcpUpstream(t, (socket) => {
+      socket.allowHalfOpen = true
+      const hash = createHash('sha256')
+      socket.on('data', (chunk) => hash.update(chunk))
+      socket.on('end', () => {
+        socket.write(hash.digest())
+        socket.end(back)
+      })
+    })
+    const client = ssh(t, platform, key, ['-R', `0:${service.address}`], ['tcp'])
+    const socket = await dialTcp(await client.url())
+    socket.allowHalfOpen = true
+    const there = randomBytes(MEGABYTES)
+    socket.end(there)
+    const answer = await readAll(socket)
+    assert.deepEqual(answer.subarray(0, 32), digest(there))
+    assert.deepEqual(digest(answer.subarray(32)), digest(back))
+  })
+
+  test('200 requests at once are all answered', async (t) => {
+    const service = await httpUpstream(t)
+    const client = ssh(t, platform, key, ['-R', `80:${service.address}`], ['http'])
+    const address = await client.url()
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, i) => visit(address, platform, { path: `/${i}` })),
+    )
+    for (const [i, { status, text }] of answers.entries()) {
+      assert.equal(status, 200)
+      assert.ok(text.includes(`"/${i}"`))
+    }
+  })
+
+  test('a visitor that does not read holds up nobody else', async (t) => {
+    const flood = await tcpUpstream(t, (socket) => {
+      socket.on('error', () => {})
+      socket.once('data', (asked) => {
+        if (asked.toString() === 'flood') socket.write(Buffer.alloc(MEGABYTES))
+        else socket.end('quick')
+      })
+    })
+    const client = ssh(t, platform, key, ['-R', `0:${flood.address}`], ['tcp'])
+    const address = await client.url()
+    const stalled = await dialTcp(address)
+    stalled.pause()
+    stalled.write('flood')
+    await once(stalled, 'readable')
+    const quick = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const socket = await dialTcp(address)
+        socket.write('quick')
+        return (await readAll(socket)).toString()
+      }),
+    )
+    assert.deepEqual(new Set(quick), new Set(['quick']))
+    stalled.destroy()
+  })
+
+  test('a service that is not there is a bad gateway', async (t) => {
+    const client = ssh(t, platform, key, ['-R', '80:127.0.0.1:1'], ['http'])
+    assert.equal((await visit(await client.url(), platform)).status, 502)
+  })
+
+  test('a client that comes back has its name again', async (t) => {
+    const service = await httpUpstream(t)
+    for (let i = 0; i < 3; i++) {
+      const client = ssh(t, platform, key, ['-R', `again.localhost:80:${service.address}`], ['http'])
+      const address = await client.url()
+      assert.match(address, /^http:\/\/again\.localhost/)
+      assert.equal((await visit(address, platform)).status, 200)
+      await client.stop()
+      await until('the name is offline', async () => (await visit(address, platform)).status === 404)
+    }
+  })
+
+  test('keys are exchanged anew in the middle of a stream', async (t) => {
+    const service = await tcpUpstream(t)
+    const args = ['-o', 'RekeyLimit=1M', '-R', `0:${service.address}`]
+    const client = ssh(t, platform, key, args, ['tcp'])
+    const sent = randomBytes(8 * 1024 * 1024).toString('base64')
+    assert.ok((await exchange(await dialTcp(await client.url()), sent)) === sent, 'all came back')
+  })
+})
+
+function digest(bytes: Buffer): Buffer {
+  return createHash('sha256').update(bytes).digest()
+}
