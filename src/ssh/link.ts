@@ -304,12 +304,9 @@ export class Link implements Carrier {
 
 function loginOf(context: AuthContext): Login {
   const { username, method, key, hashAlgo, signature, blob } = context
-  const offer = key && {
-    type: key.algo,
-    blob: key.data,
-    hash: hashAlgo,
-    ...(signature && blob && { proof: { signature, signed: blob } }),
-  }
+  const { algo: type, data } = key ?? {}
+  const proof = signature && blob && { signature, signed: blob }
+  const offer = type !== undefined && data ? { type, blob: data, hash: hashAlgo, proof } : undefined
   return {
     user: username,
     method,

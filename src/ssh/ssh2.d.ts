@@ -31,7 +31,7 @@ declare module 'ssh2' {
     interface Protocol {
       /** Set while keys are exchanged; what is sent meanwhile is queued. */
       readonly _kexinit: Buffer | undefined
-      readonly _cipher: { encrypt(packet: Buffer): void }
+      readonly _cipher: { encrypt: (packet: Buffer) => void }
       readonly _packetRW: {
         readonly write: {
           readonly allocStart: number
@@ -110,7 +110,8 @@ declare module 'ssh2' {
       readonly method: string
       accept(): void
       reject(methods: string[]): void
-      readonly key?: { readonly algo: string; readonly data: Buffer }
+      /** Undefined inside where the message was cut short. */
+      readonly key?: { readonly algo: string | undefined; readonly data: Buffer | undefined }
       readonly hashAlgo?: string
       readonly signature?: Buffer
       readonly blob?: Buffer
