@@ -50,9 +50,9 @@ describe('the program', () => {
       const ready = await fetch(`${first.url}/readyz`)
       assert.equal(ready.status, 200)
       const { addresses } = (await ready.json()) as { addresses: Record<string, string> }
-      const { agents, https, http } = first
+      const { agents, ssh, https, http } = first
       const [api, metrics] = [new URL(first.url).host, new URL(first.metricsUrl).host]
-      assert.deepEqual(addresses, { api, metrics, agents, https, http })
+      assert.deepEqual(addresses, { api, metrics, agents, ssh, https, http })
       assert.doesNotMatch(JSON.stringify(addresses), /:0"/)
       assert.equal((await fetch(`${first.metricsUrl}/metrics`)).status, 200)
       const { apiKey, authtoken } = credentials(first.out())

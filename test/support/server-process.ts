@@ -36,8 +36,9 @@ export interface ServerProcess {
   readonly child: ChildProcess
   readonly url: string
   readonly metricsUrl: string
-  /** Where agents, and visitors with and without TLS, connect: `host:port`. */
+  /** Where agents, SSH clients, and visitors with and without TLS, connect: `host:port`. */
   readonly agents: string
+  readonly ssh: string
   readonly https: string
   readonly http: string
   readonly ended: Promise<Ended>
@@ -61,12 +62,14 @@ export async function serve(options: ServeOptions): Promise<ServerProcess> {
   const listening = /^Listening: API (\S+), metrics (\S+), agents (\S+), HTTPS (\S+), HTTP (\S+)$/m
   await running.says(listening)
   const [, url = '', metricsUrl = '', agents = '', https = '', http = ''] = listening.exec(running.out()) ?? []
+  const [, ssh = ''] = /^SSH: (\S+), host key/m.exec(running.out()) ?? []
   const kill = (signal: NodeJS.Signals) => void running.child.kill(signal)
   return {
     ...running,
     url,
     metricsUrl,
     agents,
+    ssh,
     https,
     http,
     kill,
