@@ -378,7 +378,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
         sessions: () => online.load.sessions,
         tunnels: () => online.load.tunnels,
         streams: () => online.load.connections,
-        agentDoor: () => ({ ...online.load, ...agents.numbers }),
+        agentDoor: () => ({ ...online.load, ...ofBoth(agents.numbers, gateway.numbers) }),
         servedEdges: () => edges.size,
         comingEdges: () => edges.coming,
         bodyMemory: () => bodyMemory.used,
@@ -391,6 +391,15 @@ export async function startDataPlane(options: DataPlaneOptions) {
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+/** The doors of agents and of SSH count alike. */
+function ofBoth(a: AgentDoor['numbers'], b: SshDoor['numbers']): AgentDoor['numbers'] {
+  return {
+    unproven: a.unproven + b.unproven,
+    turnedAway: a.turnedAway + b.turnedAway,
+    failures: a.failures + b.failures,
   }
 }
 
