@@ -44,6 +44,7 @@ export interface PosternServer {
   /** Where agents connect, as `host:port`. */
   readonly agentAddress: string
   readonly caFile: string
+  readonly sshPort: number
   readonly httpPort: number
   readonly httpsPort: number
 }
@@ -65,7 +66,6 @@ export async function launchPosternServer(
     'data-dir': dataDir,
     'api-listen': `${LOOPBACK}:${ports.api}`,
     'agent-listen': `${LOOPBACK}:${ports.agent}`,
-    'ssh-listen': `${LOOPBACK}:${ports.ssh}`,
     'http-listen': `${LOOPBACK}:${ports.http}`,
     'https-listen': `${LOOPBACK}:${ports.https}`,
     'metrics-listen': `${LOOPBACK}:0`,
@@ -77,7 +77,12 @@ export async function launchPosternServer(
     'log-format': 'json',
   }
   const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])
-  const env = { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN }
+  const env = {
+    POSTERN_BOOTSTRAP_API_KEY: API_KEY,
+    POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN,
+    // No flag: versions before it would refuse to start.
+    POSTERN_SSH_LISTEN: `${LOOPBACK}:${ports.ssh}`,
+  }
   return {
     program: startPostern(place, ['serve', ...args], { env, ...(onLine && { onLine }) }),
     api: new ApiClient(`http://${LOOPBACK}:${ports.api}`, API_KEY),
@@ -85,6 +90,7 @@ export async function launchPosternServer(
     agentPort: ports.agent,
     agentAddress: `localhost:${ports.agent}`,
     caFile: join(dataDir, 'ca.pem'),
+    sshPort: ports.ssh,
     httpPort: ports.http,
     httpsPort: ports.https,
   }
@@ -101,11 +107,17 @@ export async function startPosternServer(place: Place, options?: ServerOptions):
 /** Starts an agent with the given command; resolves with the first tunnel of the server, once there is one. */
 export async function startAgent(
   place: Place,
-  { agentAddress, caFile, api }: PosternServer,
+  server: PosternServer,
   command: readonly string[],
 ): Promise<{ agent: Program; publicUrl: string }> {
+  const { agentAddress, caFile } = server
   const to = ['--server', agentAddress, '--ca', caFile]
   const agent = startPostern(place, [...command, ...to], { env: { POSTERN_AUTHTOKEN: AUTHTOKEN } })
+  return { agent, publicUrl: await awaitTunnel(server, agent) }
+}
+
+/** The address of the first tunnel of the server, once there is one. */
+export async function awaitTunnel({ api }: PosternServer, agent: Program): Promise<string> {
   const tunnel = async (): Promise<string> => {
     // As the contract says; only those with an address of their own have a URL.
     const { tunnels } = (await api.get('/tunnels')) as { tunnels: { public_url?: string | null }[] }
@@ -114,7 +126,7 @@ export async function startAgent(
   }
   try {
     const isLost = (): boolean => agent.hasEnded()
-    return { agent, publicUrl: await retry(tunnel, { timeoutMs: TUNNEL_MS, isLost }) }
+    return await retry(tunnel, { timeoutMs: TUNNEL_MS, isLost })
   } catch (cause) {
     throw new Error(`the agent has no tunnel: ${agent.output().trim()}`, { cause })
   }

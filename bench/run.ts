@@ -5,6 +5,7 @@ const benches: Record<string, () => Promise<{ main: (args: readonly string[]) =>
   api: () => import('./api/main.ts'),
   edge: () => import('./edge/main.ts'),
   policy: () => import('./policy/main.ts'),
+  ssh: () => import('./ssh/main.ts'),
   tunnel: () => import('./tunnel/main.ts'),
   versions: () => import('./versions/main.ts'),
   wire: () => import('./wire/main.ts'),

@@ -12,7 +12,6 @@ import { findProgram } from '../stage/programs.ts'
 import type { Stages } from '../stage/stage.ts'
 import { withStages } from '../with-stages.ts'
 import type { Contender } from './contenders/contender.ts'
-import { httpContenders, tcpContenders } from './contenders/index.ts'
 import { type IdleResult, measureIdle } from './idle.ts'
 import { type Options, readOptions } from './options.ts'
 import { type Row, rows } from './rows.ts'
@@ -32,16 +31,28 @@ interface Report {
 }
 
 export async function main(args: readonly string[]): Promise<void> {
-  const options = readOptions(args, [...rows.map(({ name }) => name), IDLE])
-  await withStages((stages) => measure(options, stages))
+  await compareTunnels({ name: 'tunnel', rows, hasIdle: true }, args)
 }
 
-async function measure(options: Options, stages: Stages): Promise<void> {
+/** What a bench measures. */
+export interface Subject {
+  /** Of the files that it writes. */
+  readonly name: string
+  readonly rows: readonly Row[]
+  readonly hasIdle: boolean
+}
+
+export async function compareTunnels(subject: Subject, args: readonly string[]): Promise<void> {
+  const options = readOptions(args, [...subject.rows.map(({ name }) => name), ...(subject.hasIdle ? [IDLE] : [])])
+  await withStages((stages) => measure(subject, options, stages))
+}
+
+async function measure({ name, rows, hasIdle }: Subject, options: Options, stages: Stages): Promise<void> {
   const { only, contenders: wanted, rounds, seconds, agents, out } = options
   const notes = new Notes(stages)
   const { note, fail } = notes
   const isChosen = ({ name }: Contender): boolean => wanted?.some((part) => name.toLowerCase().includes(part)) ?? true
-  const present = noteAbsent([...new Set([...tcpContenders, ...httpContenders])].filter(isChosen), note)
+  const present = noteAbsent([...new Set(rows.flatMap(({ contenders }) => contenders))].filter(isChosen), note)
   const machine = describeMachine(versionCommands(present))
   console.log(machineLines(machine).join('\n'))
   if (isBusy(machine)) {
@@ -60,14 +71,18 @@ async function measure(options: Options, stages: Stages): Promise<void> {
     panels.push({ title, results })
     console.log(`${resultTable(title, results)}`)
   }
-  const idle = !only || only.includes(IDLE) ? await idleOrFail(agents, stages, ground, fail) : null
+  const idle = hasIdle && (only?.includes(IDLE) ?? true) ? await idleOrFail(agents, stages, ground, fail) : null
   if (idle) console.log(idleTable(idle))
 
   const results = panels.flatMap((panel) => panel.results)
   if (out !== null) {
     const foot = [...machineLines(machine), ...notes.all]
-    await write(out, { machine, options, notes: notes.all, results, idle }, chart(panels, foot))
-    console.log(`written: ${join(out, 'tunnel.json')}, ${join(out, 'tunnel.svg')}`)
+    const files = [join(out, `${name}.json`), join(out, `${name}.svg`)] as const
+    await mkdir(out, { recursive: true })
+    const report: Report = { machine, options, notes: notes.all, results, idle }
+    await writeFile(files[0], `${JSON.stringify(report, null, 2)}\n`)
+    await writeFile(files[1], chart(panels, foot))
+    console.log(`written: ${files.join(', ')}`)
   }
 }
 
@@ -102,10 +117,4 @@ async function idleOrFail(
     fail(`${IDLE}: failed: ${error instanceof Error ? error.message : String(error)}`)
     return null
   }
-}
-
-async function write(folder: string, report: Report, svg: string): Promise<void> {
-  await mkdir(folder, { recursive: true })
-  await writeFile(join(folder, 'tunnel.json'), `${JSON.stringify(report, null, 2)}\n`)
-  await writeFile(join(folder, 'tunnel.svg'), svg)
 }

@@ -10,7 +10,7 @@ export interface Options {
   readonly only: readonly string[] | null
   /** Parts of names of contenders; null is all that are installed. */
   readonly contenders: readonly string[] | null
-  /** Folder for `tunnel.json` and `tunnel.svg`. */
+  /** Folder for the samples and a chart. */
   readonly out: string | null
   readonly sshCipher: string
   readonly nodeOptions: string

@@ -3,11 +3,15 @@ import { mkdirSync, rmdirSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { freePort, LOOPBACK } from '../../stage/ports.ts'
+import type { Program } from '../../stage/programs.ts'
 import type { Stage } from '../../stage/stage.ts'
 import type { Contender, Ground } from './contender.ts'
 
 /** Where Debian's sshd wants an empty folder when it runs as root; its service would make it. */
 const PRIVILEGE_SEPARATION_FOLDER = '/run/sshd'
+
+/** The key of who connects; its public part stands beside it. */
+export const USER_KEY = 'user_key'
 
 /** How long a key may take to make, in milliseconds. */
 const KEYGEN_MS = 10_000
@@ -18,37 +22,47 @@ export const openssh: Contender = {
   needs: ['sshd', 'ssh', 'ssh-keygen'],
   version: ['ssh', '-V'],
   async start(upstreamPort, ground) {
-    const { stage, path, sshCipher } = ground
     const sshPort = await startSshd(ground)
     const port = await freePort()
-    const options = {
-      IdentityFile: join(stage.folder, 'user_key'),
-      IdentitiesOnly: 'yes',
-      IdentityAgent: 'none',
-      StrictHostKeyChecking: 'no',
-      UserKnownHostsFile: '/dev/null',
-      ExitOnForwardFailure: 'yes',
-      BatchMode: 'yes',
-      Compression: 'no',
-      LogLevel: 'ERROR',
-      ...cipherOption(sshCipher),
-    }
-    const flags = Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`])
     const forward = `${LOOPBACK}:${port}:${LOOPBACK}:${upstreamPort}`
-    const target = ['-p', String(sshPort), `${userInfo().username}@${LOOPBACK}`]
-    await stage.programs.start(path('ssh'), ['-F', '/dev/null', ...flags, '-N', '-R', forward, ...target]).listens(port)
+    const target = { user: userInfo().username, port: sshPort }
+    await startSsh(ground, target, ['-N', '-R', forward]).listens(port)
     return { host: LOOPBACK, port }
   },
 }
 
+/** Starts the client with a key of its own; `command` is run there, where there is one. */
+export function startSsh(
+  { stage, path, sshCipher }: Ground,
+  { user, port }: { readonly user: string; readonly port: number },
+  forward: readonly string[],
+  command: readonly string[] = [],
+): Program {
+  const options = {
+    IdentityFile: join(stage.folder, USER_KEY),
+    IdentitiesOnly: 'yes',
+    IdentityAgent: 'none',
+    StrictHostKeyChecking: 'no',
+    UserKnownHostsFile: '/dev/null',
+    ExitOnForwardFailure: 'yes',
+    BatchMode: 'yes',
+    Compression: 'no',
+    LogLevel: 'ERROR',
+    ...cipherOption(sshCipher),
+  }
+  const flags = Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`])
+  const target = ['-p', String(port), `${user}@${LOOPBACK}`]
+  return stage.programs.start(path('ssh'), ['-F', '/dev/null', ...flags, ...forward, ...target, ...command])
+}
+
 async function startSshd({ stage, path, sshCipher }: Ground): Promise<number> {
   const port = await freePort()
-  await Promise.all([makeKey(stage, path('ssh-keygen'), 'host_key'), makeKey(stage, path('ssh-keygen'), 'user_key')])
+  await Promise.all([makeKey(stage, path('ssh-keygen'), 'host_key'), makeKey(stage, path('ssh-keygen'), USER_KEY)])
   if (userInfo().uid === 0) makePrivilegeSeparationFolder(stage)
   const options = {
     ListenAddress: `${LOOPBACK}:${port}`,
     HostKey: join(stage.folder, 'host_key'),
-    AuthorizedKeysFile: join(stage.folder, 'user_key.pub'),
+    AuthorizedKeysFile: join(stage.folder, `${USER_KEY}.pub`),
     PidFile: 'none',
     // The folder of the key is a temporary one, below a folder that everybody may write to.
     StrictModes: 'no',
@@ -70,7 +84,7 @@ function cipherOption(cipher: string): { Ciphers?: string } {
   return cipher === 'default' ? {} : { Ciphers: cipher }
 }
 
-async function makeKey(stage: Stage, keygen: string, name: string): Promise<void> {
+export async function makeKey(stage: Stage, keygen: string, name: string): Promise<void> {
   const args = ['-q', '-t', 'ed25519', '-N', '', '-C', 'bench', '-f', join(stage.folder, name)]
   await stage.programs.run(keygen, args, { timeoutMs: KEYGEN_MS })
 }

@@ -1,0 +1,22 @@
+/**
+ * What does a tunnel of ours carry when the agent is nothing but `ssh`, beside OpenSSH's own `-R`? The same client and the
+ * same cipher on both sides, so that what differs is the server.
+ */
+import { direct } from '../tunnel/contenders/direct.ts'
+import { openssh } from '../tunnel/contenders/openssh.ts'
+import { compareTunnels } from '../tunnel/main.ts'
+import { type Row, rows } from '../tunnel/rows.ts'
+import { posternSsh } from './gateway.ts'
+
+/** What the ratio to OpenSSH must reach, by row. */
+const bars: Readonly<Record<string, number>> = { up: 0.5, down: 0.5, 'tcp-requests': 1.5 }
+
+const contenders = [direct, openssh, posternSsh]
+
+export async function main(args: readonly string[]): Promise<void> {
+  const own = rows.flatMap((row): Row[] => {
+    const bar = bars[row.name]
+    return bar === undefined ? [] : [{ ...row, contenders, bar }]
+  })
+  await compareTunnels({ name: 'ssh', rows: own, hasIdle: false }, args)
+}
