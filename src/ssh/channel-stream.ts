@@ -3,7 +3,7 @@
  * window it granted, holds two megabytes for every reader that stalls, and closes both ways when one ends.
  */
 import type { Channel } from 'ssh2'
-import type { ByteSink, ByteStream } from '../lib/byte-stream.ts'
+import { type ByteSink, type ByteStream, kept } from '../lib/byte-stream.ts'
 
 /** What a channel needs of the connection that carries it. */
 export interface Carrier {
@@ -70,6 +70,12 @@ export class ChannelStream implements ByteStream {
       if (this.#carrier.isFull) this.#carrier.awaitRoom(this)
     }
     return hasRoom
+  }
+
+  /** A packet of the library's is a copy, so what can leave at once needs no other. */
+  writeLent(chunk: Buffer): boolean {
+    const isFree = this.#unsent.length === 0 && !this.#isSending && !this.#carrier.isFull
+    return this.write(isFree && this.#channel.outgoing.window >= chunk.length ? chunk : kept(chunk))
   }
 
   end(): void {
@@ -148,8 +154,9 @@ export class ChannelStream implements ByteStream {
   }
 
   #give(sink: ByteSink, chunk: Buffer): void {
-    // The library deciphers every packet into memory of its own: it may be kept.
-    sink.data(chunk)
+    // Every packet is deciphered into memory of its own, so it may be kept; who passes it on gathers what is lent.
+    if (sink.lent) sink.lent(chunk)
+    else sink.data(chunk)
     this.#refill(chunk.length)
   }
 

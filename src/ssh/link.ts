@@ -6,6 +6,7 @@ import { type Carrier, ChannelStream, FIRST_WINDOW, LEAST_PACKET } from './chann
 import type { SshLimits } from './limits.ts'
 import type { Place } from './plan.ts'
 import type { KeyOffer } from './proof.ts'
+import { readyKeys, writeByTurns } from './quick-link.ts'
 import { Terminal } from './terminal.ts'
 
 /** A client tries to log in. Exactly one of the three answers, once. */
@@ -101,6 +102,8 @@ export class Link implements Carrier {
     })
     client.on('authentication', (context: AuthContext) => owner.login(loginOf(context)))
     client.on('ready', () => owner.ready())
+    writeByTurns(client._protocol, this.#socket)
+    client.on('handshake', () => readyKeys(client._protocol))
     client.on('rekey', () => this.#drained())
     client.on('request', (accept, reject, name: string, data) => this.#request(accept, reject, name, data))
     client.on('session', (accept: () => Session, reject: () => void) => this.#session(accept, reject))

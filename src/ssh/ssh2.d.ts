@@ -1,5 +1,6 @@
 /** As much of ssh2 1.17.0 as the gateway uses, its inside included: what it keeps from callers is bounded from there. */
 declare module 'ssh2' {
+  import type { KeyObject } from 'node:crypto'
   import type { EventEmitter } from 'node:events'
   import type { Socket } from 'node:net'
   import type { Duplex, Writable } from 'node:stream'
@@ -31,7 +32,10 @@ declare module 'ssh2' {
     interface Protocol {
       /** Set while keys are exchanged; what is sent meanwhile is queued. */
       readonly _kexinit: Buffer | undefined
-      readonly _cipher: { encrypt: (packet: Buffer) => void }
+      readonly _cipher: CipherKeys & { encrypt: (packet: Buffer) => void }
+      readonly _decipher: CipherKeys
+      /** Where the ciphers to come send what they made. */
+      _onWrite: (bytes: Uint8Array) => void
       readonly _packetRW: {
         readonly write: {
           readonly allocStart: number
@@ -43,6 +47,13 @@ declare module 'ssh2' {
       ping(): void
       forwardedTcpip(channel: number, window: number, packetBytes: number, ends: ForwardedEnds): void
       channelWindowAdjust(channel: number, bytes: number): void
+    }
+
+    /** What the ciphers keep of their keys; each has those that it needs. */
+    interface CipherKeys {
+      _encKey?: Buffer | KeyObject
+      _decipherKey?: Buffer | KeyObject
+      _macKey?: Buffer | KeyObject
     }
 
     interface ForwardedEnds {
