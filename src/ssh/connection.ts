@@ -21,6 +21,8 @@ export interface SshConnectionOptions {
 export class SshConnection implements LinkOwner {
   readonly #options: SshConnectionOptions
   #failures = 0
+  /** How often it was told that a key would do. */
+  #encouraged = 0
   #hasAskedMethods = false
   #isTold = false
   /** Whose key was proved. */
@@ -104,7 +106,7 @@ export class SshConnection implements LinkOwner {
       return
     }
     if (!credential) this.#refuse(login, sshRefusals.unknownKey(fingerprint))
-    else if (!offer.proof) login.encourage()
+    else if (!offer.proof) this.#encourage(login, fingerprint)
     else if (door.admits?.(peer) === false) {
       // The restriction came while this connection proved who it is.
       trial.failed('an IP restriction does not admit its address', { isFault: false })
@@ -114,6 +116,12 @@ export class SshConnection implements LinkOwner {
       this.#user = login.user
       login.accept()
     }
+  }
+
+  /** Costs a lookup each time, and those who know the public key alone can ask; who has the key proves it next. */
+  #encourage(login: Login, fingerprint: string): void {
+    if (++this.#encouraged > this.#options.door.limits.tries) this.#refuse(login, sshRefusals.notProven(fingerprint))
+    else login.encourage()
   }
 
   #refuse(login: Login, refusal: BindRefusal): void {

@@ -100,8 +100,11 @@ export class Link implements Carrier {
       this.#owner?.closed(this.#reason ?? 'the connection was closed')
       this.#owner = undefined
     })
-    client.on('authentication', (context: AuthContext) => owner.login(loginOf(context)))
-    client.on('ready', () => owner.ready())
+    client.on('authentication', (context: AuthContext) => owner.login(this.#loginOf(context)))
+    client.on('ready', () => {
+      // It may have left while its key was looked up.
+      if (!this.#isEnding && !this.#socket.destroyed) owner.ready()
+    })
     writeByTurns(client._protocol, this.#socket)
     client.on('handshake', () => readyKeys(client._protocol))
     client.on('rekey', () => this.#drained())
@@ -290,6 +293,25 @@ export class Link implements Carrier {
     })
   }
 
+  #loginOf(context: AuthContext): Login {
+    // The library throws where answers and logins that came all at once are out of step.
+    const answer = (say: () => void) => () => {
+      try {
+        say()
+      } catch {
+        this.drop('it sent more logins before the last was answered')
+      }
+    }
+    return {
+      user: context.username,
+      method: context.method,
+      offer: offerOf(context),
+      accept: answer(() => context.accept()),
+      encourage: answer(() => context.accept()),
+      reject: answer(() => context.reject(['publickey'])),
+    }
+  }
+
   #session(accept: () => Session, reject: () => void): void {
     if (this.#terminals >= this.#limits.terminals) {
       reject()
@@ -305,19 +327,10 @@ export class Link implements Carrier {
   }
 }
 
-function loginOf(context: AuthContext): Login {
-  const { username, method, key, hashAlgo, signature, blob } = context
-  const { algo: type, data } = key ?? {}
-  const proof = signature && blob && { signature, signed: blob }
-  const offer = type !== undefined && data ? { type, blob: data, hash: hashAlgo, proof } : undefined
-  return {
-    user: username,
-    method,
-    offer,
-    accept: () => context.accept(),
-    encourage: () => context.accept(),
-    reject: () => context.reject(['publickey']),
-  }
+/** For the method `publickey` alone: a host that vouches for its users sends a key and a signature as well. */
+function offerOf({ method, key, hashAlgo: hash, signature, blob }: AuthContext): KeyOffer | undefined {
+  if (method !== 'publickey' || key?.algo === undefined || !key.data) return undefined
+  return { type: key.algo, blob: key.data, hash, proof: signature && blob && { signature, signed: blob } }
 }
 
 function string(text: string): Buffer {

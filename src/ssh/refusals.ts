@@ -15,6 +15,11 @@ export const sshRefusals = {
     ),
   unknownKey: (fingerprint: string) =>
     refuse(1102, `No SSH credential has the key ${fingerprint}. Create one with its public key, then connect again.`),
+  notProven: (fingerprint: string) =>
+    refuse(
+      1102,
+      `The key ${fingerprint} was offered again and again, and never proved. Check that \`ssh\` can read it.`,
+    ),
   weakKey: (type: string) =>
     refuse(
       1102,

@@ -33,9 +33,12 @@ declare module 'ssh2' {
       /** Set while keys are exchanged; what is sent meanwhile is queued. */
       readonly _kexinit: Buffer | undefined
       readonly _cipher: CipherKeys & { encrypt: (packet: Buffer) => void }
-      readonly _decipher: CipherKeys
+      /** Its payloads are for tests, as the session's id is. */
+      readonly _decipher: CipherKeys & { _onPayload: (payload: Buffer) => unknown }
+      readonly _kex: { readonly sessionID: Buffer }
       /** Where the ciphers to come send what they made. */
       _onWrite: (bytes: Uint8Array) => void
+      rekey(): void
       readonly _packetRW: {
         readonly write: {
           readonly allocStart: number
@@ -96,7 +99,8 @@ declare module 'ssh2' {
         readonly tryKeyboard?: boolean
         readonly keepaliveInterval?: number
         readonly algorithms?: Readonly<Record<string, readonly string[]>>
-        readonly authHandler?: readonly unknown[]
+        readonly authHandler?: readonly unknown[] | (() => void)
+        readonly localAddress?: string | undefined
         readonly readyTimeout?: number
       }): this
       forwardIn(address: string, port: number, done: (error: Error | undefined, port: number) => void): this

@@ -26,6 +26,9 @@ export class TestGateway {
   readonly door: SshDoor
   isAway = false
   port = 0
+  #held: PromiseWithResolvers<void> | undefined
+  #looked = () => {}
+  #answered = () => {}
 
   constructor(options: Partial<Pick<SshDoorOptions, 'limits' | 'admits' | 'meet' | 'caps'>> = {}) {
     const destination = { write: (line: string) => this.logged.push(JSON.parse(line)) }
@@ -36,7 +39,13 @@ export class TestGateway {
       return [...this.credentials].find(([fingerprint, each]) => isIt(each, fingerprint))?.[1]
     }
     const credentials = {
-      find: (fingerprint: string) => find((_each, key) => key === fingerprint),
+      find: async (fingerprint: string) => {
+        const found = await find((_each, key) => key === fingerprint)
+        this.#looked()
+        await this.#held?.promise
+        setImmediate(() => this.#answered())
+        return found
+      },
       current: (id: string) => find((each) => each.id === id),
     }
     this.online = new Online({
@@ -58,6 +67,24 @@ export class TestGateway {
   /** Gives the key of the tests a credential with these rules. */
   admit(acl: readonly string[], id = 'sshcr_test'): void {
     this.credentials.set(readSshPublicKey(clientKey.publicLine).fingerprint, { id, acl })
+  }
+
+  /** Makes the next lookup of a key wait, with what it found, until it is released. */
+  holdLookups(): { readonly begun: Promise<void>; readonly done: Promise<void>; release(): void } {
+    const held = Promise.withResolvers<void>()
+    this.#held = held
+    return {
+      begun: new Promise((resolve) => {
+        this.#looked = resolve
+      }),
+      done: new Promise((resolve) => {
+        this.#answered = resolve
+      }),
+      release: () => {
+        this.#held = undefined
+        held.resolve()
+      },
+    }
   }
 
   async listen(): Promise<this> {

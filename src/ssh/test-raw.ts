@@ -1,0 +1,160 @@
+/** For tests: a client that has come as far as its login, and says from there on whatever a test wants it to say. */
+import { generateKeyPairSync, sign } from 'node:crypto'
+import type { Client } from 'ssh2'
+import { blobOf } from '../lib/ssh-key-blob.ts'
+import { until } from '../tunnel/test-door.ts'
+import { TestClient } from './test-gateway.ts'
+
+/** RFC 4250 §4.1.2. */
+export const messages = {
+  disconnect: 1,
+  ignore: 2,
+  serviceRequest: 5,
+  kexInit: 20,
+  newKeys: 21,
+  authRequest: 50,
+  authFailure: 51,
+  authSuccess: 52,
+  keyOk: 60,
+  globalRequest: 80,
+  requestSuccess: 81,
+  requestFailure: 82,
+  channelOpen: 90,
+  channelOpened: 91,
+  channelRefused: 92,
+} as const
+
+export interface SigningKey {
+  /** The wire form of its public part. */
+  readonly blob: Buffer
+  readonly sign: (data: Buffer, hash?: string | null) => Buffer
+}
+
+export class RawClient {
+  readonly ssh: Client
+  readonly closed: Promise<void>
+  /** What the server said since the keys were exchanged: payloads, the oldest first. */
+  readonly heard: Buffer[] = []
+
+  private constructor(client: TestClient) {
+    this.ssh = client.ssh
+    this.closed = client.closed
+  }
+
+  static async atLogin(port: number, { algorithms = {}, from }: RawOptions = {}): Promise<RawClient> {
+    const client = new TestClient(port)
+    const raw = new RawClient(client)
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    void client.closed.then(() => reject(client.error ?? new Error('it was not let as far as its login')))
+    const options = { host: '127.0.0.1', port, username: 'v2', password: 'asks', algorithms, localAddress: from }
+    client.ssh.connect({ ...options, authHandler: () => resolve() })
+    await promise
+    const { _decipher: decipher } = client.ssh._protocol
+    const onPayload = decipher._onPayload
+    decipher._onPayload = (payload) => {
+      raw.heard.push(Buffer.from(payload))
+      // The library has ideas of its own about what to do after a login that failed.
+      return (payload[0] ?? 0) >= messages.authRequest ? undefined : onPayload(payload)
+    }
+    return raw
+  }
+
+  get sessionId(): Buffer {
+    return this.ssh._protocol._kex.sessionID
+  }
+
+  get isClosed(): boolean {
+    return this.ssh._sock.destroyed || this.ssh._sock.readableEnded
+  }
+
+  send(payload: Buffer): void {
+    sendPayload(this.ssh, payload)
+  }
+
+  /** Of these kinds. */
+  answers(...types: readonly number[]): Buffer[] {
+    return this.heard.filter(([type = 0]) => types.includes(type))
+  }
+
+  /** Sends, and resolves with the type of the first answer to a login; 0 when the connection was closed instead. */
+  async login(payload: Buffer): Promise<number> {
+    const { authFailure, authSuccess, keyOk } = messages
+    const known = this.answers(authFailure, authSuccess, keyOk).length
+    this.send(payload)
+    const answer = (): number | undefined => this.answers(authFailure, authSuccess, keyOk)[known]?.[0]
+    await until(() => answer() !== undefined || this.isClosed)
+    return answer() ?? 0
+  }
+
+  leave(): void {
+    this.ssh._sock.destroy()
+  }
+}
+
+interface RawOptions {
+  readonly algorithms?: Readonly<Record<string, readonly string[]>>
+  /** The address it connects from. */
+  readonly from?: string | undefined
+}
+
+/** Sends one message as it is, with whatever cipher the connection has. */
+export function sendPayload({ _protocol: protocol }: Client, payload: Buffer): void {
+  const { _packetRW: packets, _cipher: cipher } = protocol
+  const packet = packets.write.alloc(payload.length, true)
+  packet.set(payload, packets.write.allocStartKEX)
+  cipher.encrypt(packets.write.finalize(packet, true))
+}
+
+export function message(type: number, ...parts: readonly (Buffer | string | number | boolean)[]): Buffer {
+  return Buffer.concat([Buffer.of(type), ...parts.map(part)])
+}
+
+/** A length and what it is the length of. */
+export function sized(bytes: Buffer): Buffer {
+  return Buffer.concat([uint32(bytes.length), bytes])
+}
+
+export function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
+
+/** Buffers go out as strings of SSH too; whoever wants bytes as they are concatenates them. */
+function part(value: Buffer | string | number | boolean): Buffer {
+  if (typeof value === 'number') return uint32(value)
+  if (typeof value === 'boolean') return Buffer.of(value ? 1 : 0)
+  return sized(Buffer.from(value))
+}
+
+/** A login with a key: asks whether it would do, or proves it with `signer`. */
+export function keyLogin(
+  { sessionId }: { readonly sessionId: Buffer },
+  { blob, algorithm, signer, signedAs = algorithm, user = 'v2' }: KeyLogin,
+): Buffer {
+  const head = message(messages.authRequest, user, 'ssh-connection', 'publickey', signer !== undefined, algorithm, blob)
+  if (!signer) return head
+  const signature = signer(Buffer.concat([sized(sessionId), head]))
+  return Buffer.concat([head, sized(Buffer.concat([sized(Buffer.from(signedAs)), sized(signature)]))])
+}
+
+interface KeyLogin {
+  readonly blob: Buffer
+  readonly algorithm: string
+  /** Left out by a client that first asks. */
+  readonly signer?: ((data: Buffer) => Buffer) | undefined
+  /** What its signature is called. */
+  readonly signedAs?: string
+  readonly user?: string
+}
+
+export type KeyKind = 'ed25519' | 'rsa'
+
+/** A key with what it signs, with SHA-512 where the kind leaves that open. */
+export function makeKey(kind: KeyKind = 'ed25519'): SigningKey {
+  const { publicKey, privateKey } =
+    kind === 'rsa' ? generateKeyPairSync('rsa', { modulusLength: 2048 }) : generateKeyPairSync('ed25519')
+  const blob = blobOf(publicKey)
+  if (!blob) throw new Error(`there is no wire form of ${kind}`)
+  return { blob, sign: (data, hash = kind === 'rsa' ? 'sha512' : null) => sign(hash, data, privateKey) }
+}
