@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import type { Channel } from 'ssh2'
-import type { ByteSink, ByteStream } from '../lib/byte-stream.ts'
+import type { ByteSink } from '../lib/byte-stream.ts'
 import { DialFault } from '../model/dial.ts'
 import { until } from '../tunnel/test-door.ts'
-import { serving, type TestClient, TestGateway, theSession } from './test-gateway.ts'
+import { dial, serving, type TestClient, TestGateway, theSession } from './test-gateway.ts'
 
 const running: TestGateway[] = []
 afterEach(async () => {
@@ -20,20 +20,6 @@ async function start(options: ConstructorParameters<typeof TestGateway>[0] = {})
 /** The client's end of connections of visitors. */
 function answering(client: TestClient, serve: (channel: Channel) => void): void {
   client.ssh.on('tcp connection', (_details: unknown, accept: () => Channel) => serve(accept()))
-}
-
-async function dial(gateway: TestGateway): Promise<ByteStream> {
-  const [tunnel] = theSession(gateway).tunnels.values()
-  const stream = await gateway.online.registry.dial({
-    tunnelId: tunnel?.id ?? '',
-    ip: '192.0.2.1',
-    port: 4711,
-    proto: 'https',
-    edge: 'none',
-    passthroughTls: false,
-  })
-  if (stream instanceof DialFault) throw stream
-  return stream
 }
 
 class Collected implements ByteSink {

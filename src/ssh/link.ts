@@ -75,6 +75,8 @@ export class Link implements Carrier {
   #undecided = 0
   /** Since a forward waits for its answer. */
   #heard = 0
+  /** Keys are being exchanged, which has a limit too: all that is to be sent waits in memory until then. */
+  #exchange: NodeJS.Timeout | undefined
   #isEnding = false
   #reason: string | undefined
   bytesIn = 0
@@ -95,7 +97,14 @@ export class Link implements Carrier {
       this.#reason ??= error.message
       this.#endSoon()
     })
+    // It sends no more; and without this it would be online for as long as it does not read what we still have for it.
+    client.on('end', () => this.#endSoon())
+    client.on('handshake', () => {
+      clearTimeout(this.#exchange)
+      this.#exchange = undefined
+    })
     client.on('close', () => {
+      clearTimeout(this.#exchange)
       for (const heard of this.#hearing) heard()
       this.#owner?.closed(this.#reason ?? 'the connection was closed')
       this.#owner = undefined
@@ -184,8 +193,10 @@ export class Link implements Carrier {
         return
       }
       const stream = new ChannelStream(channel, this)
-      if (channel.outgoing.packetSize < LEAST_PACKET) this.drop(`its packets are shorter than ${LEAST_PACKET} bytes`)
-      else if (isOverdue) stream.reset()
+      if (channel.outgoing.packetSize < LEAST_PACKET) {
+        this.drop(`its packets are shorter than ${LEAST_PACKET} bytes`)
+        resolve(new DialFault('offline', 'the session of the tunnel is over'))
+      } else if (isOverdue) stream.reset()
       else resolve(stream)
     })
     const ends = { boundAddr: place.address, boundPort: place.port, remoteAddr: from.ip, remotePort: from.port }
@@ -246,6 +257,11 @@ export class Link implements Carrier {
 
   #hear(bytes: number): void {
     for (const heard of this.#hearing) heard()
+    if (this.#client._protocol._kexinit !== undefined) {
+      this.#exchange ??= setTimeout(() => {
+        this.drop('it took too long to exchange keys')
+      }, this.#limits.authenticationMs).unref()
+    }
     if (this.#undecided > 0) {
       this.#heard += bytes
       if (this.#heard > MAX_WHILE_DECIDING) this.drop('it sent too much before its forward was decided')

@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import ssh2, { type Channel, type Client } from 'ssh2'
+import type { ByteStream } from '../lib/byte-stream.ts'
 import { IdSource } from '../lib/ids.ts'
 import { createLog } from '../lib/log.ts'
 import { Sealer } from '../lib/seal.ts'
 import { Secret } from '../lib/secret.ts'
 import { makeSshHostKey } from '../lib/ssh-host-key.ts'
 import { readSshPublicKey } from '../lib/ssh-public-key.ts'
+import { DialFault } from '../model/dial.ts'
 import type { LiveSession } from '../tunnel/live.ts'
 import { Online } from '../tunnel/online.ts'
 import type { AgentCredential } from '../tunnel/ports.ts'
@@ -209,4 +211,19 @@ export function theSession(gateway: TestGateway): LiveSession {
   const [session, ...more] = gateway.online.registry.liveSessions()
   assert.ok(session && more.length === 0, 'one session is online')
   return session
+}
+
+/** A visitor of the first tunnel that is online. */
+export async function dial(gateway: TestGateway): Promise<ByteStream> {
+  const [tunnel] = theSession(gateway).tunnels.values()
+  const stream = await gateway.online.registry.dial({
+    tunnelId: tunnel?.id ?? '',
+    ip: '192.0.2.1',
+    port: 4711,
+    proto: 'https',
+    edge: 'none',
+    passthroughTls: false,
+  })
+  if (stream instanceof DialFault) throw stream
+  return stream
 }

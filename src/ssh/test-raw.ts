@@ -1,9 +1,11 @@
 /** For tests: a client that has come as far as its login, and says from there on whatever a test wants it to say. */
+import assert from 'node:assert/strict'
 import { generateKeyPairSync, sign } from 'node:crypto'
 import type { Client } from 'ssh2'
 import { blobOf } from '../lib/ssh-key-blob.ts'
+import { fingerprintOf } from '../lib/ssh-public-key.ts'
 import { until } from '../tunnel/test-door.ts'
-import { TestClient } from './test-gateway.ts'
+import { TestClient, type TestGateway } from './test-gateway.ts'
 
 /** RFC 4250 §4.1.2. */
 export const messages = {
@@ -22,6 +24,12 @@ export const messages = {
   channelOpen: 90,
   channelOpened: 91,
   channelRefused: 92,
+  windowAdjust: 93,
+  channelData: 94,
+  channelEnd: 96,
+  channelClose: 97,
+  channelRequest: 98,
+  channelSuccess: 99,
 } as const
 
 export interface SigningKey {
@@ -47,7 +55,7 @@ export class RawClient {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     void client.closed.then(() => reject(client.error ?? new Error('it was not let as far as its login')))
     const options = { host: '127.0.0.1', port, username: 'v2', password: 'asks', algorithms, localAddress: from }
-    client.ssh.connect({ ...options, authHandler: () => resolve() })
+    client.ssh.connect({ ...options, authHandler: () => resolve(), readyTimeout: 0 })
     await promise
     const { _decipher: decipher } = client.ssh._protocol
     const onPayload = decipher._onPayload
@@ -57,6 +65,34 @@ export class RawClient {
       return (payload[0] ?? 0) >= messages.authRequest ? undefined : onPayload(payload)
     }
     return raw
+  }
+
+  /** Logged in with a key of its own. */
+  static async online(gateway: TestGateway): Promise<RawClient> {
+    const raw = await RawClient.atLogin(gateway.port)
+    const key = makeKey()
+    gateway.credentials.set(fingerprintOf(key.blob), { id: 'sshcr_raw', acl: [] })
+    const login = keyLogin(raw, { blob: key.blob, algorithm: 'ssh-ed25519', signer: key.sign })
+    assert.equal(await raw.login(login), messages.authSuccess)
+    return raw
+  }
+
+  /** With a forward of this name, and its command in a terminal that is the client's channel 0. */
+  static async serving(gateway: TestGateway, name = 'raw.example.test'): Promise<RawClient> {
+    const raw = await RawClient.online(gateway)
+    const terminal = await raw.openTerminal(0)
+    raw.send(message(messages.channelRequest, terminal, 'exec', false, 'http'))
+    raw.send(message(messages.globalRequest, 'tcpip-forward', true, name, 443))
+    await until(() => raw.answers(messages.requestSuccess).length === 1)
+    return raw
+  }
+
+  /** Gives the number that the server has for it. */
+  async openTerminal(own: number, { window = 1_000_000, packet = 32_000 } = {}): Promise<number> {
+    const known = this.answers(messages.channelOpened).length
+    this.send(message(messages.channelOpen, 'session', own, window, packet))
+    await until(() => this.answers(messages.channelOpened).length > known)
+    return this.answers(messages.channelOpened)[known]?.readUInt32BE(5) ?? -1
   }
 
   get sessionId(): Buffer {
