@@ -1,0 +1,16 @@
+/** The first cases of `ssh-messages.long.ts`, of one seed. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SEED } from './smuggling-shapes.ts'
+import { SshMessages } from './ssh-messages.ts'
+
+const MUTATIONS = 2000
+
+test(`${MUTATIONS} mutated SSH messages: connections end, and nothing else does`, async () => {
+  const fuzz = await SshMessages.start()
+  await fuzz.run(SEED, MUTATIONS)
+  await fuzz.stop()
+  for (const stage of ['bytes', 'login', 'session', 'ciphertext'] as const) {
+    assert.ok(fuzz.tally[stage] >= MUTATIONS / 50, `${fuzz.tally[stage]} mutations of the stage ${stage}`)
+  }
+})
