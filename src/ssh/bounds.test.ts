@@ -7,7 +7,7 @@ import type { ByteStream } from '../lib/byte-stream.ts'
 import { DialFault } from '../model/dial.ts'
 import { until } from '../tunnel/test-door.ts'
 import { assertTold, dial, serving, TestGateway, theSession } from './test-gateway.ts'
-import { keyLogin, makeKey, message, messages, RawClient } from './test-raw.ts'
+import { kexInit, keyLogin, makeKey, message, messages, RawClient } from './test-raw.ts'
 
 type Options = NonNullable<ConstructorParameters<typeof TestGateway>[0]>
 
@@ -357,19 +357,4 @@ function theirChannel(raw: RawClient, nth = 0): number {
   // Behind the type: its kind, with the length of that, and then the number.
   const opened = raw.answers(messages.channelOpen)[nth] ?? Buffer.alloc(0)
   return opened.readUInt32BE(5 + opened.readUInt32BE(1))
-}
-
-/** The first message of an exchange of keys, as the gateway itself would have it. */
-function kexInit(): Buffer {
-  const lists = [
-    'curve25519-sha256',
-    'ssh-ed25519',
-    ...['aes128-gcm@openssh.com', 'hmac-sha2-256', 'none', ''].flatMap((each) => [each, each]),
-  ]
-  return Buffer.concat([
-    Buffer.of(messages.kexInit),
-    Buffer.alloc(16),
-    ...lists.map((list) => message(0, list).subarray(1)),
-    Buffer.alloc(5),
-  ])
 }

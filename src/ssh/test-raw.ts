@@ -184,6 +184,19 @@ interface KeyLogin {
   readonly user?: string
 }
 
+/** The first message of an exchange of keys: one name, or several with commas, for each thing that is to be agreed on. */
+export function kexInit({
+  kex = 'curve25519-sha256',
+  hostKey = 'ssh-ed25519',
+  cipher = 'aes128-gcm@openssh.com',
+  mac = 'hmac-sha2-256',
+  compression = 'none',
+} = {}): Buffer {
+  const both = [cipher, mac, compression, ''].flatMap((list) => [list, list])
+  const lists = [kex, hostKey, ...both].map((list) => sized(Buffer.from(list)))
+  return Buffer.concat([Buffer.of(messages.kexInit), Buffer.alloc(16), ...lists, Buffer.alloc(5)])
+}
+
 export type KeyKind = 'ed25519' | 'rsa'
 
 /** A key with what it signs, with SHA-512 where the kind leaves that open. */

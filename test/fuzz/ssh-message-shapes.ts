@@ -1,5 +1,5 @@
 /** Messages that SSH clients send, by where in a connection they belong, and what becomes of them when something mutates them. */
-import { keyLogin, message, messages, type SigningKey, sized } from '../../src/ssh/test-raw.ts'
+import { kexInit, keyLogin, message, messages, type SigningKey, sized } from '../../src/ssh/test-raw.ts'
 import type { Dice } from './smuggling-shapes.ts'
 
 /** What a message may be about. */
@@ -127,19 +127,6 @@ export function mutate(dice: Dice, bytes: Buffer): Buffer {
       for (let i = 0; i <= dice.below(8); i++) copy[dice.below(copy.length)] = dice.below(256)
       return copy
   }
-}
-
-/** The first message of an exchange of keys, as a client of ours could have it. */
-export function kexInit({
-  kex = 'curve25519-sha256',
-  hostKey = 'ssh-ed25519',
-  cipher = 'aes128-gcm@openssh.com',
-  mac = 'hmac-sha2-256',
-  compression = 'none',
-} = {}): Buffer {
-  const both = [cipher, mac, compression, ''].flatMap((list) => [list, list])
-  const lists = [kex, hostKey, ...both].map((list) => sized(Buffer.from(list)))
-  return Buffer.concat([Buffer.of(messages.kexInit), Buffer.alloc(16), ...lists, Buffer.alloc(5)])
 }
 
 function request(dice: Dice, around: Around, kind: string, ...rest: Parameters<typeof message>[1][]): Buffer {

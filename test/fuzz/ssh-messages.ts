@@ -64,12 +64,11 @@ export class SshMessages {
       while (this.sent < count) {
         const dice = new Dice(seed + next++ * 2_654_435_761)
         const stage = STAGES.find((each) => this.tally[each] * 100 < this.sent * shares[each]) ?? dice.pick(STAGES)
-        this.tally.connections++
-        await this.#connection(stage, dice)
-        if (this.tally.connections % 1000 === 0) {
-          onProgress(this.sent)
-          await this.#serves()
-        }
+        const number = ++this.tally.connections
+        await this.#connection(stage, dice, number)
+        if (number % 1000 !== 0) continue
+        onProgress(this.sent)
+        await this.#serves(number)
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, lane))
@@ -82,13 +81,13 @@ export class SshMessages {
     const { sessions, tunnels, endpoints: open, connections } = online.load
     assert.deepEqual([sessions, tunnels, open, connections], [0, 0, 0, 0])
     assert.deepEqual(endpoints.addresses, [])
-    await this.#serves()
+    await this.#serves(0)
     await this.#gateway.close()
   }
 
-  #connection(stage: Stage, dice: Dice): Promise<void> {
+  #connection(stage: Stage, dice: Dice, number: number): Promise<void> {
     if (stage === 'bytes') return this.#sendBytes(dice)
-    return stage === 'login' ? this.#sendLogins(dice) : this.#sendMessages(dice, stage)
+    return stage === 'login' ? this.#sendLogins(dice) : this.#sendMessages(dice, stage, number)
   }
 
   async #sendBytes(dice: Dice): Promise<void> {
@@ -112,10 +111,9 @@ export class SshMessages {
     await raw.closed
   }
 
-  async #sendMessages(dice: Dice, stage: 'session' | 'ciphertext'): Promise<void> {
-    const gateway = this.#gateway
-    const name = `c${this.tally.connections}.example.test`
-    const raw = await RawClient.serving(gateway, name)
+  async #sendMessages(dice: Dice, stage: 'session' | 'ciphertext', number: number): Promise<void> {
+    const name = `c${number}.example.test`
+    const raw = await RawClient.serving(this.#gateway, name)
     void this.#visit(name)
     await within(ANSWER_MS, () => raw.isClosed || raw.answers(messages.channelOpen).length > 0)
     const around = { sessionId: raw.sessionId, key: stranger, channels: [0, 1, 1, 2] }
@@ -164,13 +162,13 @@ export class SshMessages {
     stream.write(Buffer.from('question'))
   }
 
-  async #serves(): Promise<void> {
+  async #serves(number: number): Promise<void> {
     assert.deepEqual(
       this.#gateway.logged.filter(({ level }) => level === 'error' || level === 'fatal'),
       [],
     )
     this.#gateway.logged.length = 0
-    const { client } = await serving(this.#gateway, { address: `s${this.tally.connections}.example.test` })
+    const { client } = await serving(this.#gateway, { address: `s${number}.example.test` })
     await client.leave()
   }
 }
