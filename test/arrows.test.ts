@@ -19,7 +19,7 @@ import { readSources } from './support/sources.ts'
 const edgeWall: Wall = { from: 'edge', rooms: (room) => ['store', 'control', 'api'].includes(room) }
 const agentWall: Wall = {
   from: 'agent',
-  rooms: (room) => !['agent', 'wire', 'lib'].includes(room),
+  rooms: (room) => !['agent', 'wire', 'options', 'lib'].includes(room),
   packages: ['fastify', 'kysely', 'pg'],
 }
 

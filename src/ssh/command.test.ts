@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { tlsIdentity } from '../../test/support/tls-identity.ts'
+import { flagsOf } from '../options/take-flags.ts'
+import { tunnelFlags } from '../options/tunnel-flags.ts'
 import { BindRefusal } from '../tunnel/ports.ts'
 import { readCommand, type TunnelCommand } from './command.ts'
+import { helpText } from './help.ts'
 import { planOf } from './plan.ts'
 
 function command(text: string): TunnelCommand {
@@ -14,6 +18,10 @@ function numberOf(value: unknown): number {
   assert.ok(value instanceof BindRefusal, 'it was not refused')
   return value.ngrok
 }
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
+const application = { client_id: 'a', client_secret: 'b' }
+const { cert: pem, key } = await tlsIdentity(['a.example'])
 
 const understood: readonly [text: string, opts: Record<string, unknown>][] = [
   ['http', {}],
@@ -42,11 +50,39 @@ const understood: readonly [text: string, opts: Record<string, unknown>][] = [
   ['http --compression=false', {}],
   ['http --circuit-breaker 0.5', { CircuitBreaker: { error_threshold: 0.5 } }],
   ['http --ua-filter-deny bot', { UserAgentFilter: { allow: [], deny: ['bot'] } }],
-  ['http --host-header app', { RequestHeaders: { add: ['host:app'] }, HostHeaderRewrite: true }],
+  ['http --host-header app', { RequestHeaders: { add: ['host:app'], remove: [] }, HostHeaderRewrite: true }],
+  [
+    'http --oauth github --oauth-client-id a --oauth-client-secret b --oauth-allow-domain c.example --oauth-scope d',
+    { OAuth: { ...application, provider: 'github', allow_emails: [], allow_domains: ['c.example'], scopes: ['d'] } },
+  ],
+  [
+    'http --oidc https://i.example --oidc-client-id a --oidc-client-secret b --oidc-allow-email x@y --oidc-allow-email z@y',
+    {
+      OIDC: {
+        ...application,
+        issuer_url: 'https://i.example',
+        allow_emails: ['x@y', 'z@y'],
+        allow_domains: [],
+        scopes: [],
+      },
+    },
+  ],
+  [
+    'http --verify-webhook github --verify-webhook-secret s',
+    { WebhookVerification: { provider: 'github', secret: 's' } },
+  ],
+  [`http --traffic-policy '{"on_http_request": []}'`, { TrafficPolicy: '{"on_http_request": []}' }],
+  ["tcp --traffic-policy 'on_tcp_connect: []'", { TrafficPolicy: 'on_tcp_connect: []' }],
+  [`tls --mutual-tls-cas '${pem}'`, { MutualTLSAtEdge: { mutual_tls_ca: base64(pem) } }],
+  [`http --mutual-tls-cas='${pem}'`, { MutualTLSCA: { mutual_tls_ca: base64(pem) } }],
+  [
+    `tls --terminate-at edge --crt '${pem}' --key '${key}'`,
+    { TLSTermination: { cert: base64(pem), key: base64(key) } },
+  ],
   ['tls --terminate-at edge', { TLSTermination: {} }],
 ]
 for (const [text, opts] of understood) {
-  test(`${text} is understood`, () => assert.deepEqual(command(text).opts, opts))
+  test(`${text.split('\n')[0]} is understood`, () => assert.deepEqual(command(text).opts, opts))
 }
 
 const refused: readonly [text: string, ngrok: number, says: RegExp][] = [
@@ -55,16 +91,28 @@ const refused: readonly [text: string, ngrok: number, says: RegExp][] = [
   ['scp -t x', 1108, /no files/],
   ['http --domian a', 1109, /did you mean --domain/],
   ['tcp --basic-auth a:b', 1109, /is for http, not for tcp/],
-  ['http --traffic-policy-file x', 1109, /cannot read your disk/],
-  ['http --oauth google', 1109, /use an edge/],
+  ['http --traffic-policy-file x', 1109, /give the policy with --traffic-policy/],
+  ['http --traffic-policy-url https://x', 1109, /give the policy itself with --traffic-policy/],
+  ['http --traffic-policy policy.yml', 1110, /--traffic-policy must be the content itself/],
+  ['tls --mutual-tls-cas ca.pem', 1110, /--mutual-tls-cas must be the content itself/],
+  ['http --upstream-verify', 1109, /use our agent/],
+  ['http --authtoken x', 1109, /your key says who you are/],
+  ['http --oauth github', 1110, /--oauth-client-id is missing: .*; --oauth-client-secret is missing: /],
+  ['http --oauth-scope a', 1110, /--oauth is missing/],
+  ['http --oauth github --oidc https://i.example', 1110, /visitors log in once/],
+  ['http --scheme http --scheme https', 1110, /give `-R` twice/],
+  ['http --host-header rewrite', 1110, /must be a name here/],
+  ['http --pooling', 1110, /an address has one tunnel/],
+  ['http --pooling-enabled', 1109, /an address has one tunnel/],
+  ['http --label a=b --compression', 1110, /it is set on the edge/],
   ['http --domain', 1110, /needs a value/],
   ["http --domain 'a", 1110, /quote/],
   ['http a b', 1110, /word `a`/],
-  ['http --proxy-proto 3', 1110, /1 or 2/],
+  ['http --proxy-proto 3', 1110, /`1`, `2`/],
   ['http --circuit-breaker 2', 1110, /0 to 1/],
   ['http --domain a --hostname b', 1110, /one name/],
-  ['http --verify-webhook github', 1110, /belong together/],
-  ['http --cidr-deny 10.0.0.0/8', 1110, /--cidr-allow/],
+  ['http --verify-webhook github', 1110, /--verify-webhook-secret is missing/],
+  ['http --cidr-deny 10.0.0.0/8', 1110, /--cidr-allow is missing/],
   ['labeled', 1110, /--label name=value/],
   ['labeled --label a', 1110, /name=value/],
   [`http ${'--compression '.repeat(501)}`, 1110, /500 words/],
@@ -76,6 +124,37 @@ for (const [text, ngrok, says] of refused) {
     assert.match((read as BindRefusal).message, says)
   })
 }
+
+test('a flag that the agent alone has is refused with what to do instead', () => {
+  const own = tunnelFlags.filter(({ only }) => only === 'agent')
+  assert.ok(own.length > 0)
+  for (const { name, for: kinds, takes } of own) {
+    const read = readCommand(`${kinds[0]} --${name}${takes === undefined ? '' : ' x'}`)
+    assert.equal(numberOf(read), 1109)
+    assert.match((read as BindRefusal).message, /use our agent|--traffic-policy/, name)
+  }
+})
+
+test('every flag of the gateway stands for a key that is read', () => {
+  for (const kind of ['http', 'tls', 'tcp', 'labeled'] as const) {
+    for (const { name, takes } of flagsOf('gateway', kind)) {
+      const read = readCommand(`${kind} --${name}${takes === undefined ? '' : ' x'}`)
+      const said = read instanceof BindRefusal ? read.message : ''
+      assert.doesNotMatch(said, /known key|needs a value|is not a flag/, name)
+    }
+  }
+})
+
+test('the help of a command shows its flags, and none that is refused', () => {
+  for (const kind of ['http', 'tls', 'tcp', 'labeled'] as const) {
+    const shown = [...helpText(kind).matchAll(/^ {2}--([a-z-]+)/gm)].map(([, name]) => name)
+    assert.deepEqual(
+      shown,
+      flagsOf('gateway', kind).flatMap(({ name, isHidden }) => (isHidden ? [] : [name])),
+    )
+  }
+  assert.doesNotMatch(helpText('http'), /process lists|rewrite|<file>/)
+})
 
 for (const [text, help] of [
   ['--help', undefined],

@@ -1,15 +1,29 @@
-/** Reads the command of a client: what its tunnels are, and the flags that say more of them. */
+/** Reads the command of a client: what its tunnels are, and what its flags ask for. */
 import { nearest } from '../lib/nearest.ts'
+import { type DescribedTunnel, readDescription, readKind } from '../options/described-tunnel.ts'
+import type { TunnelKind } from '../options/endpoint-options.ts'
+import { isContent } from '../options/file-values.ts'
+import { type Problem, Reader } from '../options/reader.ts'
+import { flagFor, flagsOf, flagValue, setFlag } from '../options/take-flags.ts'
 import type { BindRefusal } from '../tunnel/ports.ts'
-import { type Flag, flags, type TunnelKind, unsupported, type Wishes } from './flags.ts'
 import { sshRefusals } from './refusals.ts'
 import { splitWords } from './split-words.ts'
+import { whyUnsupported } from './unsupported-flags.ts'
 
-export interface TunnelCommand extends Wishes {
-  readonly kind: TunnelKind
+export interface TunnelCommand extends DescribedTunnel {
+  /** The flag that names the address. */
+  readonly namedBy: string | undefined
+  /** Whether a flag says if it is http or https. */
+  readonly isSchemeGiven: boolean
+  /** What people call the tunnel, and what it is for. */
+  readonly name: string
+  readonly description: string
 }
 
-const kinds: readonly TunnelKind[] = ['http', 'tls', 'tcp', 'labeled']
+export const kinds: readonly TunnelKind[] = ['http', 'tls', 'tcp', 'labeled']
+
+/** Keys that name the address. */
+const nameKeys = ['domain', 'hostname', 'subdomain', 'remote_addr', 'url'] as const
 
 /** Words of one command. */
 const MAX_WORDS = 500
@@ -25,57 +39,75 @@ export function readCommand(text: string): TunnelCommand | BindRefusal | { reado
   const kind = kinds.find((each) => each === first)
   if (!kind) return first.startsWith('-') ? sshRefusals.noCommand() : sshRefusals.unknownCommand(first)
   if (rest.some(isHelp)) return { help: kind }
-  return readFlags(kind, rest)
+  const tunnel = readFlags(kind, rest)
+  return 'ngrok' in tunnel ? tunnel : describe(kind, tunnel.values)
 }
 
-function readFlags(kind: TunnelKind, words: readonly string[]): TunnelCommand | BindRefusal {
-  const command: TunnelCommand = {
-    kind,
-    opts: {},
-    labels: {},
-    scheme: undefined,
-    namedBy: undefined,
-    metadata: '',
-    name: '',
-    description: '',
-    forwardsProto: '',
-  }
+/** The tunnel that the flags describe, in the spelling of `postern-agent.yml`. */
+function readFlags(
+  kind: TunnelKind,
+  words: readonly string[],
+): BindRefusal | { readonly values: Readonly<Record<string, unknown>> } {
+  const known = flagsOf('gateway', kind)
+  const values: Record<string, unknown> = {}
   const queue = [...words]
   for (let word = queue.shift(); word !== undefined; word = queue.shift()) {
     const [, name, given] = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(word) ?? []
     // Where the service is, as the agent wants to know it; ssh knows from its forward.
     if (name === undefined && /^\d{1,5}$/.test(word)) continue
     if (name === undefined) return sshRefusals.badFlag(`it has the word \`${word.slice(0, 100)}\` where a flag belongs`)
-    const flag = flags.find((each) => each.name === name)
-    if (!flag?.for.includes(kind)) return notTaken(name, kind, flag)
+    const flag = known.find((each) => each.name === name)
+    if (!flag) return notTaken(name, kind)
     const value = given ?? (flag.takes === undefined ? 'true' : queue.shift())
     if (value === undefined) return sshRefusals.badFlag(`--${name} needs a value: --${name} <${flag.takes}>`)
-    const problem = flag.note(value, command)
-    if (problem !== undefined) return sshRefusals.badFlag(`--${name} ${problem}`)
+    if (flag.takes === undefined && value !== 'true' && value !== 'false') {
+      return sshRefusals.badFlag(`--${name} takes no value`)
+    }
+    setFlag(values, flag, flagValue(flag, value))
   }
-  return faultOf(command) ?? command
+  return { values }
 }
 
-function faultOf({ kind, labels, opts }: TunnelCommand): BindRefusal | undefined {
-  if (kind === 'labeled' && Object.keys(labels).length === 0) {
+function describe(command: TunnelKind, values: Readonly<Record<string, unknown>>): TunnelCommand | BindRefusal {
+  if (command === 'labeled' && values.labels === undefined) {
     return sshRefusals.badFlag('labeled needs at least one --label name=value')
   }
-  const { WebhookVerification: hook, IPRestriction: networks } = opts as Record<string, Record<string, unknown>>
-  if (hook && (hook.provider === undefined || hook.secret === undefined)) {
-    return sshRefusals.badFlag('--verify-webhook and --verify-webhook-secret belong together')
-  }
-  if (networks && Array.isArray(networks.allow_cidrs) && networks.allow_cidrs.length === 0) {
-    return sshRefusals.badFlag('--cidr-deny needs a --cidr-allow, such as 0.0.0.0/0: nobody else gets in')
-  }
-  return undefined
+  const problems: Problem[] = []
+  // With labels the edge decides what visitors speak.
+  const reader = new Reader(values.labels === undefined ? { proto: command, ...values } : values, problems)
+  const described = readDescription(reader, readKind(reader), { readText: contentAlone, ownHost: undefined })
+  const isSchemeGiven = reader.has('schemes')
+  if (described.protos.length > 1) reader.fault('schemes', 'is one for a forward: give `-R` twice, for 443 and for 80')
+  const name = reader.text('name') ?? ''
+  const description = reader.text('description') ?? ''
+  reader.finish()
+  if (problems.length > 0) return sshRefusals.badFlag(problems.map(faultOf).join('; '))
+  const nameKey = nameKeys.find((key) => reader.has(key))
+  return { ...described, namedBy: nameKey && flagFor([nameKey], 'gateway'), isSchemeGiven, name, description }
 }
 
-function notTaken(name: string, kind: TunnelKind, flag: Flag | undefined): BindRefusal {
-  if (flag) return sshRefusals.unsupportedFlag(`--${name}`, `is for ${flag.for.join(' and ')}, not for ${kind}`)
-  const why = unsupported.find(([begin]) => name.startsWith(begin))?.[1]
+/** The client's files are on its disk. */
+function contentAlone(text: string): string {
+  if (isContent(text)) return text
+  throw new Error('must be the content itself, in quotes: this server cannot read your files')
+}
+
+function faultOf({ path, fault }: Problem): string {
+  return `${flagFor(path, 'gateway') ?? path.join('.')} ${fault}`
+}
+
+function notTaken(name: string, kind: TunnelKind): BindRefusal {
+  const elsewhere = kinds.filter((each) => flagsOf('gateway', each).some((flag) => flag.name === name))
+  if (elsewhere.length > 0) {
+    return sshRefusals.unsupportedFlag(`--${name}`, `is for ${elsewhere.join(' and ')}, not for ${kind}`)
+  }
+  const why = whyUnsupported(name)
   if (why !== undefined) return sshRefusals.unsupportedFlag(`--${name}`, why)
-  const known = flags.filter((each) => each.for.includes(kind)).map((each) => each.name)
-  const guess = nearest(name, known)
+  const offered = flagsOf('gateway', kind).filter(({ isHidden }) => !isHidden)
+  const guess = nearest(
+    name,
+    offered.map((flag) => flag.name),
+  )
   const hint = guess === undefined ? `see ${kind} --help` : `did you mean --${guess}`
   return sshRefusals.unsupportedFlag(`--${name}`, `is not a flag of ${kind}; ${hint}`)
 }

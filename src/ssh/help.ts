@@ -1,24 +1,50 @@
 /** How to use the gateway, as text. */
-import { flags, type TunnelKind } from './flags.ts'
+import type { TunnelKind } from '../options/endpoint-options.ts'
+import { aboutFlag, flagsOf } from '../options/take-flags.ts'
 
-const commands: readonly (readonly [kind: TunnelKind, about: string])[] = [
-  ['http', 'HTTP and HTTPS: a name of its own'],
-  ['tls', 'TLS, passed through to your service: a name of its own'],
-  ['tcp', 'any TCP: a port of its own'],
-  ['labeled', 'no address: edges find it by its labels'],
-]
+interface About {
+  readonly about: string
+  readonly examples: readonly string[]
+}
 
+const commands: Readonly<Record<TunnelKind, About>> = {
+  http: {
+    about: 'HTTP and HTTPS: a name of its own',
+    examples: [
+      'ssh -R 443:localhost:3000 -p 2222 SERVER http',
+      'ssh -R app.example.com:443:localhost:3000 -p 2222 SERVER http --cidr-allow 192.0.2.0/24',
+    ],
+  },
+  tls: {
+    about: 'TLS, passed through to your service: a name of its own',
+    examples: ['ssh -R app.example.com:443:localhost:8443 -p 2222 SERVER tls'],
+  },
+  tcp: {
+    about: 'any TCP: a port of its own',
+    examples: ['ssh -R 0:localhost:22 -p 2222 SERVER tcp'],
+  },
+  labeled: {
+    about: 'no address: edges find it by its labels',
+    examples: ['ssh -R 0:localhost:3000 -p 2222 SERVER labeled --label app=web'],
+  },
+}
+
+/** For one command, or for all. */
 export function helpText(kind: TunnelKind | undefined): string {
   const lines = [`Usage: ssh -R [NAME:]PORT:HOST:PORT -p 2222 SERVER ${kind ?? 'COMMAND'} [flags]`, '']
   if (kind === undefined) {
-    lines.push('Commands:', ...commands.map(([name, about]) => `  ${name.padEnd(10)}${about}`))
+    lines.push('Commands:', ...Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(10)}${about}`))
     lines.push('', 'COMMAND --help shows its flags. PORT is 80 or 443 for http, 443 for tls, 0 for the usual one.')
   } else {
-    const rows = flags
-      .filter((flag) => flag.for.includes(kind))
-      .map(({ name, takes, about }) => [`--${name}${takes === undefined ? '' : ` <${takes}>`}`, about] as const)
-    const width = Math.max(...rows.map(([flag]) => flag.length)) + 2
-    lines.push('Flags:', ...rows.map(([flag, about]) => `  ${flag.padEnd(width)}${about}`))
+    const rows = flagsOf('gateway', kind)
+      .filter(({ isHidden }) => !isHidden)
+      .map((flag) => [
+        `--${flag.name}${flag.takes === undefined ? '' : ` <${flag.takes}>`}`,
+        aboutFlag(flag, 'gateway'),
+      ])
+    const width = Math.max(...rows.map(([flag = '']) => flag.length)) + 2
+    lines.push('Flags:', ...rows.map(([flag = '', about]) => `  ${flag.padEnd(width)}${about}`))
+    lines.push('', 'Examples:', ...commands[kind].examples.map((example) => `  ${example}`))
   }
   return `${lines.join('\n')}\n`
 }

@@ -1,5 +1,6 @@
 /** From a forward and the command of its connection to what is asked of the server. */
 import { Secret } from '../lib/secret.ts'
+import type { Proto } from '../options/described-tunnel.ts'
 import { BindRefusal } from '../tunnel/ports.ts'
 import type { BindRequest, LabelRequest } from '../tunnel/tunnel-request.ts'
 import type { TunnelCommand } from './command.ts'
@@ -17,11 +18,12 @@ export type Plan = { readonly bind: BindRequest } | { readonly labels: LabelRequ
 const noNames: ReadonlySet<string> = new Set(['', 'localhost', '127.0.0.1', '::1', '0.0.0.0', '::', '*'])
 
 export function planOf(place: Place, command: TunnelCommand): Plan | BindRefusal {
-  const { kind, metadata, forwardsProto, labels } = command
+  const { kind, metadata, forwardsProto, labels, protos } = command
   // What the client forwards to is not told.
   const served = { forwardsTo: '', forwardsProto, metadata }
-  if (kind === 'labeled') return { labels: { ...served, labels } }
-  const proto = kind === 'http' ? schemeOf(place, command) : kind
+  if (labels) return { labels: { ...served, labels } }
+  const [asked = 'https'] = protos
+  const proto = kind === 'http' ? schemeOf(place, asked, command) : asked
   if (proto instanceof BindRefusal) return proto
   const name = kind === 'tcp' ? tcpAddress(place, command) : nameOf(place, command)
   if (name instanceof BindRefusal) return name
@@ -35,27 +37,25 @@ export function usualPort(proto: string): number {
   return proto === 'http' ? 80 : 443
 }
 
-function schemeOf({ port }: Place, { scheme, opts }: TunnelCommand): 'http' | 'https' | BindRefusal {
+function schemeOf({ port }: Place, asked: Proto, { isSchemeGiven }: TunnelCommand): Proto | BindRefusal {
+  if (port === 0) return asked
   const ofPort = port === 80 ? 'http' : port === 443 ? 'https' : undefined
-  if (port !== 0 && ofPort === undefined) return sshRefusals.badPort('http', port, '80 for http or 443 for https')
-  if (ofPort && scheme && ofPort !== scheme) {
-    return sshRefusals.badPort(scheme, port, scheme === 'http' ? '80' : '443')
-  }
-  const ofUrl = typeof opts.URL === 'string' && /^http:\/\//i.test(opts.URL) ? 'http' : undefined
-  return ofPort ?? scheme ?? ofUrl ?? 'https'
+  if (ofPort === undefined) return sshRefusals.badPort('http', port, '80 for http or 443 for https')
+  if (isSchemeGiven && ofPort !== asked) return sshRefusals.badPort(asked, port, String(usualPort(asked)))
+  return ofPort
 }
 
 function nameOf({ address, port }: Place, { kind, namedBy }: TunnelCommand): Record<string, string> | BindRefusal {
   if (kind === 'tls' && port !== 0 && port !== 443) return sshRefusals.badPort('tls', port, '443')
   if (noNames.has(address)) return {}
-  return namedBy ? sshRefusals.namedTwice(namedBy.ngrok, namedBy.flag) : { Domain: address }
+  return namedBy === undefined ? { Domain: address } : sshRefusals.namedTwice(namedBy)
 }
 
 /** D49: any port of the server's range may be asked for, with a name or without. */
 function tcpAddress({ address, port }: Place, { namedBy }: TunnelCommand): Record<string, string> | BindRefusal {
   const name = noNames.has(address) ? '' : address
   if (name === '' && port === 0) return {}
-  if (namedBy) return sshRefusals.namedTwice(namedBy.ngrok, namedBy.flag)
+  if (namedBy !== undefined) return sshRefusals.namedTwice(namedBy)
   if (port === 0) return sshRefusals.portMissing(name)
   return { Addr: `${name}:${port}` }
 }

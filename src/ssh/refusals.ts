@@ -4,6 +4,15 @@ import { BindRefusal } from '../tunnel/ports.ts'
 
 const EXAMPLE = 'ssh -R 80:localhost:3000 -p 2222 HOST http'
 
+/** The vendor has a number for each flag that names what the forward names too. */
+const numbersOfNames: Readonly<Record<string, number>> = {
+  '--hostname': 1114,
+  '--subdomain': 1115,
+  '--domain': 1118,
+  '--remote-addr': 1119,
+  '--url': 1120,
+}
+
 export const sshRefusals = {
   // Login
   keysOnly: () =>
@@ -60,8 +69,8 @@ export const sshRefusals = {
       1113,
       `A tunnel of the kind ${kind} cannot have the port ${port}. Ask for ${allowed}, or 0 for the usual one.`,
     ),
-  namedTwice: (number: number, flag: string) =>
-    refuse(number, `The name stands in \`-R\` and in \`${flag}\`. Give it once.`),
+  namedTwice: (flag: string) =>
+    refuse(numbersOfNames[flag] ?? 1118, `The name stands in \`-R\` and in \`${flag}\`. Give it once.`),
   portMissing: (name: string) =>
     refuse(1117, `A TCP address needs its port too. Ask for \`-R ${printable(name)}:PORT:…\`, or leave the name out.`),
 

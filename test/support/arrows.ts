@@ -20,11 +20,12 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   store: ['lib', 'model'],
   config: ['lib', 'model'],
   wire: ['lib'],
+  options: ['lib'],
   tunnel: ['lib', 'model', 'wire'],
-  ssh: ['lib', 'model', 'tunnel'],
+  ssh: ['lib', 'model', 'options', 'tunnel'],
   edge: ['lib', 'model', 'modules'],
   cluster: ['lib', 'model', 'store', 'tunnel'],
-  agent: ['lib', 'wire'],
+  agent: ['lib', 'wire', 'options'],
   dashboard: [],
   'data-plane.ts': ['lib', 'model', 'resources', 'control', 'store', 'config', 'tunnel', 'ssh', 'edge', 'cluster'],
   'server.ts': [
@@ -42,8 +43,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   'backup.ts': ['lib', 'control', 'store', 'config'],
   'explain.ts': ['lib', 'model', 'policy', 'modules', 'edge'],
-  cli: ['lib', 'model', 'modules', 'resources', 'config', 'agent', 'server.ts', 'backup.ts', 'explain.ts'],
-  'library.ts': ['lib', 'agent'],
+  cli: ['lib', 'model', 'modules', 'resources', 'config', 'options', 'agent', 'server.ts', 'backup.ts', 'explain.ts'],
+  'library.ts': ['lib', 'options', 'agent'],
   'main.ts': ['cli'],
 }
 

@@ -1,12 +1,13 @@
 /** `postern-agent.yml`: the server, who we are to it, and the tunnels. */
 import { basename, dirname } from 'node:path'
 import type { Secret } from '../../lib/secret.ts'
+import { certificatesPem } from '../../options/file-values.ts'
+import { isMap, type Problem, Reader } from '../../options/reader.ts'
 import { LONGEST_SILENCE_MS } from '../../wire/heartbeat.ts'
 import { parseServer, type ServerAddress } from '../server-address.ts'
 import { ConfigError, describeProblem } from './config-error.ts'
 import type { Environment } from './find-file.ts'
-import { isMap, type Problem, Reader } from './reader.ts'
-import { certificatesPem, readBounded, textReader } from './text-files.ts'
+import { readBounded, textReader } from './text-files.ts'
 import { readTunnel, type TunnelPlans } from './tunnel-options.ts'
 
 /** The shortest heartbeat that is of use, in milliseconds. */

@@ -1,6 +1,6 @@
 /** Everything that is wrong with the configuration of an agent, one line each. */
 import { printable } from '../../lib/printable.ts'
-import type { Problem } from './reader.ts'
+import type { Problem } from '../../options/reader.ts'
 
 export class ConfigError extends Error {
   readonly problems: readonly string[]

@@ -1,10 +1,11 @@
 /** Which server an agent connects to and with what, from flags, environment and files. */
 import { Secret } from '../../lib/secret.ts'
+import { certificatesPem } from '../../options/file-values.ts'
 import { DEFAULT_SERVER, formatServer, parseServer, type ServerAddress } from '../server-address.ts'
 import { type AgentFile, readAgentFile, type UpdateSettings } from './agent-file.ts'
 import { ConfigError } from './config-error.ts'
 import { type Environment, type FoundFile, findAgentFiles, LOCAL_FILE } from './find-file.ts'
-import { certificatesPem, textReader } from './text-files.ts'
+import { textReader } from './text-files.ts'
 import type { TunnelPlans } from './tunnel-options.ts'
 
 export interface AgentFlags {

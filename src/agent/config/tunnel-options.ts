@@ -1,11 +1,13 @@
 /** A tunnel as people describe it, in a file, in flags or in code, and what becomes of it. */
+
+import { readDescription, readKind } from '../../options/described-tunnel.ts'
+import type { TunnelKind } from '../../options/endpoint-options.ts'
+import { certificatesPem, type ReadText } from '../../options/file-values.ts'
+import type { Reader } from '../../options/reader.ts'
 import { type UpstreamTls, upstreamDialer } from '../dial-upstream.ts'
 import type { Target } from '../forward.ts'
-import type { Proto, TunnelPlan } from '../tunnel.ts'
+import type { TunnelPlan } from '../tunnel.ts'
 import { parseUpstream, type Upstream } from '../upstream.ts'
-import { type Opts, readEndpointOptions, type TunnelKind } from './endpoint-options.ts'
-import type { Reader } from './reader.ts'
-import { certificatesPem, type ReadText } from './text-files.ts'
 
 /** The keys of a tunnel, the same in `postern-agent.yml` and in code. Values that are files may be their content instead. */
 export interface TunnelOptions {
@@ -102,51 +104,28 @@ export interface TunnelContext {
 
 /** Reads a tunnel; what is wrong with it is noted by the reader, and then the plans are of no use. */
 export function readTunnel(reader: Reader, { name, readText, env, accept }: TunnelContext): TunnelPlans | undefined {
-  const proto = reader.choice('proto', ['http', 'tcp', 'tls'])
-  const labels = readLabels(reader)
-  const kind: TunnelKind = labels ? 'labeled' : (proto ?? 'http')
-  if (labels && proto) reader.fault('proto', 'cannot stand beside `labels`: the edge decides')
+  const kind = readKind(reader)
   const upstream = readUpstream(reader, kind, { isNeeded: accept === undefined })
-  const opts = readEndpointOptions(reader, { kind, readText, env })
-  const protos = readProtos(reader, kind, opts)
-  rewriteHost(reader, kind, upstream, opts)
+  const described = readDescription(reader, kind, { readText, env, ownHost: hostOf(upstream) })
+  const { labels, protos, opts, forwardsProto, metadata } = described
   const upstreamTls = readUpstreamTls(reader, readText)
-  const appProtocol = reader.choice('app_protocol', ['http1', 'http2'])
   const isInspected = reader.flag('inspect') ?? true
-  refusePooling(reader)
-  const metadata = reader.text('metadata') ?? ''
   reader.finish()
+  const isHttp2 = forwardsProto === 'http2'
   const target: Target | undefined = accept
     ? { accept }
     : upstream && {
-        dial: upstreamDialer(upstream, { ...upstreamTls, ...(appProtocol === 'http2' && { protocols: ['h2'] }) }),
+        dial: upstreamDialer(upstream, { ...upstreamTls, ...(isHttp2 && { protocols: ['h2'] }) }),
         takesProxyLine: Boolean(opts.ProxyProto) && upstream.isTls,
-        isHttp2: appProtocol === 'http2',
+        isHttp2,
         isInspected,
       }
   if (!target) return undefined
-  const forwardsProto = appProtocol ?? ('' as const)
   const shared = { name, forwardsTo: upstream?.url ?? '', forwardsProto, metadata, target }
   if (labels) return [{ ...shared, asks: { labels } }]
   const [first = 'https', second] = protos
   const plan = { ...shared, asks: { proto: first, opts } }
   return second ? [plan, { ...shared, asks: { proto: second, opts } }] : [plan]
-}
-
-/** Written by those who come from ngrok; an address that two tunnels believe to share would be a surprise later. */
-function refusePooling(reader: Reader): void {
-  if (reader.flag('pooling')) {
-    reader.fault(
-      'pooling',
-      'cannot be had: an address has one tunnel; give the tunnels the same `labels`, and an edge a tunnel group backend with them',
-    )
-  }
-}
-
-function readLabels(reader: Reader): Readonly<Record<string, string>> | undefined {
-  const pairs = reader.pairs('labels', '=')
-  if (pairs?.length === 0) reader.fault('labels', 'must not be empty')
-  return pairs && Object.fromEntries(pairs)
 }
 
 function readUpstream(reader: Reader, kind: TunnelKind, { isNeeded }: { isNeeded: boolean }): Upstream | undefined {
@@ -155,37 +134,6 @@ function readUpstream(reader: Reader, kind: TunnelKind, { isNeeded }: { isNeeded
     return undefined
   }
   return reader.parsed('addr', (text) => parseUpstream(text, { scheme: kind === 'http' ? 'http' : '' }))
-}
-
-function readProtos(reader: Reader, kind: TunnelKind, { URL: url }: Opts): readonly Proto[] {
-  const schemes = reader.texts('schemes')
-  if (schemes === undefined) {
-    if (kind === 'tcp' || kind === 'tls') return [kind]
-    return [typeof url === 'string' && url.startsWith('http://') ? 'http' : 'https']
-  }
-  if (kind !== 'http') reader.fault('schemes', `is for http tunnels, and this one is ${kind}`)
-  // HTTPS first: the other takes its name.
-  const protos = (['https', 'http'] as const).filter((each) => schemes.includes(each))
-  if (protos.length === 0 || protos.length !== new Set(schemes).size) {
-    reader.fault('schemes', 'must be `http`, `https` or both')
-  }
-  return protos
-}
-
-/** The server writes the headers, so a rewritten `Host` is a header rule. */
-function rewriteHost(reader: Reader, kind: TunnelKind, upstream: Upstream | undefined, opts: Opts): void {
-  const wanted = reader.word('host_header')
-  if (wanted === undefined || wanted === 'preserve') return
-  if (kind !== 'http') {
-    reader.fault('host_header', `is for http tunnels, and this one is ${kind}`)
-    return
-  }
-  if (/[\r\n\0]/.test(wanted)) reader.fault('host_header', 'must be a name')
-  const host = wanted === 'rewrite' ? hostOf(upstream) : wanted
-  // Written by `readEndpointOptions` a moment ago, or not there.
-  const rules = opts.RequestHeaders as { add: string[]; remove: readonly string[] } | undefined
-  opts.RequestHeaders = { add: [...(rules?.add ?? []), `host:${host}`], remove: rules?.remove ?? [] }
-  opts.HostHeaderRewrite = true
 }
 
 function hostOf(upstream: Upstream | undefined): string {

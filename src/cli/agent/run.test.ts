@@ -316,7 +316,7 @@ describe('called wrongly', () => {
     [['http', '3000', '--domian', 'x'], /unknown option '--domian'\n\(Did you mean --domain\?\)/],
     [['http', '3000', '--domain', 'a', '--subdomain', 'b'], /^error: --subdomain cannot stand beside `domain`/],
     [['http', '3000', '--cidr-deny', '10.0.0.0/8'], /^error: --cidr-allow is missing: nobody else gets in/],
-    [['http', '3000', '--circuit-breaker', 'much'], /It must be a number/],
+    [['http', '3000', '--circuit-breaker', 'much'], /must be a number from 0 to 1/],
     [['http', '3000', '--mutual-tls-cas', 'none.pem'], /^error: --mutual-tls-cas cannot be read: there is no /],
     [['http', '3000', '--label', 'a=b', '--domain', 'x'], /^error: --domain cannot stand beside `labels`/],
     [['http', '3000', '--verify-webhook', 'github'], /^error: --verify-webhook-secret is missing/],

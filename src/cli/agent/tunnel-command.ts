@@ -1,13 +1,14 @@
 /** `postern http`, `postern tcp`, `postern tls`: one tunnel to one service, described by flags. */
 import { Command } from 'commander'
 import { describeProblem } from '../../agent/config/config-error.ts'
-import { type Problem, Reader } from '../../agent/config/reader.ts'
 import { textReader } from '../../agent/config/text-files.ts'
 import { readTunnel, type TunnelPlans } from '../../agent/config/tunnel-options.ts'
 import { SettingsError } from '../../config/settings-error.ts'
+import { type Problem, Reader } from '../../options/reader.ts'
+import { flagFor } from '../../options/take-flags.ts'
 import type { Terminal } from '../terminal.ts'
 import { addAgentFlags, agentConfigOf, outputOf } from './connection-flags.ts'
-import { addTunnelFlags, flagFor, type TunnelCommand, tunnelOf } from './flags.ts'
+import { addTunnelFlags, type TunnelCommand, tunnelOf } from './flags.ts'
 import { type RunParts, runAgent } from './run.ts'
 
 interface About {
@@ -65,6 +66,6 @@ function plansOf(tunnel: Readonly<Record<string, unknown>>, name: string, { cwd,
 }
 
 function inFlags(problem: Problem): string {
-  const flag = flagFor(problem.path)
+  const flag = problem.path[0] === 'addr' ? 'the address' : flagFor(problem.path, 'agent')
   return flag === undefined ? describeProblem(problem) : `${flag} ${problem.fault}`
 }

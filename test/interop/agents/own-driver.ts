@@ -1,13 +1,13 @@
 /** Drives our own agent. */
 import { Agent } from '../../../src/agent/agent.ts'
 import { type Commands, commandNames, noCommands } from '../../../src/agent/commands.ts'
-import { type Problem, Reader } from '../../../src/agent/config/reader.ts'
 import { textReader } from '../../../src/agent/config/text-files.ts'
 import { readTunnel, type TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
 import { AgentFault } from '../../../src/agent/fault.ts'
 import { parseServer } from '../../../src/agent/server-address.ts'
 import type { TunnelPlan } from '../../../src/agent/tunnel.ts'
 import { Secret } from '../../../src/lib/secret.ts'
+import { type Problem, Reader } from '../../../src/options/reader.ts'
 import { type AgentDriver, AgentRefusal, type ConnectedAgent, type ConnectOptions } from './driver.ts'
 
 const VERSION = '7.8.9'

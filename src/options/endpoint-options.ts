@@ -1,8 +1,7 @@
 /** The options of an endpoint: how each is written, which tunnels can have it, and how it goes over the wire. */
 
+import { certificatesPem, type ReadText, readPolicy } from './file-values.ts'
 import type { Reader } from './reader.ts'
-import type { ReadText } from './text-files.ts'
-import { certificatesPem, readPolicy } from './text-files.ts'
 
 /** What a tunnel is: one of three kinds of addresses, or found by an edge through its labels. */
 export type TunnelKind = 'http' | 'tcp' | 'tls' | 'labeled'
@@ -19,6 +18,7 @@ export interface EndpointOption {
 interface Context {
   readonly kind: TunnelKind
   readonly readText: ReadText
+  /** Left out where there are no variables to stand in for secrets. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
@@ -139,19 +139,14 @@ interface LoginNames {
 const oauthNames: LoginNames = { option: 'OAuth', provider: 'provider', variable: 'POSTERN_OAUTH_CLIENT_SECRET' }
 const oidcNames: LoginNames = { option: 'OIDC', provider: 'issuer_url', variable: 'POSTERN_OIDC_CLIENT_SECRET' }
 
-function login(
-  reader: Reader,
-  key: string,
-  { option, provider, variable }: LoginNames,
-  env: Context['env'] = {},
-): Opts {
+function login(reader: Reader, key: string, { option, provider, variable }: LoginNames, env: Context['env']): Opts {
   const map = reader.map(key)
   if (!map) return {}
   const asked = {
     [provider]: map.word(provider),
     client_id: map.word('client_id'),
     // An empty variable counts as unset.
-    client_secret: map.word('client_secret') ?? (env[variable] || undefined),
+    client_secret: map.word('client_secret') ?? (env?.[variable] || undefined),
     allow_emails: map.texts('allow_emails') ?? [],
     allow_domains: map.texts('allow_domains') ?? [],
     scopes: map.texts('scopes') ?? [],
@@ -160,10 +155,8 @@ function login(
   if (!map.has(provider)) map.fault(provider, 'is missing: it says where visitors log in')
   if (!map.has('client_id')) map.fault('client_id', 'is missing: register an application of your own at the provider')
   if (asked.client_secret === undefined && !map.has('client_secret')) {
-    map.fault(
-      'client_secret',
-      `is missing; it may stand in ${variable} instead, for files when they are named with --config`,
-    )
+    const elsewhere = env && `; it may stand in ${variable} instead, for files when they are named with --config`
+    map.fault('client_secret', `is missing${elsewhere ?? ': it is shown with the id of the application'}`)
   }
   return { [option]: asked }
 }

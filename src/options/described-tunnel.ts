@@ -1,0 +1,94 @@
+/** A tunnel as people describe it, but for the service behind it: what it asks of the server. */
+import { type Opts, readEndpointOptions, type TunnelKind } from './endpoint-options.ts'
+import type { ReadText } from './file-values.ts'
+import type { Reader } from './reader.ts'
+
+/** What visitors speak, as a bind spells it. */
+export type Proto = 'http' | 'https' | 'tcp' | 'tls'
+
+export interface DescribedTunnel {
+  readonly kind: TunnelKind
+  /** In place of an address. */
+  readonly labels: Readonly<Record<string, string>> | undefined
+  /** One, or for http both, HTTPS first. */
+  readonly protos: readonly Proto[]
+  readonly opts: Opts
+  /** What the service speaks; `''` when nothing was said. */
+  readonly forwardsProto: '' | 'http1' | 'http2'
+  readonly metadata: string
+}
+
+export interface DescriptionContext {
+  readonly readText: ReadText
+  /** Holds secrets that are written nowhere else. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  /** The `Host` that the service has itself; undefined where nobody knows. */
+  readonly ownHost: string | undefined
+}
+
+/** The kind of the tunnel that `reader` holds: labels make it one without an address. */
+export function readKind(reader: Reader): TunnelKind {
+  const proto = reader.choice('proto', ['http', 'tcp', 'tls'])
+  if (!reader.has('labels')) return proto ?? 'http'
+  if (proto) reader.fault('proto', 'cannot stand beside `labels`: the edge decides')
+  return 'labeled'
+}
+
+/** Reads all of it but the service; what is wrong is noted by the reader, and the tunnel is of no use then. */
+export function readDescription(reader: Reader, kind: TunnelKind, context: DescriptionContext): DescribedTunnel {
+  const labels = readLabels(reader)
+  const opts = readEndpointOptions(reader, { ...context, kind })
+  const protos = readProtos(reader, kind, opts)
+  rewriteHost(reader, kind, context.ownHost, opts)
+  const forwardsProto = reader.choice('app_protocol', ['http1', 'http2']) ?? ''
+  refusePooling(reader)
+  return { kind, labels, protos, opts, forwardsProto, metadata: reader.text('metadata') ?? '' }
+}
+
+function readLabels(reader: Reader): Readonly<Record<string, string>> | undefined {
+  const pairs = reader.pairs('labels', '=')
+  if (pairs?.length === 0) reader.fault('labels', 'must not be empty')
+  return pairs && Object.fromEntries(pairs)
+}
+
+function readProtos(reader: Reader, kind: TunnelKind, { URL: url }: Opts): readonly Proto[] {
+  const schemes = reader.texts('schemes')
+  if (schemes === undefined) {
+    if (kind === 'tcp' || kind === 'tls') return [kind]
+    return [typeof url === 'string' && /^http:\/\//i.test(url) ? 'http' : 'https']
+  }
+  if (kind !== 'http') reader.fault('schemes', `is for http tunnels, and this one is ${kind}`)
+  // HTTPS first: the other takes its name.
+  const protos = (['https', 'http'] as const).filter((each) => schemes.includes(each))
+  if (protos.length === 0 || protos.length !== new Set(schemes).size) {
+    reader.fault('schemes', 'must be `http`, `https` or both')
+  }
+  return protos
+}
+
+/** The server writes the headers, so a rewritten `Host` is a header rule. */
+function rewriteHost(reader: Reader, kind: TunnelKind, ownHost: string | undefined, opts: Opts): void {
+  const wanted = reader.word('host_header')
+  if (wanted === undefined || wanted === 'preserve') return
+  if (kind !== 'http') {
+    reader.fault('host_header', `is for http tunnels, and this one is ${kind}`)
+    return
+  }
+  if (/[\r\n\0]/.test(wanted)) reader.fault('host_header', 'must be a name')
+  const host = wanted === 'rewrite' ? ownHost : wanted
+  if (host === undefined) reader.fault('host_header', 'must be a name here: that of your service is not known')
+  // Written by `readEndpointOptions` a moment ago, or not there.
+  const rules = opts.RequestHeaders as { add: string[]; remove: readonly string[] } | undefined
+  opts.RequestHeaders = { add: [...(rules?.add ?? []), `host:${host}`], remove: rules?.remove ?? [] }
+  opts.HostHeaderRewrite = true
+}
+
+/** Written by those who come from ngrok; an address that two tunnels believe to share would be a surprise later. */
+function refusePooling(reader: Reader): void {
+  if (reader.flag('pooling')) {
+    reader.fault(
+      'pooling',
+      'cannot be had: an address has one tunnel; give the tunnels the same `labels`, and an edge a tunnel group backend with them',
+    )
+  }
+}
