@@ -185,7 +185,10 @@ export async function startDataPlane(options: DataPlaneOptions) {
       now,
       publicPorts,
       admits: admitsVisitor,
-      onRequest: (record) => accessLog.request(record),
+      onRequest: (record) => {
+        accessLog.request(record)
+        online.requests.saw(record)
+      },
       requestsOf: (ip) => caps.requestsOf(ip),
       limits: {
         headBytes: settings.maxHeaderBytes,

@@ -1,20 +1,38 @@
 /** What a client sees of its tunnels: lines as they come, or on a terminal a small screen that is drawn anew. */
+import { flatText } from '../lib/flat-text.ts'
 import { printable } from '../lib/printable.ts'
+import type { ServedRequest } from '../model/served-request.ts'
 import type { Tunnel } from '../tunnel/live.ts'
+import type { WatchedRequests } from '../tunnel/watched-requests.ts'
+import { type Figures, row, screenLines } from './screen-lines.ts'
 import type { Terminal } from './terminal.ts'
 
-/** What the screen counts. */
-export interface Load {
-  readonly connections: number
-  readonly bytesIn: number
-  readonly bytesOut: number
+/** Where it is shown. */
+type Surface = Pick<Terminal, 'window' | 'isBusy' | 'print'>
+
+export interface DisplayOptions {
+  readonly region: string
+  readonly requests: Pick<WatchedRequests, 'watch'>
+  /** Asked at every drawing. */
+  readonly figures: () => Figures
+  /** Has the latency measured. */
+  readonly measure: () => void
 }
 
-/** How often the screen is drawn at most, in milliseconds. */
+/** How often the screen is drawn at most, in milliseconds; all that changes in between is drawn at once. */
 const DRAW_MS = 1000
 
-/** Tunnels that are listed; of more, only how many. */
-const MAX_LISTED = 20
+/** How long the first drawing waits for the first forward, in milliseconds. */
+const FIRST_DRAW_MS = 100
+
+/** How often the latency is measured, in drawings. */
+const MEASURE_EVERY = 10
+
+/** Characters of a path that are shown at most: the widest screen has no room for more. */
+const MAX_SHOWN = 300
+
+/** Requests that are kept; no screen has room for more. */
+const MAX_REQUESTS = 50
 
 const HOME = '\x1b[H'
 const CLEAR_LINE = '\x1b[K'
@@ -22,42 +40,43 @@ const CLEAR_BELOW = '\x1b[J'
 const CLEAR = '\x1b[2J'
 
 export class Display {
-  readonly #region: string
-  readonly #load: () => Load
-  readonly #tunnels = new Set<Tunnel>()
-  #terminal: Terminal | undefined
-  #connected = 0
+  readonly #options: DisplayOptions
+  /** With what ends the watching of their requests. */
+  readonly #tunnels = new Map<Tunnel, () => void>()
+  readonly #requests: ServedRequest[] = []
+  #terminal: Surface | undefined
+  #total = 0
   #timer: NodeJS.Timeout | undefined
+  #turns = 0
   #drawn = ''
   #isClosed = false
 
-  constructor({ region, load }: { readonly region: string; readonly load: () => Load }) {
-    this.#region = region
-    this.#load = load
+  constructor(options: DisplayOptions) {
+    this.#options = options
   }
 
-  show(terminal: Terminal): void {
+  show(terminal: Surface): void {
     this.#terminal = terminal
     if (!terminal.window) {
       terminal.print('Postern (via SSH) (Ctrl+C to quit)\n')
       return
     }
     terminal.print(CLEAR)
-    this.#timer = setInterval(() => this.#draw(), DRAW_MS).unref()
-    this.#draw()
+    this.#timer = setTimeout(() => this.#turn(), FIRST_DRAW_MS).unref()
   }
 
   add(tunnel: Tunnel): void {
-    this.#tunnels.add(tunnel)
-    if (!this.#terminal?.window) this.#terminal?.print(`${forwarding(tunnel)}\n`)
+    this.#tunnels.set(tunnel, this.#watch(tunnel))
+    if (!this.#isScreen) this.#terminal?.print(`${row('Forwarding', addressOf(tunnel))}\n`)
   }
 
   remove(tunnel: Tunnel): void {
+    this.#tunnels.get(tunnel)?.()
     this.#tunnels.delete(tunnel)
   }
 
   connected(): void {
-    this.#connected++
+    this.#total++
   }
 
   /** The window has another size: all of it is drawn at the next turn. */
@@ -70,41 +89,59 @@ export class Display {
     // What is said last stands below what was there last.
     this.#draw()
     this.#isClosed = true
-    clearInterval(this.#timer)
+    clearTimeout(this.#timer)
+    for (const stopWatching of this.#tunnels.values()) stopWatching()
+  }
+
+  get #isScreen(): boolean {
+    return this.#terminal?.window !== undefined
+  }
+
+  /** Nobody who has no screen to show them on costs a look at the requests. */
+  #watch({ endpoint }: Tunnel): () => void {
+    const isHttp = endpoint?.proto === 'http' || endpoint?.proto === 'https'
+    if (!isHttp || !this.#isScreen) return () => {}
+    return this.#options.requests.watch(endpoint.id, (request) => this.#saw(request))
+  }
+
+  #saw({ method, path, status, durationMs }: ServedRequest): void {
+    this.#requests.unshift({ method: shown(method), path: shown(path), status, durationMs })
+    if (this.#requests.length > MAX_REQUESTS) this.#requests.pop()
+  }
+
+  #turn(): void {
+    if (this.#turns++ % MEASURE_EVERY === 0) this.#options.measure()
+    this.#draw()
+    this.#timer = setTimeout(() => this.#turn(), DRAW_MS).unref()
   }
 
   #draw(): void {
     const terminal = this.#terminal
-    if (!terminal?.window || this.#isClosed) return
+    // Who does not read gets the newest when it reads again, not all that it missed.
+    if (!terminal?.window || terminal.isBusy || this.#isClosed) return
     const { columns, rows } = terminal.window
-    const lines = this.#lines().slice(0, Math.max(1, rows - 1))
+    const lines = screenLines({
+      region: this.#options.region,
+      addresses: [...this.#tunnels.keys()].map(addressOf),
+      total: this.#total,
+      requests: this.#requests,
+      figures: this.#options.figures(),
+      // The cursor waits on the last line.
+      rows: Math.max(1, rows - 1),
+    })
     const text = lines.map((line) => `${line.slice(0, columns)}${CLEAR_LINE}\n`).join('')
     if (text === this.#drawn) return
     this.#drawn = text
     terminal.print(`${HOME}${text}${CLEAR_BELOW}`)
   }
-
-  #lines(): string[] {
-    const { connections, bytesIn, bytesOut } = this.#load()
-    const listed = [...this.#tunnels].slice(0, MAX_LISTED)
-    const more = this.#tunnels.size - listed.length
-    return [
-      'Postern (via SSH) (Ctrl+C to quit)',
-      '',
-      row('Region', this.#region),
-      ...(listed.length === 0 ? [row('Forwarding', 'waiting for a forward')] : listed.map(forwarding)),
-      ...(more > 0 ? [row('', `and ${more} more`)] : []),
-      row('Connections', `${connections} open, ${this.#connected} in all`),
-      row('Traffic', `${bytesOut} bytes to you, ${bytesIn} bytes from you`),
-    ]
-  }
 }
 
-function forwarding({ endpoint, labels = {} }: Tunnel): string {
+function addressOf({ endpoint, labels = {} }: Tunnel): string {
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`)
-  return row('Forwarding', printable(endpoint?.open.url ?? `labels ${pairs.join(', ')}`))
+  return printable(endpoint?.open.url ?? `labels ${pairs.join(', ')}`)
 }
 
-function row(name: string, value: string): string {
-  return `${name.padEnd(12)}${value}`
+/** Text of a visitor as a terminal may have it: characters of one column each, no more than fit, and none kept beyond them. */
+function shown(text: string): string {
+  return flatText(text.slice(0, MAX_SHOWN).replace(/[^\x20-\x7e]/g, '?'))
 }

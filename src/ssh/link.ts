@@ -7,6 +7,7 @@ import type { SshLimits } from './limits.ts'
 import type { Place } from './plan.ts'
 import type { KeyOffer } from './proof.ts'
 import { readyKeys, writeByTurns } from './quick-link.ts'
+import { RoundTrips } from './round-trips.ts'
 import { Terminal } from './terminal.ts'
 
 /** A client tries to log in. Exactly one of the three answers, once. */
@@ -68,6 +69,7 @@ export class Link implements Carrier {
   readonly software: string
   readonly #waiting = new Set<ChannelStream>()
   readonly #hearing = new Set<() => void>()
+  readonly roundTrips: RoundTrips
   /** Since the beginning: the library keeps those that were closed without a command. */
   #terminals = 0
   #channels = 0
@@ -87,6 +89,7 @@ export class Link implements Carrier {
     this.#socket = client._sock
     this.#limits = limits
     this.software = software
+    this.roundTrips = new RoundTrips(client._protocol)
   }
 
   /** Begins to listen; at once, since the library does not wait. */

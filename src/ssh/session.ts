@@ -76,7 +76,12 @@ export class SshSession implements LiveSession {
       transport: 'ssh',
     }
     this.#labelIds = new LabelIds(this.id, { isResumed: false, former: undefined })
-    this.#display = new Display({ region: door.online.region, load: () => this })
+    this.#display = new Display({
+      region: door.online.region,
+      requests: door.online.requests,
+      figures: () => this,
+      measure: () => link.roundTrips.measure(),
+    })
     door.online.registry.addSession(this)
     this.#awaitRequests()
     door.log.info(
@@ -99,6 +104,10 @@ export class SshSession implements LiveSession {
 
   get bytesOut(): number {
     return this.#options.link.bytesOut
+  }
+
+  get latencyMs(): number | undefined {
+    return this.#options.link.roundTrips.lastMs
   }
 
   async proveAlive(): Promise<void> {

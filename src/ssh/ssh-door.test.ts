@@ -256,6 +256,17 @@ test('on a terminal a screen is drawn, and Ctrl+C ends it', async () => {
   assert.deepEqual(gateway.endpoints.addresses, [])
 })
 
+test('the screen shows how long a keep-alive takes, and the requests to the tunnel', async () => {
+  const gateway = await start()
+  const client = await gateway.client().login()
+  const [, run] = await Promise.all([client.forward('app.example.test', 443), client.exec('http', { pty: true })])
+  await until(() => /Latency +[\d.]+ ms/.test(run.out))
+  const [tunnel] = theSession(gateway).tunnels.values()
+  const request = { method: 'GET', path: '/there', status: 204, durationMs: 5 }
+  gateway.online.requests.saw({ ...request, edge: tunnel?.endpoint?.id })
+  await until(() => /204 +5\.0 ms +GET +\/there/.test(run.out))
+})
+
 // Presence and commands of the API
 
 test('stop ends the connection; restart and update are refused', async () => {

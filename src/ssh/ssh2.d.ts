@@ -47,7 +47,8 @@ declare module 'ssh2' {
           finalize(packet: Buffer, isForced?: boolean): Buffer
         }
       }
-      ping(): void
+      ping: () => void
+      readonly _handlers: Record<string, () => void>
       forwardedTcpip(channel: number, window: number, packetBytes: number, ends: ForwardedEnds): void
       channelWindowAdjust(channel: number, bytes: number): void
     }

@@ -56,6 +56,11 @@ export class Terminal {
     return this.#window
   }
 
+  /** Whether the client has not taken all that was shown. */
+  get isBusy(): boolean {
+    return (this.#channel?.writableLength ?? 0) > 0
+  }
+
   /** `asked` is called once, when it is known what the client wants. */
   serve(on: { readonly asked: (asked: Asked) => void; readonly quit: () => void; readonly resized: () => void }): void {
     this.#onAsked = on.asked

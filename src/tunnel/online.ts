@@ -13,6 +13,7 @@ import type { Seal } from './sealed.ts'
 import { StoppedTunnels } from './stopped-tunnels.ts'
 import { type PortRange, TcpPorts } from './tcp-ports.ts'
 import type { BindRequest, LabelRequest } from './tunnel-request.ts'
+import { WatchedRequests } from './watched-requests.ts'
 
 export interface OnlineOptions {
   readonly credentials: CurrentCredentials
@@ -34,6 +35,8 @@ export interface OnlineOptions {
 
 export class Online {
   readonly registry: Registry
+  /** Told by whoever serves visitors. */
+  readonly requests = new WatchedRequests()
   readonly region: string
   readonly domain: string
   readonly #log: Logger
