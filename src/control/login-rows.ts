@@ -1,5 +1,5 @@
 /** Logins on their way into the store and out of it: digests, bounds, and what is sealed. */
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { cutText } from '../lib/cut-text.ts'
 import { type Sealer, SealFault } from '../lib/seal.ts'
 import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginUser } from '../modules/login/sessions.ts'
@@ -18,7 +18,8 @@ const MAX_SHOWN_BYTES = 512
 
 /** Found by a digest, so that neither a database nor how long a look takes tells a secret. */
 export function browserOf({ secret, host }: Pick<LoginPlace, 'secret' | 'host'>): string {
-  return createHash('sha256').update(`${host}\0${secret}`).digest('base64url')
+  // With every request, and at a third of what an object for it would cost.
+  return hash('sha256', `${host}\0${secret}`, 'base64url')
 }
 
 export function userRow(id: string, login: Login, origin: LoginOrigin): StoredLoginUser {

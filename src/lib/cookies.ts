@@ -6,8 +6,8 @@ export function readCookies(headers: HeaderList, isWanted: (name: string) => boo
   const found: (readonly [string, string])[] = []
   for (const header of headers.all('cookie')) {
     for (const pair of header.split(';')) {
-      const [name, value] = nameAndValue(pair)
-      if (isWanted(name)) found.push([name, value])
+      const name = nameIn(pair)
+      if (isWanted(name)) found.push([name, trimmed(pair.slice(pair.indexOf('=') + 1))])
     }
   }
   return found
@@ -18,24 +18,29 @@ export function cookieRemover(names: Iterable<string>): (headers: HeaderList) =>
   const all = [...names]
   const whole = new Set(all.filter((name) => !name.endsWith('*')))
   const beginnings = all.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1))
-  const isUnwanted = (pair: string): boolean => {
-    const [name] = nameAndValue(pair)
-    return whole.has(name) || beginnings.some((beginning) => name.startsWith(beginning))
+  const isWanted = (pair: string): boolean => {
+    const name = nameIn(pair)
+    return !whole.has(name) && !beginnings.some((beginning) => name.startsWith(beginning))
   }
   return (headers) => {
-    const sent = headers.all('cookie')
-    if (!sent.some((header) => header.split(';').some(isUnwanted))) return
-    headers.remove('cookie')
-    for (const header of sent) {
-      const left = header.split(';').filter((pair) => !isUnwanted(pair))
-      if (left.length > 0) headers.add('Cookie', left.join(';').trim())
+    let isChanged = false
+    const left: string[] = []
+    for (const header of headers.all('cookie')) {
+      const pairs = header.split(';')
+      const kept = pairs.filter(isWanted)
+      isChanged ||= kept.length < pairs.length
+      if (kept.length > 0) left.push(kept.join(';').trim())
     }
+    if (!isChanged) return
+    headers.remove('cookie')
+    for (const header of left) headers.add('Cookie', header)
   }
 }
 
-function nameAndValue(pair: string): readonly [string, string] {
+/** Empty for a value without a name. */
+function nameIn(pair: string): string {
   const equals = pair.indexOf('=')
-  return equals < 0 ? ['', trimmed(pair)] : [trimmed(pair.slice(0, equals)), trimmed(pair.slice(equals + 1))]
+  return equals < 0 ? '' : trimmed(pair.slice(0, equals))
 }
 
 /**

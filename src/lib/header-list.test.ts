@@ -75,12 +75,18 @@ describe('a list of headers', () => {
     checked.addChecked(headerName('A'), 'a')
     assert.ok(checked.isChecked && checked.clone().isChecked)
     const mixed = checked.clone()
-    mixed.addAll(three())
-    assert.ok(!mixed.isChecked && !three().isChecked)
+    mixed.addAll(HeaderList.of([['B', 'b\u010d']]))
+    assert.ok(!mixed.isChecked && !mixed.clone().isChecked)
     for (const change of ['add', 'prepend', 'set'] as const) {
       const list = checked.clone()
-      list[change]('B', 'b')
-      assert.ok(!list.isChecked, change)
+      list[change]('B', 'b\t\x80')
+      assert.ok(list.isChecked, change)
+      for (const unfit of ['\r', '\n', '\0', '\x7f', '\u010a']) {
+        const spoiled = list.clone()
+        spoiled[change]('C', `c${unfit}`)
+        spoiled[change]('C', 'c')
+        assert.ok(!spoiled.isChecked, JSON.stringify([change, unfit]))
+      }
     }
   })
 })

@@ -1,5 +1,6 @@
 /** The headers of one HTTP message, in their order: names keep their spelling and are compared without regard to case. */
 import { type HeaderName, headerName } from './header-name.ts'
+import { isFieldContent } from './http-header.ts'
 
 export class HeaderList {
   /** Side by side, since most headers are only copied. */
@@ -54,7 +55,7 @@ export class HeaderList {
 
   /** Appends, also when there is one of that name. */
   add(name: string, value: string): void {
-    this.#isChecked = false
+    this.#isChecked &&= isFieldContent(value)
     this.#names.push(headerName(name))
     this.#values.push(value)
   }
@@ -73,7 +74,7 @@ export class HeaderList {
 
   /** As `add`, in front of all others. */
   prepend(name: string, value: string): void {
-    this.#isChecked = false
+    this.#isChecked &&= isFieldContent(value)
     this.#names.unshift(headerName(name))
     this.#values.unshift(value)
   }
@@ -82,6 +83,12 @@ export class HeaderList {
   set(name: string, value: string): void {
     this.remove(headerName(name).key)
     this.add(name, value)
+  }
+
+  /** As `set`, for a value as `addChecked` takes it. */
+  setChecked(name: HeaderName, value: string): void {
+    this.remove(name.key)
+    this.addChecked(name, value)
   }
 
   /** Removes all of that name. */

@@ -10,6 +10,13 @@ export function isHeaderValue(value: string): boolean {
   return !/(?!\t)\p{Cc}/u.test(value)
 }
 
+/** RFC 9110 §5.5, as values are held: a character for each byte. One above 255 would be cut to bytes such as CR and LF. */
+export function isFieldContent(value: string): boolean {
+  return !unfit.test(value)
+}
+
+const unfit = /[^\t\x20-\x7e\x80-\xff]/
+
 /**
  * Text as the value of a header: control characters are left out, and what is not ASCII becomes UTF-8, one character
  * for each byte, as values are held. A character above 255 that was cut to its low byte could be a line break.

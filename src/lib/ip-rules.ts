@@ -28,6 +28,20 @@ export function compileIpRules(rules: readonly IpRule[]): (address: string) => b
   }
 }
 
+/** The same for those who ask again and again about one connection: the rules are a list that is walked. */
+export function compilePeerRules(rules: readonly IpRule[]): (peer: { readonly ip: string }) => boolean {
+  const isLetIn = compileIpRules(rules)
+  const known = new WeakMap<{ readonly ip: string }, boolean>()
+  return (peer) => {
+    let passes = known.get(peer)
+    if (passes === undefined) {
+      passes = isLetIn(peer.ip)
+      known.set(peer, passes)
+    }
+    return passes
+  }
+}
+
 const familyName = { 4: 'ipv4', 6: 'ipv6' } as const
 
 /** An address as rules mean it: IPv4 that came mapped into IPv6 is IPv4, and a zone is no part of it. */

@@ -82,7 +82,6 @@ export function* compilePolicySteps(
 ): Generator<void, CompiledPolicy, void> {
   const reads = new Set<string>()
   const rules = new Map<Phase, readonly CompiledRule[]>()
-  const ran = new WeakMap<Moment, Set<Step>>()
   const failures = new MinuteLog<Readonly<Record<string, unknown>>>((fields, count) =>
     tools.log.warn({ ...fields, count }, 'policy rule failed'),
   )
@@ -190,14 +189,22 @@ export function* compilePolicySteps(
     return admits || (guards && findings.some((name) => results.has(name)))
   }
 
-  function* execute(phase: Phase, moment: Moment): Generator<Promise<Outcome>, Outcome, Outcome> {
+  function run(phase: Phase, moment: Moment): Outcome | Promise<Outcome> {
     const own = rules.get(phase) ?? []
-    const { watch } = tools
-    watch?.phase(
+    tools.watch?.phase(
       phase,
       own.map(({ written }) => written),
     )
-    for (let i = 0; i < own.length; i++) {
+    const ended = runRules(own, 0, moment)
+    if (!moment.answering || phase !== 'request') return ended
+    // A path of a login's own leads nowhere else.
+    return ended instanceof Promise ? ended.then((outcome) => outcome ?? failed) : (ended ?? failed)
+  }
+
+  /** The rules from number `from` on: at once, up to the first action that has to be waited for. */
+  function runRules(own: readonly CompiledRule[], from: number, moment: Moment): Outcome | Promise<Outcome> {
+    const { watch } = tools
+    for (let i = from; i < own.length; i++) {
       const rule = own[i] as CompiledRule // as long as it goes
       watch?.rule(i)
       const { answering } = moment
@@ -209,32 +216,46 @@ export function* compilePolicySteps(
       if (isOn === 'spent') return own.slice(i).some(({ guards }) => guards) ? failed : undefined
       if (isOn === 'unsure') return failed
       if (!isOn) continue
-      for (const step of answer ? [answer] : rule.steps) {
-        // Other logins are not asked: nobody is let in by this request, and each would take its path for its own.
-        if (answering && step.login && step !== answer) continue
-        remember(moment, step)
-        let outcome: Outcome
-        watch?.acts(rule.steps.indexOf(step), moment)
-        try {
-          const ended = step.run(moment)
-          outcome = ended instanceof Promise ? yield ended : ended
-          watch?.acted(rule.steps.indexOf(step), moment, outcome)
-        } catch (error) {
-          watch?.acted(rule.steps.indexOf(step), moment, error instanceof Error ? error : new Error(String(error)))
-          note(moment, rule, error)
-          return failed
-        }
-        if (outcome) return outcome
-      }
+      const ended = runSteps(rule, answering ? stepsFor(rule, answer) : rule.steps, 0, moment)
+      if (ended instanceof Promise) return ended.then((outcome) => outcome ?? runRules(own, i + 1, moment))
+      if (ended) return ended
     }
-    return moment.answering && phase === 'request' ? failed : undefined
+    return undefined
   }
 
-  function remember(moment: Moment, step: Step): void {
-    if (!step.response && !step.done && !step.upstream) return
-    const steps = ran.get(moment) ?? new Set()
-    steps.add(step)
-    ran.set(moment, steps)
+  function runSteps(
+    rule: CompiledRule,
+    steps: readonly Step[],
+    from: number,
+    moment: Moment,
+  ): Outcome | Promise<Outcome> {
+    for (let i = from; i < steps.length; i++) {
+      const ended = runStep(rule, steps[i] as Step, moment) // as long as it goes
+      if (ended instanceof Promise) return ended.then((outcome) => outcome ?? runSteps(rule, steps, i + 1, moment))
+      if (ended) return ended
+    }
+    return undefined
+  }
+
+  function runStep(rule: CompiledRule, step: Step, moment: Moment): Outcome | Promise<Outcome> {
+    const { watch } = tools
+    if (step.response || step.done || step.upstream) moment.remember(step)
+    const acted = (outcome: Outcome): Outcome => {
+      watch?.acted(rule.steps.indexOf(step), moment, outcome)
+      return outcome
+    }
+    const broke = (error: unknown): Outcome => {
+      watch?.acted(rule.steps.indexOf(step), moment, error instanceof Error ? error : new Error(String(error)))
+      note(moment, rule, error)
+      return failed
+    }
+    watch?.acts(rule.steps.indexOf(step), moment)
+    try {
+      const ended = step.run(moment)
+      return ended instanceof Promise ? ended.then(acted).catch(broke) : acted(ended)
+    } catch (error) {
+      return broke(error)
+    }
   }
 
   return {
@@ -243,24 +264,30 @@ export function* compilePolicySteps(
       [...reads].some((path) => readingPath.has(path)) ||
       all.some((action) => typeOf(action).readsPath?.(configOf(action)) === true),
     removes: (phase) => removedIn(settings, phase),
-    run: (phase, moment) => drive(execute(phase, moment)),
+    run,
     upstream(outgoing, moment) {
       const { request } = moment
-      if (request) for (const step of ran.get(moment) ?? []) step.upstream?.(outgoing, request)
+      if (request) for (const step of moment.ran) step.upstream?.(outgoing, request)
     },
     response(response, moment) {
       const { request } = moment
-      if (request) for (const step of ran.get(moment) ?? []) step.response?.(response, request)
+      if (request) for (const step of moment.ran) step.response?.(response, request)
     },
     done(summary, moment) {
       const { request } = moment
-      if (request) for (const step of ran.get(moment) ?? []) step.done?.(summary, request)
+      if (request) for (const step of moment.ran) step.done?.(summary, request)
     },
     release() {
       failures.close()
       overspent.close()
     },
   }
+}
+
+/** What is asked of a rule when the request is for a path of a login's own: that login alone. */
+function stepsFor({ steps }: CompiledRule, answer: Step | undefined): readonly Step[] {
+  // Other logins are not asked: nobody is let in by this request, and each would take its path for its own.
+  return answer ? [answer] : steps.filter(({ login }) => !login)
 }
 
 /** R-4.3 */
@@ -311,23 +338,4 @@ function removedIn({ place, ...lists }: PolicySettings, phase: Phase): string[] 
     .flatMap(({ config }) =>
       Array.isArray(config?.headers) ? config.headers.map((name) => String(name).toLowerCase()) : [],
     )
-}
-
-/** At once where nothing has to be waited for. */
-function drive(run: Generator<Promise<Outcome>, Outcome, Outcome>): Outcome | Promise<Outcome> {
-  const first = run.next()
-  return first.done ? first.value : wait(run, first.value)
-}
-
-async function wait(run: Generator<Promise<Outcome>, Outcome, Outcome>, first: Promise<Outcome>): Promise<Outcome> {
-  for (let pending = first; ; ) {
-    let step: IteratorResult<Promise<Outcome>, Outcome>
-    try {
-      step = run.next(await pending)
-    } catch (error) {
-      step = run.throw(error)
-    }
-    if (step.done) return step.value
-    pending = step.value
-  }
 }

@@ -21,7 +21,8 @@ export function compileTemplate(
   const parts = [...pieces(template)].map((piece): string | Evaluate =>
     'text' in piece ? piece.text : expression(piece.expression),
   )
-  const [only] = parts
+  const [only = ''] = parts
+  if (parts.length < 2 && typeof only === 'string') return { text: () => only, value: () => only }
   const text = (moment: Moment): string => {
     let filled = ''
     for (const part of parts) {

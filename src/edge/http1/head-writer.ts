@@ -1,11 +1,10 @@
 /** Writes heads: what frames the message and what is said about the connection is ours, all else is given. */
 import { STATUS_CODES } from 'node:http'
 import type { HeaderList } from '../../lib/header-list.ts'
+import { isFieldContent } from '../../lib/http-header.ts'
 import type { BodyLength, ResponseHead, UpstreamRequest } from '../exchange.ts'
 import { isTrailer } from '../trailers.ts'
 
-/** The last line against header injection: characters above U+00FF would be cut down to bytes such as CR and LF. */
-const unfit = /[^\t\x20-\x7e\x80-\xff]/
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const line = /^[\x21-\x7e]+$/
 
@@ -15,7 +14,7 @@ export function requestHead({ method, target, headers, body, upgrade }: Upstream
     throw new Error('a request line that cannot be sent')
   const text = `${method} ${target} HTTP/1.1${fieldLines(headers, isOwnOfRequest)}${framingLine(body)}`
   if (upgrade === undefined) return `${text}\r\n\r\n`
-  if (unfit.test(upgrade)) throw new Error('a protocol that cannot be asked for')
+  if (!isFieldContent(upgrade)) throw new Error('a protocol that cannot be asked for')
   return `${text}\r\nConnection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`
 }
 
@@ -39,7 +38,7 @@ export function interimHead(status: number, headers: HeaderList): string {
 /** A 101; `Upgrade` is what the upstream chose, or else what the visitor asked for. */
 export function upgradeHead({ reason, headers }: ResponseHead, asked: string): string {
   const chosen = headers.get('upgrade') ?? asked
-  if (unfit.test(chosen)) throw new Error('a protocol that cannot be named')
+  if (!isFieldContent(chosen)) throw new Error('a protocol that cannot be named')
   const text = statusLine(101, reason) + fieldLines(headers, isOwnOfRequest)
   return `${text}\r\nConnection: Upgrade\r\nUpgrade: ${chosen}\r\n\r\n`
 }
@@ -51,7 +50,7 @@ export function lastChunk(trailers: HeaderList | undefined): string {
   for (let i = 0; i < trailers.size; i++) {
     const name = trailers.nameAt(i)
     const value = trailers.valueAt(i)
-    if (isTrailer(name.key) && name.isToken && !unfit.test(value)) lines += name.lineStart + value
+    if (isTrailer(name.key) && name.isToken && isFieldContent(value)) lines += name.lineStart + value
   }
   return `${lines}\r\n\r\n`
 }
@@ -61,7 +60,7 @@ function statusLine(status: number, reason: string): string {
   const known = STATUS_CODES[status]
   if (known !== undefined && (reason === '' || reason === known)) return `HTTP/1.1 ${status} ${known}`
   if (!Number.isInteger(status) || status < 100 || status > 999) throw new Error('a status that cannot be sent')
-  if (unfit.test(reason)) throw new Error('a reason that cannot be sent')
+  if (!isFieldContent(reason)) throw new Error('a reason that cannot be sent')
   return `HTTP/1.1 ${status} ${reason}`
 }
 
@@ -71,7 +70,7 @@ function fieldLines(headers: HeaderList, isLeftOut: (key: string) => boolean): s
     const name = headers.nameAt(i)
     if (isLeftOut(name.key)) continue
     const value = headers.valueAt(i)
-    if (!name.isToken || (!headers.isChecked && unfit.test(value))) throw new Error('a header that cannot be sent')
+    if (!name.isToken || (!headers.isChecked && !isFieldContent(value))) throw new Error('a header that cannot be sent')
     lines += name.lineStart + value
   }
   return lines

@@ -1,6 +1,7 @@
 /** Header lists as Node's HTTP/2 takes and gives them: flat arrays of names and values. */
 import { HeaderList } from '../../lib/header-list.ts'
 import { headerName } from '../../lib/header-name.ts'
+import { isFieldContent } from '../../lib/http-header.ts'
 import type { BodyLength } from '../exchange.ts'
 
 /** What HTTP/2 carries besides headers: its own fields, and what says how long the body is. */
@@ -41,9 +42,6 @@ export function readFields(raw: readonly string[]): Fields {
   return { pseudo, headers, contentLength, bytes, hasTrailer }
 }
 
-/** The last line against header injection: the library would send these as they are. */
-const unfit = /[^\t\x20-\x7e\x80-\xff]/
-
 /** RFC 9113 §8.2.2: what has no place in HTTP/2, and what the body says by itself. */
 const leftOut: ReadonlySet<string> = new Set([
   'connection',
@@ -63,7 +61,8 @@ export function writeFields(raw: string[], headers: HeaderList, body: BodyLength
     const { key, isToken } = headers.nameAt(i)
     const value = headers.valueAt(i)
     if (leftOut.has(key)) continue
-    if (!isToken || (!headers.isChecked && unfit.test(value))) throw new Error('a header that cannot be sent')
+    // The last line against header injection: the library would send these as they are.
+    if (!isToken || (!headers.isChecked && !isFieldContent(value))) throw new Error('a header that cannot be sent')
     raw.push(key, value)
   }
   if (typeof body === 'number') raw.push('content-length', String(body))
@@ -76,7 +75,7 @@ export function fieldObject(headers: HeaderList | undefined): Record<string, str
   const object: Record<string, string[]> = Object.create(null)
   for (const [name, value] of headers ?? []) {
     const { key, isToken } = headerName(name)
-    if (leftOut.has(key) || !isToken || unfit.test(value)) continue
+    if (leftOut.has(key) || !isToken || !isFieldContent(value)) continue
     const values = object[key]
     if (values) values.push(value)
     else object[key] = [value]

@@ -1,5 +1,5 @@
 /** Logins that this process alone remembers, and only while it runs. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions } from './sessions.ts'
 
 /** Browsers that are remembered; who was away for longest goes first. */
@@ -61,5 +61,5 @@ export class MemorySessions implements LoginSessions {
 
 /** Found by a digest, so that how long a look takes says nothing about the secrets that there are. */
 function browserOf({ secret, host }: Pick<LoginPlace, 'secret' | 'host'>): string {
-  return createHash('sha256').update(`${host}\0${secret}`).digest('base64url')
+  return hash('sha256', `${host}\0${secret}`, 'base64url')
 }

@@ -96,10 +96,11 @@ export function standingAt(
 }
 
 export function sessionSecrets({ headers }: Pick<RequestContext, 'headers'>, name: string): string[] {
-  return readCookies(headers, (each) => each === name)
-    .map(([, value]) => value)
-    .filter((value) => secretForm.test(value))
-    .slice(0, MAX_COOKIES)
+  const secrets: string[] = []
+  for (const [, value] of readCookies(headers, (each) => each === name)) {
+    if (secrets.length < MAX_COOKIES && secretForm.test(value)) secrets.push(value)
+  }
+  return secrets
 }
 
 export function placeOf(

@@ -1,5 +1,6 @@
 /** What all modules that log visitors in do to traffic; the provider is all in which they differ. */
 import { readCookies } from '../../lib/cookies.ts'
+import { type HeaderName, headerName } from '../../lib/header-name.ts'
 import { toHeaderValue } from '../../lib/http-header.ts'
 import type { Claim, Phases, RequestContext, RequestVerdict, Reserved, ReservedRequest } from '../phases.ts'
 import { pathOfRoute, Slot } from '../phases.ts'
@@ -21,6 +22,8 @@ const logoutPaths: readonly string[] = ['/postern/logout', '/auth/logout']
 /** Longest token that is told to an upstream, in characters: services take some 8 KiB of headers in all. */
 const MAX_TOKEN_LENGTH = 4096
 
+type IdentityHeader = readonly [HeaderName, string]
+
 /** What a login does, and what tells it from others of its route. */
 export interface LoginPhases extends Phases {
   readonly reserves: readonly Reserved[]
@@ -38,6 +41,13 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
   const visitorLogin = new Slot<Login>()
   const standing = standingAt(settings, provider, tools)
   const flow = loginFlow(settings, provider, tools)
+  /** What the upstream is told of each login: the same with each of its requests. */
+  const identities = new WeakMap<Login, readonly IdentityHeader[]>()
+  const told = (login: Login): readonly IdentityHeader[] => {
+    const known = identities.get(login) ?? identityOf(login)
+    identities.set(login, known)
+    return known
+  }
 
   const decide = (ctx: RequestContext, found: Standing): RequestVerdict | Promise<RequestVerdict> => {
     const isIn = found !== undefined && 'login' in found
@@ -118,7 +128,7 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
     upstream({ headers }, ctx) {
       const login = visitorLogin.of(ctx)
       if (!login) return
-      for (const [name, value] of identityOf(login)) headers.set(name, toHeaderValue(value))
+      for (const [name, value] of told(login)) headers.setChecked(name, value)
     },
   }
 }
@@ -137,7 +147,7 @@ function wrongMethod(methods: readonly string[]): RequestVerdict {
 }
 
 /** What the upstream is told; what visitors send under these names, in whatever spelling, never gets here (D42b). */
-function identityOf({ user, kept }: Login): (readonly [string, string])[] {
+function identityOf({ user, kept }: Login): IdentityHeader[] {
   const { accessToken = '', refreshToken = '' } = kept
   const told = [
     ['postern-auth-user-id', user.id],
@@ -147,5 +157,7 @@ function identityOf({ user, kept }: Login): (readonly [string, string])[] {
     ['postern-auth-oauth-refresh-token', refreshToken],
     ...Object.entries(kept).filter(([name]) => name.startsWith('postern-auth-')),
   ] as const
-  return told.filter(([, value]) => value !== '' && value.length <= MAX_TOKEN_LENGTH)
+  return told
+    .filter(([, value]) => value !== '' && value.length <= MAX_TOKEN_LENGTH)
+    .map(([name, value]) => [headerName(name), toHeaderValue(value)])
 }

@@ -124,9 +124,7 @@ function onRequests(policy: CompiledPolicy, logins: readonly PolicyLogin[], { no
     response(incoming, ctx) {
       const moment = momentOf(ctx)
       if (moment.isDenied) return undefined
-      // `vars` are those of one phase.
-      moment.vars = new Map()
-      moment.response = incoming
+      moment.answered(incoming)
       const verdict = policy.has('response') ? policy.run('response', moment) : undefined
       const settle = (settled: Outcome): Outcome => {
         policy.response(incoming, moment)

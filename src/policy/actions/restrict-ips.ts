@@ -1,6 +1,6 @@
 /** `restrict-ips`: lets in addresses by their network. */
 import { Type } from 'typebox'
-import { compileIpRules, type IpRule } from '../../lib/ip-rules.ts'
+import { compilePeerRules, type IpRule } from '../../lib/ip-rules.ts'
 import { closed, defineAction } from '../action.ts'
 import { bad, checkCidrs, enforce } from '../settings.ts'
 
@@ -8,6 +8,8 @@ const MAX_CIDRS = 1000
 
 const cidrs = (description: string) =>
   Type.Array(Type.String({ maxBytes: 64 }), { default: [], maxItems: MAX_CIDRS, description })
+
+const allowed = new Map([['action', 'allow']])
 
 export const restrictIps = defineAction({
   phases: ['connect', 'request', 'response'],
@@ -30,15 +32,15 @@ export const restrictIps = defineAction({
   compile: ({ allow, deny, ip_policies, enforce: isEnforced }, { ipRules }) => {
     const named = ip_policies.flatMap(ipRules).map(({ action, cidr }): IpRule => ({ action, network: cidr }))
     // D36 holds here too: an address passes when some rule allows it and none denies it.
-    const isLetIn = compileIpRules([
+    const isLetIn = compilePeerRules([
       ...allow.map((network): IpRule => ({ action: 'allow', network })),
       ...deny.map((network): IpRule => ({ action: 'deny', network })),
       ...named,
     ])
     return {
       run(moment) {
-        const passes = isLetIn(moment.connection.peer.ip)
-        moment.results.set('restrict_ips', new Map([['action', passes ? 'allow' : 'deny']]))
+        const passes = isLetIn(moment.connection.peer)
+        moment.results.set('restrict_ips', passes ? allowed : new Map([['action', 'deny']]))
         return passes || !isEnforced ? undefined : { refuse: 'IP_REFUSED' }
       },
     }
