@@ -72,7 +72,7 @@ function flags(patterns: readonly string[], isTalkative: boolean): string[] {
   const reporter =
     isTalkative || process.stdout.isTTY ? 'spec' : fileURLToPath(new URL('compact-reporter.ts', import.meta.url))
   return [
-    `--import=${new URL('file-limit.ts', import.meta.url).href}`,
+    ...['file-limit.ts', 'test-owners.ts'].map((file) => `--import=${new URL(file, import.meta.url).href}`),
     '--test',
     '--test-concurrency=2',
     `--test-reporter=${reporter}`,
