@@ -16,9 +16,11 @@ export interface ExpressionsRun {
   readonly expressions: number
   /** How long to go on instead; 0 for as long as it takes. */
   readonly seconds: number
+  /** Tells how the expressions ended and which were the dearest. */
+  readonly isTalkative: boolean
 }
 
-export function fuzzExpressions({ seed, expressions, seconds }: ExpressionsRun): void {
+export function fuzzExpressions({ seed, expressions, seconds, isTalkative }: ExpressionsRun): void {
   let fuzz: DocumentsFuzz
   before(async () => {
     ;({ fuzz } = await DocumentsFuzz.start())
@@ -42,10 +44,7 @@ export function fuzzExpressions({ seed, expressions, seconds }: ExpressionsRun):
       }
     } while (until > 0 ? performance.now() < until : effects.length < expressions)
     const counts = Map.groupBy(effects, ({ outcome }) => outcome)
-    t.diagnostic([...counts].map(([outcome, all]) => `${outcome.trim()}: ${all.length}`).join(', '))
-    for (const { cpuMs, document } of effects.toSorted((a, b) => b.cpuMs - a.cpuMs).slice(0, 10)) {
-      t.diagnostic(`${cpuMs.toFixed(1)} ms: ${document}`)
-    }
+    if (isTalkative) for (const line of summary(counts, effects)) t.diagnostic(line)
     assert.ok(counts.has('served 200'), 'all were refused: the expressions no longer fit')
     const slow = again.filter((repeated) => repeated.every(({ cpuMs }) => cpuMs > LONGEST_TURN_MS))
     assert.deepEqual(
@@ -53,4 +52,12 @@ export function fuzzExpressions({ seed, expressions, seconds }: ExpressionsRun):
       [],
     )
   })
+}
+
+function summary(counts: ReadonlyMap<string, readonly Effect[]>, effects: readonly Effect[]): string[] {
+  const dearest = effects.toSorted((a, b) => b.cpuMs - a.cpuMs).slice(0, 10)
+  return [
+    [...counts].map(([outcome, all]) => `${outcome.trim()}: ${all.length}`).join(', '),
+    ...dearest.map(({ cpuMs, document }) => `${cpuMs.toFixed(1)} ms: ${document}`),
+  ]
 }

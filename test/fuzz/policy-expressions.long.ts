@@ -10,4 +10,5 @@ fuzzExpressions({
   seed: Number(process.env.POSTERN_FUZZ_SEED ?? randomInt(2 ** 31)),
   expressions: 1000,
   seconds: Number(process.env.POSTERN_FUZZ_SECONDS ?? 0),
+  isTalkative: true,
 })

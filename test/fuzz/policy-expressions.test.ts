@@ -6,4 +6,5 @@ fuzzExpressions({
   seed: Number(process.env.POSTERN_FUZZ_SEED ?? randomInt(2 ** 31)),
   expressions: 20,
   seconds: 0,
+  isTalkative: false,
 })
