@@ -11,14 +11,21 @@ const KEY_BYTES = 32
 /** 128 MiB and about half a second for each guess. Fixed: a file that could choose them could exhaust its reader. */
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 }
 
+/** A key of 32 bytes; a parameter so that tests of the chunks need not pay for it. */
+export type DeriveKey = (passphrase: string, salt: Buffer) => Promise<Buffer>
+
 /** The passphrase is wrong, or the bytes are not what was sealed; these two cannot be told apart. */
 export class NotOpened extends Error {}
 
 /** Seals `plain`; only who knows `passphrase` can read it, and a change, a cut or a swap of its parts is noticed. */
-export async function* sealStream(plain: AsyncIterable<Uint8Array>, passphrase: string): AsyncGenerator<Buffer> {
+export async function* sealStream(
+  plain: AsyncIterable<Uint8Array>,
+  passphrase: string,
+  derive: DeriveKey = deriveKey,
+): AsyncGenerator<Buffer> {
   const salt = randomBytes(SALT_BYTES)
   const prefix = randomBytes(NONCE_PREFIX_BYTES)
-  const key = await deriveKey(passphrase, salt)
+  const key = await derive(passphrase, salt)
   yield Buffer.concat([salt, prefix])
   for await (const { chunk, index, isLast } of chunked(plain, CHUNK_BYTES)) {
     const cipher = createCipheriv('aes-256-gcm', key, nonce(prefix, index, isLast))
@@ -27,7 +34,11 @@ export async function* sealStream(plain: AsyncIterable<Uint8Array>, passphrase: 
 }
 
 /** Gives back what `sealStream` was given; throws `NotOpened`. */
-export async function* openStream(sealed: AsyncIterable<Uint8Array>, passphrase: string): AsyncGenerator<Buffer> {
+export async function* openStream(
+  sealed: AsyncIterable<Uint8Array>,
+  passphrase: string,
+  derive: DeriveKey = deriveKey,
+): AsyncGenerator<Buffer> {
   const bytes = sealed[Symbol.asyncIterator]()
   let head = Buffer.alloc(0)
   while (head.length < SALT_BYTES + NONCE_PREFIX_BYTES) {
@@ -37,7 +48,7 @@ export async function* openStream(sealed: AsyncIterable<Uint8Array>, passphrase:
   }
   const salt = head.subarray(0, SALT_BYTES)
   const prefix = head.subarray(SALT_BYTES, SALT_BYTES + NONCE_PREFIX_BYTES)
-  const key = await deriveKey(passphrase, salt)
+  const key = await derive(passphrase, salt)
   const rest = following(head.subarray(SALT_BYTES + NONCE_PREFIX_BYTES), bytes)
   for await (const { chunk, index, isLast } of chunked(rest, CHUNK_BYTES + TAG_BYTES)) {
     if (chunk.length < TAG_BYTES) throw new NotOpened('the file is cut short')
