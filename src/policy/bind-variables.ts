@@ -2,7 +2,7 @@
  * Prepares the tree of a checked expression to be planned: strings have fields here, such as `req.url` and `req.url.path`,
  * so each path that is known becomes one name.
  */
-import { newerName } from './older-names.ts'
+import { newerArguments, newerName } from './older-names.ts'
 import type { Shape } from './shape.ts'
 import { type Expr, literal } from './tree.ts'
 
@@ -39,7 +39,7 @@ export function bindVariables(expr: Expr, variables: Readonly<Record<string, Sha
       case 'callExpr':
         return with_(part, {
           case: kind.case,
-          value: { ...kind.value, target: maybe(kind.value.target), args: kind.value.args.map(each) },
+          value: { ...kind.value, target: maybe(kind.value.target), args: newerArguments(kind.value).map(each) },
         })
       case 'listExpr':
         return with_(part, { case: kind.case, value: { ...kind.value, elements: kind.value.elements.map(each) } })

@@ -32,6 +32,7 @@ const good: readonly (readonly [string, Site])[] = [
   ['// a ( in a comment\n.req.content_length > 10', request],
   [`'${'('.repeat(100)}' != r'\\' && """a"b""" != ''`, request],
   ["res.status_code >= 500 && getResHeader('x').size() == 0 && req.method == 'GET'", response],
+  ["res.StatusCode == '200' && res.StatusCode.startsWith('2')", response],
   ["[req].all(req, req.method == 'GET')", request],
   ["vars.x == 1 || vars.x == 'a' || vars.x + 1 == 2 || vars.list[0] > 'b' || vars.y", request],
   ["json.decode('{}').a == 1 && url.parse(req.url).port == '443' && dyn('a') != 1", request],
@@ -51,6 +52,7 @@ for (const [text, site] of good) {
 const refused: readonly (readonly [string, Site, RegExp])[] = [
   ["reqq.method == ''", request, /unknown variable, `reqq`; did you mean `req`/],
   ["conn.ClientIp == ''", request, /unknown field of `conn`, `ClientIp`/],
+  ['res.StatusCode == 200', response, /./],
   ["req.url.pth == ''", request, /of `req\.url`, `pth`; did you mean `path`/],
   ["conn['client_ipp'] == ''", request, /did you mean `client_ip`/],
   ["req.cookies['a'].all(c, c.valu == '')", request, /of `c`, `valu`; did you mean `value`/],

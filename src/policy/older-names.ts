@@ -1,5 +1,5 @@
 /** The spelling of variables of spring 2024, such as `conn.ClientIP`: read as the names that came after it (R-4.6). */
-import { type Expr, pathOf } from './tree.ts'
+import { type Expr, literal, type Node, pathOf } from './tree.ts'
 
 const newer: Readonly<Record<string, string>> = {
   'conn.ClientIP': 'conn.client_ip',
@@ -41,4 +41,23 @@ export function newerName(expr: Expr): string | undefined {
   const path = pathOf(expr)
   if (path !== undefined && Object.hasOwn(newer, path)) return newer[path]
   return undefined
+}
+
+const headers: ReadonlySet<string | undefined> = new Set(['req.Headers', 'res.Headers'])
+
+/** The arguments of a call. Headers had names such as `User-Agent` in the older spelling, and have them in lower case since. */
+export function newerArguments({ function: name, args }: Node<'callExpr'>): Expr[] {
+  const [first, second] = args
+  if (!first || !second) return args
+  if (name === '_[_]' && headers.has(pathOf(first))) return [first, inLowerCase(second)]
+  if (name === '@in' && headers.has(pathOf(second))) return [inLowerCase(first), second]
+  return args
+}
+
+function inLowerCase(expr: Expr): Expr {
+  const { exprKind: kind } = expr
+  const text = literal(expr)
+  if (text === undefined || kind.case !== 'constExpr') return expr
+  const constantKind = { case: 'stringValue' as const, value: text.toLowerCase() }
+  return { ...expr, exprKind: { case: kind.case, value: { ...kind.value, constantKind } } }
 }

@@ -187,6 +187,7 @@ export const variableValues: Readonly<Record<string, ReadVariable>> = {
   ),
   'res.cookies': response(({ headers }) => setCookiesOf(headers)),
   'res.status_code': response(({ status }) => BigInt(status)),
+  'res.StatusCode': response(({ status }) => String(status)),
   'time.now': ({ now }) => new Date(now).toISOString(),
   vars: ({ vars }) => vars,
 }

@@ -128,6 +128,8 @@ const res = record({
     ),
   ),
   status_code: int,
+  // The older spelling, which is no second name of it: it was a text.
+  StatusCode: string,
 })
 
 /** The spelling of `restrict-ips` where actions leave their results: `actions.ngrok.restrict_ips`. */

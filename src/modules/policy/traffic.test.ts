@@ -17,6 +17,9 @@ const conditions: readonly [expression: string, isTrue: boolean][] = [
   ["req['url']['path'] == '/a/b'", true],
   ["req.url.query_params['c'] == ['d', 'e'] && getQueryParam('c')[1] == 'e'", true],
   ["'x-one' in req.headers && req.headers['x-one'][0] == '1' && req.Headers['x-one'].size() == 1", true],
+  ["'X-One' in req.Headers && req.Headers['X-One'] == ['1'] && !('Nope' in req.Headers)", true],
+  ["'1' in req.Headers['X-One'] && req['Headers']['X-One'][0] == '1'", true],
+  ["req.headers['X-One'][0] == '1'", false],
   ["hasReqHeader('X-One') && getReqHeader('x-ONE') == ['1'] && !hasReqHeader('nope')", true],
   ["req.cookies['s'][0].value == 'v' && hasReqCookie('s') && getReqCookie('s').value == 'v'", true],
   ["req.user_agent.contains('curl') && req.user_agent.name == 'curl' && req.user_agent.version == '8.1'", true],
@@ -304,6 +307,16 @@ describe('actions on responses', () => {
     assert.deepEqual(await phases.response?.(response({ status: 502 }), request()), {
       respond: { status: 503, headers: [['content-type', 'application/json']], body: '{"sorry": true}' },
     })
+  })
+
+  test('the status is a text in the older spelling', async () => {
+    const phases = compile({
+      outbound: [on("res.StatusCode < '200' || res.StatusCode > '300'", 'custom-response', { status_code: 222 })],
+    })
+    assert.equal(await phases.response?.(response({ status: 204 }), request()), undefined)
+    const answer = await phases.response?.(response({ status: 404 }), request())
+    assert.ok(answer && 'respond' in answer)
+    assert.equal(answer.respond.status, 222)
   })
 
   test('compress-response, in either phase', async () => {
