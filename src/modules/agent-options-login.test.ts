@@ -132,6 +132,28 @@ const bad: [opts: Opts, ngrok: number, message?: RegExp][] = [
   [{ OIDC: { issuer_url: issuer, ...client }, OAuth: { provider: 'google', ...client } }, 301, /keep one/],
 ]
 
+const application = { ...client, provider: 'google' }
+const rules: Record<string, string> = {
+  oauth: JSON.stringify({ on_http_request: [{ actions: [{ type: 'oauth', config: application }] }] }),
+  'openid-connect': JSON.stringify({
+    on_http_request: [{ actions: [{ type: 'openid-connect', config: { ...client, issuer_url: issuer } }] }],
+  }),
+}
+
+for (const [action, TrafficPolicy] of Object.entries(rules)) {
+  test(`a bind logs visitors in by an option or by the action ${action}, not by both`, () => {
+    assert.deepEqual(Object.keys(asked({ TrafficPolicy })), ['policy'])
+    const message = /is there, and a rule of the traffic policy logs visitors in too; keep one/
+    refused('https', { OAuth: application, TrafficPolicy }, 301, message)
+    refused('https', { OIDC: { issuer_url: issuer, ...client }, TrafficPolicy }, 301, message)
+  })
+}
+
+test('a login may stand beside a policy that logs nobody in', () => {
+  const TrafficPolicy = 'on_http_request: [{actions: [{type: deny}]}]'
+  assert.deepEqual(Object.keys(asked({ OAuth: application, TrafficPolicy })).sort(), ['oauth', 'policy'])
+})
+
 for (const [opts, ngrok, message] of bad) {
   test(`refuses ${JSON.stringify(opts).slice(0, 90)} with ${ngrok}`, () => refused('https', opts, ngrok, message))
 }

@@ -3,9 +3,11 @@ import { Type } from 'typebox'
 import { BadValue } from '../lib/check.ts'
 import { BadOption, fieldsOf, isEmpty, MALFORMED_BIND, settingsOf } from './agent-options-values.ts'
 import { MAX_SCOPE_BYTES, MAX_SCOPES } from './login-form.ts'
+import type { ModuleConfig } from './module.ts'
 import { oauth } from './oauth/index.ts'
 import { checkProvider, MAX_ALLOWED, providerNames } from './oauth/providers.ts'
 import { oidc } from './oidc/index.ts'
+import { hasLogins } from './policy/logins.ts'
 
 /** The vendor's numbers. */
 const UNKNOWN_PROVIDER = 365
@@ -78,9 +80,17 @@ export function readOidc(value: unknown, name: string): unknown {
 }
 
 /** Of the guards that are there, each would let in visitors whom the other keeps out. */
-export function refuseTwoLogins(modules: Readonly<Record<string, unknown>>): void {
-  if (modules.oauth === undefined || modules.oidc === undefined) return
-  throw new BadOption(MALFORMED_BIND, '`OAuth` and `OIDC` are both there; keep one')
+export function refuseTwoLogins({ oauth, oidc, policy }: Readonly<Record<string, unknown>>): void {
+  if (oauth !== undefined && oidc !== undefined) {
+    throw new BadOption(MALFORMED_BIND, '`OAuth` and `OIDC` are both there; keep one')
+  }
+  const option = (oauth !== undefined && 'OAuth') || (oidc !== undefined && 'OIDC')
+  // The settings of a policy have its rules under the same names.
+  if (!option || policy === undefined || !hasLogins(policy as ModuleConfig)) return
+  throw new BadOption(
+    MALFORMED_BIND,
+    `\`${option}\` is there, and a rule of the traffic policy logs visitors in too; keep one of them`,
+  )
 }
 
 interface Given {

@@ -1,6 +1,9 @@
 /** Reads the traffic policy of a bind, in either spelling: rules in an object, or in one text of YAML or JSON. */
+import { BadValue } from '../lib/check.ts'
+import { Refusal } from '../model/errors.ts'
 import { form, type Policy } from '../policy/form.ts'
 import type { PolicySettings } from '../policy/policy.ts'
+import { plainRules, plainText } from './agent-options-rules.ts'
 import { BadOption, fieldsOf, isEmpty } from './agent-options-values.ts'
 import type { Lookup } from './module.ts'
 import { policy } from './policy/index.ts'
@@ -10,15 +13,28 @@ import { trafficPolicy } from './policy/traffic-policy.ts'
 /** The vendor's number for a policy that cannot be served. */
 const BAD_POLICY = 2201
 
-/** The settings of the `policy` module, or undefined when there is no rule; throws `BadOption`, `BadValue` or `Refusal`. */
-export function readPolicy(value: unknown, name: string, proto: 'http' | 'https' | 'tcp' | 'tls'): unknown {
+type Proto = 'http' | 'https' | 'tcp' | 'tls'
+
+/** The settings of the `policy` module, or undefined when there is no rule; throws `BadOption`. */
+export function readPolicy(value: unknown, name: string, proto: Proto): unknown {
   if (isEmpty(value) || (typeof value === 'string' && isBlank(value))) return undefined
+  try {
+    return settingsOf(value, name, proto)
+  } catch (error) {
+    if (!(error instanceof BadValue || error instanceof Refusal)) throw error
+    // As the vendor's server puts it, which programs look for. The text has no field of its own on the wire.
+    const what = error.message.replaceAll(`\`${name}.value`, `\`${name}`)
+    throw new BadOption(BAD_POLICY, `the traffic policy provided is invalid: ${what}`)
+  }
+}
+
+function settingsOf(value: unknown, name: string, proto: Proto): unknown {
   const place = proto === 'tcp' || proto === 'tls' ? proto : 'route'
   const where = { place, at: `${name}.` } as const
   const config =
     typeof value === 'string'
-      ? (trafficPolicy.read({ enabled: true, value }, where) as Policy) // that is what it gives
-      : fieldsOf(form, value, name)
+      ? (trafficPolicy.read({ enabled: true, value: plainText(value) }, where) as Policy) // that is what it gives
+      : fieldsOf(form, plainRules(value), name)
   const [mention] = policyMentions(config)
   if (mention) throw new BadOption(BAD_POLICY, `\`${name}.${mention.field}\` names a resource, which an agent cannot`)
   const accepted = policy.accept?.(config, where) ?? config

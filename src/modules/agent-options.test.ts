@@ -297,8 +297,20 @@ const bad: [opts: Opts, ngrok: number, message?: RegExp][] = [
   [{ RequestHeaders: { add: [`${'x'.repeat(257)}:v`] } }, 377],
   [{ RequestHeaders: { add: [`x:${'v'.repeat(4097)}`] } }, 378],
   [{ RequestHeaders: { remove: ['host'] } }, 398],
-  [{ Policy: { inbound: [{ actions: [] }] } }, 301, /actions/],
-  [{ TrafficPolicy: 'inbound: [{actions: [{type: nope}]}]' }, 2201, /not a known action/],
+  [{ Policy: { inbound: [{ actions: [] }] } }, 2201, /actions/],
+  // Programs written for the vendor's server look for these words.
+  [
+    { TrafficPolicy: '{ "inbound": "not valid" }' },
+    2201,
+    /provided is invalid: `TrafficPolicy: inbound` must be a list/,
+  ],
+  [{ TrafficPolicy: '{{' }, 2201, /provided is invalid: `TrafficPolicy` is not valid YAML/],
+  [{ Policy: { inbound: 'not valid' } }, 2201, /provided is invalid: `Policy\.inbound`/],
+  [
+    { TrafficPolicy: 'inbound: [{actions: [{type: nope}]}]' },
+    2201,
+    /`TrafficPolicy: inbound.*Invalid policy action type 'nope'\./,
+  ],
   [
     { TrafficPolicy: 'inbound: [{actions: [{type: restrict-ips, config: {ip_policies: [ipp_1]}}]}]' },
     2201,
@@ -319,6 +331,64 @@ test('headers with too many variables are refused, as those that are stored are'
     assert.match(refused.message, /`b` of `\w+` is where the values have over 1000/)
   }
 })
+
+const bytesOf = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
+const answer = { type: 'custom-response', config: { status_code: 222 } }
+const asRead = {
+  inbound: [{ name: 'no', expressions: ["req.Method == 'PUT'"], actions: [{ type: 'deny' }] }],
+  outbound: [{ name: '', expressions: ["res.StatusCode == '200'"], actions: [answer] }],
+}
+const asSent: Record<string, Opts> = {
+  'a text in lower case': { TrafficPolicy: JSON.stringify(asRead) },
+  'a text of the Rust library': {
+    TrafficPolicy: JSON.stringify({
+      Inbound: [{ Name: 'no', Expressions: ["req.Method == 'PUT'"], Actions: [{ Type: 'deny' }] }],
+      Outbound: [
+        { Name: '', Expressions: ["res.StatusCode == '200'"], Actions: [{ Type: answer.type, Config: answer.config }] },
+      ],
+    }),
+  },
+  'an object of the library for Go': {
+    Policy: {
+      inbound: [{ ...asRead.inbound[0], actions: [{ type: 'deny', config: bytesOf(null) }] }],
+      outbound: [
+        { expressions: ["res.StatusCode == '200'"], actions: [{ type: answer.type, config: bytesOf(answer.config) }] },
+      ],
+    },
+  },
+}
+
+/** The rules that a route would have, as plain objects. */
+function rulesIn({ route }: Exclude<ReturnType<typeof agentModules>, BindRefusal>): unknown {
+  const { inbound, outbound } = route.policy as { inbound: unknown; outbound: unknown }
+  return JSON.parse(JSON.stringify({ inbound, outbound }))
+}
+
+for (const [what, opts] of Object.entries(asSent)) {
+  test(`the rules of a policy may come as ${what}`, () => {
+    const found = agentModules('https', opts)
+    if (found instanceof BindRefusal) assert.fail(found.message)
+    assert.deepEqual(rulesIn(found), asRead)
+  })
+}
+
+test('names inside the settings of an action stay as they are', () => {
+  const Config = { headers: { 'X-Frame': 'a' } }
+  const TrafficPolicy = JSON.stringify({ Outbound: [{ Actions: [{ Type: 'add-headers', Config }] }] })
+  const found = agentModules('https', { TrafficPolicy })
+  if (found instanceof BindRefusal) assert.fail(found.message)
+  const actions = [{ type: 'add-headers', config: Config }]
+  assert.deepEqual(rulesIn(found), { inbound: [], outbound: [{ name: '', expressions: [], actions }] })
+})
+
+for (const [opts, message] of [
+  [{ TrafficPolicy: '{"Inbound": [], "inbound": [{"actions": [{"type": "deny"}]}]}' }, /`TrafficPolicy: Inbound`/],
+  [{ Policy: { inbound: [{ actions: [{ type: 'deny', Type: 'log' }] }] } }, /Type/],
+  [{ Policy: { inbound: [{ actions: [{ type: 'deny', config: 'no JSON' }] }] } }, /config.* must be a JSON object/],
+] as const) {
+  test(`neither of two spellings is chosen, nor a guess made: ${JSON.stringify(opts)}`, () =>
+    refused('https', opts, 2201, message))
+}
 
 test('a policy is served on every kind of endpoint, on its edge or on its route', () => {
   for (const proto of protos) {

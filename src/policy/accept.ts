@@ -112,8 +112,10 @@ function unknownAction(type: string, place: Place): string {
   if (refusal !== undefined) return `is \`${type}\`, which ${refusal}`
   const possible = actionsFor(place)
   const meant = nearest(type, possible)
-  if (meant !== undefined) return `is not a known action; did you mean \`${meant}\`?`
-  return `is not a known action; ${placeName(place)} has ${possible.map((name) => `\`${name}\``).join(', ')}`
+  const all = `${placeName(place)} has ${possible.map((name) => `\`${name}\``).join(', ')}.`
+  const remedy = meant === undefined ? all : `did you mean \`${meant}\`?`
+  // The second sentence is as the vendor's server says it, which programs look for.
+  return `is not a known action; ${remedy} Invalid policy action type '${type.replace(/\p{Cc}/gu, ' ')}'.`
 }
 
 function elsewhere(type: ActionName, place: Place, lists: ListNames): string {
