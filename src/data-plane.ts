@@ -365,6 +365,8 @@ export async function startDataPlane(options: DataPlaneOptions) {
       edges,
       /** What the limits of an edge have counted, to be looked at. */
       counted: (edgeId: string) => counters.counted(`${edgeId} `),
+      /** What an agent's endpoint does to traffic, to be looked at. */
+      endpoint: (id: string) => edges.endpoint(id),
       caps: [caps, agentCaps, sshCaps],
       publicPorts,
       endpointAt: (address: { name: string } | { port: number }) =>

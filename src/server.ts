@@ -168,6 +168,8 @@ export async function startServer(
       region,
       publicHttpsPort: () => plane.publicPorts.https,
       counted: plane.counted,
+      presence,
+      endpoint: plane.endpoint,
     })
     const registry = new Registry()
     const metrics = new ApiMetrics(registry)

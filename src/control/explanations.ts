@@ -7,11 +7,13 @@ import type { Described } from '../model/described.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import { Refusal } from '../model/errors.ts'
 import type { ExplainWork, Explanation } from '../model/explanation.ts'
+import type { Presence } from '../model/presence.ts'
 import { formsOf, type ModuleForm } from '../modules/forms.ts'
 import type { ModuleConfig } from '../modules/module.ts'
 import { placeFor, policyEdge } from '../modules/policy/dry-run.ts'
 import { policy } from '../modules/policy/index.ts'
 import { moduleMentions } from '../modules/view.ts'
+import { endpoints } from '../resources/endpoints.ts'
 import { httpsEdgeRoutes } from '../resources/https-edge-routes.ts'
 import { resourceOf } from '../resources/index.ts'
 import type { Fields } from '../resources/resource.ts'
@@ -34,6 +36,9 @@ export interface ExplanationsOptions {
   readonly publicHttpsPort: () => number
   /** What the limits of an edge have counted. */
   readonly counted: (edgeId: string) => readonly CountedWindow[]
+  readonly presence: Pick<Presence, 'endpoint'>
+  /** What is served at an endpoint of an agent that is online here. */
+  readonly endpoint: (id: string) => EdgeConfig | undefined
 }
 
 /** What the traffic goes through. */
@@ -71,9 +76,20 @@ export class Explanations {
   }
 
   #subject(principal: Principal, body: Fields, field: string, asked: Described): Promise<Subject> {
-    if (field === 'edge_id') return this.#edge(principal, String(body.edge_id))
+    if (field === 'edge_id') return this.#edgeOrEndpoint(principal, String(body.edge_id))
     if (field === 'route_id') return this.#route(principal, String(body.route_id))
     return this.#document(principal, field, body[field] as ModuleConfig, asked) // it has passed the form of that name
+  }
+
+  /** An endpoint of an agent is an edge too; one of a stored edge stands for that edge. */
+  async #edgeOrEndpoint(principal: Principal, id: string): Promise<Subject> {
+    if (!id.startsWith(endpoints.prefix)) return this.#edge(principal, id)
+    const config = this.#options.endpoint(id)
+    if (config) return { config }
+    const { edgeId } = (await this.#options.presence.endpoint(id)) ?? {}
+    if (edgeId !== undefined) return this.#edge(principal, edgeId)
+    const msg = `\`edge_id\`: there is no endpoint with the id \`${id}\` online`
+    throw new Refusal('UNKNOWN_REFERENCE', msg, { field: 'edge_id' })
   }
 
   async #edge(principal: Principal, id: string): Promise<Subject> {

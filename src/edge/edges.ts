@@ -98,6 +98,11 @@ export class Edges {
     return entry?.config.id.startsWith('ep_') ? entry.config.id : undefined
   }
 
+  /** What is served at an endpoint of an agent. */
+  endpoint(id: string): EdgeConfig | undefined {
+    return id.startsWith('ep_') ? this.#entries.get(id)?.config : undefined
+  }
+
   /**
    * Serves `config` from now on, in the place of what its edge was; gives back why a port cannot be opened. `isIdle`
    * leaves the compiling to the first visitor. What is dear to compile takes the place of what is served once that is

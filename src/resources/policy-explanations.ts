@@ -11,7 +11,7 @@ const id = (what: string) => Type.Optional(Type.String({ minLength: 1, maxBytes:
 
 /** The body of the question: what the traffic goes through, and the traffic. */
 export const explainForm = closed({
-  edge_id: id('Id of the edge that the traffic goes through.'),
+  edge_id: id('Id of the edge that the traffic goes through, or of the endpoint of an agent (`ep_…`).'),
   route_id: id('Id of the route that the request goes through.'),
   ...Object.fromEntries(formsOf(policy, 'route').map(({ name, body }) => [name, Type.Optional(body)])),
   ...describedFields,

@@ -60,6 +60,8 @@ export function httpVisit(asked: Described, request: DescribedRequest, around: A
   const name = (asked.connection?.server_name || host).toLowerCase()
   requireName(name, config, 'connection.server_name')
   const isPlain = scheme === 'http'
+  if (config.kind === 'http' && !isPlain)
+    throw bad('request.url', `must begin with \`http://\`: ${config.id} has no TLS`)
   const body = Buffer.from(request.body)
   const alpn = request.version === '2' ? 'h2' : 'http/1.1'
   const head: RequestHead = {
@@ -118,7 +120,7 @@ function addressOf(
   routeId: string | undefined,
 ): { scheme: string; authority: string; target: string } {
   const [, host] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'host') ?? []
-  const [whole, scheme = 'https', authority = '', rest = ''] = url.exec(given) ?? []
+  const [whole, scheme = config.kind, authority = '', rest = ''] = url.exec(given) ?? []
   const usual = host?.[0] ?? usualName(config)
   const path = whole === undefined ? given || usualPath(config, routeId) : rest
   const target = path === '' || path.startsWith('?') ? `/${path}` : path

@@ -80,7 +80,8 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
     if (routeId !== undefined && route !== undefined && route !== routeId) {
       throw bad('request.url', `goes to the route ${route}, not to ${routeId}; describe a request that it takes`)
     }
-    const route_id = route ?? null
+    // The route of an agent's endpoint is nothing that the API knows.
+    const route_id = config.id.startsWith('ep_') ? null : (route ?? null)
     if (notes.depends !== undefined) return { ...nothing, verdict: 'depends', text: notes.depends, route_id }
     return { ...answered(exchange, record), route_id }
   }
