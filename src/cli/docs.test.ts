@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { errors } from '../model/errors.ts'
 import { visitorErrors } from '../model/visitor-errors.ts'
+import { cookieNames } from '../modules/login/cookies.ts'
 import { generatedPages, pageFile } from './docs.ts'
 
 for (const { path, text } of generatedPages) {
@@ -22,4 +23,14 @@ test('docs/errors.md has a row for each code of the API and for each that visito
     Object.fromEntries(Object.entries(table).map(([code, { status }]) => [code, status]))
   assert.deepEqual(told(ofApi), known(errors))
   assert.deepEqual(told(ofVisitors), known(visitorErrors))
+})
+
+test('the cookies of logins are called in the docs what they are called', () => {
+  const { session, nonce } = cookieNames('<prefix>')
+  for (const path of ['docs/decisions.md', 'docs/logins.md']) {
+    const text = readFileSync(pageFile(path), 'utf8')
+    for (const name of [session, `${nonce}<id>`]) assert.ok(text.includes(`\`${name}\``), `${path} lacks ${name}`)
+    const told = Array.from(text.matchAll(/`([^`]*(?:session|nonce)[^`]*)`/g), ([, name = '']) => name)
+    for (const name of told.filter((each) => /^<prefix>|^postern\./.test(each))) assert.fail(`${path} has ${name}`)
+  }
 })

@@ -16,7 +16,8 @@ export const loginFields = {
     default: '',
     maxBytes: 64,
     pattern: '^[A-Za-z0-9.]*$',
-    description: 'Prefix of the names of the session cookies: letters, digits and dots. Empty: `postern.` is used.',
+    description:
+      'Prefix of the names of the cookies, such as `__Host-<prefix>session`: letters, digits and dots. Empty: `postern.` is used.',
   }),
   inactivity_timeout: seconds('Seconds without a request after which a visitor must log in again; 0 for no limit.'),
   maximum_duration: seconds('Seconds after a login after which a visitor must log in again; 0 for no limit.'),
