@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { afterEach, test } from 'node:test'
 import type { Channel } from 'ssh2'
 import type { ByteStream } from '../lib/byte-stream.ts'
+import { fingerprintOf } from '../lib/ssh-public-key.ts'
 import { DialFault } from '../model/dial.ts'
 import { until } from '../tunnel/test-door.ts'
 import { assertTold, dial, serving, TestGateway, theSession } from './test-gateway.ts'
@@ -80,6 +81,23 @@ test('failures of many connections count together, and each is told once', async
   }
   assert.equal(gateway.door.numbers.failures, 6)
   assert.equal(gateway.logged.filter(({ msg }) => msg === 'agent connection refused').length, 3)
+})
+
+test('who leaves after its first wrong key has failed as well, and who offers its right key last has not', async () => {
+  const gateway = await start()
+  const raw = await RawClient.atLogin(gateway.port)
+  await raw.login(wrongLogin(raw))
+  raw.leave()
+  await until(() => gateway.door.numbers.failures === 1)
+  const patient = await RawClient.atLogin(gateway.port)
+  const right = makeKey()
+  gateway.credentials.set(fingerprintOf(right.blob), { id: 'sshcr_right', acl: [] })
+  for (let i = 0; i < 5; i++) await patient.login(wrongLogin(patient))
+  await patient.login(keyLogin(patient, { blob: right.blob, algorithm: 'ssh-ed25519', signer: right.sign }))
+  theSession(gateway)
+  patient.leave()
+  await isEmpty(gateway)
+  assert.equal(gateway.door.numbers.failures, 1)
 })
 
 // After the login

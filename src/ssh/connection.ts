@@ -72,9 +72,7 @@ export class SshConnection implements LinkOwner {
   }
 
   closed(reason: string): void {
-    if (this.#session) this.#session.left(reason)
-    // Who tried no key at all only looked in.
-    else this.#options.trial.failed(reason, { isFault: this.#failures > 0 })
+    this.#session?.left(reason)
   }
 
   async #decide(login: Login): Promise<void> {
@@ -130,6 +128,8 @@ export class SshConnection implements LinkOwner {
     if (!this.#isTold) link.banner(textOf(refusal))
     this.#isTold = true
     if (++this.#failures < door.limits.tries) {
+      // Who leaves after five wrong keys and comes again is no better than who stays for the sixth.
+      trial.blame(`${this.#failures} logins failed`)
       login.reject()
       return
     }

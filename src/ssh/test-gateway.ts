@@ -135,6 +135,8 @@ export class TestClient {
     })
     const privateKey = clientKey.privateText
     this.ssh.connect({ host: '127.0.0.1', port: this.#port, username: 'v2', privateKey, ...overrides })
+    // Each packet is written in three pieces.
+    this.ssh._sock.setNoDelay()
     await ready
     return this
   }

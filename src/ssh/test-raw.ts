@@ -56,6 +56,7 @@ export class RawClient {
     void client.closed.then(() => reject(client.error ?? new Error('it was not let as far as its login')))
     const options = { host: '127.0.0.1', port, username: 'v2', password: 'asks', algorithms, localAddress: from }
     client.ssh.connect({ ...options, authHandler: () => resolve(), readyTimeout: 0 })
+    client.ssh._sock.setNoDelay()
     await promise
     const { _decipher: decipher } = client.ssh._protocol
     const onPayload = decipher._onPayload

@@ -26,6 +26,8 @@ export class Trial implements Outcome, Candidate {
   readonly #overdue: NodeJS.Timeout
   #isTold = false
   #isOver = false
+  /** What it did wrong so far. */
+  #blame: string | undefined
   #whenOver: (() => void) | undefined
 
   constructor(options: TrialOptions) {
@@ -38,7 +40,7 @@ export class Trial implements Outcome, Candidate {
     }, limitMs)
     this.#overdue.unref()
     socket.once('close', () => {
-      this.failed('the connection was closed', { isFault: false })
+      this.failed(this.#blame ?? 'the connection was closed', { isFault: this.#blame !== undefined })
       this.#end()
     })
   }
@@ -46,6 +48,11 @@ export class Trial implements Outcome, Candidate {
   /** Calls `done` once, when it is not on trial any more; for one listener. */
   whenOver(done: () => void): void {
     this.#whenOver = done
+  }
+
+  /** It did something wrong and may still pass; when it leaves instead, that was a failure. */
+  blame(reason: string): void {
+    this.#blame = reason
   }
 
   passed(): void {
