@@ -1,0 +1,121 @@
+/** What becomes of a client over SSH when its credential changes: while it is online, and between its question and its proof. */
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { assertTold, clientKey, TestClient } from '../../src/ssh/test-gateway.ts'
+import { keyLogin, makeKey, messages, RawClient, type SigningKey } from '../../src/ssh/test-raw.ts'
+import { type Platform, startPlatform } from '../support/platform.ts'
+import { until } from '../support/until.ts'
+
+const ED25519 = 'ssh-ed25519'
+
+/** D25, and as much again for a busy machine. */
+const ENDED_MS = 10_000
+
+interface Holder {
+  readonly platform: Platform
+  readonly key: SigningKey
+  readonly credentialId: string
+  readonly ownerId: string
+}
+
+async function holder(t: TestContext, owners = '/bot_users'): Promise<Holder> {
+  const platform = await startPlatform()
+  t.after(() => platform.stop())
+  const key = makeKey()
+  const { id: ownerId } = await platform.admin.create(owners, { name: 'the holder' })
+  const body = { public_key: `${ED25519} ${key.blob.toString('base64')}`, owner_id: ownerId }
+  const { id: credentialId } = await platform.admin.create('/ssh_credentials', body)
+  return { platform, key, credentialId, ownerId }
+}
+
+const proof = (raw: RawClient, { blob, sign }: SigningKey): Buffer =>
+  keyLogin(raw, { blob, algorithm: ED25519, signer: (data) => sign(data) })
+
+async function sessions({ platform }: Holder): Promise<number> {
+  return (await platform.admin.get('/tunnel_sessions')).tunnel_sessions.length
+}
+
+/** What takes a credential its power, by who holds it. */
+const changes: readonly [what: string, owners: string, change: (holder: Holder) => Promise<unknown>][] = [
+  [
+    'it is deleted',
+    '/bot_users',
+    ({ platform, credentialId }) => platform.admin.delete(`/ssh_credentials/${credentialId}`),
+  ],
+  [
+    'its bot is set inactive',
+    '/bot_users',
+    ({ platform, ownerId }) => platform.admin.update(`/bot_users/${ownerId}`, { active: false }),
+  ],
+  ['its bot is deleted', '/bot_users', ({ platform, ownerId }) => platform.admin.delete(`/bot_users/${ownerId}`)],
+  [
+    'its user is set inactive',
+    '/users',
+    ({ platform, ownerId }) => platform.admin.update(`/users/${ownerId}`, { active: false }),
+  ],
+  ['an IP restriction shuts its address out', '/bot_users', restrict],
+]
+
+/** Nobody but an address that no test has. */
+async function restrict({ platform: { admin } }: Holder): Promise<void> {
+  const { id } = await admin.create('/ip_policies')
+  await admin.create('/ip_policy_rules', { ip_policy_id: id, action: 'allow', cidr: '127.0.0.9/32' })
+  await admin.create('/ip_restrictions', { type: 'agent', enforced: true, ip_policy_ids: [id] })
+}
+
+describe('a credential opens nothing any more', () => {
+  for (const [what, owners, change] of changes) {
+    test(`${what} while a session lives: the session ends, and none begins`, async (t) => {
+      const held = await holder(t, owners)
+      const raw = await RawClient.atLogin(held.platform.sshPort)
+      assert.equal(await raw.login(proof(raw, held.key)), messages.authSuccess)
+      await until('it is online', async () => (await sessions(held)) === 1)
+      await change(held)
+      await until('its session has ended', async () => (await sessions(held)) === 0, { limitMs: ENDED_MS })
+      await raw.closed
+      const again = RawClient.atLogin(held.platform.sshPort)
+      const answer = await again.then(
+        (client) => client.login(proof(client, held.key)),
+        () => 0,
+      )
+      assert.notEqual(answer, messages.authSuccess)
+      assert.equal(await sessions(held), 0)
+    })
+
+    test(`${what} between the question and the proof: it is not let in`, async (t) => {
+      const held = await holder(t, owners)
+      const raw = await RawClient.atLogin(held.platform.sshPort)
+      t.after(() => raw.leave())
+      const { blob } = held.key
+      assert.equal(await raw.login(keyLogin(raw, { blob, algorithm: ED25519 })), messages.keyOk)
+      await change(held)
+      // What listens for restrictions hears of them a little later than the one who made them.
+      if (change === restrict) await shutOut(held)
+      assert.notEqual(await raw.login(proof(raw, held.key)), messages.authSuccess)
+      assert.equal(await sessions(held), 0)
+    })
+  }
+})
+
+/** Resolves when nobody new is let to the gateway. */
+async function shutOut({ platform }: Holder): Promise<void> {
+  await until('the restriction holds', async () => {
+    const raw = await RawClient.atLogin(platform.sshPort).catch(() => undefined)
+    raw?.leave()
+    return raw === undefined
+  })
+}
+
+test('rules that change while a session lives count for its next forward, and what is online stays (R-5.1)', async (t) => {
+  const { platform } = await holder(t)
+  const { id } = await platform.admin.create('/ssh_credentials', { public_key: clientKey.publicLine })
+  const client = await new TestClient(platform.sshPort).login()
+  const run = await client.exec('http')
+  await client.forward('first.localhost', 80)
+  await platform.admin.update(`/ssh_credentials/${id}`, { acl: ['bind:second.localhost'] })
+  await client.forward('second.localhost', 80)
+  const { endpoints } = (await platform.admin.get('/endpoints')) as { endpoints: { public_url: string }[] }
+  assert.equal(endpoints.filter(({ public_url: url }) => /(first|second)\.localhost/.test(url)).length, 2)
+  await assert.rejects(client.forward('third.localhost', 80))
+  assertTold(await run.told, 316)
+})
