@@ -73,6 +73,21 @@ test('after six failures the connection ends, with the reason', async () => {
   assert.equal(gateway.door.numbers.failures, 1)
 })
 
+test('a client that leaves after its key was refused has failed', async () => {
+  const gateway = await start()
+  await assert.rejects(gateway.client().login({ privateKey: makeSshHostKey().privateText }))
+  await until(() => gateway.door.numbers.failures === 1)
+  assert.ok(gateway.logged.some(({ msg, level }) => msg === 'agent connection refused' && level === 'info'))
+})
+
+test('a client whose second key is the right one has not', async () => {
+  const gateway = await start()
+  const keys = [makeSshHostKey(), clientKey].map(({ privateText: key }) => ({ type: 'publickey', username: 'v2', key }))
+  const client = await gateway.client().login({ authHandler: keys })
+  await client.leave()
+  assert.equal(gateway.door.numbers.failures, 0)
+})
+
 test('a database that is away is told, and is no fault of the client', async () => {
   const gateway = await start()
   gateway.isAway = true

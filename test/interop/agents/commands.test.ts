@@ -1,13 +1,12 @@
 /** Commands through the API: they reach the one agent that holds the session, and its answer comes back (D43 to D46). */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import type { AgentCommand } from '../../../src/model/presence.ts'
 import type { Answer } from '../../support/api-client.ts'
-import { eachAgent, sessionOf } from './each-agent.ts'
+import { eachAgent, sessionOf, tunnelAt } from './each-agent.ts'
 
 const commands: readonly AgentCommand[] = ['restart', 'stop', 'update']
 
-eachAgent((stage) => {
+eachAgent((stage, test) => {
   const send = async (metadata: string, command: AgentCommand): Promise<Answer> => {
     const { id } = await sessionOf(stage.platform, metadata)
     return stage.platform.admin.send('POST', `/tunnel_sessions/${id}/${command}`)
@@ -43,6 +42,20 @@ eachAgent((stage) => {
       const expected = command === 'update' ? [409, 'ERR_COMMAND_REFUSED'] : [502, 'ERR_COMMAND_FAILED']
       assert.deepEqual([status, body.error_code], expected)
       assert.match(body.msg, /not now, thank you/)
+    })
+  }
+
+  if (!stage.driver.hasSession) {
+    test('stop ends the session, which nobody can restart or update', async (t) => {
+      const { url } = await stage.open(t, { addr: 1, domain: 'told.example.com' })
+      const { id } = (await tunnelAt(stage.platform, url)).tunnel_session
+      for (const command of ['restart', 'update']) {
+        const { status, body } = await stage.platform.admin.send('POST', `/tunnel_sessions/${id}/${command}`)
+        assert.deepEqual([status, body.error_code], [400, 'ERR_SSH_COMMAND_UNSUPPORTED'])
+      }
+      assert.equal((await stage.platform.admin.send('POST', `/tunnel_sessions/${id}/stop`)).status, 204)
+      await stage.gone(id)
+      await stage.platform.admin.refused('ERR_NOT_FOUND', 'POST', `/tunnel_sessions/${id}/stop`)
     })
   }
 

@@ -3,14 +3,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { Agent, request } from 'node:https'
-import { test } from 'node:test'
 import { freeTcpPort } from '../../support/free-port.ts'
 import { readAll } from '../../support/read-all.ts'
 import { httpUpstream, tcpUpstream } from '../../support/upstream.ts'
 import { dialTcp, exchange, visit } from '../../support/visitor.ts'
 import { eachAgent, refusal } from './each-agent.ts'
 
-eachAgent((stage) => {
+eachAgent((stage, test) => {
   for (const what of ['name', 'port'] as const) {
     test(`of those who ask for one ${what} at the same moment, one gets it`, async (t) => {
       const remote_addr = `localhost:${await freeTcpPort()}`

@@ -1,23 +1,52 @@
 /** What the suite asks of an agent, whoever made it: one port, and a driver behind it for each agent. */
 import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
 import type { AgentCommand } from '../../../src/model/presence.ts'
+import type { ApiClient } from '../../support/api-client.ts'
+import type { Platform } from '../../support/platform.ts'
 
 export interface AgentDriver {
   readonly name: string
-  /** What `agent_version` of its sessions is. */
-  readonly version: string
+  /** Why it cannot run on this machine; false when it can. */
+  readonly missing: string | false
+  /** What the API shows of its sessions. */
+  readonly shown: { readonly version: RegExp; readonly os: string; readonly transport: string }
+  /** Whether it has a session of its own, which carries metadata and comes back as the same with all its addresses. */
+  readonly hasSession: boolean
+  /** Whether it tells the server where its services are. */
+  readonly tellsServices: boolean
   /** Whether what its program answers to a command reaches the server; otherwise the answer is always yes. */
   readonly answersCommands: boolean
+  /** What the log says when it asks with a credential that is gone. */
+  readonly refusedInLog: RegExp
+  /** Rows of the suite that it cannot have, by a part of their titles, and why. */
+  readonly lacks: readonly (readonly [row: string, why: string])[]
+  /** Where the API has its credentials. */
+  readonly credentials: '/credentials' | '/ssh_credentials'
+  /** Creates one. */
+  credential(platform: Platform, body?: object): Promise<Credential>
+  /** Where it connects to, with a credential that may do everything. */
+  access(platform: Platform): Promise<Access>
   /** Rejects with an `AgentRefusal` when the server says no. */
   connect(options: ConnectOptions): Promise<ConnectedAgent>
 }
 
-export interface ConnectOptions {
+export interface Credential {
+  readonly id: string
+  /** Or the file of a key, for ssh. */
+  readonly authtoken: string
+}
+
+export interface Access {
   /** `host:port`. */
   readonly server: string
   /** PEM. */
   readonly ca: string
   readonly authtoken: string
+  /** For those who can only end, and must look when the server has noticed. */
+  readonly admin?: ApiClient
+}
+
+export interface ConnectOptions extends Access {
   readonly metadata?: string
   /** What the program does when it is told to; it supports no others. What a handler throws is its answer. */
   readonly commands?: Partial<Record<AgentCommand, () => void>>

@@ -1,15 +1,23 @@
 /** Defines the same suite for every agent, each with a platform of its own. */
 import assert from 'node:assert/strict'
-import { after, before, describe, type TestContext } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
 import type { Json } from '../../support/api-client.ts'
 import { type Platform, type PlatformOptions, startPlatform } from '../../support/platform.ts'
 import { until } from '../../support/until.ts'
-import { type AgentDriver, AgentRefusal, type ConnectedAgent, type ConnectOptions, type OpenTunnel } from './driver.ts'
+import {
+  type Access,
+  type AgentDriver,
+  AgentRefusal,
+  type ConnectedAgent,
+  type ConnectOptions,
+  type OpenTunnel,
+} from './driver.ts'
 import { ownDriver } from './own-driver.ts'
 import { sdkDriver } from './sdk-driver.ts'
+import { sshDriver } from './ssh-driver.ts'
 
-export const drivers: readonly AgentDriver[] = [sdkDriver, ownDriver]
+export const drivers: readonly AgentDriver[] = [sdkDriver, ownDriver, sshDriver]
 
 export interface Stage {
   readonly driver: AgentDriver
@@ -26,23 +34,30 @@ export interface Stage {
 /** Mute sessions, such as the SDK leaves behind, must not hold up the end of a platform. */
 const flags = { 'drain-timeout': '1s' }
 
-export function eachAgent(define: (stage: Stage) => void, options: PlatformOptions = {}): void {
+/** A row of the suite; not defined for a driver that lacks it. */
+export type DefineRow = (title: string, run: (t: TestContext) => Promise<void>) => void
+
+export function eachAgent(define: (stage: Stage, row: DefineRow) => void, options: PlatformOptions = {}): void {
   for (const driver of drivers) {
-    describe(driver.name, () => {
+    describe(driver.name, { skip: driver.missing }, () => {
       let running: Platform | undefined
       let shared: Promise<ConnectedAgent> | undefined
+      let access: Promise<Access> | undefined
       const platform = (): Platform => {
         if (!running) throw new Error('the platform runs only while tests do')
         return running
       }
-      const connect = (given: Partial<ConnectOptions> = {}): Promise<ConnectedAgent> => {
-        const { agents, ca, authtoken } = platform()
-        return driver.connect({ server: agents, ca, authtoken, ...given })
+      const row: DefineRow = (title, run) => {
+        if (!driver.lacks.some(([part]) => title.includes(part))) test(title, run)
+      }
+      const connect = async (given: Partial<ConnectOptions> = {}): Promise<ConnectedAgent> => {
+        access ??= driver.access(platform())
+        return driver.connect({ ...(await access), ...given })
       }
       before(async () => {
         running = await startPlatform({ ...options, flags: { ...flags, ...options.flags } })
       })
-      define({
+      const stage: Stage = {
         driver,
         get platform() {
           return platform()
@@ -62,7 +77,8 @@ export function eachAgent(define: (stage: Stage) => void, options: PlatformOptio
           const look = () => platform().admin.send('GET', `/tunnel_sessions/${sessionId}`)
           await until('the session is gone', async () => (await look()).status === 404)
         },
-      })
+      }
+      define(stage, row)
       // Registered last so that they run last: the hooks of the suite close what they opened first.
       after(async () => (await shared)?.close())
       after(() => running?.stop())

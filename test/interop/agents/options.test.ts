@@ -1,7 +1,7 @@
 /** Options of a bind guard and change traffic; what cannot be guarded as it is asked for is refused, never served. */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { describe, test } from 'node:test'
+import { describe } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
 import { type Identity, makeIdentity } from '../../support/make-certificate.ts'
@@ -13,7 +13,7 @@ import { eachAgent, refusal, tunnelAt } from './each-agent.ts'
 
 const seen = (text: string): Seen => JSON.parse(text)
 
-eachAgent((stage) => {
+eachAgent((stage, test) => {
   test('basic auth', async (t) => {
     const { address } = await httpUpstream(t)
     const { url } = await stage.open(t, { addr: address, basic_auth: ['user:password', 'other:pass word'] })

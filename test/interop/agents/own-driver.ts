@@ -8,14 +8,23 @@ import { parseServer } from '../../../src/agent/server-address.ts'
 import type { TunnelPlan } from '../../../src/agent/tunnel.ts'
 import { Secret } from '../../../src/lib/secret.ts'
 import { type Problem, Reader } from '../../../src/options/reader.ts'
+import { authtokenAccess, authtokenCredential } from './authtokens.ts'
 import { type AgentDriver, AgentRefusal, type ConnectedAgent, type ConnectOptions } from './driver.ts'
 
 const VERSION = '7.8.9'
 
 export const ownDriver: AgentDriver = {
   name: 'our own agent',
-  version: VERSION,
+  missing: false,
+  shown: { version: /^7\.8\.9$/, os: process.platform, transport: 'service/v2' },
+  hasSession: true,
+  tellsServices: true,
   answersCommands: true,
+  refusedInLog: /No tunnel credential.*agent connection refused|agent connection refused.*No tunnel credential/,
+  lacks: [],
+  credentials: '/credentials',
+  credential: authtokenCredential,
+  access: authtokenAccess,
   async connect({ server, ca, authtoken, metadata, commands = {}, heartbeat, onLost }) {
     const agent = new Agent({
       server: parseServer(server),

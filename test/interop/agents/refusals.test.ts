@@ -1,17 +1,19 @@
 /** What an agent is refused, with the numbers that SDKs look for: who it is, what it may have, what others have. */
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe } from 'node:test'
 import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
+import type { Json } from '../../support/api-client.ts'
 import { freeTcpPort } from '../../support/free-port.ts'
 import { until } from '../../support/until.ts'
 import { httpUpstream } from '../../support/upstream.ts'
 import { visit } from '../../support/visitor.ts'
-import { eachAgent, refusal, sessionOf, tunnelAt } from './each-agent.ts'
+import type { Credential } from './driver.ts'
+import { eachAgent, refusal, tunnelAt } from './each-agent.ts'
 
 /** D25 */
 const CREDENTIAL_GONE_MS = 5000
 
-eachAgent((stage) => {
+eachAgent((stage, test) => {
   describe('a session is refused', () => {
     const cases: [what: string, authtoken: () => string, ngrok: number][] = [
       ['with what is no authtoken', () => 'short', 105],
@@ -65,8 +67,7 @@ eachAgent((stage) => {
   })
 
   describe('an ACL', () => {
-    const restricted = async (...acl: string[]): Promise<{ id: string; token: string }> =>
-      stage.platform.admin.create('/credentials', { acl })
+    const restricted = (...acl: string[]): Promise<Credential> => stage.driver.credential(stage.platform, { acl })
 
     const refused: [what: string, acl: string, tunnel: () => Promise<TunnelOptions>, ngrok: number][] = [
       ['another name', 'bind:mine.example.com', async () => ({ domain: 'yours.example.com' }), 316],
@@ -86,8 +87,8 @@ eachAgent((stage) => {
     ]
     for (const [what, acl, tunnel, ngrok] of refused) {
       test(`of ${acl} does not allow ${what}`, async (t) => {
-        const { id, token } = await restricted(acl)
-        const agent = await stage.connect(t, { authtoken: token })
+        const { id, authtoken } = await restricted(acl)
+        const agent = await stage.connect(t, { authtoken })
         await assert.rejects(agent.open({ addr: 1, ...(await tunnel()) }), refusal(ngrok, new RegExp(id)))
       })
     }
@@ -101,17 +102,17 @@ eachAgent((stage) => {
     ]
     for (const [acl, tunnel] of allowed) {
       test(`of ${acl} allows ${JSON.stringify(tunnel)}`, async (t) => {
-        const { token } = await restricted(acl)
-        const agent = await stage.connect(t, { authtoken: token })
+        const { authtoken } = await restricted(acl)
+        const agent = await stage.connect(t, { authtoken })
         await agent.open({ addr: 1, ...tunnel })
       })
     }
 
     test('that changes is in force for the next bind, and not for those that are there', async (t) => {
-      const { id, token } = await restricted('bind:*.old.example.com')
-      const agent = await stage.connect(t, { authtoken: token })
+      const { id, authtoken } = await restricted('bind:*.old.example.com')
+      const agent = await stage.connect(t, { authtoken })
       const { url } = await agent.open({ addr: 1, domain: 'a.old.example.com' })
-      await stage.platform.admin.update(`/credentials/${id}`, { acl: ['bind:*.new.example.com'] })
+      await stage.platform.admin.update(`${stage.driver.credentials}/${id}`, { acl: ['bind:*.new.example.com'] })
       await assert.rejects(agent.open({ addr: 1, domain: 'b.old.example.com' }), refusal(316))
       await agent.open({ addr: 1, domain: 'b.new.example.com' })
       assert.ok(await tunnelAt(stage.platform, url))
@@ -120,14 +121,15 @@ eachAgent((stage) => {
 
   test('a deleted credential ends its sessions within five seconds, and no other', async (t) => {
     const { admin } = stage.platform
-    const { id, token } = await admin.create('/credentials', { description: 'to be deleted' })
+    const { id, authtoken } = await stage.driver.credential(stage.platform, { description: 'to be deleted' })
     const { address } = await httpUpstream(t)
-    const doomed = await stage.connect(t, { authtoken: token, metadata: 'doomed' })
-    const spared = await stage.connect(t, { metadata: 'spared' })
+    const doomed = await stage.connect(t, { authtoken })
+    const spared = await stage.connect(t)
     const gone = await doomed.open({ addr: address, domain: 'doomed.example.com' })
     const kept = await spared.open({ addr: address, domain: 'spared.example.com' })
-    const { id: sessionId } = await sessionOf(stage.platform, 'doomed')
-    await admin.delete(`/credentials/${id}`)
+    const { id: sessionId } = (await tunnelAt(stage.platform, gone.url)).tunnel_session
+    const { id: sparedId } = (await tunnelAt(stage.platform, kept.url)).tunnel_session
+    await admin.delete(`${stage.driver.credentials}/${id}`)
     await until(
       'the session is gone',
       async () => (await admin.send('GET', `/tunnel_sessions/${sessionId}`)).status === 404,
@@ -135,14 +137,13 @@ eachAgent((stage) => {
     )
     assert.equal(await tunnelAt(stage.platform, gone.url), undefined)
     assert.equal((await visit(kept.url, stage.platform)).status, 200)
-    await sessionOf(stage.platform, 'spared')
     // Its agent asks again on its own, and is told no.
-    await until('its agent was refused', () =>
-      stage.platform.log.some(
-        (line) => line.includes('agent connection refused') && line.includes('No tunnel credential'),
-      ),
-    )
+    await until('its agent was refused', () => stage.platform.log.some((line) => stage.driver.refusedInLog.test(line)))
     const { tunnel_sessions } = await admin.get('/tunnel_sessions')
-    assert.ok(!tunnel_sessions.some(({ metadata }: { metadata: string }) => metadata === 'doomed'))
+    assert.deepEqual(
+      tunnel_sessions.filter((each: Json) => each.credential.id === id),
+      [],
+    )
+    assert.ok(tunnel_sessions.some((each: Json) => each.id === sparedId))
   })
 })

@@ -1,12 +1,21 @@
 /** Drives the official SDK for Node, unmodified. */
 import ngrok from '@ngrok/ngrok'
 import type { LoginOptions, TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
+import { authtokenAccess, authtokenCredential } from './authtokens.ts'
 import { type AgentDriver, AgentRefusal, type ConnectedAgent, type ConnectOptions, type OpenTunnel } from './driver.ts'
 
 export const sdkDriver: AgentDriver = {
   name: 'the SDK @ngrok/ngrok 1.7.0',
-  version: '1.7.0',
+  missing: false,
+  shown: { version: /^1\.7\.0$/, os: process.platform, transport: 'service/v2' },
+  hasSession: true,
+  tellsServices: true,
   answersCommands: false,
+  refusedInLog: /No tunnel credential.*agent connection refused|agent connection refused.*No tunnel credential/,
+  lacks: [],
+  credentials: '/credentials',
+  credential: authtokenCredential,
+  access: authtokenAccess,
   async connect(options) {
     const session = await refusing(() => sessionBuilder(options).connect())
     return {

@@ -6,7 +6,6 @@ import type { IncomingMessage } from 'node:http'
 import { Agent, request } from 'node:https'
 import { connect } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import { test } from 'node:test'
 import { readAll } from '../../support/read-all.ts'
 import { tlsIdentity } from '../../support/tls-identity.ts'
 import { http2Upstream, httpUpstream, tcpUpstream, tlsUpstream } from '../../support/upstream.ts'
@@ -22,7 +21,7 @@ const small = { requests: 50, stallMs: 40, rounds: 5 }
 
 const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 
-eachAgent((stage) => {
+eachAgent((stage, test) => {
   test('8 MB up and 5 MB down over https, unchanged', async (t) => {
     const [up, down] = [randomBytes(UP), randomBytes(DOWN)]
     const { address } = await httpUpstream(t, (asked, response) => {

@@ -1,6 +1,6 @@
 /** Logins at endpoints of agents, official ones and our own: with a certified provider, and as far as the door of others. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import type { TestContext } from 'node:test'
 import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
 import { httpUpstream, type Seen } from '../../support/upstream.ts'
 import { visit } from '../../support/visitor.ts'
@@ -29,7 +29,7 @@ async function setUp(t: TestContext, { platform }: Stage) {
 }
 
 eachAgent(
-  (stage) => {
+  (stage, test) => {
     test('a visitor logs in with the issuer of the bind, and the service is told who it is', async (t) => {
       const { tunnel, logIn, url, provider } = await setUp(t, stage)
       await stage.open(t, tunnel({ scopes: ['profile', 'email'] }))
@@ -68,7 +68,7 @@ eachAgent(
 
     test('a login outlasts its agent, and counts for no agent with other settings or another credential', async (t) => {
       const { tunnel, logIn, isIn } = await setUp(t, stage)
-      const { token } = await stage.platform.admin.create('/credentials', {})
+      const { authtoken } = await stage.driver.credential(stage.platform)
       const first = await stage.connect(t)
       const opened = await first.open(tunnel())
       const { client, outcome } = await logIn()
@@ -84,7 +84,7 @@ eachAgent(
       assert.equal(await isIn(client), 302)
       await changed.close()
 
-      const other = await stage.connect(t, { authtoken: token })
+      const other = await stage.connect(t, { authtoken })
       const theirs = await other.open(tunnel())
       assert.equal(await isIn(client), 302)
       const { client: another } = await logIn()

@@ -41,15 +41,30 @@ export interface Ssh {
   stop(): Promise<void>
 }
 
-/** Runs `ssh` towards a platform; `args` stand before the host, `command` behind it. */
+/** Runs `ssh` towards a platform until the test is over; `args` stand before the host, `command` behind it. */
 export function ssh(
   owner: Owner,
-  platform: Platform,
+  { sshPort }: Platform,
   key: Key,
   args: readonly string[],
   command: readonly string[],
   { user }: { readonly user?: string } = {},
 ): Ssh {
+  const client = runSsh({ port: sshPort, key, args, command, user })
+  owner.after(client.stop)
+  return client
+}
+
+export interface SshCall {
+  readonly port: number
+  readonly key: Pick<Key, 'file'>
+  readonly args: readonly string[]
+  readonly command: readonly string[]
+  readonly user?: string | undefined
+}
+
+/** Runs `ssh` until somebody stops it. */
+export function runSsh({ port, key, args, command, user }: SshCall): Ssh {
   const options = {
     IdentitiesOnly: 'yes',
     IdentityAgent: 'none',
@@ -61,7 +76,7 @@ export function ssh(
   const child = spawn(
     'ssh',
     [
-      ...['-F', '/dev/null', '-i', key.file, '-p', String(platform.sshPort)],
+      ...['-F', '/dev/null', '-i', key.file, '-p', String(port)],
       ...Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]),
       ...args,
       host,
@@ -81,7 +96,6 @@ export function ssh(
     child.kill('SIGKILL')
     await ended
   }
-  owner.after(stop)
   const says = (text: RegExp): Promise<RegExpExecArray> =>
     until(`ssh says ${text}: ${JSON.stringify(printed)}`, () => {
       const found = text.exec(printed.out) ?? text.exec(printed.err)
