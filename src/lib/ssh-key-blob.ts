@@ -2,6 +2,7 @@
 
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { BadInput } from './bad-input.ts'
+import { SshWireReader, sshMpint, sshStrings } from './ssh-wire.ts'
 
 /** The RSA sizes taken, in bits: under 2048 is breakable, over 8192 only slows the handshake. */
 export const RSA_BITS = { min: 2048, max: 8192 } as const
@@ -17,12 +18,12 @@ export const sshKeyTypes: readonly string[] = ['ssh-ed25519', ...curves.map(({ t
 
 /** The type that stands in front of a wire blob, if one does; the rest may still be wrong. */
 export function blobType(blob: Buffer): string {
-  return new WireReader(blob).string().toString('latin1')
+  return new SshWireReader(blob, damaged).string().toString('latin1')
 }
 
 /** Reads a whole wire blob of one of `sshKeyTypes`: every length exact, nothing behind, a key that is one. */
 export function keyOfBlob(blob: Buffer): KeyObject {
-  const reader = new WireReader(blob)
+  const reader = new SshWireReader(blob, damaged)
   const jwk = readKey(reader, reader.string().toString('latin1'))
   reader.end()
   try {
@@ -36,19 +37,19 @@ export function keyOfBlob(blob: Buffer): KeyObject {
 export function blobOf(key: KeyObject): Buffer | undefined {
   if (key.asymmetricKeyType === 'rsa') {
     const { e = '', n = '' } = key.export({ format: 'jwk' })
-    return wire(Buffer.from('ssh-rsa'), mpint(bytes(e)), mpint(bytes(n)))
+    return sshStrings('ssh-rsa', sshMpint(bytes(e)), sshMpint(bytes(n)))
   }
   if (key.asymmetricKeyType === 'ed25519') {
-    return wire(Buffer.from('ssh-ed25519'), bytes(key.export({ format: 'jwk' }).x ?? ''))
+    return sshStrings('ssh-ed25519', bytes(key.export({ format: 'jwk' }).x ?? ''))
   }
   if (key.asymmetricKeyType !== 'ec') return undefined
   const curve = curves.find(({ openssl }) => openssl === key.asymmetricKeyDetails?.namedCurve)
   if (!curve) return undefined
   const { x = '', y = '' } = key.export({ format: 'jwk' })
-  return wire(Buffer.from(curve.type), Buffer.from(curve.name), Buffer.concat([Buffer.of(4), bytes(x), bytes(y)]))
+  return sshStrings(curve.type, curve.name, Buffer.concat([Buffer.of(4), bytes(x), bytes(y)]))
 }
 
-function readKey(reader: WireReader, type: string): JsonWebKey {
+function readKey(reader: SshWireReader, type: string): JsonWebKey {
   if (type === 'ssh-rsa') return readRsa(reader)
   if (type === 'ssh-ed25519') {
     const x = reader.string()
@@ -64,7 +65,7 @@ function readKey(reader: WireReader, type: string): JsonWebKey {
   return { kty: 'EC', crv: curve.crv, x: x.toString('base64url'), y: y.toString('base64url') }
 }
 
-function readRsa(reader: WireReader): JsonWebKey {
+function readRsa(reader: SshWireReader): JsonWebKey {
   const e = reader.mpint()
   const n = reader.mpint()
   const bits = n.length * 8 - Math.clz32(n[0] ?? 0) + 24
@@ -87,48 +88,6 @@ export const advice = 'Make a new one with `ssh-keygen -t ed25519`.'
 
 function damaged(): Error {
   return new BadInput('The public key is damaged: its parts do not fit together. Copy the whole `.pub` file again.')
-}
-
-class WireReader {
-  #rest: Buffer
-
-  constructor(blob: Buffer) {
-    this.#rest = blob
-  }
-
-  string(): Buffer {
-    const end = this.#rest.length < 4 ? Number.POSITIVE_INFINITY : 4 + this.#rest.readUInt32BE(0)
-    if (end > this.#rest.length) throw damaged()
-    const value = this.#rest.subarray(4, end)
-    this.#rest = this.#rest.subarray(end)
-    return value
-  }
-
-  /** A positive number without its sign byte; RFC 4251 §5 knows one way to write it. */
-  mpint(): Buffer {
-    const value = this.string()
-    const [first = 0, second = 0] = value
-    if (first >= 0x80 || (first === 0 && second < 0x80)) throw damaged()
-    return first === 0 ? value.subarray(1) : value
-  }
-
-  end(): void {
-    if (this.#rest.length > 0) throw damaged()
-  }
-}
-
-function wire(...parts: Buffer[]): Buffer {
-  return Buffer.concat(
-    parts.flatMap((part) => {
-      const length = Buffer.alloc(4)
-      length.writeUInt32BE(part.length)
-      return [length, part]
-    }),
-  )
-}
-
-function mpint(value: Buffer): Buffer {
-  return (value[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.of(0), value]) : value
 }
 
 function bytes(base64url: string): Buffer {
