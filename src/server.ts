@@ -18,6 +18,7 @@ import { Documents } from './control/documents.ts'
 import { EdgeModules } from './control/edge-modules.ts'
 import { Explanations } from './control/explanations.ts'
 import { Follower } from './control/follower.ts'
+import { KeyMaker } from './control/key-maker.ts'
 import { rotateKey } from './control/key-rotation.ts'
 import { StoredSessions } from './control/login-sessions.ts'
 import { LoginUpkeep } from './control/login-upkeep.ts'
@@ -156,7 +157,9 @@ export async function startServer(
     const { tcpPorts, domain, region } = settings
     const { endpointAt } = plane
     const around = { tcpPorts, publicHttpsPort: plane.publicPorts.https, domain, region, endpointAt }
-    const records = new Records({ store, ids, now, sealer, around, presence, checks: documents, requestKey })
+    const keys = new KeyMaker()
+    opened.push(() => keys.close())
+    const records = new Records({ store, ids, now, sealer, around, presence, checks: documents, keys, requestKey })
     const guard = new ApiGuard(store, refused)
     const explainer = new Explainer()
     opened.push(() => explainer.close())

@@ -11,6 +11,7 @@ import type { Claim, Fields, Resource, Surroundings } from '../resources/resourc
 import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { attempt } from './attempt.ts'
+import type { KeyMaker } from './key-maker.ts'
 import { checkTogether, type ModuleChecks, mentionsOf, openModules, splitModules, writeModules } from './module-rows.ts'
 import { checkNesting } from './nesting.ts'
 import { ownerOf, seesOnlyOwn, type Target, visible } from './ownership.ts'
@@ -31,6 +32,7 @@ export interface RecordsOptions {
   readonly around: Surroundings
   readonly presence: Presence
   readonly checks: ModuleChecks
+  readonly keys: Pick<KeyMaker, 'make'>
   readonly requestKey: ShowingModules['requestKey']
 }
 
@@ -42,9 +44,10 @@ export class Records {
   readonly #around: Surroundings
   readonly #presence: Presence
   readonly #checks: ModuleChecks
+  readonly #keys: RecordsOptions['keys']
   readonly #showing: ShowingModules
 
-  constructor({ store, ids, now, sealer, around, presence, checks, requestKey }: RecordsOptions) {
+  constructor({ store, ids, now, sealer, around, presence, checks, keys, requestKey }: RecordsOptions) {
     this.#store = store
     this.#ids = ids
     this.#now = now
@@ -52,6 +55,7 @@ export class Records {
     this.#around = around
     this.#presence = presence
     this.#checks = checks
+    this.#keys = keys
     this.#showing = { store, requestKey }
   }
 
@@ -68,14 +72,15 @@ export class Records {
     const parentId = typeof parentInBody === 'string' ? parentInBody : parentInPath
     const settled = await this.#checks.settle(principal.id, resource, own, this.#around)
     checkTogether(this.#sealer, resource, { id: '', modules: new Map() }, { writes })
+    const prepared = await this.#prepared(resource, principal, settled)
 
     const made = await attempt<Complete>(() =>
       this.#store.write(async (writer) => {
         if (parentId !== null) await requireParent(writer, resource, parentId)
-        const fields = await this.#chosen(writer, resource, settled)
+        const fields = await this.#chosen(writer, resource, prepared.fields)
         await checkRules(writer, { resource, principal, parentId, before: null, after: fields })
         const ownerId = resource.access === 'owner' ? await ownerOf(writer, principal, named) : null
-        const id = this.#ids.next(resource.prefix)
+        const id = prepared.id ?? this.#ids.next(resource.prefix)
         const token = resource.mints ? `${id.slice(resource.prefix.length)}_${randomText()}` : null
         const claims = [...resource.claims(fields, parentId)]
         if (resource.mints && token) claims.push(tokenClaim(resource.mints.scope, token))
@@ -210,6 +215,30 @@ export class Records {
       await breath()
     }
     return complete
+  }
+
+  /** What takes long is made before a transaction begins, for an id that is then already known. */
+  async #prepared(
+    resource: Resource,
+    principal: Principal,
+    fields: Fields,
+  ): Promise<{ readonly id?: string; readonly fields: Fields }> {
+    if (!resource.make) return { fields }
+    const id = this.#ids.next(resource.prefix)
+    const made = await resource.make(fields, {
+      id,
+      now: this.#now,
+      keyPair: (choice) => this.#keys.make(principal.id, choice),
+      fieldsOf: (mention) => this.#store.read((reader) => this.#fieldsOf(reader, mention)),
+    })
+    return { id, fields: made }
+  }
+
+  async #fieldsOf(reader: Reader, mention: Mention): Promise<Fields> {
+    await checkMentions(reader, [mention])
+    const [row] = await reader.resources([mention.id])
+    if (!row) throw new Refusal('CONFLICT')
+    return openFields(this.#sealer, resourceOf(row.kind).secrets, row.fields, resourceAt(row.id))
   }
 
   async #chosen(reader: Reader, resource: Resource, fields: Fields): Promise<Fields> {

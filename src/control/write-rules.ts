@@ -4,6 +4,8 @@ import { ipPolicies } from '../resources/ip-policies.ts'
 import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
 import { ipRestrictions, restrictedParts } from '../resources/ip-restrictions.ts'
 import type { Fields, Resource } from '../resources/resource.ts'
+import { sshCredentials } from '../resources/ssh-credentials.ts'
+import { sshUserCertificates } from '../resources/ssh-user-certificates.ts'
 import { users } from '../resources/users.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
@@ -14,7 +16,7 @@ import { keepAnAdmin } from './users.ts'
 /** One write of one resource. */
 export interface Write {
   readonly resource: Resource
-  readonly principal: Pick<Principal, 'role'>
+  readonly principal: Pick<Principal, 'id' | 'role'>
   readonly parentId: string | null
   /** Null when it is created. */
   readonly before: StoredResource | null
@@ -26,6 +28,8 @@ export interface Write {
 export async function checkRules(writer: Writer, write: Write): Promise<void> {
   const { resource, before, after } = write
   if (resource.kind === users.kind && before) await keepAnAdmin(writer, before, after)
+  if (resource.kind === sshUserCertificates.kind && !before && after)
+    await checkPrincipals(writer, write.principal, after)
   if (write.principal.role === 'admin') return
   if (resource.kind === ipPolicies.kind && before) await checkNotGuarding(writer, before.id)
   if (resource.kind === ipPolicyRules.kind && write.parentId !== null) await checkNotGuarding(writer, write.parentId)
@@ -45,6 +49,29 @@ async function checkNotGuarding(writer: Writer, policyId: string): Promise<void>
     'FORBIDDEN',
     `the enforced IP restriction of type \`${part}\` names this IP policy, so only an admin may change the policy and its rules`,
   )
+}
+
+/**
+ * A certificate opens the SSH gateway as the credentials that its principals name. So only who may use a credential may have
+ * it named, and one of somebody else is as unknown as one that does not exist (D22).
+ */
+async function checkPrincipals(
+  reader: Writer,
+  { id, role }: Pick<Principal, 'id' | 'role'>,
+  { principals }: Fields,
+): Promise<void> {
+  // As their form let them in.
+  const ids = (principals as readonly string[]).filter((each) => each.startsWith(sshCredentials.prefix))
+  const found = new Map((await reader.resources([...new Set(ids)])).map((each) => [each.id, each]))
+  for (const each of ids) {
+    const credential = found.get(each)
+    if (credential && (role === 'admin' || credential.ownerId === id)) continue
+    throw new Refusal(
+      'UNKNOWN_REFERENCE',
+      `\`principals\`: there is no ${sshCredentials.noun} with the id \`${each.slice(0, 64)}\``,
+      { field: 'principals' },
+    )
+  }
 }
 
 function names({ ip_policy_ids: ids }: Fields, policyId: string): boolean {

@@ -92,6 +92,9 @@ const table = {
   },
   BAD_PRIVATE_KEY: { status: 400, ngrok: 1903, text: 'The private key cannot be read or is not of a kind we take.' },
   PRIVATE_KEY_MISMATCH: { status: 400, ngrok: 1923, text: 'The private key does not belong to the certificate.' },
+  KEY_SIZE_NOT_ALLOWED: { status: 400, ngrok: 1940, text: '`key_size` is for RSA keys alone.' },
+  CURVE_NOT_ALLOWED: { status: 400, ngrok: 1942, text: '`elliptic_curve` is for ECDSA keys alone.' },
+  BAD_VALIDITY: { status: 400, ngrok: 1962, text: '`valid_until` must be later than `valid_after`.' },
   BAD_REGEX: { status: 400, ngrok: 2090, text: 'A pattern is not a valid RE2 regular expression.' },
   TOO_COSTLY: { status: 400, ngrok: 215, text: 'Checking a field takes too long; make it smaller or simpler.' },
   CHECKS_BUSY: {

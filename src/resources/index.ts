@@ -17,7 +17,10 @@ import { ipRestrictions } from './ip-restrictions.ts'
 import { reservedAddrs } from './reserved-addrs.ts'
 import { reservedDomains } from './reserved-domains.ts'
 import type { Resource } from './resource.ts'
+import { sshCertificateAuthorities } from './ssh-certificate-authorities.ts'
 import { sshCredentials } from './ssh-credentials.ts'
+import { sshHostCertificates } from './ssh-host-certificates.ts'
+import { sshUserCertificates } from './ssh-user-certificates.ts'
 import { staticBackends } from './static-backends.ts'
 import { tcpEdges } from './tcp-edges.ts'
 import { tlsCertificates } from './tls-certificates.ts'
@@ -56,6 +59,9 @@ export const resources: readonly Resource[] = [
   ipPolicyRules,
   certificateAuthorities,
   ipRestrictions,
+  sshCertificateAuthorities,
+  sshUserCertificates,
+  sshHostCertificates,
 ]
 
 /** The resource of a kind; asking for an unknown one is a mistake in our own code. */

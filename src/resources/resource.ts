@@ -1,6 +1,8 @@
 /** What an API resource is: the one shape that every file beside this one fills in. */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
+import type { Clock } from '../lib/clock.ts'
 import { closed, nullable, viewOf } from '../lib/schema.ts'
+import type { SshKeyChoice, SshKeyPair } from '../lib/ssh-key-pair.ts'
 import type { ErrorCode } from '../model/errors.ts'
 import type { AgentCommand, Presence } from '../model/presence.ts'
 import { type Link, RefSchema } from '../model/ref.ts'
@@ -33,6 +35,17 @@ export interface Surroundings {
 
 /** Whether nobody holds a name yet, asked inside the transaction that may take it. */
 export type IsFree = (scope: string, key: string) => Promise<boolean>
+
+/** What is at hand where a resource makes keys and signatures. */
+export interface Making {
+  /** The id that the resource will have. */
+  readonly id: string
+  readonly now: Clock
+  /** A new key pair; takes long, and holds up nobody. */
+  readonly keyPair: (choice: SshKeyChoice) => Promise<SshKeyPair>
+  /** The fields of another resource, its secrets opened; throws a `Refusal` when it is not there. */
+  readonly fieldsOf: (mention: Mention) => Promise<Fields>
+}
 
 /** The resource this one goes with: named in the path (a route's edge) or in the body (a rule's IP policy). */
 export interface Parent {
@@ -86,6 +99,8 @@ export interface Resource {
   readonly mentions: (fields: Fields) => readonly Mention[]
   /** Fills in, at creation, what the server chooses itself, such as a free port. */
   readonly choose?: (fields: Fields, around: Surroundings, isFree: IsFree) => Promise<Fields>
+  /** Makes, at creation and before its transaction begins, what takes long: keys and signatures. Gives what is kept. */
+  readonly make?: (fields: Fields, making: Making) => Promise<Fields>
   /** Fields that are encrypted in the store. */
   readonly secrets: readonly string[]
   /** Fields that `DELETE <path>/{id}/<name>` clears. */
@@ -114,7 +129,8 @@ export interface StoredSpec<Form extends TProperties, Kept extends Fields>
   readonly claims?: (fields: Kept, parentId: string | null) => readonly Claim[]
   readonly mentions?: (fields: Kept) => readonly Mention[]
   readonly choose?: (fields: Kept, around: Surroundings, isFree: IsFree) => Promise<Kept>
-  readonly secrets?: readonly (keyof Form & string)[]
+  readonly make?: (fields: Static<TObject<Form>>, making: Making) => Promise<Kept>
+  readonly secrets?: readonly (keyof Kept & string)[]
   readonly clears?: Resource['clears']
   readonly live?: (fields: Kept, presence: Presence) => ReturnType<NonNullable<Resource['live']>>
 }
@@ -123,7 +139,7 @@ export interface StoredSpec<Form extends TProperties, Kept extends Fields>
 export function stored<Form extends TProperties, Kept extends Fields = Static<TObject<Form>> & Fields>(
   spec: StoredSpec<Form, Kept>,
 ): Resource {
-  const { form, fixed = [], shows = {}, hides = [], settle, read, claims, mentions, choose, live, ...rest } = spec
+  const { form, fixed = [], shows = {}, hides = [], settle, read, claims, mentions, choose, make, live, ...rest } = spec
   const owner = spec.access === 'owner' ? { owner_id: Type.Optional(ownerField) } : {}
   const modules = moduleFields(spec.place)
   return {
@@ -148,6 +164,7 @@ export function stored<Form extends TProperties, Kept extends Fields = Static<TO
     claims: (claims ?? (() => [])) as Resource['claims'],
     mentions: (mentions ?? (() => [])) as Resource['mentions'],
     ...(choose && { choose: choose as NonNullable<Resource['choose']> }),
+    ...(make && { make: make as NonNullable<Resource['make']> }),
     ...(live && { live: live as NonNullable<Resource['live']> }),
   }
 }

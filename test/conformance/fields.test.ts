@@ -136,6 +136,9 @@ eachTarget((target) => {
       ['ssh_credential', { owner_id: 'x' }],
       ['credential', { owner_id: 'x' }],
       ['certificate_authority', { ca_pem: 'x' }],
+      ['ssh_certificate_authority', { private_key_type: 'rsa' }],
+      ['ssh_user_certificate', { principals: ['root'] }],
+      ['ssh_host_certificate', { valid_until: '2040-01-01T00:00:00Z' }],
       ['https_edge', { routes: [] }],
       ['tunnel_group_backend', { tunnels: [] }],
     ] as const

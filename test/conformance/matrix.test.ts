@@ -39,6 +39,9 @@ const accesses: Readonly<Record<string, Access>> = {
   '/app/users': 'online',
   '/app/sessions': 'online',
   '/ip_restrictions': 'admin',
+  '/ssh_certificate_authorities': 'account',
+  '/ssh_user_certificates': 'account',
+  '/ssh_host_certificates': 'account',
   '/policy/explain': 'dry_run',
 }
 

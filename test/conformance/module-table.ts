@@ -33,6 +33,7 @@ export interface Refs {
   readonly authorities: readonly [Ref, Ref]
   readonly tunnelGroup: Ref
   readonly httpResponse: Ref
+  readonly sshAuthority: Ref
   /** Of the key that signs requests to identity providers; one for a server. */
   readonly requestCertificate: string
 }
@@ -50,6 +51,7 @@ export async function makeRefs(world: World): Promise<Refs> {
     authorities: [await ref('certificate_authority'), await ref('certificate_authority')],
     tunnelGroup: await ref('tunnel_group_backend'),
     httpResponse: await ref('http_response_backend'),
+    sshAuthority: await ref('ssh_certificate_authority'),
     requestCertificate: String(route.body.saml.request_signing_certificate_pem),
   }
 }

@@ -132,6 +132,16 @@ const credential = (token: Shape) =>
   object({ ...identity('cr_', '/credentials'), ...texts, acl: list(string), token, owner_id: owner })
 const owner = id('usr_', 'bot_')
 
+const signed = {
+  ssh_certificate_authority_id: id('sshca_'),
+  public_key: string,
+  key_type: oneOf('ed25519', 'ecdsa', 'rsa'),
+  principals: list(string),
+  valid_after: time,
+  valid_until: time,
+  certificate: string,
+}
+
 const routeShape = object({
   ...identity('edghtsrt_', '/edges/https/{edge_id}/routes'),
   ...texts,
@@ -347,6 +357,20 @@ export const resourceShapes = {
     type: oneOf('api', 'dashboard', 'agent', 'endpoints'),
     ip_policies: list(ref('/ip_policies', 'ipp_')),
   }),
+  ssh_certificate_authority: object({
+    ...identity('sshca_', '/ssh_certificate_authorities'),
+    ...texts,
+    public_key: string,
+    key_type: oneOf('ed25519', 'ecdsa', 'rsa'),
+  }),
+  ssh_user_certificate: object({
+    ...identity('sucrt_', '/ssh_user_certificates'),
+    ...texts,
+    ...signed,
+    critical_options: map(string),
+    extensions: map(string),
+  }),
+  ssh_host_certificate: object({ ...identity('shcrt_', '/ssh_host_certificates'), ...texts, ...signed }),
   explanation: object({
     steps: list(object({ module: string, phase: string, outcome: string, rules: list(anything) })),
     outcome: object({

@@ -146,7 +146,7 @@ function assertKept(sent: Json, shown: Json): void {
   for (const [name, value] of Object.entries(sent ?? {})) {
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) assertKept(value, shown[name])
     else if (Object.hasOwn(shown, name)) assert.deepEqual(shown[name], value, name)
-    else assert.match(name, /_ids?$|^private_key_pem$/)
+    else assert.match(name, /_ids?$|^private_key_(pem|type)$|^elliptic_curve$/)
   }
 }
 
@@ -177,6 +177,9 @@ const prefixes: readonly (readonly [string, string])[] = [
   ['/app/users', 'au_'],
   ['/app/sessions', 'as_'],
   ['/ip_restrictions', 'ipx_'],
+  ['/ssh_certificate_authorities', 'sshca_'],
+  ['/ssh_user_certificates', 'sucrt_'],
+  ['/ssh_host_certificates', 'shcrt_'],
 ]
 
 function prefixOf(path: string): string {

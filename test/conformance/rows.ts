@@ -89,6 +89,14 @@ const backend = ({ refs }: Given) => ({ enabled: true, backend_id: refs.tunnelGr
 const restriction = ({ refs }: Given) => ({ enabled: true, ip_policy_ids: [refs.ipPolicies[0].id] })
 const mutual = ({ refs }: Given) => ({ enabled: true, certificate_authority_ids: [refs.authorities[0].id] })
 
+const certified = ({ sshAuthority }: Refs) => ({
+  ssh_certificate_authority_id: sshAuthority.id,
+  public_key: publicKey(),
+  principals: ['one', 'two'],
+  valid_after: '2026-01-02T03:04:05Z',
+  valid_until: '2027-01-02T03:04:05Z',
+})
+
 const tcpEdge = (given: Given) => ({
   ...texts(),
   hostports: [uniqueAddress()],
@@ -277,6 +285,23 @@ export const rows: Readonly<Record<string, Row>> = {
     }),
     // Not enforced: one of type `api` would turn this test away.
     update: ({ refs }) => ({ ...texts(), enforced: false, ip_policy_ids: [refs.ipPolicies[1].id] }),
+  }),
+  ...plain('ssh_certificate_authority', '/ssh_certificate_authorities', 'ssh_certificate_authorities', {
+    create: () => ({ ...texts(), private_key_type: 'ecdsa', elliptic_curve: 'p521' }),
+    update: texts,
+  }),
+  ...plain('ssh_user_certificate', '/ssh_user_certificates', 'ssh_user_certificates', {
+    create: ({ refs }) => ({
+      ...texts(),
+      ...certified(refs),
+      critical_options: { 'force-command': 'true', 'source-address': '192.0.2.1,2001:db8::/32' },
+      extensions: { 'permit-port-forwarding': '', 'login@example.com': 'ada' },
+    }),
+    update: texts,
+  }),
+  ...plain('ssh_host_certificate', '/ssh_host_certificates', 'ssh_host_certificates', {
+    create: ({ refs }) => ({ ...texts(), ...certified(refs) }),
+    update: texts,
   }),
   ...plain('bot_user', '/bot_users', 'bot_users', {
     create: () => ({ name: unique('bot'), active: false }),

@@ -85,6 +85,15 @@ const bodies: Readonly<Record<string, Make>> = {
     region: 'us',
     certificate_id: (await api.create('/tls_certificates', tlsPair)).id,
   }),
+  ssh_certificate_authority: async () => ({ ...words, private_key_type: 'ecdsa', elliptic_curve: 'p384' }),
+  ssh_user_certificate: async (api) => ({
+    ...words,
+    ...(await toSign(api)),
+    principals: ['ada', 'root'],
+    critical_options: { 'source-address': '10.0.0.0/8,::1' },
+    extensions: { 'permit-pty': '' },
+  }),
+  ssh_host_certificate: async (api) => ({ ...words, ...(await toSign(api)), principals: ['ssh.example.com'] }),
   // There can be only one of each type, so an older one makes room.
   ip_restriction: async (api) => {
     for (const { id, type } of (await api.get('/ip_restrictions')).ip_restrictions) {
@@ -146,6 +155,16 @@ const modules: Readonly<Record<string, Make>> = {
   webhook_verification: async () => ({ provider: 'github', secret: 'hush' }),
   websocket_tcp_converter: async () => ({ enabled: false }),
   traffic_policy: async () => ({ value: 'inbound:\n- actions:\n  - type: deny\n' }),
+}
+
+/** What every SSH certificate needs. */
+async function toSign(api: ApiClient): Promise<Json> {
+  return {
+    ssh_certificate_authority_id: (await api.create('/ssh_certificate_authorities')).id,
+    public_key: sshPublicKey(),
+    valid_after: '2026-01-01T00:00:00Z',
+    valid_until: '2036-01-01T00:00:00Z',
+  }
 }
 
 async function tunnelGroup(api: ApiClient): Promise<string> {

@@ -40,6 +40,9 @@ export type KindName =
   | 'reserved_addr'
   | 'reserved_domain'
   | 'ip_restriction'
+  | 'ssh_certificate_authority'
+  | 'ssh_user_certificate'
+  | 'ssh_host_certificate'
 
 const none = async () => ({})
 
@@ -142,6 +145,30 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     },
     isDescribed: true,
   },
+  ssh_certificate_authority: {
+    path: '/ssh_certificate_authorities',
+    listKey: 'ssh_certificate_authorities',
+    least: none,
+    isDescribed: true,
+  },
+  ssh_user_certificate: {
+    path: '/ssh_user_certificates',
+    listKey: 'ssh_user_certificates',
+    least: toSign,
+    isDescribed: true,
+  },
+  ssh_host_certificate: {
+    path: '/ssh_host_certificates',
+    listKey: 'ssh_host_certificates',
+    least: toSign,
+    isDescribed: true,
+  },
+}
+
+/** What every SSH certificate needs. */
+async function toSign(world: World): Promise<Record<string, unknown>> {
+  const { id } = await world.shared('ssh_certificate_authority')
+  return { ssh_certificate_authority_id: id, public_key: openSshLine(newPublicKey('ed25519')) }
 }
 
 export const kindNames = Object.keys(kinds) as KindName[]

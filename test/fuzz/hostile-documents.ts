@@ -183,6 +183,7 @@ const paths = [
   'certificate_authorities',
   'credentials',
   'ssh_credentials',
+  'ssh_user_certificates',
 ]
 
 const bind = (random: Random): Record<string, unknown> =>

@@ -17,9 +17,16 @@ type Finer = (route: Route, field: string, path: string) => number | undefined
 
 const finer: Readonly<Partial<Record<ErrorCode, Finer>>> = {
   FIELD_TOO_LONG: ({ resource }, field) => tooLong[resource.kind]?.[field],
-  FIELD_REQUIRED: (_route, field, path) => (OF_PROVIDER.test(path) ? 7033 : required[field]),
+  FIELD_REQUIRED: ({ resource }, field, path) =>
+    OF_PROVIDER.test(path) ? 7033 : (ofCertificates[resource.kind]?.[field] ?? required[field]),
+  INVALID_VALUE: ({ resource }, field) => invalid[resource.kind]?.[field],
+  BAD_PUBLIC_KEY: ({ resource }) => (Object.hasOwn(ofCertificates, resource.kind) ? 1934 : undefined),
+  BAD_VALIDITY: ({ resource }) => (resource.kind === 'ssh_host_certificate' ? 1963 : undefined),
   STILL_REFERENCED: ({ resource }) => referenced[resource.kind],
-  UNKNOWN_REFERENCE: (_route, field) => unknownReference[field],
+  UNKNOWN_REFERENCE: ({ resource }, field) =>
+    field === 'ssh_certificate_authority_id' && resource.kind === 'ssh_user_certificate'
+      ? 1951
+      : unknownReference[field],
   BAD_HOSTPORT_PORT: ({ resource }) => (resource.kind === 'tcp_edge' ? 7112 : undefined),
   COMMAND_UNSUPPORTED: ({ command }) => command && { restart: 804, stop: 805, update: 806 }[command],
   SSH_COMMAND_UNSUPPORTED: ({ command }) => (command === 'restart' ? 1122 : undefined),
@@ -41,10 +48,21 @@ const required: Numbers = {
   idp_metadata: 7091,
 }
 
+/** What a certificate needs has numbers of its own. */
+const ofCertificates: Readonly<Record<string, Numbers>> = {
+  ssh_user_certificate: { public_key: 1952 },
+  ssh_host_certificate: { public_key: 1952 },
+}
+
+/** By kind of resource, then by field. */
+const invalid: Readonly<Record<string, Numbers>> = {
+  ssh_certificate_authority: { private_key_type: 1936, key_size: 1939, elliptic_curve: 1941 },
+}
+
 /** An `oauth` module has a client id and secret too, which have a number of their own. */
 const OF_PROVIDER = /(^|\.)provider\.\w+\.client_\w+$/
 
-const referenced: Numbers = { ip_policy: 1420, reserved_domain: 446 }
+const referenced: Numbers = { ip_policy: 1420, reserved_domain: 446, ssh_certificate_authority: 1964 }
 
 const unknownReference: Numbers = {
   backend_id: 6501,
@@ -52,6 +70,7 @@ const unknownReference: Numbers = {
   ip_policy_id: 1414,
   ip_policy_ids: 7007,
   certificate_authority_ids: 7072,
+  ssh_certificate_authority_id: 1949,
 }
 
 const ofCredentials: Numbers = { description: 604, metadata: 605 }
@@ -76,4 +95,7 @@ const tooLong: Readonly<Record<string, Numbers>> = {
   ip_policy_rule: { description: 1421 },
   reserved_domain: { description: 420, metadata: 421 },
   reserved_addr: { description: 504, metadata: 505 },
+  ssh_certificate_authority: { description: 1937, metadata: 1938 },
+  ssh_host_certificate: { description: 1945, metadata: 1946 },
+  ssh_user_certificate: { description: 1947, metadata: 1948 },
 }

@@ -39,12 +39,24 @@ function unwrapped(body: Json): unknown {
  * could never be emptied, a field that a create requires. Who owns a key was once named by e-mail beside the id; here
  * nobody has an address.
  */
-function saysNothing({ action, body, resource: { access, create } }: Route, name: string, value: unknown): boolean {
+function saysNothing(
+  { action, body, resource: { access, create, kind } }: Route,
+  name: string,
+  value: unknown,
+): boolean {
   if (name === 'owner_email') return action === 'create' && access === 'owner'
+  if (action === 'create' && unnamedOnCreate[kind]?.includes(name)) return isEmpty(value) || value === 0
   if (!isEmpty(value)) return false
   if (!Object.hasOwn(body?.properties ?? {}, name)) return true
   const { required = [], properties } = create as SchemaNode
   return action === 'update' && required.includes(name) && properties?.[name]?.default === undefined
+}
+
+/** Where a field that is left out does not mean the same as an empty one, and clients cannot leave it out. */
+const unnamedOnCreate: Readonly<Record<string, readonly string[]>> = {
+  ssh_certificate_authority: ['private_key_type', 'elliptic_curve', 'key_size'],
+  ssh_host_certificate: ['valid_after', 'valid_until'],
+  ssh_user_certificate: ['valid_after', 'valid_until', 'extensions'],
 }
 
 function isEmpty(value: unknown): boolean {

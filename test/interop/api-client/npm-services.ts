@@ -63,7 +63,10 @@ export const collections: Readonly<Record<string, string>> = {
   ipRestrictions: 'ip_restriction',
   reservedAddrs: 'reserved_addr',
   reservedDomains: 'reserved_domain',
+  sshCertificateAuthorities: 'ssh_certificate_authority',
   sshCredentials: 'ssh_credential',
+  sshHostCertificates: 'ssh_host_certificate',
+  sshUserCertificates: 'ssh_user_certificate',
   tlsCertificates: 'tls_certificate',
   'backends.failoverBackends': 'failover_backend',
   'backends.httpResponseBackends': 'http_response_backend',
@@ -114,7 +117,4 @@ export const notServed: Readonly<Record<string, string>> = {
   eventDestinations: 'writes to the vendor’s cloud partners; metrics and logs are read at the server',
   eventSubscriptions: 'chooses what goes to event destinations, which there are none of',
   eventSources: 'part of event subscriptions, which there are none of',
-  sshCertificateAuthorities: 'the SSH gateway knows keys, not certificates',
-  sshHostCertificates: 'the SSH gateway knows keys, not certificates',
-  sshUserCertificates: 'the SSH gateway knows keys, not certificates',
 }

@@ -38,6 +38,11 @@ const documented: Readonly<Record<string, string>> = {
     'id uri created_at description metadata ca_pem subject_common_name not_before not_after key_usages extended_key_usages',
   tls_certificate:
     'id uri created_at description metadata certificate_pem subject_common_name subject_alternative_names issued_at not_before not_after key_usages extended_key_usages private_key_type issuer_common_name serial_number subject_organization subject_organizational_unit subject_locality subject_province subject_country',
+  ssh_certificate_authority: 'id uri created_at description metadata public_key key_type',
+  ssh_host_certificate:
+    'id uri created_at description metadata public_key key_type ssh_certificate_authority_id principals valid_after valid_until certificate',
+  ssh_user_certificate:
+    'id uri created_at description metadata public_key key_type ssh_certificate_authority_id principals critical_options extensions valid_after valid_until certificate',
   reserved_addr: 'id uri created_at description metadata addr region',
   reserved_domain:
     'id uri created_at description metadata domain region cname_target certificate certificate_management_policy certificate_management_status acme_challenge_cname_target',
@@ -61,6 +66,11 @@ const creates: [path: string, body: object, shown: object][] = [
   ['/edges/tls', { description: '', metadata: '', hostports: [] }, { hostports: null, tls_termination: null }],
   ['/edges/https', { description: '', metadata: '' }, { hostports: null, routes: [] }],
   ['/backends/http_response', { description: '', metadata: '', body: '', headers: {} }, { status_code: 200 }],
+  [
+    '/ssh_certificate_authorities',
+    { description: '', metadata: '', private_key_type: '', elliptic_curve: '', key_size: 0 },
+    { key_type: 'ed25519' },
+  ],
   // From 0.17 on.
   ['/reserved_domains', { domain: 'py.example.com', region: '', resolves_to: [] }, { domain: 'py.example.com' }],
   ['/reserved_addrs', { description: '', metadata: '', region: '' }, { description: '' }],

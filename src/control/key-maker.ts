@@ -1,0 +1,46 @@
+/** Makes key pairs: those of RSA on a thread of their own, one at a time for each caller, since they take long. */
+import { OffLoop, WorkRefused, WorkTooHeavy } from '../lib/off-loop.ts'
+import { makeSshKeyPair, type SshKeyChoice, type SshKeyPair } from '../lib/ssh-key-pair.ts'
+import { Refusal } from '../model/errors.ts'
+
+/** A key of 4096 bits takes a second, and by bad luck on a busy machine many times that. In milliseconds. */
+const KEY_LIMIT_MS = 30_000
+
+/** How long who asks for too many keys at once is told to wait, in seconds. */
+const BUSY_SECONDS = 5
+
+export class KeyMaker {
+  readonly #offLoop: OffLoop
+
+  constructor() {
+    // The name of the file as it runs now: from its source, or built.
+    const entry = new URL(`./key-maker-thread${import.meta.url.slice(-3)}`, import.meta.url)
+    this.#offLoop = new OffLoop({ entry, limitMs: KEY_LIMIT_MS })
+  }
+
+  /** `owner` is whose work it is. */
+  async make(owner: string, choice: SshKeyChoice): Promise<SshKeyPair> {
+    if (choice.type !== 'rsa') return makeSshKeyPair(choice)
+    try {
+      return (await this.#offLoop.run(owner, choice)) as SshKeyPair // made by `makeSshKeyPair`
+    } catch (cause) {
+      if (cause instanceof WorkRefused) {
+        const headers = { 'retry-after': String(BUSY_SECONDS) }
+        throw new Refusal('CHECKS_BUSY', 'Too many keys are being made for this caller; wait as `Retry-After` says.', {
+          headers,
+          cause,
+        })
+      }
+      if (cause instanceof WorkTooHeavy) {
+        throw new Refusal('SERVER_BUSY', 'The key could not be made in time; try again, or choose a smaller one.', {
+          cause,
+        })
+      }
+      throw cause
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#offLoop.close()
+  }
+}

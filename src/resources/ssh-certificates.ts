@@ -1,0 +1,151 @@
+/** What SSH certificates for users and for hosts share: their form, and how one is signed. */
+import { createPrivateKey, randomBytes } from 'node:crypto'
+import { Type } from 'typebox'
+import { BadInput } from '../lib/bad-input.ts'
+import { BadValue } from '../lib/check.ts'
+import { timestamp } from '../lib/clock.ts'
+import { readRfc3339 } from '../lib/rfc3339.ts'
+import {
+  MAX_SSH_PRINCIPALS,
+  makeSshCertificate,
+  type SshCertificateFacts,
+  sshCertificateDigest,
+} from '../lib/ssh-certificate.ts'
+import { publicLineOf } from '../lib/ssh-key-pair.ts'
+import { readSshPublicKey } from '../lib/ssh-public-key.ts'
+import { Refusal } from '../model/errors.ts'
+import type { Mention } from '../modules/module.ts'
+import { description, metadata, readOr } from './fields.ts'
+import type { Making } from './resource.ts'
+import { sshCertificateAuthorities } from './ssh-certificate-authorities.ts'
+
+/** Each line of a certificate as it is given: who signs what, for whom and how long. */
+export const certificateForm = {
+  description,
+  metadata,
+  ssh_certificate_authority_id: Type.String({
+    description: 'The SSH certificate authority that signs.',
+    maxBytes: 255,
+  }),
+  public_key: Type.String({
+    description: 'The key that is certified: an OpenSSH line, RFC 4716 or PEM.',
+    maxBytes: 16_384,
+  }),
+  principals: Type.Array(Type.String({ minLength: 1, maxBytes: 255 }), {
+    description:
+      'The users or hosts that the certificate is for. None: OpenSSH takes it for any host, and for no user.',
+    maxItems: MAX_SSH_PRINCIPALS,
+    default: [],
+  }),
+  valid_after: Type.Optional(Type.String({ description: 'Valid from, RFC 3339; now by default.', maxBytes: 64 })),
+  valid_until: Type.Optional(Type.String({ description: 'Valid until, RFC 3339.', maxBytes: 64 })),
+}
+
+/** What no update takes: it is signed. */
+export const signedFields = [
+  'ssh_certificate_authority_id',
+  'public_key',
+  'principals',
+  'valid_after',
+  'valid_until',
+] as const
+
+export const certificateShows = {
+  key_type: Type.Enum(['ed25519', 'ecdsa', 'rsa'], { description: 'Kind of the certified key.' }),
+  valid_after: Type.String({ description: 'Valid from, RFC 3339.' }),
+  valid_until: Type.String({ description: 'Valid until, RFC 3339.' }),
+  certificate: Type.String({ description: 'The signed certificate, as the line of a `-cert.pub` file.' }),
+}
+
+export interface CertificateFields {
+  readonly ssh_certificate_authority_id: string
+  readonly public_key: string
+  readonly principals: readonly string[]
+  readonly valid_after?: string
+  readonly valid_until?: string
+}
+
+interface Signing extends Pick<SshCertificateFacts, 'kind' | 'criticalOptions' | 'extensions'> {
+  /** How long it is valid when nobody says, in milliseconds. */
+  readonly usualMs: number
+}
+
+/** Signs what the fields say; gives what is kept beside them. `digest` is what the certificate is found by. */
+export async function signed(
+  fields: CertificateFields,
+  { kind, criticalOptions, extensions, usualMs }: Signing,
+  { id, now, fieldsOf }: Making,
+) {
+  const key = readOr('BAD_PUBLIC_KEY', '`public_key`:', () => readSshPublicKey(fields.public_key))
+  const { validAfter, validUntil } = validity(fields, now(), usualMs)
+  const authority = await fieldsOf(authorityOf(fields))
+  // As its own form made them.
+  const { private_key: pem, public_key: line } = authority as { private_key: string; public_key: string }
+  if (readSshPublicKey(line).fingerprint === key.fingerprint) {
+    throw new BadValue('public_key', 'value', '`public_key` is that of the authority itself; send the one to certify')
+  }
+  const facts: SshCertificateFacts = {
+    kind,
+    serial: randomBytes(8).readBigUInt64BE(),
+    // It stands in the logs of servers.
+    keyId: id,
+    principals: fields.principals,
+    validAfter: BigInt(validAfter) / 1000n,
+    validBefore: BigInt(validUntil) / 1000n,
+    criticalOptions,
+    extensions,
+  }
+  const blob = await fitting(
+    makeSshCertificate(key.blob, facts, { authority: createPrivateKey(pem), nonce: randomBytes(32) }),
+  )
+  return {
+    key_type: key.type === 'ssh-rsa' ? 'rsa' : key.type === 'ssh-ed25519' ? 'ed25519' : 'ecdsa',
+    valid_after: timestamp(validAfter),
+    valid_until: timestamp(validUntil),
+    certificate: publicLineOf(blob),
+    digest: sshCertificateDigest(blob),
+  }
+}
+
+/** The authority that a certificate names. */
+export function authorityOf({ ssh_certificate_authority_id: id }: CertificateFields): Mention {
+  return { field: 'ssh_certificate_authority_id', id, kinds: [sshCertificateAuthorities.kind] }
+}
+
+/** In milliseconds; certificates have whole seconds. */
+function validity({ valid_after, valid_until }: CertificateFields, now: number, usualMs: number) {
+  const validAfter = time('valid_after', valid_after) ?? now
+  const validUntil = time('valid_until', valid_until) ?? validAfter + usualMs
+  if (Math.floor(validUntil / 1000) <= Math.floor(validAfter / 1000)) {
+    throw new Refusal(
+      'BAD_VALIDITY',
+      `the certificate would never be valid: \`valid_until\` (${timestamp(validUntil)}) must be later than \`valid_after\` (${timestamp(validAfter)})`,
+    )
+  }
+  return { validAfter, validUntil }
+}
+
+function time(field: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const millis = readOrBad(field, () => readRfc3339(text))
+  if (millis < 0) throw new BadValue(field, 'value', `\`${field}\` must not be before 1970`)
+  return millis
+}
+
+function readOrBad<T>(field: string, read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    if (!(cause instanceof BadInput)) throw cause
+    throw new BadValue(field, 'value', `\`${field}\` ${cause.message}`)
+  }
+}
+
+async function fitting(made: Promise<Buffer>): Promise<Buffer> {
+  try {
+    return await made
+  } catch (cause) {
+    if (!(cause instanceof BadInput)) throw cause
+    throw new BadValue('principals', 'value', cause.message)
+  }
+}

@@ -1,0 +1,24 @@
+/** SSH host certificates: what a server shows instead of a bare host key, so that clients need trust an authority alone. */
+import { stored } from './resource.ts'
+import { authorityOf, certificateForm, certificateShows, signed, signedFields } from './ssh-certificates.ts'
+
+/** A year, in milliseconds. */
+const USUAL_MS = 365 * 24 * 60 * 60 * 1000
+
+export const sshHostCertificates = stored({
+  kind: 'ssh_host_certificate',
+  noun: 'SSH host certificate',
+  about: 'Certificates for SSH servers, signed by an SSH certificate authority.',
+  prefix: 'shcrt_',
+  path: '/ssh_host_certificates',
+  listKey: 'ssh_host_certificates',
+  access: 'account',
+  form: certificateForm,
+  fixed: signedFields,
+  shows: certificateShows,
+  async make(fields, making) {
+    const signing = { kind: 'host', criticalOptions: {}, extensions: {}, usualMs: USUAL_MS } as const
+    return { ...fields, ...(await signed(fields, signing, making)) }
+  },
+  mentions: (fields) => [authorityOf(fields)],
+})
