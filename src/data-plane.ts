@@ -10,7 +10,9 @@ import { LiveCertificates } from './control/live-certificates.ts'
 import { LiveCredentials } from './control/live-credentials.ts'
 import { type EdgeSink, LiveEdges } from './control/live-edges.ts'
 import { LiveRestrictions } from './control/live-restrictions.ts'
+import { LiveSshCertificates } from './control/live-ssh-certificates.ts'
 import type { RefusedLog } from './control/refused-log.ts'
+import { findSshCertificate } from './control/ssh-certificates.ts'
 import { TunnelGroups } from './control/tunnel-groups.ts'
 import { AccessLog } from './edge/access-log.ts'
 import { AgentEndpoints, type AgentEndpointsOptions } from './edge/agent-endpoints.ts'
@@ -295,6 +297,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       caps: sshCaps,
       credentials: {
         find: (fingerprint) => findSshCredential(store, fingerprint),
+        certificate: (digest) => findSshCertificate(store, digest),
         current: (id) => currentCredential(store, id),
       },
       ids,
@@ -351,6 +354,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       groups,
       new LiveEdges({ store, sealer, sink, endpoints, log }),
       new LiveCredentials(store, online),
+      new LiveSshCertificates(store, online),
     ]
     for (const each of followed) {
       const follower = new Follower({ store, followed: each, log })

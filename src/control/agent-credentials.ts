@@ -12,7 +12,7 @@ export interface AgentCredential {
 }
 
 /** How long a lookup may take, in milliseconds: an agent must hear why before its own time for authentication is over. */
-const LOOKUP_MS = 5000
+export const LOOKUP_MS = 5000
 
 /** The credential whose token this is; undefined when it opens nothing. */
 export async function findCredential(store: Store, token: Secret): Promise<AgentCredential | undefined> {

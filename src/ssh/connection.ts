@@ -1,12 +1,13 @@
 /** One SSH connection: nobody until it has proved that it holds a key, then its session. */
 import type { Peer } from '../lib/peer.ts'
 import { fingerprintOf } from '../lib/ssh-public-key.ts'
-import type { AgentCredential, BindRefusal } from '../tunnel/ports.ts'
+import { BindRefusal } from '../tunnel/ports.ts'
 import type { Trial } from '../tunnel/trial.ts'
+import { type Entry, entryBy } from './certificate-login.ts'
 import type { SshContext } from './door-context.ts'
 import type { Link, LinkOwner, Login, Reply } from './link.ts'
 import type { Place } from './plan.ts'
-import { isProven, isUsable, type KeyOffer } from './proof.ts'
+import { isCertificate, isProven, isUsable, type KeyOffer } from './proof.ts'
 import { sshRefusals } from './refusals.ts'
 import { SshSession } from './session.ts'
 import type { Terminal } from './terminal.ts'
@@ -25,8 +26,8 @@ export class SshConnection implements LinkOwner {
   #encouraged = 0
   #hasAskedMethods = false
   #isTold = false
-  /** Whose key was proved. */
-  #credential: AgentCredential | undefined
+  /** As whom it proved itself. */
+  #entry: Entry | undefined
   #user = ''
   #session: SshSession | undefined
 
@@ -44,14 +45,16 @@ export class SshConnection implements LinkOwner {
 
   ready(): void {
     const { link, peer, door, trial } = this.#options
-    const credential = this.#credential
-    if (!credential) {
+    const entry = this.#entry
+    if (!entry) {
       link.drop('nobody logged in')
       return
     }
     trial.passed()
-    this.#session = new SshSession({ link, peer, door, credentialId: credential.id, user: this.#user })
-    void this.#checkAgain(this.#session)
+    const { credential, certificate, forced } = entry
+    const who = { credentialId: credential.id, certificateId: certificate?.id, user: this.#user, forced }
+    this.#session = new SshSession({ link, peer, door, ...who })
+    void this.#checkAgain(this.#session, entry)
   }
 
   forward(place: Place, reply: Reply): void {
@@ -94,23 +97,23 @@ export class SshConnection implements LinkOwner {
       this.#refuse(login, sshRefusals.unknownKey(fingerprint))
       return
     }
-    let credential: AgentCredential | undefined
+    let entry: Entry | BindRefusal
     try {
-      credential = await door.credentials.find(fingerprint)
+      entry = await this.#entryOf(login, offer, fingerprint)
     } catch (error) {
       door.log.warn({ error }, 'credential cannot be looked up')
       trial.failed('the database is away', { isFault: false })
       link.disconnect(textOf(sshRefusals.storeAway()), 'service')
       return
     }
-    if (!credential) this.#refuse(login, sshRefusals.unknownKey(fingerprint))
+    if (entry instanceof BindRefusal) this.#refuse(login, entry)
     else if (!offer.proof) this.#encourage(login, fingerprint)
     else if (door.admits?.(peer) === false) {
       // The restriction came while this connection proved who it is.
       trial.failed('an IP restriction does not admit its address', { isFault: false })
       link.disconnect(textOf(sshRefusals.addressRestricted()), 'login')
     } else {
-      this.#credential = credential
+      this.#entry = entry
       this.#user = login.user
       login.accept()
     }
@@ -120,6 +123,13 @@ export class SshConnection implements LinkOwner {
   #encourage(login: Login, fingerprint: string): void {
     if (++this.#encouraged > this.#options.door.limits.tries) this.#refuse(login, sshRefusals.notProven(fingerprint))
     else login.encourage()
+  }
+
+  async #entryOf({ user }: Login, offer: KeyOffer, fingerprint: string): Promise<Entry | BindRefusal> {
+    const { door, peer } = this.#options
+    if (isCertificate(offer)) return entryBy({ blob: offer.blob, user, ip: peer.ip }, door)
+    const credential = await door.credentials.find(fingerprint)
+    return credential ? { credential } : sshRefusals.unknownKey(fingerprint)
   }
 
   #refuse(login: Login, refusal: BindRefusal): void {
@@ -139,11 +149,14 @@ export class SshConnection implements LinkOwner {
     else end()
   }
 
-  /** A credential that was deleted while we looked it up: nobody has told this session, which was not there yet (D25). */
-  async #checkAgain(session: SshSession): Promise<void> {
+  /** What was deleted while we looked it up: nobody has told this session, which was not there yet (D25). */
+  async #checkAgain(session: SshSession, { certificate }: Entry): Promise<void> {
     const { credentials, log } = this.#options.door
     try {
       if (!(await credentials.current(session.credentialId))) session.end('its credential was deleted')
+      else if (certificate && !(await credentials.certificate(certificate.digest))) {
+        session.end('its SSH certificate was deleted')
+      }
     } catch (error) {
       log.warn({ session: session.id, error }, 'credential cannot be looked up')
     }

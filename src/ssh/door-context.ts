@@ -6,9 +6,16 @@ import type { Online } from '../tunnel/online.ts'
 import type { AgentCredential } from '../tunnel/ports.ts'
 import type { SshLimits } from './limits.ts'
 
+export interface IssuedCertificate {
+  readonly id: string
+  readonly authorityBlob: Buffer
+}
+
 export interface SshCredentials {
   /** The credential whose public key has this fingerprint; throws when the store is away. */
   find(fingerprint: string): Promise<AgentCredential | undefined>
+  /** The user certificate with this digest, and the public key of the authority that issued it; throws likewise. */
+  certificate(digest: string): Promise<IssuedCertificate | undefined>
   /** The same credential later. */
   current(id: string): Promise<AgentCredential | undefined>
 }

@@ -1,15 +1,18 @@
 /** Whether a client holds the private part of the key it names: its signature over this very login (RFC 4252 §7). */
 import { verify } from 'node:crypto'
 import { BadInput } from '../lib/bad-input.ts'
+import { isSshCertificateType, plainType, readSshCertificate } from '../lib/ssh-certificate.ts'
 import { blobType, keyOfBlob } from '../lib/ssh-key-blob.ts'
+import { isSignedSsh } from '../lib/ssh-signature.ts'
 
 /** What a client sent to log in with a key. */
 export interface KeyOffer {
   readonly type: string
+  /** Of a certificate, all of it. */
   readonly blob: Buffer
-  /** For RSA what is signed with; undefined is SHA-1, which proves nothing. */
+  /** For RSA what is signed with; undefined is SHA-1, which proves nothing. Certificates have it in their type. */
   readonly hash: string | undefined
-  /** Left out by a client that first asks whether the key would do. */
+  /** Left out by a client that first asks whether the key would do. With a certificate the signature has its name in front. */
   readonly proof?: { readonly signature: Buffer; readonly signed: Buffer } | undefined
 }
 
@@ -24,22 +27,40 @@ const rsaHashes: readonly string[] = ['sha256', 'sha512']
 
 /** Whether the key is of a kind that can prove anything here. */
 export function isUsable({ type, blob, hash }: KeyOffer): boolean {
+  if (isSshCertificateType(type)) return typeOf(blob) === certificateTypeOf(type)
   return typeOf(blob) === type && hashOf(type, hash) !== undefined
 }
 
 export function isProven(offer: KeyOffer): boolean {
-  const hash = hashOf(offer.type, offer.hash)
-  if (!offer.proof || hash === undefined || !isUsable(offer)) return false
+  if (!offer.proof || !isUsable(offer)) return false
+  const { signed, signature } = offer.proof
   try {
-    return verify(hash, offer.proof.signed, keyOfBlob(offer.blob), offer.proof.signature)
+    if (isSshCertificateType(offer.type)) {
+      const { keyBlob } = readSshCertificate(offer.blob)
+      return isSignedSsh(keyBlob, signed, signature, { algorithm: plainType(offer.type) })
+    }
+    const hash = hashOf(offer.type, offer.hash)
+    return hash !== undefined && verify(hash, signed, keyOfBlob(offer.blob), signature)
   } catch {
     return false // a key or a signature that is none
   }
 }
 
+/** Whether a certificate is offered, of whatever kind. */
+export function isCertificate({ type }: KeyOffer): boolean {
+  return isSshCertificateType(type)
+}
+
+/** The type that stands in a certificate with which clients sign as `type` says; undefined is one that we do not take. */
+function certificateTypeOf(type: string): string | undefined {
+  const plain = plainType(type)
+  if (Object.hasOwn(hashes, plain)) return type
+  return plain === 'rsa-sha2-256' || plain === 'rsa-sha2-512' ? 'ssh-rsa-cert-v01@openssh.com' : undefined
+}
+
 /** Null is the one that comes with the key; undefined is none that we take. */
 function hashOf(type: string, hash: string | undefined): string | null | undefined {
-  if (type !== 'ssh-rsa') return hashes[type]
+  if (type !== 'ssh-rsa') return Object.hasOwn(hashes, type) ? hashes[type] : undefined
   return hash !== undefined && rsaHashes.includes(hash) ? hash : undefined
 }
 

@@ -34,6 +34,18 @@ export const sshRefusals = {
       1102,
       `Keys of type ${shown(type)} and signatures with SHA-1 are not taken. Use ed25519, ECDSA, or RSA with SHA-2.`,
     ),
+  unknownCertificate: () =>
+    refuse(
+      1102,
+      'No SSH certificate authority of this server issued this certificate to a user, or it was deleted. Have another one signed.',
+    ),
+  badCertificate: (why: string) => refuse(1102, why),
+  noPrincipal: () =>
+    refuse(1102, 'The certificate names no SSH credential. Have one signed with the id of yours among its principals.'),
+  noSuchPrincipal: (id: string) =>
+    refuse(1102, `The certificate does not name an SSH credential ${shown(id)} that exists and may be used.`),
+  severalPrincipals: (first: string) =>
+    refuse(1102, `The certificate names several SSH credentials. Say which one: \`ssh -l ${printable(first)}\`.`),
   addressRestricted: () =>
     refuse(
       220,

@@ -24,7 +24,11 @@ export interface SshSessionOptions {
   readonly peer: Peer
   readonly door: SshContext
   readonly credentialId: string
+  /** Of the SSH certificate that it was let in by, if it was. */
+  readonly certificateId?: string | undefined
   readonly user: string
+  /** What its certificate says to run, whatever the client asks for. */
+  readonly forced?: string | undefined
 }
 
 interface Forward {
@@ -44,6 +48,7 @@ const MADE_UP_PORTS = 40_000
 export class SshSession implements LiveSession {
   readonly id: string
   readonly credentialId: string
+  readonly certificateId: string | undefined
   readonly present: PresentSession
   readonly tunnels = new TunnelTable()
   readonly #options: SshSessionOptions
@@ -63,6 +68,7 @@ export class SshSession implements LiveSession {
     const startedAt = door.now()
     this.id = door.ids.next('ts_')
     this.credentialId = credentialId
+    this.certificateId = options.certificateId
     this.#options = options
     this.present = {
       id: this.id,
@@ -206,9 +212,10 @@ export class SshSession implements LiveSession {
       return
     }
     this.#terminal = terminal
-    const { user } = this.#options
+    const { user, forced } = this.#options
     const isOldVersion = /^v\d+$/.test(user) && user !== 'v2'
     if (isOldVersion) this.#fail(sshRefusals.unknownVersion(user))
+    else if (forced !== undefined) this.#run(terminal, forced)
     else if ('shell' in asked) this.#fail(sshRefusals.noCommand())
     else if ('subsystem' in asked) this.#fail(sshRefusals.unknownCommand(asked.subsystem))
     else this.#run(terminal, asked.exec)

@@ -14,6 +14,7 @@ import type { LiveSession } from '../tunnel/live.ts'
 import { Online } from '../tunnel/online.ts'
 import type { AgentCredential } from '../tunnel/ports.ts'
 import { TestEndpoints } from '../tunnel/test-door.ts'
+import type { IssuedCertificate } from './door-context.ts'
 import { SshDoor, type SshDoorOptions } from './ssh-door.ts'
 
 /** Keys as `ssh-keygen` makes them serve clients as well. */
@@ -22,6 +23,8 @@ export const clientKey = makeSshHostKey()
 export class TestGateway {
   /** By the fingerprints of their keys. */
   readonly credentials = new Map<string, AgentCredential>()
+  /** By their digests. */
+  readonly certificates = new Map<string, IssuedCertificate>()
   readonly endpoints = new TestEndpoints()
   readonly logged: Record<string, unknown>[] = []
   readonly online: Online
@@ -48,6 +51,7 @@ export class TestGateway {
         setImmediate(() => this.#answered())
         return found
       },
+      certificate: async (digest: string) => this.certificates.get(digest),
       current: (id: string) => find((each) => each.id === id),
     }
     this.online = new Online({

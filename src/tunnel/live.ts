@@ -9,6 +9,8 @@ import type { TunnelTable } from './tunnel-table.ts'
 export interface LiveSession {
   readonly id: string
   readonly credentialId: string
+  /** Of the SSH certificate that it was let in by, if it was. */
+  readonly certificateId?: string | undefined
   readonly present: PresentSession
   readonly tunnels: TunnelTable
   readonly isEnded: boolean

@@ -105,6 +105,18 @@ export class Online {
     for (const session of this.registry.sessionsOf(credentialId)) session.end(reason)
   }
 
+  /** The ids of the SSH certificates that live sessions were let in by. */
+  certificatesInUse(): ReadonlySet<string> {
+    return new Set(this.registry.liveSessions().flatMap(({ certificateId }) => certificateId ?? []))
+  }
+
+  /** A certificate that was deleted ends the sessions that it let in. */
+  endSessionsBy(certificateId: string, reason: string): void {
+    for (const session of this.registry.liveSessions()) {
+      if (session.certificateId === certificateId) session.end(reason)
+    }
+  }
+
   /** Ends every session; the doors they came through must be closed by then. */
   endAll(reason: string): void {
     for (const session of this.registry.liveSessions()) session.end(reason)

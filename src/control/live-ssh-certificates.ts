@@ -1,0 +1,39 @@
+/** Ends sessions that were let in by an SSH certificate which was deleted. Its authority stays for as long as it does. */
+import { sshUserCertificates } from '../resources/ssh-user-certificates.ts'
+import type { Change } from '../store/feed.ts'
+import type { Store } from '../store/store.ts'
+import type { Followed } from './follower.ts'
+
+/** Who serves the sessions. */
+export interface CertifiedSessions {
+  /** The ids of the certificates that live sessions were let in by. */
+  certificatesInUse(): ReadonlySet<string>
+  endSessionsBy(certificateId: string, reason: string): void
+}
+
+export class LiveSshCertificates implements Followed {
+  readonly #store: Store
+  readonly #sessions: CertifiedSessions
+
+  constructor(store: Store, sessions: CertifiedSessions) {
+    this.#store = store
+    this.#sessions = sessions
+  }
+
+  load(): Promise<void> {
+    return this.#check(() => true)
+  }
+
+  async apply(changes: readonly Change[]): Promise<void> {
+    const touched = new Set(changes.filter(({ kind }) => kind === sshUserCertificates.kind).map(({ id }) => id))
+    if (touched.size > 0) await this.#check((id) => touched.has(id))
+  }
+
+  async #check(isTouched: (id: string) => boolean): Promise<void> {
+    const ids = [...this.#sessions.certificatesInUse()].filter(isTouched)
+    const there = await this.#store.read((reader) => reader.kinds(ids))
+    for (const id of ids) {
+      if (!there.has(id)) this.#sessions.endSessionsBy(id, 'its SSH certificate was deleted')
+    }
+  }
+}

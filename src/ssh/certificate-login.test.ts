@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { beforeEach, test } from 'node:test'
+import { makeSshCertificate, type SshCertificateFacts, sshCertificateDigest } from '../lib/ssh-certificate.ts'
+import { blobType } from '../lib/ssh-key-blob.ts'
+import { publicBlobOf, signSsh } from '../lib/ssh-signature.ts'
+import { sshStrings } from '../lib/ssh-wire.ts'
+import { type AgentCredential, BindRefusal } from '../tunnel/ports.ts'
+import { type Entry, entryBy } from './certificate-login.ts'
+import type { IssuedCertificate } from './door-context.ts'
+import { isCertificate, isProven, isUsable, type KeyOffer } from './proof.ts'
+
+const NOW = Date.parse('2026-06-01T12:00:00Z')
+const MINE: AgentCredential = { id: 'sshcr_mine', acl: ['bind:mine.example.com'] }
+const SIGNED = Buffer.from('this very login')
+
+const keys: Readonly<Record<string, KeyObject>> = {
+  'ssh-ed25519': generateKeyPairSync('ed25519').privateKey,
+  'ecdsa-sha2-nistp256': generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
+  'ecdsa-sha2-nistp384': generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey,
+  'ecdsa-sha2-nistp521': generateKeyPairSync('ec', { namedCurve: 'P-521' }).privateKey,
+  'rsa-sha2-512': generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey,
+}
+const authority = generateKeyPairSync('ed25519').privateKey
+const holder = keys['ssh-ed25519'] as KeyObject // stands above
+
+const usual: SshCertificateFacts = {
+  kind: 'user',
+  serial: 1n,
+  keyId: 'sucrt_1',
+  principals: [MINE.id],
+  validAfter: BigInt(NOW / 1000 - 60),
+  validBefore: BigInt(NOW / 1000 + 60),
+  criticalOptions: {},
+  extensions: {},
+}
+
+const issued = new Map<string, IssuedCertificate>()
+const present = new Map<string, AgentCredential>()
+beforeEach(() => {
+  issued.clear()
+  present.clear()
+  present.set(MINE.id, MINE)
+})
+const door = {
+  now: () => NOW,
+  credentials: {
+    find: async () => undefined,
+    certificate: async (digest: string) => issued.get(digest),
+    current: async (id: string) => present.get(id),
+  },
+}
+
+interface Making {
+  readonly key?: KeyObject
+  readonly by?: KeyObject
+  /** Whose certificate the store takes it for; the one that signed it, by default. */
+  readonly storedBy?: KeyObject | null
+}
+
+async function certificate(
+  facts: Partial<SshCertificateFacts> = {},
+  { key = holder, by = authority, storedBy = by }: Making = {},
+): Promise<Buffer> {
+  const blob = await makeSshCertificate(
+    publicBlobOf(key),
+    { ...usual, ...facts },
+    {
+      authority: by,
+      nonce: randomBytes(32),
+    },
+  )
+  if (storedBy) issued.set(sshCertificateDigest(blob), { id: 'sucrt_1', authorityBlob: publicBlobOf(storedBy) })
+  return blob
+}
+
+async function offerOf(blob: Buffer, key = holder, type = blobType(blob)): Promise<KeyOffer> {
+  const signature = await signSsh(key, publicBlobOf(key), SIGNED)
+  return { type, blob, hash: undefined, proof: { signature, signed: SIGNED } }
+}
+
+/** What the gateway makes of an offer; undefined when it proves nothing. */
+async function login(offer: KeyOffer, { user = 'me', ip = '10.1.2.3' } = {}): Promise<Entry | BindRefusal | undefined> {
+  if (!isUsable(offer) || !isProven(offer) || !isCertificate(offer)) return undefined
+  return entryBy({ blob: offer.blob, user, ip }, door)
+}
+
+async function assertIn(offer: KeyOffer, options: Parameters<typeof login>[1] = {}): Promise<Entry> {
+  const entry = await login(offer, options)
+  assert.ok(!(entry instanceof BindRefusal), entry instanceof BindRefusal ? entry.message : '')
+  assert.ok(entry, 'it proved nothing')
+  return entry
+}
+
+async function assertOut(offer: KeyOffer, says: RegExp, options: Parameters<typeof login>[1] = {}): Promise<void> {
+  const entry = await login(offer, options)
+  assert.ok(entry instanceof BindRefusal, 'it was let in')
+  assert.match(entry.message, says)
+}
+
+for (const [algorithm, key] of Object.entries(keys)) {
+  test(`a certificate of a key that signs with ${algorithm} opens as the credential that it names`, async () => {
+    const blob = await certificate({}, { key })
+    const entry = await assertIn(await offerOf(blob, key, `${algorithm}-cert-v01@openssh.com`))
+    assert.deepEqual(entry.credential, MINE)
+    assert.deepEqual(entry.certificate, { id: 'sucrt_1', digest: sshCertificateDigest(blob) })
+    assert.equal(entry.forced, undefined)
+  })
+}
+
+test('who does not hold the certified key proves nothing', async () => {
+  const other = generateKeyPairSync('ed25519').privateKey
+  const blob = await certificate()
+  assert.equal(await login(await offerOf(blob, other)), undefined)
+  const offer = await offerOf(blob)
+  assert.ok(offer.proof)
+  assert.equal(await login({ ...offer, proof: { ...offer.proof, signed: Buffer.from('another login') } }), undefined)
+  assert.equal(await login({ ...offer, proof: undefined }), undefined)
+  // Of the authority, which may sign what it likes, but does not log in.
+  assert.equal(await login(await offerOf(blob, authority)), undefined)
+})
+
+test('RSA certificates prove nothing with SHA-1, nor with another hash than was said', async () => {
+  const key = keys['rsa-sha2-512'] as KeyObject // stands above
+  const blob = await certificate({}, { key })
+  const sha1 = { signature: sshStrings('ssh-rsa', sign('sha1', SIGNED, key)), signed: SIGNED }
+  for (const type of ['ssh-rsa-cert-v01@openssh.com', 'rsa-sha2-512-cert-v01@openssh.com']) {
+    assert.equal(await login({ type, blob, hash: 'sha512', proof: sha1 }), undefined, type)
+  }
+  assert.equal(await login(await offerOf(blob, key, 'rsa-sha2-256-cert-v01@openssh.com')), undefined)
+})
+
+test('a certificate is not taken for another type of key, nor for a plain one', async () => {
+  const blob = await certificate()
+  for (const type of [
+    'ecdsa-sha2-nistp256-cert-v01@openssh.com',
+    'rsa-sha2-512-cert-v01@openssh.com',
+    'ssh-ed25519',
+    'constructor-cert-v01@openssh.com',
+    '-cert-v01@openssh.com',
+  ]) {
+    assert.equal(await login(await offerOf(blob, holder, type)), undefined, type)
+  }
+  const plain = publicBlobOf(holder)
+  assert.equal(await login(await offerOf(plain, holder, 'ssh-ed25519-cert-v01@openssh.com')), undefined)
+})
+
+test('any one bit of a certificate that is another keeps its holder out', async () => {
+  const blob = await certificate()
+  const offer = await offerOf(blob)
+  await assertIn(offer)
+  for (let bit = 0; bit < blob.length * 8; bit++) {
+    const changed = Buffer.from(blob)
+    changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+    const entry = await login({ ...offer, blob: changed })
+    assert.ok(entry === undefined || entry instanceof BindRefusal, `bit ${bit}`)
+  }
+})
+
+test('a certificate of an authority that is not here, or that is not the one it is stored with, is kept out', async () => {
+  const foreign = generateKeyPairSync('ed25519').privateKey
+  await assertOut(await offerOf(await certificate({}, { by: foreign, storedBy: null })), /issued this certificate/)
+  await assertOut(await offerOf(await certificate({}, { by: foreign, storedBy: authority })), /issued this certificate/)
+})
+
+test('a certificate that was deleted is kept out', async () => {
+  const offer = await offerOf(await certificate())
+  await assertIn(offer)
+  issued.clear()
+  await assertOut(offer, /deleted/)
+})
+
+const kept: [what: string, facts: Partial<SshCertificateFacts>, says: RegExp][] = [
+  ['is for a host', { kind: 'host' }, /host/],
+  ['has expired', { validBefore: BigInt(NOW / 1000) }, /expired/],
+  ['is not valid yet', { validAfter: BigInt(NOW / 1000 + 1) }, /not valid yet/],
+  ['names nobody', { principals: [] }, /names no SSH credential/],
+  ['names other users alone', { principals: ['root', 'me'] }, /names no SSH credential/],
+  ['names a credential that is gone', { principals: ['sshcr_gone'] }, /`sshcr_gone`/],
+  ['names several credentials', { principals: ['sshcr_other', MINE.id] }, /ssh -l sshcr_other/],
+  ['has an option that nobody knows', { criticalOptions: { 'a@b.c': '' } }, /critical option/],
+  ['has an option that is not ours', { criticalOptions: { 'verify-required': '' } }, /critical option/],
+  ['is for other addresses', { criticalOptions: { 'source-address': '10.2.0.0/16,::1' } }, /address/],
+  ['is for addresses that cannot be read', { criticalOptions: { 'source-address': '10.1.2.3/8' } }, /address/],
+  ['is for no address', { criticalOptions: { 'source-address': '' } }, /address/],
+]
+for (const [what, facts, says] of kept) {
+  test(`a certificate that ${what} is kept out`, async () => {
+    await assertOut(await offerOf(await certificate(facts)), says)
+  })
+}
+
+test('a certificate of the key of its own authority is kept out', async () => {
+  await assertOut(await offerOf(await certificate({}, { key: authority }), authority), /own authority/)
+})
+
+test('times count to the second', async () => {
+  const second = BigInt(NOW / 1000)
+  await assertIn(await offerOf(await certificate({ validAfter: second, validBefore: second + 1n })))
+  await assertIn(await offerOf(await certificate({ validAfter: 0n, validBefore: 2n ** 64n - 1n })))
+})
+
+test('addresses of the certificate let in, as networks, alone, and of both families', async () => {
+  const blob = await certificate({ criticalOptions: { 'source-address': '192.0.2.7,10.1.0.0/16,2001:db8::/32' } })
+  for (const ip of ['10.1.2.3', '192.0.2.7', '2001:db8::1', '::ffff:10.1.2.3'])
+    await assertIn(await offerOf(blob), { ip })
+  for (const ip of ['10.2.0.1', '192.0.2.8', '2001:db9::1']) await assertOut(await offerOf(blob), /address/, { ip })
+})
+
+test('of several credentials the one counts that the client logs in as, if the certificate names it', async () => {
+  present.set('sshcr_other', { id: 'sshcr_other', acl: [] })
+  present.set('sshcr_third', { id: 'sshcr_third', acl: [] })
+  const offer = await offerOf(await certificate({ principals: ['sshcr_other', 'root', MINE.id] }))
+  for (const user of ['sshcr_other', MINE.id]) assert.equal((await assertIn(offer, { user })).credential.id, user)
+  await assertOut(offer, /`sshcr_third`/, { user: 'sshcr_third' })
+  const single = await offerOf(await certificate({ principals: [MINE.id, MINE.id] }))
+  assert.equal((await assertIn(single)).credential.id, MINE.id)
+  await assertOut(single, /`sshcr_other`/, { user: 'sshcr_other' })
+})
+
+test('a forced command comes along', async () => {
+  const offer = await offerOf(await certificate({ criticalOptions: { 'force-command': 'http --help' } }))
+  assert.equal((await assertIn(offer)).forced, 'http --help')
+})
