@@ -132,7 +132,7 @@ async function isRefused(name: ActionName, phase: Phase, protocol: Protocol, add
   const isThere = phasesOf(protocol).includes(phase)
   const at = isThere
     ? `${lists[phase]}[0].actions[0].type\` is \`${name}\``
-    : `value: ${lists[phase]}\` does not happen on`
+    : `: ${lists[phase]}\` does not happen on`
   assert.ok(refusal.includes(at), refusal)
 }
 
