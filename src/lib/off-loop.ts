@@ -1,5 +1,6 @@
 /** Runs work that takes long on threads of its own: one piece at a time for each owner, and none for ever. */
 import { Worker } from 'node:worker_threads'
+import { threadEnv } from './thread-env.ts'
 
 /** The work took more time or memory than it is given; its thread was ended. */
 export class WorkTooHeavy extends Error {
@@ -137,7 +138,7 @@ class Thread {
   isEnded = false
 
   constructor(entry: URL) {
-    this.#worker = new Worker(entry, { name: 'off-loop', env: {}, resourceLimits: THREAD_MEMORY })
+    this.#worker = new Worker(entry, { name: 'off-loop', env: threadEnv(), resourceLimits: THREAD_MEMORY })
     this.#worker.unref()
     this.#worker.on('message', (said: Said) => this.#settle?.(said))
     this.#worker.on('error', (error: Error & { code?: string }) => {

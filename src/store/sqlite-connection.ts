@@ -1,6 +1,7 @@
 /** This side of the SQLite thread: passes statements to it, pairs the answers, and starts another when it ends. */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { threadEnv } from '../lib/thread-env.ts'
 import { within } from './limits.ts'
 import type { Answer, Asked, Fault, Said, ThreadData } from './sqlite-thread.ts'
 
@@ -116,7 +117,7 @@ export class SqliteConnection {
       // Neither the flags of this process, such as modules to load first, nor its variables: the thread needs none.
       // node:sqlite says at every start that it is experimental, which tells an operator nothing.
       execArgv: ['--disable-warning=ExperimentalWarning'],
-      env: {},
+      env: threadEnv(),
     })
     const thread: Thread = { worker, waiting: [], isOpen: false }
     this.#thread = thread
