@@ -12,7 +12,7 @@ import { eachTarget, type Target } from './target.ts'
 const lists = routeTable().filter(({ action }) => action === 'list')
 const gets = routeTable().filter(({ action }) => action === 'get')
 const ITEMS = 250
-const CREATIONS = 1000
+const CREATIONS = 300
 
 eachTarget((target) => {
   describe('pages', () => {
@@ -147,20 +147,22 @@ eachTarget((target) => {
         `${other}${'1'.repeat(27)}`,
         '1'.repeat(27),
       ]
+      test(`${path} takes limit and before_id, and is a list of ${resource.listKey}`, async () => {
+        for (const query of ['', '?', '?limit=1', '?limit=100', `?before_id=${prefix}${'1'.repeat(27)}&limit=5`]) {
+          const page = await target.api.get(`${path}${query}`)
+          assert.deepEqual(Object.keys(page).sort(), [resource.listKey ?? '', 'next_page_uri', 'uri'].sort())
+          assert.equal(page.uri, `${target.url}${path}`)
+        }
+      })
+
+      // Refused before the store is asked, so once is enough.
+      if (target.name === 'postgres') continue
       test(`${path} refuses what it does not know`, async () => {
         const twice = `before_id=${prefix}${'1'.repeat(27)}&before_id=${prefix}${'1'.repeat(27)}`
         for (const query of [...bad, twice, ...ids.map((id) => `before_id=${id}`)]) {
           const answer = await target.api.send('GET', `${path}?${query}`)
           assert.equal(answer.status, 400, `${query}: ${answer.text.slice(0, 200)}`)
           assertEnvelope(answer, 400)
-        }
-      })
-
-      test(`${path} takes limit and before_id, and is a list of ${resource.listKey}`, async () => {
-        for (const query of ['', '?', '?limit=1', '?limit=100', `?before_id=${prefix}${'1'.repeat(27)}&limit=5`]) {
-          const page = await target.api.get(`${path}${query}`)
-          assert.deepEqual(Object.keys(page).sort(), [resource.listKey ?? '', 'next_page_uri', 'uri'].sort())
-          assert.equal(page.uri, `${target.url}${path}`)
         }
       })
     }

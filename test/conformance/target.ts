@@ -8,7 +8,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { after, before, describe } from 'node:test'
 import { ApiClient } from '../support/api-client.ts'
-import { eachStore } from '../support/databases.ts'
+import { eachStore, type TestStore } from '../support/databases.ts'
 import { type Platform, type PlatformOptions, startPlatform } from '../support/platform.ts'
 
 export interface Target {
@@ -27,7 +27,7 @@ export interface Target {
 
 /**
  * Defines the same suite for every target. The options are for the platforms of this process; a server from outside is
- * taken as it is.
+ * taken as it is. `stores` is for suites about what comes before the store and cannot differ by it.
  *
  * @example
  * eachTarget((target) => {
@@ -36,7 +36,10 @@ export interface Target {
  *   if (platform) test('a member sees its own', async () => { const { api } = await platform().member() })
  * })
  */
-export function eachTarget(define: (target: Target) => void, options: PlatformOptions = {}): void {
+export function eachTarget(
+  define: (target: Target) => void,
+  { stores, ...options }: PlatformOptions & { readonly stores?: readonly TestStore['name'][] } = {},
+): void {
   const { POSTERN_CONFORMANCE_URL: url, POSTERN_CONFORMANCE_KEY: key } = process.env
   if (url) {
     if (!key) throw new Error('POSTERN_CONFORMANCE_URL needs POSTERN_CONFORMANCE_KEY beside it: the token of an admin')
@@ -64,7 +67,7 @@ export function eachTarget(define: (target: Target) => void, options: PlatformOp
       platform,
     })
     after(() => running?.stop())
-  })
+  }, stores)
 }
 
 /** A name nobody else has, such as `edge-3f9a1c0b`: suites share their server. */

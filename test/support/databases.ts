@@ -12,7 +12,7 @@ export interface TestStore {
 }
 
 /**
- * Defines the same suite for SQLite and for PostgreSQL.
+ * Defines the same suite for SQLite and for PostgreSQL, or for those of them that are named.
  *
  * @example
  * eachStore((store) => {
@@ -21,8 +21,12 @@ export interface TestStore {
  *   })
  * })
  */
-export function eachStore(define: (store: TestStore) => void): void {
-  for (const [name, make] of Object.entries(makers) as [TestStore['name'], Maker][]) {
+export function eachStore(
+  define: (store: TestStore) => void,
+  names: readonly TestStore['name'][] = ['sqlite', 'postgres'],
+): void {
+  for (const name of names) {
+    const make = makers[name]
     describe(name, () => {
       const removals: (() => Promise<void>)[] = []
       define({
