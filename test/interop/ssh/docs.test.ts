@@ -1,35 +1,108 @@
-/** The commands of docs/ssh.md, run as they stand there, but for the host and the port of this test. */
+/** docs/ssh.md from top to bottom, run in a shell as it stands there, but for the host and the ports of this test. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { splitWords } from '../../../src/ssh/split-words.ts'
+import { freeTcpPort } from '../../support/free-port.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
-import { type Key, keyFolder, makeKey, missing, ssh } from './openssh.ts'
+import { tlsIdentity } from '../../support/tls-identity.ts'
+import { Home } from './home.ts'
+import { missing } from './openssh.ts'
 
 const page = readFileSync(new URL('../../../docs/ssh.md', import.meta.url), 'utf8')
-const commands = [...page.matchAll(/^\| `ssh (.*?) -p 2222 HOST (.*?)` \|/gm)].map(([, args = '', command = '']) => ({
-  args,
-  command,
-}))
+const blocks = (language: string): string[] =>
+  [...page.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))].map(([, text = '']) => text)
+const [makeKey = '', checkHost = '', useAgent = '', useAutossh = '', ...others] = blocks('sh')
+const [unit = ''] = blocks('ini')
+const commands = [...page.matchAll(/^\| `(ssh .*?)` \|/gm)].map(([, command = '']) => command)
 
-describe('the commands of docs/ssh.md', { skip: missing }, () => {
+const online = /Forwarding +(https?:\/\/|tls:\/\/|tcp:\/\/|labels )/
+
+describe('docs/ssh.md', { skip: missing }, () => {
   let platform: Platform
-  let key: Key
+  let home: Home
+  let tcpPort = 0
+
+  /** The page speaks of a server with the usual ports. */
+  const here = (text: string): string =>
+    text
+      .replaceAll('HOST', '127.0.0.1')
+      .replaceAll('-p 2222', `-p ${platform.sshPort}`)
+      .replaceAll('http://127.0.0.1:7400', platform.url)
+      .replaceAll('20001', String(tcpPort))
 
   before(async () => {
     platform = await startPlatform()
-    key = makeKey(keyFolder(), 'key')
-    await platform.admin.create('/ssh_credentials', { public_key: key.publicLine })
+    tcpPort = await freeTcpPort()
+    home = new Home({ POSTERN_API_URL: platform.url, POSTERN_API_KEY: platform.apiKey })
+    const { cert, key } = await tlsIdentity(['app.example.com'])
+    home.write('app.crt', cert)
+    home.write('app.key', key)
+    home.write('policy.yml', 'on_http_request:\n  - actions:\n      - type: deny\n')
   })
   after(() => platform.stop())
+  after(() => home.remove())
 
-  test('are found', () => assert.equal(commands.length, 8))
+  test('has all that is run here', () => {
+    assert.deepEqual([commands.length, others.length, unit.length > 0], [18, 0, true])
+  })
 
-  for (const { args, command } of commands) {
-    test(`ssh ${args} HOST ${command}`, async (t) => {
-      const client = ssh(t, platform, key, splitWords(args) ?? [], [command])
-      await client.says(/Forwarding +(https?:\/\/|tls:\/\/|tcp:\/\/|labels )/)
-      await client.stop()
+  test('a key is made and uploaded', async (t) => {
+    assert.equal(await home.run(t, here(makeKey)).ended, 0)
+    const { ssh_credentials } = await platform.admin.get('/ssh_credentials')
+    assert.equal(ssh_credentials[0].public_key.split(' ')[1], home.read('.ssh/id_ed25519.pub').split(' ')[1])
+  })
+
+  test('the host key is compared with what the server says, and kept', async (t) => {
+    const shell = home.run(t, here(checkHost))
+    assert.equal(await shell.ended, 0)
+    const [, scanned] = /(SHA256:\S+)/.exec(shell.out()) ?? []
+    const [, said] = /"ssh_host_key":"(?:\w+ )?(SHA256:[^" ]+)/.exec(shell.out()) ?? []
+    assert.ok(scanned !== undefined && scanned === said, shell.out())
+  })
+
+  for (const command of commands) {
+    test(command, async (t) => {
+      const text = here(command)
+      // `-t` wants a terminal, and gets one.
+      const isScreen = /^ssh -t /.test(text)
+      const shell = home.run(t, isScreen ? `script -qec '${text}' /dev/null` : text)
+      if (text.endsWith('--help')) {
+        assert.equal(await shell.ended, 0)
+        assert.match(shell.out(), /--oauth-client-id <id>/)
+        return
+      }
+      await shell.says(online)
+      if (isScreen) await shell.says(/Latency +[\d.]+ ms/)
+      await shell.stop()
     })
   }
+
+  test('a key from an agent', async (t) => {
+    const shell = home.run(t, `trap 'ssh-agent -k' EXIT TERM\n${here(useAgent)}`, { key: 'agent' })
+    await shell.says(online)
+    await shell.stop()
+  })
+
+  test('the line for autossh', async (t) => {
+    const isThere = spawnSync('autossh', ['-V']).error === undefined
+    const shell = home.run(t, here(useAutossh), { autossh: isThere ? 'real' : 'once' })
+    await shell.says(online)
+    await shell.stop()
+  })
+
+  test('the unit of systemd is one, and what it starts has its name again when it is started again', async (t) => {
+    const file = join(home.folder, 'tunnel.service')
+    writeFileSync(file, unit)
+    if (spawnSync('systemd-analyze', ['--version']).error === undefined) {
+      execFileSync('systemd-analyze', ['verify', '--man=no', file], { stdio: 'pipe' })
+    }
+    const [, start = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? []
+    for (let i = 0; i < 2; i++) {
+      const shell = home.run(t, here(start).replace('/usr/bin/ssh', 'ssh'))
+      await shell.says(/Forwarding +https:\/\/app\.example\.com/)
+      await shell.stop()
+    }
+  })
 })

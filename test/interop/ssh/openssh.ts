@@ -51,7 +51,7 @@ export function ssh(
   { user }: { readonly user?: string } = {},
 ): Ssh {
   const client = runSsh({ port: sshPort, key, args, command, user })
-  owner.after(client.stop)
+  owner.after(() => client.stop())
   return client
 }
 
