@@ -73,6 +73,9 @@ function flags(patterns: readonly string[], isTalkative: boolean): string[] {
     isTalkative || process.stdout.isTTY ? 'spec' : fileURLToPath(new URL('compact-reporter.ts', import.meta.url))
   return [
     ...['file-limit.ts', 'test-owners.ts'].map((file) => `--import=${new URL(file, import.meta.url).href}`),
+    // As the program has it (src/cli/collector.ts). Node takes no code that was compiled under other flags, and keeps that
+    // of a process which began with this one elsewhere: else each server and each test would undo what the other keeps.
+    '--no-allocation-site-pretenuring',
     '--test',
     '--test-concurrency=2',
     `--test-reporter=${reporter}`,
