@@ -77,7 +77,8 @@ function flags(patterns: readonly string[], isTalkative: boolean): string[] {
     // of a process which began with this one elsewhere: else each server and each test would undo what the other keeps.
     '--no-allocation-site-pretenuring',
     '--test',
-    '--test-concurrency=2',
+    // One more than the cores that the bar is set for: tests wait too, for clocks and for other processes.
+    '--test-concurrency=3',
     `--test-reporter=${reporter}`,
     ...patterns.map((pattern) => `--test-name-pattern=${pattern}`),
   ]
