@@ -45,6 +45,8 @@ const rows: Row[] = [
   ['https', { Domain: '1.21 gigawatts' }, 326],
   ['https', { Domain: 'a/b' }, 326],
   ['https', { Domain: 'user@example.com' }, 326],
+  ['https', { URL: 'https://user@example.com' }, 9037],
+  ['https', { URL: 'https://a_b.example.com' }, 355],
   ['https', { Domain: '192.0.2.1' }, 326],
   ['https', { Domain: 'a.*.com' }, 326],
   ['https', { Domain: 'a*.com' }, 326],

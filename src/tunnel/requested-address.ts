@@ -39,7 +39,8 @@ export function requestedAddress(
   if (!asked) return undefined
   if (asked.value.length > MAX_ASKED) return refusals.badName(NAME_TOO_LONG, asked.value, 'is too long')
   const address = readAddress(proto, asked, around)
-  if (address === undefined || address instanceof BindRefusal) return address
+  if (address instanceof BindRefusal) return asked.field === 'URL' ? ofUrl(address) : address
+  if (address === undefined) return address
   // Agents mean an endpoint by it that the public cannot reach, unless it is how this server itself is called.
   if (address.host.endsWith(INTERNAL) && !around.domain.endsWith(INTERNAL)) {
     return refusals.badName(TLD_NOT_PUBLIC, address.host, 'is for internal endpoints, which this server does not have')
@@ -111,7 +112,13 @@ function badName(text: string, error: unknown): BindRefusal {
   return refusals.badName(nameFaults.find(([matches]) => matches(text))?.[1] ?? INVALID_CHARACTER, text, error.message)
 }
 
+/** The vendor tells a URL that is none from a name that is none. */
+function ofUrl(refusal: BindRefusal): BindRefusal {
+  return refusal.ngrok === INVALID_CHARACTER ? new BindRefusal(INVALID_URL, refusal.message) : refusal
+}
+
 const INVALID_CHARACTER = 326
+const INVALID_URL = 9037
 const NAME_TOO_LONG = 397
 const TLD_NOT_PUBLIC = 331
 const INTERNAL = '.internal'

@@ -211,9 +211,14 @@ describe('the plain listener', () => {
     assert.equal(upstream.seen.length, 0)
   })
 
-  test('knows nothing of names that nobody serves, nor of TLS edges', async () => {
+  test('sends visitors of a TLS edge to https, where its service may speak HTTP', async () => {
     const { name } = await world.tlsEdge({ backend: await world.toAddress({ address: '127.0.0.1:1' }) })
-    for (const host of [name, 'nobody.test', 'mark.edge.test.evil.test']) {
+    const { status, headers } = await askPlain(name, { path: '/a?b' })
+    assert.deepEqual([status, headers.location], [307, `https://${name}:${world.platform.httpsPort}/a?b`])
+  })
+
+  test('knows nothing of names that nobody serves', async () => {
+    for (const host of ['nobody.test', 'mark.edge.test.evil.test']) {
       const { status, code } = await askPlain(host)
       assert.deepEqual([host, status, code], [host, 404, 'ERR_ENDPOINT_OFFLINE'])
     }

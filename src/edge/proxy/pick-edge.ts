@@ -34,7 +34,8 @@ export function pickEdge(
   if (connection.tls === undefined) {
     const plain = edges.findPlain(host)
     if (plain) return plain
-    return edges.find(host)?.kind === 'https' ? 'to_https' : 'ENDPOINT_OFFLINE'
+    // Names of TLS edges too: whoever asks for one by HTTP takes what ends its TLS, here or upstream, to speak HTTP.
+    return edges.find(host) ? 'to_https' : 'ENDPOINT_OFFLINE'
   }
   // By name and not `connection.edge` itself, which may have changed since the handshake.
   const edge = edges.find(host)

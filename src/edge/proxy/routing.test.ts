@@ -288,7 +288,7 @@ describe('on one HTTP/2 connection', () => {
 })
 
 describe('on the plain listener', () => {
-  test('an endpoint is served, an HTTPS edge is asked for elsewhere, and nothing else is there', async (t) => {
+  test('an endpoint is served, an HTTPS or TLS edge is asked for elsewhere, and nothing else is there', async (t) => {
     const service = await httpService(t, (request, response) => response.end(request.headers['x-forwarded-proto']))
     const routes = [{ backend: service.backend }]
     const plane = await Plane.start(t, [
@@ -302,7 +302,8 @@ describe('on the plain listener', () => {
     const moved = await askPlain(plane, { host: 'A.test:80', method: 'POST', path: '/a/../b?c=d' })
     assert.equal(moved.status, 307)
     assert.equal(moved.headers.location, `https://a.test:${plane.httpsPort}/a/../b?c=d`)
-    assert.equal((await askPlain(plane, { host: 'raw.test' })).status, 404)
+    const raw = await askPlain(plane, { host: 'raw.test' })
+    assert.deepEqual([raw.status, raw.headers.location], [307, `https://raw.test:${plane.httpsPort}/`])
     assert.equal((await askPlain(plane, { host: 'nobody.test' })).status, 404)
   })
 

@@ -59,7 +59,7 @@ const untouched: Record<string, [given: Given, accept?: string, method?: string]
   'a response that is compressed': [{ headers: { 'content-encoding': 'br' } }],
   'a part of a body': [{ status: 206, headers: { 'content-range': 'bytes 0-9/100' } }],
   'a response that must not be changed': [{ headers: { 'cache-control': 'public, No-Transform' } }],
-  'a small body': [{ bodyLength: 255 }],
+  'an empty body': [{ bodyLength: 0 }],
   'no content': [{ status: 204 }],
   'not modified': [{ status: 304 }],
   'another protocol': [{ status: 101 }],
@@ -81,7 +81,8 @@ for (const [what, given] of Object.entries(untouched)) {
 
 test('compresses what may be worth it', () => {
   const bodies: Given[] = [
-    { bodyLength: 256 },
+    // Small ones hardly shrink; visitors that ask for a coding are given it all the same, as the vendor's edge does.
+    { bodyLength: 5 },
     { status: 404 },
     { headers: { 'content-type': 'image/svg+xml' } },
     { headers: {} },

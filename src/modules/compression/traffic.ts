@@ -26,9 +26,6 @@ const codings: Readonly<Record<'gzip' | 'br' | 'deflate', () => Transform>> = {
 }
 const offered = ['gzip', 'br', 'deflate'] as const
 
-/** Below this many bytes a body hardly gets smaller. */
-const MIN_BYTES = 256
-
 export function compileCompression({ algorithms }: CompressionSettings = {}): Phases {
   const allowed = offered.filter((coding) => algorithms?.includes(coding) !== false)
   return {
@@ -63,7 +60,7 @@ const ofOtherBytes: ReadonlySet<string> = new Set([
 function isWorthIt({ status, headers, isFromUpstream, hasBody, bodyLength }: Incoming, ctx: RequestContext): boolean {
   if (!isFromUpstream || !hasBody || ctx.method === 'HEAD') return false
   if (status < 200 || status === 204 || status === 206 || status === 304) return false
-  if (bodyLength !== undefined && bodyLength < MIN_BYTES) return false
+  if (bodyLength === 0) return false
   if (headers.has('content-encoding') || headers.has('content-range')) return false
   if (headers.all('cache-control').some((value) => /\bno-transform\b/i.test(value))) return false
   return !alreadySmall.test(headers.get('content-type') ?? '')
