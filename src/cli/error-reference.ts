@@ -39,8 +39,8 @@ ${rows.join('\n')}
 ## What visitors see
 
 When an edge or an endpoint cannot answer, the visitor gets a page, JSON, plain text or a gRPC status, as the visitor can
-read it, with the code in the header \`postern-error-code\`. Services cannot send that header, so an error without it is one
-of the service itself, or of the agent beside it. On TCP and TLS edges the connection closes, and the access log has the
+read it, with the code in the header \`postern-error-code\`, and ngrok's number for the same in \`ngrok-error-code\`. Services
+cannot send these headers, so an error without them is one of the service itself, or of the agent beside it. On TCP and TLS edges the connection closes, and the access log has the
 code.
 
 | code | status | sentence | when | what to do |

@@ -9,7 +9,7 @@ const MAX_AT_ONCE = 64
 /** How long a visitor may take to ask for something, in milliseconds. */
 const REQUEST_MS = 1000
 
-const { text, status } = visitorErrors.SERVER_BUSY
+const { text, status, ngrok } = visitorErrors.SERVER_BUSY
 const body = `${text}\nERR_SERVER_BUSY\n`
 const answer = Buffer.from(
   [
@@ -18,6 +18,7 @@ const answer = Buffer.from(
     `content-length: ${body.length}`,
     'cache-control: no-store',
     'postern-error-code: ERR_SERVER_BUSY',
+    `ngrok-error-code: ERR_NGROK_${ngrok}`,
     'retry-after: 1',
     'connection: close',
     '',

@@ -47,6 +47,7 @@ describe('every error', () => {
         const { head, body } = errorPage(code, { method: 'GET', headers })
         assert.equal(head.status, visitorErrors[code].status)
         assert.equal(head.headers.get('postern-error-code'), `ERR_${code}`)
+        assert.equal(head.headers.get('ngrok-error-code'), `ERR_NGROK_${visitorErrors[code].ngrok}`)
         assert.equal(head.headers.get('cache-control'), 'no-store')
         assert.equal(head.body, type ? 'none' : body.length)
         if (!type) assert.ok(body.includes(`ERR_${code}`))

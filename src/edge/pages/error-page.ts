@@ -58,11 +58,13 @@ const pages = Object.fromEntries(
 ) as Readonly<Record<VisitorErrorCode, Readonly<Record<Form, { pairs: Pairs; body: Buffer }>>>>
 
 function formsOf(code: VisitorErrorCode): Record<Form, { pairs: Pairs; body: Buffer }> {
-  const { status, text } = visitorErrors[code]
+  const { status, text, ngrok } = visitorErrors[code]
   const name = `ERR_${code}`
   const common: Pairs = [
     ['cache-control', 'no-store'],
     ['postern-error-code', name],
+    // Where programs written for the vendor's edge look.
+    ['ngrok-error-code', `ERR_NGROK_${ngrok}`],
     ['x-content-type-options', 'nosniff'],
     ...(soon.has(code) ? [['retry-after', '1'] as const] : []),
   ]

@@ -115,6 +115,7 @@ for (const version of versions) {
           'x-private': '1',
           'keep-alive': 'timeout=5',
           'postern-error-code': 'ERR_FORGED',
+          'Ngrok-Error-Code': 'ERR_NGROK_3200',
           'Postern-Auth-User-Id': 'forged',
           'x-public': '2',
           'set-cookie': ['a=1', 'b=2'],
@@ -124,6 +125,7 @@ for (const version of versions) {
       const plane = await Plane.start(t, [testEdge({ names: ['a.test'], routes: [{ backend: service.backend }] })])
       const { headers } = await ask(t, plane, version)
       assert.equal(headers['postern-error-code'], undefined)
+      assert.equal(headers['ngrok-error-code'], undefined)
       assert.equal(headers['postern-auth-user-id'], undefined)
       assert.equal(headers['x-private'], undefined)
       assert.equal(headers['x-public'], '2')

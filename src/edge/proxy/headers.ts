@@ -81,6 +81,7 @@ const LOOKED_AT = 1
 const HOP_BY_HOP = 2
 const OURS = 4
 const UNDERSCORED = 8
+const ERROR_CODE = 16
 
 function marksOf(name: HeaderName): number {
   if (name.marks === 0) {
@@ -89,7 +90,8 @@ function marksOf(name: HeaderName): number {
       LOOKED_AT |
       (hopByHop.has(key) ? HOP_BY_HOP : 0) |
       (isOurs(key) ? OURS : 0) |
-      (key.includes('_') ? UNDERSCORED : 0)
+      (key.includes('_') ? UNDERSCORED : 0) |
+      (key === 'ngrok-error-code' ? ERROR_CODE : 0)
   }
   return name.marks
 }
@@ -108,7 +110,7 @@ function isStrippedFromRequest(name: HeaderName): boolean {
 }
 
 function isStrippedFromResponse(name: HeaderName): boolean {
-  return (marksOf(name) & (HOP_BY_HOP | OURS)) !== 0
+  return (marksOf(name) & (HOP_BY_HOP | OURS | ERROR_CODE)) !== 0
 }
 
 /** What `Connection` says nearly always: nothing that names a header to be taken away. */
