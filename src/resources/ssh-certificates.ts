@@ -112,10 +112,13 @@ export function authorityOf({ ssh_certificate_authority_id: id }: CertificateFie
   return { field: 'ssh_certificate_authority_id', id, kinds: [sshCertificateAuthorities.kind] }
 }
 
+/** The last time that RFC 3339 can write, in milliseconds. */
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59)
+
 /** In milliseconds; certificates have whole seconds. */
 function validity({ valid_after, valid_until }: CertificateFields, now: number, usualMs: number) {
   const validAfter = time('valid_after', valid_after) ?? now
-  const validUntil = time('valid_until', valid_until) ?? validAfter + usualMs
+  const validUntil = time('valid_until', valid_until) ?? Math.min(validAfter + usualMs, LAST_MS)
   if (Math.floor(validUntil / 1000) <= Math.floor(validAfter / 1000)) {
     throw new Refusal(
       'BAD_VALIDITY',
@@ -128,7 +131,9 @@ function validity({ valid_after, valid_until }: CertificateFields, now: number, 
 function time(field: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const millis = readOrBad(field, () => readRfc3339(text))
-  if (millis < 0) throw new BadValue(field, 'value', `\`${field}\` must not be before 1970`)
+  if (millis < 0 || millis > LAST_MS) {
+    throw new BadValue(field, 'value', `\`${field}\` must be a time from 1970 to 9999, in UTC`)
+  }
   return millis
 }
 

@@ -91,7 +91,13 @@ export class SshSession implements LiveSession {
     door.online.registry.addSession(this)
     this.#awaitRequests()
     door.log.info(
-      { session: this.id, credential: credentialId, peer: peer.ip, agent: printable(this.present.agentVersion) },
+      {
+        session: this.id,
+        credential: credentialId,
+        ...(this.certificateId !== undefined && { certificate: this.certificateId }),
+        peer: peer.ip,
+        agent: printable(this.present.agentVersion),
+      },
       'agent online',
     )
   }

@@ -54,6 +54,17 @@ const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   ip_policy_id: existing('ipp_'),
   ip_policy_ids: few(existing('ipp_')),
   certificate_authority_ids: few(existing('ca_')),
+  ssh_certificate_authority_id: existing('sshca_'),
+  // Without `rsa`: such a key takes a second to make.
+  private_key_type: mostly(['ecdsa', 'ed25519'], ['dsa', '']),
+  principals: few(fc.oneof(mostly(['root', 'größe'], ['', 'sshcr_x']), existing('sshcr_'))),
+  valid_after: mostly(['2026-01-01T00:00:00Z', '2026-01-01T00:00:00.5+02:00'], ['tomorrow', '1900-01-01T00:00:00Z']),
+  valid_until: mostly(['2036-01-01T00:00:00Z'], ['2001-01-01T00:00:00Z', '9999-12-31T23:59:59-23:59', '0']),
+  critical_options: fc.dictionary(
+    mostly(['force-command', 'source-address', 'x@y'], ['']),
+    mostly(['10.0.0.0/8,::1', '127.0.0.1'], ['', '10.0.0.1/8', ' ']),
+  ),
+  extensions: fc.dictionary(mostly(['permit-pty', 'a@b'], ['', '__proto__']), mostly(['', 'x'], ['\u0001'])),
   acl: few(mostly(['*', 'bind:a.example.com', 'bind:*.b.com', 'bind:k=v', 'bind:*=v'], ['nonsense', 'bind:', '**'])),
   public_key: fc.nat(400).map((n) => sshKey(n)),
   ca_pem: mostly([EXAMPLE_ROOT, OTHER_ROOT, EXAMPLE_ROOT + OTHER_ROOT], [LEAF, EXAMPLE_ROOT.slice(9)]),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { resourceOf } from '../../../src/resources/index.ts'
-import { createSample } from '../../conformance/samples.ts'
+import { createSample, sampleBody } from '../../conformance/samples.ts'
 import { type Answer, ApiClient, type Json, type Sending } from '../../support/api-client.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 
@@ -85,6 +85,24 @@ for (const [path, body, shown] of creates) {
     assert.deepEqual(unchanged.body, 'token' in made ? { ...made, token: null } : made)
   })
 }
+
+test('a certificate with all its defaults permits what the documentation says, and is valid for a day', async () => {
+  const { id } = await platform.admin.create('/ssh_certificate_authorities')
+  const { public_key } = await sampleBody(platform.admin, { kind: 'ssh_credential' })
+  const named = { ssh_certificate_authority_id: id, public_key, principals: ['ada'] }
+  const unnamed = {
+    description: '',
+    metadata: '',
+    critical_options: {},
+    extensions: {},
+    valid_after: null,
+    valid_until: '',
+  }
+  const { status, body: made, text } = await send('POST', '/ssh_user_certificates', { body: { ...named, ...unnamed } })
+  assert.equal(status, 201, text)
+  assert.deepEqual(made.extensions, { 'permit-pty': '', 'permit-user-rc': '' })
+  assert.equal(Date.parse(made.valid_until) - Date.parse(made.valid_after), 24 * 60 * 60 * 1000)
+})
 
 /** Its updates send these for what the caller did not name. */
 const unnamed: [kind: string, body: object][] = [
