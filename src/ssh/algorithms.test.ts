@@ -83,6 +83,20 @@ for (const [what, offers] of weak) {
   })
 }
 
+// Guesses (RFC 4253 §7).
+
+test('a packet on a right guess is the beginning of the exchange, as dropbear sends it', async () => {
+  assert.ok(isAgreed(await shakeHands(kexInit({ isFollowed: true }), exchangeKeys())))
+})
+
+test('a packet on a wrong guess is passed over, and the next one counts', async () => {
+  for (const offer of [{ kex: 'sntrup761x25519-sha512,curve25519-sha256' }, { hostKey: 'rsa-sha2-512,ssh-ed25519' }]) {
+    const guess = message(30, 'a guess')
+    assert.ok(isAgreed(await shakeHands(kexInit({ ...offer, isFollowed: true }), guess, exchangeKeys())))
+    assert.ok(!isAgreed(await shakeHands(kexInit(offer), guess, exchangeKeys())), 'it was announced')
+  }
+})
+
 // Strict key exchange, against CVE-2023-48795 (openssh/PROTOCOL §1.10).
 
 const strict = { kex: `curve25519-sha256,${STRICT}` }

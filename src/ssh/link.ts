@@ -3,11 +3,13 @@ import type { Socket } from 'node:net'
 import type { AuthContext, Channel, Incoming, Session } from 'ssh2'
 import { DialFault } from '../model/dial.ts'
 import { type Carrier, ChannelStream, FIRST_WINDOW, LEAST_PACKET } from './channel-stream.ts'
+import { heedGuesses } from './guesses.ts'
 import type { SshLimits } from './limits.ts'
 import type { Place } from './plan.ts'
-import type { KeyOffer } from './proof.ts'
+import { type KeyOffer, rsaSignature } from './proof.ts'
 import { readyKeys, writeByTurns } from './quick-link.ts'
 import { RoundTrips } from './round-trips.ts'
+import { tellTakenSignatures } from './taken-signatures.ts'
 import { Terminal } from './terminal.ts'
 
 /** A client tries to log in. Exactly one of the three answers, once. */
@@ -96,6 +98,8 @@ export class Link implements Carrier {
   serve(owner: LinkOwner): void {
     this.#owner = owner
     const client = this.#client
+    heedGuesses(client._protocol)
+    tellTakenSignatures(client._protocol, (payload) => this.#send(payload))
     client.on('error', (error: Error) => {
       this.#reason ??= error.message
       this.#endSoon()
@@ -326,7 +330,11 @@ export class Link implements Carrier {
       method: context.method,
       offer: offerOf(context),
       accept: answer(() => context.accept()),
-      encourage: answer(() => context.accept()),
+      encourage: answer(() => {
+        // By the name the client used: dropbear signs with what stands in the answer, and the library writes the key's own.
+        if (context.key && context.hashAlgo !== undefined) context.key.algo = rsaSignature(context.hashAlgo)
+        context.accept()
+      }),
       reject: answer(() => context.reject(['publickey'])),
     }
   }

@@ -60,10 +60,27 @@ test('RSA signs with SHA-2', async () => {
     ['rsa-sha2-512', 'sha512'],
   ] as const) {
     const raw = await RawClient.atLogin(gateway.port)
+    assert.equal(await raw.login(keyLogin(raw, { blob: rsa.blob, algorithm })), keyOk)
+    // The answer repeats the algorithm of the question (RFC 4252 §7), which some clients then sign with.
+    assert.ok(raw.answers(keyOk)[0]?.includes(algorithm))
     const signer = (data: Buffer): Buffer => rsa.sign(data, hash)
     assert.equal(await raw.login(keyLogin(raw, { blob: rsa.blob, algorithm, signer })), authSuccess)
     raw.leave()
   }
+})
+
+test('clients are told which signatures are taken, right after the keys were exchanged', async () => {
+  const gateway = await start()
+  const raw = await RawClient.atLogin(gateway.port)
+  assert.deepEqual(raw.signatures, [
+    'ssh-ed25519',
+    'ecdsa-sha2-nistp256',
+    'ecdsa-sha2-nistp384',
+    'ecdsa-sha2-nistp521',
+    'rsa-sha2-256',
+    'rsa-sha2-512',
+  ])
+  raw.leave()
 })
 
 interface Mix {

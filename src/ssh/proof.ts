@@ -25,6 +25,14 @@ const hashes: Readonly<Record<string, string | null>> = {
 
 const rsaHashes: readonly string[] = ['sha256', 'sha512']
 
+/** What may be signed with, as clients name it. */
+export const signatureAlgorithms: readonly string[] = [...Object.keys(hashes), ...rsaHashes.map(rsaSignature)]
+
+/** RFC 8332 §3: `sha256` is `rsa-sha2-256`. */
+export function rsaSignature(hash: string): string {
+  return `rsa-${hash.replace('sha', 'sha2-')}`
+}
+
 /** Whether the key is of a kind that can prove anything here. */
 export function isUsable({ type, blob, hash }: KeyOffer): boolean {
   if (isSshCertificateType(type)) return typeOf(blob) === certificateTypeOf(type)

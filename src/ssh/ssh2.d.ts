@@ -35,7 +35,8 @@ declare module 'ssh2' {
       readonly _cipher: CipherKeys & { encrypt: (packet: Buffer) => void }
       /** Its payloads are for tests, as the session's id is. */
       readonly _decipher: CipherKeys & { _onPayload: (payload: Buffer) => unknown }
-      readonly _kex: { readonly sessionID: Buffer }
+      readonly _kex: { readonly sessionID: Buffer; readonly _remoteKexinit: Buffer; remoteExtInfoEnabled: boolean }
+      _onHandshakeComplete: (negotiated: unknown) => void
       /** Where the ciphers to come send what they made. */
       _onWrite: (bytes: Uint8Array) => void
       rekey(): void
@@ -48,7 +49,15 @@ declare module 'ssh2' {
         }
       }
       ping: () => void
-      readonly _handlers: Record<string, () => void>
+      readonly _handlers: {
+        REQUEST_SUCCESS: () => void
+        REQUEST_FAILURE: () => void
+        /** For tests. */
+        EXT_INFO: (
+          protocol: unknown,
+          extensions: readonly { readonly name: string; readonly algs: readonly string[] }[],
+        ) => void
+      }
       forwardedTcpip(channel: number, window: number, packetBytes: number, ends: ForwardedEnds): void
       channelWindowAdjust(channel: number, bytes: number): void
     }
@@ -127,7 +136,7 @@ declare module 'ssh2' {
       accept(): void
       reject(methods: string[]): void
       /** Undefined inside where the message was cut short. */
-      readonly key?: { readonly algo: string | undefined; readonly data: Buffer | undefined }
+      readonly key?: { algo: string | undefined; readonly data: Buffer | undefined }
       readonly hashAlgo?: string
       readonly signature?: Buffer
       readonly blob?: Buffer

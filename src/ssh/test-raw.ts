@@ -43,6 +43,8 @@ export class RawClient {
   readonly closed: Promise<void>
   /** What the server said since the keys were exchanged: payloads, the oldest first. */
   readonly heard: Buffer[] = []
+  /** What the server says it takes. */
+  signatures: readonly string[] | undefined
 
   private constructor(client: TestClient) {
     this.ssh = client.ssh
@@ -57,6 +59,9 @@ export class RawClient {
     const options = { host: '127.0.0.1', port, username: 'v2', password: 'asks', algorithms, localAddress: from }
     client.ssh.connect({ ...options, authHandler: () => resolve(), readyTimeout: 0 })
     client.ssh._sock.setNoDelay()
+    client.ssh._protocol._handlers.EXT_INFO = (_protocol, extensions) => {
+      raw.signatures = extensions.find(({ name }) => name === 'server-sig-algs')?.algs
+    }
     await promise
     const { _decipher: decipher } = client.ssh._protocol
     const onPayload = decipher._onPayload
@@ -192,10 +197,17 @@ export function kexInit({
   cipher = 'aes128-gcm@openssh.com',
   mac = 'hmac-sha2-256',
   compression = 'none',
+  isFollowed = false,
 } = {}): Buffer {
   const both = [cipher, mac, compression, ''].flatMap((list) => [list, list])
   const lists = [kex, hostKey, ...both].map((list) => sized(Buffer.from(list)))
-  return Buffer.concat([Buffer.of(messages.kexInit), Buffer.alloc(16), ...lists, Buffer.alloc(5)])
+  return Buffer.concat([
+    Buffer.of(messages.kexInit),
+    Buffer.alloc(16),
+    ...lists,
+    Buffer.of(isFollowed ? 1 : 0),
+    Buffer.alloc(4),
+  ])
 }
 
 export type KeyKind = 'ed25519' | 'rsa'

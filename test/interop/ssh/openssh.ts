@@ -73,17 +73,18 @@ export function runSsh({ port, key, args, command, user }: SshCall): Ssh {
     LogLevel: 'INFO',
   }
   const host = user === undefined ? '127.0.0.1' : `${user}@127.0.0.1`
-  const child = spawn(
-    'ssh',
-    [
-      ...['-F', '/dev/null', '-i', key.file, '-p', String(port)],
-      ...Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]),
-      ...args,
-      host,
-      ...command,
-    ],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
-  )
+  return runClient('ssh', [
+    ...['-F', '/dev/null', '-i', key.file, '-p', String(port)],
+    ...Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]),
+    ...args,
+    host,
+    ...command,
+  ])
+}
+
+/** Runs a client of any kind until somebody stops it, and hears what it prints. */
+export function runClient(program: string, args: readonly string[]): Ssh {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const printed = { out: '', err: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed.out += text
@@ -97,9 +98,9 @@ export function runSsh({ port, key, args, command, user }: SshCall): Ssh {
     await ended
   }
   const says = (text: RegExp): Promise<RegExpExecArray> =>
-    until(`ssh says ${text}: ${JSON.stringify(printed)}`, () => {
+    until(`${program} says ${text}: ${JSON.stringify(printed)}`, () => {
       const found = text.exec(printed.out) ?? text.exec(printed.err)
-      if (!found && child.exitCode !== null) throw new Error(`ssh ended: ${JSON.stringify(printed)}`)
+      if (!found && child.exitCode !== null) throw new Error(`${program} ended: ${JSON.stringify(printed)}`)
       return found ?? undefined
     })
   return {

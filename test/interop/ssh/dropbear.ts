@@ -1,0 +1,33 @@
+/** The `dbclient` of dropbear as a client of a platform. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import type { Platform } from '../../support/platform.ts'
+import type { Owner } from '../../support/upstream.ts'
+import { type Key, runClient, type Ssh } from './openssh.ts'
+
+const isMissing = ['dbclient', 'dropbearkey'].some((program) => spawnSync(program, ['-V']).error !== undefined)
+
+/** Why no test with it can run; false when they can. */
+export const missing = isMissing && 'dropbear (`dbclient` and `dropbearkey`) is not on PATH'
+
+export function makeKey(folder: string, name: string, options: readonly string[] = ['-t', 'ed25519']): Key {
+  const file = join(folder, name)
+  const printed = execFileSync('dropbearkey', [...options, '-f', file], { encoding: 'utf8', stdio: 'pipe' })
+  const [publicLine = ''] = /^(ssh|ecdsa)-\S+ \S+/m.exec(printed) ?? []
+  return { file, publicLine }
+}
+
+/** Runs `dbclient` towards a platform, as `ssh` does. */
+export function dbclient(
+  owner: Owner,
+  { sshPort }: Platform,
+  key: Key,
+  args: readonly string[],
+  command: readonly string[],
+): Ssh {
+  // `-y` twice: whatever key the server has, which is not written down either.
+  const all = ['-y', '-y', '-i', key.file, '-p', String(sshPort), ...args, 'v2@127.0.0.1', ...command]
+  const client = runClient('dbclient', all)
+  owner.after(() => client.stop())
+  return client
+}
