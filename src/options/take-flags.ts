@@ -18,9 +18,14 @@ export function flagFor(path: readonly string[], taker: FlagTaker): string | und
   return found && `--${found.name}`
 }
 
+export function isRepeatable({ isMany = false }: TunnelFlag, taker: FlagTaker): boolean {
+  return isMany === true || isMany === taker
+}
+
 /** What a flag is for, in the words of its help. */
-export function aboutFlag({ about, agentAdds = '', isMany }: TunnelFlag, taker: FlagTaker): string {
-  return `${about}${taker === 'agent' ? agentAdds : ''}${isMany ? ' (repeatable)' : ''}`
+export function aboutFlag(flag: TunnelFlag, taker: FlagTaker): string {
+  const { about, agentAdds = '' } = flag
+  return `${about}${taker === 'agent' ? agentAdds : ''}${isRepeatable(flag, taker) ? ' (repeatable)' : ''}`
 }
 
 /** One value of a flag: text, a number, or for a switch whether it is on. */

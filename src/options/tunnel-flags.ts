@@ -16,8 +16,8 @@ export interface TunnelFlag {
   readonly for: readonly TunnelKind[]
   /** The key it stands for. */
   readonly path: readonly [string] | readonly [string, string]
-  /** May be given more than once. */
-  readonly isMany?: boolean
+  /** May be given more than once, by all or by one of those who take it. */
+  readonly isMany?: boolean | FlagTaker
   readonly isNumber?: boolean
   /** Names a file that holds the value, where there are files to read. */
   readonly isFile?: boolean
@@ -46,7 +46,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
     agentAdds: ', or both',
     for: http,
     path: ['schemes'],
-    isMany: true,
+    isMany: 'agent',
   },
   {
     name: 'label',

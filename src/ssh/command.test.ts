@@ -100,7 +100,8 @@ const refused: readonly [text: string, ngrok: number, says: RegExp][] = [
   ['http --oauth github', 1110, /--oauth-client-id is missing: .*; --oauth-client-secret is missing: /],
   ['http --oauth-scope a', 1110, /--oauth is missing/],
   ['http --oauth github --oidc https://i.example', 1110, /visitors log in once/],
-  ['http --scheme http --scheme https', 1110, /give `-R` twice/],
+  ['http --scheme http --scheme https', 1110, /--scheme is given twice/],
+  ['http --domain a --domain b', 1110, /--domain is given twice/],
   ['http --host-header rewrite', 1110, /must be a name here/],
   ['http --pooling', 1110, /an address has one tunnel/],
   ['http --pooling-enabled', 1109, /an address has one tunnel/],
@@ -153,7 +154,7 @@ test('the help of a command shows its flags, and none that is refused', () => {
       flagsOf('gateway', kind).flatMap(({ name, isHidden }) => (isHidden ? [] : [name])),
     )
   }
-  assert.doesNotMatch(helpText('http'), /process lists|rewrite|<file>/)
+  assert.doesNotMatch(helpText('http'), /process lists|rewrite|<file>|--scheme.*repeatable/)
 })
 
 for (const [text, help] of [

@@ -4,7 +4,7 @@ import { type DescribedTunnel, readDescription, readKind } from '../options/desc
 import type { TunnelKind } from '../options/endpoint-options.ts'
 import { isContent } from '../options/file-values.ts'
 import { type Problem, Reader } from '../options/reader.ts'
-import { flagFor, flagsOf, flagValue, setFlag } from '../options/take-flags.ts'
+import { flagFor, flagsOf, flagValue, isRepeatable, setFlag } from '../options/take-flags.ts'
 import type { BindRefusal } from '../tunnel/ports.ts'
 import { sshRefusals } from './refusals.ts'
 import { splitWords } from './split-words.ts'
@@ -50,6 +50,7 @@ function readFlags(
 ): BindRefusal | { readonly values: Readonly<Record<string, unknown>> } {
   const known = flagsOf('gateway', kind)
   const values: Record<string, unknown> = {}
+  const seen = new Set<string>()
   const queue = [...words]
   for (let word = queue.shift(); word !== undefined; word = queue.shift()) {
     const [, name, given] = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(word) ?? []
@@ -58,6 +59,9 @@ function readFlags(
     if (name === undefined) return sshRefusals.badFlag(`it has the word \`${word.slice(0, 100)}\` where a flag belongs`)
     const flag = known.find((each) => each.name === name)
     if (!flag) return notTaken(name, kind)
+    // Of two guards, nobody would know which one holds.
+    if (seen.has(name) && !isRepeatable(flag, 'gateway')) return sshRefusals.badFlag(`--${name} is given twice`)
+    seen.add(name)
     const value = given ?? (flag.takes === undefined ? 'true' : queue.shift())
     if (value === undefined) return sshRefusals.badFlag(`--${name} needs a value: --${name} <${flag.takes}>`)
     if (flag.takes === undefined && value !== 'true' && value !== 'false') {
@@ -77,7 +81,6 @@ function describe(command: TunnelKind, values: Readonly<Record<string, unknown>>
   const reader = new Reader(values.labels === undefined ? { proto: command, ...values } : values, problems)
   const described = readDescription(reader, readKind(reader), { readText: contentAlone, ownHost: undefined })
   const isSchemeGiven = reader.has('schemes')
-  if (described.protos.length > 1) reader.fault('schemes', 'is one for a forward: give `-R` twice, for 443 and for 80')
   const name = reader.text('name') ?? ''
   const description = reader.text('description') ?? ''
   reader.finish()
@@ -108,7 +111,7 @@ function notTaken(name: string, kind: TunnelKind): BindRefusal {
     name,
     offered.map((flag) => flag.name),
   )
-  const hint = guess === undefined ? `see ${kind} --help` : `did you mean --${guess}`
+  const hint = guess === undefined ? `see ${kind} --help` : `did you mean --${guess}?`
   return sshRefusals.unsupportedFlag(`--${name}`, `is not a flag of ${kind}; ${hint}`)
 }
 

@@ -12,7 +12,8 @@ afterEach(() => mock.timers.reset())
 /** A display on a screen or without one, and what reaches the client. */
 function setUp(window: { columns: number; rows: number } | undefined) {
   const frames: string[] = []
-  const surface = { window, isBusy: false, print: (text: string) => void frames.push(text) }
+  const print = (text: string): void => void frames.push(text)
+  const surface = { window, isBusy: false, print, complain: print }
   const requests = new WatchedRequests()
   const figures = { connections: 0, bytesIn: 0, bytesOut: 0, latencyMs: undefined as number | undefined }
   let measured = 0
@@ -38,7 +39,11 @@ test('without a screen each address is a line, and nothing else comes', () => {
   display.connected()
   visit()
   turn(60_000)
-  assert.deepEqual(frames.slice(1), ['Forwarding  https://a.example\n'])
+  display.add(tunnel('https://b.example'))
+  assert.deepEqual(frames, [
+    'Postern (via SSH) (Ctrl+C to quit)\nForwarding  https://a.example\n',
+    'Forwarding  https://b.example\n',
+  ])
   assert.equal(measured(), 0)
 })
 
@@ -89,7 +94,12 @@ test('what a visitor sends cannot steer the terminal', () => {
   visit({ method: 'G\x1bT', path: '/\x1b[2J\x07\u009b31m\u202e\r\nx\u200d漢' })
   turn(100)
   assert.match(last(), /G\?T {5}\/\?\[2J\?\?31m\?\?\?x\?\?/)
-  const own = last().replaceAll('\x1b[H', '').replaceAll('\x1b[K', '').replaceAll('\x1b[J', '').replaceAll('\n', '')
+  const own = last()
+    .replace('\x1b[2J', '')
+    .replaceAll('\x1b[H', '')
+    .replaceAll('\x1b[K', '')
+    .replaceAll('\x1b[J', '')
+    .replaceAll('\n', '')
   assert.match(own, /^[\x20-\x7e]*$/)
 })
 
@@ -98,7 +108,7 @@ test('it stays within the window, however much there is to show', () => {
   for (let i = 0; i < 200; i++) display.add(tunnel(`https://${i}.example`, { id: `ep_${i}` }))
   for (let i = 0; i < 200; i++) visit({ path: `/${'x'.repeat(5000)}` })
   turn(100)
-  const lines = last().replace('\x1b[H', '').replaceAll('\x1b[K', '').split('\n').slice(0, -1)
+  const lines = last().replace('\x1b[2J\x1b[H', '').replaceAll('\x1b[K', '').split('\n').slice(0, -1)
   assert.equal(lines.length, 11)
   assert.ok(lines.every((line) => line.length <= 30))
 })
@@ -132,6 +142,23 @@ test('a tunnel that is over, and a display that is closed, watch no requests', (
   visit({ path: '/late' })
   turn(5000)
   assert.doesNotMatch(last(), /\/late/)
+})
+
+test('who is refused before anything was drawn keeps what stands on the terminal', () => {
+  const { display, frames } = setUp(screen)
+  display.close()
+  assert.deepEqual(frames, [])
+})
+
+test('a note stays on the screen, and is a line without one', () => {
+  const { display, turn, last } = setUp(screen)
+  display.note('use -R')
+  display.add(tunnel('https://a.example'))
+  turn(100)
+  assert.match(last(), /^use -R/m)
+  const lines = setUp(undefined)
+  lines.display.note('use -R')
+  assert.deepEqual(lines.frames, ['use -R\n'])
 })
 
 test('the latency is measured at first and then every ten seconds', () => {

@@ -4,11 +4,11 @@ import { printable } from '../lib/printable.ts'
 import type { ServedRequest } from '../model/served-request.ts'
 import type { Tunnel } from '../tunnel/live.ts'
 import type { WatchedRequests } from '../tunnel/watched-requests.ts'
-import { type Figures, row, screenLines } from './screen-lines.ts'
+import { type Figures, row, screenLines, TITLE } from './screen-lines.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Where it is shown. */
-type Surface = Pick<Terminal, 'window' | 'isBusy' | 'print'>
+type Surface = Pick<Terminal, 'window' | 'isBusy' | 'print' | 'complain'>
 
 export interface DisplayOptions {
   readonly region: string
@@ -49,6 +49,8 @@ export class Display {
   #timer: NodeJS.Timeout | undefined
   #turns = 0
   #drawn = ''
+  #hasTitle = false
+  #note = ''
   #isClosed = false
 
   constructor(options: DisplayOptions) {
@@ -57,22 +59,26 @@ export class Display {
 
   show(terminal: Surface): void {
     this.#terminal = terminal
-    if (!terminal.window) {
-      terminal.print('Postern (via SSH) (Ctrl+C to quit)\n')
-      return
-    }
-    terminal.print(CLEAR)
-    this.#timer = setTimeout(() => this.#turn(), FIRST_DRAW_MS).unref()
+    if (terminal.window) this.#timer = setTimeout(() => this.#turn(), FIRST_DRAW_MS).unref()
   }
 
   add(tunnel: Tunnel): void {
     this.#tunnels.set(tunnel, this.#watch(tunnel))
-    if (!this.#isScreen) this.#terminal?.print(`${row('Forwarding', addressOf(tunnel))}\n`)
+    if (this.#isScreen) return
+    const title = this.#hasTitle ? '' : `${TITLE}\n`
+    this.#hasTitle = true
+    this.#terminal?.print(`${title}${row('Forwarding', addressOf(tunnel))}\n`)
   }
 
   remove(tunnel: Tunnel): void {
     this.#tunnels.get(tunnel)?.()
     this.#tunnels.delete(tunnel)
+  }
+
+  /** Something that the client should know, and that ends nothing. */
+  note(text: string): void {
+    this.#note = text
+    if (!this.#isScreen) this.#terminal?.complain(`${text}\n`)
   }
 
   connected(): void {
@@ -86,8 +92,8 @@ export class Display {
 
   close(): void {
     if (this.#isClosed) return
-    // What is said last stands below what was there last.
-    this.#draw()
+    // What is said last stands below what was there last; for who was only refused, nothing is cleared.
+    if (this.#turns > 0) this.#draw()
     this.#isClosed = true
     clearTimeout(this.#timer)
     for (const stopWatching of this.#tunnels.values()) stopWatching()
@@ -125,14 +131,16 @@ export class Display {
       addresses: [...this.#tunnels.keys()].map(addressOf),
       total: this.#total,
       requests: this.#requests,
+      note: this.#note,
       figures: this.#options.figures(),
       // The cursor waits on the last line.
       rows: Math.max(1, rows - 1),
     })
     const text = lines.map((line) => `${line.slice(0, columns)}${CLEAR_LINE}\n`).join('')
     if (text === this.#drawn) return
+    const start = this.#drawn === '' ? CLEAR : ''
     this.#drawn = text
-    terminal.print(`${HOME}${text}${CLEAR_BELOW}`)
+    terminal.print(`${start}${HOME}${text}${CLEAR_BELOW}`)
   }
 }
 

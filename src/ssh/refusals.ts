@@ -68,7 +68,8 @@ export const sshRefusals = {
       1108,
       `${shown(word)} is not a command of this server. Use http, tls, tcp or labeled; there is no shell here, and no files.`,
     ),
-  unsupportedFlag: (flag: string, what: string) => refuse(1109, `${shown(flag)} ${what}.`),
+  unsupportedFlag: (flag: string, what: string) =>
+    refuse(1109, `${shown(flag)} ${what}${what.endsWith('?') ? '' : '.'}`),
   badFlag: (what: string) => refuse(1110, `The command cannot be read: ${what}.`),
   commandMissing: (seconds: number) =>
     refuse(1111, `No command came within ${seconds} seconds. Name one, and leave out \`-N\`: \`${EXAMPLE}\`.`),

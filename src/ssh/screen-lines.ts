@@ -19,18 +19,22 @@ export interface ScreenContent {
   readonly total: number
   /** Newest first; safe to show. */
   readonly requests: readonly ServedRequest[]
+  /** The last thing that the client should know; `''` for nothing. */
+  readonly note: string
   readonly rows: number
 }
+
+export const TITLE = 'Postern (via SSH) (Ctrl+C to quit)'
 
 /** Addresses that are listed; of more, only how many. */
 const MAX_LISTED = 20
 
-export function screenLines({ region, addresses, figures, total, requests, rows }: ScreenContent): string[] {
+export function screenLines({ region, addresses, figures, total, requests, note, rows }: ScreenContent): string[] {
   const { connections, bytesIn, bytesOut, latencyMs } = figures
   const listed = addresses.slice(0, MAX_LISTED)
   const more = addresses.length - listed.length
   const lines = [
-    'Postern (via SSH) (Ctrl+C to quit)',
+    TITLE,
     '',
     row('Region', region),
     row('Latency', latencyMs === undefined ? '' : milliseconds(latencyMs)),
@@ -39,6 +43,7 @@ export function screenLines({ region, addresses, figures, total, requests, rows 
     ...(more > 0 ? [row('', `and ${more} more`)] : []),
     row('Connections', `${total} in all, ${connections} open`),
     row('Traffic', `${size(bytesOut)} to you, ${size(bytesIn)} from you`),
+    ...(note === '' ? [] : ['', note]),
   ]
   // Below a blank line and a heading.
   const room = rows - lines.length - 2

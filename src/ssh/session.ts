@@ -148,7 +148,7 @@ export class SshSession implements LiveSession {
   tellStopped(tunnel: Tunnel, { message, ngrok }: { readonly message: string; readonly ngrok: number }): void {
     this.#forget(tunnel)
     if (this.tunnels.size === 0) this.#fail(new BindRefusal(ngrok, `The tunnel was stopped: ${message}.`))
-    else this.#terminal?.complain(`A tunnel was stopped: ${message} (ERR_NGROK_${ngrok})\n`)
+    else this.#display.note(`A tunnel was stopped: ${message} (ERR_NGROK_${ngrok})`)
   }
 
   end(reason: string): void {
@@ -208,7 +208,7 @@ export class SshSession implements LiveSession {
 
   /** Something was asked for that is not served, and that ends nothing. */
   complain(refusal: BindRefusal): void {
-    this.#terminal?.complain(`${textOf(refusal)}\n`)
+    this.#display.note(textOf(refusal))
   }
 
   #asked(terminal: Terminal, asked: Asked): void {
