@@ -8,7 +8,7 @@ import type { SshContext } from './door-context.ts'
 import type { Link, LinkOwner, Login, Reply } from './link.ts'
 import type { Place } from './plan.ts'
 import { isCertificate, isProven, isUsable, type KeyOffer } from './proof.ts'
-import { sshRefusals } from './refusals.ts'
+import { refusalText, sshRefusals } from './refusals.ts'
 import { SshSession } from './session.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -103,7 +103,7 @@ export class SshConnection implements LinkOwner {
     } catch (error) {
       door.log.warn({ error }, 'credential cannot be looked up')
       trial.failed('the database is away', { isFault: false })
-      link.disconnect(textOf(sshRefusals.storeAway()), 'service')
+      link.disconnect(refusalText(sshRefusals.storeAway()), 'service')
       return
     }
     if (entry instanceof BindRefusal) this.#refuse(login, entry)
@@ -111,7 +111,7 @@ export class SshConnection implements LinkOwner {
     else if (door.admits?.(peer) === false) {
       // The restriction came while this connection proved who it is.
       trial.failed('an IP restriction does not admit its address', { isFault: false })
-      link.disconnect(textOf(sshRefusals.addressRestricted()), 'login')
+      link.disconnect(refusalText(sshRefusals.addressRestricted()), 'login')
     } else {
       this.#entry = entry
       this.#user = login.user
@@ -135,7 +135,7 @@ export class SshConnection implements LinkOwner {
   #refuse(login: Login, refusal: BindRefusal): void {
     const { link, trial, door } = this.#options
     // Once: a client may have many keys, and offers one after the other.
-    if (!this.#isTold) link.banner(textOf(refusal))
+    if (!this.#isTold) link.banner(refusalText(refusal))
     this.#isTold = true
     if (++this.#failures < door.limits.tries) {
       // Who leaves after five wrong keys and comes again is no better than who stays for the sixth.
@@ -144,7 +144,7 @@ export class SshConnection implements LinkOwner {
       return
     }
     const lateMs = trial.failed(`${this.#failures} logins failed`, { isFault: true })
-    const end = (): void => link.disconnect(textOf(sshRefusals.tooManyKeys(door.limits.tries)), 'login')
+    const end = (): void => link.disconnect(refusalText(sshRefusals.tooManyKeys(door.limits.tries)), 'login')
     if (lateMs > 0) setTimeout(end, lateMs).unref()
     else end()
   }
@@ -161,9 +161,4 @@ export class SshConnection implements LinkOwner {
       log.warn({ session: session.id, error }, 'credential cannot be looked up')
     }
   }
-}
-
-/** A refusal as clients show it. */
-function textOf({ message, ngrok }: BindRefusal): string {
-  return `${message} (ERR_NGROK_${ngrok})`
 }

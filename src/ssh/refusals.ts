@@ -93,6 +93,11 @@ export const sshRefusals = {
   noSockets: () => refuse(1108, 'Unix sockets of this server cannot be forwarded. Use `-R PORT:…`.'),
 } as const
 
+/** A refusal as clients show it. */
+export function refusalText({ message, ngrok }: BindRefusal): string {
+  return `${message} (ERR_NGROK_${ngrok})`
+}
+
 function refuse(ngrok: number, message: string): BindRefusal {
   return new BindRefusal(ngrok, message)
 }

@@ -13,10 +13,11 @@ import { TunnelTable } from '../tunnel/tunnel-table.ts'
 import { readCommand, type TunnelCommand } from './command.ts'
 import { Display } from './display.ts'
 import type { SshContext } from './door-context.ts'
+import { type Forward, Forwards } from './forwards.ts'
 import { helpText } from './help.ts'
 import type { Link, Reply } from './link.ts'
-import { type Place, planOf, usualPort } from './plan.ts'
-import { sshRefusals } from './refusals.ts'
+import { type Place, planOf } from './plan.ts'
+import { refusalText, sshRefusals } from './refusals.ts'
 import type { Asked, Terminal } from './terminal.ts'
 
 export interface SshSessionOptions {
@@ -31,19 +32,8 @@ export interface SshSessionOptions {
   readonly forced?: string | undefined
 }
 
-interface Forward {
-  readonly place: Place
-  readonly reply: Reply
-  /** Of its tunnel, once that is online. */
-  tunnel?: Tunnel
-  isCancelled?: boolean
-}
-
 /** Characters of what a client says of itself that are kept. */
 const MAX_SAID = 255
-
-/** Ports that clients are told where any will do, so that each forward has one of its own. */
-const MADE_UP_PORTS = 40_000
 
 export class SshSession implements LiveSession {
   readonly id: string
@@ -53,9 +43,7 @@ export class SshSession implements LiveSession {
   readonly tunnels = new TunnelTable()
   readonly #options: SshSessionOptions
   readonly #labelIds: LabelIds
-  readonly #forwards = new Set<Forward>()
-  /** Where the client listens for each tunnel, as it knows it. */
-  readonly #places = new Map<string, Place>()
+  readonly #forwards = new Forwards()
   readonly #display: Display
   #terminal: Terminal | undefined
   #command: TunnelCommand | undefined
@@ -130,7 +118,7 @@ export class SshSession implements LiveSession {
   }
 
   open(tunnel: Tunnel, { ip, port }: DialRequest): Promise<ByteStream | DialFault> {
-    const place = this.#places.get(tunnel.id)
+    const place = this.#forwards.placeOf(tunnel.id)
     if (!place) return Promise.resolve(new DialFault('offline', 'the client does not listen for the tunnel'))
     this.#display.connected()
     return this.#options.link.open(place, { ip, port })
@@ -146,9 +134,11 @@ export class SshSession implements LiveSession {
   }
 
   tellStopped(tunnel: Tunnel, { message, ngrok }: { readonly message: string; readonly ngrok: number }): void {
-    this.#forget(tunnel)
-    if (this.tunnels.size === 0) this.#fail(new BindRefusal(ngrok, `The tunnel was stopped: ${message}.`))
-    else this.#display.note(`A tunnel was stopped: ${message} (ERR_NGROK_${ngrok})`)
+    this.#forwards.deleteOf(tunnel)
+    this.#display.remove(tunnel)
+    const refusal = new BindRefusal(ngrok, `A tunnel was stopped: ${message}.`)
+    if (this.tunnels.size === 0) this.#fail(refusal)
+    else this.#display.note(refusalText(refusal))
   }
 
   end(reason: string): void {
@@ -170,26 +160,26 @@ export class SshSession implements LiveSession {
   }
 
   /** The client wants us to listen. */
-  forward(place: Place, reply: Reply): void {
-    const forward: Forward = { place, reply }
+  forward(asked: Place, reply: Reply): void {
     const { forwards: max } = this.#options.door.limits
-    const isTwice = place.port !== 0 && [...this.#forwards].some((each) => isSame(each.place, place))
+    const isTwice = this.#forwards.has(asked)
     if (this.#forwards.size >= max || isTwice) {
       reply.reject()
-      this.#fail(isTwice ? sshRefusals.sameForward(place.port) : sshRefusals.tooManyForwards(max))
+      this.#fail(isTwice ? sshRefusals.sameForward(asked.port) : sshRefusals.tooManyForwards(max))
       return
     }
+    const forward: Forward = { asked, reply }
     this.#forwards.add(forward)
     if (this.#command) void this.#start(forward, this.#command)
   }
 
   cancel(place: Place): void {
-    const forward = [...this.#forwards].find((each) => isSame(this.#placeOf(each), place))
+    const forward = this.#forwards.at(place)
     if (!forward) return
     forward.isCancelled = true
     this.#forwards.delete(forward)
     if (!forward.tunnel) return
-    this.#forget(forward.tunnel)
+    this.#display.remove(forward.tunnel)
     this.#options.door.online.unbind(forward.tunnel)
     if (this.#forwards.size === 0) this.#awaitRequests()
   }
@@ -208,12 +198,12 @@ export class SshSession implements LiveSession {
 
   /** Something was asked for that is not served, and that ends nothing. */
   complain(refusal: BindRefusal): void {
-    this.#display.note(textOf(refusal))
+    this.#display.note(refusalText(refusal))
   }
 
   #asked(terminal: Terminal, asked: Asked): void {
     if (this.#terminal) {
-      terminal.complain(`${textOf(sshRefusals.oneCommand())}\n`)
+      terminal.complain(`${refusalText(sshRefusals.oneCommand())}\n`)
       terminal.exit(1)
       return
     }
@@ -246,7 +236,7 @@ export class SshSession implements LiveSession {
   async #start(forward: Forward, command: TunnelCommand): Promise<void> {
     const { door } = this.#options
     try {
-      const tunnel = await this.#serve(forward.place, command)
+      const tunnel = await this.#serve(forward.asked, command)
       if (tunnel instanceof BindRefusal) {
         forward.reply.reject()
         this.#forwards.delete(forward)
@@ -276,40 +266,14 @@ export class SshSession implements LiveSession {
 
   #begin(forward: Forward, tunnel: Tunnel): void {
     clearTimeout(this.#overdue)
-    forward.tunnel = tunnel
-    const { address, port } = forward.place
-    const told = port === 0 ? this.#portFor(tunnel) : port
-    this.#places.set(tunnel.id, { address, port: told })
-    forward.reply.accept(told)
+    forward.reply.accept(this.#forwards.begin(forward, tunnel))
     this.#display.add(tunnel)
-  }
-
-  /** For a forward of port 0: what the client knows it by, which must differ for each. */
-  #portFor({ endpoint }: Tunnel): number {
-    const [, real] = endpoint?.proto === 'tcp' ? (/:(\d+)$/.exec(endpoint.open.hostport) ?? []) : []
-    if (real !== undefined) return Number(real)
-    const taken = new Set([...this.#places.values()].map(({ port }) => port))
-    const usual = usualPort(endpoint?.proto ?? '')
-    if (!taken.has(usual)) return usual
-    let port = MADE_UP_PORTS
-    while (taken.has(port)) port++
-    return port
-  }
-
-  #placeOf({ place, tunnel }: Forward): Place {
-    return (tunnel && this.#places.get(tunnel.id)) ?? place
-  }
-
-  #forget(tunnel: Tunnel): void {
-    this.#places.delete(tunnel.id)
-    this.#display.remove(tunnel)
-    for (const forward of this.#forwards) if (forward.tunnel === tunnel) this.#forwards.delete(forward)
   }
 
   /** Says what is wrong where the client can read it, and ends the session. */
   #fail(refusal: BindRefusal): void {
     if (this.#isLeaving || this.#isEnded) return
-    const text = textOf(refusal)
+    const text = refusalText(refusal)
     this.#display.close()
     this.#terminal?.complain(`${text}\n`)
     // Without the text, which may repeat a password of a command that cannot be read.
@@ -347,12 +311,4 @@ export class SshSession implements LiveSession {
     }, requestMs)
     this.#overdue.unref()
   }
-}
-
-function isSame(a: Place, b: Place): boolean {
-  return a.address === b.address && a.port === b.port
-}
-
-function textOf({ message, ngrok }: BindRefusal): string {
-  return `${message} (ERR_NGROK_${ngrok})`
 }

@@ -1,0 +1,82 @@
+/** The forwards of one connection: where the client wants us to listen, and how it knows each once that is a tunnel. */
+import type { Tunnel } from '../tunnel/live.ts'
+import type { Reply } from './link.ts'
+import { type Place, usualPort } from './plan.ts'
+
+export interface Forward {
+  readonly asked: Place
+  readonly reply: Reply
+  /** Once it is online. */
+  tunnel?: Tunnel
+  /** The same place with the port that the client was told. */
+  told?: Place
+  isCancelled?: boolean
+}
+
+/** Ports that clients are told where any will do, so that each forward has one of its own. */
+const MADE_UP_PORTS = 40_000
+
+export class Forwards {
+  readonly #all = new Set<Forward>()
+  /** By the id of their tunnel: looked up for every visitor. */
+  readonly #online = new Map<string, Forward>()
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  [Symbol.iterator](): IterableIterator<Forward> {
+    return this.#all.values()
+  }
+
+  add(forward: Forward): void {
+    this.#all.add(forward)
+  }
+
+  /** Whether the client asks for the same place again; port 0 is another each time. */
+  has({ address, port }: Place): boolean {
+    return port !== 0 && [...this.#all].some(({ asked }) => asked.address === address && asked.port === port)
+  }
+
+  /** The one that the client knows by this place. */
+  at({ address, port }: Place): Forward | undefined {
+    return [...this.#all].find(({ asked, told = asked }) => told.address === address && told.port === port)
+  }
+
+  /** Where the client listens for a tunnel. */
+  placeOf(tunnelId: string): Place | undefined {
+    return this.#online.get(tunnelId)?.told
+  }
+
+  /** It is a tunnel now; gives the port that the client is to be told. */
+  begin(forward: Forward, tunnel: Tunnel): number {
+    const { address, port } = forward.asked
+    const told = port === 0 ? this.#portFor(tunnel) : port
+    forward.tunnel = tunnel
+    forward.told = { address, port: told }
+    this.#online.set(tunnel.id, forward)
+    return told
+  }
+
+  delete(forward: Forward): void {
+    this.#all.delete(forward)
+    if (forward.tunnel) this.#online.delete(forward.tunnel.id)
+  }
+
+  deleteOf(tunnel: Tunnel): void {
+    const forward = this.#online.get(tunnel.id)
+    if (forward) this.delete(forward)
+  }
+
+  /** For TCP the real port. Else any will do, but for each another: the usual one first. */
+  #portFor({ endpoint }: Tunnel): number {
+    const [, real] = endpoint?.proto === 'tcp' ? (/:(\d+)$/.exec(endpoint.open.hostport) ?? []) : []
+    if (real !== undefined) return Number(real)
+    const taken = new Set([...this.#online.values()].map(({ told }) => told?.port))
+    const usual = usualPort(endpoint?.proto ?? '')
+    if (!taken.has(usual)) return usual
+    let port = MADE_UP_PORTS
+    while (taken.has(port)) port++
+    return port
+  }
+}
