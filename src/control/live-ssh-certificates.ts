@@ -11,6 +11,9 @@ export interface CertifiedSessions {
   endSessionsBy(certificateId: string, reason: string): void
 }
 
+/** How many are asked for in one statement. */
+const AT_A_TIME = 500
+
 export class LiveSshCertificates implements Followed {
   readonly #store: Store
   readonly #sessions: CertifiedSessions
@@ -31,9 +34,12 @@ export class LiveSshCertificates implements Followed {
 
   async #check(isTouched: (id: string) => boolean): Promise<void> {
     const ids = [...this.#sessions.certificatesInUse()].filter(isTouched)
-    const there = await this.#store.read((reader) => reader.kinds(ids))
-    for (const id of ids) {
-      if (!there.has(id)) this.#sessions.endSessionsBy(id, 'its SSH certificate was deleted')
+    for (let at = 0; at < ids.length; at += AT_A_TIME) {
+      const some = ids.slice(at, at + AT_A_TIME)
+      const there = await this.#store.read((reader) => reader.kinds(some))
+      for (const id of some) {
+        if (!there.has(id)) this.#sessions.endSessionsBy(id, 'its SSH certificate was deleted')
+      }
     }
   }
 }

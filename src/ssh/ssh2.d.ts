@@ -36,6 +36,8 @@ declare module 'ssh2' {
       /** Its payloads are for tests, as the session's id is. */
       readonly _decipher: CipherKeys & { _onPayload: (payload: Buffer) => unknown }
       readonly _kex: { readonly sessionID: Buffer; readonly _remoteKexinit: Buffer; remoteExtInfoEnabled: boolean }
+      /** The methods of logins that wait for an answer. */
+      readonly _authsQueue: string[]
       _onHandshakeComplete: (negotiated: unknown) => void
       /** Where the ciphers to come send what they made. */
       _onWrite: (bytes: Uint8Array) => void
