@@ -175,7 +175,7 @@ test('packets that are too small to be worth it end the connection, and its visi
 })
 
 test('a terminal with packets that are too small ends the connection too', async () => {
-  const gateway = await start()
+  const gateway = await start({ requestMs: 60_000 })
   const raw = await RawClient.online(gateway)
   raw.send(message(messages.channelOpen, 'session', 0, 1_000_000, 1))
   await raw.closed

@@ -64,12 +64,8 @@ export class RawClient {
     }
     await promise
     const { _decipher: decipher } = client.ssh._protocol
-    const onPayload = decipher._onPayload
-    decipher._onPayload = (payload) => {
-      raw.heard.push(Buffer.from(payload))
-      // The library has ideas of its own about what to do after a login that failed.
-      return (payload[0] ?? 0) >= messages.authRequest ? undefined : onPayload(payload)
-    }
+    // The library has ideas of its own about what to do next, and does not hear of it.
+    decipher._onPayload = (payload) => void raw.heard.push(Buffer.from(payload))
     return raw
   }
 

@@ -1,0 +1,10 @@
+/** Says which clients are not on this machine, so that nobody takes what was left out for tested. */
+import { test } from 'node:test'
+import { missing as noDropbear } from './dropbear.ts'
+import { missing as noOpenssh } from './openssh.ts'
+
+test('the SSH clients of this machine', (t) => {
+  for (const missing of [noOpenssh, noDropbear]) {
+    if (missing !== false) t.diagnostic(`${missing}: its tests are left out`)
+  }
+})
