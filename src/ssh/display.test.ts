@@ -152,10 +152,11 @@ test('who is refused before anything was drawn keeps what stands on the terminal
 
 test('a note stays on the screen, and is a line without one', () => {
   const { display, turn, last } = setUp(screen)
-  display.note('use -R')
+  display.note(`${'word '.repeat(20)}use -R`)
   display.add(tunnel('https://a.example'))
   turn(100)
-  assert.match(last(), /^use -R/m)
+  // Whole, on as many lines as it takes.
+  assert.match(last(), /^(word ?){16}.*\n(word ){4}use -R/m)
   const lines = setUp(undefined)
   lines.display.note('use -R')
   assert.deepEqual(lines.frames, ['use -R\n'])

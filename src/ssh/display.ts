@@ -135,8 +135,9 @@ export class Display {
       figures: this.#options.figures(),
       // The cursor waits on the last line.
       rows: Math.max(1, rows - 1),
+      columns,
     })
-    const text = lines.map((line) => `${line.slice(0, columns)}${CLEAR_LINE}\n`).join('')
+    const text = lines.map((line) => `${line}${CLEAR_LINE}\n`).join('')
     if (text === this.#drawn) return
     const start = this.#drawn === '' ? CLEAR : ''
     this.#drawn = text

@@ -44,6 +44,7 @@ export function helpText(kind: TunnelKind | undefined): string {
       ])
     const width = Math.max(...rows.map(([flag = '']) => flag.length)) + 2
     lines.push('Flags:', ...rows.map(([flag = '', about]) => `  ${flag.padEnd(width)}${about}`))
+    lines.push('', `Values with blanks need two pairs of quotes, "--name='a b'"; a file is given as its content.`)
     lines.push('', 'Examples:', ...commands[kind].examples.map((example) => `  ${example}`))
   }
   return `${lines.join('\n')}\n`

@@ -22,6 +22,7 @@ export interface ScreenContent {
   /** The last thing that the client should know; `''` for nothing. */
   readonly note: string
   readonly rows: number
+  readonly columns: number
 }
 
 export const TITLE = 'Postern (via SSH) (Ctrl+C to quit)'
@@ -29,7 +30,8 @@ export const TITLE = 'Postern (via SSH) (Ctrl+C to quit)'
 /** Addresses that are listed; of more, only how many. */
 const MAX_LISTED = 20
 
-export function screenLines({ region, addresses, figures, total, requests, note, rows }: ScreenContent): string[] {
+export function screenLines(content: ScreenContent): string[] {
+  const { region, addresses, figures, total, requests, note, rows, columns } = content
   const { connections, bytesIn, bytesOut, latencyMs } = figures
   const listed = addresses.slice(0, MAX_LISTED)
   const more = addresses.length - listed.length
@@ -43,12 +45,12 @@ export function screenLines({ region, addresses, figures, total, requests, note,
     ...(more > 0 ? [row('', `and ${more} more`)] : []),
     row('Connections', `${total} in all, ${connections} open`),
     row('Traffic', `${size(bytesOut)} to you, ${size(bytesIn)} from you`),
-    ...(note === '' ? [] : ['', note]),
+    ...(note === '' ? [] : ['', ...wrapped(note, columns)]),
   ]
   // Below a blank line and a heading.
   const room = rows - lines.length - 2
   if (requests.length > 0 && room > 0) lines.push('', 'Requests', ...requests.slice(0, room).map(requestLine))
-  return lines.slice(0, rows)
+  return lines.slice(0, rows).map((line) => line.slice(0, columns))
 }
 
 /** One row of what is told of a tunnel, on the screen and in lines. */
@@ -58,6 +60,18 @@ export function row(name: string, value: string): string {
 
 function requestLine({ method, path, status, durationMs }: ServedRequest): string {
   return `${status === 0 ? '...' : status} ${milliseconds(durationMs).padStart(9)}  ${method.padEnd(7)} ${path}`
+}
+
+/** Whole words on each line, as many as fit. */
+function wrapped(text: string, columns: number): string[] {
+  const lines = ['']
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? ''
+    if (line === '') lines[lines.length - 1] = word
+    else if (line.length + 1 + word.length <= columns) lines[lines.length - 1] = `${line} ${word}`
+    else lines.push(word)
+  }
+  return lines
 }
 
 function milliseconds(ms: number): string {
