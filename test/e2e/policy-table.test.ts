@@ -130,9 +130,7 @@ async function isRefused(name: ActionName, phase: Phase, protocol: Protocol, add
   const refusal = refusalOf(await address.put({ [lists[phase]]: [{ actions: [{ type: name, config }] }] }))
   // A list that the protocol does not have is what is wrong; otherwise the action in it is.
   const isThere = phasesOf(protocol).includes(phase)
-  const at = isThere
-    ? `${lists[phase]}[0].actions[0].type\` is \`${name}\``
-    : `: ${lists[phase]}\` does not happen on`
+  const at = isThere ? `${lists[phase]}[0].actions[0].type\` is \`${name}\`` : `: ${lists[phase]}\` does not happen on`
   assert.ok(refusal.includes(at), refusal)
 }
 
