@@ -7,6 +7,7 @@ import type { ByteStream } from '../lib/byte-stream.ts'
 import { fingerprintOf } from '../lib/ssh-public-key.ts'
 import { DialFault } from '../model/dial.ts'
 import { until } from '../tunnel/test-door.ts'
+import { sshLimits } from './limits.ts'
 import { assertTold, dial, serving, TestGateway, theSession } from './test-gateway.ts'
 import { kexInit, keyLogin, makeKey, message, messages, RawClient } from './test-raw.ts'
 
@@ -258,6 +259,43 @@ test('a visitor that sends a gigabyte to a client that does not read is asked to
   const [socket] = sockets
   assert.ok(socket && socket.writableLength < 8 * 1024 * 1024)
   raw.leave()
+  await isEmpty(gateway)
+})
+
+test('all that a client may send unread is bounded, however many visitors do not read', async () => {
+  const gateway = await start()
+  const raw = await RawClient.serving(gateway)
+  const { channels } = sshLimits
+  const pending = Promise.allSettled(Array.from({ length: channels }, () => dial(gateway)))
+  await until(() => raw.answers(messages.channelOpen).length === channels)
+  const granted = raw.answers(messages.channelOpen).map((opened) => opened.readUInt32BE(9 + opened.readUInt32BE(1)))
+  const all = granted.reduce((sum, bytes) => sum + bytes, 0)
+  assert.ok(all <= 256 * 1024 * 1024, `${all} bytes are granted`)
+  raw.leave()
+  await pending
+  await isEmpty(gateway)
+})
+
+test('a channel of many is granted more once it is read', async () => {
+  const gateway = await start()
+  const { client } = await serving(gateway)
+  client.ssh.on('tcp connection', (_details: unknown, accept: () => Channel) => {
+    const channel = accept()
+    channel.once('data', () => channel.end(Buffer.alloc(5_000_000)))
+  })
+  const idle = await Promise.all(Array.from({ length: 300 }, () => dial(gateway)))
+  const stream = idle.at(-1)
+  assert.ok(stream)
+  let heard = 0
+  const ended = Promise.withResolvers<void>()
+  const data = ({ length }: Buffer): void => {
+    heard += length
+  }
+  stream.attach({ data, end: ended.resolve, drain() {}, closed() {} })
+  stream.write(Buffer.from('go'))
+  await ended.promise
+  assert.equal(heard, 5_000_000)
+  client.ssh._sock.destroy()
   await isEmpty(gateway)
 })
 

@@ -24,7 +24,17 @@ export interface Carrier {
 }
 
 /** What a channel may send first, in bytes; more once its reader keeps up. */
-export const FIRST_WINDOW = 256 * 1024
+const FIRST_WINDOW = 256 * 1024
+
+/** The same when there are many already: they all could send it, and nobody need read. */
+const SMALL_WINDOW = 32 * 1024
+const MANY_CHANNELS = 256
+
+/** What the next channel may send first, of a connection that has so many. */
+export function firstWindow(channels: number): number {
+  return channels > MANY_CHANNELS ? SMALL_WINDOW : FIRST_WINDOW
+}
+
 const LARGEST_WINDOW = 2 * 1024 * 1024
 
 /** The least a client must take in one packet, in bytes: each costs us the same, however small. */
@@ -47,15 +57,19 @@ export class ChannelStream implements ByteStream {
   #isEndSent = false
   #isClosed = false
   #error: Error | undefined
-  #window = FIRST_WINDOW
+  readonly #first: number
+  #window: number
   /** Read since the window was last filled up. */
   #read = 0
   #wasPaused = false
 
-  constructor(channel: Channel, carrier: Carrier) {
+  /** `window` is what the client was granted when the channel was opened, in bytes. */
+  constructor(channel: Channel, carrier: Carrier, window: number) {
     this.#channel = channel
     this.#carrier = carrier
-    channel.incoming.window = FIRST_WINDOW
+    this.#first = window
+    this.#window = window
+    channel.incoming.window = window
     channel.push = (chunk: Buffer | null) => this.#received(chunk)
     channel.on('error', () => {})
   }
@@ -123,7 +137,7 @@ export class ChannelStream implements ByteStream {
       this.#error ??= new Error('the client closed the channel before all was sent')
     }
     this.#unsent = []
-    this.#carrier.giveBack(this.#window - FIRST_WINDOW)
+    this.#carrier.giveBack(this.#window - this.#first)
     this.#deliver()
   }
 

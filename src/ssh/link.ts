@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import type { AuthContext, Channel, Incoming, Session } from 'ssh2'
 import { DialFault } from '../model/dial.ts'
-import { type Carrier, ChannelStream, FIRST_WINDOW, LEAST_PACKET } from './channel-stream.ts'
+import { type Carrier, ChannelStream, firstWindow, LEAST_PACKET } from './channel-stream.ts'
 import { heedGuesses } from './guesses.ts'
 import type { SshLimits } from './limits.ts'
 import type { Place } from './plan.ts'
@@ -187,6 +187,7 @@ export class Link implements Carrier {
     }
     const { promise, resolve } = Promise.withResolvers<ChannelStream | DialFault>()
     this.#channels++
+    const window = firstWindow(this.#channels)
     let isOverdue = false
     const overdue = setTimeout(() => {
       isOverdue = true
@@ -199,7 +200,7 @@ export class Link implements Carrier {
         resolve(new DialFault('refused', 'the client could not connect to its service', { cause: error }))
         return
       }
-      const stream = new ChannelStream(channel, this)
+      const stream = new ChannelStream(channel, this, window)
       if (channel.outgoing.packetSize < LEAST_PACKET) {
         this.drop(`its packets are shorter than ${LEAST_PACKET} bytes`)
         resolve(new DialFault('offline', 'the session of the tunnel is over'))
@@ -207,7 +208,7 @@ export class Link implements Carrier {
       else resolve(stream)
     })
     const ends = { boundAddr: place.address, boundPort: place.port, remoteAddr: from.ip, remotePort: from.port }
-    this.#client._protocol.forwardedTcpip(id, FIRST_WINDOW, PACKET_BYTES, ends)
+    this.#client._protocol.forwardedTcpip(id, window, PACKET_BYTES, ends)
     return promise
   }
 
