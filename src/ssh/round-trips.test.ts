@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Protocol } from 'ssh2'
+import { RoundTrips } from './round-trips.ts'
+
+function setUp() {
+  const handlers: Record<string, () => void> = {}
+  let sent = 0
+  const protocol = { ping: () => void sent++, _handlers: handlers, _kexinit: undefined as Buffer | undefined }
+  const trips = new RoundTrips(protocol as unknown as Protocol)
+  return { trips, protocol, answer: () => handlers.REQUEST_FAILURE?.(), sent: () => sent }
+}
+
+test('nothing is known before the first answer', () => {
+  const { trips, answer, sent } = setUp()
+  assert.equal(trips.lastMs, undefined)
+  trips.measure()
+  assert.deepEqual([trips.lastMs, sent()], [undefined, 1])
+  answer()
+  assert.ok(trips.lastMs !== undefined && trips.lastMs >= 0)
+})
+
+test('one at a time is sent, and none while keys are exchanged', () => {
+  const { trips, protocol, answer, sent } = setUp()
+  trips.measure()
+  trips.measure()
+  assert.equal(sent(), 1)
+  answer()
+  protocol._kexinit = Buffer.alloc(0)
+  trips.measure()
+  assert.equal(sent(), 1)
+})
+
+test('keep-alives of others count too, and are never held back', () => {
+  const { trips, protocol, answer, sent } = setUp()
+  protocol.ping()
+  trips.measure()
+  assert.equal(sent(), 1)
+  answer()
+  assert.ok(trips.lastMs !== undefined)
+})
+
+test('an answer that nobody asked for is none, and who leaves hundreds unanswered is not measured', () => {
+  const { trips, protocol, answer, sent } = setUp()
+  answer()
+  assert.equal(trips.lastMs, undefined)
+  for (let i = 0; i < 500; i++) protocol.ping()
+  assert.equal(sent(), 500)
+  for (let i = 0; i < 500; i++) answer()
+  trips.measure()
+  assert.deepEqual([trips.lastMs, sent()], [undefined, 500])
+})
