@@ -7,11 +7,6 @@ export function flagsOf(taker: FlagTaker, kind?: TunnelKind): readonly TunnelFla
   return tunnelFlags.filter((flag) => (flag.only ?? taker) === taker && (kind === undefined || flag.for.includes(kind)))
 }
 
-/** A flag by its name, whoever has it. */
-export function findFlag(name: string): TunnelFlag | undefined {
-  return tunnelFlags.find((flag) => flag.name === name)
-}
-
 /** How a key is spelled as a flag. */
 export function flagFor(path: readonly string[], taker: FlagTaker): string | undefined {
   const found = flagsOf(taker).find((flag) => path.every((part, i) => flag.path[i] === part))

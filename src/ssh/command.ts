@@ -20,7 +20,7 @@ export interface TunnelCommand extends DescribedTunnel {
   readonly description: string
 }
 
-export const kinds: readonly TunnelKind[] = ['http', 'tls', 'tcp', 'labeled']
+const kinds: readonly TunnelKind[] = ['http', 'tls', 'tcp', 'labeled']
 
 /** Keys that name the address. */
 const nameKeys = ['domain', 'hostname', 'subdomain', 'remote_addr', 'url'] as const
