@@ -99,8 +99,13 @@ export async function launchPosternServer(
 /** Starts a server; resolves once it is ready. */
 export async function startPosternServer(place: Place, options?: ServerOptions): Promise<PosternServer> {
   const server = await launchPosternServer(place, options)
-  // The API listens last.
+  // It listens before it has its first admin.
   await server.program.listens(server.apiPort, { timeoutMs: READY_MS })
+  const isReady = async (): Promise<void> => {
+    const { ok } = await fetch(`http://${LOOPBACK}:${server.apiPort}/readyz`)
+    if (!ok) throw new Error('the server is not ready')
+  }
+  await retry(isReady, { timeoutMs: READY_MS, isLost: () => server.program.hasEnded() })
   return server
 }
 

@@ -1,13 +1,14 @@
 /** One SSH connection, with the library's shapes left behind: logins, forwards and terminals come in, channels go out. */
 import type { Socket } from 'node:net'
 import type { AuthContext, Channel, Incoming, Session } from 'ssh2'
+import { noteRead } from '../lib/read-memory.ts'
 import { DialFault } from '../model/dial.ts'
 import { type Carrier, ChannelStream, firstWindow, LEAST_PACKET } from './channel-stream.ts'
 import { heedGuesses } from './guesses.ts'
 import type { SshLimits } from './limits.ts'
 import type { Place } from './plan.ts'
 import { type KeyOffer, rsaSignature } from './proof.ts'
-import { readyKeys, writeByTurns } from './quick-link.ts'
+import { quicken, writeByTurns } from './quick-link.ts'
 import { RoundTrips } from './round-trips.ts'
 import { tellTakenSignatures } from './taken-signatures.ts'
 import { Terminal } from './terminal.ts'
@@ -122,7 +123,7 @@ export class Link implements Carrier {
       if (!this.#isEnding && !this.#socket.destroyed) owner.ready()
     })
     writeByTurns(client._protocol, this.#socket)
-    client.on('handshake', () => readyKeys(client._protocol))
+    client.on('handshake', () => quicken(client._protocol))
     client.on('rekey', () => this.#drained())
     client.on('request', (accept, reject, name: string, data) => this.#request(accept, reject, name, data))
     client.on('session', (accept: () => Session, reject: () => void) => this.#session(accept, reject))
@@ -264,6 +265,8 @@ export class Link implements Carrier {
   }
 
   #hear(bytes: number): void {
+    // As it was read, and as it was deciphered.
+    noteRead(2 * bytes)
     for (const heard of this.#hearing) heard()
     if (this.#client._protocol._kexinit !== undefined) {
       this.#exchange ??= setTimeout(() => {

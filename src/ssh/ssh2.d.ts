@@ -32,7 +32,10 @@ declare module 'ssh2' {
     interface Protocol {
       /** Set while keys are exchanged; what is sent meanwhile is queued. */
       readonly _kexinit: Buffer | undefined
-      readonly _cipher: CipherKeys & { encrypt: (packet: Buffer) => void }
+      readonly _cipher: CipherKeys & {
+        allocPacket: (payloadBytes: number) => Buffer
+        encrypt: (packet: Buffer) => void
+      }
       /** Its payloads are for tests, as the session's id is. */
       readonly _decipher: CipherKeys & { _onPayload: (payload: Buffer) => unknown }
       readonly _kex: { readonly sessionID: Buffer; readonly _remoteKexinit: Buffer; remoteExtInfoEnabled: boolean }
@@ -69,6 +72,8 @@ declare module 'ssh2' {
       _encKey?: Buffer | KeyObject
       _decipherKey?: Buffer | KeyObject
       _macKey?: Buffer | KeyObject
+      /** Whether the length stays as it is. */
+      _macETM?: boolean
     }
 
     interface ForwardedEnds {
