@@ -63,6 +63,7 @@ export class StoredSessions implements LoginSessions, Followed {
   readonly #store: Store
   readonly #now: Clock
   readonly #cache: LoginCache
+  readonly #browsers = new WeakMap<LoginPlace, string>()
   readonly #seen: SeenLogins
   readonly #lookups = new Map<string, Promise<CachedLogin | undefined>>()
   /** By ids of logins and users, and by browsers. */
@@ -79,7 +80,7 @@ export class StoredSessions implements LoginSessions, Followed {
   }
 
   find(place: LoginPlace): Login | undefined | Promise<Login | undefined> {
-    const browser = browserOf(place)
+    const browser = this.#browserOf(place)
     const cached = this.#cache.get(browser, place.routeId)
     if (!cached) return this.#lookUp(browser, place.routeId).then((found) => this.#current(found))
     const isFresh = this.#now() - Math.max(cached.readAt, cached.login.lastSeenAt) < FRESH_MS
@@ -112,7 +113,7 @@ export class StoredSessions implements LoginSessions, Followed {
   }
 
   seen(place: LoginPlace, at: number): void {
-    const cached = this.#cache.get(browserOf(place), place.routeId)
+    const cached = this.#cache.get(this.#browserOf(place), place.routeId)
     if (cached) this.#seen.note(cached, at)
   }
 
@@ -190,6 +191,15 @@ export class StoredSessions implements LoginSessions, Followed {
   async close(): Promise<void> {
     await this.#seen.close()
     this.#troubles.close()
+  }
+
+  /** Who asks about the same place again is spared the digest. */
+  #browserOf(place: LoginPlace): string {
+    const known = this.#browsers.get(place)
+    if (known !== undefined) return known
+    const browser = browserOf(place)
+    this.#browsers.set(place, browser)
+    return browser
   }
 
   /** The login, unless its time is over. */

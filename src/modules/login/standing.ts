@@ -1,6 +1,6 @@
 /** Whether a visitor is logged in at a route: with every request, so at once and with one digest where it can be. */
 import { readCookies } from '../../lib/cookies.ts'
-import type { Refuse, RequestContext } from '../phases.ts'
+import type { Peer, Refuse, RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { isFault, type LoginProvider } from './provider.ts'
 import type { Login, LoginPlace } from './sessions.ts'
@@ -19,6 +19,14 @@ const secretForm = /^[\w-]{43}$/
 export type Standing = { readonly login: Login } | Refuse | undefined
 
 type Held = { readonly place: LoginPlace; readonly login: Login }
+
+/** The cookies of a request, and what they say. */
+interface Shown {
+  readonly cookie: string
+  readonly host: string
+  readonly routeId: string
+  readonly places: readonly LoginPlace[]
+}
 
 /** Undefined: not logged in. */
 export function standingAt(
@@ -77,20 +85,33 @@ export function standingAt(
     return { refuse: fault }
   }
 
-  const lookAt = (ctx: RequestContext, secrets: readonly string[], from: number): Standing | Promise<Standing> => {
-    for (let i = from; i < secrets.length; i++) {
-      const place = placeOf(ctx, secrets[i] ?? '', scope)
+  const lookAt = (places: readonly LoginPlace[], from: number): Standing | Promise<Standing> => {
+    for (let i = from; i < places.length; i++) {
+      const place = places[i] as LoginPlace // as long as it goes
       const login = sessions.find(place)
       if (login instanceof Promise) {
-        return login.then((found) => (stillHolds(found) ? judge({ place, login: found }) : lookAt(ctx, secrets, i + 1)))
+        return login.then((found) => (stillHolds(found) ? judge({ place, login: found }) : lookAt(places, i + 1)))
       }
       if (stillHolds(login)) return judge({ place, login })
     }
     return undefined
   }
 
+  /** What each connection showed last: browsers send the same cookies with every request. */
+  const shown = new WeakMap<Peer, Shown>()
+
+  const placesOf = (ctx: RequestContext): readonly LoginPlace[] => {
+    const { headers, host, peer, routeId } = ctx
+    const cookie = headers.count('cookie') === 1 ? headers.get('cookie') : undefined
+    const known = cookie === undefined ? undefined : shown.get(peer)
+    if (known && known.cookie === cookie && known.host === host && known.routeId === routeId) return known.places
+    const places = sessionSecrets(ctx, cookies.session).map((secret) => placeOf(ctx, secret, scope))
+    if (cookie !== undefined) shown.set(peer, { cookie, host, routeId, places })
+    return places
+  }
+
   return (ctx) => {
-    const found = lookAt(ctx, sessionSecrets(ctx, cookies.session), 0)
+    const found = lookAt(placesOf(ctx), 0)
     return found instanceof Promise ? found.catch((error: unknown) => storeDown(error)) : found
   }
 }
