@@ -202,6 +202,8 @@ async function toFirstForm(
   const value = JSON.stringify({ ...authority, key: firstForm(key, pem) })
   await changeDatabase(databaseUrl, [
     "DELETE FROM meta WHERE key = 'sealed_form'",
+    // That version knew nothing of SSH.
+    "DELETE FROM meta WHERE key = 'ssh_host_key'",
     `UPDATE meta SET value = '${value}' WHERE key = 'certificate_authority'`,
   ])
 }
