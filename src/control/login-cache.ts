@@ -41,7 +41,12 @@ export class LoginCache {
   }
 
   get(browser: string, routeId: string): CachedLogin | undefined {
-    const held = this.#held.get(keyOf(browser, routeId))
+    return this.at(keyOf(browser, routeId))
+  }
+
+  /** For who asks often, and keeps the key. */
+  at(key: string): CachedLogin | undefined {
+    const held = this.#held.get(key)
     if (held) held.isUsed = true
     return held?.cached
   }
@@ -110,6 +115,6 @@ export class LoginCache {
   }
 }
 
-function keyOf(browser: string, routeId: string): string {
+export function keyOf(browser: string, routeId: string): string {
   return `${browser} ${routeId}`
 }

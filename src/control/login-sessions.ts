@@ -17,7 +17,7 @@ import type { Change } from '../store/feed.ts'
 import type { Store } from '../store/store.ts'
 import { Endings } from './endings.ts'
 import type { Followed } from './follower.ts'
-import { type CachedLogin, LoginCache } from './login-cache.ts'
+import { type CachedLogin, keyOf, LoginCache } from './login-cache.ts'
 import { browserOf, changingColumns, loginOf, sessionRow, userKey, userRow } from './login-rows.ts'
 import { holdKey } from './sealing.ts'
 import { SeenLogins } from './seen-logins.ts'
@@ -58,12 +58,18 @@ export interface StoredSessionsOptions {
   readonly lookupMs?: number
 }
 
+/** What a place is found by. */
+interface Handle {
+  readonly browser: string
+  readonly key: string
+}
+
 export class StoredSessions implements LoginSessions, Followed {
   readonly #options: StoredSessionsOptions
   readonly #store: Store
   readonly #now: Clock
   readonly #cache: LoginCache
-  readonly #browsers = new WeakMap<LoginPlace, string>()
+  readonly #handles = new WeakMap<LoginPlace, Handle>()
   readonly #seen: SeenLogins
   readonly #lookups = new Map<string, Promise<CachedLogin | undefined>>()
   /** By ids of logins and users, and by browsers. */
@@ -80,8 +86,8 @@ export class StoredSessions implements LoginSessions, Followed {
   }
 
   find(place: LoginPlace): Login | undefined | Promise<Login | undefined> {
-    const browser = this.#browserOf(place)
-    const cached = this.#cache.get(browser, place.routeId)
+    const { browser, key } = this.#handleOf(place)
+    const cached = this.#cache.at(key)
     if (!cached) return this.#lookUp(browser, place.routeId).then((found) => this.#current(found))
     const isFresh = this.#now() - Math.max(cached.readAt, cached.login.lastSeenAt) < FRESH_MS
     return isFresh ? this.#current(cached) : this.#refreshed(cached)
@@ -113,7 +119,7 @@ export class StoredSessions implements LoginSessions, Followed {
   }
 
   seen(place: LoginPlace, at: number): void {
-    const cached = this.#cache.get(this.#browserOf(place), place.routeId)
+    const cached = this.#cache.at(this.#handleOf(place).key)
     if (cached) this.#seen.note(cached, at)
   }
 
@@ -194,12 +200,13 @@ export class StoredSessions implements LoginSessions, Followed {
   }
 
   /** Who asks about the same place again is spared the digest. */
-  #browserOf(place: LoginPlace): string {
-    const known = this.#browsers.get(place)
-    if (known !== undefined) return known
+  #handleOf(place: LoginPlace): Handle {
+    const known = this.#handles.get(place)
+    if (known) return known
     const browser = browserOf(place)
-    this.#browsers.set(place, browser)
-    return browser
+    const handle = { browser, key: keyOf(browser, place.routeId) }
+    this.#handles.set(place, handle)
+    return handle
   }
 
   /** The login, unless its time is over. */

@@ -23,6 +23,13 @@ export function cookieRemover(names: Iterable<string>): (headers: HeaderList) =>
     return !whole.has(name) && !beginnings.some((beginning) => name.startsWith(beginning))
   }
   return (headers) => {
+    const first = headers.get('cookie')
+    if (first === undefined) return
+    // Most have the one of their login alone.
+    if (!first.includes(';') && headers.count('cookie') === 1) {
+      if (!isWanted(first)) headers.remove('cookie')
+      return
+    }
     let isChanged = false
     const left: string[] = []
     for (const header of headers.all('cookie')) {
