@@ -1,4 +1,5 @@
 /** Our own server and agent, as an operator would start them, and what the API of the server says. */
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ApiClient } from '../test/support/api-client.ts'
@@ -66,6 +67,8 @@ export async function launchPosternServer(
     'data-dir': dataDir,
     'api-listen': `${LOOPBACK}:${ports.api}`,
     'agent-listen': `${LOOPBACK}:${ports.agent}`,
+    // Versions before it refuse to start with a setting that they do not know.
+    ...(existsSync(join(place.root ?? here, 'src', 'ssh')) && { 'ssh-listen': `${LOOPBACK}:${ports.ssh}` }),
     'http-listen': `${LOOPBACK}:${ports.http}`,
     'https-listen': `${LOOPBACK}:${ports.https}`,
     'metrics-listen': `${LOOPBACK}:0`,
@@ -80,8 +83,6 @@ export async function launchPosternServer(
   const env = {
     POSTERN_BOOTSTRAP_API_KEY: API_KEY,
     POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN,
-    // No flag: versions before it would refuse to start.
-    POSTERN_SSH_LISTEN: `${LOOPBACK}:${ports.ssh}`,
   }
   return {
     program: startPostern(place, ['serve', ...args], { env, ...(onLine && { onLine }) }),
