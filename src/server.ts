@@ -190,7 +190,7 @@ export async function startServer(
     const addresses = { api: '', metrics: '', ...plane.addresses }
     const readiness = async () => {
       const isReady = isServing && (await store.answers(READINESS_MS))
-      return { isReady, addresses, sshHostKey: hostKey.fingerprint }
+      return { isReady, addresses }
     }
 
     const metricsServer = metrics.server()
@@ -211,6 +211,7 @@ export async function startServer(
       log,
       caps,
       readiness,
+      sshHostKey: hostKey.fingerprint,
       rateLimit: new RateLimit({ perMinute: settings.apiRateLimit, now: () => performance.now() }),
       apiUrl: settings.apiUrl,
       version,

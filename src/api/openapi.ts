@@ -13,14 +13,16 @@ export type OpenApiDocument = Readonly<Record<string, unknown>>
 const documented: readonly Resource[] = [...resources, policyExplanations]
 
 /** Describes `routes` as a document; `serverUrl` is where callers reach them. */
-export function openApiDocument(routes: readonly Route[], version: string): OpenApiDocument {
+export function openApiDocument(
+  routes: readonly Route[],
+  { version, sshHostKey }: { readonly version: string; readonly sshHostKey: string },
+): OpenApiDocument {
   return {
     openapi: '3.1.0',
     info: {
       title: 'Postern management API',
       version,
-      description:
-        'Manages API keys, credentials, agent sessions, tunnels, edges and their modules. Every call sends `Authorization: Bearer <API key>` and `Service-Version: 2`.',
+      description: `Manages API keys, credentials, agent sessions, tunnels, edges and their modules. Every call sends \`Authorization: Bearer <API key>\` and \`Service-Version: 2\`. The SSH gateway shows the host key \`${sshHostKey}\`.`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],

@@ -5,16 +5,16 @@ import { type KeptPage, keepPage, sendPage } from './kept-page.ts'
 import { openApiDocument } from './openapi.ts'
 import type { Route } from './routes.ts'
 
-/** Whether the server can serve, and where and as whom. */
+/** Whether the server can serve, and where. */
 export interface Readiness {
   readonly isReady: boolean
   readonly addresses: Readonly<Record<string, string>>
-  /** The fingerprint of the SSH gateway's host key, for whoever is to trust it. */
-  readonly sshHostKey: string
 }
 
 export interface PublicPages {
   readonly version: string
+  /** The fingerprint of the SSH gateway's host key, for whoever is to trust it. */
+  readonly sshHostKey: string
   readonly readiness: () => Promise<Readiness>
 }
 
@@ -33,13 +33,13 @@ export function mountPublic(app: FastifyInstance, pages: PublicPages, routes: re
   app.get('/healthz', open, async (_request, reply) => reply.send({ status: 'ok' }))
 
   app.get('/readyz', open, async (_request, reply) => {
-    const { isReady, addresses, sshHostKey } = await pages.readiness()
+    const { isReady, addresses } = await pages.readiness()
     const status = isReady ? 'ready' : 'not ready'
-    return reply.code(isReady ? 200 : 503).send({ status, addresses, ssh_host_key: sshHostKey })
+    return reply.code(isReady ? 200 : 503).send({ status, addresses, ssh_host_key: pages.sshHostKey })
   })
 
   // Made once: the registries do not change while the server runs.
-  const body = Buffer.from(JSON.stringify(openApiDocument(routes, pages.version)))
+  const body = Buffer.from(JSON.stringify(openApiDocument(routes, pages)))
   let document: Promise<KeptPage> | undefined
   app.get('/openapi.json', page, async (request, reply) => {
     document ??= keepPage({ body, type: 'application/json', cacheControl: 'no-cache' })

@@ -16,6 +16,8 @@ async function fingerprintAt(folder: string): Promise<string> {
   const platform = await startPlatform({ dataDir: folder })
   try {
     const ready = (await (await fetch(`${platform.url}/readyz`)).json()) as { ssh_host_key: string }
+    const { info } = (await (await fetch(`${platform.url}/openapi.json`)).json()) as { info: { description: string } }
+    assert.ok(info.description.includes(`\`${ready.ssh_host_key}\``), 'the docs page says it too')
     assert.ok(!platform.log.join('\n').includes('PRIVATE KEY'))
     return ready.ssh_host_key
   } finally {

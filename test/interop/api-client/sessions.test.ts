@@ -55,7 +55,8 @@ before(async () => {
     groupsOf: () => [],
     metrics: new ApiMetrics(),
     log: createLog({ level: 'silent' }),
-    readiness: async () => ({ isReady: true, addresses: {}, sshHostKey: '' }),
+    readiness: async () => ({ isReady: true, addresses: {} }),
+    sshHostKey: '',
     apiUrl: null,
     version: '0',
   })
