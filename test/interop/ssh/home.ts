@@ -60,6 +60,8 @@ export class Home {
         ...this.#env,
         HOME: this.folder,
         PATH: `${this.folder}/bin:${process.env.PATH}`,
+        // It starts the `ssh` that it was built with, wherever another stands first.
+        AUTOSSH_PATH: join(this.folder, 'bin', 'ssh'),
         SSH_SETTINGS: `of-${key}`,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
