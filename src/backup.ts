@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import type { Settings } from './config/read.ts'
 import { type BackupContents, inspectBackup, isSealed, makeBackup, readBackup } from './control/backup.ts'
-import { hasKeyFile, keyText, makeKeyFile, removeKeyFile } from './lib/seal.ts'
+import { hasKeyFile, keyText, makeKeyFile, removeKeyFile } from './lib/secrets/seal.ts'
 import { openStore } from './store/store.ts'
 
 export interface BackUp {

@@ -1,7 +1,7 @@
 /** Composes the explanation of policies without a server: what `postern policy test` does with those in its file. */
 import { explain } from './edge/explain/explain.ts'
-import { check } from './lib/check.ts'
-import { BadJson, MAX_JSON_VALUES, parseJson } from './lib/json.ts'
+import { check } from './lib/shape/check.ts'
+import { BadJson, MAX_JSON_VALUES, parseJson } from './lib/text/json.ts'
 import type { Described } from './model/described.ts'
 import { Refusal } from './model/errors.ts'
 import type { Explanation } from './model/explanation.ts'

@@ -19,7 +19,7 @@ import { AgentFault } from './agent/fault.ts'
 import type { Visitor } from './agent/forward.ts'
 import { DEFAULT_SERVER, parseServer } from './agent/server-address.ts'
 import type { Tunnel } from './agent/tunnel.ts'
-import { Secret } from './lib/secret.ts'
+import { Secret } from './lib/secrets/secret.ts'
 import { certificatesPem } from './options/file-values.ts'
 import { type Problem, Reader } from './options/reader.ts'
 

@@ -102,12 +102,12 @@ describe('the rules find', () => {
       name: 'a library beside its one file',
       rule: 'libraries',
       files: { 'lib/a.ts': "import 'pino'" },
-      fault: /lib\/log\.ts/,
+      fault: /lib\/log\/log\.ts/,
     },
     {
       name: 'nothing in a library at home',
       rule: 'libraries',
-      files: { 'lib/log.ts': "import 'pino'", 'api/a.ts': "import 'fastify'" },
+      files: { 'lib/log/log.ts': "import 'pino'", 'api/a.ts': "import 'fastify'" },
     },
     {
       name: 'a circle of three',

@@ -1,5 +1,5 @@
 /** nginx as most would put it in front of a service: TLS, connections to the upstream kept, forwarding headers. */
-import { Authority, createAuthority } from '../../src/lib/certificate-authority.ts'
+import { Authority, createAuthority } from '../../src/lib/x509/certificate-authority.ts'
 import type { Entrance } from '../entrance.ts'
 import { startNginx } from '../nginx.ts'
 import { freePort, LOOPBACK } from '../stage/ports.ts'

@@ -1,5 +1,5 @@
 /** What parts of expressions are charged, beside what they take once warm: a ratio above 1 means that they are too cheap. */
-import { HeaderList } from '../../src/lib/header-list.ts'
+import { HeaderList } from '../../src/lib/http/header-list.ts'
 import { MAX_PRICE } from '../../src/policy/budget.ts'
 import { Evaluator } from '../../src/policy/evaluator.ts'
 import { Moment } from '../../src/policy/moment.ts'

@@ -6,7 +6,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { connect, type TLSSocket } from 'node:tls'
-import { Secret } from '../../src/lib/secret.ts'
+import { Secret } from '../../src/lib/secrets/secret.ts'
 import { GROWN_WINDOW_BYTES } from '../../src/wire/bounds.ts'
 import { answerPings, DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS, Heartbeat } from '../../src/wire/heartbeat.ts'
 import { buildAuth, parseAuthAnswer } from '../../src/wire/messages/auth.ts'

@@ -1,6 +1,6 @@
 /** An agent: keeps a session with its server for ever, and its tunnels on it. */
 import type { Duplex } from 'node:stream'
-import { Secret } from '../lib/secret.ts'
+import { Secret } from '../lib/secrets/secret.ts'
 import type { StopTunnel } from '../wire/messages/commands.ts'
 import type { ProxyHeader } from '../wire/proxy-header.ts'
 import type { WireStream } from '../wire/wire-stream.ts'

@@ -1,5 +1,5 @@
 /** How an agent introduces itself. */
-import type { Secret } from '../lib/secret.ts'
+import type { Secret } from '../lib/secrets/secret.ts'
 import { GROWN_WINDOW_BYTES } from '../wire/bounds.ts'
 import { DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS } from '../wire/heartbeat.ts'
 import type { AuthRequest } from '../wire/messages/auth.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ByteSink, ByteStream } from '../lib/byte-stream.ts'
+import type { ByteSink, ByteStream } from '../lib/bytes/byte-stream.ts'
 import { Figures } from './figures.ts'
 import { tapped } from './http-tap.ts'
 

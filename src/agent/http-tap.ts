@@ -2,7 +2,7 @@
  * Recognises requests and answers in what passes by, for people who watch; it changes nothing and looks only at how a
  * chunk begins. A head that begins within a chunk is missed, which is a fair price for costing nothing.
  */
-import { type ByteStream, writeLent } from '../lib/byte-stream.ts'
+import { type ByteStream, writeLent } from '../lib/bytes/byte-stream.ts'
 import type { Figures, SeenRequest } from './figures.ts'
 
 /** Longest line that is looked at, in bytes. */

@@ -1,5 +1,5 @@
 /** For tests: an agent on time of its own, and ways to wait for what it tells. */
-import { Secret } from '../lib/secret.ts'
+import { Secret } from '../lib/secrets/secret.ts'
 import { Agent, type AgentOptions } from './agent.ts'
 import type { AgentEvent } from './events.ts'
 import { TestTimers } from './test-timers.ts'

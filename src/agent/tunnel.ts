@@ -1,5 +1,5 @@
 /** One tunnel of an agent: what it asks the server for, what it got, and where its connections go. */
-import { Secret } from '../lib/secret.ts'
+import { Secret } from '../lib/secrets/secret.ts'
 import type { Proto } from '../options/described-tunnel.ts'
 import type { BindAnswer, BindRequest } from '../wire/messages/bind.ts'
 import type { LabelRequest } from '../wire/messages/tunnels.ts'

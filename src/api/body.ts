@@ -1,7 +1,7 @@
 /** The body of a request: JSON only, strict, checked against the route's schema (D7, D8). */
-import { BadValue, type BadValueKind, check } from '../lib/check.ts'
-import { BadJson, MAX_JSON_VALUES, readJson } from '../lib/json.ts'
-import { ownTurn } from '../lib/others-turn.ts'
+import { BadValue, type BadValueKind, check } from '../lib/shape/check.ts'
+import { BadJson, MAX_JSON_VALUES, readJson } from '../lib/text/json.ts'
+import { ownTurn } from '../lib/threads/others-turn.ts'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
 import type { Fields } from '../resources/resource.ts'
 import type { Dialect } from './dialect/dialect.ts'

@@ -1,6 +1,6 @@
 /** What the caps of each door count, as metrics. */
 import { Counter, Gauge, type Registry } from '@prometheus-io/client'
-import type { ConnectionCaps } from '../lib/connection-caps.ts'
+import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
 import { registerReadCounter } from './read-counter.ts'
 
 /** What the door of the agents counts of those that have not proved who they are. */

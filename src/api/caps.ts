@@ -1,7 +1,7 @@
 /** The caps of the API's door (D68): what is one too many is answered once, by 503, and closed. */
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import type { ConnectionCaps } from '../lib/connection-caps.ts'
+import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
 
 /** How many connections over the cap may be told so at once; others are closed without a word. */
 const MAX_TOLD = 64

@@ -1,6 +1,6 @@
 /** Writes answers as JSON without holding up others: a list may have a hundred items of a megabyte each. */
 import { Readable } from 'node:stream'
-import { othersTurn } from '../lib/others-turn.ts'
+import { othersTurn } from '../lib/threads/others-turn.ts'
 
 /** What goes out in one piece, in characters. */
 const PIECE = 64 * 1024

@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document, from the same schemas that check bodies and shape answers. */
 import type { TSchema } from 'typebox'
-import { plural } from '../lib/plural.ts'
+import { plural } from '../lib/text/plural.ts'
 import { errors } from '../model/errors.ts'
 import { resources } from '../resources/index.ts'
 import { policyExplanations } from '../resources/policy-explanations.ts'

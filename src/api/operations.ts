@@ -8,7 +8,7 @@ import { type Presenting, presentOne, presentPage } from '../control/presence.ts
 import type { Principal } from '../control/principal.ts'
 import type { Records } from '../control/records.ts'
 import { type Showing, show } from '../control/show.ts'
-import { othersTurn } from '../lib/others-turn.ts'
+import { othersTurn } from '../lib/threads/others-turn.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Presence } from '../model/presence.ts'
 import type { ModuleConfig } from '../modules/module.ts'

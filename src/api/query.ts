@@ -1,7 +1,7 @@
 /** The query of a request: `limit` and `before_id` on lists, nothing elsewhere (D3, D4). */
 import { isId } from '../lib/ids.ts'
-import { nearest } from '../lib/nearest.ts'
-import { plural } from '../lib/plural.ts'
+import { nearest } from '../lib/text/nearest.ts'
+import { plural } from '../lib/text/plural.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Dialect } from './dialect/dialect.ts'
 import type { Route } from './routes.ts'

@@ -1,8 +1,8 @@
 /** The route table: every operation of the API, derived from the registries. It is mounted, documented and tested from. */
 import type { TObject, TSchema } from 'typebox'
 import { Type } from 'typebox'
-import { plural } from '../lib/plural.ts'
-import { closed, nullable } from '../lib/schema.ts'
+import { closed, nullable } from '../lib/shape/schema.ts'
+import { plural } from '../lib/text/plural.ts'
 import type { AgentCommand } from '../model/presence.ts'
 import { formsOf, type ModuleForm } from '../modules/forms.ts'
 import { modulesAt } from '../modules/index.ts'

@@ -1,7 +1,7 @@
 /** `postern api <resource> <verb>`: every operation of the management API, made from the registries. */
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { TObject } from 'typebox'
-import { nearest } from '../lib/nearest.ts'
+import { nearest } from '../lib/text/nearest.ts'
 import type { Module, Place } from '../modules/module.ts'
 import type { Verb } from '../resources/resource.ts'
 import { type Answer, apiCaller, type Call, DEFAULT_API_URL, type Method } from './api/client.ts'

@@ -1,7 +1,7 @@
 /** What a backup holds, for whoever made it or is about to restore it. */
 import type { inspect } from '../backup.ts'
-import { counted } from '../lib/plural.ts'
-import { printable } from '../lib/printable.ts'
+import { counted } from '../lib/text/plural.ts'
+import { printable } from '../lib/text/printable.ts'
 
 type Contents = Awaited<ReturnType<typeof inspect>>
 

@@ -1,6 +1,6 @@
 /** A command that only holds others: what it does alone, and what it says to a name it does not have. */
 import type { Command } from 'commander'
-import { nearest } from '../lib/nearest.ts'
+import { nearest } from '../lib/text/nearest.ts'
 import { misuse } from './failure.ts'
 
 /** Makes `command` a group; `alone` runs when nothing follows its name, and shows the help if left out. */

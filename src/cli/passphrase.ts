@@ -1,7 +1,7 @@
 /** Where the passphrase of a backup comes from: a file, the environment, or the person at the terminal. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { printable } from '../lib/printable.ts'
+import { printable } from '../lib/text/printable.ts'
 import type { Ask } from './agent/ask.ts'
 import { Failure, misuse } from './failure.ts'
 import type { Terminal } from './terminal.ts'

@@ -1,5 +1,5 @@
 /** Sends to the log what Node would print on stderr by itself: warnings, and the error that ends the process. */
-import { flushLog, type Logger } from '../lib/log.ts'
+import { flushLog, type Logger } from '../lib/log/log.ts'
 
 /** How long the line about a crash may take to be written, in milliseconds. */
 const LAST_LINE_MS = 1000

@@ -1,7 +1,7 @@
 /** The command line: names the commands, loads the one that is asked for, and turns its outcome into an exit code. */
 import { type Argument, Command, CommanderError } from 'commander'
 import { SettingsError } from '../config/settings-error.ts'
-import { printable } from '../lib/printable.ts'
+import { printable } from '../lib/text/printable.ts'
 import { Failure } from './failure.ts'
 import { group } from './group.ts'
 import type { Terminal } from './terminal.ts'

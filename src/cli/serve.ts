@@ -1,7 +1,7 @@
 /** `postern serve`: runs the server until a signal ends it. */
 import { Command } from 'commander'
 import type { Settings } from '../config/read.ts'
-import { createLog, flushLog, type Logger } from '../lib/log.ts'
+import { createLog, flushLog, type Logger } from '../lib/log/log.ts'
 import type { RunningServer } from '../server.ts'
 import { Failure } from './failure.ts'
 import { firstStartBanner, webAddress } from './first-start.ts'

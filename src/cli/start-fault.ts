@@ -4,7 +4,7 @@ import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Listen } from '../config/parse.ts'
 import type { Settings } from '../config/read.ts'
-import { printable } from '../lib/printable.ts'
+import { printable } from '../lib/text/printable.ts'
 
 interface Fault {
   readonly code?: unknown

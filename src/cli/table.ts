@@ -1,5 +1,5 @@
 /** Prints rows: aligned under headings for people, separated by tabs without headings for programs. */
-import { printable } from '../lib/printable.ts'
+import { printable } from '../lib/text/printable.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Widest cell on a terminal in characters; programs get all of it. */

@@ -1,7 +1,7 @@
 /** What a command may use of the world around it: where it prints, what it reads, its environment. */
 import { text } from 'node:stream/consumers'
-import { LineSink } from '../lib/line-sink.ts'
-import { standardPort } from '../lib/standard-output.ts'
+import { LineSink } from '../lib/log/line-sink.ts'
+import { standardPort } from '../lib/log/standard-output.ts'
 
 /** Lines of a command that runs for long: a slow reader does not hold it, and a stalled one does not fill its memory. */
 export type LineOutput = Pick<LineSink, 'write' | 'flush'>

@@ -1,7 +1,7 @@
 /** Reads `postern.yml`: a flat map of settings, each with the line it stands on. */
 import { basename, resolve } from 'node:path'
 import { isMap, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml'
-import { readSmallFile } from '../lib/read-small-file.ts'
+import { readSmallFile } from '../lib/files/read-small-file.ts'
 import type { Given } from './given.ts'
 
 const DEFAULT_FILE = 'postern.yml'

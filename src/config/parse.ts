@@ -1,8 +1,8 @@
 /** How the text of a setting becomes its value; each of these throws an `Error` whose text goes on from the name: "must be …". */
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { domainToASCII } from 'node:url'
-import { readCidr } from '../lib/cidr.ts'
-import { Secret } from '../lib/secret.ts'
+import { readCidr } from '../lib/net/cidr.ts'
+import { Secret } from '../lib/secrets/secret.ts'
 
 export interface Listen {
   readonly host: string

@@ -1,7 +1,7 @@
 /** From flags, environment and file to the one frozen value that the server is built from. */
 import { resolve } from 'node:path'
-import type { LogFormat, LogLevel } from '../lib/log.ts'
-import type { Secret } from '../lib/secret.ts'
+import type { LogFormat, LogLevel } from '../lib/log/log.ts'
+import type { Secret } from '../lib/secrets/secret.ts'
 import type { Given } from './given.ts'
 import type { Listen, PortRange } from './parse.ts'
 import { SettingsError } from './settings-error.ts'

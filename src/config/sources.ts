@@ -1,5 +1,5 @@
 /** Collects the text of each setting from flags, environment and file, and refuses names that are not settings. */
-import { nearest } from '../lib/nearest.ts'
+import { nearest } from '../lib/text/nearest.ts'
 import { readConfigFile } from './file.ts'
 import type { Given } from './given.ts'
 import { clientVariables, configFlag, envName, fileKey, type Setting, settings } from './table.ts'

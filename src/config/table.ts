@@ -1,5 +1,5 @@
 /** Every setting of the server, once: flags, environment, file, help and the reference page derive from this table. */
-import { logFormats, logLevels } from '../lib/log.ts'
+import { logFormats, logLevels } from '../lib/log/log.ts'
 import * as parse from './parse.ts'
 
 /** Versions of TLS that the agent listener may begin at. */

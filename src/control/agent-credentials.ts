@@ -1,5 +1,5 @@
 /** What agents prove themselves with, as the store knows it: authtokens and SSH keys, and the ACL they carry at this moment. */
-import type { Secret } from '../lib/secret.ts'
+import type { Secret } from '../lib/secrets/secret.ts'
 import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
 import { SSH_KEYS, sshCredentials } from '../resources/ssh-credentials.ts'
 import type { StoredResource } from '../store/reader.ts'

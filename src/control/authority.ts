@@ -1,9 +1,9 @@
 /** The certificate authority of a server: made with its database, shared by its nodes, its key sealed at rest. */
 import { renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { Authority, createAuthority } from '../lib/certificate-authority.ts'
-import { makeFolder } from '../lib/make-folder.ts'
-import type { Sealer } from '../lib/seal.ts'
+import { makeFolder } from '../lib/files/make-folder.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
+import { Authority, createAuthority } from '../lib/x509/certificate-authority.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Reseal } from './reseal.ts'

@@ -6,8 +6,8 @@
  */
 import { pipeline, Readable, type Transform } from 'node:stream'
 import { createGunzip, createGzip } from 'node:zlib'
-import { NotOpened, openStream, sealStream } from '../lib/passphrase-seal.ts'
-import { keyText, readKeyText } from '../lib/seal.ts'
+import { NotOpened, openStream, sealStream } from '../lib/secrets/passphrase-seal.ts'
+import { keyText, readKeyText } from '../lib/secrets/seal.ts'
 import { isStoredRow, type StoredRow } from '../store/rows.ts'
 import type { Store } from '../store/store.ts'
 import { KEY_ID } from './sealing.ts'

@@ -1,5 +1,5 @@
 /** Databases of earlier versions: their sealed values did not say what they belong to, and are sealed anew, once. */
-import { isFirstForm, type Sealer } from '../lib/seal.ts'
+import { isFirstForm, type Sealer } from '../lib/secrets/seal.ts'
 import type { Store } from '../store/store.ts'
 import { resealAll } from './reseal.ts'
 import { holdKey } from './sealing.ts'

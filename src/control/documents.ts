@@ -3,13 +3,13 @@
  * dear is read, parsed or compiled on the thread that serves everybody.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { OffLoop, type OffLoopOptions, WORK_LIMIT_MS, WorkRefused, WorkTooHeavy } from '../lib/off-loop.ts'
-import { ownTurn } from '../lib/others-turn.ts'
-import { LOOP_PRICE } from '../lib/pattern-price.ts'
-import type { PatternProgram } from '../lib/pattern-program.ts'
+import { LOOP_PRICE } from '../lib/patterns/pattern-price.ts'
+import type { PatternProgram } from '../lib/patterns/pattern-program.ts'
+import { OffLoop, type OffLoopOptions, WORK_LIMIT_MS, WorkRefused, WorkTooHeavy } from '../lib/threads/off-loop.ts'
+import { ownTurn } from '../lib/threads/others-turn.ts'
 import { BindRefusal, type EndpointRequest } from '../model/endpoint.ts'
 import { Refusal } from '../model/errors.ts'
-import { type AgentModules, agentModules, bindPrice } from '../modules/agent-options.ts'
+import { type AgentModules, agentModules, bindPrice } from '../modules/agent-options/options.ts'
 import type { ModuleForm } from '../modules/forms.ts'
 import type { Module, ModuleConfig, Where } from '../modules/module.ts'
 import type { PreparedExpression } from '../policy/parsed.ts'

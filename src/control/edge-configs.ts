@@ -1,6 +1,7 @@
 /** From stored edges to what the data plane is told of them: everything that they name is written out. */
-import { othersTurn } from '../lib/others-turn.ts'
-import type { Sealer } from '../lib/seal.ts'
+
+import type { Sealer } from '../lib/secrets/seal.ts'
+import { othersTurn } from '../lib/threads/others-turn.ts'
 import type { BackendPlan, EdgeConfig, EdgeKind, ModuleSettings, RouteConfig } from '../model/edge-config.ts'
 import { readHostport } from '../model/hostport.ts'
 import { modulesAt } from '../modules/index.ts'

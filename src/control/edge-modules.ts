@@ -1,5 +1,5 @@
 /** Replace, get and delete one module of an edge or route (contract 4.7). */
-import type { Sealer } from '../lib/seal.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
 import { Refusal } from '../model/errors.ts'
 import type { ModuleForm } from '../modules/forms.ts'
 import type { Module, ModuleConfig, ShownAt } from '../modules/module.ts'

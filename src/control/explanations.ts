@@ -1,8 +1,9 @@
 /** Explains what an edge, a route or a policy would do to described traffic: finds what is meant, and has it explained. */
-import { BadValue } from '../lib/check.ts'
-import { othersTurn } from '../lib/others-turn.ts'
-import type { Sealer } from '../lib/seal.ts'
-import type { CountedWindow } from '../lib/sliding-counters.ts'
+
+import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
+import { BadValue } from '../lib/shape/check.ts'
+import { othersTurn } from '../lib/threads/others-turn.ts'
 import type { Described } from '../model/described.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import { Refusal } from '../model/errors.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eachStore } from '../../test/support/databases.ts'
-import { createLog } from '../lib/log.ts'
+import { createLog } from '../lib/log/log.ts'
 import type { Change } from '../store/feed.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { Follower } from './follower.ts'

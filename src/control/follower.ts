@@ -1,5 +1,5 @@
 /** Follows the change feed: what changed is handed on in order, again after a failure, and from the whole after a gap. */
-import type { Logger } from '../lib/log.ts'
+import type { Logger } from '../lib/log/log.ts'
 import type { Change } from '../store/feed.ts'
 import type { Store } from '../store/store.ts'
 

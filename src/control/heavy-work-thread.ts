@@ -1,5 +1,5 @@
 /** What a thread for heavy work runs; `documents.ts` starts it. */
-import { serveOffLoop } from '../lib/serve-off-loop.ts'
+import { serveOffLoop } from '../lib/threads/serve-off-loop.ts'
 import { doHeavyWork, type HeavyWork } from './heavy-work.ts'
 
 // Only `documents.ts` sends work, and of this form.

@@ -1,10 +1,11 @@
 /** What is done with documents on another thread when it takes long: as plain data there, and as plain data back. */
-import { BadValue, type BadValueKind } from '../lib/check.ts'
-import { compileProgram, programBuffers } from '../lib/pattern-program.ts'
-import type { Done } from '../lib/serve-off-loop.ts'
+
+import { compileProgram, programBuffers } from '../lib/patterns/pattern-program.ts'
+import { BadValue, type BadValueKind } from '../lib/shape/check.ts'
+import type { Done } from '../lib/threads/serve-off-loop.ts'
 import { BindRefusal, type EndpointRequest } from '../model/endpoint.ts'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
-import { agentModules } from '../modules/agent-options.ts'
+import { agentModules } from '../modules/agent-options/options.ts'
 import { formsOf } from '../modules/forms.ts'
 import { modules } from '../modules/index.ts'
 import type { ModuleConfig, Place } from '../modules/module.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
 import { afterEach, beforeEach, test } from 'node:test'
-import { readSshPublicKey } from '../lib/ssh-public-key.ts'
-import { publicBlobOf } from '../lib/ssh-signature.ts'
+import { readSshPublicKey } from '../lib/ssh-keys/ssh-public-key.ts'
+import { publicBlobOf } from '../lib/ssh-keys/ssh-signature.ts'
 import { Refusal } from '../model/errors.ts'
 import { KeyMaker } from './key-maker.ts'
 

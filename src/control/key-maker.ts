@@ -1,6 +1,7 @@
 /** Makes key pairs: those of RSA on a thread of their own, one at a time for each caller, since they take long. */
-import { OffLoop, WorkRefused, WorkTooHeavy } from '../lib/off-loop.ts'
-import { makeSshKeyPair, type SshKeyChoice, type SshKeyPair } from '../lib/ssh-key-pair.ts'
+
+import { makeSshKeyPair, type SshKeyChoice, type SshKeyPair } from '../lib/ssh-keys/ssh-key-pair.ts'
+import { OffLoop, WorkRefused, WorkTooHeavy } from '../lib/threads/off-loop.ts'
 import { Refusal } from '../model/errors.ts'
 
 /** A key of 4096 bits takes a second, and by bad luck on a busy machine many times that. In milliseconds. */

@@ -1,5 +1,5 @@
 /** Goes over to a new key: every secret of the database is sealed anew, in one transaction. */
-import { makeKeyFile, readKeyFile, removeKeyFile, replaceKeyFile, type Sealer } from '../lib/seal.ts'
+import { makeKeyFile, readKeyFile, removeKeyFile, replaceKeyFile, type Sealer } from '../lib/secrets/seal.ts'
 import type { Store } from '../store/store.ts'
 import { bindSecrets } from './bound-secrets.ts'
 import { resealAll } from './reseal.ts'

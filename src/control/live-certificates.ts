@@ -1,6 +1,6 @@
 /** Keeps the data plane told of uploaded certificates: which one serves which name. */
-import type { Logger } from '../lib/log.ts'
-import type { Sealer } from '../lib/seal.ts'
+import type { Logger } from '../lib/log/log.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
 import { readName } from '../model/hostport.ts'
 import { reservedDomains } from '../resources/reserved-domains.ts'
 import type { Resource } from '../resources/resource.ts'

@@ -1,7 +1,7 @@
 /** Keeps the data plane told of the stored edges: all of them at first, then those that a change touches. */
-import type { Logger } from '../lib/log.ts'
-import { ownTurn } from '../lib/others-turn.ts'
-import type { Sealer } from '../lib/seal.ts'
+import type { Logger } from '../lib/log/log.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
+import { ownTurn } from '../lib/threads/others-turn.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import { referredByModules } from '../modules/index.ts'
 import { NESTING_KINDS } from '../resources/backend-lists.ts'

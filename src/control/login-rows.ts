@@ -1,7 +1,7 @@
 /** Logins on their way into the store and out of it: digests, bounds, and what is sealed. */
 import { createHash, hash } from 'node:crypto'
-import { cutText } from '../lib/cut-text.ts'
-import { type Sealer, SealFault } from '../lib/seal.ts'
+import { type Sealer, SealFault } from '../lib/secrets/seal.ts'
+import { cutText } from '../lib/text/cut-text.ts'
 import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginUser } from '../modules/login/sessions.ts'
 import type { StoredLoginSession, StoredLoginUser } from '../store/login-reader.ts'
 import type { Writer } from '../store/writer.ts'

@@ -6,9 +6,9 @@
  */
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import type { Logger } from '../lib/log.ts'
-import { MinuteLog } from '../lib/minute-log.ts'
-import type { Sealer } from '../lib/seal.ts'
+import type { Logger } from '../lib/log/log.ts'
+import { MinuteLog } from '../lib/log/minute-log.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions } from '../modules/login/sessions.ts'
 import { applicationSessions } from '../resources/application-sessions.ts'

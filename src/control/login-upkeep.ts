@@ -1,6 +1,6 @@
 /** Removes logins that are over and those beyond what a server keeps, in the background and some at a time. */
 import type { Clock } from '../lib/clock.ts'
-import type { Logger } from '../lib/log.ts'
+import type { Logger } from '../lib/log/log.ts'
 import { applicationSessions } from '../resources/application-sessions.ts'
 import { applicationUsers } from '../resources/application-users.ts'
 import type { LoginWriter } from '../store/login-writer.ts'

@@ -1,7 +1,7 @@
 /** Modules between a request and their rows: accepted, checked together, sealed, and opened again. */
 
-import { BadValue } from '../lib/check.ts'
-import type { Sealer } from '../lib/seal.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
+import { BadValue } from '../lib/shape/check.ts'
 import { formsOf, type ModuleForm } from '../modules/forms.ts'
 import { moduleConflicts, modulesAt } from '../modules/index.ts'
 import type { Mention, Module, ModuleConfig, Where } from '../modules/module.ts'

@@ -1,5 +1,5 @@
 /** Backends inside backends: no circles, no deep nests, and no HTTP response behind an edge that carries bytes. */
-import { plural } from '../lib/plural.ts'
+import { plural } from '../lib/text/plural.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Mention } from '../modules/module.ts'
 import { NESTING_KINDS } from '../resources/backend-lists.ts'

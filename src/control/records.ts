@@ -1,8 +1,8 @@
 /** Create, list, get, update and delete for every stored resource: one transaction each, by the resource's own rules. */
 import { type Clock, timestamp } from '../lib/clock.ts'
 import { type IdSource, randomText } from '../lib/ids.ts'
-import { othersTurn } from '../lib/others-turn.ts'
-import type { Sealer } from '../lib/seal.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
+import { othersTurn } from '../lib/threads/others-turn.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Presence } from '../model/presence.ts'
 import type { Mention } from '../modules/module.ts'

@@ -1,6 +1,6 @@
 /** Logs whom IP restrictions refuse, or would refuse: enough lines to see who it is, and never a flood. */
-import type { Logger } from '../lib/log.ts'
-import { MinuteLog } from '../lib/minute-log.ts'
+import type { Logger } from '../lib/log/log.ts'
+import { MinuteLog } from '../lib/log/minute-log.ts'
 import type { RestrictedPart } from '../resources/ip-restrictions.ts'
 
 /** Lines a minute for each part. Anybody can cause one by connecting, so the log must not grow with the attack. */

@@ -1,7 +1,7 @@
 /** The key that signs requests to identity providers: made when it is first needed, shared by the nodes, sealed at rest. */
 
-import type { Sealer } from '../lib/seal.ts'
-import { Secret } from '../lib/secret.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
+import { Secret } from '../lib/secrets/secret.ts'
 import { makeRequestKey, type RequestKey } from '../modules/saml/request-key.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'

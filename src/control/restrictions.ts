@@ -1,5 +1,5 @@
 /** IP restrictions as stored: which part of the server each guards, and whether it admits an address (D64). */
-import { compileIpRules, type IpRule } from '../lib/ip-rules.ts'
+import { compileIpRules, type IpRule } from '../lib/net/ip-rules.ts'
 import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
 import { ipRestrictions, type RestrictedPart, restrictedParts } from '../resources/ip-restrictions.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'

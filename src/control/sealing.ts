@@ -1,5 +1,5 @@
 /** Which key seals the secrets of a database: made with it, checked at every start and before every secret is written. */
-import { hasKeyFile, makeKeyFile, readKeyFile, replaceKeyFile, type Sealer } from '../lib/seal.ts'
+import { hasKeyFile, makeKeyFile, readKeyFile, replaceKeyFile, type Sealer } from '../lib/secrets/seal.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'

@@ -1,5 +1,5 @@
 /** Seals secret fields on their way into the store, each bound to its row and name, and opens them on their way out. */
-import { type Sealer, SealFault } from '../lib/seal.ts'
+import { type Sealer, SealFault } from '../lib/secrets/seal.ts'
 import { Refusal } from '../model/errors.ts'
 
 /** The place of a resource's own secrets: a value that was moved to another place cannot be opened there. */

@@ -1,5 +1,5 @@
 /** Notes when the users of logins were last here: at once in memory, and in the store in batches. */
-import type { Logger } from '../lib/log.ts'
+import type { Logger } from '../lib/log/log.ts'
 import type { Seen } from '../store/login-writer.ts'
 import type { Store } from '../store/store.ts'
 import type { CachedLogin } from './login-cache.ts'

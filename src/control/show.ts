@@ -1,5 +1,5 @@
 /** From what is stored to what the API answers. */
-import { shape } from '../lib/schema.ts'
+import { shape } from '../lib/shape/schema.ts'
 import { formsOf } from '../modules/forms.ts'
 import { modulesAt } from '../modules/index.ts'
 import type { ModuleConfig, ShownAt } from '../modules/module.ts'

@@ -1,5 +1,5 @@
 /** SSH user certificates as the gateway asks for them. */
-import { readSshPublicKey } from '../lib/ssh-public-key.ts'
+import { readSshPublicKey } from '../lib/ssh-keys/ssh-public-key.ts'
 import { sshCertificateAuthorities } from '../resources/ssh-certificate-authorities.ts'
 import { SSH_USER_CERTIFICATES, sshUserCertificates } from '../resources/ssh-user-certificates.ts'
 import type { Store } from '../store/store.ts'

@@ -1,8 +1,8 @@
 /** The host key of the SSH gateway: made with its database, shared by its nodes, sealed at rest. */
-import type { Sealer } from '../lib/seal.ts'
-import { Secret } from '../lib/secret.ts'
-import { makeSshHostKey } from '../lib/ssh-host-key.ts'
-import { readSshPublicKey } from '../lib/ssh-public-key.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
+import { Secret } from '../lib/secrets/secret.ts'
+import { makeSshHostKey } from '../lib/ssh-keys/ssh-host-key.ts'
+import { readSshPublicKey } from '../lib/ssh-keys/ssh-public-key.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Reseal } from './reseal.ts'

@@ -1,7 +1,7 @@
 /** Logins for tests: a keeper of them on a store, with a clock that is set by hand. */
 import { IdSource } from '../lib/ids.ts'
-import { createLog } from '../lib/log.ts'
-import { Sealer } from '../lib/seal.ts'
+import { createLog } from '../lib/log/log.ts'
+import { Sealer } from '../lib/secrets/seal.ts'
 import type { Login, LoginOrigin, LoginPlace } from '../modules/login/sessions.ts'
 import type { Store } from '../store/store.ts'
 import { Follower } from './follower.ts'

@@ -1,5 +1,5 @@
 /** The access log: one line for each request and each connection, written many at a time so that it costs little. */
-import { cutText } from '../lib/cut-text.ts'
+import { cutText } from '../lib/text/cut-text.ts'
 import type { ConnectionRecord } from './carry.ts'
 import type { AccessRecord } from './proxy/access-record.ts'
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
 import { BindRefusal, type EndpointRequest, type Endpoints, type OpenEndpoint } from '../model/endpoint.ts'
-import type { AgentModules } from '../modules/agent-options.ts'
+import type { AgentModules } from '../modules/agent-options/options.ts'
 import type { Edges } from './edges.ts'
 
 /** Who holds an address in the store. */

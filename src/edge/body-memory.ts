@@ -1,5 +1,5 @@
 /** The memory of this node for request bodies that modules read: one budget, shared by edges and by sources. */
-import { ipBytes } from '../lib/ip-bytes.ts'
+import { ipBytes } from '../lib/net/ip-bytes.ts'
 
 /** Whose body it is. */
 export interface BodyHolder {

@@ -1,6 +1,6 @@
 /** Carries one connection of a TCP or TLS edge: asks the modules, dials a target, and moves bytes until both ends are done. */
-import type { ByteStream } from '../lib/byte-stream.ts'
-import { type RelayResult, relay } from '../lib/relay.ts'
+import type { ByteStream } from '../lib/bytes/byte-stream.ts'
+import { type RelayResult, relay } from '../lib/bytes/relay.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 import type { Peer } from '../modules/phases.ts'
 import { dialFirst } from './dial-first.ts'

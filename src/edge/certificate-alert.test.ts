@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createDecipheriv, createHmac } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import type { ConnectionOptions } from 'node:tls'
-import { Authority, createAuthority } from '../lib/certificate-authority.ts'
+import { Authority, createAuthority } from '../lib/x509/certificate-authority.ts'
 import { sealedAlert } from './certificate-alert.ts'
 import { Front, tlsEdge } from './test-front.ts'
 

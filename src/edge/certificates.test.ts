@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
-import { Authority, createAuthority } from '../lib/certificate-authority.ts'
+import { Authority, createAuthority } from '../lib/x509/certificate-authority.ts'
 import { type CertificatePair, Certificates } from './certificates.ts'
 import { Front, tlsEdge } from './test-front.ts'
 

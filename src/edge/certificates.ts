@@ -1,7 +1,7 @@
 /** Which certificate is shown for which name: an uploaded one, else one of our own authority, made on first use. */
 import { createHash, X509Certificate } from 'node:crypto'
-import type { IssuedCertificate } from '../lib/certificate-authority.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { IssuedCertificate } from '../lib/x509/certificate-authority.ts'
 import { DeepNames } from './deep-names.ts'
 
 /** A certificate with its chain, and its key, both in PEM. */

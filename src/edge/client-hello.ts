@@ -1,5 +1,5 @@
 /** Reads the hello that begins a TLS connection, as its bytes come in: which name is asked for, and what is offered. */
-import { BadInput } from '../lib/bad-input.ts'
+import { BadInput } from '../lib/shape/bad-input.ts'
 
 export interface ClientHello {
   /** Normalised: lower case, without a trailing dot; empty when none was sent. */

@@ -1,6 +1,6 @@
 /** From the configuration of an edge to an edge ready for traffic: once per change, with everything in its order. */
 import { createHash } from 'node:crypto'
-import { cookieRemover } from '../lib/cookies.ts'
+import { cookieRemover } from '../lib/http/cookies.ts'
 import type { BackendPlan, EdgeConfig, ModuleSettings, RouteConfig } from '../model/edge-config.ts'
 import { modules } from '../modules/index.ts'
 import type { Phases, TlsDemands } from '../modules/phases.ts'

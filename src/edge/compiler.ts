@@ -1,8 +1,9 @@
 /** Compiles edges: at once where that is cheap, else in many turns of the event loop, with what is dear done elsewhere. */
-import { othersTurn, ownTurn } from '../lib/others-turn.ts'
-import { LOOP_PRICE, patternPrice, totalPrice } from '../lib/pattern-price.ts'
-import type { PatternProgram } from '../lib/pattern-program.ts'
-import { compilePatterns, type PatternSearch, searchProgram } from '../lib/pattern-search.ts'
+
+import { LOOP_PRICE, patternPrice, totalPrice } from '../lib/patterns/pattern-price.ts'
+import type { PatternProgram } from '../lib/patterns/pattern-program.ts'
+import { compilePatterns, type PatternSearch, searchProgram } from '../lib/patterns/pattern-search.ts'
+import { othersTurn, ownTurn } from '../lib/threads/others-turn.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import { modules } from '../modules/index.ts'
 import { PolicyExpressions, type PrepareExpressions } from '../modules/policy-expressions.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
-import { readTcpTable } from '../lib/tcp-table.ts'
+import { readTcpTable } from '../lib/net/tcp-table.ts'
 import { DepartedVisitors } from './departed-visitors.ts'
 
 /** A visitor and the server's end of its connection, which holds bytes that nobody reads. */

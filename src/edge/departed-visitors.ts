@@ -8,7 +8,7 @@
  * before it. Where the system shows no table the idle time is all there is.
  */
 import type { Socket } from 'node:net'
-import { readTcpTable, type TcpTable, tcpKey, tcpStates } from '../lib/tcp-table.ts'
+import { readTcpTable, type TcpTable, tcpKey, tcpStates } from '../lib/net/tcp-table.ts'
 
 /** Between two looks, in milliseconds. */
 const LOOK_MS = 2000

@@ -1,6 +1,6 @@
 /** Dials the targets of a backend in turn for a raw connection: those of TCP and TLS edges, and of modules that go between. */
-import type { ByteStream } from '../lib/byte-stream.ts'
-import type { Ends } from '../lib/proxy-protocol.ts'
+import type { ByteStream } from '../lib/bytes/byte-stream.ts'
+import type { Ends } from '../lib/net/proxy-protocol.ts'
 import { DialFault } from '../model/dial.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 import { dialCodes } from './proxy/forwarding.ts'

@@ -1,5 +1,5 @@
 /** Every edge and endpoint that this node serves: found by name or port, and swapped in one assignment when it changes. */
-import type { Logger } from '../lib/log.ts'
+import type { Logger } from '../lib/log/log.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import { type CompiledEdge, releaseReplaced } from './compile.ts'
 import { Compiler, type CompilerOptions } from './compiler.ts'

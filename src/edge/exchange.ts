@@ -1,6 +1,6 @@
 /** One HTTP exchange, whatever version carries it: the ports between those who speak HTTP and the proxy in between. */
-import type { ByteStream } from '../lib/byte-stream.ts'
-import type { HeaderList } from '../lib/header-list.ts'
+import type { ByteStream } from '../lib/bytes/byte-stream.ts'
+import type { HeaderList } from '../lib/http/header-list.ts'
 
 export interface RequestHead {
   readonly method: string

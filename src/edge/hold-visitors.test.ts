@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { afterEach, beforeEach, test } from 'node:test'
 import { until } from '../../test/support/until.ts'
-import { peerOf } from '../lib/peer.ts'
-import { meetVisitors } from '../lib/trusted-hop.ts'
+import { peerOf } from '../lib/net/peer.ts'
+import { meetVisitors } from '../lib/net/trusted-hop.ts'
 import { type Held, holdVisitors } from './hold-visitors.ts'
 
 let server: Server

@@ -1,6 +1,6 @@
 /** Lets visitors wait until the edges are known, so that nobody hears that a name is not there which was only not read yet. */
 import type { Socket } from 'node:net'
-import type { MeetVisitor } from '../lib/trusted-hop.ts'
+import type { MeetVisitor } from '../lib/net/trusted-hop.ts'
 
 /** How many may wait. Beyond it connections are closed, as a system does whose own queue is full. */
 const MAX_WAITING = 4096

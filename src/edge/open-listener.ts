@@ -1,11 +1,11 @@
 /** Opens one TCP listener the way all public ones are: half-open connections, no delay, and no error that ends the process. */
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
-import type { ConnectionCaps } from '../lib/connection-caps.ts'
-import type { Descriptors } from '../lib/descriptors.ts'
-import type { Logger } from '../lib/log.ts'
-import { type Peer, peerOf } from '../lib/peer.ts'
-import { type MeetVisitor, meetVisitors } from '../lib/trusted-hop.ts'
+import type { Descriptors } from '../lib/files/descriptors.ts'
+import type { Logger } from '../lib/log/log.ts'
+import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
+import { type Peer, peerOf } from '../lib/net/peer.ts'
+import { type MeetVisitor, meetVisitors } from '../lib/net/trusted-hop.ts'
 
 export interface ListenerOptions {
   readonly host: string

@@ -1,8 +1,8 @@
 /** The door visitors use: from an accepted connection to the edge that it is for, and to whoever carries it from there. */
 import type { Socket } from 'node:net'
-import type { Logger } from '../lib/log.ts'
-import { MinuteLog } from '../lib/minute-log.ts'
-import { socketStream } from '../lib/socket-stream.ts'
+import { socketStream } from '../lib/bytes/socket-stream.ts'
+import type { Logger } from '../lib/log/log.ts'
+import { MinuteLog } from '../lib/log/minute-log.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 import type { ConnectionVerdict, Peer, TlsFacts } from '../modules/phases.ts'
 import { type ConnectionRecord, carry } from './carry.ts'

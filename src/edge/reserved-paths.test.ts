@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { HeaderList } from '../lib/header-list.ts'
+import { HeaderList } from '../lib/http/header-list.ts'
 import type { Claim } from '../modules/phases.ts'
 import type { Route } from './edge.ts'
 import { type Reserving, reservedPaths } from './reserved-paths.ts'

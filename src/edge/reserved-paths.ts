@@ -1,5 +1,5 @@
 /** Paths that the modules of an edge keep for themselves on all its hosts, such as where a provider sends back to. */
-import type { HeaderList } from '../lib/header-list.ts'
+import type { HeaderList } from '../lib/http/header-list.ts'
 import { type Phases, pathOfRoute, type Reserved } from '../modules/phases.ts'
 import type { Route } from './edge.ts'
 import type { Matched } from './route-table.ts'

@@ -1,8 +1,8 @@
 /** Dials a static backend: an address that the server itself can reach. */
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import type { ByteStream } from '../lib/byte-stream.ts'
-import { socketStream } from '../lib/socket-stream.ts'
+import type { ByteStream } from '../lib/bytes/byte-stream.ts'
+import { socketStream } from '../lib/bytes/socket-stream.ts'
 import { DialFault } from '../model/dial.ts'
 
 /** How long a service may take to accept a connection, in milliseconds. */

@@ -1,5 +1,5 @@
 /** Where one connection or request can go: what a backend offers, in the order in which it is to be tried. */
-import type { ByteStream } from '../lib/byte-stream.ts'
+import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { DialFault, DialRequest } from '../model/dial.ts'
 
 /** Who is visiting and how, as the agent is told. */

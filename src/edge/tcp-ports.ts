@@ -1,10 +1,10 @@
 /** The ports of TCP edges and endpoints: opened and closed at run time, each held by whoever needs it. */
 import type { Server, Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
-import type { ConnectionCaps } from '../lib/connection-caps.ts'
-import type { Descriptors } from '../lib/descriptors.ts'
-import type { Logger } from '../lib/log.ts'
-import type { MeetVisitor } from '../lib/trusted-hop.ts'
+import type { Descriptors } from '../lib/files/descriptors.ts'
+import type { Logger } from '../lib/log/log.ts'
+import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
+import type { MeetVisitor } from '../lib/net/trusted-hop.ts'
 import type { Peer } from '../modules/phases.ts'
 import { ListenFault, openListener } from './open-listener.ts'
 

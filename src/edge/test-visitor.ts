@@ -5,7 +5,7 @@ import { type ClientHttp2Session, connect as connectHttp2, type OutgoingHttpHead
 import { request as requestSecure } from 'node:https'
 import { buffer } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
-import { socketStream } from '../lib/socket-stream.ts'
+import { socketStream } from '../lib/bytes/socket-stream.ts'
 import { caPem, type Plane } from './test-plane.ts'
 
 export type Version = '1.1' | '2'

@@ -1,7 +1,7 @@
 /** How the server of an edge is set up: from what the edge demands to what `node:tls` takes. */
 import { constants, createHash } from 'node:crypto'
 import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls'
-import { modernSuites, suitesWithOlder } from '../lib/tls-suites.ts'
+import { modernSuites, suitesWithOlder } from '../lib/x509/tls-suites.ts'
 import type { EdgeKind } from '../model/edge-config.ts'
 import type { TlsDemands } from '../modules/phases.ts'
 import type { ServerCertificate } from './certificates.ts'

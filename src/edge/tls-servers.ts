@@ -10,7 +10,7 @@
 import { Socket } from 'node:net'
 import { createSecureContext, createServer, type Server, TLSSocket } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
-import type { Logger } from '../lib/log.ts'
+import type { Logger } from '../lib/log/log.ts'
 import type { TlsDemands, TlsFacts } from '../modules/phases.ts'
 import { alertBadCertificates } from './certificate-alert.ts'
 import type { Certificates, ServerCertificate } from './certificates.ts'

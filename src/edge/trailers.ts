@@ -1,5 +1,5 @@
 /** Which fields may come after a body: those that the recipient does not need before it. */
-import type { HeaderList } from '../lib/header-list.ts'
+import type { HeaderList } from '../lib/http/header-list.ts'
 
 /**
  * RFC 9110 §6.5.1: fields that frame, route, authenticate, modify a request, control a response or say how the content

@@ -1,7 +1,8 @@
 /** Connections to upstreams that are kept between requests, so that a request does not wait for a dial. */
-import { type Aged, AgeList } from '../lib/age-list.ts'
-import type { ByteStream } from '../lib/byte-stream.ts'
-import { type Ends, proxyHeaderOf } from '../lib/proxy-protocol.ts'
+
+import type { ByteStream } from '../lib/bytes/byte-stream.ts'
+import { type Aged, AgeList } from '../lib/limits/age-list.ts'
+import { type Ends, proxyHeaderOf } from '../lib/net/proxy-protocol.ts'
 import { DialFault } from '../model/dial.ts'
 import type { UpstreamConnection } from './exchange.ts'
 import type { DialTarget, Visit } from './target.ts'

@@ -1,5 +1,5 @@
 /** ACL rules of credentials: what an agent may bind, and whether it may bind what it asks for. */
-import { BadInput } from '../lib/bad-input.ts'
+import { BadInput } from '../lib/shape/bad-input.ts'
 import { type Hostport, readHostport, readName } from './hostport.ts'
 
 export const MAX_ACL_RULES = 1000

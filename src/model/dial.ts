@@ -1,5 +1,5 @@
 /** How the data plane reaches the service behind a tunnel, without knowing who holds the agent's session. */
-import type { ByteStream } from '../lib/byte-stream.ts'
+import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 
 export interface DialRequest {
   readonly tunnelId: string

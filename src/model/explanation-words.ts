@@ -1,5 +1,5 @@
 /** How explanations put what a module or an action did into words. */
-import type { HeaderList } from '../lib/header-list.ts'
+import type { HeaderList } from '../lib/http/header-list.ts'
 import { type VisitorErrorCode, visitorErrors } from './visitor-errors.ts'
 
 type Judged =

@@ -1,7 +1,7 @@
 /** What a dry run tells: what each module would do to described traffic, and what would become of it (D55). */
 import { Type } from 'typebox'
-import { closed, nullable } from '../lib/schema.ts'
-import type { CountedWindow } from '../lib/sliding-counters.ts'
+import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
+import { closed, nullable } from '../lib/shape/schema.ts'
 import type { Described } from './described.ts'
 import type { EdgeConfig } from './edge-config.ts'
 

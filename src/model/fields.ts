@@ -1,6 +1,6 @@
 /** What the request forms of several modules have in common. */
 import { Type } from 'typebox'
-import { BadValue } from '../lib/check.ts'
+import { BadValue } from '../lib/shape/check.ts'
 
 /** The largest value of a field that clients hold in 32 bits. */
 export const MAX_UINT32 = 2 ** 32 - 1

@@ -1,6 +1,7 @@
 /** Which headers a user may name, and which only the edge writes (D37, D42b). */
-import { BadValue } from '../lib/check.ts'
-import { isConnectionHeader, isHeaderName, isHeaderValue } from '../lib/http-header.ts'
+
+import { isConnectionHeader, isHeaderName, isHeaderValue } from '../lib/http/http-header.ts'
+import { BadValue } from '../lib/shape/check.ts'
 
 /** Throws `BadValue` for what is no header name, or names a header that cannot be changed; `field` is where it stands. */
 export function checkHeaderName(field: string, name: string): void {

@@ -2,7 +2,7 @@
 
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
-import { BadInput } from '../lib/bad-input.ts'
+import { BadInput } from '../lib/shape/bad-input.ts'
 
 export interface Hostport {
   /** Lower case, without a trailing dot, in punycode: what names are compared by. */

@@ -1,9 +1,9 @@
 /** What a client certificate says of a visitor, read once per connection. */
 
-import { certificateParts, nameAttribute, nameOid } from '../lib/certificate-fields.ts'
-import { alternativeNames, sanTag } from '../lib/certificate-names.ts'
-import type { DerElement } from '../lib/der.ts'
-import { toHeaderValue } from '../lib/http-header.ts'
+import { toHeaderValue } from '../lib/http/http-header.ts'
+import { certificateParts, nameAttribute, nameOid } from '../lib/x509/certificate-fields.ts'
+import { alternativeNames, sanTag } from '../lib/x509/certificate-names.ts'
+import type { DerElement } from '../lib/x509/der.ts'
 import type { TlsFacts } from './phases.ts'
 
 /** Each ready to be sent as a header, `''` when the certificate does not say. */

@@ -1,6 +1,6 @@
 /** The ways to write a module and to read it back: its own form, and its other spellings. */
 import type { TObject } from 'typebox'
-import { shape, viewOf } from '../lib/schema.ts'
+import { shape, viewOf } from '../lib/shape/schema.ts'
 import type { Link } from '../model/ref.ts'
 import type { Module, ModuleConfig, Place, ShownAt, Spelling, Where } from './module.ts'
 import { moduleView, showModule } from './view.ts'

@@ -1,6 +1,6 @@
 /** What the modules that log visitors in have in common: fields of their request forms, and scopes. */
 import { Type } from 'typebox'
-import { BadValue } from '../lib/check.ts'
+import { BadValue } from '../lib/shape/check.ts'
 import { MAX_UINT32 } from '../model/fields.ts'
 
 /** With their length, what keeps the login redirect under 8 KiB, which providers take. */

@@ -1,12 +1,12 @@
 /** What a module does to traffic: the phases of a connection and of a request, and what each may answer. */
 import type { X509Certificate } from 'node:crypto'
 import type { Transform } from 'node:stream'
-import type { ByteStream } from '../lib/byte-stream.ts'
-import type { HeaderList } from '../lib/header-list.ts'
-import type { Peer } from '../lib/peer.ts'
+import type { ByteStream } from '../lib/bytes/byte-stream.ts'
+import type { HeaderList } from '../lib/http/header-list.ts'
+import type { Peer } from '../lib/net/peer.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 
-export type { Peer } from '../lib/peer.ts'
+export type { Peer } from '../lib/net/peer.ts'
 
 /** What a handshake that ended here agreed on. */
 export interface TlsFacts {

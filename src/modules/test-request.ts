@@ -1,5 +1,5 @@
 /** Requests and responses for the tests of modules, with everything that a phase may look at. */
-import { HeaderList } from '../lib/header-list.ts'
+import { HeaderList } from '../lib/http/header-list.ts'
 import type { Door, Incoming, Peer, RequestContext, TlsFacts } from './phases.ts'
 
 export const visitor: Peer = {

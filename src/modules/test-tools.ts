@@ -1,9 +1,10 @@
 /** For tests: what a compiled module may use, with a clock that stands and nothing that it could reach. */
-import { createLog } from '../lib/log.ts'
-import { FetchFault } from '../lib/outbound-fetch.ts'
-import { compilePatterns } from '../lib/pattern-search.ts'
-import { Sealer } from '../lib/seal.ts'
-import { SlidingCounters } from '../lib/sliding-counters.ts'
+
+import { FetchFault } from '../lib/http/outbound-fetch.ts'
+import { SlidingCounters } from '../lib/limits/sliding-counters.ts'
+import { createLog } from '../lib/log/log.ts'
+import { compilePatterns } from '../lib/patterns/pattern-search.ts'
+import { Sealer } from '../lib/secrets/seal.ts'
 import { parseHere } from '../policy/parsed.ts'
 import { MemorySessions } from './login/memory-sessions.ts'
 import { doSamlWork, samlDocuments } from './saml/documents.ts'

@@ -1,9 +1,10 @@
 /** What a compiled module may use of the server around it. What connections share stands behind ports: it may live elsewhere. */
-import type { Logger } from '../lib/log.ts'
-import type { Fetch } from '../lib/outbound-fetch.ts'
-import type { PatternSearch } from '../lib/pattern-search.ts'
-import type { Sealer } from '../lib/seal.ts'
-import type { Counters } from '../lib/sliding-counters.ts'
+
+import type { Fetch } from '../lib/http/outbound-fetch.ts'
+import type { Counters } from '../lib/limits/sliding-counters.ts'
+import type { Logger } from '../lib/log/log.ts'
+import type { PatternSearch } from '../lib/patterns/pattern-search.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
 import type { PolicyWatch } from '../policy/explain-watch.ts'
 import type { ParsedExpression } from '../policy/parsed.ts'
 import type { LoginSessions, LoginUser } from './login/sessions.ts'

@@ -1,6 +1,6 @@
 /** How a module is shown: its request form with ids turned into references, and what the server adds. */
 import type { TObject, TSchema } from 'typebox'
-import { closed, shape, viewOf } from '../lib/schema.ts'
+import { closed, shape, viewOf } from '../lib/shape/schema.ts'
 import { type Link, RefListSchema, RefSchema } from '../model/ref.ts'
 import type { Mention, Module, ModuleConfig, Place, ShownAt } from './module.ts'
 

@@ -1,6 +1,7 @@
 /** Reads a map that a person wrote, key by key: what is wrong is noted by its path, and what nobody asked for is refused. */
-import { nearest } from '../lib/nearest.ts'
-import { Secret } from '../lib/secret.ts'
+
+import { Secret } from '../lib/secrets/secret.ts'
+import { nearest } from '../lib/text/nearest.ts'
 
 export interface Problem {
   /** From the top: `['tunnels', 'web', 'addr']`. */

@@ -1,8 +1,8 @@
 /** What a client certificate says of a visitor, as expressions read it; taken apart once per connection. */
 import type { X509Certificate } from 'node:crypto'
-import { certificateParts, nameAttribute, nameOid } from '../lib/certificate-fields.ts'
-import { alternativeNames, readCertificateNames, sanTag } from '../lib/certificate-names.ts'
-import type { DerElement } from '../lib/der.ts'
+import { certificateParts, nameAttribute, nameOid } from '../lib/x509/certificate-fields.ts'
+import { alternativeNames, readCertificateNames, sanTag } from '../lib/x509/certificate-names.ts'
+import type { DerElement } from '../lib/x509/der.ts'
 
 type Part = keyof typeof nameOid
 

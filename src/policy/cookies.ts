@@ -1,5 +1,5 @@
 /** Reads cookies as expressions see them: those of a request, and those that a response sets. */
-import type { HeaderList } from '../lib/header-list.ts'
+import type { HeaderList } from '../lib/http/header-list.ts'
 
 /** Cookies that are looked at; browsers keep fewer for one site. */
 const MAX_COOKIES = 200

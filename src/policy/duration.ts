@@ -1,5 +1,5 @@
 /** Reads durations as people write them: `90s`, `10m`, `1h30m`. */
-import { BadInput } from '../lib/bad-input.ts'
+import { BadInput } from '../lib/shape/bad-input.ts'
 
 /** The seconds of a duration; throws an `Error` that shows the right form. */
 export function readDuration(text: string): number {

@@ -1,6 +1,6 @@
 /** Writes down what the rules of a policy do, in the words of an explanation. */
-import type { HeaderList } from '../lib/header-list.ts'
-import { isSecretName } from '../lib/log-mask.ts'
+import type { HeaderList } from '../lib/http/header-list.ts'
+import { isSecretName } from '../lib/log/log-mask.ts'
 import type { ExplainedExpression, ExplainedRule } from '../model/explanation.ts'
 import { callText, headerChanges, verdictText } from '../model/explanation-words.ts'
 import type { Outcome } from './action.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { HeaderList } from '../lib/header-list.ts'
+import { HeaderList } from '../lib/http/header-list.ts'
 import { MAX_PRICE } from './budget.ts'
 import { Evaluator } from './evaluator.ts'
 import { Moment } from './moment.ts'

@@ -1,5 +1,5 @@
 /** Checks a CEL expression against what will be there when it runs: its variables, fields, functions and patterns. */
-import { BadPattern, checkPattern } from '../lib/pattern.ts'
+import { BadPattern, checkPattern } from '../lib/patterns/pattern.ts'
 import { BadExpression, parseWithPlaces } from './cel.ts'
 import { type Func, functions, macros, methods } from './functions.ts'
 import { arithmetic, canContain, canEqual, canOrder, common } from './kinds.ts'

@@ -1,6 +1,6 @@
 /** The settings of `http-request`: what is asked of whom, how often, and what happens when nobody answers. */
 import { type Static, Type } from 'typebox'
-import { FETCH_MAX_REDIRECTS, FETCH_TIMEOUT_MS } from '../lib/outbound-fetch.ts'
+import { FETCH_MAX_REDIRECTS, FETCH_TIMEOUT_MS } from '../lib/http/outbound-fetch.ts'
 import { checkHeaders } from '../model/header-rules.ts'
 import { closed } from './action.ts'
 import { bad, checkDuration, duration, headerMap, text } from './settings.ts'

@@ -1,7 +1,7 @@
 /** The keys that tokens are checked with: read from the addresses of a configuration, kept for a while, and read again. */
 import type { JSONWebKeySet, JWK } from 'jose'
-import { BadJson, readJson } from '../lib/json.ts'
-import { type Fetch, FetchFault } from '../lib/outbound-fetch.ts'
+import { type Fetch, FetchFault } from '../lib/http/outbound-fetch.ts'
+import { BadJson, readJson } from '../lib/text/json.ts'
 
 /** How long keys are used before they are read again, in milliseconds: one that was withdrawn is good for no longer. */
 const FRESH_MS = 15 * 60_000

@@ -1,6 +1,6 @@
 /** Finds the tokens of a request: in a header, or in a field of its body. */
-import type { HeaderList } from '../lib/header-list.ts'
-import { BadJson, readJson } from '../lib/json.ts'
+import type { HeaderList } from '../lib/http/header-list.ts'
+import { BadJson, readJson } from '../lib/text/json.ts'
 import type { TokenPlace } from './jwt-validation.ts'
 import type { PolicyRequest } from './traffic.ts'
 

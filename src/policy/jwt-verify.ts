@@ -1,6 +1,6 @@
 /** Checks one token: who signed it, for whom, and until when. */
 import type { JWK } from 'jose'
-import { BadJson, parseJson } from '../lib/json.ts'
+import { BadJson, parseJson } from '../lib/text/json.ts'
 import { type KeySource, KeysUnavailable } from './jwt-keys.ts'
 
 /** How far the clock of an issuer may be off, in seconds. */

@@ -1,5 +1,5 @@
 /** The moment at which a rule runs: the traffic that it sees, and what rules before it left behind. */
-import { HeaderList } from '../lib/header-list.ts'
+import { HeaderList } from '../lib/http/header-list.ts'
 import type { LoginGuard, Step } from './action.ts'
 import { Budget } from './budget.ts'
 import type { PolicyConnection, PolicyRequest, PolicyResponse } from './traffic.ts'

@@ -2,8 +2,8 @@
  * Expressions that were parsed on another thread: to parse one takes up to 50 ms, to read what came of it a few. As plain
  * data that crosses between threads: the tree as JSON, the patterns in it as compiled programs.
  */
-import { compileProgram, type PatternProgram, programBuffers } from '../lib/pattern-program.ts'
-import { compilePatterns, type PatternSearch, searchProgram } from '../lib/pattern-search.ts'
+import { compileProgram, type PatternProgram, programBuffers } from '../lib/patterns/pattern-program.ts'
+import { compilePatterns, type PatternSearch, searchProgram } from '../lib/patterns/pattern-search.ts'
 import { parseExpression } from './cel.ts'
 import { children, type Expr, literal } from './tree.ts'
 

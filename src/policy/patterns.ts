@@ -1,6 +1,6 @@
 /** What `matches` does: the patterns of an expression are compiled with it, those that come with traffic when they come. */
-import { affordable, BadPattern, checkPattern } from '../lib/pattern.ts'
-import { compilePatterns, type PatternSearch } from '../lib/pattern-search.ts'
+import { affordable, BadPattern, checkPattern } from '../lib/patterns/pattern.ts'
+import { compilePatterns, type PatternSearch } from '../lib/patterns/pattern-search.ts'
 import type { Budget } from './budget.ts'
 import { Fault, type Frame, type Impls } from './frame.ts'
 

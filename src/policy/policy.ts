@@ -1,8 +1,8 @@
 /** A policy ready for traffic: its rules compiled once a change, and run in the order in which they were written. */
 import type { CelValue } from '@bufbuild/cel'
-import { check } from '../lib/check.ts'
-import type { HeaderList } from '../lib/header-list.ts'
-import { MinuteLog } from '../lib/minute-log.ts'
+import type { HeaderList } from '../lib/http/header-list.ts'
+import { MinuteLog } from '../lib/log/minute-log.ts'
+import { check } from '../lib/shape/check.ts'
 import type { Place } from '../model/place.ts'
 import type { Outcome, PolicyTools, Step, Workbench } from './action.ts'
 import { isActionName } from './action-names.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BadPattern } from '../lib/pattern.ts'
+import { BadPattern } from '../lib/patterns/pattern.ts'
 import { BudgetSpent } from './budget.ts'
 import { Moment } from './moment.ts'
 import { compileReplace } from './replace-pattern.ts'

@@ -1,6 +1,6 @@
 /** Replaces what a pattern of a user matches in a URL, at a cost that is known before. */
-import { affordable, BadPattern } from '../lib/pattern.ts'
-import { compileReplacement } from '../lib/pattern-replace.ts'
+import { affordable, BadPattern } from '../lib/patterns/pattern.ts'
+import { compileReplacement } from '../lib/patterns/pattern-replace.ts'
 import { BudgetSpent } from './budget.ts'
 import type { Moment } from './moment.ts'
 import { payForLate, UNFIT_LATE } from './patterns.ts'

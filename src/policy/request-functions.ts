@@ -1,9 +1,9 @@
 /** The functions of expressions that look into the request, the response and the visitor's address (edge semantics §4.5). */
 import { isIP } from 'node:net'
-import { BadInput } from '../lib/bad-input.ts'
-import type { HeaderList } from '../lib/header-list.ts'
-import { compileIpRules } from '../lib/ip-rules.ts'
-import { isPublicAddress } from '../lib/public-address.ts'
+import type { HeaderList } from '../lib/http/header-list.ts'
+import { compileIpRules } from '../lib/net/ip-rules.ts'
+import { isPublicAddress } from '../lib/net/public-address.ts'
+import { BadInput } from '../lib/shape/bad-input.ts'
 import { cookiesOf, setCookiesOf } from './cookies.ts'
 import { Fault, type Frame, type Impl, type Impls } from './frame.ts'
 import { queryParameters } from './http-values.ts'

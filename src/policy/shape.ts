@@ -1,5 +1,5 @@
 /** What is known of a CEL value before traffic flows: its kind, its fields, or why it is not there. */
-import { nearest } from '../lib/nearest.ts'
+import { nearest } from '../lib/text/nearest.ts'
 import { BadExpression } from './cel.ts'
 
 /** `record`: a map whose fields are known. `any`: only known when traffic flows. */

@@ -1,7 +1,7 @@
 /** What rules see of traffic and answer to it: ports that the requests and answers of an edge fill in as they are. */
 import type { X509Certificate } from 'node:crypto'
-import type { HeaderList } from '../lib/header-list.ts'
-import type { Peer } from '../lib/peer.ts'
+import type { HeaderList } from '../lib/http/header-list.ts'
+import type { Peer } from '../lib/net/peer.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 
 /** What a handshake that ended at this edge agreed on. */

@@ -1,5 +1,5 @@
 /** What each variable is when a rule runs (edge semantics §4.4): a table from its path to what reads it. */
-import type { HeaderList } from '../lib/header-list.ts'
+import type { HeaderList } from '../lib/http/header-list.ts'
 import { type CertificateValues, certificateValues } from './certificate-values.ts'
 import { cookiesOf, setCookiesOf } from './cookies.ts'
 import { mediaType, queryParameters } from './http-values.ts'

@@ -1,7 +1,7 @@
 /** Fields that several resources share. */
 
 import { Type } from 'typebox'
-import { BadInput } from '../lib/bad-input.ts'
+import { BadInput } from '../lib/shape/bad-input.ts'
 import { checkAclRule, MAX_ACL_RULE_BYTES, MAX_ACL_RULES } from '../model/acl.ts'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
 

@@ -1,6 +1,6 @@
 /** Routes of an HTTPS edge: a path, and the modules that guard and serve it. */
 import { Type } from 'typebox'
-import { BadValue } from '../lib/check.ts'
+import { BadValue } from '../lib/shape/check.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'
 

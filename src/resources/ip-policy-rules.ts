@@ -1,6 +1,6 @@
 /** Rules of an IP policy: one network each, let in or kept out. */
 import { Type } from 'typebox'
-import { readCidr } from '../lib/cidr.ts'
+import { readCidr } from '../lib/net/cidr.ts'
 import { description, metadata, readOr } from './fields.ts'
 import { stored } from './resource.ts'
 

@@ -1,6 +1,6 @@
 /** Explanations of policies (D55): nothing that is kept, but an answer to a question. It is in no list of resources. */
 import { Type } from 'typebox'
-import { closed } from '../lib/schema.ts'
+import { closed } from '../lib/shape/schema.ts'
 import { describedFields } from '../model/described.ts'
 import { explanationView } from '../model/explanation.ts'
 import { formsOf } from '../modules/forms.ts'

@@ -1,6 +1,6 @@
 /** The region of a reservation. One server is one region; scripts written for the hosted service name one of its own. */
 import { Type } from 'typebox'
-import { BadValue } from '../lib/check.ts'
+import { BadValue } from '../lib/shape/check.ts'
 import type { Surroundings } from './resource.ts'
 
 /** What the hosted service calls its regions; all of them are served from here, and shown as they were sent. */

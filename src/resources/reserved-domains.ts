@@ -1,8 +1,8 @@
 /** Reserved domains: names that are kept for you, and the certificates that serve them. */
 import { isIP } from 'node:net'
 import { Type } from 'typebox'
-import { BadValue } from '../lib/check.ts'
-import { closed, nullable } from '../lib/schema.ts'
+import { BadValue } from '../lib/shape/check.ts'
+import { closed, nullable } from '../lib/shape/schema.ts'
 import { Refusal } from '../model/errors.ts'
 import { readName } from '../model/hostport.ts'
 import { RefSchema } from '../model/ref.ts'

@@ -1,8 +1,8 @@
 /** What an API resource is: the one shape that every file beside this one fills in. */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import type { Clock } from '../lib/clock.ts'
-import { closed, nullable, viewOf } from '../lib/schema.ts'
-import type { SshKeyChoice, SshKeyPair } from '../lib/ssh-key-pair.ts'
+import { closed, nullable, viewOf } from '../lib/shape/schema.ts'
+import type { SshKeyChoice, SshKeyPair } from '../lib/ssh-keys/ssh-key-pair.ts'
 import type { ErrorCode } from '../model/errors.ts'
 import type { AgentCommand, Presence } from '../model/presence.ts'
 import { type Link, RefSchema } from '../model/ref.ts'

@@ -1,6 +1,6 @@
 /** SSH certificate authorities: keys of this server that sign SSH certificates, and never leave it. */
 import { Type } from 'typebox'
-import type { SshKeyChoice } from '../lib/ssh-key-pair.ts'
+import type { SshKeyChoice } from '../lib/ssh-keys/ssh-key-pair.ts'
 import { Refusal } from '../model/errors.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'

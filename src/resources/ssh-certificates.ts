@@ -1,18 +1,18 @@
 /** What SSH certificates for users and for hosts share: their form, and how one is signed. */
 import { createPrivateKey, randomBytes } from 'node:crypto'
 import { Type } from 'typebox'
-import { BadInput } from '../lib/bad-input.ts'
-import { BadValue } from '../lib/check.ts'
 import { timestamp } from '../lib/clock.ts'
-import { readRfc3339 } from '../lib/rfc3339.ts'
+import { BadInput } from '../lib/shape/bad-input.ts'
+import { BadValue } from '../lib/shape/check.ts'
 import {
   MAX_SSH_PRINCIPALS,
   makeSshCertificate,
   type SshCertificateFacts,
   sshCertificateDigest,
-} from '../lib/ssh-certificate.ts'
-import { publicLineOf } from '../lib/ssh-key-pair.ts'
-import { readSshPublicKey } from '../lib/ssh-public-key.ts'
+} from '../lib/ssh-keys/ssh-certificate.ts'
+import { publicLineOf } from '../lib/ssh-keys/ssh-key-pair.ts'
+import { readSshPublicKey } from '../lib/ssh-keys/ssh-public-key.ts'
+import { readRfc3339 } from '../lib/text/rfc3339.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Mention } from '../modules/module.ts'
 import { description, metadata, readOr } from './fields.ts'

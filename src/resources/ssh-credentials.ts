@@ -1,6 +1,6 @@
 /** SSH credentials: uploaded public keys that start tunnels through the SSH gateway. */
 import { Type } from 'typebox'
-import { readSshPublicKey } from '../lib/ssh-public-key.ts'
+import { readSshPublicKey } from '../lib/ssh-keys/ssh-public-key.ts'
 import { acl, checkAcl, description, metadata, readOr } from './fields.ts'
 import { stored } from './resource.ts'
 

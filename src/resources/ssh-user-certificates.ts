@@ -1,10 +1,10 @@
 /** SSH user certificates: what lets the holder of a key log in wherever its authority is trusted, for a while. */
 import { isIP } from 'node:net'
 import { Type } from 'typebox'
-import { BadInput } from '../lib/bad-input.ts'
-import { BadValue } from '../lib/check.ts'
-import { readCidr } from '../lib/cidr.ts'
-import { MAX_SSH_OPTIONS } from '../lib/ssh-certificate.ts'
+import { readCidr } from '../lib/net/cidr.ts'
+import { BadInput } from '../lib/shape/bad-input.ts'
+import { BadValue } from '../lib/shape/check.ts'
+import { MAX_SSH_OPTIONS } from '../lib/ssh-keys/ssh-certificate.ts'
 import { stored } from './resource.ts'
 import { authorityOf, certificateForm, certificateShows, signed, signedFields } from './ssh-certificates.ts'
 

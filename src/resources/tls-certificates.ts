@@ -1,13 +1,13 @@
 /** TLS certificates: uploaded with their chain and private key, for names that have one of their own. */
 import { Type } from 'typebox'
-import { MAX_PRIVATE_KEY_BYTES } from '../lib/private-key.ts'
-import { closed, nullable } from '../lib/schema.ts'
+import { closed, nullable } from '../lib/shape/schema.ts'
+import { MAX_PRIVATE_KEY_BYTES } from '../lib/x509/private-key.ts'
 import {
   BadTlsCertificate,
   MAX_TLS_PEM_BYTES,
   readTlsCertificate,
   type TlsCertificate,
-} from '../lib/tls-certificate.ts'
+} from '../lib/x509/tls-certificate.ts'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
 import { certificatePrice } from '../modules/certificate-price.ts'
 import { description, metadata } from './fields.ts'

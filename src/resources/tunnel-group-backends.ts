@@ -1,6 +1,6 @@
 /** Tunnel group backends: every online tunnel that carries the group's labels. */
 import { Type } from 'typebox'
-import { BadValue } from '../lib/check.ts'
+import { BadValue } from '../lib/shape/check.ts'
 import { RefListSchema } from '../model/ref.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'

@@ -1,8 +1,8 @@
 /** Whether a user certificate opens the gateway, and as which credential; that its holder has the key is proved elsewhere. */
 import { isIP } from 'node:net'
-import { BadInput } from '../lib/bad-input.ts'
-import { compileIpRules } from '../lib/ip-rules.ts'
-import { readSshCertificate, type SshCertificate, sshCertificateDigest } from '../lib/ssh-certificate.ts'
+import { compileIpRules } from '../lib/net/ip-rules.ts'
+import { BadInput } from '../lib/shape/bad-input.ts'
+import { readSshCertificate, type SshCertificate, sshCertificateDigest } from '../lib/ssh-keys/ssh-certificate.ts'
 import { type AgentCredential, BindRefusal } from '../tunnel/ports.ts'
 import type { SshContext } from './door-context.ts'
 import { sshRefusals } from './refusals.ts'

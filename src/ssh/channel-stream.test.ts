@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import type { Channel } from 'ssh2'
-import type { ByteSink } from '../lib/byte-stream.ts'
+import type { ByteSink } from '../lib/bytes/byte-stream.ts'
 import { DialFault } from '../model/dial.ts'
 import { until } from '../tunnel/test-door.ts'
 import { dial, serving, type TestClient, TestGateway, theSession } from './test-gateway.ts'

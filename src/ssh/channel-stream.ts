@@ -3,7 +3,7 @@
  * window it granted, holds two megabytes for every reader that stalls, and closes both ways when one ends.
  */
 import type { Channel } from 'ssh2'
-import { type ByteSink, type ByteStream, kept } from '../lib/byte-stream.ts'
+import { type ByteSink, type ByteStream, kept } from '../lib/bytes/byte-stream.ts'
 
 /** What a channel needs of the connection that carries it. */
 export interface Carrier {

@@ -1,5 +1,5 @@
 /** Reads the command of a client: what its tunnels are, and what its flags ask for. */
-import { nearest } from '../lib/nearest.ts'
+import { nearest } from '../lib/text/nearest.ts'
 import { type DescribedTunnel, readDescription, readKind } from '../options/described-tunnel.ts'
 import type { TunnelKind } from '../options/endpoint-options.ts'
 import { isContent } from '../options/file-values.ts'

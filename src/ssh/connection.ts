@@ -1,6 +1,6 @@
 /** One SSH connection: nobody until it has proved that it holds a key, then its session. */
-import type { Peer } from '../lib/peer.ts'
-import { fingerprintOf } from '../lib/ssh-public-key.ts'
+import type { Peer } from '../lib/net/peer.ts'
+import { fingerprintOf } from '../lib/ssh-keys/ssh-public-key.ts'
 import { BindRefusal } from '../tunnel/ports.ts'
 import type { Trial } from '../tunnel/trial.ts'
 import { type Entry, entryBy } from './certificate-login.ts'

@@ -1,6 +1,6 @@
 /** What a client sees of its tunnels: lines as they come, or on a terminal a small screen that is drawn anew. */
-import { flatText } from '../lib/flat-text.ts'
-import { printable } from '../lib/printable.ts'
+import { flatText } from '../lib/text/flat-text.ts'
+import { printable } from '../lib/text/printable.ts'
 import type { ServedRequest } from '../model/served-request.ts'
 import type { Tunnel } from '../tunnel/live.ts'
 import type { WatchedRequests } from '../tunnel/watched-requests.ts'

@@ -1,7 +1,7 @@
 /** What every part of the SSH gateway works with. */
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import type { Logger } from '../lib/log.ts'
+import type { Logger } from '../lib/log/log.ts'
 import type { Online } from '../tunnel/online.ts'
 import type { AgentCredential } from '../tunnel/ports.ts'
 import type { SshLimits } from './limits.ts'

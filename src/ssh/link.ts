@@ -1,7 +1,7 @@
 /** One SSH connection, with the library's shapes left behind: logins, forwards and terminals come in, channels go out. */
 import type { Socket } from 'node:net'
 import type { AuthContext, Channel, Incoming, Session } from 'ssh2'
-import { noteRead } from '../lib/read-memory.ts'
+import { noteRead } from '../lib/bytes/read-memory.ts'
 import { DialFault } from '../model/dial.ts'
 import { type Carrier, ChannelStream, firstWindow, LEAST_PACKET } from './channel-stream.ts'
 import { heedGuesses } from './guesses.ts'

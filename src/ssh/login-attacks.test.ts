@@ -1,7 +1,7 @@
 /** Clients that want in without the key: what was proved counts, and nothing that was only said. */
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
-import { fingerprintOf } from '../lib/ssh-public-key.ts'
+import { fingerprintOf } from '../lib/ssh-keys/ssh-public-key.ts'
 import { until } from '../tunnel/test-door.ts'
 import { assertTold, serving, TestGateway, theSession } from './test-gateway.ts'
 import { keyLogin, makeKey, message, messages, RawClient, type SigningKey, sized } from './test-raw.ts'

@@ -1,5 +1,5 @@
 /** From a forward and the command of its connection to what is asked of the server. */
-import { Secret } from '../lib/secret.ts'
+import { Secret } from '../lib/secrets/secret.ts'
 import type { Proto } from '../options/described-tunnel.ts'
 import { BindRefusal } from '../tunnel/ports.ts'
 import type { BindRequest, LabelRequest } from '../tunnel/tunnel-request.ts'

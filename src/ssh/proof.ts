@@ -1,9 +1,9 @@
 /** Whether a client holds the private part of the key it names: its signature over this very login (RFC 4252 §7). */
 import { verify } from 'node:crypto'
-import { BadInput } from '../lib/bad-input.ts'
-import { isSshCertificateType, plainType, readSshCertificate } from '../lib/ssh-certificate.ts'
-import { blobType, keyOfBlob } from '../lib/ssh-key-blob.ts'
-import { isSignedSsh } from '../lib/ssh-signature.ts'
+import { BadInput } from '../lib/shape/bad-input.ts'
+import { isSshCertificateType, plainType, readSshCertificate } from '../lib/ssh-keys/ssh-certificate.ts'
+import { blobType, keyOfBlob } from '../lib/ssh-keys/ssh-key-blob.ts'
+import { isSignedSsh } from '../lib/ssh-keys/ssh-signature.ts'
 
 /** What a client sent to log in with a key. */
 export interface KeyOffer {

@@ -2,7 +2,7 @@
 import { createSecretKey } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { CipherKeys, Protocol } from 'ssh2'
-import { noteRead } from '../lib/read-memory.ts'
+import { noteRead } from '../lib/bytes/read-memory.ts'
 import { isScratch, packetFor, packetSent } from './scratch-packets.ts'
 
 /** To be called whenever keys were exchanged: the ciphers are new then. */

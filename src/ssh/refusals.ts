@@ -1,5 +1,5 @@
 /** All that the SSH gateway refuses beside what binding does: the vendor's numbers, and sentences that say what would be allowed. */
-import { printable } from '../lib/printable.ts'
+import { printable } from '../lib/text/printable.ts'
 import { BindRefusal } from '../tunnel/ports.ts'
 
 const EXAMPLE = 'ssh -R 80:localhost:3000 -p 2222 HOST http'

@@ -1,8 +1,8 @@
 /** One client's session over SSH: its command, its forwards and what they serve, and its end. */
-import type { ByteStream } from '../lib/byte-stream.ts'
+import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { timestamp } from '../lib/clock.ts'
-import type { Peer } from '../lib/peer.ts'
-import { printable } from '../lib/printable.ts'
+import type { Peer } from '../lib/net/peer.ts'
+import { printable } from '../lib/text/printable.ts'
 import { DialFault, type DialRequest } from '../model/dial.ts'
 import { Refusal } from '../model/errors.ts'
 import type { AgentCommand, PresentSession } from '../model/presence.ts'

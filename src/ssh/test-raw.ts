@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, sign } from 'node:crypto'
 import type { Client } from 'ssh2'
-import { blobOf } from '../lib/ssh-key-blob.ts'
-import { fingerprintOf } from '../lib/ssh-public-key.ts'
+import { blobOf } from '../lib/ssh-keys/ssh-key-blob.ts'
+import { fingerprintOf } from '../lib/ssh-keys/ssh-public-key.ts'
 import { until } from '../tunnel/test-door.ts'
 import { TestClient, type TestGateway } from './test-gateway.ts'
 

@@ -5,7 +5,7 @@
 import { closeSync, existsSync, openSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { makeFolder } from '../lib/make-folder.ts'
+import { makeFolder } from '../lib/files/make-folder.ts'
 
 /** How long another that starts at the same moment may keep this one waiting, in milliseconds. */
 const BUSY_MS = 500

@@ -1,7 +1,7 @@
 /** This side of the SQLite thread: passes statements to it, pairs the answers, and starts another when it ends. */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { threadEnv } from '../lib/thread-env.ts'
+import { threadEnv } from '../lib/threads/thread-env.ts'
 import { within } from './limits.ts'
 import type { Answer, Asked, Fault, Said, ThreadData } from './sqlite-thread.ts'
 

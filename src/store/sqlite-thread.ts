@@ -6,7 +6,7 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
-import { makeFolder } from '../lib/make-folder.ts'
+import { makeFolder } from '../lib/files/make-folder.ts'
 
 /** What the thread is started with. */
 export interface ThreadData {

@@ -2,7 +2,7 @@
 import { constants } from 'node:crypto'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type SecureVersion, type Server, type TLSSocket } from 'node:tls'
-import { modernSuitesFrom } from '../lib/tls-suites.ts'
+import { modernSuitesFrom } from '../lib/x509/tls-suites.ts'
 import { socketTransport, type Transport } from '../wire/transport.ts'
 import type { Admission } from './admission.ts'
 import { Doorstep, type DoorstepOptions } from './doorstep.ts'

@@ -5,7 +5,7 @@
  * since an agent needs a few ways through the network, and those that wait longest are the ones that prove nothing.
  */
 import type { Clock } from '../lib/clock.ts'
-import { sourceOf } from '../lib/source.ts'
+import { sourceOf } from '../lib/net/source.ts'
 import type { DoorLimits } from './limits.ts'
 
 const WINDOW_MS = 60_000

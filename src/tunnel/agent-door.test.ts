@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { getActiveResourcesInfo } from 'node:process'
 import { after, describe, test } from 'node:test'
 import { makeIdentity } from '../../test/support/make-certificate.ts'
-import { Secret } from '../lib/secret.ts'
+import { Secret } from '../lib/secrets/secret.ts'
 import { DialFault } from '../model/dial.ts'
 import { type DoorOptions, ok, refusedWith, TestDoor, until } from './test-door.ts'
 

@@ -1,7 +1,7 @@
 /** Who an agent is: its authtoken, the version it speaks, and the session that it may be returning to. */
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import type { Logger } from '../lib/log.ts'
+import type { Logger } from '../lib/log/log.ts'
 import { type AuthRequest, chooseVersion } from '../wire/messages/auth.ts'
 import type { AgentCredential, BindRefusal, Credentials } from './ports.ts'
 import { refusals } from './refusals.ts'

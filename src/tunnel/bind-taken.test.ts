@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, type TestContext, test } from 'node:test'
 import { makeIdentity } from '../../test/support/make-certificate.ts'
-import { Secret } from '../lib/secret.ts'
+import { Secret } from '../lib/secrets/secret.ts'
 import { type BindRequest, buildBind } from '../wire/messages/bind.ts'
 import { call } from '../wire/rpc.ts'
 import { streamTypes } from '../wire/stream-types.ts'

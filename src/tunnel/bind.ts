@@ -1,7 +1,7 @@
 /** Binds: an agent asks for a public address, by name or at random, and gets a tunnel that serves it. */
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import type { Logger } from '../lib/log.ts'
+import type { Logger } from '../lib/log/log.ts'
 import { mayBindAddress, mayBindAnything, mayBindName, namesIt } from '../model/acl.ts'
 import { MAX_BIND_OPTIONS } from '../model/endpoint.ts'
 import { option } from '../wire/messages/bind-options.ts'

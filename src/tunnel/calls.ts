@@ -1,6 +1,6 @@
 /** What an agent may ask for once it is let in: one entry for each call, and one way to answer them all. */
 
-import { Secret } from '../lib/secret.ts'
+import { Secret } from '../lib/secrets/secret.ts'
 import { MESSAGE_BYTES, UNAUTHENTICATED_BYTES } from '../wire/bounds.ts'
 import { buildBindAnswer, parseBind } from '../wire/messages/bind.ts'
 import { echoOptions } from '../wire/messages/bind-options.ts'

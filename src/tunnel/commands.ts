@@ -1,5 +1,5 @@
 /** Commands to an agent: restart, stop, update, and what becomes of them (D43 to D46). */
-import { printable } from '../lib/printable.ts'
+import { printable } from '../lib/text/printable.ts'
 import { Refusal } from '../model/errors.ts'
 import type { AgentCommand } from '../model/presence.ts'
 import type { AuthRequest } from '../wire/messages/auth.ts'

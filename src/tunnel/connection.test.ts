@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { makeIdentity } from '../../test/support/make-certificate.ts'
-import { Secret } from '../lib/secret.ts'
+import { Secret } from '../lib/secrets/secret.ts'
 import type { AuthRequest } from '../wire/messages/auth.ts'
 import { streamTypes } from '../wire/stream-types.ts'
 import { bindRequest } from './test-agent.ts'

@@ -1,6 +1,6 @@
 /** One connection of an agent: nobody until it has authenticated, then its session. */
 
-import { Secret } from '../lib/secret.ts'
+import { Secret } from '../lib/secrets/secret.ts'
 import { UNAUTHENTICATED_BYTES } from '../wire/bounds.ts'
 import { answerPings } from '../wire/heartbeat.ts'
 import { type AuthRequest, buildAuthAnswer, buildAuthRefusal, parseAuth } from '../wire/messages/auth.ts'

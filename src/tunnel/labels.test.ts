@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after, describe, test } from 'node:test'
 import { makeIdentity } from '../../test/support/make-certificate.ts'
 import { isId } from '../lib/ids.ts'
-import { Sealer } from '../lib/seal.ts'
+import { Sealer } from '../lib/secrets/seal.ts'
 import type { AuthAnswer } from '../wire/messages/auth.ts'
 import { type DoorOptions, ok, refusedWith, TestDoor, until } from './test-door.ts'
 

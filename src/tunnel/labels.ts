@@ -1,7 +1,7 @@
 /** Label tunnels: an agent serves whatever tunnel group asks for the labels that it carries. */
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import type { Logger } from '../lib/log.ts'
+import type { Logger } from '../lib/log/log.ts'
 import { mayBindLabel } from '../model/acl.ts'
 import { currentAcl } from './current-acl.ts'
 import type { LabelIds } from './label-ids.ts'

@@ -1,5 +1,5 @@
 /** Who is connected and what they serve, whatever carries it: what the registry keeps. */
-import type { ByteStream } from '../lib/byte-stream.ts'
+import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { DialFault, DialRequest } from '../model/dial.ts'
 import type { AgentCommand, PresentSession } from '../model/presence.ts'
 import type { EndpointRequest, OpenEndpoint } from './ports.ts'

@@ -1,7 +1,7 @@
 /** Who is online, whichever door they came through: sessions and what they serve, and who may have which address. */
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import type { Logger } from '../lib/log.ts'
+import type { Logger } from '../lib/log/log.ts'
 import { type Binding, type Bound, bind } from './bind.ts'
 import type { LabelIds } from './label-ids.ts'
 import { startLabelTunnel } from './labels.ts'

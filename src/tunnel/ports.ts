@@ -1,5 +1,5 @@
 /** What the door of the agents asks of the rest of the server. */
-import type { Secret } from '../lib/secret.ts'
+import type { Secret } from '../lib/secrets/secret.ts'
 
 export { BindRefusal, type EndpointRequest, type Endpoints, type OpenEndpoint } from '../model/endpoint.ts'
 

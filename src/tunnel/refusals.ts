@@ -1,5 +1,5 @@
 /** All that the door refuses an agent: the vendor's numbers, which SDKs look for, and sentences that say what to do. */
-import { printable } from '../lib/printable.ts'
+import { printable } from '../lib/text/printable.ts'
 import { errorText } from '../wire/messages/error-text.ts'
 import { BindRefusal } from './ports.ts'
 

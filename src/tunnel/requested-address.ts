@@ -1,6 +1,6 @@
 /** The address that a bind asks for, read from the many places where agents put it. */
 import { isIP } from 'node:net'
-import { BadInput } from '../lib/bad-input.ts'
+import { BadInput } from '../lib/shape/bad-input.ts'
 import { readHostport, readName } from '../model/hostport.ts'
 import { requestedName } from '../wire/messages/bind-options.ts'
 import { BindRefusal, type EndpointRequest } from './ports.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { Sealer } from '../lib/seal.ts'
+import { Sealer } from '../lib/secrets/seal.ts'
 import { openBindToken, sealBindToken } from './bind-token.ts'
 import { findReturn, sealCookie } from './resume.ts'
 import { sealFacts } from './sealed.ts'

@@ -1,6 +1,6 @@
 /** Facts that an agent keeps for us and brings back: sealed, so that nobody else can have written or changed them. */
 
-import { isFirstForm } from '../lib/seal.ts'
+import { isFirstForm } from '../lib/secrets/seal.ts'
 
 /** Encrypts and authenticates; `open` throws on what it did not seal for the same context. */
 export interface Seal {

@@ -1,5 +1,5 @@
 /** One agent's session over the wire: its calls and tunnels, its signs of life, and its end. */
-import type { ByteStream } from '../lib/byte-stream.ts'
+import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { timestamp } from '../lib/clock.ts'
 import type { DialFault, DialRequest } from '../model/dial.ts'
 import type { AgentCommand, PresentSession } from '../model/presence.ts'

@@ -1,6 +1,6 @@
 /** For tests: an agent of few words over a real TLS connection, which does what it is told and remembers what came. */
 import { connect } from 'node:tls'
-import { Secret } from '../lib/secret.ts'
+import { Secret } from '../lib/secrets/secret.ts'
 import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
 import { type AuthAnswer, type AuthRequest, buildAuth, parseAuthAnswer } from '../wire/messages/auth.ts'
 import { type BindAnswer, type BindRequest, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'

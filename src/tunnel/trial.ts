@@ -1,6 +1,6 @@
 /** One connection that has yet to prove who it is: it has little time, and what it does wrong is told once. */
 import type { Socket } from 'node:net'
-import type { Logger } from '../lib/log.ts'
+import type { Logger } from '../lib/log/log.ts'
 import type { Admission, Candidate } from './admission.ts'
 import type { Outcome } from './connection.ts'
 import type { Peer } from './door-context.ts'

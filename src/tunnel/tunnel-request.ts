@@ -1,5 +1,5 @@
 /** What a session may ask for, whatever carries it: an address of its own, or visitors that are sent to its labels. */
-import type { Secret } from '../lib/secret.ts'
+import type { Secret } from '../lib/secrets/secret.ts'
 
 interface Served {
   /** Where traffic goes, for people. */

@@ -1,6 +1,6 @@
 /** Frames on their way out, side by side in memory that is borrowed until the transport has sent them. */
-import { LENT_BYTES } from '../lib/lent-reads.ts'
-import { Stages } from '../lib/stages.ts'
+import { LENT_BYTES } from '../lib/bytes/lent-reads.ts'
+import { Stages } from '../lib/bytes/stages.ts'
 import { BATCH_BYTES } from './bounds.ts'
 import { FRAME_HEADER_BYTES, frameTypes } from './frame.ts'
 import type { Transport } from './transport.ts'

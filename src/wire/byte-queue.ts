@@ -1,5 +1,5 @@
 /** Bytes that wait, in order, in memory of about their own size however small or sliced the chunks were. */
-import { Stages } from '../lib/stages.ts'
+import { Stages } from '../lib/bytes/stages.ts'
 
 /** Size of the blocks that small chunks are gathered in, in bytes. */
 const BLOCK_BYTES = 8 * 1024

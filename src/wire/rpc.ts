@@ -1,6 +1,6 @@
 /** Calls: a stream that carries one JSON object there and, for most, one back. */
-import { BadJson, MAX_JSON_VALUES, parseJson, readJson } from '../lib/json.ts'
-import { ownTurn } from '../lib/others-turn.ts'
+import { BadJson, MAX_JSON_VALUES, parseJson, readJson } from '../lib/text/json.ts'
+import { ownTurn } from '../lib/threads/others-turn.ts'
 import { MESSAGE_BYTES, MESSAGE_DEPTH } from './bounds.ts'
 import { ByteQueue } from './byte-queue.ts'
 import { JsonScanner } from './json-scanner.ts'

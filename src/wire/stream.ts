@@ -1,5 +1,5 @@
 /** One stream of a session, as the session drives it: its two sides, who hears it, and when it is over. */
-import { kept } from '../lib/byte-stream.ts'
+import { kept } from '../lib/bytes/byte-stream.ts'
 import type { Batch } from './batch.ts'
 import { LONE_FRAME_BYTES } from './bounds.ts'
 import { ByteQueue } from './byte-queue.ts'

@@ -1,7 +1,7 @@
 /** What carries a session: ordered bytes with backpressure. A socket is one; a pair in memory is another. */
 import type { Duplex } from 'node:stream'
-import { readLent } from '../lib/lent-reads.ts'
-import { noteRead } from '../lib/read-memory.ts'
+import { readLent } from '../lib/bytes/lent-reads.ts'
+import { noteRead } from '../lib/bytes/read-memory.ts'
 import { CLOSE_GRACE_MS } from './bounds.ts'
 
 export interface TransportEvents {

@@ -1,8 +1,8 @@
 /** SSH certificate authorities and what they sign: the choices, the defaults, and what is refused. */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { readSshCertificate } from '../../src/lib/ssh-certificate.ts'
-import { readSshPublicKey } from '../../src/lib/ssh-public-key.ts'
+import { readSshCertificate } from '../../src/lib/ssh-keys/ssh-certificate.ts'
+import { readSshPublicKey } from '../../src/lib/ssh-keys/ssh-public-key.ts'
 import { ApiClient, type Json } from '../support/api-client.ts'
 import { newPublicKey, openSshLine, rfc4716 } from './ssh-keys.ts'
 import { eachTarget, unique } from './target.ts'

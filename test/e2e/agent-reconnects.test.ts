@@ -7,7 +7,7 @@ import { connect as connectTls, createSecureContext, type SecureContext, type TL
 import { authRequest } from '../../src/agent/auth-request.ts'
 import { noCommands } from '../../src/agent/commands.ts'
 import { Session } from '../../src/agent/session.ts'
-import { Secret } from '../../src/lib/secret.ts'
+import { Secret } from '../../src/lib/secrets/secret.ts'
 import type { BindAnswer, BindRequest } from '../../src/wire/messages/bind.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { assertNobodyOnline, gauges, online, sessionsOnline } from '../support/presence.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { Secret } from '../../src/lib/secret.ts'
+import { Secret } from '../../src/lib/secrets/secret.ts'
 import { TestAgent } from '../../src/tunnel/test-agent.ts'
 import { tlsIdentity } from '../support/tls-identity.ts'
 import { until } from '../support/until.ts'

@@ -1,6 +1,6 @@
 /** The operations of a running platform, read from its own `/openapi.json`, with what checks their answers. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import type { SchemaNode } from '../../src/lib/check.ts'
+import type { SchemaNode } from '../../src/lib/shape/check.ts'
 
 export interface Operation {
   readonly name: string

@@ -1,7 +1,7 @@
 /** Values to send: such as fit a schema and the field they stand in, and such as nobody should send. */
 import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
-import type { SchemaNode } from '../../src/lib/check.ts'
+import type { SchemaNode } from '../../src/lib/shape/check.ts'
 import { EXAMPLE_ROOT, LEAF, OTHER_ROOT } from '../conformance/certificates.ts'
 import { IDP_METADATA } from '../conformance/idp-metadata.ts'
 import { tlsPair } from '../conformance/tls-pair.ts'

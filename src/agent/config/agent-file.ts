@@ -1,6 +1,6 @@
 /** `postern-agent.yml`: the server, who we are to it, and the tunnels. */
 import { basename, dirname } from 'node:path'
-import type { Secret } from '../../lib/secret.ts'
+import type { Secret } from '../../lib/secrets/secret.ts'
 import { certificatesPem } from '../../options/file-values.ts'
 import { isMap, type Problem, Reader } from '../../options/reader.ts'
 import { LONGEST_SILENCE_MS } from '../../wire/heartbeat.ts'

@@ -1,5 +1,5 @@
 /** Everything that is wrong with the configuration of an agent, one line each. */
-import { printable } from '../../lib/printable.ts'
+import { printable } from '../../lib/text/printable.ts'
 import type { Problem } from '../../options/reader.ts'
 
 export class ConfigError extends Error {

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { type TlsIdentity, tlsIdentity } from '../../../test/support/tls-identity.ts'
-import { Secret } from '../../lib/secret.ts'
+import { Secret } from '../../lib/secrets/secret.ts'
 import { ConfigError } from './config-error.ts'
 import { type AgentFlags, readAgentConfig } from './connection.ts'
 

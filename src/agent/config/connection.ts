@@ -1,5 +1,5 @@
 /** Which server an agent connects to and with what, from flags, environment and files. */
-import { Secret } from '../../lib/secret.ts'
+import { Secret } from '../../lib/secrets/secret.ts'
 import { certificatesPem } from '../../options/file-values.ts'
 import { DEFAULT_SERVER, formatServer, parseServer, type ServerAddress } from '../server-address.ts'
 import { type AgentFile, readAgentFile, type UpdateSettings } from './agent-file.ts'

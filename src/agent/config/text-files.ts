@@ -1,6 +1,6 @@
 /** Values that are files of this machine: a path is read, bounded. */
 import { resolve } from 'node:path'
-import { readSmallFile } from '../../lib/read-small-file.ts'
+import { readSmallFile } from '../../lib/files/read-small-file.ts'
 import { isContent, type ReadText } from '../../options/file-values.ts'
 
 /** Largest file that a setting may name, in bytes. */

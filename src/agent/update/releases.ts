@@ -1,5 +1,5 @@
 /** The list of releases, `releases.json`, and which of them to go over to. */
-import { MAX_JSON_VALUES, parseJson } from '../../lib/json.ts'
+import { MAX_JSON_VALUES, parseJson } from '../../lib/text/json.ts'
 import type { ReleaseSource } from './release-source.ts'
 import { isUpdate, latest } from './version.ts'
 

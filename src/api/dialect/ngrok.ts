@@ -1,5 +1,5 @@
 /** The dialect of ngrok's clients, chosen by their version header. */
-import type { SchemaNode } from '../../lib/check.ts'
+import type { SchemaNode } from '../../lib/shape/check.ts'
 import type { Route } from '../routes.ts'
 import type { Dialect } from './dialect.ts'
 import { numberOf } from './ngrok-numbers.ts'

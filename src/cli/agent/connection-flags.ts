@@ -4,7 +4,7 @@ import { ConfigError } from '../../agent/config/config-error.ts'
 import { type AgentConfig, readAgentConfig } from '../../agent/config/connection.ts'
 import { DEFAULT_SERVER } from '../../agent/server-address.ts'
 import { SettingsError } from '../../config/settings-error.ts'
-import { Secret } from '../../lib/secret.ts'
+import { Secret } from '../../lib/secrets/secret.ts'
 import type { Terminal } from '../terminal.ts'
 
 export const outputFormats = ['auto', 'lines', 'json'] as const

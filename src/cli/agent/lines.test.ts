@@ -4,7 +4,7 @@ import { UpstreamFault } from '../../agent/dial-upstream.ts'
 import type { AgentEvent } from '../../agent/events.ts'
 import { AgentFault } from '../../agent/fault.ts'
 import { Tunnel } from '../../agent/tunnel.ts'
-import { Secret } from '../../lib/secret.ts'
+import { Secret } from '../../lib/secrets/secret.ts'
 import { linesDisplay } from './lines.ts'
 
 function tunnelOf(url: string, labels?: Record<string, string>): Tunnel {

@@ -1,5 +1,5 @@
 /** A terminal as something to draw on: whole frames, without flicker, and gone without a trace at the end. */
-import { dontBlock } from '../../lib/standard-output.ts'
+import { dontBlock } from '../../lib/log/standard-output.ts'
 
 export interface Screen {
   readonly columns: number

@@ -1,6 +1,6 @@
 /** `postern start`: the tunnels of the configuration file, all or those that are named. */
 import { Command } from 'commander'
-import { nearest } from '../../lib/nearest.ts'
+import { nearest } from '../../lib/text/nearest.ts'
 import { Failure, misuse } from '../failure.ts'
 import type { Terminal } from '../terminal.ts'
 import { addAgentFlags, agentConfigOf, outputOf } from './connection-flags.ts'

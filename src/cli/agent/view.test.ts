@@ -5,7 +5,7 @@ import { Agent } from '../../agent/agent.ts'
 import { AgentFault } from '../../agent/fault.ts'
 import { Figures } from '../../agent/figures.ts'
 import { Tunnel } from '../../agent/tunnel.ts'
-import { Secret } from '../../lib/secret.ts'
+import { Secret } from '../../lib/secrets/secret.ts'
 import { Canvas, type Screen } from './screen.ts'
 import { viewDisplay, viewLines } from './view.ts'
 

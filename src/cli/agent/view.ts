@@ -5,7 +5,7 @@ import type { AgentConfig } from '../../agent/config/connection.ts'
 import { UpstreamFault } from '../../agent/dial-upstream.ts'
 import { formatServer } from '../../agent/server-address.ts'
 import type { Tunnel } from '../../agent/tunnel.ts'
-import { printable } from '../../lib/printable.ts'
+import { printable } from '../../lib/text/printable.ts'
 import type { Display } from './display.ts'
 import { Canvas, type Screen } from './screen.ts'
 

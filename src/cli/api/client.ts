@@ -1,6 +1,6 @@
 /** Speaks to the management API: one call in, the parsed answer or a `Failure` that says what to do out. */
 import { baseUrl } from '../../config/parse.ts'
-import { printable } from '../../lib/printable.ts'
+import { printable } from '../../lib/text/printable.ts'
 import { Failure, misuse } from '../failure.ts'
 
 export const DEFAULT_API_URL = 'http://127.0.0.1:7400'

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Option } from 'commander'
-import type { SchemaNode } from '../../lib/check.ts'
+import type { SchemaNode } from '../../lib/shape/check.ts'
 import { misuse } from '../failure.ts'
 import type { Terminal } from '../terminal.ts'
 import { dashed } from './names.ts'

@@ -1,5 +1,5 @@
 /** Lists: following the pages, and choosing the columns. */
-import type { SchemaNode } from '../../lib/check.ts'
+import type { SchemaNode } from '../../lib/shape/check.ts'
 import { Failure } from '../failure.ts'
 import type { Answer, Call } from './client.ts'
 

@@ -1,5 +1,5 @@
 /** What a resource is called on the command line: its kind in the plural, and every other spelling people try. */
-import { plural } from '../../lib/plural.ts'
+import { plural } from '../../lib/text/plural.ts'
 
 interface Named {
   readonly kind: string

@@ -1,6 +1,6 @@
 /** A file of cases: described traffic, what it goes through, and what is expected of it. */
 import { type Static, type TObject, type TProperties, Type } from 'typebox'
-import { check } from '../../lib/check.ts'
+import { check } from '../../lib/shape/check.ts'
 import { describedFields } from '../../model/described.ts'
 import { verdicts } from '../../model/explanation.ts'
 

@@ -1,6 +1,6 @@
 /** A request that is only described, as the proxy is given one: its answer is kept, and goes nowhere. */
-import type { ByteStream } from '../../lib/byte-stream.ts'
-import type { HeaderList } from '../../lib/header-list.ts'
+import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { BodyReader, BodySink, BodyWriter, Exchange, RequestHead, ResponseHead } from '../exchange.ts'
 import { SilentStream } from './silent-stream.ts'
 

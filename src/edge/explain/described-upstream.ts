@@ -1,5 +1,5 @@
 /** The service in a dry run: answers as it was described to, and keeps what it was asked. */
-import { HeaderList } from '../../lib/header-list.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import type { Described } from '../../model/described.ts'
 import type { BackendPlan, EdgeConfig, ModuleSettings } from '../../model/edge-config.ts'
 import type { Reach } from '../backend.ts'

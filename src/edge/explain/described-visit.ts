@@ -1,9 +1,9 @@
 /** From described traffic to what an edge is given of real traffic: a head, a peer, what the handshake agreed on. */
 import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
-import { BadValue } from '../../lib/check.ts'
-import { HeaderList } from '../../lib/header-list.ts'
-import { plainAddress } from '../../lib/ip-rules.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
+import { plainAddress } from '../../lib/net/ip-rules.ts'
+import { BadValue } from '../../lib/shape/check.ts'
 import type { Described, DescribedConnection, DescribedRequest } from '../../model/described.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { Peer, TlsFacts } from '../../modules/phases.ts'

@@ -1,6 +1,6 @@
 /** What a thread for explanations runs; `explainer.ts` starts it. */
-import { BadValue } from '../../lib/check.ts'
-import { serveOffLoop } from '../../lib/serve-off-loop.ts'
+import { BadValue } from '../../lib/shape/check.ts'
+import { serveOffLoop } from '../../lib/threads/serve-off-loop.ts'
 import type { ExplainWork } from '../../model/explanation.ts'
 import { explain } from './explain.ts'
 import type { ExplainResult } from './explainer.ts'

@@ -5,7 +5,7 @@
  * same proxy; only the tools of the modules, the visitor and the service at the two ends are described. So an explanation
  * cannot differ from what happens.
  */
-import { BadValue } from '../../lib/check.ts'
+import { BadValue } from '../../lib/shape/check.ts'
 import type { Described } from '../../model/described.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { ExplainedOutcome, ExplainWork, Explanation } from '../../model/explanation.ts'
@@ -13,9 +13,9 @@ import { type VisitorErrorCode, visitorErrors } from '../../model/visitor-errors
 import { policyNotes } from '../../modules/policy/dry-run.ts'
 import { BodyMemory } from '../body-memory.ts'
 import { type CompiledEdge, compileEdge } from '../compile.ts'
-import { Sweep } from '../http1/sweep.ts'
 import type { AccessRecord } from '../proxy/access-record.ts'
 import { HttpProxy } from '../proxy/proxy.ts'
+import { Sweep } from '../sweep.ts'
 import { DescribedExchange } from './described-exchange.ts'
 import { handshakeFault } from './described-tls.ts'
 import { DescribedUpstream, withoutServices } from './described-upstream.ts'

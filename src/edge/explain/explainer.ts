@@ -2,9 +2,9 @@
  * Explains on threads of its own: one at a time for each caller, under a time limit, and never on the thread that serves
  * everybody. A thread has nothing of the server: no listeners, no store, no counters, no keys.
  */
-import { BadValue, type BadValueKind } from '../../lib/check.ts'
-import { OffLoop } from '../../lib/off-loop.ts'
-import { ownTurn } from '../../lib/others-turn.ts'
+import { BadValue, type BadValueKind } from '../../lib/shape/check.ts'
+import { OffLoop } from '../../lib/threads/off-loop.ts'
+import { ownTurn } from '../../lib/threads/others-turn.ts'
 import type { ExplainWork, Explanation } from '../../model/explanation.ts'
 
 export type ExplainResult =

@@ -1,6 +1,6 @@
 /** Takes secrets out of an explanation: those of the modules and those that the described request holds. */
-import type { HeaderList } from '../../lib/header-list.ts'
-import { isSecretName } from '../../lib/log-mask.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
+import { isSecretName } from '../../lib/log/log-mask.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { ShownHeaders } from '../../model/explanation.ts'
 

@@ -1,5 +1,5 @@
 /** A stream in a dry run: nobody is at its other end, and it closes as soon as somebody listens. */
-import type { ByteSink, ByteStream } from '../../lib/byte-stream.ts'
+import type { ByteSink, ByteStream } from '../../lib/bytes/byte-stream.ts'
 
 export class SilentStream implements ByteStream {
   #isClosed = false

@@ -1,5 +1,5 @@
 /** Finds the bytes of a body among those of a connection, without copying them. */
-import type { HeaderList } from '../../lib/header-list.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { HeadFault } from './head-fault.ts'
 
 export interface BodyDecoder {

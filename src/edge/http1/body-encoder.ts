@@ -1,5 +1,5 @@
 /** The body of a message that goes out, framed as its head announced, or else the connection is given up. */
-import type { HeaderList } from '../../lib/header-list.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { BodyWriter } from '../exchange.ts'
 import { lastChunk } from './head-writer.ts'
 import type { Outbox } from './outbox.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { HeaderList } from '../../lib/header-list.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import { BodyEncoder } from './body-encoder.ts'
 import { CHUNK_EXTENSION_BYTES, SMALL_CHUNK_BYTES, TRAILER_BYTES, TRAILERS } from './bounds.ts'
 import { ChunkedDecoder } from './chunked-decoder.ts'

@@ -1,5 +1,5 @@
 /** Undoes the chunked coding, RFC 9112 §7.1: strictly, since a byte read otherwise by the next server is a request of its own. */
-import type { HeaderList } from '../../lib/header-list.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
 import { asTrailers } from '../trailers.ts'
 import type { BodyDecoder } from './body-decoder.ts'
 import { CHUNK_EXTENSION_BYTES, CHUNK_SIZE_DIGITS, SMALL_CHUNK_BYTES, TRAILER_BYTES, TRAILERS } from './bounds.ts'

@@ -1,6 +1,6 @@
 /** Reads the fields of a head or of trailers: strictly, in one pass, with those that frame the message set apart. */
-import { HeaderList } from '../../lib/header-list.ts'
-import { mixed, nameIn } from '../../lib/header-name.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
+import { mixed, nameIn } from '../../lib/http/header-name.ts'
 import { COLON, CR, characters, LF, SPACE, TAB, TOKEN, VALUE } from './characters.ts'
 import { HeadFault, malformed } from './head-fault.ts'
 import type { Head } from './head-reader.ts'

@@ -1,5 +1,5 @@
 /** Lets a stream flow or not, and tells it only of changes: telling it is not free. */
-import type { ByteStream } from '../../lib/byte-stream.ts'
+import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 
 export class Flow {
   readonly #stream: ByteStream

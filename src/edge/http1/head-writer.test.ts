@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { HeaderList } from '../../lib/header-list.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import { interimHead, lastChunk, requestHead, responseHead, upgradeHead } from './head-writer.ts'
 
 const none = new HeaderList()

@@ -1,7 +1,7 @@
 /** Writes heads: what frames the message and what is said about the connection is ours, all else is given. */
 import { STATUS_CODES } from 'node:http'
-import type { HeaderList } from '../../lib/header-list.ts'
-import { isFieldContent } from '../../lib/http-header.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
+import { isFieldContent } from '../../lib/http/http-header.ts'
 import type { BodyLength, ResponseHead, UpstreamRequest } from '../exchange.ts'
 import { isTrailer } from '../trailers.ts'
 

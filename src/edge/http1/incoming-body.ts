@@ -1,5 +1,5 @@
 /** The body of a message that comes in: decoded for whoever reads it, at the pace of the reader. */
-import { kept } from '../../lib/byte-stream.ts'
+import { kept } from '../../lib/bytes/byte-stream.ts'
 import type { BodyReader, BodySink } from '../exchange.ts'
 import type { BodyDecoder } from './body-decoder.ts'
 import { HeadFault } from './head-fault.ts'

@@ -1,6 +1,6 @@
 /** What goes out on a connection: small pieces are gathered in one piece of memory and leave in one write, at the end of the turn at the latest. */
-import { type ByteStream, kept, memoryFor, writeLent } from '../../lib/byte-stream.ts'
-import { atEndOfTurn } from '../../lib/end-of-turn.ts'
+import { type ByteStream, kept, memoryFor, writeLent } from '../../lib/bytes/byte-stream.ts'
+import { atEndOfTurn } from '../../lib/bytes/end-of-turn.ts'
 import { GATHER_BYTES } from './bounds.ts'
 
 /** What leaves at once is written down here: whoever takes it copies it, before anybody else can come. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { HeaderList } from '../../lib/header-list.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import { defaultLimits } from './bounds.ts'
 import { HeadFault, type HeadFaultKind } from './head-fault.ts'
 import { HeadReader } from './head-reader.ts'

@@ -1,5 +1,5 @@
 /** Reads the head of a request, and refuses what two servers could read differently. */
-import { flatText } from '../../lib/flat-text.ts'
+import { flatText } from '../../lib/text/flat-text.ts'
 import type { RequestHead } from '../exchange.ts'
 import { characters, SPACE, TARGET, TOKEN } from './characters.ts'
 import { type Fields, parseFields } from './fields.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { HeaderList } from '../../lib/header-list.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import { DRAIN_BYTES, DRAIN_MS, defaultLimits, LINGER_BYTES } from './bounds.ts'
 import { answer, echo, get, head, post, Read, turn, Visitor } from './test-visitor.ts'
 

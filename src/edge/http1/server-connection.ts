@@ -1,7 +1,8 @@
 /** A connection of a visitor that speaks HTTP/1.1: gives its requests one at a time, and keeps them apart on the wire. */
-import { type ByteStream, kept } from '../../lib/byte-stream.ts'
+import { type ByteStream, kept } from '../../lib/bytes/byte-stream.ts'
 import { type VisitorErrorCode, visitorErrors } from '../../model/visitor-errors.ts'
 import type { BodyWriter, ResponseHead } from '../exchange.ts'
+import type { Deadline, Sweep } from '../sweep.ts'
 import { LengthDecoder } from './body-decoder.ts'
 import { BodyEncoder, type EncoderOwner, type Framing } from './body-encoder.ts'
 import { DRAIN_BYTES, DRAIN_MS, defaultLimits, HALF_CLOSED_MS, type Http1Limits, LINGER_BYTES } from './bounds.ts'
@@ -14,7 +15,6 @@ import { type BodyOwner, IncomingBody } from './incoming-body.ts'
 import { Outbox } from './outbox.ts'
 import { type ParsedRequest, parseRequestHead } from './request-head.ts'
 import { type ExchangeOwner, Http1Exchange } from './server-exchange.ts'
-import type { Deadline, Sweep } from './sweep.ts'
 import { UpgradedStream } from './upgraded-stream.ts'
 
 export interface BadAnswer {

@@ -1,6 +1,6 @@
 /** One request of a visitor and its answer, on a connection of HTTP/1.1. */
-import type { ByteStream } from '../../lib/byte-stream.ts'
-import type { HeaderList } from '../../lib/header-list.ts'
+import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { BodyLength, BodyReader, BodyWriter, Exchange, ResponseHead } from '../exchange.ts'
 import type { Framing } from './body-encoder.ts'
 import { interimHead, responseHead, upgradeHead } from './head-writer.ts'

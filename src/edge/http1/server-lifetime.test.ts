@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { HeaderList } from '../../lib/header-list.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
+import { Sweep } from '../sweep.ts'
 import { defaultLimits, GATHER_BYTES, HALF_CLOSED_MS } from './bounds.ts'
 import { Http1Connection } from './server-connection.ts'
 import type { Http1Exchange } from './server-exchange.ts'
-import { Sweep } from './sweep.ts'
 import { TestStream } from './test-stream.ts'
 import { answer, echo, get, head, post, Read, turn, Visitor } from './test-visitor.ts'
 

@@ -1,6 +1,7 @@
 /** For tests: the least that a proxy does, between a visitor and an upstream. */
-import { HeaderList } from '../../lib/header-list.ts'
-import { relay } from '../../lib/relay.ts'
+
+import { relay } from '../../lib/bytes/relay.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import type { BodyReader, BodySink, BodyWriter, Exchange, UpstreamConnection } from '../exchange.ts'
 
 const connectionHeaders = new Set(['connection', 'upgrade', 'keep-alive', 'te', 'expect', 'proxy-connection'])

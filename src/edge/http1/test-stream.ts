@@ -1,5 +1,5 @@
 /** For tests: one end of a connection in memory; the test is the other end, and the socket in between. */
-import type { ByteSink, ByteStream } from '../../lib/byte-stream.ts'
+import type { ByteSink, ByteStream } from '../../lib/bytes/byte-stream.ts'
 
 export class TestStream implements ByteStream {
   /** Every write as it came. */

@@ -1,9 +1,9 @@
 /** For tests: a connection to an upstream in memory, whose server is the test. */
 import assert from 'node:assert/strict'
-import type { ByteStream } from '../../lib/byte-stream.ts'
-import { HeaderList } from '../../lib/header-list.ts'
+import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import type { BodyReader, ResponseHead, UpstreamFault, UpstreamRequest, UpstreamSending } from '../exchange.ts'
-import { Sweep } from './sweep.ts'
+import { Sweep } from '../sweep.ts'
 import { TestStream } from './test-stream.ts'
 import { Read } from './test-visitor.ts'
 import { Http1Upstream } from './upstream-connection.ts'

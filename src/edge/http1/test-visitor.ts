@@ -1,12 +1,12 @@
 /** For tests: a connection of a visitor in memory, with what it gave and a clock that stands still. */
 import { setImmediate } from 'node:timers/promises'
-import { HeaderList } from '../../lib/header-list.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import { visitorErrors } from '../../model/visitor-errors.ts'
 import type { BodyLength, BodyReader, BodySink, ResponseHead } from '../exchange.ts'
+import { Sweep } from '../sweep.ts'
 import type { Http1Limits } from './bounds.ts'
 import { Http1Connection } from './server-connection.ts'
 import type { Http1Exchange } from './server-exchange.ts'
-import { Sweep } from './sweep.ts'
 import { TestStream } from './test-stream.ts'
 
 export const get = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { ByteSink } from '../../lib/byte-stream.ts'
+import type { ByteSink } from '../../lib/bytes/byte-stream.ts'
 import { TestStream } from './test-stream.ts'
 import { UpgradedStream } from './upgraded-stream.ts'
 

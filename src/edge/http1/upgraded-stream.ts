@@ -1,5 +1,5 @@
 /** A connection after its last head: raw bytes, beginning with those that came along with it. */
-import { type ByteSink, type ByteStream, kept, writeLent } from '../../lib/byte-stream.ts'
+import { type ByteSink, type ByteStream, kept, writeLent } from '../../lib/bytes/byte-stream.ts'
 
 export interface Handover {
   /** What came already. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { HeaderList } from '../../lib/header-list.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import { UPSTREAM_LINGER_MS } from './bounds.ts'
 import type { TestStream } from './test-stream.ts'
 import { Answer, ok, Upstream } from './test-upstream.ts'

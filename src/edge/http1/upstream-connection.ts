@@ -1,5 +1,5 @@
 /** A connection to an upstream that speaks HTTP/1.1: one request at a time, and kept only when nothing is in doubt. */
-import { type ByteStream, kept } from '../../lib/byte-stream.ts'
+import { type ByteStream, kept } from '../../lib/bytes/byte-stream.ts'
 import {
   type UpstreamConnection,
   UpstreamFault,
@@ -8,6 +8,7 @@ import {
   type UpstreamSending,
   type UpstreamSink,
 } from '../exchange.ts'
+import type { Deadline, Sweep } from '../sweep.ts'
 import { EndlessDecoder, LengthDecoder } from './body-decoder.ts'
 import { BodyEncoder, type EncoderOwner } from './body-encoder.ts'
 import {
@@ -26,7 +27,6 @@ import { requestHead } from './head-writer.ts'
 import { type BodyOwner, IncomingBody, noBody } from './incoming-body.ts'
 import { Outbox } from './outbox.ts'
 import { type ParsedResponse, parseResponseHead, RESPONSE_BEGIN } from './response-head.ts'
-import type { Deadline, Sweep } from './sweep.ts'
 import { UpgradedStream } from './upgraded-stream.ts'
 
 const RESPONSE_BEGIN_BYTE = RESPONSE_BEGIN.charCodeAt(0)

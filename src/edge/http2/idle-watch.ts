@@ -6,7 +6,7 @@
  * it has none: it waits without end for a peer that neither reads our last bytes nor closes.
  */
 import type { Duplex } from 'node:stream'
-import type { Deadline, Expiring, Sweep } from '../http1/sweep.ts'
+import type { Deadline, Expiring, Sweep } from '../sweep.ts'
 
 /** Looks within the time that a session may be idle: the time is kept to an eighth of it. */
 const LOOKS = 8

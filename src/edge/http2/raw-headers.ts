@@ -1,7 +1,7 @@
 /** Header lists as Node's HTTP/2 takes and gives them: flat arrays of names and values. */
-import { HeaderList } from '../../lib/header-list.ts'
-import { headerName } from '../../lib/header-name.ts'
-import { isFieldContent } from '../../lib/http-header.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
+import { headerName } from '../../lib/http/header-name.ts'
+import { isFieldContent } from '../../lib/http/http-header.ts'
 import type { BodyLength } from '../exchange.ts'
 
 /** What HTTP/2 carries besides headers: its own fields, and what says how long the body is. */

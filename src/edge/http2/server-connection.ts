@@ -9,7 +9,7 @@ import {
 import type { Socket } from 'node:net'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { RequestHead, ResponseHead } from '../exchange.ts'
-import type { Sweep } from '../http1/sweep.ts'
+import type { Sweep } from '../sweep.ts'
 import {
   CONCURRENT_STREAMS,
   defaultLimits,

@@ -1,7 +1,7 @@
 /** One request of a visitor and its answer, on a stream of HTTP/2. */
 import { constants, type ServerHttp2Stream } from 'node:http2'
-import type { ByteStream } from '../../lib/byte-stream.ts'
-import type { HeaderList } from '../../lib/header-list.ts'
+import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { BodyReader, BodyWriter, Exchange, RequestHead, ResponseHead } from '../exchange.ts'
 import { fieldObject, writeFields } from './raw-headers.ts'
 import { noBody, StreamReader, StreamWriter } from './stream-body.ts'

@@ -1,8 +1,8 @@
 /** The bodies of one stream of HTTP/2: the one that comes in, at the pace of its reader, and the one that goes out. */
 import { constants, type Http2Stream } from 'node:http2'
-import { kept } from '../../lib/byte-stream.ts'
-import type { HeaderList } from '../../lib/header-list.ts'
-import { noteRead } from '../../lib/read-memory.ts'
+import { kept } from '../../lib/bytes/byte-stream.ts'
+import { noteRead } from '../../lib/bytes/read-memory.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { BodyLength, BodyReader, BodySink, BodyWriter } from '../exchange.ts'
 import { fieldObject, readFields } from './raw-headers.ts'
 

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http2'
 import { type AddressInfo, connect } from 'node:net'
 import { test } from 'node:test'
-import { HeaderList } from '../../lib/header-list.ts'
-import { socketStream } from '../../lib/socket-stream.ts'
-import { Sweep } from '../http1/sweep.ts'
+import { socketStream } from '../../lib/bytes/socket-stream.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
+import { Sweep } from '../sweep.ts'
 import { Http2Upstream } from './upstream.ts'
 
 test('a request with 120 KB of headers, as an operator may allow, reaches a service that speaks HTTP/2', async (t) => {

@@ -6,8 +6,8 @@ import {
   connect,
   constants,
 } from 'node:http2'
-import { ByteDuplex } from '../../lib/byte-duplex.ts'
-import type { ByteStream } from '../../lib/byte-stream.ts'
+import { ByteDuplex } from '../../lib/bytes/byte-duplex.ts'
+import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import {
   type BodyLength,
   type BodyWriter,
@@ -18,8 +18,8 @@ import {
   type UpstreamSending,
   type UpstreamSink,
 } from '../exchange.ts'
-import type { Sweep } from '../http1/sweep.ts'
 import { isIdempotent } from '../idempotent.ts'
+import type { Sweep } from '../sweep.ts'
 import type { SharedUpstream } from '../upstream-pool.ts'
 import {
   INTERIM_RESPONSES,

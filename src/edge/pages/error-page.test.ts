@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { HeaderList } from '../../lib/header-list.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import { type VisitorErrorCode, visitorErrors } from '../../model/visitor-errors.ts'
 import { errorPage, plainErrorPage } from './error-page.ts'
 import { htmlPage } from './html.ts'

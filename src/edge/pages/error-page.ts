@@ -1,5 +1,5 @@
 /** What a visitor sees when something went wrong: a page, JSON, plain text or a gRPC status, as the visitor can read it. */
-import { HeaderList } from '../../lib/header-list.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import { type VisitorErrorCode, visitorErrors } from '../../model/visitor-errors.ts'
 import type { RequestHead, ResponseHead } from '../exchange.ts'
 import { htmlPage, htmlPolicy } from './html.ts'

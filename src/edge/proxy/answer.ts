@@ -1,7 +1,7 @@
 /** An answer on its way to the visitor: what modules may still change of it, and its body at the visitor's pace. */
 import type { Transform } from 'node:stream'
-import { kept } from '../../lib/byte-stream.ts'
-import type { HeaderList } from '../../lib/header-list.ts'
+import { kept } from '../../lib/bytes/byte-stream.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { Incoming } from '../../modules/phases.ts'
 import type { BodyReader, BodySink, BodyWriter } from '../exchange.ts'
 import { stripTrailers } from './headers.ts'

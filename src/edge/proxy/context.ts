@@ -1,5 +1,5 @@
 /** One request as routing, modules and the log see it: parsed once, the same value for all of them. */
-import type { HeaderList } from '../../lib/header-list.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { Peer, RequestContext, Slot, TlsFacts } from '../../modules/phases.ts'
 import type { BodyMemory } from '../body-memory.ts'
 import type { RequestHead } from '../exchange.ts'

@@ -1,5 +1,5 @@
 /** From the head of a request to the route that serves it: each step in its place, and all of them before any module. */
-import { flatText } from '../../lib/flat-text.ts'
+import { flatText } from '../../lib/text/flat-text.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Edge, Route } from '../edge.ts'
 import type { RequestHead } from '../exchange.ts'

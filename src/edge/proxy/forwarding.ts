@@ -1,7 +1,7 @@
 /** One request on its way to a service: the targets of a backend in turn, and once more where nothing can have happened. */
-import type { ByteStream } from '../../lib/byte-stream.ts'
-import type { HeaderList } from '../../lib/header-list.ts'
-import type { Ends } from '../../lib/proxy-protocol.ts'
+import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
+import type { Ends } from '../../lib/net/proxy-protocol.ts'
 import { DialFault, type DialReason } from '../../model/dial.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type {

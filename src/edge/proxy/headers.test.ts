@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { HeaderList } from '../../lib/header-list.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import type { RequestContext } from '../../modules/phases.ts'
 import { forwardedHeaders, stripRequest, stripResponse, stripTrailers } from './headers.ts'
 

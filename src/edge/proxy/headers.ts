@@ -1,6 +1,6 @@
 /** Which headers end at the edge, in either direction, and which the edge adds to what goes upstream. */
-import { HeaderList } from '../../lib/header-list.ts'
-import { type HeaderName, headerName } from '../../lib/header-name.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
+import { type HeaderName, headerName } from '../../lib/http/header-name.ts'
 import type { RequestContext } from '../../modules/phases.ts'
 import { isTrailer } from '../trailers.ts'
 

@@ -1,9 +1,9 @@
 /** What every request is given to work with. */
 import type { Clock } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/log.ts'
+import type { Logger } from '../../lib/log/log.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { BodyMemory } from '../body-memory.ts'
-import type { Sweep } from '../http1/sweep.ts'
+import type { Sweep } from '../sweep.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
 import type { AccessRecord } from './access-record.ts'
 import type { FindEdge } from './pick-edge.ts'

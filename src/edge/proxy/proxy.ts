@@ -1,11 +1,11 @@
 /** The middle of HTTP at the edge: takes the requests of visitors, whatever version carries them, to the services behind. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/log.ts'
+import type { Logger } from '../../lib/log/log.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { BodyMemory } from '../body-memory.ts'
 import type { Exchange } from '../exchange.ts'
-import type { Sweep } from '../http1/sweep.ts'
+import type { Sweep } from '../sweep.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
 import type { AccessRecord } from './access-record.ts'
 import { Passage } from './passage.ts'

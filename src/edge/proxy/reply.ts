@@ -1,7 +1,7 @@
 /** What a visitor is answered, once: a page of ours, a module's answer, or the service's, past the modules that may change it. */
-import type { ByteStream } from '../../lib/byte-stream.ts'
+import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { HeaderList } from '../../lib/header-list.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { RequestContext, Respond, ResponseVerdict } from '../../modules/phases.ts'
 import type { Route } from '../edge.ts'

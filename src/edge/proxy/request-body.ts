@@ -1,6 +1,6 @@
 /** The body of a visitor's request: read by modules that need all of it, and sent upstream, again if need be. */
-import { kept } from '../../lib/byte-stream.ts'
-import type { HeaderList } from '../../lib/header-list.ts'
+import { kept } from '../../lib/bytes/byte-stream.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
 import { type BodyLease, PIECE_BYTES } from '../body-memory.ts'
 import type { BodyReader, BodySink, BodyWriter, RequestHead } from '../exchange.ts'
 import { stripTrailers } from './headers.ts'

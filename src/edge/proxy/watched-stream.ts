@@ -1,5 +1,5 @@
 /** A stream whose bytes are counted and whose end is told, for whoever handed it to somebody else. */
-import { type ByteSink, type ByteStream, writeLent } from '../../lib/byte-stream.ts'
+import { type ByteSink, type ByteStream, writeLent } from '../../lib/bytes/byte-stream.ts'
 
 export interface StreamWatch {
   /** Bytes went either way. */

@@ -1,6 +1,6 @@
 /** The server's half of a WebSocket handshake, for routes whose backend does not speak WebSocket itself. */
 import { createHash } from 'node:crypto'
-import { HeaderList } from '../../lib/header-list.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import type { RequestContext } from '../../modules/phases.ts'
 import type { ResponseHead } from '../exchange.ts'
 

@@ -1,7 +1,7 @@
 /** Compresses what the upstream sent uncompressed, on its way and without holding it back. */
 import type { Transform } from 'node:stream'
 import { constants, createBrotliCompress, createDeflate, createGzip } from 'node:zlib'
-import type { HeaderList } from '../../lib/header-list.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { Incoming, Phases, RequestContext } from '../phases.ts'
 import { chooseCoding } from './accept-encoding.ts'
 

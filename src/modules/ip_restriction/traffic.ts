@@ -1,5 +1,5 @@
 /** Lets in the addresses that the rules let in: connections on TCP and TLS edges, requests on routes. */
-import { compilePeerRules } from '../../lib/ip-rules.ts'
+import { compilePeerRules } from '../../lib/net/ip-rules.ts'
 import type { ConnectionVerdict, Phases } from '../phases.ts'
 
 /** Networks in CIDR form: D36, an address passes when one of `allow` holds it and none of `deny` does. */

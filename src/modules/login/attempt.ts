@@ -4,7 +4,7 @@
  * cookie, so that nobody ends an attempt in another browser than the one that it began in.
  */
 import { randomBytes } from 'node:crypto'
-import type { Sealer } from '../../lib/seal.ts'
+import type { Sealer } from '../../lib/secrets/seal.ts'
 import { openText, sealText } from './sealed-text.ts'
 
 /** step 7: how old an attempt may be at its end, in milliseconds. */

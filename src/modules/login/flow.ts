@@ -1,6 +1,6 @@
 /** The way through a login: to the provider, back from it, and out again (R-3.11, D51, D52). */
 import { randomBytes } from 'node:crypto'
-import { readCookies } from '../../lib/cookies.ts'
+import { readCookies } from '../../lib/http/cookies.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import { pathOfRoute, type Refuse, type RequestContext, type Respond } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'

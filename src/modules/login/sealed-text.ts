@@ -1,5 +1,5 @@
 /** Sealed texts in the letters of a URL or a cookie: one spelling each, so that what was changed by one bit is another. */
-import type { Sealer } from '../../lib/seal.ts'
+import type { Sealer } from '../../lib/secrets/seal.ts'
 
 type Seals = Pick<Sealer, 'seal' | 'open'>
 

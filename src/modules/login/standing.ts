@@ -1,5 +1,5 @@
 /** Whether a visitor is logged in at a route: with every request, so at once and with one digest where it can be. */
-import { readCookies } from '../../lib/cookies.ts'
+import { readCookies } from '../../lib/http/cookies.ts'
 import type { Peer, Refuse, RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { isFault, type LoginProvider } from './provider.ts'

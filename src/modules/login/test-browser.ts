@@ -1,6 +1,6 @@
 /** For tests: a browser that visits one route with a login, keeps its cookies, and follows no redirect by itself. */
-import { cookieRemover } from '../../lib/cookies.ts'
-import { HeaderList } from '../../lib/header-list.ts'
+import { cookieRemover } from '../../lib/http/cookies.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
 import { type Phases, pathOfRoute, type RequestContext, type RequestVerdict } from '../phases.ts'
 import { request } from '../test-request.ts'
 

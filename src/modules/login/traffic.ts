@@ -1,7 +1,7 @@
 /** What all modules that log visitors in do to traffic; the provider is all in which they differ. */
-import { readCookies } from '../../lib/cookies.ts'
-import { type HeaderName, headerName } from '../../lib/header-name.ts'
-import { toHeaderValue } from '../../lib/http-header.ts'
+import { readCookies } from '../../lib/http/cookies.ts'
+import { type HeaderName, headerName } from '../../lib/http/header-name.ts'
+import { toHeaderValue } from '../../lib/http/http-header.ts'
 import type { Claim, Phases, RequestContext, RequestVerdict, Reserved, ReservedRequest } from '../phases.ts'
 import { pathOfRoute, Slot } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'

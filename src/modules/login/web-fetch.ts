@@ -1,5 +1,5 @@
 /** Our `fetch` in the shape of the web's, for libraries that take one: every address that they ask obeys D53. */
-import type { Fetch } from '../../lib/outbound-fetch.ts'
+import type { Fetch } from '../../lib/http/outbound-fetch.ts'
 
 export interface WebRequest {
   readonly method?: string | undefined

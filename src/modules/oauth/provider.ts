@@ -1,6 +1,6 @@
 /** An OAuth provider as logins see it: the code flow (RFC 6749 §4.1), with PKCE where the provider takes it. */
 import { createHash, randomBytes } from 'node:crypto'
-import { FetchFault } from '../../lib/outbound-fetch.ts'
+import { FetchFault } from '../../lib/http/outbound-fetch.ts'
 import { compileAllowLists } from '../login/allow-list.ts'
 import type { LoggedIn, LoginFault, LoginProvider } from '../login/provider.ts'
 import type { ModuleTools } from '../tools.ts'

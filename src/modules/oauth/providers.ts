@@ -1,8 +1,8 @@
 /** The providers that `oauth` knows, and what each is told: the application to log in with, and who is let in. */
 import { isIP } from 'node:net'
 import { type Static, type TProperties, Type } from 'typebox'
-import { BadInput } from '../../lib/bad-input.ts'
-import { BadValue } from '../../lib/check.ts'
+import { BadInput } from '../../lib/shape/bad-input.ts'
+import { BadValue } from '../../lib/shape/check.ts'
 import { refuseRepeats } from '../../model/fields.ts'
 import { readName } from '../../model/hostport.ts'
 import { checkScopes, scopeList } from '../login-form.ts'

@@ -1,6 +1,6 @@
 /** For tests: GitHub, Google and the others behind `fetch`, answering as their documentation shows. */
 import { createHash } from 'node:crypto'
-import { type Fetch, type FetchAnswer, FetchFault, type FetchRequest } from '../../lib/outbound-fetch.ts'
+import { type Fetch, type FetchAnswer, FetchFault, type FetchRequest } from '../../lib/http/outbound-fetch.ts'
 
 export interface Asked {
   readonly url: URL

@@ -1,5 +1,5 @@
 /** Asks the token endpoint of a provider (RFC 6749 §4.1.3 and §6), and reads the tokens out of its answer. */
-import { type Fetch, FetchFault } from '../../lib/outbound-fetch.ts'
+import { type Fetch, FetchFault } from '../../lib/http/outbound-fetch.ts'
 import { field, type Json } from './kind.ts'
 
 /** Longest token that is kept, in characters. */

@@ -1,6 +1,6 @@
 /** From what the library throws to why a login failed, in words that hold no token: its causes do. */
 
-import { FetchFault } from '../../lib/outbound-fetch.ts'
+import { FetchFault } from '../../lib/http/outbound-fetch.ts'
 import type { LoginFault } from '../login/provider.ts'
 import type { Libraries } from './libraries.ts'
 

@@ -1,7 +1,7 @@
 /** For tests: an OpenID Connect provider behind `fetch`, of which everything can be made wrong. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, type JWK, type JWTPayload, SignJWT } from 'jose'
-import { type Fetch, type FetchAnswer, FetchFault, type FetchRequest } from '../../lib/outbound-fetch.ts'
+import { type Fetch, type FetchAnswer, FetchFault, type FetchRequest } from '../../lib/http/outbound-fetch.ts'
 
 export const ISSUER = 'https://id.example.com'
 export const CLIENT = { client_id: 'app', client_secret: 'hush-hush' }

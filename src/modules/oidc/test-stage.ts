@@ -1,5 +1,5 @@
 /** For tests: a provider, a route that logs in with it, and a browser. */
-import { createLog } from '../../lib/log.ts'
+import { createLog } from '../../lib/log/log.ts'
 import { MemorySessions } from '../login/memory-sessions.ts'
 import { type Page, TestBrowser, type Visit } from '../login/test-browser.ts'
 import { testTools } from '../test-tools.ts'

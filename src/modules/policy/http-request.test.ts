@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: policies write their placeholders like this
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Fetch, type FetchAnswer, FetchFault, type FetchRequest } from '../../lib/outbound-fetch.ts'
+import { type Fetch, type FetchAnswer, FetchFault, type FetchRequest } from '../../lib/http/outbound-fetch.ts'
 import type { Verdict } from '../../policy/traffic.ts'
 import { request, response } from '../test-request.ts'
 import { ask, compile, type GivenRule, on } from './test-policy.ts'

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: policies write their placeholders like this
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check } from '../../lib/check.ts'
+import { check } from '../../lib/shape/check.ts'
 import { policy } from './index.ts'
 import { policyMentions } from './references.ts'
 

@@ -1,6 +1,6 @@
 /** The `policy` module: rules that filter, change and answer traffic, with conditions written in CEL. */
 
-import { NEVER_HERE } from '../../lib/pattern-price.ts'
+import { NEVER_HERE } from '../../lib/patterns/pattern-price.ts'
 import { checkPolicy } from '../../policy/accept.ts'
 import { expressionsIn } from '../../policy/expressions-in.ts'
 import { form } from '../../policy/form.ts'

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: policies write their placeholders like this
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Fetch } from '../../lib/outbound-fetch.ts'
+import type { Fetch } from '../../lib/http/outbound-fetch.ts'
 import { MemorySessions } from '../login/memory-sessions.ts'
 import { type Page, TestBrowser, type Visit } from '../login/test-browser.ts'
 import { ada, TestOAuth } from '../oauth/test-answers.ts'

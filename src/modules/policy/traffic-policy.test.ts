@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check } from '../../lib/check.ts'
+import { check } from '../../lib/shape/check.ts'
 import type { ModuleConfig, Place } from '../module.ts'
 import { policy } from './index.ts'
 import { policyMentions } from './references.ts'

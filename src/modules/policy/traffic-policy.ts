@@ -1,8 +1,8 @@
 /** `traffic_policy`: the later spelling of `policy`, whose rules stand in one text of YAML or JSON (R-4.1, R-4.2). */
 import { type Static, Type } from 'typebox'
-import { check } from '../../lib/check.ts'
-import { BadJson, MAX_JSON_VALUES, parseJson } from '../../lib/json.ts'
-import { NEVER_HERE } from '../../lib/pattern-price.ts'
+import { NEVER_HERE } from '../../lib/patterns/pattern-price.ts'
+import { check } from '../../lib/shape/check.ts'
+import { BadJson, MAX_JSON_VALUES, parseJson } from '../../lib/text/json.ts'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../../model/fields.ts'
 import { checkPolicy } from '../../policy/accept.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { HeaderList } from '../../lib/header-list.ts'
-import { createLog } from '../../lib/log.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
+import { createLog } from '../../lib/log/log.ts'
 import { door, handshake, request, response, visitor } from '../test-request.ts'
 import { ask, compile, on } from './test-policy.ts'
 

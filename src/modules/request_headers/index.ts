@@ -1,5 +1,5 @@
 /** The `request_headers` module: headers removed from and added to a request before it goes upstream. */
-import { checkHeaderForm, headerForm, headerFormPrice, headerSettings } from '../header-form.ts'
+import { checkHeaderForm, headerForm, headerFormPrice, headerSettings } from '../headers/header-form.ts'
 import { defineModule } from '../module.ts'
 import { compileRequestHeaders } from './traffic.ts'
 

@@ -1,7 +1,7 @@
 /** Changes the headers of a request on its way upstream; a `host` that is added stands in the place of the visitor's. */
-import { compileHeaderChanges, type HeaderSettings, render } from '../header-changes.ts'
+import { compileHeaderChanges, type HeaderSettings, render } from '../headers/header-changes.ts'
 import type { Phases } from '../phases.ts'
-import { compileTemplate } from '../templates.ts'
+import { compileTemplate } from '../templates/templates.ts'
 import type { ModuleTools } from '../tools.ts'
 
 export function compileRequestHeaders(

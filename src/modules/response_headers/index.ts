@@ -1,7 +1,7 @@
 /** The `response_headers` module: headers removed from and added to a response before it goes to the visitor. */
 
 import { isEdgeHeader } from '../../model/header-rules.ts'
-import { checkHeaderForm, headerForm, headerFormPrice, headerSettings } from '../header-form.ts'
+import { checkHeaderForm, headerForm, headerFormPrice, headerSettings } from '../headers/header-form.ts'
 import { defineModule } from '../module.ts'
 import { compileResponseHeaders } from './traffic.ts'
 

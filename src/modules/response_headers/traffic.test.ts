@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { HeaderSettings } from '../header-changes.ts'
+import type { HeaderSettings } from '../headers/header-changes.ts'
 import { request, response } from '../test-request.ts'
 import { testTools } from '../test-tools.ts'
 import { responseHeaders } from './index.ts'

@@ -1,7 +1,7 @@
 /** Changes the headers of a response on its way to the visitor. */
 
 import { isEdgeHeader } from '../../model/header-rules.ts'
-import { compileHeaderChanges, type HeaderSettings } from '../header-changes.ts'
+import { compileHeaderChanges, type HeaderSettings } from '../headers/header-changes.ts'
 import type { Phases } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 

@@ -5,7 +5,7 @@
  *
  * All of it runs on a thread of its own: the library takes a millisecond for each KiB.
  */
-import { BadInput } from '../../lib/bad-input.ts'
+import { BadInput } from '../../lib/shape/bad-input.ts'
 import { childrenOf, everyElement, isNamed, onlyChild } from './elements.ts'
 import { ASSERTION, PROTOCOL, SIGNATURE, signing, status } from './names.ts'
 import { signedAssertion } from './signed-xml.ts'

@@ -1,5 +1,5 @@
 /** What a thread for documents of SAML runs; `document-threads.ts` starts it. */
-import { serveOffLoop } from '../../lib/serve-off-loop.ts'
+import { serveOffLoop } from '../../lib/threads/serve-off-loop.ts'
 import { doSamlWork, type SamlWork } from './documents.ts'
 
 // Only `document-threads.ts` sends work, and of this form.

@@ -1,5 +1,5 @@
 /** Documents of SAML on threads of their own; none runs before there is work. */
-import { OffLoop } from '../../lib/off-loop.ts'
+import { OffLoop } from '../../lib/threads/off-loop.ts'
 import { type SamlDocuments, samlDocuments } from './documents.ts'
 
 export function samlThreads(): SamlDocuments & { close(): Promise<void> } {

@@ -1,5 +1,5 @@
 /** The documents of SAML, read where it may take long: the port, and what stands on both of its sides. */
-import { BadInput } from '../../lib/bad-input.ts'
+import { BadInput } from '../../lib/shape/bad-input.ts'
 import { type Answer, type AnswerFault, readAnswer } from './answer.ts'
 import { type LogoutRequest, readLogoutRequest, type SentLogout } from './logout-request.ts'
 import { type IdentityProvider, readMetadata } from './metadata.ts'

@@ -1,6 +1,7 @@
 /** From what is wrong with a document or its provider to why a login failed. */
-import { WorkRefused, WorkTooHeavy } from '../../lib/off-loop.ts'
-import { FetchFault } from '../../lib/outbound-fetch.ts'
+
+import { FetchFault } from '../../lib/http/outbound-fetch.ts'
+import { WorkRefused, WorkTooHeavy } from '../../lib/threads/off-loop.ts'
 import type { LoginFault } from '../login/provider.ts'
 import type { AnswerFault } from './answer.ts'
 import { MetadataFault } from './identity-provider.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Fetch, FetchFault } from '../../lib/outbound-fetch.ts'
+import { type Fetch, FetchFault } from '../../lib/http/outbound-fetch.ts'
 import { testTools } from '../test-tools.ts'
 import { identityProvider } from './identity-provider.ts'
 import { TestIdp } from './test-idp.ts'

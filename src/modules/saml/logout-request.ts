@@ -1,7 +1,7 @@
 /** Reads what an identity provider sends to end a login: a signed request, by either binding. Runs where `answer.ts` does. */
 import { createPublicKey, verify } from 'node:crypto'
 import { inflateRawSync } from 'node:zlib'
-import { BadInput } from '../../lib/bad-input.ts'
+import { BadInput } from '../../lib/shape/bad-input.ts'
 import { type AnswerFault, readText, signatureFault } from './answer.ts'
 import { childrenOf, everyElement, isNamed, onlyChild } from './elements.ts'
 import { ASSERTION, PROTOCOL, SIGNATURE } from './names.ts'

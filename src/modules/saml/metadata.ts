@@ -1,7 +1,7 @@
 /** The metadata of an identity provider: one SAML 2.0 entity that visitors can log in with. */
 import { X509Certificate } from 'node:crypto'
-import { BadInput } from '../../lib/bad-input.ts'
-import { BadValue } from '../../lib/check.ts'
+import { BadInput } from '../../lib/shape/bad-input.ts'
+import { BadValue } from '../../lib/shape/check.ts'
 import { childrenOf, isNamed } from './elements.ts'
 import { binding, METADATA, SIGNATURE } from './names.ts'
 import { readXml, type XmlElement } from './xml.ts'

@@ -1,8 +1,14 @@
 /** The key that signs requests to identity providers, and its certificate: what they are told to know this server by. */
 import { generateKeyPair, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
-import { distinguishedName, extensions, keyId, keyUsageBit, writeCertificate } from '../../lib/certificate-writer.ts'
-import { Secret } from '../../lib/secret.ts'
+import { Secret } from '../../lib/secrets/secret.ts'
+import {
+  distinguishedName,
+  extensions,
+  keyId,
+  keyUsageBit,
+  writeCertificate,
+} from '../../lib/x509/certificate-writer.ts'
 
 export interface RequestKey {
   /** In PEM, as is the key. */

@@ -1,5 +1,5 @@
 /** What of a document is signed: the library verifies, and gives back the very bytes that the signature covers. */
-import { BadInput } from '../../lib/bad-input.ts'
+import { BadInput } from '../../lib/shape/bad-input.ts'
 import { loadLibrary, noCache } from './library.ts'
 
 /** The assertion of a response, as XML, when it or the response is signed by one of the keys; undefined otherwise. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { WorkRefused, WorkTooHeavy } from '../../lib/off-loop.ts'
+import { WorkRefused, WorkTooHeavy } from '../../lib/threads/off-loop.ts'
 import { MemorySessions } from '../login/memory-sessions.ts'
 import { TestBrowser } from '../login/test-browser.ts'
 import { testTools } from '../test-tools.ts'

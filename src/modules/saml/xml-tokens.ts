@@ -1,5 +1,5 @@
 /** The tokens of an XML document without DTD and instructions; each is well-formed in itself, or the document is refused. */
-import { BadInput } from '../../lib/bad-input.ts'
+import { BadInput } from '../../lib/shape/bad-input.ts'
 
 export type XmlToken = OpenTag | CloseTag | Characters
 

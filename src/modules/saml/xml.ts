@@ -1,5 +1,5 @@
 /** A strict reader of small XML documents: well-formed to the last character, namespaces too, or refused. */
-import type { BadInput } from '../../lib/bad-input.ts'
+import type { BadInput } from '../../lib/shape/bad-input.ts'
 import { badXml, type OpenTag, xmlTokens } from './xml-tokens.ts'
 
 /** One element; names are told apart by their namespace, whatever prefix the document writes. */

@@ -1,7 +1,7 @@
 /** The `user_agent_filter` module: which programs, by their `User-Agent`, may send requests. */
 import { Type } from 'typebox'
-import { affordable, BadPattern, checkPattern, MAX_PATTERN_BYTES } from '../../lib/pattern.ts'
-import { totalPrice } from '../../lib/pattern-price.ts'
+import { affordable, BadPattern, checkPattern, MAX_PATTERN_BYTES } from '../../lib/patterns/pattern.ts'
+import { totalPrice } from '../../lib/patterns/pattern-price.ts'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compilePatterns } from '../../lib/pattern-search.ts'
+import { compilePatterns } from '../../lib/patterns/pattern-search.ts'
 import { request } from '../test-request.ts'
 import { compileUserAgentFilter, type UserAgentFilterSettings } from './traffic.ts'
 

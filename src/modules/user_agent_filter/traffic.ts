@@ -1,5 +1,5 @@
 /** Lets requests in by their `User-Agent`, at a bounded cost for each. */
-import type { PatternSearch } from '../../lib/pattern-search.ts'
+import type { PatternSearch } from '../../lib/patterns/pattern-search.ts'
 import type { Phases, RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 

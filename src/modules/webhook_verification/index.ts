@@ -1,6 +1,6 @@
 /** The `webhook_verification` module: only requests that a known sender signed. */
 import { Type } from 'typebox'
-import { BadValue } from '../../lib/check.ts'
+import { BadValue } from '../../lib/shape/check.ts'
 import { enabled } from '../../model/fields.ts'
 import { webhookProviders } from '../../model/webhook-providers.ts'
 import { defineModule } from '../module.ts'

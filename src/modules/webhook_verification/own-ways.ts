@@ -1,6 +1,6 @@
 /** The senders whose signatures are like no other's. */
 import { createHash, createHmac } from 'node:crypto'
-import { isSameText } from '../../lib/constant-time.ts'
+import { isSameText } from '../../lib/secrets/constant-time.ts'
 import type { RequestContext } from '../phases.ts'
 import { urlsOf } from './url.ts'
 

@@ -1,8 +1,8 @@
 /** Verifies the signature of a webhook, as the sender's scheme describes it. */
 import { createHmac, createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { isSameText } from '../../lib/constant-time.ts'
-import type { HeaderList } from '../../lib/header-list.ts'
-import { decodeBase64 } from '../../lib/pem.ts'
+import type { HeaderList } from '../../lib/http/header-list.ts'
+import { isSameText } from '../../lib/secrets/constant-time.ts'
+import { decodeBase64 } from '../../lib/x509/pem.ts'
 import type { RequestContext } from '../phases.ts'
 import { TWILIO_HEADER, verifyMailgun, verifyTwilio } from './own-ways.ts'
 import { type HmacScheme, type Scheme, type Timestamp, webhookSchemes } from './schemes.ts'

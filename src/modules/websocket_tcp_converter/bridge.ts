@@ -1,5 +1,5 @@
 /** Joins a visitor who speaks WebSocket with a backend that speaks bytes: messages are bytes, however they are cut. */
-import type { ByteStream } from '../../lib/byte-stream.ts'
+import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { binaryHead, closeCode, closeFrame, FrameReader, pongFrame } from './frames.ts'
 
 /** How long whoever was told goodbye may take to go, in milliseconds; what it has not read yet comes before. */

@@ -1,5 +1,5 @@
 /** `add-headers`: adds headers to the request or to the response; `host` is replaced. */
-import { toHeaderValue } from '../../lib/http-header.ts'
+import { toHeaderValue } from '../../lib/http/http-header.ts'
 import { checkHeaders } from '../../model/header-rules.ts'
 import { closed, defineAction } from '../action.ts'
 import { headerMap } from '../settings.ts'

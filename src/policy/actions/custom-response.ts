@@ -1,6 +1,6 @@
 /** `custom-response`: answers in the place of the upstream. */
 import { Type } from 'typebox'
-import { toHeaderValue } from '../../lib/http-header.ts'
+import { toHeaderValue } from '../../lib/http/http-header.ts'
 import { checkHeaders } from '../../model/header-rules.ts'
 import { closed, defineAction } from '../action.ts'
 import { bad, headerMap } from '../settings.ts'

@@ -1,7 +1,7 @@
 /** `http-request`: asks another service, and makes its answer known to the rules that follow. */
 
-import { toHeaderValue } from '../../lib/http-header.ts'
-import { type Fetch, type FetchAnswer, FetchFault } from '../../lib/outbound-fetch.ts'
+import { toHeaderValue } from '../../lib/http/http-header.ts'
+import { type Fetch, type FetchAnswer, FetchFault } from '../../lib/http/outbound-fetch.ts'
 import { defineAction } from '../action.ts'
 import { BudgetSpent } from '../budget.ts'
 import { readDuration } from '../duration.ts'

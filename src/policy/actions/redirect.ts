@@ -1,6 +1,6 @@
 /** `redirect`: sends the visitor to another URL, unless that is the one that was asked for. */
 import { Type } from 'typebox'
-import { toHeaderValue } from '../../lib/http-header.ts'
+import { toHeaderValue } from '../../lib/http/http-header.ts'
 import { checkHeaders } from '../../model/header-rules.ts'
 import { closed, defineAction } from '../action.ts'
 import { compileReplace } from '../replace-pattern.ts'

@@ -1,6 +1,6 @@
 /** `restrict-ips`: lets in addresses by their network. */
 import { Type } from 'typebox'
-import { compilePeerRules, type IpRule } from '../../lib/ip-rules.ts'
+import { compilePeerRules, type IpRule } from '../../lib/net/ip-rules.ts'
 import { closed, defineAction } from '../action.ts'
 import { bad, checkCidrs, enforce } from '../settings.ts'
 

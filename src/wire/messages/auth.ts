@@ -1,5 +1,5 @@
 /** Authentication: who an agent is, and what the server makes of it. */
-import { Secret } from '../../lib/secret.ts'
+import { Secret } from '../../lib/secrets/secret.ts'
 import { DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS } from '../heartbeat.ts'
 import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'

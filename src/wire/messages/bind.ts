@@ -1,5 +1,5 @@
 /** Binds: an agent asks for a public address, and the server answers with what it got. */
-import { Secret } from '../../lib/secret.ts'
+import { Secret } from '../../lib/secrets/secret.ts'
 import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
 import { Fields } from './fields.ts'

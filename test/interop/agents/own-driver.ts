@@ -6,7 +6,7 @@ import { readTunnel, type TunnelOptions } from '../../../src/agent/config/tunnel
 import { AgentFault } from '../../../src/agent/fault.ts'
 import { parseServer } from '../../../src/agent/server-address.ts'
 import type { TunnelPlan } from '../../../src/agent/tunnel.ts'
-import { Secret } from '../../../src/lib/secret.ts'
+import { Secret } from '../../../src/lib/secrets/secret.ts'
 import { type Problem, Reader } from '../../../src/options/reader.ts'
 import { authtokenAccess, authtokenCredential } from './authtokens.ts'
 import { type AgentDriver, AgentRefusal, type ConnectedAgent, type ConnectOptions } from './driver.ts'

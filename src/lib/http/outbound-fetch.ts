@@ -1,0 +1,184 @@
+/**
+ * Requests of our own to addresses that users write down (D53): bounded in time, size and redirects, and only to where
+ * the operator lets them go. What counts is the address that is connected to, never the name: a name may give another
+ * address each time it is asked. Node's own `fetch` has no place for that between a name and its connection.
+ */
+import { lookup as resolveName } from 'node:dns'
+import { type IncomingMessage, request as requestPlain } from 'node:http'
+import { request as requestSecure } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import { plainAddress } from '../net/ip-rules.ts'
+import { isLoopbackAddress, isPublicAddress } from '../net/public-address.ts'
+
+/** Rejects with `FetchFault`. */
+export type Fetch = (url: string | URL, request?: FetchRequest) => Promise<FetchAnswer>
+
+export interface FetchRequest {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Buffer
+  /** In milliseconds; never longer than the bound for all. */
+  readonly timeoutMs?: number
+  /** Whether it goes where the answer points to; only what has no body does. */
+  readonly followsRedirects?: boolean
+  /** How often; never more often than the bound for all. */
+  readonly maxRedirects?: number
+  /** Of the body of the answer; never more than the bound for all. */
+  readonly maxBytes?: number
+}
+
+export interface FetchAnswer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Buffer
+  /** Who answered. */
+  readonly address?: string | undefined
+}
+
+/** Why there is no answer; the message can be logged and holds nothing of what was sent. */
+export class FetchFault extends Error {
+  readonly reason: 'bad_url' | 'not_allowed' | 'unreachable' | 'timed_out' | 'too_large' | 'too_many_redirects'
+
+  constructor(reason: FetchFault['reason'], message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'FetchFault'
+    this.reason = reason
+  }
+}
+
+export interface OutboundOptions {
+  /** Whether an address that is not public may be asked all the same (`--outbound-allow`). */
+  readonly isAllowed: (address: string) => boolean
+  /** Whether a listener of this server answers there: what it trusts us with is not for users' requests. */
+  readonly isOwn: (address: string, port: number) => boolean
+  /** Certificates of authorities to trust besides those of Node, in PEM. */
+  readonly ca?: readonly string[]
+  /** How names are resolved; for tests. */
+  readonly resolve?: typeof resolveName
+}
+
+export const FETCH_TIMEOUT_MS = 5000
+export const FETCH_MAX_BYTES = 1024 * 1024
+export const FETCH_MAX_REDIRECTS = 3
+
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+export function outboundFetch(options: OutboundOptions): Fetch {
+  return async (given, request = {}) => {
+    const { timeoutMs = FETCH_TIMEOUT_MS, followsRedirects = request.body === undefined } = request
+    const maxRedirects = Math.min(request.maxRedirects ?? FETCH_MAX_REDIRECTS, FETCH_MAX_REDIRECTS)
+    const signal = AbortSignal.timeout(Math.min(timeoutMs, FETCH_TIMEOUT_MS))
+    let url = readUrl(given)
+    let { headers = {} } = request
+    for (let redirected = 0; ; redirected++) {
+      const answer = await ask(url, { ...request, headers }, signal, options)
+      const location = answer.headers.get('location')
+      if (!followsRedirects || !redirects.has(answer.status) || location === null) return answer
+      if (redirected === maxRedirects) {
+        throw new FetchFault('too_many_redirects', `${url.origin} was the last of ${redirected} redirects`)
+      }
+      const next = readUrl(location, url)
+      // What was meant for one server is not for the next; that a request goes round in circles is for all to see.
+      if (next.origin !== url.origin) headers = only('cdn-loop', headers)
+      url = next
+    }
+  }
+}
+
+function only(name: string, headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const value = headers[name]
+  return value === undefined ? {} : { [name]: value }
+}
+
+function readUrl(given: string | URL, base?: URL): URL {
+  const url = URL.parse(String(given), base?.href)
+  if (!url) throw new FetchFault('bad_url', 'the address is not a URL')
+  if (url.username !== '' || url.password !== '') throw new FetchFault('bad_url', 'a URL must not hold a password')
+  if (url.protocol === 'https:') return url
+  if (url.protocol === 'http:' && isLoopbackName(hostOf(url))) return url
+  throw new FetchFault('bad_url', `${url.origin} is neither https nor http to this machine`)
+}
+
+function isLoopbackName(host: string): boolean {
+  return host === 'localhost' || isLoopbackAddress(host)
+}
+
+/** Without the brackets of IPv6. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '')
+}
+
+function ask(url: URL, request: FetchRequest, signal: AbortSignal, options: OutboundOptions): Promise<FetchAnswer> {
+  const { method = 'GET', headers, body } = request
+  const maxBytes = Math.min(request.maxBytes ?? FETCH_MAX_BYTES, FETCH_MAX_BYTES)
+  const host = hostOf(url)
+  const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
+  const mayReach = (address: string): boolean => {
+    const plain = plainAddress(address)
+    if (url.protocol === 'http:' && !isLoopbackAddress(plain)) return false
+    return (isPublicAddress(plain) && !options.isOwn(plain, port)) || options.isAllowed(plain)
+  }
+  const refusal = (): FetchFault =>
+    new FetchFault(
+      'not_allowed',
+      `${url.host} leads to an address that is not public; \`--outbound-allow\` can allow it`,
+    )
+
+  return new Promise((resolve, reject) => {
+    if (isIP(host) !== 0 && !mayReach(host)) {
+      reject(refusal())
+      return
+    }
+    const lookup: LookupFunction = (name, { family, hints }, done) => {
+      const resolveAll = options.resolve ?? resolveName
+      resolveAll(name, { all: true, family: family === 4 || family === 6 ? family : 0, hints }, (error, found) => {
+        const allowed = error ? [] : found.filter(({ address }) => mayReach(address))
+        if (error) done(error, [])
+        else if (allowed.length === 0) done(refusal(), [])
+        else done(null, allowed)
+      })
+    }
+    const send = url.protocol === 'https:' ? requestSecure : requestPlain
+    const sent = send(url, {
+      method,
+      headers: { accept: '*/*', 'user-agent': 'postern', ...headers },
+      agent: false,
+      lookup,
+      signal,
+      ...(options.ca && { ca: [...options.ca] }),
+    })
+    const fail = (cause: Error): void => reject(faultOf(cause, url, signal))
+    sent.on('error', fail)
+    sent.on('response', (response) => {
+      readAnswer(response, maxBytes).then(resolve, (cause: Error) => {
+        sent.destroy()
+        fail(cause)
+      })
+    })
+    sent.end(body)
+  })
+}
+
+async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<FetchAnswer> {
+  const address = response.socket.remoteAddress
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of response) {
+    // No encoding was set, so that they are buffers.
+    const piece = chunk as Buffer
+    bytes += piece.length
+    if (bytes > maxBytes) throw new FetchFault('too_large', `the answer is longer than ${maxBytes} bytes`)
+    chunks.push(piece)
+  }
+  const headers = new Headers()
+  for (const [name, values] of Object.entries(response.headersDistinct)) {
+    for (const value of values ?? []) headers.append(name, value)
+  }
+  return { status: response.statusCode ?? 0, headers, body: Buffer.concat(chunks), address }
+}
+
+function faultOf(cause: Error, { host }: URL, signal: AbortSignal): FetchFault {
+  if (cause instanceof FetchFault) return cause
+  if (signal.aborted) return new FetchFault('timed_out', `${host} did not answer in time`)
+  return new FetchFault('unreachable', `${host} cannot be asked: ${cause.message}`, { cause })
+}

@@ -1,0 +1,131 @@
+/** The log: events with fields as JSON lines, or as readable lines on a terminal; what is secret by name is masked. */
+import { type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino'
+import { cutText } from '../text/cut-text.ts'
+import { LineSink } from './line-sink.ts'
+import { isSecretName, masked } from './log-mask.ts'
+import { prettyLine } from './log-pretty.ts'
+import { standardPort } from './standard-output.ts'
+
+export type { Logger } from 'pino'
+
+export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+export const logFormats = ['auto', 'json', 'pretty'] as const
+export type LogLevel = (typeof logLevels)[number]
+export type LogFormat = (typeof logFormats)[number]
+
+/** Where lines go. */
+export interface LogDestination {
+  readonly isTTY?: boolean
+  write(line: string): unknown
+}
+
+export interface LogOptions {
+  readonly level?: LogLevel
+  /** `auto` is `pretty` on a terminal and `json` elsewhere. */
+  readonly format?: LogFormat
+  readonly destination?: LogDestination
+}
+
+/** A line of the log that is longer is shortened, in characters: many fields may come from outside at once. */
+const MAX_LINE_CHARACTERS = 32 * 1024
+
+/** How much of a stack is logged, in bytes. */
+const MAX_STACK_BYTES = 8 * 1024
+
+/** Opens a log; by default it writes to stderr, which leaves stdout to what a command prints. */
+export function createLog({ level = 'info', format = 'auto', destination }: LogOptions = {}): Logger {
+  const target = destination ?? openStderr((line) => shown(line))
+  const onTerminal = target.isTTY === true
+  const pretty = format === 'pretty' || (format === 'auto' && onTerminal)
+  const color = onTerminal && !process.env.NO_COLOR
+  const shown = (line: string): string => (pretty ? prettyLine(line, { color }) : line)
+  const write = (line: string): unknown =>
+    target.write(shown(line.length > MAX_LINE_CHARACTERS ? shortened(line) : line))
+  const log = pino(
+    {
+      level,
+      base: null,
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }), log: masked },
+      serializers: { err: shownError, error: shownError },
+    },
+    { write },
+  )
+  maskBindings(log)
+  const lines = (text: string): void => void (pretty ? text.split(/(?<=\n)/).forEach(write) : target.write(text))
+  targets.set(log, { lines, ...(target instanceof LineSink && { sink: target }) })
+  return log
+}
+
+interface Target {
+  readonly lines: (text: string) => void
+  readonly sink?: LineSink
+}
+
+const targets = new WeakMap<object, Target>()
+
+function openStderr(shown: (line: string) => string): LineSink {
+  const notice = (lost: number): string => shown(lossLine(lost))
+  const sink = new LineSink({ port: standardPort(process.stderr), notice })
+  process.on('exit', () => sink.finish())
+  return sink
+}
+
+/**
+ * Where a log writes, for lines that are made elsewhere: whole lines of JSON as the log itself writes them, of which
+ * nothing is masked. A log of requests cannot afford to look at every field of every line.
+ */
+export function lineWriter(log: Logger): (lines: string) => void {
+  return targets.get(log)?.lines ?? (() => {})
+}
+
+/** How many lines were dropped since the start, because they could not be written. */
+export function lostLines(log: Logger): number {
+  return targets.get(log)?.sink?.lost ?? 0
+}
+
+/** Resolves when every line is written, or after `limitMs`. */
+export async function flushLog(log: Logger, limitMs: number): Promise<void> {
+  await targets.get(log)?.sink?.flush(limitMs)
+}
+
+/** The line of JSON that tells of `lost` dropped ones. */
+export function lossLine(lost: number): string {
+  return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lines: lost, msg: 'log lines were lost' })}\n`
+}
+
+/** The event without its fields, of which the beginning is left. */
+function shortened(line: string): string {
+  const { level, time, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
+  const text = typeof msg === 'string' ? cutText(msg) : msg
+  return `${JSON.stringify({ level, time, fields: cutText(JSON.stringify(fields)), msg: text })}\n`
+}
+
+/** pino gives the fields of a child logger to no formatter, so they are masked on the way in. */
+function maskBindings(log: Logger): void {
+  // Children have their parent as prototype, so this one change holds for all of them; the proxy passes `this` on.
+  // oxlint-disable-next-line typescript/unbound-method
+  log.child = new Proxy(log.child, {
+    apply: (child, parent, [bindings, ...rest]: [Record<string, unknown>, ...unknown[]]) =>
+      Reflect.apply(child, parent, [masked(bindings), ...rest]),
+  })
+}
+
+function shownError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const { raw: _raw, ...plain } = stdSerializers.err(error)
+  const shown: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(plain)) shown[name] = isSecretName(name) ? '[secret]' : value
+  return { ...masked(shown), stack: shownStack(plain.stack, plain.message) }
+}
+
+/** The frames are ours and say where it broke; the message before them may hold text from outside. */
+function shownStack(stack: string | undefined, message: string): string | undefined {
+  return (
+    stack &&
+    cutText(
+      stack.replace(message, () => cutText(message)),
+      MAX_STACK_BYTES,
+    )
+  )
+}

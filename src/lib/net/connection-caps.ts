@@ -1,0 +1,137 @@
+/**
+ * How much one door takes on: connections in all and from one source, requests and TLS handshakes a second (D68). At a cap
+ * what is new is refused and what is open lives on; each refusal is counted, and logged by one line a minute.
+ */
+import type { Socket } from 'node:net'
+import { TokenBucket } from '../limits/token-bucket.ts'
+import type { Logger } from '../log/log.ts'
+import { MinuteLog } from '../log/minute-log.ts'
+import { sourceOf } from './source.ts'
+import { Sources } from './sources.ts'
+
+/** Each is 0 for no limit. */
+export interface CapLimits {
+  readonly maxConnections: number
+  readonly maxConnectionsPerSource: number
+  /** A second. */
+  readonly maxRequestsPerSource: number
+  /** A second. */
+  readonly maxHandshakes: number
+  /** A second. */
+  readonly maxHandshakesPerSource: number
+}
+
+/** Caps by the setting that sets each. */
+const settings = {
+  maxConnections: 'max-connections',
+  maxConnectionsPerSource: 'max-connections-per-source',
+  maxRequestsPerSource: 'max-requests-per-source',
+  maxHandshakes: 'max-handshakes',
+  maxHandshakesPerSource: 'max-handshakes-per-source',
+} as const satisfies Record<keyof CapLimits, string>
+
+export type Cap = keyof typeof settings
+
+export interface ConnectionCapsOptions {
+  readonly limits: CapLimits
+  /** Who uses it: each door counts for itself, so that a flood at one leaves the others open. */
+  readonly door: 'visitors' | 'agents' | 'ssh' | 'api'
+  readonly log: Logger
+  /** Whose address says nothing about who is there, such as that of a reverse proxy: no source of its own. */
+  readonly isShared?: (ip: string) => boolean
+  /** In milliseconds, of a clock that never goes back. */
+  readonly now?: () => number
+}
+
+export class ConnectionCaps {
+  readonly door: ConnectionCapsOptions['door']
+  readonly #limits: CapLimits
+  readonly #now: () => number
+  readonly #isShared: (ip: string) => boolean
+  readonly #sources: Sources | undefined
+  readonly #handshakes: TokenBucket | undefined
+  readonly #refused = new Map<Cap, number>()
+  readonly #logs: ReadonlyMap<Cap, MinuteLog<string>>
+  #open = 0
+
+  constructor({ limits, door, log, isShared = () => false, now = () => performance.now() }: ConnectionCapsOptions) {
+    this.door = door
+    this.#limits = limits
+    this.#now = now
+    this.#isShared = isShared
+    const { maxConnectionsPerSource, maxRequestsPerSource, maxHandshakes, maxHandshakesPerSource } = limits
+    if (maxConnectionsPerSource + maxRequestsPerSource + maxHandshakesPerSource > 0) {
+      this.#sources = new Sources({ requests: maxRequestsPerSource, handshakes: maxHandshakesPerSource }, { now })
+    }
+    if (maxHandshakes > 0) this.#handshakes = new TokenBucket(maxHandshakes, now())
+    const caps = Object.keys(settings) as Cap[] // the keys of that very table
+    this.#logs = new Map(
+      caps.map((cap) => {
+        const about = { door, setting: `--${settings[cap]}`, limit: limits[cap] }
+        return [cap, new MinuteLog((peer, refused) => log.warn({ ...about, peer, refused }, 'refused at a cap'))]
+      }),
+    )
+  }
+
+  /** Connections that are open. */
+  get open(): number {
+    return this.#open
+  }
+
+  /** How often each cap refused something since the start, by the name of its setting. */
+  get refusals(): readonly (readonly [setting: string, count: number])[] {
+    return [...this.#logs.keys()].map((cap) => [settings[cap], this.#refused.get(cap) ?? 0])
+  }
+
+  /** Counts a connection until it is closed; false when there are too many, and then it is not counted. */
+  accept(socket: Socket): boolean {
+    const { maxConnections } = this.#limits
+    if (maxConnections > 0 && this.#open >= maxConnections) {
+      return this.#refuse('maxConnections', socket.remoteAddress ?? '')
+    }
+    this.#open++
+    socket.once('close', () => this.#open--)
+    return true
+  }
+
+  /** Counts a connection, whose source is known by now, for that source; false when it has too many. */
+  admit(socket: Socket, ip: string): boolean {
+    if (!this.#sources || this.#isShared(ip)) return true
+    const { maxConnectionsPerSource } = this.#limits
+    if (maxConnectionsPerSource > 0 && this.#sources.of(ip).open >= maxConnectionsPerSource) {
+      return this.#refuse('maxConnectionsPerSource', ip)
+    }
+    if (socket.destroyed) return true
+    const sources = this.#sources
+    sources.enter(ip)
+    socket.once('close', () => sources.leave(ip))
+    return true
+  }
+
+  /** Whether a TLS handshake may begin. */
+  shake(ip: string): boolean {
+    const now = this.#now()
+    // By source first: what one source has too many of must not use up what is there for all.
+    const bucket = this.#isShared(ip) ? undefined : this.#sources?.of(ip).handshakes
+    if (bucket && !bucket.take(now)) return this.#refuse('maxHandshakesPerSource', ip)
+    if (this.#handshakes && !this.#handshakes.take(now)) return this.#refuse('maxHandshakes', ip)
+    return true
+  }
+
+  /** For a connection from `ip`: asks whether one more request may come. Undefined when there is no limit. */
+  requestsOf(ip: string): (() => boolean) | undefined {
+    const bucket = this.#isShared(ip) ? undefined : this.#sources?.of(ip).requests
+    return bucket && (() => bucket.take(this.#now()) || this.#refuse('maxRequestsPerSource', ip))
+  }
+
+  /** Logs what is still to be told. */
+  close(): void {
+    for (const log of this.#logs.values()) log.close()
+  }
+
+  #refuse(cap: Cap, ip: string): false {
+    this.#refused.set(cap, (this.#refused.get(cap) ?? 0) + 1)
+    this.#logs.get(cap)?.note(ip === '' ? '' : sourceOf(ip))
+    return false
+  }
+}

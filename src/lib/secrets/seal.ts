@@ -1,0 +1,138 @@
+/** Encrypts secrets: AES-256-GCM under the key of one file, each bound to what it belongs to. */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { existsSync, linkSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { makeFolder } from '../files/make-folder.ts'
+import { readSmallFile } from '../files/read-small-file.ts'
+
+const KEY_BYTES = 32
+/** Largest key file that is read, in bytes; ours have 45. */
+const MAX_FILE_BYTES = 4096
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const MARK = 'sealed:2:'
+/** Of values that did not say what they belong to. */
+const FIRST_MARK = 'sealed:1:'
+
+/** Why a value cannot be opened. */
+export class SealFault extends Error {
+  /** `changed`: also when it was sealed for something else. */
+  readonly reason: 'not_sealed' | 'other_key' | 'changed'
+
+  constructor(reason: SealFault['reason'], cause?: unknown) {
+    super(sentences[reason], cause === undefined ? undefined : { cause })
+    this.name = 'SealFault'
+    this.reason = reason
+  }
+}
+
+const sentences: Readonly<Record<SealFault['reason'], string>> = {
+  not_sealed: 'not a sealed value of this version',
+  other_key: 'sealed under another key',
+  changed: 'changed since it was sealed, or sealed for another place',
+}
+
+export class Sealer {
+  readonly #key: Buffer
+  /** Tells keys apart without telling the key. */
+  readonly keyId: string
+
+  constructor(key: Buffer) {
+    if (key.length !== KEY_BYTES) throw new Error(`a sealing key has ${KEY_BYTES} bytes`)
+    this.#key = key
+    this.keyId = createHash('sha256').update('postern key id\0').update(key).digest('hex').slice(0, 16)
+  }
+
+  /** `context` says what the value belongs to; it is not kept, and must be said again to open it. */
+  seal(text: string, context: string): string {
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(bound(context))
+    const sealed = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
+    return `${MARK}${this.keyId}:${sealed.toString('base64')}`
+  }
+
+  /** Gives back what was sealed for `context`; throws a `SealFault` when it was not, was changed, or under another key. */
+  open(sealed: string, context: string): string {
+    const [, keyId, base64 = ''] = /^sealed:2:([0-9a-f]{16}):(.*)$/s.exec(sealed) ?? []
+    if (keyId === undefined) throw new SealFault('not_sealed')
+    if (keyId !== this.keyId) throw new SealFault('other_key')
+    try {
+      return this.#decipher(base64, bound(context))
+    } catch (cause) {
+      throw new SealFault('changed', cause)
+    }
+  }
+
+  /** For values that were sealed before they were bound to a context: whoever asks must know that no other will do. */
+  openFirstForm(sealed: string): string {
+    if (!isFirstForm(sealed)) throw new SealFault('not_sealed')
+    return this.#decipher(sealed.slice(FIRST_MARK.length), undefined)
+  }
+
+  #decipher(base64: string, aad: Buffer | undefined): string {
+    const bytes = Buffer.from(base64, 'base64')
+    // With the length named, a tag cut short is refused; GCM itself would take one of four bytes.
+    const options = { authTagLength: TAG_BYTES }
+    const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, NONCE_BYTES), options)
+    if (aad) decipher.setAAD(aad)
+    decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
+    return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+  }
+}
+
+/** Whether a value was sealed by a version that did not bind values to what they belong to. */
+export function isFirstForm(sealed: string): boolean {
+  return sealed.startsWith(FIRST_MARK)
+}
+
+/** The form is part of it, so that a text of one form never opens as another. */
+function bound(context: string): Buffer {
+  return Buffer.from(`${MARK}${context}`)
+}
+
+/** Whether a sealing key stands at `path` already. */
+export function hasKeyFile(path: string): boolean {
+  return existsSync(path)
+}
+
+/** Makes a key file that only its owner can read, unless there is one; nobody ever sees half of it. */
+export function makeKeyFile(path: string, text: string = randomBytes(KEY_BYTES).toString('base64')): void {
+  makeFolder(dirname(path))
+  const draft = `${path}.${randomBytes(6).toString('hex')}`
+  writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  try {
+    linkSync(draft, path)
+  } catch (error) {
+    // Another node that shares the file was faster, and its key is as good.
+    if (!existsSync(path)) throw error
+  } finally {
+    unlinkSync(draft)
+  }
+}
+
+/** Reads the key file at `path`. */
+export function readKeyFile(path: string): Sealer {
+  return readKeyText(keyText(path), path)
+}
+
+/** What stands in the key file at `path`. */
+export function keyText(path: string): string {
+  return readSmallFile(path, MAX_FILE_BYTES).trim()
+}
+
+/** Opens what stood in a key file; `name` is how a fault calls it. */
+export function readKeyText(text: string, name: string): Sealer {
+  const key = Buffer.from(text, 'base64')
+  if (key.length !== KEY_BYTES)
+    throw new Error(`${name} is not a key file: it should hold ${KEY_BYTES} bytes as base64`)
+  return new Sealer(key)
+}
+
+/** Puts the key file at `from` in the place of the one at `to`, which is gone then. */
+export function replaceKeyFile(from: string, to: string): void {
+  renameSync(from, to)
+}
+
+export function removeKeyFile(path: string): void {
+  rmSync(path, { force: true })
+}

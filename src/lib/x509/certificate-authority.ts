@@ -1,0 +1,163 @@
+/** Our own certificate authority: makes itself once, and issues certificates for servers. */
+import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, X509Certificate } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import { BadInput } from '../shape/bad-input.ts'
+import { certificateParts, readCertificateFields } from './certificate-fields.ts'
+import {
+  distinguishedName,
+  extensions,
+  keyId,
+  keyUsageBit,
+  MAX_COMMON_NAME,
+  ownKeyId,
+  writeCertificate,
+} from './certificate-writer.ts'
+import { derSequence } from './der-writer.ts'
+
+export interface AuthorityOptions {
+  readonly now?: Clock
+  readonly random?: (bytes: number) => Buffer
+}
+
+export interface IssuedCertificate {
+  /** In PEM, with what a client needs besides the authority itself. */
+  readonly cert: string
+  readonly key: string
+  /** In milliseconds since 1970. */
+  readonly notAfter: number
+}
+
+/** How far back certificates begin, for clients whose clocks are slow: one hour. */
+const SKEW_MS = 3_600_000
+
+const DAY_MS = 86_400_000
+
+const AUTHORITY_DAYS = 3650
+
+/** From first to last second; browsers refuse certificates that hold longer, whoever issued them. */
+const LEAF_DAYS = 397
+
+/** Bytes of a serial number: 128 bits, none of which can be foreseen. */
+const SERIAL_BYTES = 16
+
+/** Makes the certificate and the key of a new authority, both in PEM. */
+export function createAuthority({ now = Date.now, random = randomBytes }: AuthorityOptions = {}): {
+  certPem: string
+  keyPem: string
+} {
+  const { publicKey, privateKey } = newKeyPair()
+  // Of its own for each: clients that trust two authorities of one name may try the wrong one alone.
+  const name = distinguishedName([
+    ['organization', 'Postern'],
+    ['commonName', `Postern CA ${random(4).toString('hex')}`],
+  ])
+  const notBefore = now() - SKEW_MS
+  const certPem = writeCertificate(
+    {
+      serialNumber: serialNumber(random),
+      issuer: name,
+      subject: name,
+      notBefore,
+      notAfter: notBefore + AUTHORITY_DAYS * DAY_MS,
+      publicKey,
+      extensions: [
+        extensions.basicConstraints({ isCa: true }),
+        extensions.keyUsage(keyUsageBit.certSign, keyUsageBit.crlSign),
+        extensions.subjectKeyId(keyId(publicKey)),
+      ],
+    },
+    privateKey,
+  )
+  return { certPem, keyPem: toPem(privateKey) }
+}
+
+export class Authority {
+  readonly certPem: string
+  /** When the authority itself ends, and with it all that it issued; in milliseconds since 1970. */
+  readonly notAfter: number
+  readonly #key: KeyObject
+  readonly #name: Buffer
+  readonly #keyId: Buffer | undefined
+  readonly #chain: string
+  readonly #now: Clock
+  readonly #random: (bytes: number) => Buffer
+
+  /** Throws `BadInput`, without words of the key, when the two are not an authority that can issue. */
+  constructor(certPem: string, keyPem: string, { now = Date.now, random = randomBytes }: AuthorityOptions = {}) {
+    const { certificate, key } = readPair(certPem, keyPem)
+    const { subject, issuer, extensions: own } = certificateParts(certificate.raw)
+    this.certPem = certificate.toString()
+    this.notAfter = certificate.validToDate.getTime()
+    this.#key = key
+    this.#name = derSequence(subject.body)
+    this.#keyId = ownKeyId(own)
+    // Who trusts a root has it; an authority below another has to be sent along.
+    this.#chain = subject.body.equals(issuer.body) ? '' : this.certPem
+    this.#now = now
+    this.#random = random
+  }
+
+  /** Makes a key and a certificate for servers of these names and addresses; a name may begin with `*.`. */
+  issue(names: readonly string[]): IssuedCertificate {
+    const { publicKey, privateKey } = newKeyPair()
+    const notBefore = this.#now() - SKEW_MS
+    const notAfter = Math.min(notBefore + LEAF_DAYS * DAY_MS, this.notAfter)
+    const commonName = names.find((name) => name.length <= MAX_COMMON_NAME)
+    const leaf = writeCertificate(
+      {
+        serialNumber: serialNumber(this.#random),
+        issuer: this.#name,
+        subject: distinguishedName(commonName === undefined ? [] : [['commonName', commonName]]),
+        notBefore,
+        notAfter,
+        publicKey,
+        extensions: [
+          extensions.basicConstraints({ isCa: false }),
+          extensions.keyUsage(keyUsageBit.digitalSignature),
+          extensions.serverAuth(),
+          extensions.subjectAltName(names, { isCritical: commonName === undefined }),
+          extensions.subjectKeyId(keyId(publicKey)),
+          ...(this.#keyId ? [extensions.authorityKeyId(this.#keyId)] : []),
+        ],
+      },
+      this.#key,
+    )
+    // Certificates count whole seconds.
+    return { cert: leaf + this.#chain, key: toPem(privateKey), notAfter: Math.floor(notAfter / 1000) * 1000 }
+  }
+}
+
+function readPair(certPem: string, keyPem: string): { certificate: X509Certificate; key: KeyObject } {
+  const certificate = read('certificate', () => new X509Certificate(certPem))
+  const key = read('key', () => createPrivateKey(keyPem))
+  if (!readCertificateFields(certificate.raw).isCa) {
+    throw new BadInput('This certificate is not one of an authority: it lacks the basic constraint `CA:TRUE`.')
+  }
+  if (key.asymmetricKeyType !== 'ec') throw new BadInput('The key of the authority must be an EC key.')
+  if (!certificate.checkPrivateKey(key)) throw new BadInput('The key is not the one of the certificate.')
+  return { certificate, key }
+}
+
+function read<T>(what: string, parse: () => T): T {
+  try {
+    return parse()
+  } catch {
+    // The cause is left out: parsers may quote what they read.
+    throw new BadInput(`The ${what} of the authority cannot be read; it must be in PEM form.`)
+  }
+}
+
+function newKeyPair(): { publicKey: Buffer; privateKey: KeyObject } {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return { publicKey: publicKey.export({ type: 'spki', format: 'der' }), privateKey }
+}
+
+function serialNumber(random: (bytes: number) => Buffer): Buffer {
+  const bytes = random(SERIAL_BYTES)
+  // RFC 5280 §4.1.2.2: a serial number is positive.
+  return bytes.every((byte) => byte === 0) ? Buffer.from([1]) : bytes
+}
+
+function toPem(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString()
+}

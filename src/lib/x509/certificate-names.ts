@@ -1,0 +1,55 @@
+/** The names in a certificate, read from its DER: its subject, its issuer, and the hosts it is for. */
+
+import { writeIPv4, writeIPv6 } from '../net/cidr.ts'
+import { BadInput } from '../shape/bad-input.ts'
+import { type CertificateParts, certificateParts, extensionOid, nameAttribute, nameOid } from './certificate-fields.ts'
+import { type DerElement, derElements, derOnly, derTag } from './der.ts'
+
+export interface CertificateNames {
+  /** Each `''` when the subject has none; the last when it has several. */
+  readonly subject: Readonly<Record<keyof typeof nameOid, string>>
+  readonly issuerCommonName: string
+  readonly dnsNames: readonly string[]
+  readonly ips: readonly string[]
+}
+
+/** Reads the names of a certificate in DER; throws on anything malformed. */
+export function readCertificateNames(der: Buffer): CertificateNames {
+  const { subject, issuer, extensions } = certificateParts(der)
+  const hosts = alternativeNames(extensions)
+  return {
+    subject: {
+      commonName: nameAttribute(subject, nameOid.commonName),
+      country: nameAttribute(subject, nameOid.country),
+      locality: nameAttribute(subject, nameOid.locality),
+      province: nameAttribute(subject, nameOid.province),
+      organization: nameAttribute(subject, nameOid.organization),
+      organizationalUnit: nameAttribute(subject, nameOid.organizationalUnit),
+    },
+    issuerCommonName: nameAttribute(issuer, nameOid.commonName),
+    dnsNames: hosts.filter(({ tag }) => tag === sanTag.dnsName).map(({ body }) => dnsName(body)),
+    ips: hosts.filter(({ tag }) => tag === sanTag.ipAddress).map(({ body }) => address(body)),
+  }
+}
+
+/** RFC 5280 §4.2.1.6; there are others. */
+export const sanTag = { rfc822Name: 0x81, dnsName: 0x82, ipAddress: 0x87 } as const
+
+/** The alternative names of a subject as they stand in the certificate, told apart by `sanTag`. */
+export function alternativeNames(extensions: CertificateParts['extensions']): DerElement[] {
+  const value = extensions.get(extensionOid.subjectAltName)
+  return value ? derElements(derOnly(value, derTag.sequence)) : []
+}
+
+function dnsName(body: Buffer): string {
+  const name = body.toString('latin1')
+  if (!/^[\x21-\x7e]+$/.test(name)) throw new BadInput('a DNS name holds characters that no DNS name has')
+  return name
+}
+
+function address(body: Buffer): string {
+  const value = BigInt(`0x0${body.toString('hex')}`)
+  if (body.length === 4) return writeIPv4(value)
+  if (body.length === 16) return writeIPv6(value)
+  throw new BadInput('an IP address has a length that no IP address has')
+}

@@ -1,0 +1,165 @@
+/** From the options of an agent's bind to the settings of modules: what an agent may ask for, in one list. */
+
+import { NEVER_HERE, patternPrice } from '../../lib/patterns/pattern-price.ts'
+import { BadValue } from '../../lib/shape/check.ts'
+import type { ModuleSettings } from '../../model/edge-config.ts'
+import { BindRefusal } from '../../model/endpoint.ts'
+import { errors, Refusal } from '../../model/errors.ts'
+import { headerPrice } from '../../model/header-rules.ts'
+import type { BasicAuthSettings } from '../basic_auth/traffic.ts'
+import { certificatePrice } from '../certificate-price.ts'
+import { ENTRY_PRICE } from '../oauth/providers.ts'
+import { readHeaders } from './headers.ts'
+import { readOAuth, readOidc, refuseTwoLogins } from './login.ts'
+import { readPolicy, refuseBlindPolicy } from './policy.ts'
+import { readCertificate, readClientAuthorities } from './tls.ts'
+import {
+  BadOption,
+  isEmpty,
+  MALFORMED_BIND,
+  readCircuitBreaker,
+  readCredentials,
+  readNetworks,
+  readPair,
+  readSwitch,
+  readUserAgents,
+  readWebhook,
+} from './values.ts'
+
+type Proto = 'http' | 'https' | 'tcp' | 'tls'
+
+export interface AgentModules {
+  readonly edge: ModuleSettings
+  /** Empty for `tcp` and `tls`. */
+  readonly route: ModuleSettings
+}
+
+interface AgentOption {
+  /** As agents spell it in `Opts`, where names may be in any case. */
+  readonly name: string
+  readonly module: string
+  /** Where the module hangs for each protocol that can have it; the others refuse a bind that asks for it. */
+  readonly at: Partial<Record<Proto, keyof AgentModules>>
+  /** The settings of the module, or undefined when nothing is asked for; throws `BadOption`, `BadValue` or `Refusal`. */
+  readonly read: (value: unknown, name: string, proto: Proto) => unknown
+}
+
+const web = { http: 'route', https: 'route' } as const
+
+/** Whatever guards or changes traffic. Names, addresses and what the agent does itself are not the business of modules. */
+const options: readonly AgentOption[] = [
+  { name: 'IPRestriction', module: 'ip_restriction', at: { ...web, tcp: 'edge', tls: 'edge' }, read: readNetworks },
+  { name: 'MutualTLSCA', module: 'mutual_tls', at: { https: 'edge' }, read: readClientAuthorities },
+  { name: 'MutualTLSAtEdge', module: 'mutual_tls', at: { tls: 'edge' }, read: readClientAuthorities },
+  { name: 'TLSTermination', module: 'tls_termination', at: { tls: 'edge' }, read: readCertificate },
+  { name: 'Auth', module: 'basic_auth', at: web, read: readPair },
+  { name: 'BasicAuth', module: 'basic_auth', at: web, read: readCredentials },
+  { name: 'UserAgentFilter', module: 'user_agent_filter', at: web, read: readUserAgents },
+  { name: 'WebhookVerification', module: 'webhook_verification', at: web, read: readWebhook },
+  { name: 'CircuitBreaker', module: 'circuit_breaker', at: web, read: readCircuitBreaker },
+  { name: 'Compression', module: 'compression', at: web, read: readSwitch },
+  { name: 'WebsocketTCPConverter', module: 'websocket_tcp_converter', at: web, read: readSwitch },
+  { name: 'RequestHeaders', module: 'request_headers', at: web, read: readHeaders('request') },
+  { name: 'ResponseHeaders', module: 'response_headers', at: web, read: readHeaders('response') },
+  // Browsers keep the cookies of a login over TLS alone.
+  { name: 'OAuth', module: 'oauth', at: { https: 'route' }, read: readOAuth },
+  { name: 'OIDC', module: 'oidc', at: { https: 'route' }, read: readOidc },
+  { name: 'Policy', module: 'policy', at: { ...web, tcp: 'edge', tls: 'edge' }, read: readPolicy },
+  { name: 'TrafficPolicy', module: 'policy', at: { ...web, tcp: 'edge', tls: 'edge' }, read: readPolicy },
+]
+
+/** What `agentModules` costs, in the unit of `patternPrice`. */
+export function bindPrice(opts: Readonly<Record<string, unknown>>): number {
+  const all = Object.entries(opts)
+  let price = all.length * VALUE_PRICE
+  for (const [key, value] of all) {
+    // What stands in it is too deep to be looked at here, and is never cheap.
+    if (policies.has(key.toLowerCase()) && !isEmpty(value)) return NEVER_HERE
+    const priceOf = dear.get(key.toLowerCase())
+    for (const text of texts(value)) price += VALUE_PRICE + (priceOf?.(text) ?? 0)
+  }
+  return price
+}
+
+const policies: ReadonlySet<string> = new Set(['policy', 'trafficpolicy'])
+
+/** What an option or a text in one costs, whatever it is for: some 2 µs. */
+const VALUE_PRICE = 1
+
+const dear: ReadonlyMap<string, (text: string) => number> = new Map([
+  ['useragentfilter', patternPrice],
+  ['mutualtlsca', certificatePrice],
+  ['mutualtlsatedge', certificatePrice],
+  ['tlstermination', certificatePrice],
+  ['requestheaders', headerPrice],
+  ['responseheaders', headerPrice],
+  ['oauth', () => ENTRY_PRICE],
+  ['oidc', () => ENTRY_PRICE],
+])
+
+/** The texts in a value, as deep as forms have some. */
+function* texts(value: unknown, depth = 0): Generator<string> {
+  if (typeof value === 'string') yield value
+  else if (typeof value === 'object' && value !== null && depth < 3) {
+    for (const each of Object.values(value)) yield* texts(each, depth + 1)
+  }
+}
+
+/** The modules that a bind asks for. What cannot be served as it is asked for is refused, never left out. */
+export function agentModules(proto: Proto, opts: Readonly<Record<string, unknown>>): AgentModules | BindRefusal {
+  const found = { edge: {} as Record<string, unknown>, route: {} as Record<string, unknown> }
+  const byName = Map.groupBy(Object.entries(opts), ([key]) => key.toLowerCase())
+  const problems: BadOption[] = []
+  for (const option of options) {
+    try {
+      const settings = readOption(option, proto, given(byName.get(option.name.toLowerCase()) ?? [], option.name))
+      if (settings === undefined) continue
+      const place = found[option.at[proto] ?? 'edge']
+      place[option.module] = joined(option.module, place[option.module], settings)
+    } catch (error) {
+      problems.push(asBadOption(error))
+    }
+  }
+  try {
+    if (proto === 'tls') refuseBlindPolicy(found.edge)
+    refuseTwoLogins(found.route)
+  } catch (error) {
+    problems.push(asBadOption(error))
+  }
+  const [first] = problems
+  return first ? new BindRefusal(first.ngrok, problems.map(({ message }) => message).join('; ')) : found
+}
+
+function readOption({ name, at, read }: AgentOption, proto: Proto, value: unknown): unknown {
+  if (value === undefined) return undefined
+  if (at[proto] !== undefined) return read(value, name, proto)
+  if (isEmpty(value)) return undefined
+  const others = Object.keys(at).join(', ')
+  throw new BadOption(MALFORMED_BIND, `\`${name}\` is for endpoints of these kinds: ${others}; this one is ${proto}`)
+}
+
+/** Agents have two ways to name credentials; all other modules have one. */
+function joined(module: string, before: unknown, settings: unknown): unknown {
+  if (before === undefined) return settings
+  if (module === 'policy') throw new BadOption(MALFORMED_BIND, '`Policy` and `TrafficPolicy` are both there; keep one')
+  // Of the others, only `basic_auth` stands in the list twice for one protocol.
+  const [first, second] = [before as BasicAuthSettings, settings as BasicAuthSettings]
+  return { credentials: [...first.credentials, ...second.credentials] }
+}
+
+function asBadOption(error: unknown): BadOption {
+  if (error instanceof BadOption) return error
+  if (error instanceof BadValue) return new BadOption(MALFORMED_BIND, error.message)
+  if (error instanceof Refusal) return new BadOption(errors[error.code].ngrok, error.message)
+  throw error
+}
+
+/** The value of an option, whatever the case of its name; undefined when it is there in name only. */
+function given(spelled: readonly (readonly [string, unknown])[], name: string): unknown {
+  const values = spelled.map(([, value]) => value).filter((value) => !noValue.has(value))
+  // Whichever we took, the other one might be the guard that was meant.
+  if (values.length > 1) throw new BadOption(MALFORMED_BIND, `\`${name}\` is there twice, in different spellings`)
+  return values[0]
+}
+
+const noValue: ReadonlySet<unknown> = new Set([undefined, null, '', false])

@@ -1,0 +1,55 @@
+/** Reads what a bind says about TLS: authorities of client certificates, and a certificate to end TLS with. */
+import { Type } from 'typebox'
+import { BadInput } from '../../lib/shape/bad-input.ts'
+import { readCaCertificates } from '../../lib/x509/certificate.ts'
+import { decodeBase64 } from '../../lib/x509/pem.ts'
+import { BadTlsCertificate, readTlsCertificate } from '../../lib/x509/tls-certificate.ts'
+import type { MutualTlsSettings } from '../mutual_tls/traffic.ts'
+import type { TlsTerminationSettings } from '../tls_termination/traffic.ts'
+import { BadOption, fieldsOf, MALFORMED_BIND } from './values.ts'
+
+/** The vendor's numbers. */
+const BAD_CERTIFICATE = 1920
+const BAD_KEY = 1903
+const KEY_MISMATCH = 1923
+
+const bytes = Type.Optional(Type.String())
+const authoritiesForm = Type.Object({ mutual_tls_ca: Type.String() })
+
+export function readClientAuthorities(value: unknown, name: string): MutualTlsSettings {
+  const { mutual_tls_ca } = fieldsOf(authoritiesForm, value, name)
+  try {
+    const { certificates } = readCaCertificates(pem(mutual_tls_ca, `${name}.mutual_tls_ca`))
+    return { authorities: certificates.map((each) => each.pem) }
+  } catch (error) {
+    if (!(error instanceof BadInput)) throw error
+    throw new BadOption(BAD_CERTIFICATE, `\`${name}.mutual_tls_ca\`: ${error.message}`)
+  }
+}
+
+const certificateForm = Type.Object({ cert: bytes, key: bytes, sealed_key: bytes })
+
+/** An object without a certificate asks for one of the server's. */
+export function readCertificate(value: unknown, name: string): TlsTerminationSettings {
+  const { cert, key, sealed_key } = fieldsOf(certificateForm, value, name)
+  const settings = { terminate: 'edge', minVersion: null } as const
+  if (cert === undefined && key === undefined && sealed_key === undefined) return settings
+  if (cert === undefined || key === undefined) {
+    throw new BadOption(MALFORMED_BIND, `\`${name}\` needs \`cert\` and \`key\` together, or neither`)
+  }
+  const certificate = { cert: pem(cert, `${name}.cert`), key: pem(key, `${name}.key`) }
+  try {
+    readTlsCertificate(certificate.cert, certificate.key)
+  } catch (error) {
+    if (!(error instanceof BadTlsCertificate)) throw error
+    const ngrok = { certificate: BAD_CERTIFICATE, chain: BAD_CERTIFICATE, key: BAD_KEY, pair: KEY_MISMATCH }[error.part]
+    throw new BadOption(ngrok, `\`${name}\`: ${error.message}`)
+  }
+  return { ...settings, certificate }
+}
+
+function pem(base64: string, field: string): string {
+  const decoded = decodeBase64(base64)
+  if (!decoded) throw new BadOption(MALFORMED_BIND, `\`${field}\` must be PEM in base64`)
+  return decoded.toString('utf8')
+}

@@ -1,0 +1,196 @@
+/** Reads options of binds as agents really send them: names in any case, defaults left out, bytes in base64. */
+import { type Static, type TObject, Type } from 'typebox'
+import { readCidr } from '../../lib/net/cidr.ts'
+import { BadInput } from '../../lib/shape/bad-input.ts'
+import { BadValue, check } from '../../lib/shape/check.ts'
+import { webhookProviders } from '../../model/webhook-providers.ts'
+import type { BasicAuthSettings } from '../basic_auth/traffic.ts'
+import { circuitBreaker } from '../circuit_breaker/index.ts'
+import type { IpRestrictionSettings } from '../ip_restriction/traffic.ts'
+import type { Lookup, Module, ModuleConfig } from '../module.ts'
+import { userAgentFilter } from '../user_agent_filter/index.ts'
+import { webhookVerification } from '../webhook_verification/index.ts'
+
+/** The vendor's number for a bind that makes no sense. */
+export const MALFORMED_BIND = 301
+
+/** An option that cannot be served, with the vendor's number for it. */
+export class BadOption extends Error {
+  readonly ngrok: number
+
+  constructor(ngrok: number, message: string) {
+    super(message)
+    this.name = 'BadOption'
+    this.ngrok = ngrok
+  }
+}
+
+/** Whether nothing is asked for: agents send empty values for what was left out. */
+export function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === '' || value === false) return true
+  return typeof value === 'object' && Object.values(value).every(isUnset)
+}
+
+function isUnset(value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return true
+  return typeof value === 'object' && Object.keys(value).length === 0
+}
+
+/** The fields of an option, checked; what an agent calls otherwise than in lower case is found all the same. */
+export function fieldsOf<S extends TObject>(form: S, value: unknown, name: string): Static<S> {
+  const named: unknown = check(Type.Object({ [name]: form }), { [name]: lowered(value) })
+  // The form stands under this very name.
+  return (named as Record<string, Static<S>>)[name] as Static<S>
+}
+
+/** Without fields that say nothing, so that one that nobody knows may be there as long as it does. */
+function lowered(value: unknown, depth = 0): unknown {
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value
+  if (Array.isArray(value)) return value.map((each) => lowered(each, depth + 1))
+  const fields = Object.entries(value).filter(([, each]) => !isUnset(each))
+  return Object.fromEntries(fields.map(([name, each]) => [name.toLowerCase(), lowered(each, depth + 1)]))
+}
+
+/** The deepest form has a list of objects in an object; deeper, nothing fits. */
+const MAX_DEPTH = 3
+
+const MAX_CIDRS = 1000
+const cidrs = Type.Array(Type.String(), { default: [], maxItems: MAX_CIDRS })
+const networksForm = Type.Object({ allow_cidrs: cidrs, deny_cidrs: cidrs })
+
+export function readNetworks(value: unknown, name: string): IpRestrictionSettings {
+  const { allow_cidrs, deny_cidrs } = fieldsOf(networksForm, value, name)
+  if (allow_cidrs.length === 0) {
+    throw new BadOption(
+      393,
+      `\`${name}\` needs at least one network in \`allow_cidrs\`, or nobody gets in; \`0.0.0.0/0\` and \`::/0\` let in everybody that \`deny_cidrs\` does not name`,
+    )
+  }
+  return { allow: allow_cidrs.map(network), deny: deny_cidrs.map(network) }
+}
+
+function network(text: string): string {
+  try {
+    return readCidr(text).canonical
+  } catch (error) {
+    if (!(error instanceof BadInput)) throw error
+    throw new BadOption(362, error.message)
+  }
+}
+
+const MAX_CREDENTIALS = 10
+const MIN_PASSWORD = 8
+const MAX_PASSWORD = 128
+const MAX_USERNAME_BYTES = 255
+
+const text = Type.Optional(Type.String())
+const credentialsForm = Type.Object({
+  credentials: Type.Array(
+    Type.Object({
+      username: Type.String({ default: '', maxBytes: MAX_USERNAME_BYTES }),
+      cleartext_password: Type.String({ default: '' }),
+      hashed_password: text,
+    }),
+    { default: [], maxItems: MAX_CREDENTIALS },
+  ),
+})
+
+export function readCredentials(value: unknown, name: string): BasicAuthSettings | undefined {
+  const { credentials } = fieldsOf(credentialsForm, value, name)
+  if (credentials.length === 0) throw new BadOption(359, `\`${name}\` names no credentials`)
+  return {
+    credentials: credentials.map(({ username, cleartext_password, hashed_password }) => {
+      if (hashed_password !== undefined && cleartext_password === '') {
+        throw new BadOption(MALFORMED_BIND, `\`${name}\` has a password that another server hashed; send it in clear`)
+      }
+      return credential(username, cleartext_password)
+    }),
+  }
+}
+
+/** `user:password`, as the oldest agents send it. */
+export function readPair(value: unknown, name: string): BasicAuthSettings {
+  if (typeof value !== 'string') throw new BadOption(MALFORMED_BIND, `\`${name}\` must be \`user:password\``)
+  const colon = value.indexOf(':')
+  return { credentials: [credential(value.slice(0, Math.max(colon, 0)), value.slice(colon + 1))] }
+}
+
+function credential(username: string, password: string): BasicAuthSettings['credentials'][number] {
+  if (username === '') throw new BadOption(359, 'the user name of a credential must not be empty')
+  // RFC 7617 §2: the first colon ends the name, so such a user could never log in.
+  if (username.includes(':')) throw new BadOption(359, 'the user name of a credential must not hold a colon')
+  if (Buffer.byteLength(username) > MAX_USERNAME_BYTES) throw new BadOption(359, 'a user name is too long')
+  if (password.length < MIN_PASSWORD || password.length > MAX_PASSWORD) {
+    const bounds = `${MIN_PASSWORD} to ${MAX_PASSWORD} characters`
+    throw new BadOption(360, `the password of a credential must have ${bounds}; this one has ${password.length}`)
+  }
+  return { username, password }
+}
+
+const userAgentsForm = Type.Object({
+  allow: Type.Optional(Type.Array(Type.String())),
+  deny: Type.Optional(Type.Array(Type.String())),
+})
+
+export function readUserAgents(value: unknown, name: string): unknown {
+  return isEmpty(value) ? undefined : settingsOf(userAgentFilter, fieldsOf(userAgentsForm, value, name), name)
+}
+
+const circuitBreakerForm = Type.Object({ error_threshold: Type.Number() })
+
+/** Agents set this one thing; the rest is as a new module has it. */
+export function readCircuitBreaker(value: unknown, name: string): unknown {
+  try {
+    const { error_threshold } = fieldsOf(circuitBreakerForm, value, name)
+    return settingsOf(circuitBreaker, { error_threshold_percentage: error_threshold }, name)
+  } catch (error) {
+    if (!(error instanceof BadValue)) throw error
+    throw new BadOption(361, `\`${name}.error_threshold\` must be between 0 and 1`)
+  }
+}
+
+const webhookForm = Type.Object({
+  provider: Type.String({ default: '' }),
+  secret: Type.String({ default: '' }),
+  sealed_secret: text,
+})
+
+export function readWebhook(value: unknown, name: string): unknown {
+  const { provider, secret } = fieldsOf(webhookForm, value, name)
+  const supported = webhookProviders.join(', ')
+  if (provider === '') throw new BadOption(363, `\`${name}.provider\` must be one of ${supported}`)
+  if (!webhookProviders.includes(provider)) {
+    throw new BadOption(364, `webhooks of this provider cannot be verified; supported are ${supported}`)
+  }
+  try {
+    return settingsOf(webhookVerification, { provider, secret }, name)
+  } catch (error) {
+    if (!(error instanceof BadValue)) throw error
+    throw new BadOption(provider === 'sendgrid' ? 379 : MALFORMED_BIND, error.message)
+  }
+}
+
+/** The settings that a module would have if this were stored on a route. */
+export function settingsOf(module: Module, given: Readonly<Record<string, unknown>>, name: string): unknown {
+  const form = module.at.route
+  if (!form) throw new Error(`module ${module.name} cannot hang on a route`)
+  const where = { place: 'route', at: `${name}.` } as const
+  const config = check(Type.Object({ [name]: form }), { [name]: given })[name] as ModuleConfig // the form says so
+  const accepted = module.accept?.(config, where) ?? config
+  return module.resolve ? module.resolve(accepted, nothing, 'route') : accepted
+}
+
+/** An agent names no resources. */
+const nothing: Lookup = { ipRules: unnamed, authority: unnamed, backend: unnamed }
+
+function unnamed(): never {
+  throw new Error('an agent cannot name a resource')
+}
+
+/** An option that is only there or not. */
+export function readSwitch(value: unknown, name: string): Readonly<Record<string, never>> {
+  if (value !== true && (typeof value !== 'object' || Array.isArray(value))) {
+    throw new BadOption(MALFORMED_BIND, `\`${name}\` must be an object`)
+  }
+  return {}
+}

@@ -1,0 +1,25 @@
+/** What `request_headers` and `response_headers` do to headers: remove, then add (D37). */
+import type { HeaderList } from '../../lib/http/header-list.ts'
+import { compileTemplate, type Moment, type Template } from '../templates/templates.ts'
+
+export interface HeaderSettings {
+  /** Names and values, which may hold `${…}`; each is one more value of its name. */
+  readonly add: readonly (readonly [name: string, value: string])[]
+  /** Names, in any case. */
+  readonly remove: readonly string[]
+}
+
+export type HeaderChanges = (headers: HeaderList, moment: Moment) => void
+
+export function compileHeaderChanges({ add, remove }: HeaderSettings): HeaderChanges {
+  const removed = new Set(remove.map((name) => name.toLowerCase()))
+  const added = add.map(([name, value]) => [name.toLowerCase(), compileTemplate(value)] as const)
+  return (headers, moment) => {
+    if (removed.size > 0) headers.removeWhere(({ key }) => removed.has(key))
+    for (const [name, template] of added) headers.add(name, render(template, moment))
+  }
+}
+
+export function render(template: Template, moment: Moment): string {
+  return typeof template === 'string' ? template : template(moment)
+}

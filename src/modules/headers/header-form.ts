@@ -1,0 +1,82 @@
+/** The form that `request_headers` and `response_headers` share: headers to remove, and headers to add. */
+import { type Static, Type } from 'typebox'
+import { enabled, refuseRepeats } from '../../model/fields.ts'
+import { badHeader, checkHeaderName, checkHeaders, headerPrice } from '../../model/header-rules.ts'
+import { countVariables, MAX_VARIABLES } from '../templates/templates.ts'
+import type { HeaderSettings } from './header-changes.ts'
+
+/** R-3.14 */
+export const MAX_HEADERS = 100
+export const MAX_NAME_BYTES = 256
+export const MAX_VALUE_BYTES = 4096
+
+/** The form of a module that changes headers; `adding` says what becomes of a header that is there already. */
+export function headerForm({ adding }: { adding: string }) {
+  return Type.Object(
+    {
+      enabled,
+      add: Type.Record(Type.String(), Type.String({ maxBytes: MAX_VALUE_BYTES }), {
+        default: {},
+        maxProperties: MAX_HEADERS,
+        maxKeyBytes: MAX_NAME_BYTES,
+        description: `Headers to add, by name. ${adding}`,
+      }),
+      remove: Type.Array(Type.String({ maxBytes: MAX_NAME_BYTES }), {
+        default: [],
+        maxItems: MAX_HEADERS,
+        description: 'Names of headers to remove, in any case. Removing comes before adding.',
+      }),
+    },
+    { additionalProperties: false },
+  )
+}
+
+export type HeaderForm = Static<ReturnType<typeof headerForm>>
+
+/**
+ * Throws `BadValue` for headers that must not be changed, and for the same one twice. `kept` says of a name in lower
+ * case why it must not be removed, given all names that are added.
+ */
+export function checkHeaderForm(
+  config: HeaderForm,
+  at: string,
+  kept: (name: string, added: ReadonlySet<string>) => string | undefined,
+): void {
+  const { add, remove } = config
+  checkHeaders(`${at}add`, add)
+  const dear = firstTooMany(Object.entries(add))
+  if (dear !== undefined) throw badHeader(`${at}add[${JSON.stringify(dear)}]`, TOO_MANY_VARIABLES)
+  const added = new Set(Object.keys(add).map((name) => name.toLowerCase()))
+  for (const [i, name] of remove.entries()) {
+    const field = `${at}remove[${i}]`
+    checkHeaderName(field, name)
+    const reason = kept(name.toLowerCase(), added)
+    if (reason !== undefined) throw badHeader(field, reason)
+  }
+  refuseRepeats(`${at}remove`, remove, (name) => name.toLowerCase())
+}
+
+/** What is wrong with the header that `firstTooMany` names. */
+export const TOO_MANY_VARIABLES = `is where the values have over ${MAX_VARIABLES} \`\${…}\` in all; use fewer`
+
+/** The name of the header with which the values have too many `${…}` in all. */
+export function firstTooMany(add: HeaderSettings['add']): string | undefined {
+  let left = MAX_VARIABLES
+  for (const [name, value] of add) {
+    left -= countVariables(value)
+    if (left < 0) return name
+  }
+  return undefined
+}
+
+/** What `checkHeaderForm` costs, in the unit of `patternPrice`. */
+export function headerFormPrice(config: HeaderForm): number {
+  const { add } = config
+  return Object.values(add).reduce((sum, value) => sum + headerPrice(value), 0)
+}
+
+/** From what is stored to what is done to traffic. */
+export function headerSettings(config: HeaderForm): HeaderSettings {
+  const { add, remove } = config
+  return { add: Object.entries(add), remove }
+}
