@@ -98,7 +98,6 @@ async function measure({ against, starts, rounds, seconds, only }: Options, stag
     }
     for (const { pids } of sides) keepToCores(pids)
     for (const [way, measured] of all) {
-      console.error(`  ${way}`)
       const costs = sides.map((side): [Side, Cost[]] => [side, []])
       for (let round = -1; round < rounds; round++) {
         for (const [side, samples] of round % 2 === 0 ? costs : costs.toReversed()) {
@@ -107,6 +106,8 @@ async function measure({ against, starts, rounds, seconds, only }: Options, stag
           if (round >= 0) samples.push(cost)
         }
       }
+      const told = costs.map(([{ version }, samples]) => `${version} ${micros(median(samples.map(({ sum }) => sum)))}`)
+      console.error(`  ${way}: ${told.sort().join(', ')} µs`)
       measured.push(...costs)
     }
     await Promise.all(places.map((place) => place.close()))
@@ -148,6 +149,10 @@ function row(way: string, costs: readonly (readonly [Side, readonly Cost[]])[], 
   const both = of(THIS, 'sum') / of(against, 'sum')
   const bar = `at most ${BAR}: ${both <= BAR ? 'met' : 'MISSED'}`
   return [way, ...cells('server'), ...cells('agent'), both.toFixed(3), bar]
+}
+
+function micros(seconds: number): string {
+  return (seconds * MICROSECONDS).toFixed(1)
 }
 
 function keepToCores({ server, agent }: Side['pids']): void {
