@@ -29,12 +29,19 @@ export interface Comparison {
 }
 
 export async function compare(lanes: readonly EdgeLane[], comparison: Comparison): Promise<Compared[]> {
-  const { row, unit, rounds, seconds, fail, progress } = comparison
+  return comparedOf(comparison, await sample(lanes, comparison))
+}
+
+/** Takes the samples alone, for those who have more of them to compare. */
+export async function sample(
+  lanes: readonly EdgeLane[],
+  { row, unit, rounds, seconds, fail, progress }: Comparison,
+): Promise<Sampled<EdgeLane>[]> {
   const onSample = (lane: Lane, { perSecond }: Sample): void =>
     progress(`${row}: ${lane.name}: ${(perSecond / unit.speedPer).toFixed(0)} ${unit.speed}`)
   const sampled = await sampleInTurns(lanes, { rounds, seconds, onSample })
   for (const { lane, failure } of sampled) if (failure !== null) fail(`${row}: ${lane.name} failed: ${failure}`)
-  return comparedOf(comparison, sampled)
+  return sampled
 }
 
 /** Medians, and their ratios to those of the first lane. */

@@ -2,11 +2,12 @@
  * What do rules and logins cost? Ten typical rules, and the check of a login, beside the same edge without them, and with few
  * and with many edges stored; and what expressions are charged beside what they take.
  */
-import { compare } from '../edge/compare.ts'
+import { comparedOf, type EdgeLane, sample } from '../edge/compare.ts'
 import { Scene } from '../edge/scene.ts'
 import { Stores } from '../edge/stores.ts'
 import { comparedTable } from '../edge/table.ts'
 import { describeMachine, isBusy, machineLines } from '../machine.ts'
+import type { Sample, Sampled } from '../measure.ts'
 import { Notes } from '../notes.ts'
 import { requests } from '../result.ts'
 import { findProgram } from '../stage/programs.ts'
@@ -24,7 +25,7 @@ export async function main(args: readonly string[]): Promise<void> {
 }
 
 async function measure(options: Options, stages: Stages): Promise<void> {
-  const { rounds, seconds, only } = options
+  const { starts, rounds, seconds, only } = options
   const { note, fail } = new Notes(stages)
   const machine = describeMachine({})
   console.log(machineLines(machine).join('\n'))
@@ -33,7 +34,8 @@ async function measure(options: Options, stages: Stages): Promise<void> {
   }
   const isWanted = (name: string): boolean => only?.includes(name) ?? true
   const chosen = rows.filter(({ name }) => isWanted(name))
-  if (chosen.length > 0) console.log(`${rounds} rounds of ${seconds} s each, in turns, after a warm-up\n`)
+  if (chosen.length > 0)
+    console.log(`${starts} starts, ${rounds} rounds of ${seconds} s each, in turns, after a warm-up\n`)
   const progress = (text: string): void => console.error(`  ${text}`)
   const stores = new Stores(stages.open('stores'), progress)
   for (const { name, title, raise } of chosen) {
@@ -42,21 +44,35 @@ async function measure(options: Options, stages: Stages): Promise<void> {
       note(`${name}: left out, since ${missing.join(' and ')} is not installed`)
       continue
     }
-    const scene = new Scene(name, {
-      stages,
-      stores,
-      options: { ...options, fewRoutes: 1, manyRoutes: 1, out: null },
-      path: (program) => findProgram(program) ?? program,
-    })
-    try {
-      const lanes = await raise(scene, (store, edges) => stores.get(store, { edges }))
-      const results = await compare(lanes, { row: name, unit: requests, rounds, seconds, fail, progress })
-      console.log(comparedTable(title(options), results))
-    } catch (error) {
-      fail(`${name}: failed: ${error instanceof Error ? error.message : String(error)}`)
-    } finally {
-      await scene.close()
+    const measured: Sampled<EdgeLane>[] = []
+    for (let start = 1; start <= starts; start++) {
+      progress(`${name}: start ${start} of ${starts}`)
+      const scene = new Scene(name, {
+        stages,
+        stores,
+        options: { ...options, fewRoutes: 1, manyRoutes: 1, out: null },
+        path: (program) => findProgram(program) ?? program,
+      })
+      try {
+        const lanes = await raise(scene, (store, edges) => stores.get(`${store}-${start}`, { edges }))
+        const sampled = await sample(lanes, { row: name, unit: requests, rounds, seconds, fail, progress })
+        for (const [i, each] of sampled.entries()) measured[i] = together(measured[i], each)
+      } catch (error) {
+        fail(`${name}: failed: ${error instanceof Error ? error.message : String(error)}`)
+      } finally {
+        await scene.close()
+      }
     }
+    console.log(comparedTable(title(options), comparedOf({ row: name, unit: requests }, measured)))
   }
   if (isWanted(PRICES)) console.log(pricesTable())
+}
+
+/** What a lane showed in all starts: two starts of the same code differ by more than what is measured here. */
+function together(
+  before: Sampled<EdgeLane> | undefined,
+  { lane, samples, failure }: Sampled<EdgeLane>,
+): Sampled<EdgeLane> {
+  const all: Sample[] = [...(before?.samples ?? []), ...samples]
+  return { lane, samples: all, failure: before?.failure ?? failure }
 }

@@ -3,6 +3,8 @@ import { parseArgs } from 'node:util'
 import { count, onlyRows } from '../flags.ts'
 
 export interface Options {
+  /** How often the servers are started anew: two starts of the same code differ by more than what is measured. */
+  readonly starts: number
   readonly rounds: number
   readonly seconds: number
   /** Edges that are stored on the one side and on the other. */
@@ -18,8 +20,9 @@ export function readOptions(args: readonly string[], rowNames: readonly string[]
   const { values } = parseArgs({
     args: [...args],
     options: {
-      rounds: { type: 'string', default: '9' },
-      seconds: { type: 'string', default: '3' },
+      starts: { type: 'string', default: '5' },
+      rounds: { type: 'string', default: '5' },
+      seconds: { type: 'string', default: '2' },
       few: { type: 'string', default: '2' },
       many: { type: 'string', default: '10000' },
       only: { type: 'string' },
@@ -27,6 +30,7 @@ export function readOptions(args: readonly string[], rowNames: readonly string[]
     },
   })
   return {
+    starts: count('starts', values.starts, 1),
     rounds: count('rounds', values.rounds, 1),
     seconds: count('seconds', values.seconds, 1),
     // One without and one with what is measured.

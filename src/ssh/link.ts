@@ -8,7 +8,7 @@ import { heedGuesses } from './guesses.ts'
 import type { SshLimits } from './limits.ts'
 import type { Place } from './plan.ts'
 import { type KeyOffer, rsaSignature } from './proof.ts'
-import { quicken, writeByTurns } from './quick-link.ts'
+import { quicken, readByLoan, writeByTurns } from './quick-link.ts'
 import { RoundTrips } from './round-trips.ts'
 import { tellTakenSignatures } from './taken-signatures.ts'
 import { Terminal } from './terminal.ts'
@@ -124,6 +124,7 @@ export class Link implements Carrier {
     })
     writeByTurns(client._protocol, this.#socket)
     client.on('handshake', () => quicken(client._protocol))
+    client.once('handshake', () => readByLoan(client._protocol, this.#socket))
     client.on('rekey', () => this.#drained())
     client.on('request', (accept, reject, name: string, data) => this.#request(accept, reject, name, data))
     client.on('session', (accept: () => Session, reject: () => void) => this.#session(accept, reject))
@@ -265,8 +266,8 @@ export class Link implements Carrier {
   }
 
   #hear(bytes: number): void {
-    // As it was read, and as it was deciphered.
-    noteRead(2 * bytes)
+    // As it was deciphered.
+    noteRead(bytes)
     for (const heard of this.#hearing) heard()
     if (this.#client._protocol._kexinit !== undefined) {
       this.#exchange ??= setTimeout(() => {

@@ -1,13 +1,21 @@
 /** What makes the library's link several times cheaper; done to it from outside, since none of it can be asked for. */
 import { createSecretKey } from 'node:crypto'
 import type { Socket } from 'node:net'
-import type { CipherKeys, Protocol } from 'ssh2'
+import type { CipherKeys, Decipher, GcmDecipher, Protocol } from 'ssh2'
+import { kept } from '../lib/bytes/byte-stream.ts'
+import { readLent } from '../lib/bytes/lent-reads.ts'
 import { noteRead } from '../lib/bytes/read-memory.ts'
 import { isScratch, packetFor, packetSent } from './scratch-packets.ts'
+import { decipherWhole } from './whole-packets.ts'
 
 /** To be called whenever keys were exchanged: the ciphers are new then. */
-export function quicken({ _cipher: cipher, _decipher: decipher }: Protocol): void {
+export function quicken(protocol: Protocol): void {
+  const { _cipher: cipher, _decipher: decipher } = protocol
   for (const keys of [cipher, decipher]) for (const name of keyNames) makeReady(keys, name)
+  if (isGcm(decipher) && decipher._lenBytes === 0) {
+    decipherWhole(decipher)
+    whole.add(decipher)
+  }
   // Where the length is not enciphered it is not part of what is filled up to whole blocks.
   const bare = cipher._encKey !== undefined || cipher._macETM === true ? LENGTH_BYTES : 0
   const encrypt = cipher.encrypt.bind(cipher)
@@ -16,6 +24,23 @@ export function quicken({ _cipher: cipher, _decipher: decipher }: Protocol): voi
     encrypt(packet)
     packetSent()
   }
+}
+
+/** Those that keep nothing of what they are handed. */
+const whole = new WeakSet<Decipher>()
+
+/** To be called when keys were exchanged for the first time: from then on bytes are read into memory that is used again. */
+export function readByLoan(protocol: Protocol, socket: Socket): void {
+  readLent(socket, (chunk) => {
+    if (socket.isPaused() || socket.readableLength > 0) return socket.push(kept(chunk))
+    const isKept = !whole.has(protocol._decipher) || protocol._kexinit !== undefined
+    socket.emit('data', isKept ? kept(chunk) : chunk)
+    return !socket.isPaused()
+  })
+}
+
+function isGcm(decipher: Decipher): decipher is GcmDecipher {
+  return '_decipherSSLName' in decipher && String(decipher._decipherSSLName).endsWith('-gcm')
 }
 
 /** Of the length, in front of each packet. */

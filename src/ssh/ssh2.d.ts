@@ -1,6 +1,6 @@
 /** As much of ssh2 1.17.0 as the gateway uses, its inside included: what it keeps from callers is bounded from there. */
 declare module 'ssh2' {
-  import type { KeyObject } from 'node:crypto'
+  import type { CipherGCMTypes, KeyObject } from 'node:crypto'
   import type { EventEmitter } from 'node:events'
   import type { Socket } from 'node:net'
   import type { Duplex, Writable } from 'node:stream'
@@ -37,7 +37,7 @@ declare module 'ssh2' {
         encrypt: (packet: Buffer) => void
       }
       /** Its payloads are for tests, as the session's id is. */
-      readonly _decipher: CipherKeys & { _onPayload: (payload: Buffer) => unknown }
+      readonly _decipher: CipherKeys & Decipher
       readonly _kex: { readonly sessionID: Buffer; readonly _remoteKexinit: Buffer; remoteExtInfoEnabled: boolean }
       /** The methods of logins that wait for an answer. */
       readonly _authsQueue: string[]
@@ -65,6 +65,23 @@ declare module 'ssh2' {
       }
       forwardedTcpip(channel: number, window: number, packetBytes: number, ends: ForwardedEnds): void
       channelWindowAdjust(channel: number, bytes: number): void
+    }
+
+    interface Decipher {
+      /** Anything but undefined stops it: false where it stands, a number there. */
+      _onPayload: (payload: Buffer) => number | boolean | undefined
+      /** Gives where it stopped; undefined when it has read all. */
+      decrypt: (data: Buffer, from: number, end: number) => number | boolean | undefined
+    }
+
+    /** What deciphers AES-GCM; it has no MAC. */
+    interface GcmDecipher extends Decipher {
+      inSeqno: number
+      readonly _decipherSSLName: CipherGCMTypes
+      _decipherKey: Buffer | KeyObject
+      readonly _decipherIV: Buffer
+      /** Bytes of a packet's length that it has read. */
+      readonly _lenBytes: number
     }
 
     /** What the ciphers keep of their keys; each has those that it needs. */

@@ -111,17 +111,19 @@ for (const { name, missing, run, makeKey } of clients)
     })
   })
 
-test('keys are exchanged anew in the middle of a stream', { skip: openssh.missing }, async (t) => {
-  const platform = await startPlatform()
-  t.after(() => platform.stop())
-  const key = openssh.makeKey(openssh.keyFolder(), 'key')
-  await platform.admin.create('/ssh_credentials', { public_key: key.publicLine })
-  const service = await tcpUpstream(t)
-  const args = ['-o', 'RekeyLimit=1M', '-R', `0:${service.address}`]
-  const client = openssh.ssh(t, platform, key, args, ['tcp'])
-  const sent = randomBytes(8 * 1024 * 1024).toString('base64')
-  assert.ok((await exchange(await dialTcp(await client.url()), sent)) === sent, 'all came back')
-})
+for (const cipher of ['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com', 'aes256-ctr']) {
+  test(`keys are exchanged anew in the middle of a stream under ${cipher}`, { skip: openssh.missing }, async (t) => {
+    const platform = await startPlatform()
+    t.after(() => platform.stop())
+    const key = openssh.makeKey(openssh.keyFolder(), 'key')
+    await platform.admin.create('/ssh_credentials', { public_key: key.publicLine })
+    const service = await tcpUpstream(t)
+    const args = ['-c', cipher, '-o', 'RekeyLimit=1M', '-R', `0:${service.address}`]
+    const client = openssh.ssh(t, platform, key, args, ['tcp'])
+    const sent = randomBytes(8 * 1024 * 1024).toString('base64')
+    assert.ok((await exchange(await dialTcp(await client.url()), sent)) === sent, 'all came back')
+  })
+}
 
 function digest(bytes: Buffer): Buffer {
   return createHash('sha256').update(bytes).digest()
