@@ -8,11 +8,13 @@ export async function withStages(work: (stages: Stages) => Promise<void>): Promi
   if (process.platform !== 'linux')
     throw new Error('this bench reads CPU and memory from /proc, so it runs on Linux only')
   const stages = new Stages()
+  let isInterrupted = false
   // A signal ends it in good order, a second one and an error at once.
   process.on('exit', () => stages.dropAll())
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
       if (stages.isOver) process.exit(INTERRUPTED)
+      isInterrupted = true
       void stages.closeAll().finally(() => process.exit(INTERRUPTED))
     })
   }
@@ -20,6 +22,6 @@ export async function withStages(work: (stages: Stages) => Promise<void>): Promi
     await work(stages)
   } catch (error) {
     // Whatever failed because all was being closed is of no interest.
-    if (!stages.isOver) throw error
+    if (!isInterrupted) throw error
   }
 }
