@@ -10,7 +10,7 @@ import { type Platform, startPlatform } from '../../test/support/platform.ts'
 import { startPostgres } from '../../test/support/postgres.ts'
 import { loadEdges } from './load.ts'
 
-/** What the design allows. */
+/** How many times longer a call may take with many edges than with few. */
 const BAR = 1.3
 
 interface Side {

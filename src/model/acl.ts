@@ -59,7 +59,7 @@ function targets(acl: readonly string[]): string[] {
   return acl.filter((rule) => rule.startsWith('bind:')).map((rule) => rule.slice('bind:'.length))
 }
 
-/** §2.3 rule 3: a label has a `=`; an address has a port; a domain may start with a wildcard. */
+/** A label has a `=`, an address has a port, and everything else is a name (contract 2.3). */
 function kindOf(target: string): 'label' | 'address' | 'name' {
   if (target.includes('=')) return 'label'
   return target.includes(':') ? 'address' : 'name'

@@ -1,4 +1,4 @@
-/** The functions of expressions for JSON, base64, URLs, queries, digests and numbers by chance (edge semantics §4.5). */
+/** The functions of expressions for JSON, base64, URLs, queries, digests and numbers by chance (listed in docs/policy.md). */
 import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { CelValue } from '@bufbuild/cel'

@@ -1,4 +1,4 @@
-/** The functions that expressions can call (edge semantics §4.5); what is not in these tables is refused. */
+/** The functions that expressions can call (listed in docs/policy.md); what is not in these tables is refused. */
 import type { Phase } from './phases.ts'
 import type { Kind } from './shape.ts'
 

@@ -1,4 +1,4 @@
-/** The functions of expressions that look into the request, the response and the visitor's address (edge semantics §4.5). */
+/** The functions of expressions that look into the request, the response and the visitor's address (listed in docs/policy.md). */
 import { isIP } from 'node:net'
 import type { HeaderList } from '../lib/http/header-list.ts'
 import { compileIpRules } from '../lib/net/ip-rules.ts'

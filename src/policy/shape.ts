@@ -22,7 +22,7 @@ export type Kind =
 
 export interface Shape {
   readonly kind: Kind
-  /** A string may have fields too: `req.url` is the URL, `req.url.path` a part of it (edge semantics §4.4). */
+  /** A string may have fields too: `req.url` is the URL, `req.url.path` a part of it. */
   readonly fields?: Readonly<Record<string, Shape>>
   /** What a list or map holds. */
   readonly items?: Shape

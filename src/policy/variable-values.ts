@@ -1,4 +1,4 @@
-/** What each variable is when a rule runs (edge semantics §4.4): a table from its path to what reads it. */
+/** The value of each variable when a rule runs: a table from its path to the function that reads it. */
 import type { HeaderList } from '../lib/http/header-list.ts'
 import { type CertificateValues, certificateValues } from './certificate-values.ts'
 import { cookiesOf, setCookiesOf } from './cookies.ts'

@@ -1,4 +1,4 @@
-/** The variables that expressions can read, by place and phase (edge semantics §4.4). */
+/** The variables that expressions can read, by place and phase (listed in docs/policy.md). */
 import { actionNames } from './action-names.ts'
 import { placeName, type Site } from './phases.ts'
 import { absent, any, bool, int, list, map, record, type Shape, string, stringWith, timestamp } from './shape.ts'

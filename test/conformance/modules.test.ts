@@ -1,4 +1,4 @@
-/** Every module in every place: replaced, read, deleted, and carried by its edge or route (4.6, 4.7; D10, D29, D30). */
+/** Every module in every place: replaced, read, deleted, and carried by its edge or route (contract 4.6, 4.7; D10, D29, D30). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { makeRefs, moduleCases, type Refs } from './module-table.ts'

@@ -1,4 +1,4 @@
-/** The OIDC module of a route: what it needs, and how it keeps its secret (2.11, D38, D39). */
+/** The OIDC module of a route: what it needs, and how it keeps its secret (contract 2.11, D38, D39). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { databaseContents } from '../support/database-contents.ts'

@@ -29,7 +29,7 @@ const identity = (prefix: string, path: string) => ({
   created_at: time,
 })
 
-/** 2.8, 2.9, 2.11. */
+/** Contract 2.8, 2.9 and 2.11. */
 export const moduleShapes = {
   backend: object({ enabled: boolean, backend: backendRef }),
   ip_restriction: object({ enabled: boolean, ip_policies: list(ref('/ip_policies', 'ipp_')) }),
@@ -126,7 +126,7 @@ function provider(...more: readonly string[]): Shape {
 const modules = (...names: readonly ModuleName[]) =>
   Object.fromEntries(names.map((name) => [name, nullOr(moduleShapes[name])]))
 
-/** 2.2: the token stands in the answer to the creation alone. */
+/** Contract 2.2: the token is in the answer to the creation alone. */
 const key = (token: Shape) => object({ ...identity('ak_', '/api_keys'), ...texts, token, owner_id: owner })
 const credential = (token: Shape) =>
   object({ ...identity('cr_', '/credentials'), ...texts, acl: list(string), token, owner_id: owner })
@@ -163,7 +163,7 @@ export const resourceShapes = {
     acl: list(string),
     owner_id: owner,
   }),
-  /** 2.4 */
+  /** Contract 2.4 */
   tunnel_session: object({
     id: id('ts_'),
     uri: uri('/tunnel_sessions/ts_[0-9A-Za-z]{27}'),
@@ -176,7 +176,7 @@ export const resourceShapes = {
     started_at: time,
     transport: oneOf('service/v2', 'ssh'),
   }),
-  /** 2.5, D19 */
+  /** Contract 2.5, D19 */
   tunnel: partial(
     {
       id: id('tn_'),
@@ -395,7 +395,7 @@ export const resourceShapes = {
   }),
 } as const satisfies Record<string, Shape>
 
-/** 2.1: a page of a list. */
+/** Contract 2.1: a page of a list. */
 export function pageOf(listKey: string, path: string, item: Shape): Shape {
   return object({ [listKey]: list(item), uri: uri(path), next_page_uri: nullOr(string) })
 }

@@ -68,7 +68,7 @@ eachTarget((target) => {
       test(`${kind} is read, listed and updated with the same fields, and gone once deleted`, async () => {
         const body = row.body?.({ refs, ownerId })
         const made = await world.make(kind, body)
-        // 2.2: the token is shown once.
+        // Contract 2.2: the token is shown once.
         const expected = 'token' in made.body ? { ...made.body, token: null } : made.body
         assert.deepEqual(await target.api.get(made.path), expected)
         assert.deepEqual(await target.api.update(made.path, {}), expected)

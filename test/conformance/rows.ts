@@ -36,39 +36,39 @@ export interface Given {
 
 /** Contract part 4, word for word. */
 export const contractRows: readonly string[] = [
-  // 4.1
+  // contract 4.1
   'POST /api_keys',
   'GET /api_keys',
   'GET /api_keys/{id}',
   'PATCH /api_keys/{id}',
   'DELETE /api_keys/{id}',
-  // 4.2
+  // contract 4.2
   'POST /ssh_credentials',
   'GET /ssh_credentials',
   'GET /ssh_credentials/{id}',
   'PATCH /ssh_credentials/{id}',
   'DELETE /ssh_credentials/{id}',
-  // 4.3
+  // contract 4.3
   'GET /tunnel_sessions',
   'GET /tunnel_sessions/{id}',
   'POST /tunnel_sessions/{id}/restart',
   'POST /tunnel_sessions/{id}/stop',
   'POST /tunnel_sessions/{id}/update',
-  // 4.4
+  // contract 4.4
   'GET /tunnels',
   'GET /tunnels/{id}',
-  // 4.5
+  // contract 4.5
   'POST /edges/tcp',
   'GET /edges/tcp',
   'GET /edges/tcp/{id}',
   'PATCH /edges/tcp/{id}',
-  // 4.6
+  // contract 4.6
   'POST /edges/tls',
   'GET /edges/tls',
   'GET /edges/tls/{id}',
   'PATCH /edges/tls/{id}',
   'DELETE /edges/tls/{id}',
-  // 4.7: three operations a row
+  // contract 4.7: three operations a row
   ...[
     '/edges/tcp/{id}/ip_restriction',
     '/edges/tls/{id}/tls_termination',

@@ -91,7 +91,7 @@ async function askThrough(below: Socket, version: '1.1' | '2', headers: Record<s
   return answer
 }
 
-/** §11: the addresses of the vectors, and whether they are let in. */
+/** Visitors by address, and whether the rules let them in (D36). */
 const visitors: readonly [ip: string, told: string, passes: boolean][] = [
   ['110.2.3.4', '110.2.3.4', false],
   ['110.9.9.9', '110.9.9.9', true],

@@ -11,7 +11,7 @@ import { dialled, versions } from './edges/visitor.ts'
 const UPLOADS = 50
 const KIB = 1024
 
-/** Design §6.7: a slow reader holds at most 256 KiB of a stream. With the objects of its connection, in bytes. */
+/** A slow reader holds at most 256 KiB of a stream; with the objects of its connection, in bytes. */
 const EACH_BYTES = (256 + 64) * KIB
 
 /**

@@ -15,7 +15,7 @@ export type Reading =
   | { readonly is: 'hop'; readonly rest: Buffer }
   | { readonly is: 'nothing' }
 
-/** By the text of the protocol (§2.1, §2.2), for a receiver that drops whatever is not in it. */
+/** As the PROXY protocol §2.1 and §2.2 say, for a receiver that drops everything else. */
 export function readStrictly(bytes: Buffer): Reading {
   return bytes.subarray(0, 12).equals(SIGNATURE) ? readSigned(bytes) : readLine(bytes)
 }

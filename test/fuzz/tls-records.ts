@@ -1,7 +1,7 @@
 /**
  * Sends hostile records to the TLS listeners of visitors and agents. Each connection must end in time; a certificate is shown
  * only for the one name that the hello asks for, with all that this edge demands; and what an edge passes through is what the
- * visitor sent, byte for byte (design §6.1).
+ * visitor sent, byte for byte.
  */
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'

@@ -10,7 +10,7 @@ const ZERO = '0'.charCodeAt(0)
 export function announcedBody({ contentLength, transferEncoding }: Fields): BodyLength | HeadFault {
   if (transferEncoding !== undefined) {
     if (contentLength !== undefined) return malformed('Content-Length beside Transfer-Encoding')
-    // Design §6 rule 3: a coding that only one of two servers undoes is a body that only one of them sees.
+    // A coding that only one of two servers can undo is a body that only one of them sees: request smuggling.
     if (transferEncoding.toLowerCase() !== 'chunked') return malformed('a Transfer-Encoding that is not chunked')
     return 'unknown'
   }

@@ -54,7 +54,7 @@ function assemble(method: string, sentTarget: string, fields: Fields): ParsedReq
   const body = announcedBody(fields)
   if (body instanceof HeadFault) return body
   const upgrade = upgradeOf(fields)
-  // Design §6 rule 3: after a 101 nobody would agree where the body ends.
+  // After a 101 the service and the edge could disagree on where the body ends.
   if (upgrade !== undefined && body !== 'none' && body !== 0) return malformed('an Upgrade with a body')
   if (fields.isDemanding) return new HeadFault('expectation', 'an expectation that is not 100-continue')
   return { method, target, authority: host, headers, version: '1.1', body, upgrade, closes, expectsContinue }
@@ -82,7 +82,7 @@ function targetOf(method: string, sent: string, host: string): string | HeadFaul
   return rest.startsWith('/') ? rest : `/${rest}`
 }
 
-/** Design §6 rule 5: h2c is not offered, so who asks for it, as some clients do with every request, did not ask. */
+/** The protocols asked for. h2c is not offered, and some clients ask for it with every request: that counts as none. */
 function upgradeOf({ namesUpgrade, upgrade }: Fields): string | undefined {
   if (!namesUpgrade || upgrade === undefined) return undefined
   const wanted = upgrade

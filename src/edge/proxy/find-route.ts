@@ -64,13 +64,13 @@ export function findRoute(search: Search): Found {
     return found({ host, edge, fault: edge.starting ? 'EDGE_STARTING' : 'MODULE_UNAVAILABLE' })
   }
 
-  // Design §6 rule 4: what goes upstream is what was sent, when whoever reads it there comes to the same route.
+  // The path goes upstream as it was sent: `chooseRoute` refuses one that the service could read as another route (D63).
   const { path, query } = splitTarget(head.target)
   const claimed = claimedRoute(edge, { host, path, query, headers: head.headers })
   const route = claimed ?? chooseRoute(edge, path)
   if (typeof route === 'string') return found({ host, edge, fault: route })
 
-  // Design §6 rule 5: before any module looks, so that none takes the visitor's word for ours.
+  // Before any module runs, so that none mistakes a header of the visitor for one of ours (D42b).
   stripRequest(head.headers)
   const ctx = new Context(search, { edgeId: edge.id, routeId: route.id, host, query, reservedPath: claimed && path })
   const fault = route.broken === undefined ? undefined : 'MODULE_UNAVAILABLE'

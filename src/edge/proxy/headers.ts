@@ -104,7 +104,7 @@ export function isOurs(key: string): boolean {
   return key.startsWith('postern') && key.length > 7 && !/[a-z0-9]/.test(key.charAt(7))
 }
 
-/** Design §6 rule 3: some servers read `_` as `-`, so one header could be passed off as another. */
+/** Underscores: some servers read `_` as `-`, so that one header could pass for another. */
 function isStrippedFromRequest(name: HeaderName): boolean {
   return (marksOf(name) & (HOP_BY_HOP | OURS | UNDERSCORED)) !== 0
 }

@@ -9,17 +9,17 @@ export interface Ends {
   readonly serverPort: number
 }
 
-/** §2.2: cannot be the beginning of HTTP, TLS or a line of version 1. */
+/** PROXY protocol §2.2: cannot be the beginning of HTTP, TLS or a line of version 1. */
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 const SIGNED_HEAD_BYTES = 16
-/** §2.1: the longest line of version 1 that there can be, with its end. */
+/** PROXY protocol §2.1: the longest possible line of version 1, with its line break. */
 const MAX_LINE_BYTES = 107
 /** The longest rest of a version 2 header that is read, in bytes: the addresses and some certificate fields. */
 const MAX_SIGNED_BYTES = 4096
 const IPV4_BYTES = 4
 const IPV6_BYTES = 16
 
-/** §2.2: families and protocols that exist, and how long an address is; 0 for those that name no visitor over TCP. */
+/** PROXY protocol §2.2: address families, with the length of an address; 0 for those that name no visitor over TCP. */
 const addressBytes: ReadonlyMap<number, number> = new Map([
   [0x00, 0],
   [0x11, IPV4_BYTES],
@@ -103,7 +103,7 @@ export class ProxyHeaderReader {
     const rest = held.subarray(SIGNED_HEAD_BYTES + length)
     const isLocal = version === 0x20
     const bytes = addressBytes.get(family)
-    // §2.2: what the family says does not count when the hop speaks for itself; otherwise it must be one that exists.
+    // PROXY protocol §2.2: the family is ignored when the hop speaks for itself; otherwise it must exist.
     if (!isLocal && bytes === undefined) return invalid('its family is unknown')
     if (isLocal || bytes === undefined || bytes === 0) return { ends: undefined, rest }
     if (length < 2 * bytes + 4) return invalid('it ends within its addresses')

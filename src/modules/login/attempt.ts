@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import { openText, sealText } from './sealed-text.ts'
 
-/** step 7: how old an attempt may be at its end, in milliseconds. */
+/** how old an attempt may be at its end, in milliseconds. */
 export const ATTEMPT_MS = 15 * 60_000
 
 /** Characters of an id that are its time. */

@@ -15,7 +15,7 @@ const FAILED_MS = 2000
 /** How often keys may be read again for a token that none of them fits, in milliseconds; only the provider sends tokens. */
 const KEYS_COOLDOWN_MS = 1000
 
-/** step 7, in seconds. */
+/** how far our clock and the provider's may be apart, in seconds. */
 export const CLOCK_TOLERANCE = 60
 
 export interface Discovered {
