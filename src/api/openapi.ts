@@ -1,10 +1,11 @@
 /** The OpenAPI 3.1 document, from the same schemas that check bodies and shape answers. */
-import type { TSchema } from 'typebox'
 import { plural } from '../lib/text/plural.ts'
 import { errors } from '../model/errors.ts'
 import { resources } from '../resources/index.ts'
 import { policyExplanations } from '../resources/policy-explanations.ts'
 import type { Resource } from '../resources/resource.ts'
+import { exampleOf } from './openapi-examples.ts'
+import { answered, type PublishedSchema, sent } from './openapi-schemas.ts'
 import type { Route } from './routes.ts'
 
 export type OpenApiDocument = Readonly<Record<string, unknown>>
@@ -12,7 +13,7 @@ export type OpenApiDocument = Readonly<Record<string, unknown>>
 /** What there is to read about. */
 const documented: readonly Resource[] = [...resources, policyExplanations]
 
-/** Describes `routes` as a document; `serverUrl` is where callers reach them. */
+/** Describes `routes` as a document. */
 export function openApiDocument(
   routes: readonly Route[],
   { version, sshHostKey }: { readonly version: string; readonly sshHostKey: string },
@@ -27,14 +28,17 @@ export function openApiDocument(
     },
     servers: [{ url: '/' }],
     security: [{ api_key: [] }],
-    tags: documented.map(({ noun, about }) => ({ name: title(noun), description: about })),
+    tags: documented.flatMap((each) => [each, ...(each.otherName ? [each.otherName] : [])]).map(tag),
     paths: paths(routes),
     components: {
       securitySchemes: {
         api_key: { type: 'http', scheme: 'bearer', description: 'The `token` of an API key.' },
       },
       parameters: { version: versionParameter },
-      schemas: { error: errorSchema, ...Object.fromEntries(documented.map(({ kind, view }) => [kind, view])) },
+      schemas: {
+        error: errorSchema,
+        ...Object.fromEntries(documented.map(({ kind, view }) => [kind, answered(view)])),
+      },
       responses: { error: { description: 'What went wrong, and what to do.', content: json(ref('schemas', 'error')) } },
     },
   }
@@ -77,20 +81,31 @@ function paths(routes: readonly Route[]): Record<string, Record<string, unknown>
   return all
 }
 
-function operation({ operation, summary, action, resource, status, body, response, command }: Route) {
-  const answer = response && (response === resource.view ? ref('schemas', resource.kind) : response)
+function operation(route: Route) {
+  const { operation, summary, action, resource, status, body, response, command } = route
   return {
     operationId: operation,
     summary,
     tags: [title(resource.noun)],
     ...(action === 'list' && { parameters: pageParameters(resource) }),
-    ...(body && { requestBody: bodyOf(asSent(body)) }),
+    ...(body && { requestBody: bodyOf(route, sent(body)) }),
     ...(command && { requestBody: { required: false, content: json({ type: 'object' }) } }),
     responses: {
-      [status]: { description: said[status], ...(answer && { content: json(answer) }) },
+      [status]: { description: said[status], ...(response && { content: json(answerOf(route, response)) }) },
+      '4XX': ref('responses', 'error'),
       default: ref('responses', 'error'),
     },
   }
+}
+
+function answerOf({ resource, action }: Route, response: NonNullable<Route['response']>): PublishedSchema {
+  const one = ref('schemas', resource.kind)
+  if (response === resource.view) return one
+  const schema = answered(response)
+  if (action !== 'list') return schema
+  const { properties } = schema as { readonly properties: Readonly<Record<string, PublishedSchema>> }
+  const key = resource.listKey ?? ''
+  return { ...schema, properties: { ...properties, [key]: { ...properties[key], items: one } } }
 }
 
 const said = { 200: 'Done.', 201: 'Created.', 204: 'Done; there is nothing to say.' } as const
@@ -129,26 +144,16 @@ function title(noun: string): string {
   return all.charAt(0).toUpperCase() + all.slice(1)
 }
 
-function bodyOf(schema: TSchema & { readonly required?: readonly string[] }) {
-  return { required: schema.required !== undefined && schema.required.length > 0, content: json(schema) }
+function tag({ noun, about }: Pick<Resource, 'noun' | 'about'>) {
+  return { name: title(noun), description: about }
 }
 
-/** A form as callers fill it in: what has a default is required of the checked value only, at any depth. */
-function asSent<T>(node: T): T {
-  if (Array.isArray(node)) return node.map(asSent) as T
-  if (typeof node !== 'object' || node === null) return node
-  const copy: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(node)) copy[name] = asSent(value)
-  const { required, properties } = copy as { required?: unknown; properties?: Record<string, { default?: unknown }> }
-  if (Array.isArray(required) && properties) {
-    copy.required = required.filter((name) => properties[name]?.default === undefined)
-  }
-  // The same keys, and the same types behind them.
-  return copy as T
+function bodyOf(route: Route, schema: PublishedSchema) {
+  return { required: schema.required !== undefined, content: json(schema, exampleOf(route)) }
 }
 
-function json(schema: TSchema) {
-  return { 'application/json': { schema } }
+function json(schema: PublishedSchema, example?: unknown) {
+  return { 'application/json': { schema, ...(example !== undefined && { example }) } }
 }
 
 function ref(section: string, name: string) {

@@ -43,6 +43,7 @@ export function routeTable(): readonly Route[] {
   return [
     ...resources.flatMap((resource) => [
       ...resourceRoutes(resource),
+      ...routesOfOtherName(resource),
       ...clearRoutes(resource),
       ...moduleRoutes(resource),
       ...commands(resource),
@@ -65,14 +66,20 @@ function explain(resource: Resource): Route {
   }
 }
 
-function resourceRoutes(resource: Resource): Route[] {
-  const { kind, noun, path, verbs, create, update, view } = resource
+function routesOfOtherName(resource: Resource): Route[] {
+  if (!resource.otherName) return []
+  const { name, ...other } = resource.otherName
+  return resourceRoutes({ ...resource, ...other }, name)
+}
+
+function resourceRoutes(resource: Resource, name = resource.kind): Route[] {
+  const { noun, path, verbs, create, update, view } = resource
   const one = `${path}/{id}`
   const all: Record<Verb, Omit<Route, 'action' | 'resource'>> = {
     create: {
       method: 'POST',
       path,
-      operation: `create_${kind}`,
+      operation: `create_${name}`,
       summary: `Create ${article(noun)}`,
       status: 201,
       body: create,
@@ -81,7 +88,7 @@ function resourceRoutes(resource: Resource): Route[] {
     list: {
       method: 'GET',
       path,
-      operation: `list_${plural(kind)}`,
+      operation: `list_${plural(name)}`,
       summary: `List ${plural(noun)}`,
       status: 200,
       body: null,
@@ -90,7 +97,7 @@ function resourceRoutes(resource: Resource): Route[] {
     get: {
       method: 'GET',
       path: one,
-      operation: `get_${kind}`,
+      operation: `get_${name}`,
       summary: `Get ${article(noun)}`,
       status: 200,
       body: null,
@@ -99,7 +106,7 @@ function resourceRoutes(resource: Resource): Route[] {
     update: {
       method: 'PATCH',
       path: one,
-      operation: `update_${kind}`,
+      operation: `update_${name}`,
       summary: `Update ${article(noun)}`,
       status: 200,
       body: update,
@@ -108,7 +115,7 @@ function resourceRoutes(resource: Resource): Route[] {
     delete: {
       method: 'DELETE',
       path: one,
-      operation: `delete_${kind}`,
+      operation: `delete_${name}`,
       summary: `Delete ${article(noun)}`,
       status: 204,
       body: null,
@@ -123,7 +130,7 @@ function clearRoutes(resource: Resource): Route[] {
     method: 'DELETE',
     path: `${resource.path}/{id}/${name}`,
     operation: `delete_${resource.kind}_${name}`,
-    summary: `Clear \`${name}\` of ${article(resource.noun)}`,
+    summary: `Clear ${name} of ${article(resource.noun)}`,
     action: 'clear',
     resource,
     field,
@@ -145,7 +152,7 @@ function formRoutes(of: Required<Pick<Route, 'resource' | 'module' | 'form'>>): 
   const { kind, noun, path } = of.resource
   const { name, body, view } = of.form
   const base = { ...of, path: `${path}/{id}/${name}` }
-  const what = `\`${name}\` of ${article(noun)}`
+  const what = `${name} of ${article(noun)}`
   return [
     {
       ...base,

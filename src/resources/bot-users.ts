@@ -9,6 +9,14 @@ export const botUsers = stored({
   prefix: 'bot_',
   path: '/bot_users',
   listKey: 'bot_users',
+  // Newer clients of the hosted service call them so.
+  otherName: {
+    name: 'service_user',
+    noun: 'service user',
+    about: 'The newer name of bot users: what is made under either name is there under both.',
+    path: '/service_users',
+    listKey: 'service_users',
+  },
   access: 'admin',
   form: {
     name: Type.String({ description: 'Name of the bot, unique in the account.', minLength: 1, maxBytes: 255 }),

@@ -56,6 +56,12 @@ export interface Parent {
   readonly shownAs: string
 }
 
+/** A second name that clients know a resource by: the same resources, at an address of their own. */
+export interface OtherName extends Pick<Resource, 'noun' | 'about' | 'path' | 'listKey'> {
+  /** In the names of its operations: `service_user`. */
+  readonly name: string
+}
+
 export interface Resource {
   /** Stored with each row and used as the schema's name in the API document: `api_key`. */
   readonly kind: string
@@ -67,6 +73,7 @@ export interface Resource {
   readonly path: string
   /** Name of the array in a list response; null when there is no list operation. */
   readonly listKey: string | null
+  readonly otherName?: OtherName
   readonly verbs: readonly Verb[]
   /** `owner`: a member sees its own. `account`: any valid key. `admin`: admins only. */
   readonly access: 'owner' | 'account' | 'admin'
@@ -112,7 +119,7 @@ export interface Resource {
 /** What a file of this folder says about a stored resource; everything else follows from it. */
 export interface StoredSpec<Form extends TProperties, Kept extends Fields>
   extends Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'access'>,
-    Partial<Pick<Resource, 'parent' | 'embeds' | 'place' | 'mints'>> {
+    Partial<Pick<Resource, 'otherName' | 'parent' | 'embeds' | 'place' | 'mints'>> {
   /** Fields of the create body. Those with a default, or required, are always shown; others are null when unset. */
   readonly form: Form
   /** Fields of `form` that no update takes. */

@@ -17,6 +17,7 @@ const accesses: Readonly<Record<string, Access>> = {
   '/ssh_credentials': 'owner',
   '/credentials': 'owner',
   '/bot_users': 'admin',
+  '/service_users': 'admin',
   '/users': 'admin',
   '/tunnel_sessions': 'online',
   '/tunnels': 'online',

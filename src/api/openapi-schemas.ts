@@ -1,0 +1,56 @@
+/**
+ * Our schemas as the API document shows them, in the words of JSON Schema that other tools know. Words of our own begin
+ * with `x-`, as OpenAPI asks, and what `check()` does beside a schema is written out: null in place of what may be left out.
+ */
+import type { SchemaNode } from '../lib/shape/check.ts'
+
+export type PublishedSchema = Readonly<Record<string, unknown>>
+
+/** The schema of an answer. */
+export function answered(schema: unknown): PublishedSchema {
+  return published(schema as SchemaNode, answered)
+}
+
+/** The schema of a body as callers fill it in: what has a default may be left out, and null is the same as leaving out. */
+export function sent(schema: unknown): PublishedSchema {
+  const node = schema as SchemaNode
+  const { properties, required = [] } = node
+  if (!properties) return published(node, sent)
+  const needed = required.filter((name) => properties[name]?.default === undefined)
+  const shown = Object.entries(properties).map(([name, each]) => [
+    name,
+    needed.includes(name) ? sent(each) : orNull(sent(each)),
+  ])
+  const { properties: _, required: __, ...rest } = node
+  return {
+    ...published(rest, sent),
+    ...(needed.length > 0 && { required: needed }),
+    properties: Object.fromEntries(shown),
+  }
+}
+
+/** `node` in words that others know, with the schemas inside it seen to by `inner`. */
+function published(node: SchemaNode, inner: (schema: unknown) => PublishedSchema): PublishedSchema {
+  const { maxBytes, maxKeyBytes, patternProperties, properties, items, additionalProperties, ...rest } = node
+  const value = patternProperties ? Object.values(patternProperties)[0] : additionalProperties
+  const isText = node.enum !== undefined && node.type === undefined
+  return {
+    ...(isText && { type: 'string' }),
+    ...rest,
+    // So many bytes are never more characters.
+    ...(maxBytes !== undefined && { maxLength: maxBytes, 'x-max-bytes': maxBytes }),
+    ...(maxKeyBytes !== undefined && { 'x-max-key-bytes': maxKeyBytes }),
+    ...(properties && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, inner(each)])),
+    }),
+    ...(items && { items: inner(items) }),
+    ...(value !== undefined && { additionalProperties: typeof value === 'object' ? inner(value) : value }),
+  }
+}
+
+/** A schema without a type takes null as it is. */
+function orNull(schema: PublishedSchema): PublishedSchema {
+  const { type, enum: values } = schema
+  if (type === undefined) return schema
+  return { ...schema, type: [type, 'null'].flat(), ...(Array.isArray(values) && { enum: [...values, null] }) }
+}
