@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Refusal } from '../model/errors.ts'
+import { ngrok } from './dialect/ngrok.ts'
 import { own } from './dialect/own.ts'
 import { readQuery } from './query.ts'
 import { type Route, routeTable } from './routes.ts'
@@ -65,6 +66,14 @@ test('whatever is no list takes no parameter at all', () => {
 
 test('a mistyped parameter is told the one that was meant', () => {
   assert.throws(() => readQuery(list, 'befor_id=1', own), { message: /did you mean `before_id`\?$/ })
+})
+
+test('what has no value counts as left out where the dialect says so', () => {
+  for (const search of ['before_id=', 'beforeId=&limit=', 'limit', 'filter=', 'before_id=&before_id=']) {
+    assert.deepEqual(readQuery(list, search, ngrok), { limit: 100 }, search)
+    assert.throws(() => readQuery(list, search, own), { status: 400 }, search)
+  }
+  assert.deepEqual(readQuery(list, `before_id=&beforeId=${id}`, ngrok), { limit: 100, beforeId: id })
 })
 
 test('any query is read or refused with a short sentence', () => {

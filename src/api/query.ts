@@ -14,10 +14,13 @@ export interface Page {
 const MAX_LIMIT = 100
 
 /** Reads the query of a request to `route`; throws `Refusal`. */
-export function readQuery(route: Route, search: string, { queryAliases }: Dialect): Page {
+export function readQuery(route: Route, search: string, { queryAliases, ignoresEmptyQuery }: Dialect): Page {
   const known = route.action === 'list' ? ['limit', 'before_id'] : []
   const query = new URLSearchParams()
-  for (const [name, value] of new URLSearchParams(search)) query.append(queryAliases.get(name) ?? name, value)
+  for (const [name, value] of new URLSearchParams(search)) {
+    if (value === '' && ignoresEmptyQuery) continue
+    query.append(queryAliases.get(name) ?? name, value)
+  }
   const seen = new Set<string>()
   for (const name of query.keys()) {
     if (!known.includes(name)) throw new Refusal('UNKNOWN_QUERY', unknown(name, known))

@@ -88,6 +88,8 @@ export class EdgeEndpoints {
         proto,
         hostport,
         type: 'edge',
+        name: '',
+        description: String(fields.description),
         metadata: String(fields.metadata),
         edgeId: id,
       }

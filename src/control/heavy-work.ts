@@ -4,7 +4,7 @@ import { compileProgram, programBuffers } from '../lib/patterns/pattern-program.
 import { BadValue, type BadValueKind } from '../lib/shape/check.ts'
 import type { Done } from '../lib/threads/serve-off-loop.ts'
 import { BindRefusal, type EndpointRequest } from '../model/endpoint.ts'
-import { type ErrorCode, Refusal } from '../model/errors.ts'
+import { Refusal } from '../model/errors.ts'
 import { agentModules } from '../modules/agent-options/options.ts'
 import { formsOf } from '../modules/forms.ts'
 import { modules } from '../modules/index.ts'
@@ -32,7 +32,7 @@ export type HeavyResult =
   | { readonly value: unknown }
   | { readonly isGiven: true }
   | { readonly badValue: { readonly field: string; readonly kind: BadValueKind; readonly message: string } }
-  | { readonly refusal: { readonly code: ErrorCode; readonly message: string; readonly field: string } }
+  | { readonly refusal: Pick<Refusal, 'code' | 'message' | 'field' | 'reason'> }
   | { readonly bindRefusal: { readonly ngrok: number; readonly message: string } }
 
 export function doHeavyWork(work: HeavyWork): Done {
@@ -81,8 +81,8 @@ function refusedWith(error: unknown): HeavyResult {
     return { badValue: { field, kind, message } }
   }
   if (error instanceof Refusal) {
-    const { code, message, field } = error
-    return { refusal: { code, message, field } }
+    const { code, message, field, reason } = error
+    return { refusal: { code, message, field, reason } }
   }
   if (error instanceof BindRefusal) return { bindRefusal: { ngrok: error.ngrok, message: error.message } }
   throw error
@@ -92,8 +92,10 @@ function refusedWith(error: unknown): HeavyResult {
 export function outcomeOf<T>(result: HeavyResult, given: T): T {
   if ('isGiven' in result) return given
   if ('badValue' in result) throw new BadValue(result.badValue.field, result.badValue.kind, result.badValue.message)
-  if ('refusal' in result)
-    throw new Refusal(result.refusal.code, result.refusal.message, { field: result.refusal.field })
+  if ('refusal' in result) {
+    const { code, message, field, reason } = result.refusal
+    throw new Refusal(code, message, { field, reason })
+  }
   if ('bindRefusal' in result) throw new BindRefusal(result.bindRefusal.ngrok, result.bindRefusal.message)
   return result.value as T // what the other side made of this kind of work
 }

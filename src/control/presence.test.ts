@@ -20,6 +20,8 @@ const plain: PresentEndpoint = {
   proto: 'https',
   hostport: 'app.example.com:443',
   type: 'ephemeral',
+  name: 'web',
+  description: 'a site',
   metadata: '',
 }
 
@@ -33,6 +35,8 @@ const shown = {
   proto: 'https',
   hostport: 'app.example.com:443',
   type: 'ephemeral',
+  name: 'web',
+  description: 'a site',
   metadata: '',
 }
 

@@ -117,6 +117,8 @@ function showEndpoint(endpoint: PresentEndpoint, { links }: Presenting): Shown {
     proto: endpoint.proto,
     hostport: endpoint.hostport,
     type: endpoint.type,
+    name: endpoint.name,
+    description: endpoint.description,
     metadata: endpoint.metadata,
     ...(domainId !== undefined && { domain: links.to(domainId) }),
     ...(tcpAddrId !== undefined && { tcp_addr: links.to(tcpAddrId) }),

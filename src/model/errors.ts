@@ -135,6 +135,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = table
 export interface RefusalOptions {
   readonly headers?: Record<string, string>
   readonly field?: string
+  readonly reason?: string
   readonly cause?: unknown
 }
 
@@ -146,6 +147,8 @@ export class Refusal extends Error {
   readonly headers: Readonly<Record<string, string>>
   /** Path of the field it is about; `''` when it is about none, or the message alone says. */
   readonly field: string
+  /** One word that tells apart what shares a code, for dialects with finer ones; `''` where nobody does. */
+  readonly reason: string
 
   constructor(code: ErrorCode, msg?: string, options: RefusalOptions = {}) {
     super(msg ?? errors[code].text, options.cause === undefined ? undefined : { cause: options.cause })
@@ -154,5 +157,6 @@ export class Refusal extends Error {
     this.status = errors[code].status
     this.headers = options.headers ?? {}
     this.field = options.field ?? ''
+    this.reason = options.reason ?? ''
   }
 }

@@ -43,6 +43,9 @@ export interface PresentEndpoint {
   readonly proto: 'http' | 'https' | 'tcp' | 'tls'
   readonly hostport: string
   readonly type: 'ephemeral' | 'edge'
+  /** As its agent calls it; `''` where it has no name. */
+  readonly name: string
+  readonly description: string
   readonly metadata: string
   /** The reserved domain or reserved address that it stands on. */
   readonly domainId?: string

@@ -21,6 +21,8 @@ export const endpoints = present({
     proto: Type.String({ description: '`http`, `https`, `tcp` or `tls`.' }),
     hostport: Type.String({ description: 'Where it listens, as `host:port`.' }),
     type: Type.Enum(['ephemeral', 'edge'], { description: 'Whether an agent or an edge made it.' }),
+    name: Type.String({ description: 'What its agent calls it; empty when it has no name.' }),
+    description: Type.String({ description: 'Human-readable description of whoever serves it.' }),
     metadata: Type.String({ description: 'User-defined data of whoever serves it.' }),
     // Absent where they do not apply, as in a tunnel (D19).
     domain: Type.Optional(RefSchema),

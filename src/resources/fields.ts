@@ -38,6 +38,6 @@ export function readOr<T>(code: ErrorCode, about: string, read: () => T): T {
     return read()
   } catch (cause) {
     if (!(cause instanceof BadInput)) throw cause
-    throw new Refusal(code, `${about} ${cause.message}`, { cause })
+    throw new Refusal(code, `${about} ${cause.message}`, { reason: cause.reason, cause })
   }
 }

@@ -158,7 +158,8 @@ export class Registry implements Presence {
     }
   }
 
-  #presentEndpoint({ id, startedAt, updatedAt, metadata, endpoint }: Tunnel): PresentEndpoint | undefined {
+  #presentEndpoint(tunnel: Tunnel): PresentEndpoint | undefined {
+    const { id, startedAt, updatedAt, name, description, metadata, endpoint } = tunnel
     if (!endpoint) return undefined
     const { url, hostport, domainId, tcpAddrId } = endpoint.open
     return {
@@ -170,6 +171,8 @@ export class Registry implements Presence {
       proto: endpoint.proto,
       hostport,
       type: 'ephemeral',
+      name,
+      description,
       metadata,
       ...(domainId !== undefined && { domainId }),
       ...(tcpAddrId !== undefined && { tcpAddrId }),

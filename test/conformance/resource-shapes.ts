@@ -309,6 +309,8 @@ export const resourceShapes = {
       proto: oneOf('http', 'https', 'tcp', 'tls'),
       hostport: string,
       type: oneOf('ephemeral', 'edge'),
+      name: string,
+      description: string,
       metadata: string,
     },
     {

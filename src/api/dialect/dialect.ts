@@ -2,13 +2,18 @@
 import type { Refusal } from '../../model/errors.ts'
 import type { Route } from '../routes.ts'
 
+/** What the code of an error is chosen by. */
+export type Refused = Pick<Refusal, 'code' | 'field' | 'reason'>
+
 export interface Dialect {
   /** Response headers that carry the operation id. */
   readonly operationHeaders: readonly string[]
   /** Names of query parameters that stand for one of ours. */
   readonly queryAliases: ReadonlyMap<string, string>
+  /** Whether a query parameter without a value, such as `?before_id=`, counts as left out. */
+  readonly ignoresEmptyQuery: boolean
   /** The `error_code` of a refusal; `route` is undefined where none was reached. */
-  readonly errorCode: (refusal: Pick<Refusal, 'code' | 'field'>, route: Route | undefined) => string
+  readonly errorCode: (refusal: Refused, route: Route | undefined) => string
   /** A body as it was sent, less the ids of the path, as the route's schema knows it. */
   readonly readBody: (route: Route, body: Readonly<Record<string, unknown>>) => unknown
   /** Whether edges and routes show their modules in all spellings. */

@@ -74,6 +74,14 @@ const numbers: [code: ErrorCode, operation: string | null, field: string, number
   ['UNKNOWN_REFERENCE', 'put_tcp_edge_ip_restriction', 'ip_policy_ids[0]', 7007],
   ['UNKNOWN_REFERENCE', 'create_tls_edge', 'mutual_tls.certificate_authority_ids[11]', 7072],
   ['UNKNOWN_REFERENCE', 'put_tcp_edge_policy', 'inbound[0].actions[0].config', 223],
+  ['INVALID_VALUE', 'put_tls_edge_tls_termination', 'terminate_at', 224],
+  ['INVALID_VALUE', 'create_tls_edge', 'tls_termination.terminate_at', 224],
+  ['INVALID_VALUE', 'put_https_edge_tls_termination', 'terminate_at', 7109],
+  ['INVALID_VALUE', 'update_https_edge', 'tls_termination.terminate_at', 7109],
+  ['INVALID_VALUE', 'put_tls_edge_tls_termination', 'min_version', 219],
+  ['INVALID_VALUE', 'create_https_edge', 'tls_termination.min_version', 219],
+  ['INVALID_VALUE', 'create_https_edge_route', 'match_type', 7130],
+  ['INVALID_VALUE', 'update_https_edge_route', 'match', 7131],
   ['BAD_HOSTPORT', 'create_tcp_edge', '', 7104],
   ['BAD_HOSTPORT_PORT', 'create_tcp_edge', '', 7112],
   ['BAD_HOSTPORT_PORT', 'create_tls_edge', '', 7116],
@@ -96,6 +104,20 @@ for (const [code, operation, field, number] of numbers) {
   test(`${code} of ${operation ?? 'any call'}${field && ` about ${field}`} is number ${number}`, () => {
     const route = routes.find((each) => each.operation === operation)
     assert.ok(route || operation === null, `no operation ${operation}`)
-    assert.equal(numberOf({ code, field }, route), number)
+    assert.equal(numberOf({ code, field, reason: '' }, route), number)
+  })
+}
+
+const reasons: [code: ErrorCode, reason: string, number: number][] = [
+  ['BAD_CIDR', '', 1406],
+  ['BAD_CIDR', 'no_mask', 1413],
+  ['BAD_CIDR', 'not_lowest', 1409],
+  ['BAD_CERTIFICATE', '', 1920],
+  ['BAD_CERTIFICATE', 'not_a_ca', 1913],
+  ['BAD_CERTIFICATE', 'a reason nobody tells apart', 1920],
+]
+for (const [code, reason, number] of reasons) {
+  test(`${code} for ${reason || 'no reason of its own'} is number ${number}`, () => {
+    assert.equal(numberOf({ code, field: '', reason }, routes[0]), number)
   })
 }

@@ -1,11 +1,15 @@
 /** The numbers of ngrok's errors: one for each code of ours, and finer ones where that vendor tells more apart. */
-import { type ErrorCode, errors, type Refusal } from '../../model/errors.ts'
+import { type ErrorCode, errors } from '../../model/errors.ts'
 import type { Route } from '../routes.ts'
+import type { Refused } from './dialect.ts'
 
 /** The number of a refusal to a call of `route`, which is undefined where none was reached. */
-export function numberOf({ code, field }: Pick<Refusal, 'code' | 'field'>, route: Route | undefined): number {
-  return (route && finer[code]?.(route, lastName(field), field)) ?? errors[code].ngrok
+export function numberOf({ code, field, reason }: Refused, route: Route | undefined): number {
+  return (route && (reasons[reason] ?? finer[code]?.(route, lastName(field), field))) ?? errors[code].ngrok
 }
+
+/** Faults of one code that have numbers of their own. */
+const reasons: Numbers = { no_mask: 1413, not_lowest: 1409, not_a_ca: 1913 }
 
 /** The name of the field itself: `ip_policy_ids` of `ip_restriction.ip_policy_ids[0]`. */
 function lastName(field: string): string {
@@ -57,6 +61,9 @@ const ofCertificates: Readonly<Record<string, Numbers>> = {
 /** By kind of resource, then by field. */
 const invalid: Readonly<Record<string, Numbers>> = {
   ssh_certificate_authority: { private_key_type: 1936, key_size: 1939, elliptic_curve: 1941 },
+  tls_edge: { terminate_at: 224, min_version: 219 },
+  https_edge: { terminate_at: 7109, min_version: 219 },
+  https_edge_route: { match_type: 7130, match: 7131 },
 }
 
 /** An `oauth` module has a client id and secret too, which have a number of their own. */

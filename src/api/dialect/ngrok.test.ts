@@ -48,6 +48,55 @@ const bodies: [what: string, operation: string, sent: object, read: object][] = 
   ['empty labels in a create', 'create_tunnel_group_backend', { labels: {} }, { labels: {} }],
   ['no hostports in an update', 'update_tcp_edge', { hostports: [] }, { hostports: [] }],
   ['an e-mail in an update', 'update_credential', { owner_email: 'a@b' }, { owner_email: 'a@b' }],
+  ['an empty domain beside a name', 'create_reserved_domain', { domain: '', name: 'a.b', region: '' }, { name: 'a.b' }],
+  ['an empty owner', 'create_api_key', { owner_id: '', description: '' }, {}],
+  ['an empty text that is required', 'create_ip_policy_rule', { cidr: '', metadata: '' }, { cidr: '' }],
+  ['an empty text in a list', 'create_credential', { acl: [''] }, { acl: [''] }],
+  ['an empty text in a map', 'create_http_response_backend', { headers: { 'x-a': '' } }, { headers: { 'x-a': '' } }],
+  ['an empty text in an update', 'update_ip_policy', { description: '' }, { description: '' }],
+  ['an empty certificate in an update', 'update_reserved_domain', { certificate_id: '' }, { certificate_id: '' }],
+  ['an empty word in an update', 'update_user', { role: '', name: '' }, {}],
+  [
+    'empty words of a policy in an update',
+    'update_reserved_domain',
+    { certificate_management_policy: { authority: '', private_key_type: 'rsa' } },
+    { certificate_management_policy: { private_key_type: 'rsa' } },
+  ],
+  ['empty words of a module', 'put_tls_edge_tls_termination', { terminate_at: '', min_version: '' }, {}],
+  [
+    'empty words of a wrapped module',
+    'put_https_edge_route_oidc',
+    { module: { issuer: 'https://a.b', cookie_prefix: '' } },
+    { issuer: 'https://a.b' },
+  ],
+  [
+    'empty words of a module of a new edge',
+    'create_tls_edge',
+    { tls_termination: { terminate_at: '', min_version: '1.3' } },
+    { tls_termination: { min_version: '1.3' } },
+  ],
+  ['an action of a policy', 'create_ip_policy', { action: 'deny', metadata: 'm' }, { metadata: 'm' }],
+  ['an action of a rule', 'create_ip_policy_rule', { action: 'deny' }, { action: 'deny' }],
+  [
+    'endpoint configurations of a domain',
+    'create_reserved_domain',
+    { domain: 'a.b', http_endpoint_configuration_id: 'ec_1', https_endpoint_configuration_id: 'ec_2' },
+    { domain: 'a.b' },
+  ],
+  ['an endpoint configuration of an address', 'update_reserved_addr', { endpoint_configuration_id: 'ec_1' }, {}],
+  [
+    'an endpoint configuration of an edge',
+    'update_tcp_edge',
+    { endpoint_configuration_id: 'e' },
+    { endpoint_configuration_id: 'e' },
+  ],
+  [
+    'a region of a new domain',
+    'create_reserved_domain',
+    { domain: 'a.b', region: 'eu' },
+    { domain: 'a.b', region: 'eu' },
+  ],
+  ['a region of a domain in an update', 'update_reserved_domain', { region: 'eu', metadata: 'm' }, { metadata: 'm' }],
 ]
 for (const [what, operation, sent, read] of bodies) {
   test(`${what} is read as ${JSON.stringify(read)}, and by our own dialect as it is`, () => {
@@ -84,6 +133,45 @@ const answers: [operation: string, given: object, spelled: object][] = [
     { tunnel_sessions: [{ transport: 'ngrok/v2' }] },
   ],
   ['get_ip_policy', { id: 'a' }, { id: 'a' }],
+  ['create_reserved_domain', { id: 'rd_1', region: 'local' }, { id: 'rd_1', region: '' }],
+  [
+    'list_reserved_domains',
+    { reserved_domains: [{ region: 'us' }], next_page_uri: null },
+    { reserved_domains: [{ region: '' }], next_page_uri: null },
+  ],
+  ['get_reserved_addr', { region: 'local' }, { region: 'local' }],
+  [
+    'get_endpoint',
+    { public_url: 'https://a.b', proto: 'https', hostport: 'a.b:443', name: 'web' },
+    {
+      public_url: 'https://a.b',
+      proto: 'https',
+      hostport: 'a.b:443',
+      name: 'web',
+      url: 'https://a.b',
+      scheme: 'https',
+      host: 'a.b',
+      port: 443,
+    },
+  ],
+  [
+    'list_endpoints',
+    { endpoints: [{ public_url: 'tcp://a.b:20001', proto: 'tcp', hostport: 'a.b:20001' }] },
+    {
+      endpoints: [
+        {
+          public_url: 'tcp://a.b:20001',
+          proto: 'tcp',
+          hostport: 'a.b:20001',
+          url: 'tcp://a.b:20001',
+          scheme: 'tcp',
+          host: 'a.b',
+          port: 20001,
+        },
+      ],
+    },
+  ],
+  ['list_service_users', { service_users: [{ id: 'bot_1' }] }, { service_users: [{ id: 'bot_1' }] }],
 ]
 for (const [operation, given, spelled] of answers) {
   test(`${operation} with ${JSON.stringify(given)} is spelled their way, and by our own dialect as it is`, () => {

@@ -4,6 +4,7 @@ import type { Dialect } from './dialect.ts'
 export const own: Dialect = {
   operationHeaders: ['service-operation-id'],
   queryAliases: new Map(),
+  ignoresEmptyQuery: false,
   errorCode: ({ code }) => `ERR_${code}`,
   readBody: (_route, body) => body,
   showsSpellings: false,

@@ -27,7 +27,7 @@ export function readCidr(text: string): Cidr {
   const mapped = family === 6 && value >> 32n === 0xffffn
   if (slash < 0) {
     const whole = family === 4 || mapped ? `${writeIPv4(value)}/32` : `${writeIPv6(value)}/128`
-    throw new BadInput(`\`${address}\` has no mask; write \`${whole}\` for this one address.`)
+    throw new BadInput(`\`${address}\` has no mask; write \`${whole}\` for this one address.`, { reason: 'no_mask' })
   }
   const bits = readBits(text.slice(slash + 1), width)
   const lowest = (value >> BigInt(width - bits)) << BigInt(width - bits)
@@ -40,6 +40,7 @@ export function readCidr(text: string): Cidr {
   if (lowest !== value) {
     throw new BadInput(
       `\`${text}\` is not the lowest address of its range; write \`${canonical}\`, or \`/${width}\` for one address.`,
+      { reason: 'not_lowest' },
     )
   }
   return { network, bits, family, canonical }

@@ -76,7 +76,11 @@ function unpaired(): Error {
 
 function readCa(base64: string, which: string) {
   const read = readBlock(base64, which)
-  if (!read.isCa) throw new BadInput(`${which} is not a CA certificate (it lacks the basic constraint \`CA:TRUE\`).`)
+  if (!read.isCa) {
+    throw new BadInput(`${which} is not a CA certificate (it lacks the basic constraint \`CA:TRUE\`).`, {
+      reason: 'not_a_ca',
+    })
+  }
   return read
 }
 

@@ -1,11 +1,13 @@
 /** What the official Go client (v5 and later), and so the vendor's Terraform provider and operator, send and need. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { tlsPair } from '../../conformance/tls-pair.ts'
 import { type Answer, ApiClient, type Json, type Sending } from '../../support/api-client.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 
 const HEADERS = { 'service-version': '', 'ngrok-version': '2', 'user-agent': 'ngrok-api-go//go1.22' }
 const NOBODY = '1'.repeat(27)
+const LEAF = tlsPair.certificate_pem
 
 let platform: Platform
 before(async () => {
@@ -21,7 +23,13 @@ const failures: [what: string, method: string, path: string, sending: Sending, s
   // Not 404: its users would take the edge for gone and make it again.
   ['an unknown backend', 'POST', '/edges/tcp', { body: { backend: { backend_id: `bkdtg_${NOBODY}` } } }, 400, 6501],
   ['an unknown policy', 'POST', '/edges/tcp', { body: restriction(`ipp_${NOBODY}`) }, 400, 7007],
-  ['a bad network', 'POST', '/ip_policy_rules', { body: rule('10.0.0.1/8') }, 400, 1406],
+  ['a bad network', 'POST', '/ip_policy_rules', { body: rule('10.0.0.0/33') }, 400, 1406],
+  ['a network off its start', 'POST', '/ip_policy_rules', { body: rule('10.0.0.1/8') }, 400, 1409],
+  ['a network without a mask', 'POST', '/ip_policy_rules', { body: rule('10.0.0.1') }, 400, 1413],
+  ['a certificate of no authority', 'POST', '/certificate_authorities', { body: { ca_pem: LEAF } }, 400, 1913],
+  ['TLS that ends elsewhere', 'POST', '/edges/tls', { body: termination({ terminate_at: 'agent' }) }, 400, 224],
+  ['TLS of another version', 'POST', '/edges/tls', { body: termination({ min_version: '1.4' }) }, 400, 219],
+  ['HTTPS that ends upstream', 'POST', '/edges/https', { body: termination({ terminate_at: 'upstream' }) }, 400, 7109],
   ['a bad limit', 'GET', '/ip_policies?limit=1000', {}, 400, 233],
   ['a wrong key', 'GET', '/ip_policies', { headers: { authorization: 'Bearer no' } }, 401, 203],
 ]
@@ -35,6 +43,69 @@ for (const [what, method, path, sending, status, number] of failures) {
     assert.equal(body.details.operation_id, answer.headers.get('ngrok-operation-id'))
   })
 }
+
+test('what a route may match has numbers of its own', async () => {
+  const { body: edge } = await send('POST', '/edges/https', { body: {} })
+  for (const [body, number] of [
+    [{ match_type: 'regex', match: '/' }, 7130],
+    [{ match_type: 'exact_path', match: 'a' }, 7131],
+    [{ match_type: 'exact_path' }, 7123],
+  ] as const) {
+    const answer = await send('POST', `/edges/https/${edge.id}/routes`, { body })
+    assert.deepEqual([answer.status, answer.body.error_code], [400, `ERR_NGROK_${number}`])
+  }
+})
+
+test('bot users and service users are the same, under either name', async () => {
+  const { body: made, status } = await send('POST', '/service_users', { body: { name: 'ci' } })
+  assert.equal(status, 201)
+  assert.match(made.id, /^bot_/)
+  assert.equal(made.uri, `${platform.url}/service_users/${made.id}`)
+  const { body: bot } = await send('GET', `/bot_users/${made.id}`)
+  assert.deepEqual(bot, { ...made, uri: `${platform.url}/bot_users/${made.id}` })
+  const { body: list } = await send('GET', '/service_users?limit=1')
+  assert.deepEqual(list, { service_users: [made], uri: `${platform.url}/service_users`, next_page_uri: null })
+  const taken = await send('POST', '/bot_users', { body: { name: 'ci' } })
+  assert.deepEqual([taken.status, taken.body.error_code], [409, 'ERR_NGROK_4112'])
+  const { body: key } = await send('POST', '/api_keys', { body: { owner_id: made.id } })
+  assert.equal(key.owner_id, made.id)
+  const { body: changed } = await send('PATCH', `/service_users/${made.id}`, { body: { active: false } })
+  assert.deepEqual(changed, { ...made, active: false })
+  assert.equal((await send('DELETE', `/service_users/${made.id}`)).status, 204)
+  assert.equal((await send('GET', `/bot_users/${made.id}`)).status, 404)
+  assert.equal((await send('GET', `/api_keys/${key.id}`)).status, 404)
+})
+
+test('what Terraform 0.3 to 0.7 sends beside the fields of today is taken and decides nothing', async () => {
+  const { body: policy } = await send('POST', '/ip_policies', { body: { action: 'deny', description: 'a' } })
+  assert.deepEqual([policy.description, policy.action], ['a', undefined])
+  const { body: domain } = await send('POST', '/reserved_domains', {
+    body: { name: 'tf.example.com', http_endpoint_configuration_id: 'ec_1', https_endpoint_configuration_id: 'ec_2' },
+  })
+  assert.deepEqual([domain.domain, domain.region], ['tf.example.com', ''])
+  const { body: updated } = await send('PATCH', `/reserved_domains/${domain.id}`, {
+    body: { region: 'us', metadata: 'm', https_endpoint_configuration_id: 'ec_2' },
+  })
+  assert.deepEqual(updated, { ...domain, metadata: 'm' })
+  const { body: addr } = await send('POST', '/reserved_addrs', { body: { endpoint_configuration_id: 'ec_3' } })
+  assert.match(addr.addr, /:\d+$/)
+  // Our own dialect knows none of them, and shows the region that there is.
+  for (const [path, body] of [
+    ['/ip_policies', { action: 'deny' }],
+    ['/reserved_domains', { domain: 'b.example.com', http_endpoint_configuration_id: 'ec_1' }],
+    ['/reserved_addrs', { endpoint_configuration_id: 'ec_3' }],
+  ] as const) {
+    await platform.admin.refused('ERR_UNKNOWN_FIELD', 'POST', path, { body })
+  }
+  assert.equal((await platform.admin.get(`/reserved_domains/${domain.id}`)).region, 'local')
+})
+
+test('an empty query parameter counts as left out, in this dialect only', async () => {
+  for (const path of ['/ip_policies?before_id=', '/ip_policies?beforeId=&limit=', '/ip_policies?filter=']) {
+    assert.equal((await send('GET', path)).status, 200, path)
+  }
+  await platform.admin.refused('ERR_BAD_CURSOR', 'GET', '/ip_policies?before_id=')
+})
 
 test('`{}` creates, absent fields are left alone, and an empty answer is a 204', async () => {
   const { body: made, status } = await send('POST', '/ip_policies', { body: {} })
@@ -96,6 +167,10 @@ test('pages: the next address is asked as it stands; older clients go on by last
 
 function restriction(id: string) {
   return { ip_restriction: { ip_policy_ids: [id] } }
+}
+
+function termination(module: object) {
+  return { tls_termination: module }
 }
 
 function rule(cidr: string) {

@@ -74,6 +74,9 @@ const creates: [path: string, body: object, shown: object][] = [
   // From 0.17 on.
   ['/reserved_domains', { domain: 'py.example.com', region: '', resolves_to: [] }, { domain: 'py.example.com' }],
   ['/reserved_addrs', { description: '', metadata: '', region: '' }, { description: '' }],
+  // What the Ruby client sends.
+  ['/reserved_domains', { name: 'rb.example.com', domain: '', certificate_id: '' }, { domain: 'rb.example.com' }],
+  ['/api_keys', { description: '', owner_id: '' }, { description: '' }],
 ]
 for (const [path, body, shown] of creates) {
   test(`POST ${path} with all its defaults, ${JSON.stringify(body)}`, async () => {
@@ -124,6 +127,30 @@ for (const [kind, body] of unnamed) {
     assert.equal(ours.status, 400)
   })
 }
+
+test('an endpoint has the parts of its address that newer clients read', async () => {
+  const { id } = await platform.admin.create('/edges/https', {
+    description: 'a site',
+    hostports: ['parts.example.com:443'],
+  })
+  const { body } = await send('GET', '/endpoints')
+  const endpoint = body.endpoints.find(({ edge }: Json) => edge?.id === id)
+  const { url, scheme, host, port, name, description } = endpoint
+  assert.deepEqual(
+    { url, scheme, host, port, name, description },
+    {
+      url: 'https://parts.example.com',
+      scheme: 'https',
+      host: 'parts.example.com',
+      port: 443,
+      name: '',
+      description: 'a site',
+    },
+  )
+  assert.deepEqual((await send('GET', `/endpoints/${endpoint.id}`)).body, endpoint)
+  const ours = await platform.admin.get(`/endpoints/${endpoint.id}`)
+  assert.deepEqual([ours.url, ours.host, ours.port, ours.scheme], [undefined, undefined, undefined, undefined])
+})
 
 test('commands come without body and content type, and a 404 can be read', async () => {
   for (const command of ['restart', 'stop', 'update']) {

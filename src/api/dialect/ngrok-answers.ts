@@ -1,0 +1,35 @@
+/** What answers have in ngrok's spelling beyond, or other than, our own. */
+import type { Route } from '../routes.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** The answer to a call of `route`, or each item of its list, as ngrok's clients read it. */
+export function spelled({ resource, action }: Pick<Route, 'resource' | 'action'>, answer: Json): Json {
+  const spell = spellings[resource.kind]
+  if (!spell) return answer
+  const items = action === 'list' ? answer[resource.listKey ?? ''] : undefined
+  return Array.isArray(items) ? { ...answer, [resource.listKey ?? '']: items.map(spell) } : spell(answer)
+}
+
+/** By kind of resource. */
+const spellings: Readonly<Record<string, (item: Json) => Json>> = {
+  tunnel_session: (session) => ({
+    ...session,
+    transport: session.transport === 'service/v2' ? 'ngrok/v2' : session.transport,
+  }),
+  // The hosted service answers so, since its names belong to no region; Terraform would set back any other answer, in every plan.
+  reserved_domain: (domain) => ({ ...domain, region: '' }),
+  endpoint: (endpoint) => ({ ...endpoint, ...partsOf(endpoint) }),
+}
+
+/** The parts of an endpoint's address, which newer clients read one by one. */
+function partsOf({ public_url, proto, hostport }: Json) {
+  const text = String(hostport)
+  const colon = text.lastIndexOf(':')
+  return {
+    url: public_url,
+    scheme: proto,
+    host: text.slice(0, colon),
+    port: Number(text.slice(colon + 1)),
+  }
+}
