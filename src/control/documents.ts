@@ -7,6 +7,7 @@ import { LOOP_PRICE } from '../lib/patterns/pattern-price.ts'
 import type { PatternProgram } from '../lib/patterns/pattern-program.ts'
 import { OffLoop, type OffLoopOptions, WORK_LIMIT_MS, WorkRefused, WorkTooHeavy } from '../lib/threads/off-loop.ts'
 import { ownTurn } from '../lib/threads/others-turn.ts'
+import { threadFile } from '../lib/threads/thread-file.ts'
 import { BindRefusal, type EndpointRequest } from '../model/endpoint.ts'
 import { Refusal } from '../model/errors.ts'
 import { type AgentModules, agentModules, bindPrice } from '../modules/agent-options/options.ts'
@@ -39,8 +40,7 @@ export class Documents {
   #isClosed = false
 
   constructor({ limitMs }: Pick<OffLoopOptions, 'limitMs'> = {}) {
-    // The name of the file as it runs now: from its source, or built.
-    const entry = new URL(`./heavy-work-thread${import.meta.url.slice(-3)}`, import.meta.url)
+    const entry = threadFile('heavy-work-thread', import.meta.url)
     this.#offLoop = new OffLoop({ entry, ...(limitMs !== undefined && { limitMs }) })
   }
 

@@ -2,6 +2,7 @@
 
 import { makeSshKeyPair, type SshKeyChoice, type SshKeyPair } from '../lib/ssh-keys/ssh-key-pair.ts'
 import { OffLoop, WorkRefused, WorkTooHeavy } from '../lib/threads/off-loop.ts'
+import { threadFile } from '../lib/threads/thread-file.ts'
 import { Refusal } from '../model/errors.ts'
 
 /** A key of 4096 bits takes a second, and by bad luck on a busy machine many times that. In milliseconds. */
@@ -14,9 +15,7 @@ export class KeyMaker {
   readonly #offLoop: OffLoop
 
   constructor() {
-    // The name of the file as it runs now: from its source, or built.
-    const entry = new URL(`./key-maker-thread${import.meta.url.slice(-3)}`, import.meta.url)
-    this.#offLoop = new OffLoop({ entry, limitMs: KEY_LIMIT_MS })
+    this.#offLoop = new OffLoop({ entry: threadFile('key-maker-thread', import.meta.url), limitMs: KEY_LIMIT_MS })
   }
 
   /** `owner` is whose work it is. */

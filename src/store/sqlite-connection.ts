@@ -1,7 +1,7 @@
 /** This side of the SQLite thread: passes statements to it, pairs the answers, and starts another when it ends. */
-import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { threadEnv } from '../lib/threads/thread-env.ts'
+import { threadFile } from '../lib/threads/thread-file.ts'
 import { within } from './limits.ts'
 import type { Answer, Asked, Fault, Said, ThreadData } from './sqlite-thread.ts'
 
@@ -109,9 +109,7 @@ export class SqliteConnection {
 
   #start({ makes }: { makes: boolean }): Promise<void> {
     const data: ThreadData = { ...this.#options, makes }
-    // Beside this file, with its ending: the sources run as they are, and a published package holds JavaScript.
-    const file = new URL(`./sqlite-thread${extname(import.meta.url)}`, import.meta.url)
-    const worker = new Worker(file, {
+    const worker = new Worker(threadFile('sqlite-thread', import.meta.url), {
       name: 'sqlite',
       workerData: data,
       // Neither the flags of this process, such as modules to load first, nor its variables: the thread needs none.

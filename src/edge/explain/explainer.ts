@@ -5,6 +5,7 @@
 import { BadValue, type BadValueKind } from '../../lib/shape/check.ts'
 import { OffLoop } from '../../lib/threads/off-loop.ts'
 import { ownTurn } from '../../lib/threads/others-turn.ts'
+import { threadFile } from '../../lib/threads/thread-file.ts'
 import type { ExplainWork, Explanation } from '../../model/explanation.ts'
 
 export type ExplainResult =
@@ -12,10 +13,7 @@ export type ExplainResult =
   | { readonly badValue: { readonly field: string; readonly kind: BadValueKind; readonly message: string } }
 
 export class Explainer {
-  // The name of the file as it runs now: from its source, or built.
-  readonly #offLoop = new OffLoop({
-    entry: new URL(`./explain-thread${import.meta.url.slice(-3)}`, import.meta.url),
-  })
+  readonly #offLoop = new OffLoop({ entry: threadFile('explain-thread', import.meta.url) })
 
   /** Rejects with `BadValue`, or with what `OffLoop.run` rejects with. */
   async explain(owner: string, work: ExplainWork): Promise<Explanation> {
