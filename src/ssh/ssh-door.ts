@@ -1,4 +1,5 @@
 /** The SSH gateway: a door for clients that are just `ssh`, to whom the credentials are public keys. */
+import './without-native.ts'
 import type { AddressInfo, Socket } from 'node:net'
 import ssh2, { type Header, type Incoming, type Server } from 'ssh2'
 import type { Clock } from '../lib/clock.ts'
