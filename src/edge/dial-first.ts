@@ -3,9 +3,8 @@ import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { Ends } from '../lib/net/proxy-protocol.ts'
 import { DialFault } from '../model/dial.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
-import { dialCodes } from './proxy/forwarding.ts'
+import { dialCode, dialTarget } from './dial-target.ts'
 import type { Target, Visit } from './target.ts'
-import { dialTarget } from './upstream-pool.ts'
 
 export interface Dialling {
   readonly targets: Iterable<Target>
@@ -28,7 +27,7 @@ export async function dialFirst({
     if (target.kind === 'fixed') continue
     const stream = await dialTarget(target, visit, ends)
     if (!(stream instanceof DialFault)) return { stream, key: target.key }
-    if (stream.reason !== 'offline') code = dialCodes[stream.reason]
+    code = dialCode(stream) ?? code
   }
   return code
 }

@@ -2,8 +2,9 @@
 
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { type Aged, AgeList } from '../lib/limits/age-list.ts'
-import { type Ends, proxyHeaderOf } from '../lib/net/proxy-protocol.ts'
+import type { Ends } from '../lib/net/proxy-protocol.ts'
 import { DialFault } from '../model/dial.ts'
+import { dialTarget } from './dial-target.ts'
 import type { UpstreamConnection } from './exchange.ts'
 import type { DialTarget, Visit } from './target.ts'
 
@@ -229,13 +230,6 @@ export class UpstreamPool {
       else this.#shared.delete(key)
     }
   }
-}
-
-/** Opens a connection for `visit` that begins with the header which its target wants. Never rejects. */
-export async function dialTarget(target: DialTarget, visit: Visit, ends: Ends): Promise<ByteStream | DialFault> {
-  const stream = await target.open(visit)
-  if (!(stream instanceof DialFault) && target.proxyHeader !== 0) stream.write(proxyHeaderOf(target.proxyHeader, ends))
-  return stream
 }
 
 /** R-7.7: where a connection begins by saying whose it is, it serves that visitor's connection alone. */

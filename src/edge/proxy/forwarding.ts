@@ -2,8 +2,9 @@
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { Ends } from '../../lib/net/proxy-protocol.ts'
-import { DialFault, type DialReason } from '../../model/dial.ts'
+import { DialFault } from '../../model/dial.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
+import { dialCode } from '../dial-target.ts'
 import type {
   BodyReader,
   ResponseHead,
@@ -42,12 +43,6 @@ export interface ForwardingOptions {
   readonly owner: ForwardingOwner
   /** What it means that there is no target, or none that is online. */
   readonly offline: VisitorErrorCode
-}
-
-export const dialCodes: Readonly<Record<Exclude<DialReason, 'offline'>, VisitorErrorCode>> = {
-  busy: 'BACKEND_BUSY',
-  timeout: 'UPSTREAM_TIMEOUT',
-  refused: 'UPSTREAM_UNREACHABLE',
 }
 
 const faultCodes: Readonly<Record<UpstreamFaultReason, VisitorErrorCode>> = {
@@ -143,9 +138,9 @@ export class Forwarding implements UpstreamSink {
       if (this.#isOver) {
         if (!(dialled instanceof DialFault)) pool.give(dialled)
       } else if (dialled instanceof DialFault) {
-        // Somebody who is busy says more than somebody who is not there.
-        if (dialled.reason !== 'offline') {
-          this.#fault = dialCodes[dialled.reason]
+        const code = dialCode(dialled)
+        if (code !== undefined) {
+          this.#fault = code
           this.#cause = dialled
         }
         this.#tryNext()
