@@ -8,7 +8,7 @@ import { EdgeEndpoints } from './control/edge-endpoints.ts'
 import { Follower } from './control/follower.ts'
 import { LiveCertificates } from './control/live-certificates.ts'
 import { LiveCredentials } from './control/live-credentials.ts'
-import { type EdgeSink, LiveEdges } from './control/live-edges.ts'
+import { LiveEdges } from './control/live-edges.ts'
 import { LiveRestrictions } from './control/live-restrictions.ts'
 import { LiveSshCertificates } from './control/live-ssh-certificates.ts'
 import type { RefusedLog } from './control/refused-log.ts'
@@ -19,6 +19,7 @@ import { AgentEndpoints, type AgentEndpointsOptions } from './edge/agent-endpoin
 import { BodyMemory } from './edge/body-memory.ts'
 import { Certificates } from './edge/certificates.ts'
 import { DepartedVisitors } from './edge/departed-visitors.ts'
+import { drainVisitors } from './edge/drain-visitors.ts'
 import { Edges, type EdgesOptions } from './edge/edges.ts'
 import { holdVisitors } from './edge/hold-visitors.ts'
 import { HttpFront } from './edge/http-front.ts'
@@ -26,6 +27,8 @@ import { ListenFault, openListener } from './edge/open-listener.ts'
 import { PublicDoor } from './edge/public-door.ts'
 import { PublicListener } from './edge/public-listener.ts'
 import { httpRefusals } from './edge/refuse-http.ts'
+import { retireEdge } from './edge/retire-edge.ts'
+import { StoredEdges } from './edge/stored-edges.ts'
 import { TcpPorts } from './edge/tcp-ports.ts'
 import { TlsServers } from './edge/tls-servers.ts'
 import { TrafficCount } from './edge/traffic-count.ts'
@@ -46,6 +49,7 @@ import type { EndpointRequest } from './model/endpoint.ts'
 import { SshDoor } from './ssh/ssh-door.ts'
 import type { Store } from './store/store.ts'
 import { AgentDoor } from './tunnel/agent-door.ts'
+import { agentNames } from './tunnel/agent-names.ts'
 import { Online } from './tunnel/online.ts'
 
 export interface DataPlaneOptions {
@@ -82,12 +86,6 @@ const RENEWAL_LOOK_MS = 24 * 3_600_000
 
 /** How often what was made for names that are gone is dropped, in milliseconds. */
 const TIDY_MS = 30_000
-
-/** How often a drain looks whether the last visitor is gone, in milliseconds. */
-const DRAIN_LOOK_MS = 20
-
-/** How long connections that are idle are still listened to, in milliseconds: requests may be on their way. */
-const ON_THEIR_WAY_MS = 50
 
 /** Listens for agents and visitors; resolves once every stored edge is served. */
 export async function startDataPlane(options: DataPlaneOptions) {
@@ -161,13 +159,8 @@ export async function startDataPlane(options: DataPlaneOptions) {
       log,
       onRemoved: (id) => {
         counts.forget(id)
-        // D42: open streams of an edge that is gone get the drain time.
-        const [endStreams, endHttp] = [visitors.retire(id), front.retire(id)]
-        setTimeout(() => {
-          endStreams()
-          // Unless it is back, as the endpoint of an agent that reconnected: its visitors stayed.
-          if (!edges.has(id)) endHttp()
-        }, drainTimeoutMs).unref()
+        const isServed = (edgeId: string) => edges.has(edgeId)
+        retireEdge(id, { streams: visitors, http: front, isServed, drainMs: drainTimeoutMs })
       },
     })
     const tidying = setInterval(() => tls.dropGone((name) => edges.serves(name)), TIDY_MS).unref()
@@ -243,9 +236,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
     opened.push(() => void plain.close())
     const httpAddress = addressOf(plain)
     publicPorts.http ||= httpAddress.port
-    const agentNames = [
-      ...new Set(['localhost', '127.0.0.1', '::1', domain, `connect.${domain}`, ...settings.agentNames]),
-    ]
+    const namesForAgents = agentNames(domain, settings.agentNames)
     const agentEndpoints = new AgentEndpoints({
       edges,
       bindModules: (request) =>
@@ -272,7 +263,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
     const agents = new AgentDoor({
       online,
       admits: admitsAgent,
-      certificate: authority.issue(agentNames),
+      certificate: authority.issue(namesForAgents),
       tlsMinVersion: `TLSv${settings.tlsMinVersion}`,
       meet: throughHops,
       caps: agentCaps,
@@ -307,52 +298,28 @@ export async function startDataPlane(options: DataPlaneOptions) {
     })
     const sshAddress = await gateway.listen(settings.sshListen)
     opened.push(async () => {
-      // Nobody new; whoever is there may finish, agents last, since visitors are served through them.
-      // Not by the clock of the system, which may be set back meanwhile.
-      const until = performance.now() + drainTimeoutMs
-      plain.close()
-      ports.closeAll()
-      void secure.close()
-      if (front.open > 0) await pause(Math.min(ON_THEIR_WAY_MS, drainTimeoutMs))
-      front.drain()
-      const isBusy = () => front.open + visitors.carried + secure.pending + tls.pending > 0
-      while (performance.now() < until && isBusy()) await pause(DRAIN_LOOK_MS)
-      secure.sendAway()
-      front.cut()
-      visitors.cut()
+      // Agents last, since visitors are served through them.
+      await drainVisitors({ plain, ports, secure, tls, front, visitors }, drainTimeoutMs)
       agents.stop()
       gateway.stop()
       online.endAll('the server is stopping')
       await Promise.all([agents.closed(), gateway.closed()])
     })
-    const renewal = setInterval(() => agents.useCertificate(authority.issue(agentNames)), RENEWAL_LOOK_MS).unref()
+    const renewal = setInterval(() => agents.useCertificate(authority.issue(namesForAgents)), RENEWAL_LOOK_MS).unref()
     opened.push(() => clearInterval(renewal))
 
     // What is stored, and every change of it.
     const groups = new TunnelGroups(store)
     const endpoints = new EdgeEndpoints({ store, region })
-    const sink: EdgeSink = {
-      async apply(config, how) {
-        await edges.apply(config, how)
-        const wildcards = config.names.filter(isWildcard)
-        if (wildcards.length === 0) return
-        // D66: names below a wildcard are the edge's now. The API refuses such an edge while it sees one online; this is
-        // for agents of other nodes, and for binds under way, which are over by the next turn of the event loop.
-        setImmediate(() => {
-          for (const id of wildcards.flatMap((name) => agentEndpoints.below(name))) {
-            online.stopTunnel(`tn_${id.slice('ep_'.length)}`, heldBy(config.id))
-          }
-        })
-      },
-      remove: (id) => edges.remove(id),
-      get storedIds() {
-        return edges.storedIds
-      },
-    }
+    const stored = new StoredEdges({
+      edges,
+      agents: agentEndpoints,
+      stopTunnel: (id, why) => online.stopTunnel(id, why),
+    })
     const followed = [
       new LiveCertificates({ store, sealer, replace: (served) => certificates.replace(served), log }),
       groups,
-      new LiveEdges({ store, sealer, sink, endpoints, log }),
+      new LiveEdges({ store, sealer, sink: stored, endpoints, log }),
       new LiveCredentials(store, online),
       new LiveSshCertificates(store, online),
     ]
@@ -373,9 +340,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       endpoint: (id: string) => edges.endpoint(id),
       caps: [caps, agentCaps, sshCaps],
       publicPorts,
-      endpointAt: (address: { name: string } | { port: number }) =>
-        edges.endpointAt(address) ??
-        ('name' in address && isWildcard(address.name) ? agentEndpoints.below(address.name)[0] : undefined),
+      endpointAt: (address: { name: string } | { port: number }) => stored.endpointAt(address),
       addresses: {
         agents: text(agentAddress),
         ssh: text(sshAddress),
@@ -393,7 +358,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
         bodyMemory: () => bodyMemory.used,
         bodyRefusals: () => bodyMemory.refusals,
         policyBudgetsSpent: () => budgetsSpent,
-        firstExpiry: () => firstExpiry(certificates),
+        firstExpiry: () => inSeconds(certificates.firstExpiry),
       },
       close,
     }
@@ -412,19 +377,9 @@ function ofBoth(a: AgentDoor['numbers'], b: SshDoor['numbers']): AgentDoor['numb
   }
 }
 
-function isWildcard(name: string): boolean {
-  return name.startsWith('*.')
-}
-
-/** What an agent is told whose name an edge has taken over. */
-function heldBy(edgeId: string): { message: string; ngrok: number } {
-  return { message: `its name stands below a wildcard that the edge ${edgeId} holds`, ngrok: 381 }
-}
-
-function firstExpiry(certificates: Certificates): number | undefined {
-  let first: number | undefined
-  for (const [, at] of certificates.expiries()) first = Math.min(first ?? at, at)
-  return first === undefined ? undefined : Math.floor(first / 1000)
+/** As metrics count time. */
+function inSeconds(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : Math.floor(ms / 1000)
 }
 
 /** What listens, or the reason as an error: a listener of the operator's own choice must be had. */
@@ -441,18 +396,12 @@ function text({ family, address, port }: AddressInfo): string {
   return `${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
-}
-
 /** D53: how modules ask the addresses that users write down. */
 function fetchFor(settings: Settings): Fetch {
   const { outboundAllow, apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen } = settings
-  const { tcpPorts } = settings
   const listeners = [apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen]
-  const ports = new Set(listeners.map(({ port }) => port))
   return outboundFetch({
     isAllowed: compileIpRules(outboundAllow.map((network) => ({ action: 'allow', network }))),
-    isOwn: ownListeners((port) => ports.has(port) || (port >= tcpPorts.from && port <= tcpPorts.to)),
+    isOwn: ownListeners({ ports: listeners.map(({ port }) => port), range: settings.tcpPorts }),
   })
 }

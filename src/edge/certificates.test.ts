@@ -188,6 +188,22 @@ test('says when uploaded ones end, and passes over what cannot be read', () => {
   }
 })
 
+test('says when the first of the uploaded ones ends', () => {
+  const certificates = new Certificates({ authority })
+  assert.equal(certificates.firstExpiry, undefined)
+  const early = new Authority(made.certPem, made.keyPem, { now: () => Date.now() - DAY }).issue(['early.test'])
+  const late = authority.issue(['late.test'])
+  certificates.replace(
+    new Map<string, CertificatePair>([
+      ['late.test', late],
+      ['early.test', early],
+      ['b.test', { cert: 'nonsense', key: '' }],
+    ]),
+  )
+  assert.equal(certificates.firstExpiry, early.notAfter)
+  assert.ok(early.notAfter < late.notAfter)
+})
+
 test('what is uploaded is shown to the next visitor, and what is taken back no more', async () => {
   const front = await new Front({ edges: { 'a.test': tlsEdge('a') } }).start()
   const shown = async () => {

@@ -110,6 +110,13 @@ export class Certificates {
     }
   }
 
+  /** When the first of them ends; undefined without any. */
+  get firstExpiry(): number | undefined {
+    let first: number | undefined
+    for (const [, end] of this.expiries()) first = Math.min(first ?? end, end)
+    return first
+  }
+
   #uploadedFor(name: string): ServerCertificate | undefined {
     const uploaded = this.#uploaded.get(name) ?? this.#uploaded.get(wildcardOver(name))
     return uploaded && this.identify(uploaded)

@@ -1,9 +1,22 @@
 /** Whether an address and a port are of a listener of this process. */
 import { networkInterfaces } from 'node:os'
 
-/** Interfaces come and go, so they are looked at each time. */
-export function ownListeners(isOurPort: (port: number) => boolean): (address: string, port: number) => boolean {
-  return (address, port) =>
-    isOurPort(port) &&
-    Object.values(networkInterfaces()).some((addresses) => addresses?.some((own) => own.address === address))
+export interface OwnPorts {
+  readonly ports: readonly number[]
+  /** Ports that may be opened at any time, both ends included. */
+  readonly range: { readonly from: number; readonly to: number }
+}
+
+/** Interfaces come and go, so they are looked at each time, by `addresses`, and only for a port of ours. */
+export function ownListeners(
+  { ports, range }: OwnPorts,
+  addresses: () => readonly string[] = ownAddresses,
+): (address: string, port: number) => boolean {
+  const single = new Set(ports)
+  const isOurPort = (port: number): boolean => single.has(port) || (port >= range.from && port <= range.to)
+  return (address, port) => isOurPort(port) && addresses().includes(address)
+}
+
+function ownAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address) ?? [])
 }

@@ -1,0 +1,44 @@
+/** How visitors are let go when the server stops: nobody new, and whoever is there may finish within the drain time. */
+
+/** Everything that holds connections of visitors, as far as a drain needs it. */
+export interface Draining {
+  readonly plain: { close(): unknown }
+  readonly ports: { closeAll(): void }
+  /** The TLS listener; `pending` are connections whose first bytes are read. */
+  readonly secure: { close(): unknown; sendAway(): void; readonly pending: number }
+  /** Handshakes under way. */
+  readonly tls: { readonly pending: number }
+  /** Connections that carry requests. */
+  readonly front: { readonly open: number; drain(): void; cut(): void }
+  /** Connections of TCP and TLS edges. */
+  readonly visitors: { readonly carried: number; cut(): void }
+}
+
+/** How often a drain looks whether the last visitor is gone, in milliseconds. */
+const LOOK_MS = 20
+
+/** How long connections that are idle are still listened to, in milliseconds: requests may be on their way. */
+const ON_THEIR_WAY_MS = 50
+
+/** Resolves when all are gone: by themselves, or cut off after `drainMs`. */
+export async function drainVisitors(
+  { plain, ports, secure, tls, front, visitors }: Draining,
+  drainMs: number,
+): Promise<void> {
+  // Not by the clock of the system, which may be set back meanwhile.
+  const until = performance.now() + drainMs
+  plain.close()
+  ports.closeAll()
+  void secure.close()
+  if (front.open > 0) await pause(Math.min(ON_THEIR_WAY_MS, drainMs))
+  front.drain()
+  const isBusy = () => front.open + visitors.carried + secure.pending + tls.pending > 0
+  while (performance.now() < until && isBusy()) await pause(LOOK_MS)
+  secure.sendAway()
+  front.cut()
+  visitors.cut()
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,62 @@
+/** The stored edges beside the endpoints of agents: who gives way to whom, where both could have a name. */
+import type { EdgeConfig } from '../model/edge-config.ts'
+import type { AgentEndpoints } from './agent-endpoints.ts'
+import type { Edges } from './edges.ts'
+
+export interface StoredEdgesOptions {
+  readonly edges: Pick<Edges, 'apply' | 'remove' | 'storedIds' | 'endpointAt'>
+  readonly agents: Pick<AgentEndpoints, 'below'>
+  /** Ends the tunnel of an agent and tells the agent why. */
+  readonly stopTunnel: (tunnelId: string, why: { readonly message: string; readonly ngrok: number }) => unknown
+}
+
+/** The vendor's number for a name that belongs to an edge. */
+const HELD_BY_EDGE = 381
+
+export class StoredEdges {
+  readonly #options: StoredEdgesOptions
+
+  constructor(options: StoredEdgesOptions) {
+    this.#options = options
+  }
+
+  get storedIds(): Iterable<string> {
+    return this.#options.edges.storedIds
+  }
+
+  /** Serves an edge as it is stored now, and ends what agents have below its wildcards. */
+  async apply(config: EdgeConfig, how?: { isIdle: boolean }): Promise<void> {
+    const { edges, agents, stopTunnel } = this.#options
+    await edges.apply(config, how)
+    const wildcards = config.names.filter(isWildcard)
+    if (wildcards.length === 0) return
+    // D66: names below a wildcard are the edge's now. The API refuses such an edge while it sees one online; this is
+    // for agents of other nodes, and for binds under way, which are over by the next turn of the event loop.
+    setImmediate(() => {
+      for (const id of wildcards.flatMap((name) => agents.below(name))) {
+        stopTunnel(`tn_${id.slice('ep_'.length)}`, heldBy(config.id))
+      }
+    })
+  }
+
+  remove(id: string): void {
+    this.#options.edges.remove(id)
+  }
+
+  /** The endpoint of an agent that stands in the way of an edge at this address: on it, or below it where it is a wildcard. */
+  endpointAt(address: { readonly name: string } | { readonly port: number }): string | undefined {
+    const { edges, agents } = this.#options
+    const there = edges.endpointAt(address)
+    if (there !== undefined || !('name' in address) || !isWildcard(address.name)) return there
+    return agents.below(address.name)[0]
+  }
+}
+
+function isWildcard(name: string): boolean {
+  return name.startsWith('*.')
+}
+
+/** What an agent is told whose name an edge has taken over. */
+function heldBy(edgeId: string): { message: string; ngrok: number } {
+  return { message: `its name stands below a wildcard that the edge ${edgeId} holds`, ngrok: HELD_BY_EDGE }
+}
