@@ -1,4 +1,9 @@
-/** Reads the hello that begins a TLS connection, as its bytes come in: which name is asked for, and what is offered. */
+/**
+ * Reads the hello that begins a TLS connection, as its bytes come in: which name is asked for, and what is offered.
+ *
+ * Written by hand: Node shows the name in a hello only to a server that has begun its handshake, and the name decides
+ * which server that is.
+ */
 import { BadInput } from '../lib/shape/bad-input.ts'
 
 export interface ClientHello {

@@ -1,4 +1,8 @@
-/** One session: many streams over one transport, for either role. */
+/**
+ * One session: many streams over one transport, for either role.
+ *
+ * Written by hand: the protocol is that of the agents we serve, and we know of no library in JavaScript that speaks it.
+ */
 import {
   AGENT_OPENED_STREAMS,
   SERVER_OPENED_STREAMS,

@@ -1,4 +1,8 @@
-/** Reads a network in CIDR form strictly, and says what to write instead when it is almost right. */
+/**
+ * Reads a network in CIDR form strictly, and says what to write instead when it is almost right.
+ *
+ * Written by hand: libraries for addresses read `010.1.1.1` as octal, and do not say what to write instead.
+ */
 
 import { isIPv4, isIPv6 } from 'node:net'
 import { BadInput } from '../shape/bad-input.ts'

@@ -1,4 +1,8 @@
-/** The PROXY protocol, versions 1 and 2: tells who is visiting in front of a connection's own bytes, and reads it there. */
+/**
+ * The PROXY protocol, versions 1 and 2: tells who is visiting in front of a connection's own bytes, and reads it there.
+ *
+ * Written by hand: two short formats, in which a reader that guesses lets visitors choose their own address.
+ */
 import { asIPv6, ipBytes, ipText } from './ip-bytes.ts'
 
 /** The two ends of a visitor's connection. */

@@ -1,4 +1,9 @@
-/** The wire form of an SSH public key, strictly: RFC 4253 §6.6 (RSA), RFC 5656 §3.1 (ECDSA), RFC 8709 §4 (Ed25519). */
+/**
+ * The wire form of an SSH public key, strictly: RFC 4253 §6.6 (RSA), RFC 5656 §3.1 (ECDSA), RFC 8709 §4 (Ed25519).
+ *
+ * Written by hand: `ssh2` reads keys more leniently, and not in PEM; here one key has one spelling, which its
+ * fingerprint is made from.
+ */
 
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { BadInput } from '../shape/bad-input.ts'

@@ -1,4 +1,10 @@
-/** Reads JSON from outside strictly, in one pass: UTF-8, no duplicate keys, no `__proto__`, no NUL, bounded depth and width. */
+/**
+ * Reads JSON from outside strictly, in one pass: UTF-8, no duplicate keys, no `__proto__`, no NUL, bounded depth and
+ * width.
+ *
+ * Written by hand: `JSON.parse` takes duplicate keys and `__proto__`, has no bound on depth, and holds the event loop
+ * until it is done.
+ */
 import { othersTurn } from '../threads/others-turn.ts'
 
 /** JSON that we do not take; the message can be shown to whoever sent it. */

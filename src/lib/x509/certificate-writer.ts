@@ -1,4 +1,10 @@
-/** Writes certificates (RFC 5280 §4.1): their names, their extensions, and the signature over all of it. */
+/**
+ * Writes certificates (RFC 5280 §4.1): their names, their extensions, and the signature over all of it.
+ *
+ * Written by hand: `node:crypto` reads certificates and makes none. A certificate is issued while a visitor waits in a
+ * handshake, so it has to be signed in one step; `@peculiar/x509` signs through WebCrypto, in turns of the event loop,
+ * and brings eleven packages along. The tests read what is written here with it and with OpenSSL.
+ */
 import { createHash, type KeyObject, sign } from 'node:crypto'
 import { ipBytes } from '../net/ip-bytes.ts'
 import { extensionOid, nameOid } from './certificate-fields.ts'

@@ -1,4 +1,8 @@
-/** A small writer of DER: each function gives one element, whole. */
+/**
+ * A small writer of DER: each function gives one element, whole.
+ *
+ * Written by hand: `node:crypto` writes no certificates, and ours use ten kinds of elements. See certificate-writer.ts.
+ */
 import { derTag } from './der.ts'
 
 /** Several elements inside one with this tag. */

@@ -1,4 +1,9 @@
-/** A small strict reader of DER: one level at a time, so its depth and work are those of the caller's own steps. */
+/**
+ * A small strict reader of DER: one level at a time, so its depth and work are those of the caller's own steps.
+ *
+ * Written by hand: `node:crypto` does not give the parts of a certificate that we show, and a library for all of ASN.1
+ * builds the whole tree of what strangers send, at whatever depth they chose.
+ */
 import { BadInput } from '../shape/bad-input.ts'
 
 export interface DerElement {

@@ -1,4 +1,9 @@
-/** The tokens of an XML document without DTD and instructions; each is well-formed in itself, or the document is refused. */
+/**
+ * The tokens of an XML document without DTD and instructions; each is well-formed in itself, or the document is
+ * refused.
+ *
+ * The lower half of xml.ts, which says why we read XML ourselves.
+ */
 import { BadInput } from '../../lib/shape/bad-input.ts'
 
 export type XmlToken = OpenTag | CloseTag | Characters

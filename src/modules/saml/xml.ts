@@ -1,4 +1,10 @@
-/** A strict reader of small XML documents: well-formed to the last character, namespaces too, or refused. */
+/**
+ * A strict reader of small XML documents: well-formed to the last character, namespaces too, or refused.
+ *
+ * Written by hand: Node has no reader of XML, and the one that the SAML library brings repairs what is broken. A
+ * document that two readers understand differently is how signatures are forged, so this one takes no DTD, no
+ * instructions, and nothing that is not well-formed. Signatures are verified by the library, never here.
+ */
 import type { BadInput } from '../../lib/shape/bad-input.ts'
 import { badXml, type OpenTag, xmlTokens } from './xml-tokens.ts'
 

@@ -1,4 +1,9 @@
-/** The frames of WebSocket (RFC 6455 §5), on the server's side: read as they come, written whole. */
+/**
+ * The frames of WebSocket (RFC 6455 §5), on the server's side: read as they come, written whole.
+ *
+ * Written by hand: the edge has made the upgrade itself and carries bytes under backpressure. The libraries bring a
+ * server and sockets of their own, and messages that they hold until they are whole.
+ */
 
 export const closeCode = {
   normal: 1000,
