@@ -74,3 +74,19 @@ test('definitions are rows with a text, and numbered rules below a heading', () 
     'contract 4.3 rule 1',
   ])
 })
+
+test('the drawing of what a request passes through names what is there', () => {
+  const [, section = ''] = read('docs/life-of-a-connection.md').split('## The objects that a request passes through')
+  const [, drawing = ''] = section.split('```')
+  const named = Array.from(drawing.matchAll(/^ +(\w+) {2,}.* ([\w./-]+\.ts)$/gm), ([, name = '', file = '']) => ({
+    name,
+    file,
+  }))
+  assert.ok(named.length > 30)
+  assert.deepEqual(
+    named.filter(
+      ({ name, file }) => !new RegExp(`^export (class|(async )?function) ${name}\\b`, 'm').test(read(`src/${file}`)),
+    ),
+    [],
+  )
+})
