@@ -33,10 +33,10 @@ export function sent(schema: unknown): PublishedSchema {
 function published(node: SchemaNode, inner: (schema: unknown) => PublishedSchema): PublishedSchema {
   const { maxBytes, maxKeyBytes, patternProperties, properties, items, additionalProperties, ...rest } = node
   const value = patternProperties ? Object.values(patternProperties)[0] : additionalProperties
-  const isText = node.enum !== undefined && node.type === undefined
   return {
-    ...(isText && { type: 'string' }),
-    ...rest,
+    ...(node.enum && node.type === undefined && { type: typeOfWords(node.enum) }),
+    // TypeBox marks what it made with words that begin with `~`.
+    ...Object.fromEntries(Object.entries(rest).filter(([word]) => !word.startsWith('~'))),
     // So many bytes are never more characters.
     ...(maxBytes !== undefined && { maxLength: maxBytes, 'x-max-bytes': maxBytes }),
     ...(maxKeyBytes !== undefined && { 'x-max-key-bytes': maxKeyBytes }),
@@ -46,6 +46,10 @@ function published(node: SchemaNode, inner: (schema: unknown) => PublishedSchema
     ...(items && { items: inner(items) }),
     ...(value !== undefined && { additionalProperties: typeof value === 'object' ? inner(value) : value }),
   }
+}
+
+function typeOfWords(words: readonly unknown[]): string {
+  return words.every((word) => typeof word === 'number') ? 'integer' : 'string'
 }
 
 /** A schema without a type takes null as it is. */

@@ -3,6 +3,6 @@ import { globSync, readFileSync } from 'node:fs'
 import { sep } from 'node:path'
 
 export function readSources(folder: string): Map<string, string> {
-  const files = globSync(`${folder}/**/*.{ts,tsx}`).sort()
+  const files = globSync(`${folder}/**/*.{ts,tsx}`, { exclude: ['**/node_modules/**'] }).sort()
   return new Map(files.map((file) => [file.replaceAll(sep, '/'), readFileSync(file, 'utf8')]))
 }
