@@ -286,6 +286,23 @@ test('list prints tabs without heading for programs, and an aligned table on a t
   assert.match(table, /^ID {4}OWNER_ID {2}DESCRIPTION +CREATED_AT\nak_1 {2}usr_1 {5}x+… {2}2026-01-01T00:00:00Z\n$/)
 })
 
+test('list of TLS certificates says which names they are for and when they end', async () => {
+  const item = {
+    id: 'cert_1',
+    description: 'shop',
+    subject_common_name: 'app.example.com',
+    subject_alternative_names: { dns_names: ['app.example.com', '*.example.com'], ips: [] },
+    not_after: '2027-01-01T00:00:00Z',
+    issuer_common_name: 'Root',
+    created_at: '2026-01-01T00:00:00Z',
+  }
+  reply = () => ({ status: 200, body: { tls_certificates: [item], next_page_uri: null } })
+  const { out: tabs } = await api(['tls-certificates', 'list'])
+  assert.equal(tabs, 'cert_1\tapp.example.com,*.example.com\t2027-01-01T00:00:00Z\tRoot\tshop\t2026-01-01T00:00:00Z\n')
+  const { out: table } = await api(['tls-certificates', 'list'], { isTTY: true })
+  assert.match(table, /^ID +DNS_NAMES +NOT_AFTER +ISSUER_COMMON_NAME +DESCRIPTION +CREATED_AT\n/)
+})
+
 test('get prints fields, or JSON', async () => {
   reply = () => ({ status: 200, body: { id: 'ak_1', token: null, acl: ['a', 'b'], backend: { id: 'x' } } })
   assert.equal((await api(['api-keys', 'get', 'ak_1'])).out, 'id\tak_1\ntoken\t\nacl\ta,b\nbackend\t{"id":"x"}\n')

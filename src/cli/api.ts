@@ -6,7 +6,7 @@ import type { Module, Place } from '../modules/module.ts'
 import type { Verb } from '../resources/resource.ts'
 import { type Answer, apiCaller, type Call, DEFAULT_API_URL, type Method } from './api/client.ts'
 import { bodyOf, type FieldFlag, fieldFlags, readData } from './api/flags.ts'
-import { columnsOf, listAll } from './api/list.ts'
+import { columnsOf, headingOf, listAll, rowOf } from './api/list.ts'
 import { dashed, pathParameters, resourceAliases, resourceName } from './api/names.ts'
 import { misuse } from './failure.ts'
 import { group } from './group.ts'
@@ -27,6 +27,7 @@ export interface ApiResource {
   readonly create: TObject
   readonly update: TObject
   readonly view: TObject
+  readonly columns?: readonly string[]
 }
 
 export interface Registry {
@@ -123,7 +124,7 @@ type Add = (verb: string, about: string, run: (job: Job) => Promise<void>) => Co
 
 function addVerbs(
   terminal: Terminal,
-  { noun, verbs, listKey, create, update, view, path }: ApiResource,
+  { noun, verbs, listKey, create, update, view, columns, path }: ApiResource,
   add: Add,
 ): void {
   const idArgument = ['<id>', `id of the ${noun}`] as const
@@ -132,8 +133,16 @@ function addVerbs(
     add('list', `list every ${noun}`, async ({ call, options, path }) => {
       const limit = options.limit
       const items = await listAll(call, path, listKey, typeof limit === 'number' ? limit : undefined)
-      if (options.json) printJson(terminal, items)
-      else printTable(terminal, columnsOf(view), items)
+      if (options.json) {
+        printJson(terminal, items)
+        return
+      }
+      const shown = columnsOf(view, columns)
+      printTable(
+        terminal,
+        shown.map(headingOf),
+        items.map((item) => rowOf(item, shown)),
+      )
     }).addOption(new Option('--limit <number>', 'at most so many (default: all)').argParser(atLeastOne))
   }
   if (verbs.includes('get')) {

@@ -144,6 +144,7 @@ export class Records {
   ): Promise<Complete> {
     const { own, modules: writes } = await splitModules({ checks: this.#checks, principal }, resource, input)
     if (cleared !== null) own[cleared] = undefined
+    const renewed = await this.#renewed(resource, principal, target, own)
     const changed = await attempt(() =>
       this.#store.write(async (writer) => {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
@@ -151,7 +152,7 @@ export class Records {
         if (Object.keys(own).length > 0) {
           const old = openFields(this.#sealer, resource.secrets, before.fields, resourceAt(id))
           const changed = { ...old, ...own }
-          const fields = resource.price ? changed : resource.settle(changed, this.#around)
+          const fields = resource.price ? renewed(changed) : resource.settle(changed, this.#around)
           await checkRules(writer, { resource, principal, parentId, before, after: fields })
           const [claims, mentions] = [resource.claims(fields, parentId), resource.mentions(fields)]
           const oldMentions = resource.mentions(old)
@@ -232,6 +233,30 @@ export class Records {
       fieldsOf: (mention) => this.#store.read((reader) => this.#fieldsOf(reader, mention)),
     })
     return { id, fields: made }
+  }
+
+  /**
+   * What an update makes of the fields of a resource with a price: as they are, unless it names some for which `settle` runs
+   * again. That takes long, so it is done before the transaction begins, and holds for the fields that were read then.
+   */
+  async #renewed(
+    resource: Resource,
+    principal: Principal,
+    target: Target,
+    own: Fields,
+  ): Promise<(fields: Fields) => Fields> {
+    if (!resource.renews.some((name) => own[name] !== undefined)) return (fields) => fields
+    const { id, fields } = await this.#store.read(async (reader) =>
+      visible(resource, principal, target, await reader.resource(resource.kind, target.id)),
+    )
+    const given = { ...openFields(this.#sealer, resource.secrets, fields, resourceAt(id)), ...own }
+    const settled = await this.#checks.settle(principal.id, resource, given, this.#around)
+    const derived = Object.entries(settled).filter(([name]) => !Object.hasOwn(resource.update.properties, name))
+    return (current) => {
+      // Somebody else renewed it meanwhile, so that what was checked together is not what would be stored.
+      if (resource.renews.some((name) => current[name] !== settled[name])) throw new Refusal('CONFLICT')
+      return { ...current, ...Object.fromEntries(derived) }
+    }
   }
 
   async #fieldsOf(reader: Reader, mention: Mention): Promise<Fields> {

@@ -37,4 +37,5 @@ export const policyExplanations: Resource = {
   mentions: () => [],
   secrets: [],
   clears: [],
+  renews: [],
 }

@@ -97,9 +97,13 @@ export interface Resource {
   readonly settle: (fields: Fields, around: Surroundings) => Fields
   /**
    * What `settle` costs, in the unit of `patternPrice`, where it may take long: then it runs where it holds up nobody. It
-   * needs no surroundings, and reads fixed fields alone, so that an update need not run it again.
+   * needs no surroundings, and reads fixed fields and those of `renews` alone, so that other updates need not run it again.
    */
   readonly price?: ((fields: Fields) => number) | undefined
+  /** Fields of an update for which a priced `settle` runs again. */
+  readonly renews: readonly string[]
+  /** What a list on the command line shows between the id and the description, as paths: `names.dns`. */
+  readonly columns?: readonly string[]
   readonly read: (fields: Fields, link: Link) => Fields
   readonly claims: (fields: Fields, parentId: string | null) => readonly Claim[]
   /** Other resources that the fields name; the first word of `field` is what a refused delete calls the place. */
@@ -119,7 +123,7 @@ export interface Resource {
 /** What a file of this folder says about a stored resource; everything else follows from it. */
 export interface StoredSpec<Form extends TProperties, Kept extends Fields>
   extends Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'access'>,
-    Partial<Pick<Resource, 'otherName' | 'parent' | 'embeds' | 'place' | 'mints'>> {
+    Partial<Pick<Resource, 'otherName' | 'parent' | 'embeds' | 'place' | 'mints' | 'columns'>> {
   /** Fields of the create body. Those with a default, or required, are always shown; others are null when unset. */
   readonly form: Form
   /** Fields of `form` that no update takes. */
@@ -131,6 +135,7 @@ export interface StoredSpec<Form extends TProperties, Kept extends Fields>
   /** Checks what a schema cannot say and gives what is kept; throws `BadValue` or `Refusal`. Runs on every write. */
   readonly settle?: (fields: Static<TObject<Form>>, around: Surroundings) => Kept
   readonly price?: Resource['price']
+  readonly renews?: readonly (keyof Form & string)[]
   /** From what is kept to what is shown, by name; what it leaves out is shown as kept. */
   readonly read?: (fields: Kept, link: Link) => Fields
   readonly claims?: (fields: Kept, parentId: string | null) => readonly Claim[]
@@ -152,6 +157,7 @@ export function stored<Form extends TProperties, Kept extends Fields = Static<TO
   return {
     secrets: [],
     clears: [],
+    renews: [],
     ...rest,
     source: 'store',
     commands: [],
@@ -225,6 +231,7 @@ function unwritten(
     mentions: () => [],
     secrets: [],
     clears: [],
+    renews: [],
   }
 }
 

@@ -36,7 +36,6 @@ export const tlsCertificates = stored({
       maxBytes: MAX_PRIVATE_KEY_BYTES,
     }),
   },
-  fixed: ['certificate_pem', 'private_key_pem'],
   hides: ['private_key_pem'],
   secrets: ['private_key_pem'],
   shows: {
@@ -60,6 +59,9 @@ export const tlsCertificates = stored({
     serial_number: text('Serial number in hex.'),
   },
   settle: (fields) => ({ ...fields, ...describe(read(fields.certificate_pem, fields.private_key_pem)) }),
+  // A renewed certificate takes the place of the one before, with its key or a new one, and is served at once.
+  renews: ['certificate_pem', 'private_key_pem'],
+  columns: ['subject_alternative_names.dns_names', 'not_after', 'issuer_common_name'],
   price: ({ certificate_pem, private_key_pem }) =>
     certificatePrice(certificate_pem) + certificatePrice(private_key_pem),
 })

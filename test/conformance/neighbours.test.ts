@@ -66,11 +66,37 @@ eachTarget((target) => {
       }
     })
 
-    test('and its key cannot be changed', async () => {
-      const { path } = await world.make('tls_certificate')
+    test('is renewed in place, with its key or with a new one', async () => {
+      const { path, body } = await world.make('tls_certificate', { description: 'mine' })
+      const next = await makeIdentity({ name: 'CN=next.example.com', key: 'rsa2048', dnsNames: ['next.example.com'] })
+      const pair = { certificate_pem: next.certificatePem, private_key_pem: next.privateKeyPem }
+      const renewed = await target.api.update(path, pair)
+      assert.deepEqual(
+        [renewed.id, renewed.created_at, renewed.description, renewed.certificate_pem, renewed.private_key_type],
+        [body.id, body.created_at, 'mine', next.certificatePem, 'rsa'],
+      )
+      assert.deepEqual(renewed.subject_alternative_names, { dns_names: ['next.example.com'], ips: [] })
+      assert.deepEqual(await target.api.get(path), renewed)
+      const chained = { certificate_pem: `${next.certificatePem}\n` }
+      assert.equal((await target.api.update(path, chained)).certificate_pem, chained.certificate_pem, 'the key stays')
+    })
+
+    test('that does not fit its key does not replace the one before', async () => {
+      const { path, body } = await world.make('tls_certificate')
+      const other = await makeIdentity({ name: 'CN=Other' })
+      const cases: [string, object][] = [
+        ['ERR_PRIVATE_KEY_MISMATCH', { certificate_pem: other.certificatePem }],
+        ['ERR_PRIVATE_KEY_MISMATCH', { private_key_pem: other.privateKeyPem }],
+        ['ERR_BAD_TLS_CERTIFICATE', { certificate_pem: '', private_key_pem: other.privateKeyPem }],
+        ['ERR_BAD_PRIVATE_KEY', { certificate_pem: other.certificatePem, private_key_pem: 'x' }],
+      ]
+      for (const [code, given] of cases) await target.api.refused(code, 'PATCH', path, { body: given })
+      assert.deepEqual(await target.api.get(path), body)
+      await target.api.refused('ERR_NOT_FOUND', 'PATCH', `${path.slice(0, -4)}aaaa`, { body: tlsPair })
+    })
+
+    test('needs both its parts', async () => {
       for (const name of ['certificate_pem', 'private_key_pem'] as const) {
-        const body = { [name]: tlsPair[name] }
-        await target.api.refused('ERR_UNKNOWN_FIELD', 'PATCH', path, { body })
         const { [name]: _, ...rest } = tlsPair
         const { msg } = await target.api.refused('ERR_FIELD_REQUIRED', 'POST', '/tls_certificates', { body: rest })
         assert.ok(msg.includes(`\`${name}\``), msg)

@@ -248,7 +248,7 @@ export const rows: Readonly<Record<string, Row>> = {
   }),
   ...plain('tls_certificate', '/tls_certificates', 'tls_certificates', {
     create: () => ({ ...texts(), ...tlsPair }),
-    update: texts,
+    update: () => ({ ...texts(), ...tlsPair }),
   }),
   ...plain('reserved_addr', '/reserved_addrs', 'reserved_addrs', {
     create: () => ({ ...texts(), region: 'us' }),

@@ -387,6 +387,19 @@ describe('certificates', () => {
     await shows(name, 'chosen')
   })
 
+  test('that are renewed in place are shown at once, and whoever is connected stays', async () => {
+    const { name } = await world.httpsEdge({ routes: [] })
+    const before = await leaf(await authority('before'), { name: `CN=${name}`, dnsNames: [name] })
+    const path = await upload(before)
+    await shows(name, 'before')
+    const socket = await dialled(door(name), { tls: { rejectUnauthorized: false } })
+    const next = await leaf(await authority('after'), { name: `CN=${name}`, dnsNames: [name], key: 'p384' })
+    await world.api.update(path, { certificate_pem: next.cert, private_key_pem: next.key })
+    await shows(name, 'after')
+    assert.equal(socket.closed, false)
+    socket.destroy()
+  })
+
   for (const version of versions) {
     test(`of our own show names of the domain that nobody serves without a warning, over HTTP/${version}`, async () => {
       for (const name of [DOMAIN, `quiet-fox-1a2b.${DOMAIN}`, `gone.${DOMAIN}`]) {

@@ -30,14 +30,35 @@ export async function listAll(call: Call, path: string, listKey: string, limit =
   return items.slice(0, limit)
 }
 
-/** The id, a few fields of its own, its description and its time; from the schema, so that scripts can count on them. */
-export function columnsOf(view: SchemaNode): readonly string[] {
-  const fields = Object.entries(view.properties ?? {})
-  const own = fields.filter(
+/**
+ * The id, a few fields of its own, its description and its time; from the schema, so that scripts can count on them. `own`
+ * are paths of those that say most about a resource, where its first few do not.
+ */
+export function columnsOf(view: SchemaNode, own: readonly string[] = shortFields(view)): readonly string[] {
+  const names = Object.keys(view.properties ?? {})
+  return ['id', ...own, ...last.filter((name) => names.includes(name))]
+}
+
+/** An item with a value for each column, which is called by the last part of its path. */
+export function rowOf(item: Answer, columns: readonly string[]): Answer {
+  const valueAt = (path: string): unknown =>
+    path.split('.').reduce<unknown>((value, part) => (isAnswer(value) ? value[part] : undefined), item)
+  return Object.fromEntries(columns.map((path) => [headingOf(path), valueAt(path)]))
+}
+
+export function headingOf(path: string): string {
+  return path.slice(path.lastIndexOf('.') + 1)
+}
+
+function shortFields(view: SchemaNode): readonly string[] {
+  const own = Object.entries(view.properties ?? {}).filter(
     ([name, node]) => name !== 'id' && !plainOnly.has(name) && !last.includes(name) && isShort(node),
   )
-  const names = new Set(fields.map(([name]) => name))
-  return ['id', ...own.slice(0, OWN_COLUMNS).map(([name]) => name), ...last.filter((name) => names.has(name))]
+  return own.slice(0, OWN_COLUMNS).map(([name]) => name)
+}
+
+function isAnswer(value: unknown): value is Answer {
+  return typeof value === 'object' && value !== null
 }
 
 function isShort(node: SchemaNode): boolean {
