@@ -201,6 +201,8 @@ function shown(event: AgentEvent): ConnectionEvent | undefined {
     case 'tunnel-online':
     case 'connection-opened':
     case 'connection-closed':
+    case 'service-down':
+    case 'service-up':
     case 'command':
     case 'request':
       return undefined

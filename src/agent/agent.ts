@@ -12,7 +12,9 @@ import type { AgentEvent } from './events.ts'
 import { AgentFault } from './fault.ts'
 import { Figures } from './figures.ts'
 import { forwardConnection } from './forward.ts'
+import type { Tap } from './http-tap.ts'
 import type { ServerAddress } from './server-address.ts'
+import { ServiceWatch } from './service-watch.ts'
 import { Session } from './session.ts'
 import { systemTimers, type Timers } from './timers.ts'
 import { Tunnel, type TunnelPlan } from './tunnel.ts'
@@ -56,6 +58,7 @@ export class Agent {
   readonly #byId = new Map<string, Tunnel>()
   /** How to give up asking again for tunnels that were refused. */
   readonly #rebinds = new Map<Tunnel, () => void>()
+  readonly #services: ServiceWatch
   readonly #closing = new AbortController()
   #session: Session | undefined
   /** What resumes the session; a new process has none, so that it gets a new session. */
@@ -69,6 +72,11 @@ export class Agent {
   constructor(options: AgentOptions) {
     this.#options = options
     this.#timers = options.timers ?? systemTimers
+    this.#services = new ServiceWatch({
+      timers: this.#timers,
+      onDown: (tunnel, reason) => this.#emit({ type: 'service-down', tunnel, reason }),
+      onUp: (tunnel) => this.#emit({ type: 'service-up', tunnel }),
+    })
   }
 
   get tunnels(): ReadonlySet<Tunnel> {
@@ -257,6 +265,7 @@ export class Agent {
     this.#byId.delete(tunnel.id)
     this.#rebinds.get(tunnel)?.()
     this.#rebinds.delete(tunnel)
+    this.#services.forget(tunnel)
     tunnel.end(fault)
   }
 
@@ -271,13 +280,27 @@ export class Agent {
     forwardConnection(stream, header, tunnel.plan.target, {
       figures: this.figures,
       now,
-      tap: this.#options.isWatched
-        ? { figures: this.figures, now, onChange: () => this.#emit({ type: 'request' }) }
-        : undefined,
+      tap: this.#options.isWatched ? this.#tapOf(tunnel, now) : undefined,
+      onDialled: (fault, request) => {
+        // Connections of a tunnel that is closed go on; nobody wants to know of its service.
+        if (!this.#tunnels.has(tunnel)) return
+        if (fault) this.#services.failed(tunnel, fault, request)
+        else this.#services.answered(tunnel)
+      },
       onEnd: (end) => this.#emit({ type: 'connection-closed', tunnel, end }),
     })
     const visitor = { address: header.clientAddr, proto: header.proto }
     this.#emit({ type: 'connection-opened', tunnel, visitor })
+  }
+
+  #tapOf({ plan }: Tunnel, now: () => number): Tap {
+    return {
+      figures: this.figures,
+      tunnel: plan.name,
+      now,
+      clock: () => this.#timers.now(),
+      onChange: () => this.#emit({ type: 'request' }),
+    }
   }
 
   #stopTunnel({ id, message }: StopTunnel): void {

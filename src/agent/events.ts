@@ -22,6 +22,9 @@ export type AgentEvent =
   | { readonly type: 'tunnel-stopped'; readonly tunnel: Tunnel; readonly message: string }
   | { readonly type: 'connection-opened'; readonly tunnel: Tunnel; readonly visitor: Visitor }
   | { readonly type: 'connection-closed'; readonly tunnel: Tunnel; readonly end: ConnectionEnd }
+  /** The service behind it does not answer; told once for each reason. */
+  | { readonly type: 'service-down'; readonly tunnel: Tunnel; readonly reason: string }
+  | { readonly type: 'service-up'; readonly tunnel: Tunnel }
   | { readonly type: 'command'; readonly name: Command; readonly error: string }
   /** A request was seen; see `Figures`. */
   | { readonly type: 'request' }

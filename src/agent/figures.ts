@@ -7,12 +7,15 @@ const SAMPLES = 500
 const RECENT = 50
 
 export interface SeenRequest {
+  /** The name of the tunnel that it came through. */
+  readonly tunnel: string
+  /** When it came, in milliseconds since 1970. */
+  readonly time: number
   readonly method: string
   readonly path: string
   /** Undefined while there is no answer, and for ever when none came. */
   status: number | undefined
   durationMs: number | undefined
-  readonly at: number
 }
 
 export class Figures {

@@ -12,10 +12,11 @@ import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.t
 import { Secret } from '../lib/secrets/secret.ts'
 import type { ProxyHeader } from '../wire/proxy-header.ts'
 import { Agent, type AgentOptions } from './agent.ts'
-import { type UpstreamTls, upstreamDialer } from './dial-upstream.ts'
+import { type DialUpstream, UpstreamFault, type UpstreamTls, upstreamDialer } from './dial-upstream.ts'
 import type { AgentEvent } from './events.ts'
 import type { Target } from './forward.ts'
 import { TestDoor } from './test-door.ts'
+import { TestTimers } from './test-timers.ts'
 import { parseUpstream } from './upstream.ts'
 
 let identity: TlsIdentity
@@ -243,8 +244,8 @@ describe('a service with TLS', () => {
 
   const checked: [name: string, tls: (identity: TlsIdentity) => UpstreamTls, says: RegExp][] = [
     ['of a CA that was named is taken', ({ ca }) => ({ ca }), /^hello$/],
-    ['of an unknown CA is refused when asked to verify', () => ({ verify: true }), /^HTTP\/1\.1 502 /],
-    ['of another name is refused', ({ ca }) => ({ ca, serverName: 'other.example' }), /^HTTP\/1\.1 502 /],
+    ['of an unknown CA is refused when asked to verify', () => ({ verify: true }), /stream_refused/],
+    ['of another name is refused', ({ ca }) => ({ ca, serverName: 'other.example' }), /stream_refused/],
   ]
   for (const [name, tls, says] of checked) {
     test(`a certificate ${name}`, async () => {
@@ -255,7 +256,7 @@ describe('a service with TLS', () => {
         header: { proto: 'https' },
       })
       // More than once: a session that is resumed is held to the same.
-      for (let i = 0; i < 3; i++) assert.match(String(await all(visit())), says)
+      for (let i = 0; i < 3; i++) assert.match(String(await all(visit()).catch(String)), says)
     })
   }
 
@@ -314,16 +315,76 @@ describe('a service with TLS', () => {
 })
 
 describe('a service that is not there', () => {
-  test('an HTTP visitor is told so, with the address and the reason', async () => {
-    const { visit, events } = await tunnelTo({ addr: 'http://127.0.0.1:1' })
-    const visitor = visit({ proto: 'https' })
-    visitor.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
-    const text = String(await all(visitor))
-    assert.match(text, /^HTTP\/1\.1 502 Bad Gateway\r\n/)
-    assert.match(text, /nothing listens at http:\/\/127\.0\.0\.1:1/)
-    const [, length] = /Content-Length: (\d+)/.exec(text) ?? []
-    assert.equal(Number(length), Buffer.byteLength(text.slice(text.indexOf('\r\n\r\n') + 4)))
-    await told(events, 'connection-closed')
+  for (const isWatched of [true, false]) {
+    test(`leaves the answer to the server${isWatched ? ', and who watches sees what was asked for' : ''}`, async () => {
+      const { visit, events, agent } = await tunnelTo({ addr: 'http://127.0.0.1:1', options: { isWatched } })
+      const visitor = visit({ proto: 'https', requestId: 'r1' })
+      visitor.write('GET /a?b HTTP/1.1\r\nHost: x\r\n\r\n')
+      await assert.rejects(all(visitor), /stream_refused/)
+      await told(events, 'connection-closed')
+      const [closed] = events.filter((event) => event.type === 'connection-closed')
+      assert.equal(closed?.end.requestId, 'r1')
+      assert.match(String(closed?.end.error), /nothing listens at http:\/\/127\.0\.0\.1:1/)
+      const seen = agent.figures.recent.map(({ tunnel, method, path, status }) => [tunnel, method, path, status])
+      assert.deepEqual(seen, isWatched ? [['test', 'GET', '/a?b', 502]] : [])
+    })
+  }
+
+  test('a visitor that says nothing is refused all the same', async () => {
+    const { visit, agent } = await tunnelTo({ addr: '127.0.0.1:1', options: { isWatched: true } })
+    await assert.rejects(all(visit({ proto: 'https' })), /stream_refused/)
+    assert.deepEqual(agent.figures.recent, [])
+  })
+
+  test('is told of once, and that it is back as soon as it listens, without any visitor', async () => {
+    const free = createServer().listen(0, '127.0.0.1')
+    await once(free, 'listening')
+    const { port: down } = free.address() as AddressInfo // it listens on a port
+    free.close()
+    await once(free, 'close')
+    const timers = new TestTimers()
+    const { visit, events } = await tunnelTo({ addr: `127.0.0.1:${down}`, options: { timers } })
+    for (let i = 0; i < 3; i++) await assert.rejects(all(visit()), /stream_refused/)
+    const count = (type: AgentEvent['type']): number => events.filter((event) => event.type === type).length
+    assert.equal(count('service-down'), 1)
+    timers.pass(1000)
+    while (timers.next === undefined || timers.next > 1000) await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(count('service-up'), 0, 'it was tried, and is still down')
+    const back = createServer((socket) => socket.destroy()).listen(down, '127.0.0.1')
+    closing.push(() => back.close())
+    await once(back, 'listening')
+    timers.pass(1000)
+    await told(events, 'service-up')
+    assert.equal(count('service-down'), 1)
+  })
+
+  test('that a visitor finds back is up at once', async () => {
+    let fault: UpstreamFault | undefined = new UpstreamFault('it sleeps')
+    const port = await service((socket) => socket.end('here'))
+    const awake = upstreamDialer(parseUpstream(`127.0.0.1:${port}`))
+    const dial: DialUpstream = (request, done) => {
+      if (!fault) return awake(request, done)
+      done(fault)
+      return () => {}
+    }
+    const timers = new TestTimers()
+    const { visit, events } = await tunnelTo({ addr: port, target: { dial }, options: { timers } })
+    await assert.rejects(all(visit()), /stream_refused/)
+    await told(events, 'service-down')
+    fault = undefined
+    assert.equal(String(await all(visit())), 'here')
+    await told(events, 'service-up')
+  })
+
+  test('is not looked for any more once its tunnel is closed', async () => {
+    const timers = new TestTimers()
+    const { agent, tunnel, visit, events } = await tunnelTo({ addr: '127.0.0.1:1', options: { timers } })
+    const waiting = timers.waiting
+    await assert.rejects(all(visit()), /stream_refused/)
+    await told(events, 'service-down')
+    assert.equal(timers.waiting, waiting + 1)
+    await agent.closeTunnel(tunnel)
+    assert.equal(timers.waiting, waiting)
   })
 
   const silent: [name: string, header: Partial<ProxyHeader>, target?: Partial<Target>][] = [

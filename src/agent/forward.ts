@@ -1,4 +1,4 @@
-/** Serves one connection of a visitor: dials the service, joins the two, and says so where the service is not there. */
+/** Serves one connection of a visitor: dials the service and joins the two, or refuses where the service is not there. */
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ByteDuplex } from '../lib/bytes/byte-duplex.ts'
@@ -7,10 +7,10 @@ import { relay } from '../lib/bytes/relay.ts'
 import { socketStream } from '../lib/bytes/socket-stream.ts'
 import type { ProxyHeader } from '../wire/proxy-header.ts'
 import type { WireStream } from '../wire/wire-stream.ts'
-import { badGateway } from './bad-gateway.ts'
-import { type DialUpstream, UpstreamFault } from './dial-upstream.ts'
+import { type DialUpstream, UpstreamFault, type UpstreamRequest } from './dial-upstream.ts'
 import type { Figures } from './figures.ts'
-import { type Tap, tapped } from './http-tap.ts'
+import { firstBytes } from './first-bytes.ts'
+import { LINE_BYTES, noteUnserved, type Tap, tapped } from './http-tap.ts'
 import { readProxyLine } from './proxy-line.ts'
 
 /** Who visits, as the server saw it. */
@@ -26,7 +26,7 @@ export type Target =
       readonly dial: DialUpstream
       /** A PROXY header comes first, and the service wants it before its TLS. */
       readonly takesProxyLine: boolean
-      /** HTTP/2 is spoken over the stream, so that there is no place for an answer of ours. */
+      /** HTTP/2 is spoken over the stream, so that no requests can be seen in it. */
       readonly isHttp2: boolean
       /** Requests may be shown to whoever watches. */
       readonly isInspected: boolean
@@ -41,6 +41,8 @@ export interface ConnectionEnd {
   readonly bytesOut: number
   /** Why the service was not there, or why bytes may be missing. */
   readonly error: Error | undefined
+  /** The first request on it, as the log of the server and the error pages of visitors call it; `''` where none is known. */
+  readonly requestId: string
 }
 
 export interface Forwarding {
@@ -48,6 +50,8 @@ export interface Forwarding {
   readonly now: () => number
   /** Looks for requests; left out while nobody watches. */
   readonly tap?: Tap | undefined
+  /** The service took the connection, or why it did not. */
+  readonly onDialled?: (fault: UpstreamFault | undefined, request: UpstreamRequest) => void
   readonly onEnd: (end: ConnectionEnd) => void
 }
 
@@ -56,7 +60,7 @@ export function forwardConnection(
   stream: WireStream,
   header: ProxyHeader,
   target: Target,
-  { figures, now, tap, onEnd }: Forwarding,
+  { figures, now, tap, onDialled, onEnd }: Forwarding,
 ): void {
   const startedAt = now()
   const visitor = { address: header.clientAddr, proto: header.proto }
@@ -75,7 +79,7 @@ export function forwardConnection(
     const durationMs = now() - startedAt
     figures.closed()
     if (!isTapped) figures.took(durationMs)
-    onEnd({ visitor, durationMs, bytesIn: there, bytesOut: back, error })
+    onEnd({ visitor, durationMs, bytesIn: there, bytesOut: back, error, requestId: header.requestId })
   }
   if ('accept' in target) {
     const connection = new ByteDuplex(stream)
@@ -94,15 +98,23 @@ export function forwardConnection(
     const near: ByteStream = isTapped ? tapped(stream, tap) : stream
     relay(near, socketStream(socket, { outlivesFailedWrite: true }), { onDone: ended })
   }
+  /** The server answers visitors with a page of its own, which says nothing of addresses here. */
+  const refuse = (fault: UpstreamFault): void => {
+    stream.reset('stream_refused')
+    ended({ error: fault })
+  }
   const dial = (preface?: Buffer, rest?: Buffer): void => {
-    const cancel = target.dial({ isPassthrough: header.passthroughTls, preface }, (result) => {
+    const request = { isPassthrough: header.passthroughTls, preface }
+    const cancel = target.dial(request, (result) => {
       stream.onArrival = undefined
+      const fault = result instanceof UpstreamFault ? result : undefined
+      onDialled?.(fault, request)
       if (!(result instanceof UpstreamFault)) return join(result, rest)
-      if (isHttp && !target.isHttp2 && !header.passthroughTls) {
-        stream.write(badGateway(result.message))
-        stream.close()
-      } else stream.reset('stream_refused')
-      ended({ error: result })
+      if (!isTapped) return refuse(result)
+      firstBytes(stream, LINE_BYTES, (first) => {
+        noteUnserved(first, now() - startedAt, tap)
+        refuse(result)
+      })
     })
     // Nobody is attached while we dial: a visitor that goes away is seen here.
     stream.onArrival = () => {

@@ -23,7 +23,7 @@ function watched() {
     pause() {},
     resume() {},
   }
-  const tap = tapped(visitor, { figures, now: () => time, onChange() {} })
+  const tap = tapped(visitor, { figures, tunnel: 'web', now: () => time, clock: () => 1000 + time, onChange() {} })
   tap.attach({ data: (chunk) => through.push(`>${chunk.toString()}`), end() {}, drain() {}, closed() {} })
   return {
     figures,
@@ -33,6 +33,9 @@ function watched() {
       time += ms
       tap.write(Buffer.from(text))
     },
+    serviceEnds: () => tap.end(),
+    serviceBreaks: () => tap.reset(),
+    visitorLeaves: () => sink?.closed(undefined),
     seen: () => figures.recent.map(({ method, path, status, durationMs }) => [method, path, status, durationMs]),
   }
 }
@@ -49,6 +52,44 @@ test('requests and their answers are seen, and pass through as they are', () => 
     ['GET', '/a?b', 200, 12],
   ])
   assert.equal(through.length, 4)
+})
+
+test('each is told with its tunnel and the time', () => {
+  const { asks, answers, figures } = watched()
+  asks('GET / HTTP/1.1\r\n\r\n')
+  answers('HTTP/1.1 200 OK\r\n\r\n', 12)
+  asks('GET /next HTTP/1.1\r\n\r\n')
+  assert.deepEqual(
+    figures.recent.map(({ tunnel, time, path }) => [tunnel, time, path]),
+    [
+      ['web', 1012, '/next'],
+      ['web', 1000, '/'],
+    ],
+  )
+})
+
+test('a service that ends or breaks without an answer makes the server answer 502; a visitor that leaves gets none', () => {
+  for (const [how, status] of [
+    ['serviceEnds', 502],
+    ['serviceBreaks', 502],
+    ['visitorLeaves', undefined],
+  ] as const) {
+    const visit = watched()
+    visit.asks('GET / HTTP/1.1\r\n\r\n')
+    visit[how]()
+    visit.serviceEnds()
+    assert.deepEqual(
+      visit.seen().map(([, , seen]) => seen),
+      [status],
+      how,
+    )
+  }
+})
+
+test('the first request behind a PROXY header is seen', () => {
+  const { asks, seen } = watched()
+  asks('PROXY TCP4 192.0.2.1 192.0.2.2 4711 443\r\nGET /behind HTTP/1.1\r\n\r\n')
+  assert.deepEqual(seen(), [['GET', '/behind', undefined, undefined]])
 })
 
 test('bodies that look like requests or answers are not taken for them', () => {

@@ -105,6 +105,7 @@ export class TestDoor {
       proto: 'tcp',
       edgeType: 'none',
       passthroughTls: false,
+      requestId: '',
       ...header,
     })
     const stream = session.mux.open(head)

@@ -3,7 +3,7 @@ import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { DialFault, DialRequest } from '../model/dial.ts'
 
 /** Who is visiting and how, as the agent is told. */
-export type Visit = Pick<DialRequest, 'ip' | 'port' | 'proto' | 'edge' | 'passthroughTls'>
+export type Visit = Pick<DialRequest, 'ip' | 'port' | 'proto' | 'edge' | 'passthroughTls' | 'requestId'>
 
 /** A service that can be dialled. */
 export interface DialTarget {

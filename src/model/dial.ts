@@ -11,6 +11,8 @@ export interface DialRequest {
   readonly edge: 'none' | 'tcp' | 'tls' | 'https'
   /** The bytes are still TLS. */
   readonly passthroughTls: boolean
+  /** The request that the connection is opened for, as it stands in the log; left out where no requests are seen. */
+  readonly requestId?: string | undefined
 }
 
 /** Opens one connection; never rejects. */

@@ -60,6 +60,7 @@ describe('a connection of a visitor', () => {
         proto: 'https',
         edgeType: 'tls',
         passthroughTls: true,
+        requestId: '',
       })
     })
     accepted?.stream.attach(heard)

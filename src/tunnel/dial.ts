@@ -18,13 +18,19 @@ export class Dialler {
   readonly #maxStreams: number
   /** Whether its agent has queues that must not fill up. */
   readonly #isFragile: boolean
+  readonly #tellsRequestIds: boolean
   readonly #untaken = new WeakMap<Tunnel, UntakenConnections>()
 
-  constructor(mux: Mux, { maxStreams }: PeerTraits, { now = () => performance.now() }: { now?: () => number } = {}) {
+  constructor(
+    mux: Mux,
+    { maxStreams, readsRequestIds }: PeerTraits,
+    { now = () => performance.now() }: { now?: () => number } = {},
+  ) {
     this.#mux = mux
     this.#now = now
     this.#maxStreams = maxStreams - SPARE_STREAMS
     this.#isFragile = maxStreams <= RUST_STREAMS
+    this.#tellsRequestIds = readsRequestIds
   }
 
   /** Waits for nothing, but with agents that must be spared, and then not for long. */
@@ -41,7 +47,7 @@ export class Dialler {
   /** The whole head goes out in one frame: while it is incomplete, some agents serve nothing else. */
   #open(
     tunnel: Tunnel,
-    { ip, port, proto, edge, passthroughTls }: DialRequest,
+    { ip, port, proto, edge, passthroughTls, requestId = '' }: DialRequest,
     untaken?: UntakenConnections,
   ): WireStream | DialFault {
     if (this.#mux.isClosed) return new DialFault('offline', 'the session of the tunnel is over')
@@ -49,7 +55,14 @@ export class Dialler {
       return new DialFault('busy', 'the agent has as many connections open as it can take')
     }
     const clientAddr = ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`
-    const head = buildProxyHead({ id: tunnel.wireId, clientAddr, proto, edgeType: edge, passthroughTls })
+    const head = buildProxyHead({
+      id: tunnel.wireId,
+      clientAddr,
+      proto,
+      edgeType: edge,
+      passthroughTls,
+      requestId: this.#tellsRequestIds ? requestId : '',
+    })
     const stream = this.#mux.open(head)
     if (stream instanceof WireError) return new DialFault('offline', stream.message, { cause: stream })
     untaken?.add(stream, head.length)

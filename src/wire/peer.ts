@@ -14,6 +14,8 @@ export interface PeerTraits {
   readonly needsFinBeforeReset: boolean
   /** It sends without TCP_NODELAY, and waits 40 ms for an acknowledgement that only something sent from here carries. */
   readonly needsKick: boolean
+  /** It is told the id of the request that a stream is opened for. */
+  readonly readsRequestIds: boolean
   /** Largest window a stream may grow to, in bytes. */
   readonly windowBytes: number
 }
@@ -23,6 +25,7 @@ export const unknownAgent: PeerTraits = {
   maxStreams: RUST_STREAMS,
   needsFinBeforeReset: true,
   needsKick: true,
+  readsRequestIds: false,
   windowBytes: WINDOW_BYTES,
 }
 
@@ -32,6 +35,7 @@ export function serverTraits({ agreedWindow = 0 } = {}): PeerTraits {
     maxStreams: AGENT_OPENED_STREAMS + SERVER_OPENED_STREAMS,
     needsFinBeforeReset: false,
     needsKick: false,
+    readsRequestIds: false,
     windowBytes: Math.max(WINDOW_BYTES, agreedWindow),
   }
 }
@@ -44,6 +48,7 @@ export function peerTraits(userAgent: string, { agreedWindow = 0 } = {}): PeerTr
     maxStreams: isRust ? RUST_STREAMS : SERVER_OPENED_STREAMS,
     needsFinBeforeReset: !isOurs,
     needsKick: isRust,
+    readsRequestIds: isOurs,
     windowBytes: isOurs && !isRust ? Math.max(WINDOW_BYTES, agreedWindow) : WINDOW_BYTES,
   }
 }

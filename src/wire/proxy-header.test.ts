@@ -11,6 +11,7 @@ const header: ProxyHeader = {
   proto: 'https',
   edgeType: 'none',
   passthroughTls: false,
+  requestId: '',
 }
 
 function read(head: Buffer, { chunk = Number.POSITIVE_INFINITY, ends = false } = {}) {
@@ -39,6 +40,12 @@ test('the head is the type, a little-endian length, and the five fields in the s
     '{"Id":"4a1cbf5eb9b8427b","ClientAddr":"127.0.0.1:50662","Proto":"https","EdgeType":"0","PassthroughTLS":false}'
   assert.equal(head.subarray(0, 12).toString('hex'), `00000003${json.length.toString(16)}00000000000000`)
   assert.equal(head.subarray(12).toString(), json)
+})
+
+test('the id of the request is told only where there is one', () => {
+  const head = buildProxyHead({ ...header, requestId: '0123456789abcdef' })
+  assert.match(head.toString(), /,"PassthroughTLS":false,"RequestId":"0123456789abcdef"\}$/)
+  assert.deepEqual(read(head).result, { ...header, requestId: '0123456789abcdef' })
 })
 
 describe('a header is read, and the bytes after it are left', () => {

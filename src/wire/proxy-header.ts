@@ -20,6 +20,8 @@ export interface ProxyHeader {
   readonly edgeType: EdgeType
   /** The bytes are still TLS. */
   readonly passthroughTls: boolean
+  /** The first request on the stream, as the server's log calls it; `''` when there is none. Only our own agent reads it. */
+  readonly requestId: string
 }
 
 /** Length of the length, in bytes; it is little-endian, unlike all else. */
@@ -35,6 +37,8 @@ export function buildProxyHead(header: ProxyHeader): Buffer {
       // A number here makes some agents refuse the stream.
       EdgeType: edgeTypes[header.edgeType],
       PassthroughTLS: header.passthroughTls,
+      // Left out for agents that do not know it.
+      RequestId: header.requestId || undefined,
     }),
   )
   const head = Buffer.alloc(TYPE_BYTES + LENGTH_BYTES)
@@ -78,6 +82,7 @@ export function parseProxyHeader(bytes: Buffer): ProxyHeader | WireError {
       proto: fields.text('Proto'),
       edgeType: edgeNames.get(edge) ?? 'none',
       passthroughTls: fields.flag('PassthroughTLS'),
+      requestId: fields.text('RequestId'),
     }
   })
 }

@@ -22,7 +22,7 @@ function tunnelOf(url: string, labels?: Record<string, string>): Tunnel {
 
 const tunnel = tunnelOf('https://quiet-fox.example.com')
 const visitor = { address: '192.0.2.1:4711', proto: 'https' }
-const end = { visitor, durationMs: 12.4, bytesIn: 10, bytesOut: 2000, error: undefined }
+const end = { visitor, durationMs: 12.4, bytesIn: 10, bytesOut: 2000, error: undefined, requestId: '' }
 
 const events: readonly AgentEvent[] = [
   { type: 'online', session: 'ts_1', region: 'eu', serverVersion: '0.1.0', isResumed: false },
@@ -96,16 +96,46 @@ test('as JSON each line is an object with the same fields', () => {
   for (const line of lines) JSON.parse(line)
 })
 
-test('a service that is down is told of once in a while, not for every visitor', () => {
-  const down = (message: string): AgentEvent => ({
-    type: 'connection-closed',
-    tunnel,
-    end: { ...end, error: new UpstreamFault(message) },
-  })
-  const text = printed('lines', 'info', [down('nothing listens at a'), down('nothing listens at a'), down('b is gone')])
-  const told = text.split('\n').filter((line) => line.includes('service does not answer'))
+const down = (requestId: string): AgentEvent => ({
+  type: 'connection-closed',
+  tunnel,
+  end: { ...end, error: new UpstreamFault('nothing listens at a'), requestId },
+})
+
+test('a visitor of a service that is down is told of with the request that its error page names', () => {
+  const text = printed('lines', 'info', [down('r1'), down(''), { type: 'service-up', tunnel }])
   assert.deepEqual(
-    told.map((line) => line.slice(13)),
-    ['WARN  service does not answer reason="nothing listens at a"', 'WARN  service does not answer reason="b is gone"'],
+    text
+      .split('\n')
+      .slice(0, 3)
+      .map((line) => line.slice(13)),
+    [
+      'WARN  service does not answer tunnel=web reason="nothing listens at a" request=r1',
+      'WARN  service does not answer tunnel=web reason="nothing listens at a"',
+      'INFO  service answers again tunnel=web url=https://quiet-fox.example.com forwards_to=http://localhost:3000',
+    ],
   )
+  assert.match(printed('lines', 'debug', [down('r2')]), /DEBUG connection closed .* request=r2 reason=/)
+})
+
+test('a flood of visitors of a service that is down fills no log: some a minute are told of, and how many were not', () => {
+  let [text, time] = ['', 0]
+  const display = linesDisplay({
+    openLines: () => ({
+      write(line) {
+        text += line
+      },
+      flush: async () => {},
+    }),
+    format: 'lines',
+    level: 'info',
+    server: { host: 'tunnels.example.com', port: 7443 },
+    now: () => time,
+  })
+  for (let i = 0; i < 100; i++) display.event(down(`r${i}`))
+  assert.equal(text.trimEnd().split('\n').length, 30)
+  time = 60_000
+  text = ''
+  display.event(down('later'))
+  assert.match(text, / request=later untold=70\n$/)
 })

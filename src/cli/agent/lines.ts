@@ -1,6 +1,7 @@
 /** One line for each event: for logs, pipes and services. */
 import { UpstreamFault } from '../../agent/dial-upstream.ts'
 import type { AgentEvent } from '../../agent/events.ts'
+import type { ConnectionEnd } from '../../agent/forward.ts'
 import { formatServer, type ServerAddress } from '../../agent/server-address.ts'
 import type { Tunnel } from '../../agent/tunnel.ts'
 import { masked } from '../../lib/log/log-mask.ts'
@@ -9,8 +10,9 @@ import type { Terminal } from '../terminal.ts'
 import type { Output } from './connection-flags.ts'
 import type { Display } from './display.ts'
 
-/** A service that is down is told of once in this time and not for each visitor, in milliseconds. */
-const SAME_FAULT_MS = 10_000
+/** How many visitors of a service that is down are told of in a minute, each with the request that its error page names. */
+const FAILURES_A_MINUTE = 30
+const MINUTE_MS = 60_000
 
 export interface LinesOptions extends Output {
   readonly openLines: Terminal['openLines']
@@ -25,7 +27,7 @@ interface Line {
 }
 
 export function linesDisplay({ openLines, format, level: least, server, now = Date.now }: LinesOptions): Display {
-  let fault = { text: '', at: Number.NEGATIVE_INFINITY }
+  const failures = { since: Number.NEGATIVE_INFINITY, told: 0, untold: 0 }
   const shown = ({ level, msg, fields = {} }: Line): string => {
     const line = JSON.stringify({ time: new Date(now()).toISOString(), level, msg, ...masked(fields) })
     return format === 'json' ? `${line}\n` : prettyLine(line, { color: false })
@@ -38,11 +40,15 @@ export function linesDisplay({ openLines, format, level: least, server, now = Da
     event(event) {
       const line = lineOf(event, server)
       if (line) print(line)
-      const error = event.type === 'connection-closed' ? event.end.error : undefined
-      if (!(error instanceof UpstreamFault)) return
-      if (error.message === fault.text && now() - fault.at < SAME_FAULT_MS) return
-      fault = { text: error.message, at: now() }
-      print({ level: 'warn', msg: 'service does not answer', fields: { reason: error.message } })
+      if (event.type !== 'connection-closed' || !(event.end.error instanceof UpstreamFault)) return
+      if (now() - failures.since >= MINUTE_MS) Object.assign(failures, { since: now(), told: 0 })
+      if (failures.told === FAILURES_A_MINUTE) {
+        failures.untold++
+        return
+      }
+      failures.told++
+      print(failureOf(event.tunnel, event.end, failures.untold))
+      failures.untold = 0
     },
     updated: ({ version, error }) =>
       print(
@@ -86,28 +92,43 @@ function lineOf(event: AgentEvent, server: ServerAddress): Line | undefined {
       }
     }
     case 'connection-closed': {
-      const { visitor, durationMs, bytesIn, bytesOut, error } = event.end
+      const { visitor, durationMs, bytesIn, bytesOut, error, requestId } = event.end
       const fields = {
         tunnel: event.tunnel.plan.name,
         visitor: visitor.address,
         duration_ms: Math.round(durationMs),
         bytes_in: bytesIn,
         bytes_out: bytesOut,
+        ...(requestId && { request: requestId }),
         ...(error && { reason: error.message }),
       }
       return { level: 'debug', msg: 'connection closed', fields }
     }
+    case 'service-up':
+      return { level: 'info', msg: 'service answers again', fields: fieldsOf(event.tunnel) }
     case 'command':
       return {
         level: 'info',
         msg: 'command',
         fields: { name: event.name, ...(event.error && { refused: event.error }) },
       }
+    case 'service-down':
     case 'request':
       return undefined
     default:
       return event satisfies never
   }
+}
+
+/** `untold` went before it without a line. */
+function failureOf({ plan }: Tunnel, { error, requestId }: ConnectionEnd, untold: number): Line {
+  const fields = {
+    tunnel: plan.name,
+    reason: error?.message,
+    ...(requestId && { request: requestId }),
+    ...(untold > 0 && { untold }),
+  }
+  return { level: 'warn', msg: 'service does not answer', fields }
 }
 
 function fieldsOf({ plan, url, labels }: Tunnel): Record<string, unknown> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,6 +13,7 @@ import { signedText } from '../../agent/update/releases.ts'
 import { streamTypes } from '../../wire/stream-types.ts'
 import { posternVersion } from '../version.ts'
 
+const launcher = join(import.meta.dirname, '../../../bin/postern.js')
 const root = mkdtempSync(join(tmpdir(), 'postern-agent-process-'))
 let identity: TlsIdentity
 let door: TestDoor
@@ -203,3 +204,37 @@ function release(version: string, script: string): { source: string; publicKey: 
   )
   return { source, publicKey: publicKey.export({ type: 'spki', format: 'der' }).toString('base64') }
 }
+
+const hasScript = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') ?? false
+
+describe('a real agent on a terminal', { skip: hasScript ? false : 'needs script of util-linux' }, () => {
+  /** The agent on a terminal of its own, which `type` types at and whose screen `out` holds. */
+  function onTerminal() {
+    const home = mkdtempSync(join(root, 'home-'))
+    const args = ['http', '3000', '--server', `127.0.0.1:${door.port}`, '--ca', join(root, 'ca.pem')]
+    const command = [process.execPath, launcher, ...args].map((each) => `'${each}'`).join(' ')
+    const child = spawn('script', ['--quiet', '--flush', '--return', '--command', command, '/dev/null'], {
+      env: { ...process.env, HOME: home, XDG_CONFIG_HOME: home, POSTERN_AUTHTOKEN: 'token', NODE_TEST_CONTEXT: '' },
+    })
+    children.push(child)
+    let out = ''
+    child.stdout.on('data', (chunk: Buffer) => {
+      out += chunk.toString()
+    })
+    const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+    return { out: () => out, type: (keys: string) => child.stdin.write(keys), ended }
+  }
+
+  test('shows nothing of what is typed, and ends with exit code 0 on Ctrl+C', async () => {
+    const { out, type, ended } = onTerminal()
+    await until('the view is there', () => out().includes('Session') && out().includes('online'))
+    type('typed-by-accident\r')
+    // Drawn after the keys came: whatever they did to the screen is there by then.
+    door.cut()
+    await until('the view shows that the session is lost', () => out().includes('offline'))
+    type('\x03')
+    assert.equal(await ended, 0)
+    assert.doesNotMatch(out(), /typed-by-accident|\^C/)
+    assert.ok(out().trimEnd().endsWith('\x1b[?1049l'), 'the terminal is as it was')
+  })
+})

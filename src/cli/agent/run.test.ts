@@ -140,7 +140,8 @@ describe('postern http', () => {
   test('draws on a terminal, and leaves it as it was', async () => {
     const written: string[] = []
     const write = (text: string): void => void written.push(text)
-    const screen = { columns: 80, rows: 24, isBusy: false, write, onResize: () => () => {} }
+    const keys = { hold() {}, release() {}, send() {}, onContinue: () => () => {} }
+    const screen = { columns: 80, rows: 24, isBusy: false, write, onResize: () => () => {}, keys }
     const terminal = { ...here(doorEnv()), isTTY: true }
     const { signals, done, exits } = running(
       (given, parts) => tunnelCommand('http', given, { ...parts, screen: () => screen }),

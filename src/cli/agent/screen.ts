@@ -1,5 +1,6 @@
 /** A terminal as something to draw on: whole frames, without flicker, and gone without a trace at the end. */
 import { dontBlock } from '../../lib/log/standard-output.ts'
+import { type Keys, processKeys } from './keys.ts'
 
 export interface Screen {
   readonly columns: number
@@ -9,6 +10,8 @@ export interface Screen {
   write(text: string): void
   /** Gives back how to stop listening. */
   onResize(run: () => void): () => void
+  /** Keeps what is typed from showing up. */
+  readonly keys: Keys
 }
 
 export function processScreen(): Screen {
@@ -30,6 +33,7 @@ export function processScreen(): Screen {
       stdout.on('resize', run)
       return () => stdout.off('resize', run)
     },
+    keys: processKeys(),
   }
 }
 
@@ -72,5 +76,12 @@ export class Canvas {
     if (!this.#isOpen) return
     this.#isOpen = false
     this.#screen.write(LEAVE)
+  }
+
+  /** Back after `close`, on a screen that others used meanwhile. */
+  reopen(): void {
+    this.#isOpen = true
+    this.#screen.write(ENTER)
+    this.forget()
   }
 }

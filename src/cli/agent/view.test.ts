@@ -6,8 +6,34 @@ import { AgentFault } from '../../agent/fault.ts'
 import { Figures } from '../../agent/figures.ts'
 import { Tunnel } from '../../agent/tunnel.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
+import type { KeySignal, Keys } from './keys.ts'
 import { Canvas, type Screen } from './screen.ts'
 import { viewDisplay, viewLines } from './view.ts'
+
+class TestKeys implements Keys {
+  heard: ((signal: KeySignal) => void) | undefined
+  continued: (() => void) | undefined
+  readonly sent: KeySignal[] = []
+
+  hold(heard: (signal: KeySignal) => void): void {
+    this.heard = heard
+  }
+
+  release(): void {
+    this.heard = undefined
+  }
+
+  send(signal: KeySignal): void {
+    this.sent.push(signal)
+  }
+
+  onContinue(run: () => void): () => void {
+    this.continued = run
+    return () => {
+      this.continued = undefined
+    }
+  }
+}
 
 class TestScreen implements Screen {
   columns = 80
@@ -15,6 +41,7 @@ class TestScreen implements Screen {
   isBusy = false
   written: string[] = []
   resized: (() => void) | undefined
+  readonly keys = new TestKeys()
 
   write(text: string): void {
     this.written.push(text)
@@ -56,16 +83,23 @@ const told = {
   region: 'eu',
   serverVersion: '0.1.0',
   note: '',
+  down: new Map<Tunnel, string>(),
 }
+
+/** A time by the clock on the wall, wherever the test runs. */
+const at = (hours: number, minutes: number, seconds: number): number =>
+  new Date(2026, 0, 2, hours, minutes, seconds).getTime()
 
 test('the view shows session, server, latency, tunnels, connections and requests', () => {
   const figures = new Figures()
   for (let i = 0; i < 12; i++) figures.opened()
   for (let i = 0; i < 11; i++) figures.closed()
   for (const ms of [1.23, 4, 8, 100, 20_000]) figures.took(ms)
-  figures.saw({ method: 'GET', path: '/a?b=1', status: 200, durationMs: 1.23, at: 0 })
-  figures.saw({ method: 'POST', path: '/\x1b[2Jhook', status: 503, durationMs: 100, at: 0 })
-  figures.saw({ method: 'GET', path: '/slow', status: undefined, durationMs: undefined, at: 0 })
+  const shop = { tunnel: 'a-shop-with-a-long-name', time: at(23, 59, 59) }
+  const web = { tunnel: 'web', time: at(9, 8, 7) }
+  figures.saw({ ...web, method: 'GET', path: '/a?b=1', status: 200, durationMs: 1.23 })
+  figures.saw({ ...shop, method: 'POST', path: '/\x1b[2Jhook', status: 503, durationMs: 100 })
+  figures.saw({ ...web, method: 'GET', path: '/slow', status: undefined, durationMs: undefined })
   const agent = {
     figures,
     latencyMs: 12.6,
@@ -89,9 +123,9 @@ Forwarding    https://quiet-fox.example.com -> http://localhost:3000
 Connections   12 in all, 1 open, p50 8.0 ms, p90 20 s
 
 Requests
-...            GET     /slow
-503    100 ms  POST    /\\u001b[2Jhook
-200    1.2 ms  GET     /a?b=1`,
+09:08:07  web               ...            GET     /slow
+23:59:59  a-shop-with-a-lo  503    100 ms  POST    /\\u001b[2Jhook
+09:08:07  web               200    1.2 ms  GET     /a?b=1`,
   )
   assert.equal(viewLines({ ...frame, rows: 13 }).length, 12, 'what has no room is left out')
 })
@@ -162,6 +196,45 @@ for (const [env, hasColor] of [
     assert.equal(screen.resized, undefined)
   })
 }
+
+test('a service that is down is said for as long as it is', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+  const screen = new TestScreen()
+  const agent = new Agent({ server, authtoken: new Secret('t'), version: '0.1.0' })
+  const display = viewDisplay({ agent, config: { server }, version: '0.1.0', screen, env: {}, now: () => 0 })
+  const [web, twin] = [tunnelOf('web', 'https://a.test', 'x'), tunnelOf('web', 'http://a.test', 'x')]
+  const reason = 'nothing listens at http://localhost:3000'
+  for (const tunnel of [web, twin]) display.event({ type: 'service-down', tunnel, reason })
+  t.mock.timers.tick(100)
+  assert.equal(screen.shown.split(reason).length, 2, 'once for one service')
+  display.event({ type: 'service-up', tunnel: web })
+  t.mock.timers.tick(100)
+  assert.ok(screen.shown.includes(reason))
+  display.event({ type: 'service-up', tunnel: twin })
+  t.mock.timers.tick(100)
+  assert.ok(!screen.shown.includes(reason))
+  display.close()
+})
+
+test('keys do not show up while the view is there, and those that end or stop the program do so', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+  const screen = new TestScreen()
+  const { keys } = screen
+  const agent = new Agent({ server, authtoken: new Secret('t'), version: '0.1.0' })
+  const display = viewDisplay({ agent, config: { server }, version: '0.1.0', screen, env: {}, now: () => 0 })
+  keys.heard?.('SIGINT')
+  assert.deepEqual(keys.sent, ['SIGINT'])
+  keys.heard?.('SIGTSTP')
+  assert.deepEqual(keys.sent, ['SIGINT', 'SIGTSTP'])
+  assert.equal(screen.written.at(-1), '\x1b[?7h\x1b[?25h\x1b[?1049l', 'the terminal is as it was while we are stopped')
+  assert.equal(keys.heard, undefined)
+  keys.continued?.()
+  assert.ok(keys.heard)
+  assert.match(screen.shown, /Session {7}connecting/, 'the whole view is drawn again')
+  display.close()
+  assert.equal(keys.heard, undefined)
+  assert.equal(keys.continued, undefined)
+})
 
 test('a terminal that is held gets no further frames, and the newest once it goes on', () => {
   const screen = new TestScreen()

@@ -2,16 +2,19 @@
 import { styleText } from 'node:util'
 import type { Agent } from '../../agent/agent.ts'
 import type { AgentConfig } from '../../agent/config/connection.ts'
-import { UpstreamFault } from '../../agent/dial-upstream.ts'
 import { formatServer } from '../../agent/server-address.ts'
 import type { Tunnel } from '../../agent/tunnel.ts'
 import { printable } from '../../lib/text/printable.ts'
 import type { Display } from './display.ts'
+import type { KeySignal } from './keys.ts'
 import { Canvas, type Screen } from './screen.ts'
 
 /** How often a frame is drawn at most, and at least, in milliseconds. */
 const QUICK_MS = 100
 const SLOW_MS = 1000
+
+/** How much of the name of a tunnel stands in the list of requests, in characters. */
+const NAME_WIDTH = 16
 
 export interface ViewOptions {
   readonly agent: Agent
@@ -32,6 +35,8 @@ interface Told {
   serverVersion: string
   /** The last thing that somebody should know. */
   note: string
+  /** Services that do not answer, and why. */
+  readonly down: Map<Tunnel, string>
 }
 
 type Paint = (style: Parameters<typeof styleText>[0], text: string) => string
@@ -48,6 +53,7 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
     region: '',
     serverVersion: '',
     note: '',
+    down: new Map(),
   }
   const draw = (): void =>
     canvas.draw(viewLines({ agent, config, version, told, rows: screen.rows, paint, now: now() }))
@@ -66,8 +72,24 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
     draw()
   })
   // However the process ends, the terminal is as it was.
-  const restore = (): void => canvas.close()
+  const { keys } = screen
+  const restore = (): void => {
+    canvas.close()
+    keys.release()
+  }
+  const heard = (signal: KeySignal): void => {
+    // Others use the terminal while we are stopped.
+    if (signal === 'SIGTSTP') restore()
+    keys.send(signal)
+  }
+  const stopContinuing = keys.onContinue(() => {
+    restore()
+    canvas.reopen()
+    keys.hold(heard)
+    draw()
+  })
   process.once('exit', restore)
+  keys.hold(heard)
   draw()
   return {
     event(event) {
@@ -79,9 +101,9 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
       } else if (event.type === 'tunnel-refused') told.note = `${event.tunnel.url}: ${event.fault.message}`
       else if (event.type === 'tunnel-stopped') told.note = `the server stopped ${event.tunnel.url}: ${event.message}`
       else if (event.type === 'command') told.note = `command ${event.name}${event.error && `: ${event.error}`}`
-      else if (event.type === 'connection-closed') {
-        if (event.end.error instanceof UpstreamFault) told.note = event.end.error.message
-      }
+      else if (event.type === 'service-down') told.down.set(event.tunnel, event.reason)
+      else if (event.type === 'service-up') told.down.delete(event.tunnel)
+      if (event.type === 'tunnel-stopped') told.down.delete(event.tunnel)
       soon()
     },
     updated({ version: updated, error }) {
@@ -91,8 +113,9 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
     close() {
       clearInterval(timer)
       stopListening()
+      stopContinuing()
       process.off('exit', restore)
-      canvas.close()
+      restore()
     },
     // What is drawn goes with the screen.
     shown: async () => {},
@@ -123,13 +146,19 @@ export function viewLines({ agent, config, version, told, rows, paint, now }: Fr
     ...[...tunnels].map((tunnel, i) => row(i === 0 ? 'Forwarding' : '', forwarding(tunnel, paint))),
     row('Connections', connections(figures)),
   ]
-  if (told.note !== '') lines.push('', paint('yellow', printable(told.note)))
+  // Two tunnels may lead to one service.
+  const notes = [...new Set([...told.down.values(), told.note])].filter((note) => note !== '')
+  if (notes.length > 0) lines.push('', ...notes.map((note) => paint('yellow', printable(note))))
   const room = rows - lines.length - 3
   if (figures.recent.length > 0 && room > 0) {
     lines.push('', paint('bold', 'Requests'))
-    for (const { method, path, status, durationMs } of figures.recent.slice(0, room)) {
+    const shown = figures.recent.slice(0, room)
+    const width = Math.min(NAME_WIDTH, Math.max(...shown.map(({ tunnel }) => tunnel.length)))
+    for (const { time, tunnel, method, path, status, durationMs } of shown) {
       const took = durationMs === undefined ? '' : milliseconds(durationMs)
-      lines.push(`${coloured(status, paint)} ${took.padStart(9)}  ${method.padEnd(7)} ${printable(path)}`)
+      const name = printable(tunnel).slice(0, width).padEnd(width)
+      const answer = `${coloured(status, paint)} ${took.padStart(9)}`
+      lines.push(`${paint('dim', timeOfDay(time))}  ${name}  ${answer}  ${method.padEnd(7)} ${printable(path)}`)
     }
   }
   return lines
@@ -162,6 +191,11 @@ function connections(figures: Frame['agent']['figures']): string {
 function coloured(status: number | undefined, paint: Paint): string {
   if (status === undefined) return '...'
   return paint(status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green', String(status))
+}
+
+/** By the clock on the wall of who watches. */
+function timeOfDay(ms: number): string {
+  return new Date(ms).toTimeString().slice(0, 8)
 }
 
 function milliseconds(ms: number): string {

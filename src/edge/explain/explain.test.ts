@@ -104,6 +104,7 @@ test('a module that refuses ends the walk, and the outcome is what the visitor i
   assert.deepEqual(JSON.parse(outcome.body ?? ''), {
     error_code: 'ERR_IP_REFUSED',
     msg: 'Your address is not let in here.',
+    request_id: '0'.repeat(32),
   })
 })
 

@@ -24,6 +24,9 @@ import { dryTools } from './dry-tools.ts'
 import { masking, secretsIn, secretsOf, shownHeaders } from './masks.ts'
 import { StepNotes } from './step-notes.ts'
 
+/** What a dry run says where a request has an id: always the same, and in no log. */
+const DRY_REQUEST_ID = '0'.repeat(32)
+
 /** For one request alone. */
 const BODY_MEMORY_BYTES = 64 * 1024 * 1024
 
@@ -104,6 +107,7 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
         publicHttpsPort: () => work.publicHttpsPort,
         onRequest: resolve,
         now: () => now,
+        newRequestId: () => DRY_REQUEST_ID,
       })
       const met = isPlain ? undefined : edge
       proxy.handle(exchange, { peer, tls, edge: met, tlsKey: met?.tlsKey ?? '', current: met, asked: undefined })

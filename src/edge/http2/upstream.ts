@@ -49,6 +49,7 @@ export interface Http2UpstreamOptions {
 export class Http2Upstream implements SharedUpstream {
   onClosed: (() => void) | undefined
   readonly ready: Promise<void>
+  readonly #duplex: ByteDuplex
   readonly #session: ClientHttp2Session
   #limit = UPSTREAM_STREAMS
   #open = 0
@@ -60,6 +61,7 @@ export class Http2Upstream implements SharedUpstream {
     duplex.allowHalfOpen = false
     const session = connect('http://upstream', { ...sessionOptions, createConnection: () => duplex })
     this.#session = session
+    this.#duplex = duplex
     // What is wrong with a connection ends it; `close` follows.
     session.on('error', () => {})
     this.ready = new Promise((resolve) => {
@@ -103,6 +105,7 @@ export class Http2Upstream implements SharedUpstream {
         if (++this.#cancelled >= UPSTREAM_CANCELS) this.close()
       },
       onClosed: () => this.#open--,
+      isBroken: () => this.#duplex.isBroken,
     })
   }
 
@@ -133,6 +136,8 @@ interface StreamOwner {
   /** A request was taken back. */
   onCancelled(): void
   onClosed(): void
+  /** Whether the connection was broken off, so that what its streams say of themselves means nothing. */
+  isBroken(): boolean
 }
 
 /** One request and its answer. */
@@ -214,7 +219,7 @@ class Http2UpstreamStream implements UpstreamConnection {
     stream.on('close', () => {
       const sink = this.#sink
       this.#sink = undefined
-      sink?.failed(faultOf(stream, this.#method, error))
+      sink?.failed(faultOf(stream, this.#method, { cause: error, isBroken: this.#owner.isBroken() }))
       if (stream.rstCode === constants.NGHTTP2_CANCEL) this.#owner.onCancelled()
       this.#finish()
     })
@@ -255,13 +260,18 @@ function readResponse(raw: readonly string[], { method, isEnded }: { method: str
   return { status, reason: '', headers, body }
 }
 
-function faultOf(stream: ClientHttp2Stream, method: string, cause: Error | undefined): UpstreamFault {
+function faultOf(
+  stream: ClientHttp2Stream,
+  method: string,
+  { cause, isBroken }: { readonly cause: Error | undefined; readonly isBroken: boolean },
+): UpstreamFault {
   // RFC 9113 §8.7: a stream that was refused was not looked at. But the library says the same of one that it refused
   // itself, for a head that is too large; then the upstream has looked.
   const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && isIdempotent(method)
   // Without a number it was never sent.
   const isUntouched = isRefused || stream.id === undefined
-  const reason =
-    stream.rstCode === constants.NGHTTP2_NO_ERROR || stream.rstCode === constants.NGHTTP2_CANCEL ? 'closed' : 'invalid'
+  const isClosed =
+    isBroken || stream.rstCode === constants.NGHTTP2_NO_ERROR || stream.rstCode === constants.NGHTTP2_CANCEL
+  const reason = isClosed ? 'closed' : 'invalid'
   return new UpstreamFault(reason, 'the stream ended without a response', { isUntouched, cause })
 }

@@ -55,6 +55,31 @@ describe('every error', () => {
     })
   }
 
+  test('with a request id says it in its head and its body, in every form', () => {
+    for (const [accept, type] of [['text/html'], ['application/json'], ['*/*'], ['*/*', 'application/grpc']]) {
+      const headers = HeaderList.of([['accept', accept ?? '']])
+      if (type) headers.add('content-type', type)
+      const { head, body } = errorPage('UPSTREAM_UNREACHABLE', { method: 'GET', headers }, '0123abcd')
+      assert.equal(head.headers.get('postern-request-id'), '0123abcd')
+      assert.equal(head.body, type ? 'none' : body.length)
+      if (!type) assert.equal(body.toString().split('0123abcd').length, 2)
+      assert.equal(
+        errorPage('UPSTREAM_UNREACHABLE', { method: 'GET', headers }).head.headers.has('postern-request-id'),
+        false,
+      )
+    }
+    const { body } = errorPage(
+      'NO_ROUTE',
+      { method: 'GET', headers: HeaderList.of([['accept', 'application/json']]) },
+      'r1',
+    )
+    assert.deepEqual(JSON.parse(body.toString()), {
+      error_code: 'ERR_NO_ROUTE',
+      msg: visitorErrors.NO_ROUTE.text,
+      request_id: 'r1',
+    })
+  })
+
   test('is JSON with a code and a sentence', () => {
     assert.deepEqual(JSON.parse(ask('application/json').body.toString()), {
       error_code: 'ERR_BACKEND_OFFLINE',

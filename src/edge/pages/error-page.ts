@@ -14,12 +14,16 @@ type Form = 'html' | 'json' | 'text' | 'grpc'
 
 type Pairs = readonly (readonly [string, string])[]
 
-/** R-7.3. The headers of `page` are the caller's to change. */
+/**
+ * R-7.3. The headers of `page` are the caller's to change. `requestId` is the id of the request in our log: the visitor can
+ * pass it on, and whoever runs the server finds the line. Left out for requests that have no line.
+ */
 export function errorPage(
   code: VisitorErrorCode,
   { method, headers }: Pick<RequestHead, 'method' | 'headers'>,
+  requestId?: string,
 ): ErrorPage {
-  return pageOf(code, formFor(method, headers))
+  return pageOf(code, formFor(method, headers), requestId)
 }
 
 /** For those who sent something that is not a request, so that nothing is known of what they can read. */
@@ -27,15 +31,13 @@ export function plainErrorPage(code: VisitorErrorCode): ErrorPage {
   return pageOf(code, 'text')
 }
 
-function pageOf(code: VisitorErrorCode, form: Form): ErrorPage {
-  const { pairs, body } = pages[code][form]
-  const head = {
-    status: visitorErrors[code].status,
-    reason: '',
-    headers: HeaderList.of(pairs),
-    body: form === 'grpc' ? ('none' as const) : body.length,
-  }
-  return { head, body }
+function pageOf(code: VisitorErrorCode, form: Form, requestId?: string): ErrorPage {
+  const { pairs, plain, traceable } = pages[code][form]
+  const body = requestId === undefined ? plain : Buffer.from(traceable.join(requestId))
+  const headers = HeaderList.of(pairs)
+  if (requestId !== undefined) headers.add('postern-request-id', requestId)
+  const length = form === 'grpc' ? ('none' as const) : body.length
+  return { head: { status: visitorErrors[code].status, reason: '', headers, body: length }, body }
 }
 
 /** gRPC-Web is left out: it runs in browsers, where the status of HTTP is what is looked at. */
@@ -51,13 +53,24 @@ function formFor(method: string, headers: HeaderList): Form {
 /** What is over in a second or so. */
 const soon: ReadonlySet<VisitorErrorCode> = new Set(['EDGE_STARTING'])
 
-/** Built once: nothing in them depends on the request, so nothing of a request can get into them. */
+interface PageForm {
+  readonly pairs: Pairs
+  /** The body without a request id. */
+  readonly plain: Buffer
+  /** The body with one: what stands before it and behind it. */
+  readonly traceable: readonly string[]
+}
+
+/** Stands for the request id until there is one; nothing else in a page looks like it. */
+const ID_MARK = '{request}'
+
+/** Built once: of a request only the id that we drew for it gets into them, and nothing that a visitor sent. */
 const pages = Object.fromEntries(
   // The casts: these are the keys of that very table, and all of them.
   Object.keys(visitorErrors).map((code) => [code, formsOf(code as VisitorErrorCode)]),
-) as Readonly<Record<VisitorErrorCode, Readonly<Record<Form, { pairs: Pairs; body: Buffer }>>>>
+) as Readonly<Record<VisitorErrorCode, Readonly<Record<Form, PageForm>>>>
 
-function formsOf(code: VisitorErrorCode): Record<Form, { pairs: Pairs; body: Buffer }> {
+function formsOf(code: VisitorErrorCode): Record<Form, PageForm> {
   const { status, text, ngrok } = visitorErrors[code]
   const name = `ERR_${code}`
   const common: Pairs = [
@@ -68,15 +81,22 @@ function formsOf(code: VisitorErrorCode): Record<Form, { pairs: Pairs; body: Buf
     ['x-content-type-options', 'nosniff'],
     ...(soon.has(code) ? [['retry-after', '1'] as const] : []),
   ]
-  const form = (type: string, body: string, more: Pairs = []): { pairs: Pairs; body: Buffer } => ({
+  const form = (type: string, body: (requestId?: string) => string, more: Pairs = []): PageForm => ({
     pairs: [['content-type', type], ...common, ...more],
-    body: Buffer.from(body),
+    plain: Buffer.from(body()),
+    traceable: body(ID_MARK).split(ID_MARK),
   })
   return {
-    html: form('text/html; charset=utf-8', htmlPage({ status, text, name }), [['content-security-policy', htmlPolicy]]),
-    json: form('application/json', JSON.stringify({ error_code: name, msg: text })),
-    text: form('text/plain; charset=utf-8', `${text}\n${name}\n`),
-    grpc: form('application/grpc', '', [
+    html: form('text/html; charset=utf-8', (requestId) => htmlPage({ status, text, name, requestId }), [
+      ['content-security-policy', htmlPolicy],
+    ]),
+    json: form('application/json', (requestId) =>
+      JSON.stringify({ error_code: name, msg: text, request_id: requestId }),
+    ),
+    text: form('text/plain; charset=utf-8', (requestId) =>
+      [text, name, ...(requestId === undefined ? [] : [`request ${requestId}`]), ''].join('\n'),
+    ),
+    grpc: form('application/grpc', () => '', [
       ['grpc-status', String(grpcStatus(status))],
       ['grpc-message', grpcMessage(`${text} ${name}`)],
     ]),

@@ -6,6 +6,8 @@ export interface PageContent {
   readonly text: string
   /** The error code, which the reader can pass on. */
   readonly name: string
+  /** The id of the request in the log. */
+  readonly requestId?: string | undefined
 }
 
 const style = `
@@ -37,8 +39,9 @@ export const htmlPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-export function htmlPage({ status, text, name }: PageContent): string {
+export function htmlPage({ status, text, name, requestId }: PageContent): string {
   const hint = hintFor(status)
+  const request = requestId === undefined ? '' : `<br>Request <code>${escaped(requestId)}</code>`
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -53,7 +56,7 @@ export function htmlPage({ status, text, name }: PageContent): string {
 ${gate}
 <p class="status">${status}</p>
 <h1>${escaped(text)}</h1>
-${hint === '' ? '' : `<p class="hint">${escaped(hint)}</p>\n`}<p class="code">Error code <code>${escaped(name)}</code></p>
+${hint === '' ? '' : `<p class="hint">${escaped(hint)}</p>\n`}<p class="code">Error code <code>${escaped(name)}</code>${request}</p>
 </main>
 </body>
 </html>
@@ -63,7 +66,7 @@ ${hint === '' ? '' : `<p class="hint">${escaped(hint)}</p>\n`}<p class="code">Er
 function hintFor(status: number): string {
   if (status === 401 || status === 403) return 'If you should be let in, ask whoever runs this site.'
   if (status === 404) return 'Check the address. If it is right, whoever runs this site can tell you more.'
-  if (status >= 500) return 'Try again in a moment. Whoever runs this site can find this error code in their log.'
+  if (status >= 500) return 'Try again in a moment. Whoever runs this site can find this request in their log.'
   return ''
 }
 

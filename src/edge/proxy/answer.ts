@@ -32,6 +32,8 @@ export class IncomingAnswer implements Incoming {
 
 /** Who wants to know what becomes of it. */
 export interface AnswerOwner {
+  /** The id of the request in the log. */
+  requestId(): string
   /** Bytes went to the visitor. */
   moved(): void
   /** The rest will not come; the visitor is told already. */

@@ -51,6 +51,8 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   /** Until when the modules must be through, in the time of the sweep. */
   #readUntil = Number.POSITIVE_INFINITY
   #isOver = false
+  /** The id of a request that was refused before it had a context. */
+  #ownId: string | undefined
 
   constructor(tools: ProxyTools, exchange: Exchange, connection: VisitorConnection) {
     const { head } = exchange
@@ -182,7 +184,15 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     const { edge } = routed(this.#found)
     const { ip, port } = this.connection.peer
     const proto = edge.kind === 'http' ? 'http' : 'https'
-    return { ip, port, proto, edge: edge.isEndpoint ? 'none' : 'https', passthroughTls: false }
+    const { ctx } = routed(this.#found)
+    return {
+      ip,
+      port,
+      proto,
+      edge: edge.isEndpoint ? 'none' : 'https',
+      passthroughTls: false,
+      requestId: ctx.requestId,
+    }
   }
 
   async #goBetween(bridge: NonNullable<Phases['bridge']>, backend: Backend, routed: Routed): Promise<void> {
@@ -282,9 +292,19 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     return this.#isOver
   }
 
+  requestId(): string {
+    const { ctx } = this.#found
+    if (ctx) return ctx.requestId
+    this.#ownId ??= this.tools.newRequestId()
+    return this.#ownId
+  }
+
   failed(code: VisitorErrorCode, cause: Error | undefined): void {
     if (this.#isSettled) return
-    if (cause) this.tools.log.debug({ edge: this.#found.edge?.id, code, err: cause }, 'a service could not be asked')
+    if (cause) {
+      const fields = { request: this.requestId(), edge: this.#found.edge?.id, code, err: cause }
+      this.tools.log.debug(fields, 'a service could not be asked')
+    }
     this.#upstreamFault = code
     this.#guard(() => this.#refuse(code))
   }
@@ -292,7 +312,8 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   broke(error: unknown): void {
     if (this.#isOver) return
     const { edge, route } = this.#found
-    this.tools.log.error({ edge: edge?.id, route: route?.id, err: error }, 'a request broke on its way')
+    const fields = { request: this.requestId(), edge: edge?.id, route: route?.id, err: error }
+    this.tools.log.error(fields, 'a request broke on its way')
     this.#forwarding?.cancel()
     try {
       if (!this.#reply.hasBegun) {
@@ -400,7 +421,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       peer: this.connection.peer,
       startedAt: this.startedAt,
       durationMs: now() - this.startedAt,
-      request: ctx,
+      request: ctx ?? (this.#ownId === undefined ? undefined : { requestId: this.#ownId }),
       scheme: this.connection.tls ? 'https' : 'http',
       version: head.version,
       method: head.method,

@@ -50,7 +50,7 @@ export class Reply {
 
   /** An error, past all modules: what it says of itself is to be trusted. */
   page(code: VisitorErrorCode, more: Pairs = []): void {
-    const { head, body } = errorPage(code, this.#exchange.head)
+    const { head, body } = errorPage(code, this.#exchange.head, this.#owner.requestId())
     for (const [name, value] of more) head.headers.add(name, value)
     this.fault = code
     this.#begin(head, false).sendWhole(body)

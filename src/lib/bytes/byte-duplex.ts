@@ -6,6 +6,8 @@ import type { ByteStream } from './byte-stream.ts'
 export class ByteDuplex extends Duplex {
   /** Bytes that went in either direction. */
   moved = 0
+  /** Whether the stream was broken off, and not by us. */
+  isBroken = false
   readonly #stream: ByteStream
   #written: ((error?: Error) => void) | undefined
   #isClosed = false
@@ -24,6 +26,7 @@ export class ByteDuplex extends Duplex {
       drain: () => this.#proceed(),
       closed: (error) => {
         this.#isClosed = true
+        this.isBroken = error !== undefined && !this.destroyed
         if (error) this.destroy(error)
         else this.#proceed()
       },

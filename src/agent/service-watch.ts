@@ -1,0 +1,79 @@
+/** Knows which services are down, and notices when they are back: people look at the agent while they start them. */
+import { UpstreamFault, type UpstreamRequest } from './dial-upstream.ts'
+import type { Timers } from './timers.ts'
+import type { Tunnel } from './tunnel.ts'
+
+/** How soon a service that is down is tried again, and how seldom at last, in milliseconds. */
+const SOON_MS = 1000
+const SELDOM_MS = 30_000
+
+/** One that is down for long is tried after this share of the time. */
+const SHARE = 0.1
+
+export interface ServiceWatchOptions {
+  readonly timers: Timers
+  /** A service does not answer, or not for the reason that was told. */
+  readonly onDown: (tunnel: Tunnel, reason: string) => void
+  readonly onUp: (tunnel: Tunnel) => void
+}
+
+interface Down {
+  reason: string
+  readonly since: number
+  readonly request: Pick<UpstreamRequest, 'isPassthrough'>
+  cancel: () => void
+}
+
+export class ServiceWatch {
+  readonly #options: ServiceWatchOptions
+  readonly #down = new Map<Tunnel, Down>()
+
+  constructor(options: ServiceWatchOptions) {
+    this.#options = options
+  }
+
+  /** A visitor came and the service was not there. */
+  failed(tunnel: Tunnel, { message }: UpstreamFault, { isPassthrough }: UpstreamRequest): void {
+    const known = this.#down.get(tunnel)
+    if (known?.reason === message) return
+    if (known) known.reason = message
+    else {
+      const down = { reason: message, since: this.#options.timers.now(), request: { isPassthrough }, cancel() {} }
+      this.#down.set(tunnel, down)
+      this.#later(tunnel, down)
+    }
+    this.#options.onDown(tunnel, message)
+  }
+
+  /** The service took a connection. */
+  answered(tunnel: Tunnel): void {
+    if (this.forget(tunnel)) this.#options.onUp(tunnel)
+  }
+
+  /** Nobody asks for the service any more; true when it was down. */
+  forget(tunnel: Tunnel): boolean {
+    this.#down.get(tunnel)?.cancel()
+    return this.#down.delete(tunnel)
+  }
+
+  #later(tunnel: Tunnel, down: Down): void {
+    const { timers } = this.#options
+    // A clock that was set back makes no negative times.
+    const share = Math.max(0, timers.now() - down.since) * SHARE
+    down.cancel = timers.after(Math.min(SELDOM_MS, Math.max(SOON_MS, share)), () => this.#try(tunnel, down))
+  }
+
+  /** As a visitor's connection would be made, and closed at once. */
+  #try(tunnel: Tunnel, down: Down): void {
+    const { target } = tunnel.plan
+    if (!('dial' in target)) return
+    down.cancel = target.dial(down.request, (result) => {
+      if (result instanceof UpstreamFault) {
+        this.#later(tunnel, down)
+        return
+      }
+      result.on('error', () => {}).destroy()
+      this.answered(tunnel)
+    })
+  }
+}
