@@ -16,6 +16,7 @@ export interface TunnelPlan {
   readonly forwardsTo: string
   readonly forwardsProto: '' | 'http1' | 'http2'
   readonly metadata: string
+  readonly description?: string | undefined
   readonly target: Target
 }
 
@@ -72,7 +73,7 @@ export class Tunnel {
 
   /** What to ask for: the first time what the plan says, later exactly what the server gave. */
   bindRequest(): BindRequest | undefined {
-    const { asks, forwardsTo, forwardsProto, metadata, name } = this.plan
+    const { asks, forwardsTo, forwardsProto, metadata, name, description = '' } = this.plan
     if ('labels' in asks) return undefined
     const got = this.#got
     return {
@@ -86,7 +87,7 @@ export class Tunnel {
       bindings: [],
       poolingEnabled: false,
       name,
-      description: '',
+      description,
     }
   }
 

@@ -32,6 +32,11 @@ export class Reader {
     return this.#get(key) !== undefined
   }
 
+  /** As it was written, for who looks at what it is before asking for it. */
+  given(key: string): unknown {
+    return this.#get(key)
+  }
+
   keys(): string[] {
     return Object.keys(this.#values)
   }

@@ -1,14 +1,16 @@
-/** `postern-agent.yml`: the server, who we are to it, and the tunnels. */
+/** The file of an agent, ours or that of the official one: the server, who we are to it, and the tunnels. */
 import { basename, dirname } from 'node:path'
 import type { Secret } from '../../lib/secrets/secret.ts'
 import { certificatesPem } from '../../options/file-values.ts'
-import { isMap, type Problem, Reader } from '../../options/reader.ts'
+import { type Problem, Reader } from '../../options/reader.ts'
 import { LONGEST_SILENCE_MS } from '../../wire/heartbeat.ts'
 import { parseServer, type ServerAddress } from '../server-address.ts'
 import { ConfigError, describeProblem } from './config-error.ts'
 import type { Environment } from './find-file.ts'
+import { isNgrokFile, readNgrokFile } from './ngrok-file.ts'
 import { readBounded, textReader } from './text-files.ts'
 import { readTunnel, type TunnelPlans } from './tunnel-options.ts'
+import { parseYaml, type YamlFile } from './yaml-file.ts'
 
 /** The shortest heartbeat that is of use, in milliseconds. */
 const SHORTEST_BEAT_MS = 1000
@@ -22,10 +24,16 @@ export interface UpdateSettings {
 
 export interface AgentFile {
   readonly path: string
+  /** It is the official agent's. */
+  readonly isNgrok: boolean
+  /** What of it is left out, one line each. */
+  readonly notes: readonly string[]
   readonly server: ServerAddress | undefined
   /** PEM. */
   readonly ca: string | undefined
   readonly authtoken: Secret | undefined
+  /** One that was not written for any server of ours: used when there is no other. */
+  readonly spareAuthtoken: Secret | undefined
   readonly metadata: string | undefined
   readonly updateChecks: boolean
   readonly update: UpdateSettings | undefined
@@ -35,22 +43,47 @@ export interface AgentFile {
   readonly tunnels: ReadonlyMap<string, TunnelPlans>
 }
 
-/** Reads a file that is there; rejects with a `ConfigError` that names all that is wrong with it. */
-export async function readAgentFile(path: string, env: Environment = {}): Promise<AgentFile> {
-  const { values, where } = await parseYaml(textOf(path), basename(path))
+/**
+ * Reads a file that is there; rejects with a `ConfigError` that names all that is wrong with it. Only one that somebody named
+ * may be the official agent's: those that are looked for are ours.
+ */
+export async function readAgentFile(
+  path: string,
+  { env = {}, isNamed = false }: { env?: Environment; isNamed?: boolean } = {},
+): Promise<AgentFile> {
+  const name = basename(path)
+  const yaml = await parseYaml(textOf(path), name)
+  if (isNamed && isNgrokFile(yaml.values)) return ngrokFile(yaml, path, env)
   const problems: Problem[] = []
-  const file = readAgent(new Reader(values, problems), path, env)
+  const file = readAgent(new Reader(yaml.values, problems), path, env)
+  const where = (at: readonly string[]): string => `${name} line ${yaml.lineOf(at)}`
   if (problems.length > 0) throw new ConfigError(problems.map((problem) => describeProblem(problem, where)))
   return file
 }
 
+/** Told as compilers do, `ngrok.yml:7: …`: there may be many, in a file that somebody goes through once. */
+function ngrokFile({ values, lineOf }: YamlFile, path: string, env: Environment): AgentFile {
+  const { file, problems, notes } = readNgrokFile(values, path, env)
+  const told = (all: readonly Problem[]): string[] =>
+    all
+      .map((problem) => ({ line: lineOf(problem.path), text: describeProblem(problem) }))
+      .toSorted((a, b) => a.line - b.line)
+      .map(({ line, text }) => `${basename(path)}:${line}: ${text}`)
+  if (problems.length > 0) throw new ConfigError(told(problems))
+  return { ...file, notes: told(notes) }
+}
+
 function readAgent(reader: Reader, path: string, env: Environment): AgentFile {
   const readText = textReader(dirname(path))
+  // Versions 2 and 3 are those of the official agent's file.
   reader.choice('version', [1])
   // Interval and tolerance together are no longer than servers wait.
   const beat = { from: SHORTEST_BEAT_MS, to: LONGEST_SILENCE_MS / 2 }
   const file = {
     path,
+    isNgrok: false,
+    notes: [],
+    spareAuthtoken: undefined,
     server: reader.parsed('server', parseServer),
     ca: reader.parsed('ca', (text) => certificatesPem(readText(text))),
     authtoken: reader.secret('authtoken'),
@@ -101,43 +134,4 @@ function textOf(path: string): string {
   } catch (error) {
     throw new ConfigError([`the configuration file ${error instanceof Error ? error.message : String(error)}`])
   }
-}
-
-interface Parsed {
-  readonly values: Readonly<Record<string, unknown>>
-  /** The line on which a key stands. */
-  readonly where: (path: readonly string[]) => string
-}
-
-async function parseYaml(text: string, name: string): Promise<Parsed> {
-  // Loaded on use: an agent without a file starts without it.
-  const { isMap: isYamlMap, isScalar, LineCounter, parseDocument, visit } = await import('yaml')
-  const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, strict: true })
-  const at = (offset: number): string => `${name} line ${lines.linePos(offset).line}`
-  const faults = document.errors.map(({ code, message, pos }) =>
-    code === 'DUPLICATE_KEY'
-      ? `${at(pos[0])} sets a key for the second time; remove one of the two`
-      : // The parser quotes what it stumbled over, which may be a secret; that part is left out.
-        `${at(pos[0])} is not valid YAML: ${message.replace(/: .*$/s, '')}`,
-  )
-  visit(document, {
-    Alias: (_, { range }) => void faults.push(`${at(range?.[0] ?? 0)} has an alias; write the value out`),
-  })
-  if (faults.length > 0) throw new ConfigError(faults)
-  const values: unknown = document.toJS() ?? {}
-  if (!isMap(values)) throw new ConfigError([`${name} must be a map of settings, for example \`server: host:7443\``])
-  const where = (path: readonly string[]): string => {
-    let node: unknown = document.contents
-    let offset = 0
-    for (const key of path) {
-      if (!isYamlMap(node)) break
-      const pair = node.items.find((each) => isScalar(each.key) && String(each.key.value) === key)
-      if (!pair || !isScalar(pair.key)) break
-      offset = pair.key.range?.[0] ?? offset
-      node = pair.value
-    }
-    return at(offset)
-  }
-  return { values, where }
 }

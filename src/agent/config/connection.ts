@@ -29,6 +29,8 @@ export interface AgentConfig {
   readonly tunnels: ReadonlyMap<string, TunnelPlans>
   /** Where the tunnels stand; for messages. */
   readonly tunnelFile: string
+  /** What of the files is left out, one line each. */
+  readonly notes: readonly string[]
 }
 
 type Source = 'flag' | 'environment' | FoundFile['origin'] | 'default'
@@ -46,13 +48,14 @@ export async function readAgentConfig(
 ): Promise<AgentConfig> {
   const environment = fromEnvironment(env)
   const found = findAgentFiles({ named: flags.config ?? environment.config, cwd, env })
-  const files = await readAll(found, env)
+  const files = await withLogin(await readAll(found, env), { cwd, env })
   const problems: string[] = []
   const server = chooseServer(flags, environment, files, problems)
   const authtoken = first<Secret>([
     ['flag', flags.authtoken],
     ['environment', environment.authtoken],
     ...files.map(({ origin, file }) => [origin, file.authtoken] as const),
+    ...files.map(({ origin, file }) => [origin, file.spareAuthtoken] as const),
   ])
   if (server && authtoken) problems.push(...betrayals(server, authtoken, environment, files))
   const ca = chooseCa(flags, environment, files, { cwd, server, problems })
@@ -76,6 +79,7 @@ export async function readAgentConfig(
     heartbeatIntervalMs: pick('heartbeatIntervalMs'),
     heartbeatToleranceMs: pick('heartbeatToleranceMs'),
     tunnels: files.find(({ file }) => file.tunnels.size > 0)?.file.tunnels ?? new Map(),
+    notes: files.flatMap(({ file }) => file.notes),
     tunnelFile: files.map(({ file }) => file.path)[0] ?? LOCAL_FILE,
   }
 }
@@ -101,7 +105,8 @@ async function readAll(found: readonly FoundFile[], env: Environment): Promise<R
   for (const { path, origin } of found) {
     try {
       // One that was merely found must not send secrets of this user to a server or an issuer of its own choice.
-      files.push({ origin, file: await readAgentFile(path, origin === 'found' ? {} : env) })
+      const trusted = origin === 'found' ? {} : env
+      files.push({ origin, file: await readAgentFile(path, { env: trusted, isNamed: origin === 'named' }) })
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       problems.push(...error.problems)
@@ -109,6 +114,18 @@ async function readAll(found: readonly FoundFile[], env: Environment): Promise<R
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return files
+}
+
+/** The official agent's file rarely names a server of ours: the one of `postern login` goes with it. */
+async function withLogin(
+  files: ReadFile[],
+  { cwd, env }: { cwd: string; env: Environment },
+): Promise<readonly ReadFile[]> {
+  const [named] = files
+  if (!named?.file.isNgrok) return files
+  const home = findAgentFiles({ cwd, env }).filter(({ origin }) => origin === 'home')
+  const logins = await readAll(home, env)
+  return [named, ...logins.map(({ origin, file }) => ({ origin, file: { ...file, tunnels: new Map() } }))]
 }
 
 function chooseServer(

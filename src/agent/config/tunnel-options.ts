@@ -29,6 +29,8 @@ export interface TunnelOptions {
   readonly labels?: Readonly<Record<string, string>> | readonly string[] | undefined
   /** Shown in the API. */
   readonly metadata?: string | undefined
+  /** What it is for. */
+  readonly description?: string | undefined
   /** The `Host` that the service sees: a name, or `rewrite` for its own. */
   readonly host_header?: string | undefined
   /** Version of the PROXY header that the service wants first. */
@@ -110,6 +112,7 @@ export function readTunnel(reader: Reader, { name, readText, env, accept }: Tunn
   const { labels, protos, opts, forwardsProto, metadata } = described
   const upstreamTls = readUpstreamTls(reader, readText)
   const isInspected = reader.flag('inspect') ?? true
+  const description = reader.text('description') ?? ''
   reader.finish()
   const isHttp2 = forwardsProto === 'http2'
   const target: Target | undefined = accept
@@ -121,7 +124,7 @@ export function readTunnel(reader: Reader, { name, readText, env, accept }: Tunn
         isInspected,
       }
   if (!target) return undefined
-  const shared = { name, forwardsTo: upstream?.url ?? '', forwardsProto, metadata, target }
+  const shared = { name, forwardsTo: upstream?.url ?? '', forwardsProto, metadata, description, target }
   if (labels) return [{ ...shared, asks: { labels } }]
   const [first = 'https', second] = protos
   const plan = { ...shared, asks: { proto: first, opts } }

@@ -24,7 +24,10 @@ export function addConnectionFlags(command: Command): Command {
 
 export function addAgentFlags(command: Command): Command {
   return addConnectionFlags(command)
-    .option('--config <file>', 'configuration file (default: ./postern-agent.yml, ~/.config/postern/agent.yml)')
+    .option(
+      '--config <file>',
+      'configuration file, also an ngrok.yml (default: ./postern-agent.yml, ~/.config/postern/agent.yml)',
+    )
     .addOption(
       new Option('--log-format <format>', 'auto is a view on a terminal, and lines elsewhere')
         .choices(outputFormats)
@@ -45,12 +48,14 @@ interface ConnectionOptions {
 }
 
 /** Throws `SettingsError` with all that is wrong. */
-export async function agentConfigOf(command: Command, { cwd, env }: Terminal): Promise<AgentConfig> {
+export async function agentConfigOf(command: Command, { cwd, env, err }: Terminal): Promise<AgentConfig> {
   const { config, server, ca, authtoken } = command.opts<ConnectionOptions>()
   const flags = { config, server, ca, authtoken: authtoken ? new Secret(authtoken) : undefined }
-  return readAgentConfig(flags, { cwd, env }).catch((error: unknown) => {
+  const read = await readAgentConfig(flags, { cwd, env }).catch((error: unknown) => {
     throw error instanceof ConfigError ? new SettingsError(error.problems) : error
   })
+  for (const note of read.notes) err(`${note}\n`)
+  return read
 }
 
 export function outputOf(command: Command): Output {

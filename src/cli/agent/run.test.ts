@@ -302,6 +302,41 @@ tunnels:
     await done
   })
 
+  test('starts the tunnels of an ngrok.yml, and says what of it is left out', async () => {
+    const terminal = here(doorEnv())
+    const text = `version: 3
+agent:
+  authtoken: one-of-ngrok
+  region: eu
+endpoints:
+  - {name: shop, url: shop.example.com, description: the shop, upstream: {url: 3000}}
+`
+    writeFileSync(join(terminal.cwd, 'ngrok.yml'), text)
+    const { says, signals, done, session } = running(startCommand, ['--config', 'ngrok.yml'], terminal)
+    await says(/tunnel online tunnel=shop/)
+    const { auth, binds } = await session()
+    assert.equal(auth.authtoken.reveal(), 'token', 'that of the environment, not one of ngrok')
+    assert.deepEqual(
+      binds.map(({ name, description, opts }) => [name, description, opts]),
+      [['shop', 'the shop', { Domain: 'shop.example.com' }]],
+    )
+    assert.equal(terminal.printed.err, 'ngrok.yml:4: `agent.region` is left out: the server is where it is\n')
+    signals.emit('SIGINT')
+    await done
+  })
+
+  test('tells line by line what of an ngrok.yml cannot be had, before anything starts', async () => {
+    const terminal = here(doorEnv())
+    writeFileSync(
+      join(terminal.cwd, 'ngrok.yml'),
+      'version: 2\ntunnels:\n  web:\n    addr: 80\n    pooling_enabled: true\n',
+    )
+    await assert.rejects(
+      running(startCommand, ['--config', 'ngrok.yml'], terminal).done,
+      /ngrok\.yml:5: `tunnels\.web\.pooling_enabled` cannot be had/,
+    )
+  })
+
   test('says which names there are', async () => {
     await assert.rejects(started(['wbe']).done, /there is no tunnel 'wbe'; did you mean 'web'\?/)
     await assert.rejects(started(['frobnicate']).done, /there are web, ssh$/)

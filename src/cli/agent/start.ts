@@ -10,7 +10,8 @@ const examples = `
 Examples:
   postern start
   postern start web ssh
-  postern start --config /etc/postern/agent.yml --log-format json`
+  postern start --config /etc/postern/agent.yml --log-format json
+  postern start --config ~/.config/ngrok/ngrok.yml`
 
 /** `parts` are for tests. */
 export function startCommand(terminal: Terminal, parts?: Partial<RunParts>): Command {

@@ -1,0 +1,253 @@
+/**
+ * The configuration file of the official agent, versions 2 and 3. Its tunnels and endpoints become those of our own file and
+ * are read as such. What changes traffic and cannot be had is refused; what only concerns that agent's own program is left out
+ * with a note. Both are told with their lines.
+ */
+import { dirname } from 'node:path'
+import { certificatesPem, type ReadText } from '../../options/file-values.ts'
+import { isMap, type Problem, Reader } from '../../options/reader.ts'
+import { LONGEST_SILENCE_MS } from '../../wire/heartbeat.ts'
+import { parseServer, type ServerAddress } from '../server-address.ts'
+import type { AgentFile } from './agent-file.ts'
+import type { Environment } from './find-file.ts'
+import { endpointKeys, type KeyTable, type Refused, theirPath, translate, tunnelKeys } from './ngrok-keys.ts'
+import { textReader } from './text-files.ts'
+import { readTunnel, type TunnelPlans } from './tunnel-options.ts'
+
+/** What is left out without a loss to visitors, and what there is instead. */
+const leftOut: Readonly<Record<string, string>> = {
+  api_key: '`postern api` takes its key from POSTERN_API_KEY',
+  connect_timeout: 'connecting may take 10 s',
+  console_ui: '--log-format lines shows no view',
+  console_ui_color: 'the view has the colours of the terminal',
+  crl_noverify: 'revocation lists are not looked at',
+  dns_resolver_ips: 'names are looked up as this machine does it',
+  inspect_db_size: 'requests are shown and not kept',
+  log: 'lines go to the standard output',
+  log_format: 'it is --log-format here',
+  log_level: 'it is --log-level here',
+  region: 'the server is where it is',
+  update: 'updates come when the API says so',
+  update_channel: 'updates come from `update.source` of a file of ours',
+  web_addr: 'there is no web page of the agent; the view on a terminal shows requests',
+  web_allow_hosts: 'there is no web page of the agent',
+}
+
+const noProxy = 'cannot be had: the agent connects to the server by itself, without a proxy'
+const refusedSettings: Refused = { proxy_url: noProxy, http_proxy: noProxy, socks5_proxy: noProxy }
+
+const refusedInTunnels: Refused = {
+  auth: 'is of version 1; write `basic_auth: ["user:password"]`',
+  bind_tls: 'is of version 1; write `schemes: [https]`, `[http]` or both',
+}
+
+const inAgent =
+  'ends TLS in the agent, which cannot be had; a `tls` tunnel with `terminate_at: edge` ends it at the server'
+const refusedInEndpoints: Refused = { agent_tls_termination: inAgent }
+
+interface Context {
+  readonly readText: ReadText
+  readonly env: Environment
+  readonly problems: Problem[]
+}
+
+export interface NgrokFile {
+  readonly file: AgentFile
+  readonly problems: readonly Problem[]
+  /** What is left out. */
+  readonly notes: readonly Problem[]
+}
+
+/** Whether a file says that it is one of these. */
+export function isNgrokFile({ version }: Readonly<Record<string, unknown>>): boolean {
+  return version === 2 || version === '2' || version === 3 || version === '3'
+}
+
+export function readNgrokFile(values: Readonly<Record<string, unknown>>, path: string, env: Environment): NgrokFile {
+  const problems: Problem[] = []
+  const notes: Problem[] = []
+  const context = { readText: textReader(dirname(path)), env, problems }
+  const isThird = String(values.version) === '3'
+  const top = new Reader(values, problems)
+  top.has('version')
+  const settings = isThird ? (top.map('agent') ?? new Reader({}, problems)) : top
+  const tunnels = readTunnels(top.map('tunnels'), values.tunnels, context)
+  if (isThird) readEndpoints(top, values.endpoints, tunnels, context)
+  else refuseVersion(top, ['agent', 'endpoints'], 'is of version 3 of the file; write `version: 3`')
+  const file = { path, ...readSettings(settings, { isThird, notes, readText: context.readText }), tunnels }
+  if (isThird)
+    refuseVersion(top, ['authtoken', ...Object.keys(leftOut)], 'stands under `agent` in version 3 of the file')
+  for (const reader of new Set([top, settings])) reader.finish()
+  return { file, problems, notes }
+}
+
+function refuseVersion(reader: Reader, keys: readonly string[], fault: string): void {
+  for (const key of keys) if (reader.has(key)) reader.fault(key, fault)
+}
+
+function readSettings(
+  reader: Reader,
+  { isThird, notes, readText }: { isThird: boolean; notes: Problem[]; readText: ReadText },
+): Omit<AgentFile, 'path' | 'tunnels'> {
+  const note = (key: string, fault: string): void => void notes.push({ path: [...reader.path, key], fault })
+  for (const [key, why] of Object.entries(leftOut)) {
+    // `web_addr: false` asks for what is so anyway.
+    if (reader.has(key) && reader.given(key) !== false) note(key, `is left out: ${why}`)
+  }
+  for (const [key, why] of Object.entries(refusedSettings)) {
+    if (reader.has(key) && reader.given(key) !== '' && reader.given(key) !== false) reader.fault(key, why)
+  }
+  const server = readServer(reader, isThird ? 'connect_url' : 'server_addr', note)
+  const authtoken = reader.has('authtoken') && reader.given('authtoken') !== '' ? reader.secret('authtoken') : undefined
+  return {
+    isNgrok: true,
+    notes: [],
+    server,
+    ca: readAuthorities(reader, isThird ? 'connect_cas' : 'root_cas', readText),
+    // Without a server of yours beside it, it is one for ngrok's, and goes nowhere else while there is another.
+    authtoken: server && authtoken,
+    spareAuthtoken: server ? undefined : authtoken,
+    metadata: reader.text('metadata'),
+    updateChecks: reader.flag('update_check') ?? true,
+    update: undefined,
+    remoteManagement: reader.flag('remote_management') ?? true,
+    heartbeatIntervalMs: readBeat(reader, 'heartbeat_interval', note),
+    heartbeatToleranceMs: readBeat(reader, 'heartbeat_tolerance', note),
+  }
+}
+
+type Note = (key: string, text: string) => void
+
+function readServer(reader: Reader, key: string, note: Note): ServerAddress | undefined {
+  return reader.parsed(key, (text) => {
+    if (text === '' || text === 'default') return undefined
+    const address = text.replace(/^(?:https|tls|tcp):\/\//, '').replace(/\/$/, '')
+    if (!/(?:^|\.)ngrok(?:-agent)?\.com(?::\d+)?$/i.test(address)) return parseServer(address)
+    note(key, "is left out: it is a server of ngrok's; --server, POSTERN_SERVER or `postern login` names yours")
+    return undefined
+  })
+}
+
+/** `trusted` are authorities that come with the official agent, and `host` those of the machine. */
+function readAuthorities(reader: Reader, key: string, readText: ReadText): string | undefined {
+  const given = reader.given(key)
+  if (reader.has(key) && (given === 'trusted' || given === 'host' || given === '')) return undefined
+  return reader.parsed(key, (text) => certificatesPem(readText(text)))
+}
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+/** Durations as Go writes them, `1m30s`. One that our servers do not take is no reason to stay away. */
+function readBeat(reader: Reader, key: string, note: Note): number | undefined {
+  const text = reader.has(key) ? reader.textOrNumber(key) : undefined
+  if (text === undefined) return undefined
+  const parts = [...text.matchAll(/(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h)/g)]
+  if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) {
+    return reader.fault(key, 'must be a duration such as `10s`')
+  }
+  const ms = parts.reduce((sum, [, digits = '', unit = '']) => sum + Number(digits) * (units[unit] ?? 0), 0)
+  if (ms >= 1000 && ms <= LONGEST_SILENCE_MS / 2) return Math.round(ms)
+  note(key, `is left out: it must be from 1s to ${LONGEST_SILENCE_MS / 2000}s here`)
+  return undefined
+}
+
+function readTunnels(reader: Reader | undefined, values: unknown, context: Context): Map<string, TunnelPlans> {
+  const tunnels = new Map<string, TunnelPlans>()
+  for (const name of reader?.keys() ?? []) {
+    const given = isMap(values) ? values[name] : undefined
+    const path = ['tunnels', name]
+    if (!isMap(given)) {
+      context.problems.push({ path, fault: 'must be a map' })
+      continue
+    }
+    const bindings = takeBindings(given, path, context)
+    const plans = readOne(bindings, { name, path, table: tunnelKeys, refused: refusedInTunnels }, context)
+    if (plans) tunnels.set(name, plans)
+  }
+  return tunnels
+}
+
+/** Entries that a list of endpoints may have. */
+const MAX_ENDPOINTS = 1000
+
+function readEndpoints(top: Reader, values: unknown, tunnels: Map<string, TunnelPlans>, context: Context): void {
+  if (!top.has('endpoints')) return
+  if (!Array.isArray(values) || values.length > MAX_ENDPOINTS) {
+    top.fault('endpoints', 'must be a list of endpoints')
+    return
+  }
+  for (const [i, given] of values.entries()) {
+    const path = ['endpoints', String(i)]
+    if (!isMap(given)) {
+      context.problems.push({ path, fault: 'must be a map' })
+      continue
+    }
+    const { name: _, ...rest } = given
+    const name = new Reader(given, context.problems, path).textOrNumber('name') || `endpoint-${i + 1}`
+    if (tunnels.has(name)) context.problems.push({ path: [...path, 'name'], fault: 'is the name of another one too' })
+    const known = takeBindings(rest, path, context)
+    const plans = readOne(known, { name, path, table: endpointKeys, refused: refusedInEndpoints }, context)
+    if (plans) tunnels.set(name, plans)
+  }
+}
+
+/** All endpoints here are public. */
+function takeBindings(
+  { bindings, ...rest }: Readonly<Record<string, unknown>>,
+  path: readonly string[],
+  { problems }: Context,
+): Readonly<Record<string, unknown>> {
+  const all = bindings === undefined || bindings === null ? [] : [bindings].flat()
+  if (!all.every((each) => each === 'public')) {
+    problems.push({ path: [...path, 'bindings'], fault: 'cannot be had: every endpoint here is `public`' })
+  }
+  return rest
+}
+
+interface One {
+  readonly name: string
+  readonly path: readonly string[]
+  readonly table: KeyTable
+  readonly refused: Refused
+}
+
+function readOne(
+  given: Readonly<Record<string, unknown>>,
+  { name, path, table, refused }: One,
+  { readText, env, problems }: Context,
+): TunnelPlans | undefined {
+  const { values, problems: unknown } = translate(given, table, refused)
+  const found: Problem[] = [...unknown]
+  if (!/^[\w.-]{1,64}$/.test(name)) {
+    found.push({ path: [], fault: 'must be named with letters, digits, `_`, `-` and `.`, at most 64 of them' })
+  }
+  adapt(values, found)
+  const ours: Problem[] = []
+  const plans = readTunnel(new Reader(values, ours), { name, readText, env })
+  found.push(...ours.map((problem) => ({ ...problem, path: theirPath(problem.path, table) })))
+  problems.push(...found.map((problem) => ({ ...problem, path: [...path, ...problem.path] })))
+  return plans
+}
+
+/** Where the same words mean something else. */
+function adapt(values: Record<string, unknown>, problems: Problem[]): void {
+  const { url, crt, terminate_at: at, ip_restriction: restriction } = values
+  if (typeof url === 'string') Object.assign(values, addressOf(url, values))
+  // There a list of who may not come lets all others in.
+  if (isMap(restriction) && restriction.allow === undefined) {
+    values.ip_restriction = { ...restriction, allow: ['0.0.0.0/0', '::/0'] }
+  }
+  if (at !== 'agent' && (crt === undefined || at !== undefined)) return
+  problems.push({ path: [at === 'agent' ? 'terminate_at' : 'crt'], fault: inAgent })
+  for (const key of ['terminate_at', 'crt', 'key']) delete values[key]
+}
+
+/** A URL may be a name alone, or `tcp://` alone, which asks for any port. It says what visitors speak. */
+function addressOf(url: string, { proto }: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const [, scheme = '', rest = ''] = /^(?:([a-z]+):\/\/)?(.*)$/i.exec(url) ?? []
+  const kind = scheme.toLowerCase() === 'https' ? 'http' : scheme.toLowerCase()
+  const spoken = proto ?? (kind === 'http' || kind === 'tcp' || kind === 'tls' ? kind : undefined)
+  const shared = spoken === undefined ? {} : { proto: spoken }
+  if (rest === '') return { ...shared, url: undefined, ...(scheme === 'http' && { schemes: ['http'] }) }
+  return scheme === '' ? { ...shared, url: undefined, domain: rest } : shared
+}

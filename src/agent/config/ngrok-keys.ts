@@ -1,0 +1,99 @@
+/**
+ * How the official agent's file calls what a tunnel has, and how ours does: one table for tunnels, which versions 2 and 3
+ * share, and one for the endpoints of version 3. What stands in neither is not known.
+ */
+import { nearest } from '../../lib/text/nearest.ts'
+import { isMap, type Problem } from '../../options/reader.ts'
+
+type Path = readonly string[]
+
+/** From their path to ours. */
+export type KeyTable = readonly (readonly [theirs: Path, ours: Path])[]
+
+const same = (...names: string[]): KeyTable => names.map((name) => [name.split('.'), name.split('.')])
+const renamed = (names: Readonly<Record<string, string>>): KeyTable =>
+  Object.entries(names).map(([theirs, ours]) => [theirs.split('.'), ours.split('.')])
+
+const login = ['client_id', 'client_secret', 'allow_emails', 'allow_domains', 'scopes']
+
+export const tunnelKeys: KeyTable = [
+  ...same('addr', 'proto', 'schemes', 'url', 'domain', 'hostname', 'subdomain', 'remote_addr', 'labels', 'metadata'),
+  ...same('description', 'host_header', 'proxy_proto', 'app_protocol', 'inspect', 'basic_auth', 'circuit_breaker'),
+  ...same('compression', 'websocket_tcp_converter', 'terminate_at', 'crt', 'key', 'policy', 'traffic_policy'),
+  ...same('user_agent_filter.allow', 'user_agent_filter.deny', 'oauth.provider', 'oidc.issuer_url'),
+  ...same(...login.map((name) => `oauth.${name}`), ...login.map((name) => `oidc.${name}`)),
+  ...renamed({
+    mutual_tls_cas: 'mutual_tls',
+    pooling_enabled: 'pooling',
+    verify_upstream_tls: 'upstream_tls.verify',
+    verify_upstream_tls_cas: 'upstream_tls.ca',
+    'ip_restriction.allow_cidrs': 'ip_restriction.allow',
+    'ip_restriction.deny_cidrs': 'ip_restriction.deny',
+    'request_header.add': 'request_headers.add',
+    'request_header.remove': 'request_headers.remove',
+    'response_header.add': 'response_headers.add',
+    'response_header.remove': 'response_headers.remove',
+    'verify_webhook.provider': 'webhook_verification.provider',
+    'verify_webhook.secret': 'webhook_verification.secret',
+  }),
+]
+
+export const endpointKeys: KeyTable = [
+  ...same('url', 'metadata', 'description', 'traffic_policy', 'inspect'),
+  ...renamed({
+    'upstream.url': 'addr',
+    'upstream.protocol': 'app_protocol',
+    'upstream.proxy_protocol': 'proxy_proto',
+    traffic_policy_file: 'traffic_policy',
+    pooling_enabled: 'pooling',
+  }),
+]
+
+/** Keys that have an answer of their own: why they cannot be had. */
+export type Refused = Readonly<Record<string, string>>
+
+export interface Translated {
+  /** In our keys. */
+  readonly values: Record<string, unknown>
+  readonly problems: readonly Problem[]
+}
+
+/** Their values under our keys; what has none is a problem. An empty text counts as absent, as it does there. */
+export function translate(given: Readonly<Record<string, unknown>>, table: KeyTable, refused: Refused): Translated {
+  const values: Record<string, unknown> = {}
+  const problems: Problem[] = []
+  const walk = (map: Readonly<Record<string, unknown>>, path: Path): void => {
+    for (const [key, value] of Object.entries(map)) {
+      const at = [...path, key]
+      // Their manual names inner keys with dots, and some write them so.
+      const name = at.join('.')
+      const entry = table.find(([theirs]) => theirs.join('.') === name)
+      if (Object.hasOwn(refused, name)) problems.push({ path: at, fault: refused[name] ?? '' })
+      else if (value === null || value === '') continue
+      else if (entry) put(values, entry[1], value)
+      else if (isMap(value) && table.some(([theirs]) => theirs.join('.').startsWith(`${name}.`))) walk(value, at)
+      else problems.push({ path: at, fault: unknownKey(name, table) })
+    }
+  }
+  walk(given, [])
+  return { values, problems }
+}
+
+/** What a path of ours is called in their file. */
+export function theirPath(ours: Path, table: KeyTable): Path {
+  const whole = table.find(([, to]) => to.length <= ours.length && to.every((part, i) => part === ours[i]))
+  if (whole) return [...whole[0], ...ours.slice(whole[1].length)]
+  const part = table.find(([, to]) => ours.every((each, i) => each === to[i]))
+  return part ? part[0].slice(0, ours.length) : ours
+}
+
+function put(values: Record<string, unknown>, [key = '', inner]: Path, value: unknown): void {
+  const before = Object.hasOwn(values, key) ? values[key] : undefined
+  values[key] = inner === undefined ? value : { ...(isMap(before) ? before : {}), [inner]: value }
+}
+
+function unknownKey(name: string, table: KeyTable): string {
+  const known = new Set(table.flatMap(([theirs]) => theirs.map((_, i) => theirs.slice(0, i + 1).join('.'))))
+  const meant = nearest(name, [...known])
+  return meant ? `is not a known key; did you mean \`${meant}\`?` : 'is not a known key'
+}
