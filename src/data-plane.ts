@@ -23,6 +23,7 @@ import { drainVisitors } from './edge/drain-visitors.ts'
 import { Edges, type EdgesOptions } from './edge/edges.ts'
 import { holdVisitors } from './edge/hold-visitors.ts'
 import { HttpFront } from './edge/http-front.ts'
+import { latencyBounds } from './edge/latency-count.ts'
 import { ListenFault, openListener } from './edge/open-listener.ts'
 import { PublicDoor } from './edge/public-door.ts'
 import { PublicListener } from './edge/public-listener.ts'
@@ -110,7 +111,10 @@ export async function startDataPlane(options: DataPlaneOptions) {
     const tls = new TlsServers({ certificates, log, now })
 
     // Edges, found by name and port. What they dial is the door's business, which is built below.
-    const counts = new TrafficCount({ isServed: (id) => edges.has(id) })
+    const counts = new TrafficCount({
+      isServed: (id) => edges.has(id),
+      addressOf: (id) => addressOfEndpoint(edges, id),
+    })
     const caps = new ConnectionCaps({ limits: settings, door: 'visitors', log })
     const agentCaps = new ConnectionCaps({ limits: settings, door: 'agents', log })
     const sshCaps = new ConnectionCaps({ limits: settings, door: 'ssh', log })
@@ -349,6 +353,8 @@ export async function startDataPlane(options: DataPlaneOptions) {
       },
       numbers: {
         edges: () => counts,
+        endpoints: () => counts.endpoints(),
+        latency: () => ({ bounds: latencyBounds, steps: counts.latency.steps, sumMs: counts.latency.sumMs }),
         sessions: () => online.load.sessions,
         tunnels: () => online.load.tunnels,
         streams: () => online.load.connections,
@@ -375,6 +381,12 @@ function ofBoth(a: AgentDoor['numbers'], b: SshDoor['numbers']): AgentDoor['numb
     turnedAway: a.turnedAway + b.turnedAway,
     failures: a.failures + b.failures,
   }
+}
+
+/** The name or port of an agent's endpoint, for the metrics. */
+function addressOfEndpoint(edges: Edges, id: string): string {
+  const config = edges.endpoint(id)
+  return config?.names[0] ?? (config?.ports[0] === undefined ? '' : `:${config.ports[0]}`)
 }
 
 /** As metrics count time. */

@@ -1,6 +1,7 @@
 /** What is counted about the API, and the page that Prometheus reads. */
 import { createServer, type Server } from 'node:http'
 import { Counter, collectDefaultMetrics, Histogram, Registry } from '@prometheus-io/client'
+import { metricsPage } from './metrics-page.ts'
 
 export interface Served {
   readonly method: string
@@ -46,7 +47,7 @@ export class ApiMetrics {
         response.writeHead(404, { 'content-type': 'text/plain' }).end('metrics are at /metrics\n')
         return
       }
-      this.#registry.metrics().then(
+      metricsPage(this.#registry).then(
         (text) => response.writeHead(200, { 'content-type': this.#registry.contentType }).end(text),
         () => response.writeHead(500).end(),
       )

@@ -1,17 +1,29 @@
 /** The data plane's numbers as metrics: read when somebody asks for them, not when traffic comes. */
-import { Counter, Gauge, type Registry } from '@prometheus-io/client'
+import { Counter, Gauge, type Metric, type Registry } from '@prometheus-io/client'
+
+interface Row {
+  readonly edge: string
+  readonly address: string
+  readonly connections: number
+  readonly open: number
+  readonly bytesIn: number
+  readonly bytesOut: number
+  readonly requests: readonly number[]
+  readonly requestMs: number
+  readonly refused: number
+}
 
 export interface TrafficNumbers {
-  /** By edge; a bounded number of them. */
-  readonly edges: () => Iterable<{
-    readonly edge: string
-    readonly connections: number
-    readonly open: number
-    readonly bytesIn: number
-    readonly bytesOut: number
-    readonly requests: readonly number[]
-    readonly refused: number
-  }>
+  /** By edge, endpoints of agents as one; a bounded number of them. */
+  readonly edges: () => Iterable<Row>
+  /** By endpoint of an agent; a bounded number of them. */
+  readonly endpoints: () => Iterable<Row>
+  /** Requests by the first bound, in milliseconds, that they stayed within; one more step for those beyond. */
+  readonly latency: () => {
+    readonly bounds: readonly number[]
+    readonly steps: Iterable<number>
+    readonly sumMs: number
+  }
   readonly sessions: () => number
   readonly tunnels: () => number
   readonly streams: () => number
@@ -58,39 +70,83 @@ export function registerTraffic(registry: Registry, numbers: TrafficNumbers): vo
     })
   }
 
-  type Row = ReturnType<TrafficNumbers['edges']> extends Iterable<infer R> ? R : never
-  const byEdge: readonly (readonly [name: string, help: string, read: (row: Row) => number])[] = [
-    ['postern_edge_connections_total', 'Connections of visitors.', (row) => row.connections],
-    ['postern_edge_connections_open', 'Connections of visitors that are open.', (row) => row.open],
-    ['postern_edge_bytes_in_total', 'Bytes from visitors.', (row) => row.bytesIn],
-    ['postern_edge_bytes_out_total', 'Bytes to visitors.', (row) => row.bytesOut],
-    ['postern_edge_refused_total', 'Connections and requests that were not let through.', (row) => row.refused],
+  registerRows(registry, 'edge', { rows: numbers.edges, labelsOf: ({ edge }) => ({ edge }) })
+  const labelsOf = ({ edge: endpoint, address }: Row) => ({ endpoint, address })
+  registerRows(registry, 'endpoint', { rows: numbers.endpoints, labelsOf })
+  registerLatency(registry, numbers.latency)
+}
+
+interface Rows<Label extends string> {
+  readonly rows: () => Iterable<Row>
+  readonly labelsOf: (row: Row) => Readonly<Record<Label, string>>
+}
+
+/** The numbers of edges or of endpoints, as `postern_<what>_…`. */
+function registerRows<Label extends string>(registry: Registry, what: string, { rows, labelsOf }: Rows<Label>): void {
+  const labelNames = what === 'edge' ? ['edge'] : ['endpoint', 'address']
+  const each: readonly (readonly [name: string, help: string, read: (row: Row) => number])[] = [
+    ['connections_total', 'Connections of visitors.', (row) => row.connections],
+    ['connections_open', 'Connections of visitors that are open.', (row) => row.open],
+    ['bytes_in_total', 'Bytes from visitors.', (row) => row.bytesIn],
+    ['bytes_out_total', 'Bytes to visitors.', (row) => row.bytesOut],
+    ['request_seconds_total', 'Time that requests of visitors took together.', (row) => row.requestMs / 1000],
+    ['refused_total', 'Connections and requests that were not let through.', (row) => row.refused],
   ]
-  for (const [name, help, read] of byEdge) {
+  for (const [name, help, read] of each) {
     const Kind = name.endsWith('_total') ? Counter : Gauge
-    new Kind({
-      name,
+    new Kind<string>({
+      name: `postern_${what}_${name}`,
       help,
-      labelNames: ['edge'],
+      labelNames,
       registers: [registry],
       collect() {
         this.reset()
-        for (const row of numbers.edges()) this.inc({ edge: row.edge }, read(row))
+        for (const row of rows()) this.inc(labelsOf(row), read(row))
       },
     })
   }
-  new Counter({
-    name: 'postern_edge_requests_total',
+  new Counter<string>({
+    name: `postern_${what}_requests_total`,
     help: 'Requests of visitors by the class of their status; `none` went unanswered.',
-    labelNames: ['edge', 'status'],
+    labelNames: [...labelNames, 'status'],
     registers: [registry],
     collect() {
       this.reset()
-      for (const { edge, requests } of numbers.edges()) {
-        for (const [digit, count] of requests.entries()) {
-          if (count > 0) this.inc({ edge, status: digit === 0 ? 'none' : `${digit}xx` }, count)
+      for (const row of rows()) {
+        for (const [digit, count] of row.requests.entries()) {
+          if (count > 0) this.inc({ ...labelsOf(row), status: digit === 0 ? 'none' : `${digit}xx` }, count)
         }
       }
     },
   })
+}
+
+const LATENCY = 'postern_visitor_request_seconds'
+
+/** A histogram that is counted elsewhere: the library's own would want to be told of every request. */
+function registerLatency(registry: Registry, read: TrafficNumbers['latency']): void {
+  const metric = {
+    name: LATENCY,
+    help: 'Time from the head of a request of a visitor to the end of its answer.',
+    type: 'histogram',
+    aggregator: 'sum',
+    async get() {
+      const { bounds, steps, sumMs } = read()
+      let count = 0
+      const buckets = [...steps].map((some, i) => {
+        count += some
+        const bound = bounds[i]
+        const le = bound === undefined ? '+Inf' : String(bound / 1000)
+        return { metricName: `${LATENCY}_bucket`, labels: { le }, value: count }
+      })
+      const values = [
+        ...buckets,
+        { metricName: `${LATENCY}_sum`, labels: {}, value: sumMs / 1000 },
+        { metricName: `${LATENCY}_count`, labels: {}, value: count },
+      ]
+      return { name: LATENCY, help: metric.help, type: metric.type, values, aggregator: metric.aggregator }
+    },
+  }
+  // What a registry asks of a metric, and nothing of the classes that the type names.
+  registry.registerMetric(metric as unknown as Metric<string>)
 }

@@ -40,6 +40,8 @@ export interface HttpFrontOptions {
   readonly requestsOf?: (ip: string) => (() => boolean) | undefined
 }
 
+const UPGRADED = 101
+
 /** What both versions have in common. */
 interface Connection {
   drain(): void
@@ -164,6 +166,13 @@ export class HttpFront {
     count.bytesIn += record.bytesIn
     count.bytesOut += record.bytesOut
     if (record.fault !== undefined) count.refused++
+    // A connection that was upgraded is no request that took hours.
+    if (record.status !== 0 && record.status !== UPGRADED) {
+      // A clock that was set back makes no negative times.
+      const ms = Math.max(0, record.durationMs)
+      count.requestMs += ms
+      this.#options.counts.latency.note(ms)
+    }
     this.#options.onRequest(record)
   }
 }

@@ -2,18 +2,72 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TrafficCount } from './traffic-count.ts'
 
-test('endpoints of agents are counted together, edges apart', () => {
-  const counts = new TrafficCount()
+test('edges are counted apart, and endpoints of agents both apart and together', () => {
+  const counts = new TrafficCount({ addressOf: (id) => `${id}.test` })
+  assert.deepEqual([...counts], [])
   counts.of('ep_1').connections++
-  counts.of('ep_2').connections++
+  counts.of('ep_2').connections += 2
+  counts.of('').refused++
   counts.of('edgtcp_1').connections++
   assert.deepEqual(
-    [...counts].map(({ edge, connections }) => [edge, connections]),
+    [...counts].map(({ edge, connections, refused }) => [edge, connections, refused]),
     [
-      ['endpoints', 2],
-      ['edgtcp_1', 1],
+      ['edgtcp_1', 1, 0],
+      ['endpoints', 3, 1],
     ],
   )
+  assert.deepEqual(
+    [...counts.endpoints()].map(({ edge, address, connections, refused }) => [edge, address, connections, refused]),
+    [
+      ['ep_1', 'ep_1.test', 1, 0],
+      ['ep_2', 'ep_2.test', 2, 0],
+      ['others', '', 0, 1],
+    ],
+  )
+})
+
+test('the number of endpoints that are told apart is bounded, and one that goes makes room without a loss', () => {
+  const served = new Set<string>()
+  const counts = new TrafficCount({ isServed: (id) => served.has(id) })
+  for (let i = 0; i < 2000; i++) {
+    served.add(`ep_${i}`)
+    const count = counts.of(`ep_${i}`)
+    count.connections++
+    count.requestMs += 5
+    count.requests[2] = (count.requests[2] ?? 0) + 1
+  }
+  const rows = () => new Map([...counts.endpoints()].map((row) => [row.edge, row]))
+  assert.equal(rows().size, 501)
+  assert.equal(rows().get('others')?.connections, 1500)
+  const sum = () => [...counts].map(({ connections, requestMs, requests }) => [connections, requestMs, requests[2]])
+  assert.deepEqual(sum(), [[2000, 10_000, 2000]])
+
+  served.delete('ep_0')
+  counts.forget('ep_0')
+  assert.deepEqual([rows().has('ep_0'), rows().get('others')?.connections], [false, 1501])
+  assert.deepEqual(sum(), [[2000, 10_000, 2000]], 'the sum of all only grows')
+  counts.of('ep_0').connections++
+  assert.equal(rows().has('ep_0'), false, 'nothing late brings it back')
+  counts.of('ep_1999').connections++
+  assert.equal(rows().get('ep_1999')?.connections, 1, 'its place is taken by another')
+})
+
+test('an endpoint that comes back while somebody is still connected has what it had', () => {
+  const served = new Set(['ep_1'])
+  const counts = new TrafficCount({ isServed: (id) => served.has(id) })
+  const count = counts.of('ep_1')
+  count.connections++
+  count.open++
+  served.delete('ep_1')
+  counts.forget('ep_1')
+  served.add('ep_1')
+  assert.equal(counts.of('ep_1'), count)
+  counts.closed(count)
+  assert.deepEqual(
+    [...counts.endpoints()].map(({ edge, connections, open }) => [edge, connections, open]),
+    [['others', 1, 0]],
+  )
+  assert.notEqual(counts.of('ep_1'), count, 'it begins anew once that is over')
 })
 
 test('the number of edges that are told apart is bounded', () => {

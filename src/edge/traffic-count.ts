@@ -1,15 +1,21 @@
-/** Counts traffic by edge in plain numbers, so that a request costs a few additions; whoever reads them sums up. */
+/** Counts traffic by edge and endpoint in plain numbers, so that a request costs a few additions; whoever reads them sums up. */
+import { LatencyCount } from './latency-count.ts'
 
 /** Edges that are told apart; traffic of all others is counted together. */
 const MAX_EDGES = 1000
 
-/** What stands for endpoints of agents, which come and go, and for what no edge serves; and for edges beyond the bound. */
+/** The same for endpoints of agents, which come and go by the thousand. */
+const MAX_ENDPOINTS = 500
+
+/** What stands for all endpoints of agents together, and what no edge serves; and for those beyond a bound. */
 const ENDPOINTS = 'endpoints'
 const OTHERS = 'others'
 
-/** Everything counted of one edge since the start. */
+/** Everything counted of one edge or endpoint since the start. */
 export interface EdgeCount {
   readonly edge: string
+  /** Where visitors find an endpoint; `''` for an edge, which may have many addresses. */
+  readonly address: string
   connections: number
   /** Open at this moment. */
   open: number
@@ -17,6 +23,8 @@ export interface EdgeCount {
   bytesOut: number
   /** Requests by the first digit of their status; 0 for those without an answer. */
   readonly requests: number[]
+  /** How long requests with an answer took together, in milliseconds; connections that were upgraded are left out. */
+  requestMs: number
   /** Connections and requests that were not let through. */
   refused: number
 }
@@ -24,53 +32,102 @@ export interface EdgeCount {
 export interface TrafficCountOptions {
   /** What is not served any more gets no count of its own: requests and connections may end after their edge is gone. */
   readonly isServed?: (edgeId: string) => boolean
+  readonly addressOf?: (endpointId: string) => string
 }
 
 export class TrafficCount {
+  /** How long requests took, whoever served them. */
+  readonly latency = new LatencyCount()
   readonly #isServed: (edgeId: string) => boolean
+  readonly #addressOf: (endpointId: string) => string
   readonly #edges = new Map<string, EdgeCount>()
+  readonly #endpoints = new Map<string, EdgeCount>()
+  /** Endpoints that have no count of their own, or no longer. */
+  readonly #otherEndpoints = newCount(OTHERS)
   /** Those of edges that are gone, while somebody is still connected. */
   readonly #retired = new Set<EdgeCount>()
 
-  constructor({ isServed = () => true }: TrafficCountOptions = {}) {
+  constructor({ isServed = () => true, addressOf = () => '' }: TrafficCountOptions = {}) {
     this.#isServed = isServed
+    this.#addressOf = addressOf
   }
 
-  /** The count of an edge; keep it for the time of a connection. */
+  /** The count of an edge or endpoint; keep it for the time of a connection. */
   of(edgeId: string): EdgeCount {
-    const label = edgeId === '' || edgeId.startsWith('ep_') ? ENDPOINTS : edgeId
-    const known = this.#edges.get(label)
-    if (known) return known
-    const isOwn = label !== ENDPOINTS && label !== OTHERS
-    if (isOwn && (this.#edges.size >= MAX_EDGES || !this.#isServed(edgeId))) return this.of(OTHERS)
-    const count: EdgeCount = {
-      edge: label,
-      connections: 0,
-      open: 0,
-      bytesIn: 0,
-      bytesOut: 0,
-      requests: [0, 0, 0, 0, 0, 0],
-      refused: 0,
-    }
-    this.#edges.set(label, count)
-    return count
+    if (edgeId === '' || edgeId.startsWith('ep_')) return this.#endpoints.get(edgeId) ?? this.#newEndpoint(edgeId)
+    return this.#edges.get(edgeId) ?? this.#newEdge(edgeId)
   }
 
   /** A connection that was counted as open is over. */
   closed(count: EdgeCount): void {
     count.open--
-    if (count.open === 0 && this.#retired.delete(count)) this.#edges.delete(count.edge)
+    if (count.open === 0 && this.#retired.delete(count)) this.#drop(count)
   }
 
   /** An edge is gone; what it had is forgotten when the last of its connections is over. */
   forget(edgeId: string): void {
-    const count = this.#edges.get(edgeId)
+    const count = this.#edges.get(edgeId) ?? this.#endpoints.get(edgeId)
     if (!count) return
-    if (count.open === 0) this.#edges.delete(edgeId)
+    if (count.open === 0) this.#drop(count)
     else this.#retired.add(count)
   }
 
-  [Symbol.iterator](): Iterator<EdgeCount> {
-    return this.#edges.values()
+  /** Edges, and all endpoints as one. */
+  *[Symbol.iterator](): Generator<EdgeCount> {
+    yield* this.#edges.values()
+    const all = newCount(ENDPOINTS)
+    for (const each of this.endpoints()) add(all, each)
+    if (all.connections > 0 || all.refused > 0 || all.requests.some((count) => count > 0)) yield all
   }
+
+  /** Endpoints one by one, and those that have no count of their own together. */
+  *endpoints(): Generator<EdgeCount> {
+    yield* this.#endpoints.values()
+    yield this.#otherEndpoints
+  }
+
+  #newEdge(edgeId: string): EdgeCount {
+    const isOwn = edgeId === OTHERS || (this.#edges.size < MAX_EDGES && this.#isServed(edgeId))
+    if (!isOwn) return this.of(OTHERS)
+    const count = newCount(edgeId)
+    this.#edges.set(edgeId, count)
+    return count
+  }
+
+  #newEndpoint(id: string): EdgeCount {
+    if (id === '' || this.#endpoints.size >= MAX_ENDPOINTS || !this.#isServed(id)) return this.#otherEndpoints
+    const count = newCount(id, this.#addressOf(id))
+    this.#endpoints.set(id, count)
+    return count
+  }
+
+  /** What an endpoint had stays in the sum of all, which only grows. */
+  #drop(count: EdgeCount): void {
+    this.#edges.delete(count.edge)
+    if (this.#endpoints.delete(count.edge)) add(this.#otherEndpoints, count)
+  }
+}
+
+function newCount(edge: string, address = ''): EdgeCount {
+  return {
+    edge,
+    address,
+    connections: 0,
+    open: 0,
+    bytesIn: 0,
+    bytesOut: 0,
+    requests: [0, 0, 0, 0, 0, 0],
+    requestMs: 0,
+    refused: 0,
+  }
+}
+
+function add(sum: EdgeCount, count: EdgeCount): void {
+  sum.connections += count.connections
+  sum.open += count.open
+  sum.bytesIn += count.bytesIn
+  sum.bytesOut += count.bytesOut
+  sum.requestMs += count.requestMs
+  sum.refused += count.refused
+  for (const [digit, requests] of count.requests.entries()) sum.requests[digit] = (sum.requests[digit] ?? 0) + requests
 }

@@ -1,7 +1,11 @@
-/** The numbers of edges on the metrics page: those of deleted edges go with them. */
+/** The numbers of edges and endpoints on the metrics page: those of what is gone go with it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { forward } from '../../src/library.ts'
+import { startPlatform } from '../support/platform.ts'
 import { until } from '../support/until.ts'
+import { httpUpstream } from '../support/upstream.ts'
+import { visit } from '../support/visitor.ts'
 import { dialled } from './edges/visitor.ts'
 import { World } from './edges/world.ts'
 
@@ -36,4 +40,29 @@ test('the metrics of deleted edges go, also of those that have visitors while th
   await until('the last visitor is sent away', () => idle.closed && busy.closed)
   const after = await rows()
   for (const { id } of edges) assert.ok(!after.includes(id), after)
+})
+
+test('an endpoint of an agent has numbers of its own while it is online, and its requests are in the histogram', async (t) => {
+  const platform = await startPlatform()
+  t.after(() => platform.stop())
+  const { agents: server, ca, authtoken, metricsUrl, httpsPort } = platform
+  const rows = async (): Promise<string> => (await fetch(metricsUrl)).text()
+  const web = await httpUpstream(t, (_, response) => response.end('hello'))
+  const tunnel = await forward({ addr: web.address, domain: 'counted.example.com', server, ca, authtoken })
+  t.after(() => tunnel.close())
+  for (let i = 0; i < 3; i++) await visit(`https://counted.example.com:${httpsPort}`, platform)
+  const row = /^postern_endpoint_requests_total\{endpoint="ep_\w+",address="counted\.example\.com",status="2xx"\} 3$/m
+  await until('three requests of the endpoint', async () => row.test(await rows()))
+  const counted = await rows()
+  assert.match(counted, /^postern_visitor_request_seconds_count 3$/m)
+  assert.match(counted, /^postern_visitor_request_seconds_bucket\{le="\+Inf"\} 3$/m)
+  assert.match(counted, /^postern_edge_requests_total\{edge="endpoints",status="2xx"\} 3$/m)
+
+  await tunnel.close()
+  const others = /^postern_endpoint_requests_total\{endpoint="others",address="",status="2xx"\} 3$/m
+  await until('its row is gone and nothing is lost', async () => {
+    const text = await rows()
+    return !text.includes('counted.example.com') && others.test(text)
+  })
+  assert.match(await rows(), /^postern_edge_requests_total\{edge="endpoints",status="2xx"\} 3$/m)
 })
