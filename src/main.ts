@@ -1,9 +1,11 @@
 /** The program `postern`: runs the command its arguments name and leaves with that command's exit code. */
 import { keepObjectsYoung } from './cli/collector.ts'
+import { keepCompiledCode } from './cli/compile-cache.ts'
 import { followLauncher } from './cli/launcher.ts'
-import { run } from './cli/program.ts'
-import { processTerminal } from './cli/terminal.ts'
 
 keepObjectsYoung()
 followLauncher()
+keepCompiledCode()
+// Imported only now, so that their code is kept too.
+const [{ run }, { processTerminal }] = await Promise.all([import('./cli/program.ts'), import('./cli/terminal.ts')])
 process.exitCode = await run(process.argv.slice(2), processTerminal())

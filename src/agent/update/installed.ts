@@ -2,6 +2,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { isOurs } from '../../lib/files/is-ours.ts'
 import { isUpdate, parseVersion } from './version.ts'
 
 export interface InstalledRelease {
@@ -49,10 +50,4 @@ export function checkRelease(folder: string, version: string): string {
   const launcher = join(folder, 'bin', 'postern.js')
   if (!statSync(launcher).isFile()) throw new Error('the archive has no `bin/postern.js`')
   return launcher
-}
-
-/** Programs are run from a folder, and put into it, only if nobody else can write there. */
-export function isOurs(folder: string): boolean {
-  const { uid, mode } = statSync(folder)
-  return process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0)
 }
