@@ -10,6 +10,7 @@ import { logProcess } from './process-log.ts'
 import { addSettingsFlags, settingsOf } from './settings-flags.ts'
 import { type SignalSource, stopSignal } from './signals.ts'
 import { startFault } from './start-fault.ts'
+import { tellSystemd } from './tell-systemd.ts'
 import type { Terminal } from './terminal.ts'
 
 /** How long the last lines of the log may take, in milliseconds: its reader may have stalled. */
@@ -66,7 +67,9 @@ export async function serve(
   terminal.out(
     `Listening: API ${webAddress(api)}, metrics ${webAddress(metrics)}, agents ${agents}, HTTPS ${https}, HTTP ${http}\n`,
   )
+  tellSystemd('READY=1', { env: terminal.env, log })
   await stop
+  tellSystemd('STOPPING=1', { env: terminal.env, log })
   await server.stop()
   await flushLog(log, LAST_LINES_MS)
   exit(0)

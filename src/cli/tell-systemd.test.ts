@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { createLog } from '../lib/log/log.ts'
+import { tellSystemd } from './tell-systemd.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'postern-systemd-'))
+after(() => rmSync(folder, { recursive: true }))
+const told = join(folder, 'told')
+// In place of systemd's own program: writes down what it was called with.
+writeFileSync(
+  join(folder, 'systemd-notify'),
+  `#!/bin/sh\necho "$@" > ${told}.next\nenv >> ${told}.next\nmv ${told}.next ${told}\n`,
+  { mode: 0o755 },
+)
+
+/** A log, and the first line that is written to it. */
+function listen() {
+  const { promise: line, resolve } = Promise.withResolvers<string>()
+  return { line, log: createLog({ format: 'json', destination: { write: resolve } }) }
+}
+
+async function written(): Promise<string> {
+  while (!existsSync(told)) await new Promise((resolve) => setTimeout(resolve, 5))
+  return readFileSync(told, 'utf8')
+}
+
+test('systemd is told by its own program, which sees the socket and no secret of ours', async () => {
+  const env = {
+    NOTIFY_SOCKET: '/run/x',
+    PATH: `${folder}:/usr/bin:/bin`,
+    POSTERN_BOOTSTRAP_API_KEY: 's',
+    LISTEN_FDS: '1',
+  }
+  tellSystemd('READY=1', { env, log: listen().log })
+  const text = await written()
+  assert.match(text, /^READY=1\n/)
+  assert.match(text, /^NOTIFY_SOCKET=\/run\/x$/m)
+  assert.doesNotMatch(text, /POSTERN|LISTEN_FDS/)
+})
+
+test('nothing is run outside of a unit that asks for it', async () => {
+  rmSync(told, { force: true })
+  const { line, log } = listen()
+  tellSystemd('READY=1', { env: { PATH: '/nowhere' }, log })
+  // This one fails, and is therefore the first that the log hears of.
+  tellSystemd('STOPPING=1', { env: { NOTIFY_SOCKET: '/run/x', PATH: '/nowhere' }, log })
+  const { state, msg, level } = JSON.parse(await line)
+  assert.deepEqual([state, level], ['STOPPING=1', 'warn'])
+  assert.match(msg, /^systemd was not told/)
+  assert.ok(!existsSync(told))
+})
