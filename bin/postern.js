@@ -6,21 +6,29 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const NEEDED = 24
 const self = fileURLToPath(import.meta.url)
 const root = dirname(dirname(self))
+const source = join(root, 'src', 'main.ts')
+// A clone runs its sources, whatever was built beside them; a package has none.
+const isClone = existsSync(source)
 
 if (major(process.versions.node) >= NEEDED) runHere()
 else runUnder(bundledNode())
 
 function runHere() {
   silenceSqliteWarning()
-  const source = join(root, 'src', 'main.ts')
-  const main = existsSync(source) ? source : join(root, 'dist', 'main.js')
-  import(pathToFileURL(main).href).catch((error) => {
+  if (isClone && root.split(sep).includes('node_modules')) {
+    console.error(
+      `Postern was installed as sources in ${root}, which Node does not run there.\n` +
+        'Run `npm ci && npm pack` in a clone of it, and install the file that this makes.',
+    )
+    process.exit(1)
+  }
+  import(pathToFileURL(isClone ? source : join(root, 'dist', 'main.js')).href).catch((error) => {
     console.error(error)
     process.exit(1)
   })
@@ -39,8 +47,8 @@ function runUnder(node) {
   if (node === null) {
     console.error(
       `Postern needs Node ${NEEDED} or newer, and this is Node ${process.versions.node}.\n` +
-        `Get it from https://nodejs.org/ or with a version manager (\`nvm install ${NEEDED}\`), then run this again.\n` +
-        'On Linux, x64 or arm64, `npm install` in the folder of Postern brings it too.',
+        `Get it from https://nodejs.org/ or with a version manager (\`nvm install ${NEEDED}\`), then run this again.` +
+        (isClone ? '\nOn Linux, x64 or arm64, `npm ci` in the folder of Postern brings it too.' : ''),
     )
     process.exit(1)
   }

@@ -8,6 +8,8 @@
  * console.log(tunnel.url)
  * await tunnel.close()
  */
+// So that a project which names no types of its own finds those of Node, which our declarations speak of.
+/// <reference types="node" preserve="true" />
 import { readFileSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
 import { Agent } from './agent/agent.ts'

@@ -20,7 +20,7 @@ interface Rule {
   readonly broken: readonly { readonly text?: string; readonly file?: string }[]
 }
 
-const everywhere = ['src', 'test', 'bench']
+const everywhere = ['src', 'test', 'bench', 'build']
 
 const rules: Record<string, Rule> = {
   'a file begins with a /** sentence */': {

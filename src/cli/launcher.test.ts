@@ -5,7 +5,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symli
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { after, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
@@ -104,4 +104,32 @@ test('an older Node without the bundled one says what is needed and where to get
   const { status, stderr } = spawnSync(older ?? '', [packageWith('', { bundled: false })], { encoding: 'utf8' })
   assert.equal(status, 1)
   assert.match(stderr, /^Postern needs Node 24 or newer, and this is Node .*\n.*nodejs\.org/)
+})
+
+describe('what runs is', () => {
+  /** A package at `path` with these files beside its launcher; gives what it prints. */
+  const printed = (path: string, files: readonly string[]) => {
+    const folder = join(mkdtempSync(join(root, 'built-')), path)
+    cpSync(join(repository, 'bin'), join(folder, 'bin'), { recursive: true })
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+    for (const file of files) {
+      mkdirSync(join(folder, file, '..'), { recursive: true })
+      writeFileSync(join(folder, file), `console.log(${JSON.stringify(file)})`)
+    }
+    return spawnSync(process.execPath, [join(folder, 'bin/postern.js')], { encoding: 'utf8' })
+  }
+
+  test('what was built, in a package', () => {
+    assert.equal(printed('node_modules/postern', ['dist/main.js']).stdout, 'dist/main.js\n')
+  })
+
+  test('the source, in a clone, whatever was built beside it', () => {
+    assert.equal(printed('clone', ['dist/main.js', 'src/main.ts']).stdout, 'src/main.ts\n')
+  })
+
+  test('nothing, where Node does not run sources, and it is said what to do', () => {
+    const { status, stderr } = printed('node_modules/postern', ['src/main.ts'])
+    assert.equal(status, 1)
+    assert.match(stderr, /^Postern was installed as sources in .*\n.*`npm ci && npm pack`/)
+  })
 })

@@ -4,6 +4,8 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
 export interface Run {
+  /** Another `postern` than that of this clone: the path of its `bin/postern.js`. */
+  readonly launcher?: string
   /** By default the Node that runs the tests. */
   readonly node?: string
   readonly env?: Readonly<Record<string, string>>
@@ -100,7 +102,15 @@ export function serveArgs({ dataDir, databaseUrl, flags }: ServeOptions): string
 /** Starts `postern`, whatever the command. */
 export function start(
   args: readonly string[],
-  { node = process.execPath, env = {}, nodeFlags = [], hasChannel = false, signal, files }: Run = {},
+  {
+    launcher = ownLauncher,
+    node = process.execPath,
+    env = {},
+    nodeFlags = [],
+    hasChannel = false,
+    signal,
+    files,
+  }: Run = {},
 ) {
   const child: ChildProcess = spawn(node, [...nodeFlags, launcher, ...args], {
     stdio: ['ignore', files?.out ?? 'pipe', files?.err ?? 'pipe', ...(hasChannel ? ['ipc' as const] : [])],
@@ -121,7 +131,7 @@ export function start(
   return { child, ended, out: () => printed.out, says: (text: RegExp) => said(child, printed, text) }
 }
 
-const launcher = fileURLToPath(new URL('../../bin/postern.js', import.meta.url))
+const ownLauncher = fileURLToPath(new URL('../../bin/postern.js', import.meta.url))
 
 function said(child: ChildProcess, printed: { out: string; err: string }, text: RegExp): Promise<void> {
   return new Promise((resolve, reject) => {

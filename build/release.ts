@@ -1,0 +1,61 @@
+/**
+ * Makes a release that agents can update to: the package with its dependencies, signed, and listed in `releases.json`.
+ *
+ * `npm run release -- --key release.key --to <folder>` makes it from the sources here; `docs/agent.md` says how agents
+ * are told of the folder.
+ */
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { signedText } from '../src/agent/update/releases.ts'
+import { parseVersion } from '../src/agent/update/version.ts'
+import { bringDependencies, pack, unpack } from './bundle.ts'
+
+interface Listed {
+  readonly version: string
+  readonly archive: string
+  readonly signature: string
+}
+
+/** Adds the bundled package in `bundled` to the releases in `folder`; gives its version. */
+export function addRelease(bundled: string, folder: string, key: KeyObject): string {
+  const { version } = JSON.parse(readFileSync(join(bundled, 'package.json'), 'utf8')) as { version: string }
+  if (!parseVersion(version)) throw new Error(`${version} is not the version of a release, such as 1.2.3`)
+  if (key.asymmetricKeyType !== 'ed25519') throw new Error('the key must be an Ed25519 key')
+  mkdirSync(folder, { recursive: true })
+  const list = join(folder, 'releases.json')
+  const others = readList(list).filter((each) => each.version !== version)
+  const archive = pack(bundled, folder)
+  const signature = sign(null, signedText(version, readFileSync(archive)), key).toString('base64')
+  const releases: Listed[] = [...others, { version, archive: basename(archive), signature }]
+  // Agents may be reading it.
+  writeFileSync(`${list}.next`, `${JSON.stringify({ releases }, null, 2)}\n`)
+  renameSync(`${list}.next`, list)
+  return version
+}
+
+function readList(file: string): readonly Listed[] {
+  try {
+    return (JSON.parse(readFileSync(file, 'utf8')) as { releases: Listed[] }).releases
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    throw error
+  }
+}
+
+if (import.meta.main) {
+  const { key, to } = parseArgs({ options: { key: { type: 'string' }, to: { type: 'string' } } }).values
+  if (key === undefined || to === undefined) throw new Error('say npm run release -- --key <file> --to <folder>')
+  const privateKey = createPrivateKey(readFileSync(key))
+  const scratch = mkdtempSync(join(tmpdir(), 'postern-release-'))
+  try {
+    const bundled = join(scratch, 'package')
+    await unpack(pack('.', scratch), bundled)
+    bringDependencies(bundled, 'package-lock.json')
+    console.log(`${addRelease(bundled, to, privateKey)} is in ${to}`)
+  } finally {
+    rmSync(scratch, { recursive: true })
+  }
+}
