@@ -1,6 +1,7 @@
 /** Composes the data plane: builds, starts and stops all that carries traffic, in the order it is written here. */
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo, Server } from 'node:net'
+import type { Listeners } from './config/listeners.ts'
 import type { Settings } from './config/read.ts'
 import { holdersOfName, holdersOfPort } from './control/addresses.ts'
 import { currentCredential, findCredential, findSshCredential, ownerOfCredential } from './control/agent-credentials.ts'
@@ -23,6 +24,7 @@ import { drainVisitors } from './edge/drain-visitors.ts'
 import { Edges, type EdgesOptions } from './edge/edges.ts'
 import { holdVisitors } from './edge/hold-visitors.ts'
 import { HttpFront } from './edge/http-front.ts'
+import type { Http1Limits } from './edge/http1/bounds.ts'
 import { latencyBounds } from './edge/latency-count.ts'
 import { ListenFault, openListener } from './edge/open-listener.ts'
 import { PublicDoor } from './edge/public-door.ts'
@@ -41,8 +43,9 @@ import { SlidingCounters } from './lib/limits/sliding-counters.ts'
 import { type Logger, lineWriter } from './lib/log/log.ts'
 import { ConnectionCaps } from './lib/net/connection-caps.ts'
 import { compileIpRules } from './lib/net/ip-rules.ts'
+import { addressText } from './lib/net/listen-on.ts'
 import { ownListeners } from './lib/net/own-listeners.ts'
-import { meetAdmitted, meetVisitors } from './lib/net/trusted-hop.ts'
+import { type MeetVisitor, meetAdmitted, meetVisitors } from './lib/net/trusted-hop.ts'
 import type { Sealer } from './lib/secrets/seal.ts'
 import type { Secret } from './lib/secrets/secret.ts'
 import type { Authority } from './lib/x509/certificate-authority.ts'
@@ -55,6 +58,7 @@ import { Online } from './tunnel/online.ts'
 
 export interface DataPlaneOptions {
   readonly settings: Settings
+  readonly listeners: Listeners
   readonly store: Store
   readonly sealer: Sealer
   readonly authority: Authority
@@ -80,7 +84,7 @@ export interface DataPlaneOptions {
   }
 }
 
-export type DataPlane = Awaited<ReturnType<typeof startDataPlane>>
+export type DataPlane = Awaited<ReturnType<typeof openDataPlane>>
 
 /** How often the certificate of the agent listener is looked at, in milliseconds: it lasts a year. */
 const RENEWAL_LOOK_MS = 24 * 3_600_000
@@ -88,11 +92,18 @@ const RENEWAL_LOOK_MS = 24 * 3_600_000
 /** How often what was made for names that are gone is dropped, in milliseconds. */
 const TIDY_MS = 30_000
 
-/** Listens for agents and visitors; resolves once every stored edge is served. */
-export async function startDataPlane(options: DataPlaneOptions) {
-  const { settings, store, sealer, authority, sshHostKey, ids, now, log, refused, descriptors } = options
+/** Who holds the ports of TCP edges that a service manager opened. */
+const HANDED_IN = 'handed in'
+
+/** Listens for agents and visitors; resolves once agents are served. Visitors wait until `letVisitorsIn`. */
+export async function openDataPlane(options: DataPlaneOptions) {
+  const { settings, listeners, store, sealer, authority, sshHostKey, ids, now, log, refused, descriptors } = options
   const { documents, sessions, version } = options
-  const { domain, region, tcpPorts: tcpRange, drainTimeoutMs } = settings
+  const { domain, region, tcpPorts: tcpRange } = settings
+  // What may change while we run; see `use`.
+  let { drainTimeoutMs } = settings
+  let hops = meetVisitors(settings.trustedProxies)
+  let mayBeAsked = allowedBy(settings)
   const opened: (() => Promise<void> | void)[] = []
   const close = async () => {
     for (const each of opened.splice(0).reverse()) await each()
@@ -121,13 +132,14 @@ export async function startDataPlane(options: DataPlaneOptions) {
     opened.push(() => {
       for (const each of [caps, agentCaps, sshCaps]) each.close()
     })
-    const throughHops = meetVisitors(settings.trustedProxies)
+    const throughHops: MeetVisitor = (socket, peer, done) => hops(socket, peer, done)
     const held = holdVisitors(throughHops)
     const { meet } = held
     const meetSecure = meetAdmitted(meet, admitsVisitor)
     opened.push(() => held.sendAway())
     const ports = new TcpPorts({
       host: settings.tcpListen,
+      handed: listeners.tcp,
       onConnection: (socket, port, peer) => visitors.onPort(socket, port, peer),
       meet: meetSecure,
       caps,
@@ -147,7 +159,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
         now,
         log,
         region,
-        fetch: fetchFor(settings),
+        fetch: fetchFor(settings, (address) => mayBeAsked(address)),
         sealer,
         sessions,
         counters,
@@ -189,12 +201,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
         online.requests.saw(record)
       },
       requestsOf: (ip) => caps.requestsOf(ip),
-      limits: {
-        headBytes: settings.maxHeaderBytes,
-        headers: settings.maxHeaders,
-        headMs: settings.headerTimeoutMs,
-        idleMs: settings.idleTimeoutMs,
-      },
+      limits: requestLimits(settings),
     })
     const visitors = new PublicDoor({
       edges,
@@ -219,7 +226,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       log,
       now,
     })
-    const httpsAddress = listening(await secure.listen(settings.httpsListen))
+    const httpsAddress = listening(await secure.listen(listeners.https))
     opened.push(() => {
       void secure.close()
       secure.sendAway()
@@ -227,7 +234,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
     publicPorts.https ||= httpsAddress.port
     const plain = listening(
       await openListener({
-        ...settings.httpListen,
+        on: listeners.http,
         log,
         now,
         meet,
@@ -240,7 +247,8 @@ export async function startDataPlane(options: DataPlaneOptions) {
     opened.push(() => void plain.close())
     const httpAddress = addressOf(plain)
     publicPorts.http ||= httpAddress.port
-    const namesForAgents = agentNames(domain, settings.agentNames)
+    // A port that was handed in stays open whoever holds it: closed by us, it would only let visitors wait for nobody.
+    for (const port of listeners.tcp.keys()) listening(await ports.open(port, HANDED_IN))
     const agentEndpoints = new AgentEndpoints({
       edges,
       bindModules: (request) =>
@@ -267,8 +275,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
     const agents = new AgentDoor({
       online,
       admits: admitsAgent,
-      certificate: authority.issue(namesForAgents),
-      tlsMinVersion: `TLSv${settings.tlsMinVersion}`,
+      ...agentTls(settings, authority),
       meet: throughHops,
       caps: agentCaps,
       credentials: {
@@ -282,7 +289,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       descriptors,
       version,
     })
-    const agentAddress = await agents.listen(settings.agentListen)
+    const agentAddress = await agents.listen(listeners.agent)
     opened.push(() => agents.stop())
     const gateway = new SshDoor({
       online,
@@ -300,7 +307,7 @@ export async function startDataPlane(options: DataPlaneOptions) {
       log,
       descriptors,
     })
-    const sshAddress = await gateway.listen(settings.sshListen)
+    const sshAddress = await gateway.listen(listeners.ssh)
     opened.push(async () => {
       // Agents last, since visitors are served through them.
       await drainVisitors({ plain, ports, secure, tls, front, visitors }, drainTimeoutMs)
@@ -309,7 +316,12 @@ export async function startDataPlane(options: DataPlaneOptions) {
       online.endAll('the server is stopping')
       await Promise.all([agents.closed(), gateway.closed()])
     })
-    const renewal = setInterval(() => agents.useCertificate(authority.issue(namesForAgents)), RENEWAL_LOOK_MS).unref()
+    let agentSettings: AgentTlsSettings = settings
+    const renewCertificate = (): void => {
+      const { certificate, tlsMinVersion } = agentTls(agentSettings, authority)
+      agents.useCertificate(certificate, tlsMinVersion)
+    }
+    const renewal = setInterval(renewCertificate, RENEWAL_LOOK_MS).unref()
     opened.push(() => clearInterval(renewal))
 
     // What is stored, and every change of it.
@@ -327,14 +339,29 @@ export async function startDataPlane(options: DataPlaneOptions) {
       new LiveCredentials(store, online),
       new LiveSshCertificates(store, online),
     ]
-    for (const each of followed) {
-      const follower = new Follower({ store, followed: each, log })
-      await follower.start()
-      opened.push(() => follower.stop())
-    }
-    held.letIn()
 
     return {
+      /** Resolves once every stored edge is served. */
+      async letVisitorsIn() {
+        for (const each of followed) {
+          const follower = new Follower({ store, followed: each, log })
+          await follower.start()
+          opened.push(() => follower.stop())
+        }
+        held.letIn()
+      },
+      /** Goes over to other settings, as far as they can change while we run (`isLive` in their table). */
+      use(next: Settings) {
+        for (const each of [caps, agentCaps, sshCaps]) each.use(next)
+        front.use(requestLimits(next))
+        visitors.useIdleMs(next.idleTimeoutMs)
+        bodyMemory.use(next.bodyMemory)
+        drainTimeoutMs = next.drainTimeoutMs
+        hops = meetVisitors(next.trustedProxies)
+        mayBeAsked = allowedBy(next)
+        agentSettings = next
+        renewCertificate()
+      },
       presence: endpoints.beside(online.registry),
       groups,
       edges,
@@ -346,10 +373,10 @@ export async function startDataPlane(options: DataPlaneOptions) {
       publicPorts,
       endpointAt: (address: { name: string } | { port: number }) => stored.endpointAt(address),
       addresses: {
-        agents: text(agentAddress),
-        ssh: text(sshAddress),
-        https: text(httpsAddress),
-        http: text(httpAddress),
+        agents: addressText(agentAddress),
+        ssh: addressText(sshAddress),
+        https: addressText(httpsAddress),
+        http: addressText(httpAddress),
       },
       numbers: {
         edges: () => counts,
@@ -404,16 +431,34 @@ function addressOf(server: Server): AddressInfo {
   return server.address() as AddressInfo // a server on a host and port has an address of this form
 }
 
-function text({ family, address, port }: AddressInfo): string {
-  return `${family === 'IPv6' ? `[${address}]` : address}:${port}`
-}
-
 /** D53: how modules ask the addresses that users write down. */
-function fetchFor(settings: Settings): Fetch {
-  const { outboundAllow, apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen } = settings
+function fetchFor(settings: Settings, isAllowed: (address: string) => boolean): Fetch {
+  const { apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen, tcpPorts } = settings
   const listeners = [apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen]
   return outboundFetch({
-    isAllowed: compileIpRules(outboundAllow.map((network) => ({ action: 'allow', network }))),
-    isOwn: ownListeners({ ports: listeners.map(({ port }) => port), range: settings.tcpPorts }),
+    isAllowed,
+    isOwn: ownListeners({ ports: listeners.map(({ port }) => port), range: tcpPorts }),
   })
+}
+
+/** Which addresses modules may ask although they are not public. */
+function allowedBy({ outboundAllow }: Settings): (address: string) => boolean {
+  return compileIpRules(outboundAllow.map((network) => ({ action: 'allow', network })))
+}
+
+function requestLimits(settings: Settings): Http1Limits {
+  return {
+    headBytes: settings.maxHeaderBytes,
+    headers: settings.maxHeaders,
+    headMs: settings.headerTimeoutMs,
+    idleMs: settings.idleTimeoutMs,
+  }
+}
+
+type AgentTlsSettings = Pick<Settings, 'domain' | 'agentNames' | 'tlsMinVersion'>
+
+/** What the door of agents shows of itself, under every name by which they may reach it. */
+function agentTls(settings: AgentTlsSettings, authority: Authority) {
+  const names = agentNames(settings.domain, settings.agentNames)
+  return { certificate: authority.issue(names), tlsMinVersion: `TLSv${settings.tlsMinVersion}` } as const
 }

@@ -1,31 +1,15 @@
 /** The composition root: builds, starts and stops everything, in the order it is written here. */
 import { readFileSync } from 'node:fs'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { Registry } from '@prometheus-io/client'
-import { buildApi } from './api/app.ts'
-import { registerCaps } from './api/cap-metrics.ts'
-import { ApiMetrics } from './api/metrics.ts'
-import { registerProcess } from './api/process-metrics.ts'
-import { registerTraffic } from './api/traffic-metrics.ts'
-import type { Listen } from './config/parse.ts'
+import { type Listeners, plainListeners } from './config/listeners.ts'
 import type { Settings } from './config/read.ts'
-import { ApiGuard } from './control/api-guard.ts'
 import { openAuthority } from './control/authority.ts'
 import { bindSecrets } from './control/bound-secrets.ts'
 import { Documents } from './control/documents.ts'
-import { EdgeModules } from './control/edge-modules.ts'
-import { Explanations } from './control/explanations.ts'
 import { Follower } from './control/follower.ts'
-import { KeyMaker } from './control/key-maker.ts'
 import { rotateKey } from './control/key-rotation.ts'
 import { StoredSessions } from './control/login-sessions.ts'
 import { LoginUpkeep } from './control/login-upkeep.ts'
-import { loginsOf } from './control/logins.ts'
-import { authenticate } from './control/principal.ts'
-import { RateLimit } from './control/rate-limit.ts'
-import { Records } from './control/records.ts'
 import { RefusedLog } from './control/refused-log.ts'
 import { requestKeyOf } from './control/request-key.ts'
 import { liftRestrictions } from './control/restrictions.ts'
@@ -41,13 +25,10 @@ import {
   type Role,
   setUserActive,
 } from './control/users.ts'
-import { startDataPlane } from './data-plane.ts'
-import { Explainer } from './edge/explain/explainer.ts'
-import { type Caller, Descriptors } from './lib/files/descriptors.ts'
+import { openDataPlane } from './data-plane.ts'
+import { Descriptors } from './lib/files/descriptors.ts'
 import { IdSource } from './lib/ids.ts'
-import { type Logger, lostLines } from './lib/log/log.ts'
-import { ConnectionCaps } from './lib/net/connection-caps.ts'
-import { compileIpRules } from './lib/net/ip-rules.ts'
+import type { Logger } from './lib/log/log.ts'
 import { loadLibraries } from './modules/oidc/libraries.ts'
 import { samlThreads } from './modules/saml/document-threads.ts'
 import type { RestrictedPart } from './resources/ip-restrictions.ts'
@@ -61,6 +42,8 @@ export interface RunningServer {
   readonly sshHostKey: string
   /** What the very first start made, to be shown once. */
   readonly firstStart: FirstStart | null
+  /** Goes over to other settings, as far as they can change while it runs. */
+  use(settings: Settings): void
   /** Finishes what is open within the drain time, then closes everything. */
   stop(): Promise<void>
 }
@@ -77,17 +60,23 @@ export interface Addresses {
 
 export interface ServerOptions {
   readonly log: Logger
+  /** What is open already; otherwise it is opened as the settings say. */
+  readonly listeners?: Listeners
+  /** Watches over file descriptors already. */
+  readonly descriptors?: Descriptors
   /** Shorter ones are for tests. */
   readonly storeLimits?: StoreLimits
 }
 
-/** How long `/readyz` waits for the database, in milliseconds: who asks, asks often, and gives up soon. */
-const READINESS_MS = 2000
-
-/** Starts a whole server; resolves once it is ready. Whatever was opened is closed again when something fails. */
+/**
+ * Starts a whole server; resolves once it is ready. Whatever was opened is closed again when something fails.
+ *
+ * The order is that of who is in a hurry. Agents come first, since some that find nobody wait for minutes before they ask
+ * again (D50): nothing is loaded before their door that it can do without. Then visitors, then callers of the API.
+ */
 export async function startServer(
   settings: Settings,
-  { log, storeLimits: limits }: ServerOptions,
+  { log, storeLimits: limits, listeners = plainListeners(settings), ...given }: ServerOptions,
 ): Promise<RunningServer> {
   const now = Date.now
   const ids = new IdSource({ now })
@@ -98,8 +87,8 @@ export async function startServer(
   }
 
   try {
-    const descriptors = new Descriptors({ log })
-    await descriptors.start()
+    const descriptors = given.descriptors ?? new Descriptors({ log })
+    if (!given.descriptors) await descriptors.start()
     opened.push(() => descriptors.stop())
 
     // What is kept.
@@ -119,11 +108,9 @@ export async function startServer(
     const samlDocuments = samlThreads()
     opened.push(() => samlDocuments.close())
 
-    // The data plane, first of all its listeners: agents that find nobody wait for minutes before they ask again (D50).
+    // Who logged in, and until when.
     const refused = new RefusedLog({ log })
     opened.push(async () => refused.close())
-    // Now, since it takes a tenth of a second: later it would hold up everybody when the first visitor logs in.
-    await loadLibraries()
     const sessions = new StoredSessions({ store, sealer, ids, now, log })
     opened.push(() => sessions.close())
     const endings = new Follower({ store, followed: sessions, log })
@@ -132,12 +119,12 @@ export async function startServer(
     const upkeep = new LoginUpkeep({ store, now, log })
     upkeep.start()
     opened.push(() => upkeep.stop())
+
+    // The doors of agents and visitors. From here on agents are served, and visitors wait.
     const shared = {
       settings,
       store,
       sealer,
-      authority,
-      sshHostKey: hostKey.privateText,
       ids,
       now,
       log,
@@ -146,99 +133,42 @@ export async function startServer(
       documents,
       sessions,
       requestKey,
+      version,
+    }
+    const plane = await openDataPlane({
+      ...shared,
+      listeners,
+      authority,
+      sshHostKey: hostKey.privateText,
       samlDocuments,
-      version,
-    }
-    const plane = await startDataPlane(shared)
+    })
     opened.push(() => plane.close())
-    const { presence, groups } = plane
 
-    // The management API.
-    const { tcpPorts, domain, region } = settings
-    const { endpointAt } = plane
-    const around = { tcpPorts, publicHttpsPort: plane.publicPorts.https, domain, region, endpointAt }
-    const keys = new KeyMaker()
-    opened.push(() => keys.close())
-    const records = new Records({ store, ids, now, sealer, around, presence, checks: documents, keys, requestKey })
-    const guard = new ApiGuard(store, refused)
-    const explainer = new Explainer()
-    opened.push(() => explainer.close())
-    const explanations = new Explanations({
-      store,
-      sealer,
-      checks: documents,
-      explain: (owner, work) => explainer.explain(owner, work),
-      region,
-      publicHttpsPort: () => plane.publicPorts.https,
-      counted: plane.counted,
-      presence,
-      endpoint: plane.endpoint,
-    })
-    const registry = new Registry()
-    const metrics = new ApiMetrics(registry)
-    registerTraffic(registry, plane.numbers)
-    // The API takes no PROXY header, so the address of a trusted proxy there is that of all its callers.
-    const isShared = compileIpRules(settings.trustedProxies.map((network) => ({ action: 'allow', network })))
-    const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared })
-    opened.push(async () => caps.close())
-    registerCaps(registry, [...plane.caps, caps], plane.numbers.agentDoor)
-    registerProcess(registry, {
-      lostLines: () => lostLines(log),
-      refusedConnections: () => descriptors.refused,
-    })
-    let isServing = false
-    const addresses = { api: '', metrics: '', ...plane.addresses }
-    const readiness = async () => {
-      const isReady = isServing && (await store.answers(READINESS_MS))
-      return { isReady, addresses }
-    }
+    // Now, since it takes a tenth of a second: later it would hold up everybody when the first visitor logs in.
+    await loadLibraries()
+    await plane.letVisitorsIn()
 
-    const metricsServer = metrics.server()
-    addresses.metrics = await listen(metricsServer, settings.metricsListen, { descriptors, caller: 'metrics' })
-    opened.push(() => close(metricsServer))
-
-    const api = await buildApi({
-      ids,
-      authenticate: (token) => authenticate(store, token),
-      admits: (part, address) => guard.admits(part, address),
-      records,
-      modules: new EdgeModules({ store, sealer, checks: documents, requestKey }),
-      presence,
-      logins: loginsOf(store, sessions),
-      explanations,
-      groupsOf: (labels) => groups.serving(labels),
-      metrics,
-      log,
-      caps,
-      readiness,
-      sshHostKey: hostKey.fingerprint,
-      rateLimit: new RateLimit({ perMinute: settings.apiRateLimit, now: () => performance.now() }),
-      apiUrl: settings.apiUrl,
-      version,
-    })
-    api.addHook('onSend', async (_request, reply) => {
-      // An answer under way when we stop is the last on its connection, which would otherwise idle on.
-      if (!isServing) reply.header('connection', 'close')
-    })
-    await api.ready()
-    addresses.api = await listen(api.server, settings.apiListen, { descriptors, caller: 'api' })
-    opened.push(async () => {
-      const overdue = setTimeout(() => api.server.closeAllConnections(), settings.drainTimeoutMs)
-      await api.close()
-      clearTimeout(overdue)
-    })
+    // The management API, loaded only now.
+    const { openManagementApi } = await import('./management-api.ts')
+    const api = await openManagementApi({ ...shared, listeners, plane, sshHostKey: hostKey.fingerprint })
+    opened.push(() => api.close())
 
     // Last, since what it makes is shown once: a start that fails before, on a taken port say, must not use it up.
     const firstStart = await makeFirstUser({ store, ids, now }, revealed(settings))
-    isServing = true
+    api.isServing = true
 
-    log.info({ ...addresses, database: store.dialect, region: settings.region }, 'server ready')
+    const { addresses } = api
+    log.info({ ...addresses, database: store.dialect, region: settings.region, ...handedIn(listeners) }, 'server ready')
     return {
       addresses,
       sshHostKey: hostKey.fingerprint,
       firstStart,
+      use: (next) => {
+        plane.use(next)
+        api.use(next)
+      },
       stop: async () => {
-        isServing = false
+        api.isServing = false
         log.info('server stopping')
         await closeAll()
         log.info('server stopped')
@@ -271,29 +201,8 @@ function revealed({ bootstrap }: Settings): { apiKey: string | null; authtoken: 
   return { apiKey: bootstrap.apiKey?.reveal() ?? null, authtoken: bootstrap.authtoken?.reveal() ?? null }
 }
 
-/** Listens and gives the address with the port that was chosen. */
-async function listen(
-  server: Server,
-  { host, port }: Listen,
-  { descriptors, caller }: { readonly descriptors: Descriptors; readonly caller: Caller },
-): Promise<string> {
-  server.prependListener('connection', (socket) => descriptors.admits(socket, caller))
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host, port }, () => {
-      server.off('error', reject)
-      server.on('error', (error) => descriptors.failed(error, `${host}:${port}`))
-      resolve()
-    })
-  })
-  // A server on a host and port has an address of this form.
-  const bound = server.address() as AddressInfo
-  return `${bound.family === 'IPv6' ? `[${bound.address}]` : bound.address}:${bound.port}`
-}
-
-async function close(server: Server): Promise<void> {
-  server.closeAllConnections()
-  await new Promise((resolve) => server.close(resolve))
+function handedIn({ handed }: Listeners): { readonly handed_in?: readonly string[] } {
+  return handed.length > 0 ? { handed_in: handed } : {}
 }
 
 export function packageVersion(): string {

@@ -49,7 +49,7 @@ export interface ApiOptions extends Door, Behind, PublicPages {
   /** How much the API takes on; without limit, by default. */
   readonly caps?: ConnectionCaps
   /** How callers reach the API; null when each caller's own Host says so. */
-  readonly apiUrl: string | null
+  readonly apiUrl: () => string | null
 }
 
 declare module 'fastify' {
@@ -175,7 +175,7 @@ async function serve(
   const given = await perform(options, {
     route,
     principal,
-    links: linksUnder(options.apiUrl ?? originOf(request.raw)),
+    links: linksUnder(options.apiUrl() ?? originOf(request.raw)),
     spellings: dialect.showsSpellings,
     target: { id: params.id ?? '', ...(parentId !== null && { parentId }) },
     parentId,

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
-import { readSettings } from '../config/read.ts'
+import { plainListeners } from '../config/listeners.ts'
+import { readSettings, type Settings } from '../config/read.ts'
+import { SettingsError } from '../config/settings-error.ts'
+import { Descriptors } from '../lib/files/descriptors.ts'
 import type { RunningServer } from '../server.ts'
 import { firstStartBanner, webAddress } from './first-start.ts'
-import { serve } from './serve.ts'
+import { type ServeParts, serve } from './serve.ts'
 import { stopSignal } from './signals.ts'
 import { startFault } from './start-fault.ts'
 import { testTerminal } from './test-terminal.ts'
@@ -24,8 +27,29 @@ const listening = {
 }
 const firstStart = { apiKey: 'key_made', authtoken: 'token_made', userId: 'usr_1' }
 
+/** Opens nothing. */
+const opened =
+  ({
+    handed = [],
+    read = () => settings,
+  }: {
+    handed?: readonly string[]
+    read?: () => Settings
+  } = {}): ServeParts['open'] =>
+  async (_read, { log }) => ({
+    settings,
+    read,
+    listeners: { ...plainListeners(settings), handed },
+    descriptors: new Descriptors({ log }),
+  })
+
+interface Given extends Partial<RunningServer> {
+  readonly handed?: readonly string[]
+  readonly read?: () => Settings
+}
+
 /** A server whose stop the test lets finish. */
-function serving(given: Partial<RunningServer> = {}) {
+function serving(given: Given = {}) {
   const signals = new EventEmitter()
   const terminal = testTerminal()
   const exits: number[] = []
@@ -35,6 +59,7 @@ function serving(given: Partial<RunningServer> = {}) {
     addresses: listening,
     sshHostKey: 'SHA256:of_the_host_key',
     firstStart: null,
+    use() {},
     stop() {
       stopping.resolve()
       return stopped.promise
@@ -42,7 +67,8 @@ function serving(given: Partial<RunningServer> = {}) {
     ...given,
   }
   const start = async () => server
-  const done = serve(settings, terminal, { start, signals, exit: (code) => void exits.push(code), logProcess() {} })
+  const exit = (code: number) => void exits.push(code)
+  const done = serve(() => settings, terminal, { open: opened(given), start, signals, exit, logProcess() {} })
   return { signals, terminal, exits, stopping: stopping.promise, finish: stopped.resolve, done }
 }
 
@@ -57,6 +83,43 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
     assert.deepEqual(exits, [0])
   })
 }
+
+test('SIGHUP reads the settings again and ends nothing, whatever is in them', async () => {
+  const used: number[] = []
+  const files = [
+    () => readSettings({ flags: { 'log-level': 'silent', 'max-connections': '5' }, env: {}, cwd: '/srv' }),
+    () => {
+      throw new SettingsError(['a fault'])
+    },
+    () => {
+      throw new Error('a fault of ours')
+    },
+    () => readSettings({ flags: { 'log-level': 'silent', 'max-connections': '6' }, env: {}, cwd: '/srv' }),
+  ]
+  const { signals, exits, finish, done } = serving({
+    read: () => files.shift()?.() ?? settings,
+    use: ({ maxConnections }) => void used.push(maxConnections),
+  })
+  // The first one comes while it still starts.
+  signals.emit('SIGHUP')
+  await new Promise(setImmediate)
+  assert.deepEqual(used, [5])
+  for (let i = 0; i < 3; i++) signals.emit('SIGHUP')
+  assert.deepEqual(used, [5, 6])
+  assert.deepEqual(exits, [])
+  signals.emit('SIGTERM')
+  finish()
+  await done
+  assert.deepEqual(exits, [0])
+})
+
+test('says which listeners were handed in', async () => {
+  const { signals, terminal, finish, done } = serving({ handed: ['agent', 'tcp 20001'] })
+  signals.emit('SIGTERM')
+  finish()
+  await done
+  assert.match(terminal.printed.out, /^Handed in by the service manager: agent, tcp 20001$/m)
+})
 
 test('a second signal exits 1 at once', async () => {
   const { signals, exits, stopping, finish, done } = serving()
@@ -178,7 +241,7 @@ for (const [name, error, says] of faults) {
 
 test('a start that fails is a failure with exit code 1', async () => {
   const start = () => Promise.reject(fault({ code: 'EADDRINUSE', syscall: 'listen', port: 7400 }))
-  const parts = { start, signals: new EventEmitter(), exit: () => undefined, logProcess() {} }
-  const served = serve(settings, testTerminal(), parts)
+  const parts = { open: opened(), start, signals: new EventEmitter(), exit: () => undefined, logProcess() {} }
+  const served = serve(() => settings, testTerminal(), parts)
   await assert.rejects(served, { exitCode: 1, message: /^Postern cannot start: 127\.0\.0\.1:7400 is taken/ })
 })

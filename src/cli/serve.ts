@@ -2,13 +2,15 @@
 import { Command } from 'commander'
 import type { Settings } from '../config/read.ts'
 import { createLog, flushLog, type Logger } from '../lib/log/log.ts'
-import type { RunningServer } from '../server.ts'
+import type { RunningServer, ServerOptions } from '../server.ts'
 import { Failure } from './failure.ts'
 import { firstStartBanner, webAddress } from './first-start.ts'
 import { hasLauncher } from './launcher.ts'
 import { logProcess } from './process-log.ts'
+import { reload } from './reload.ts'
+import { type OpenServer, openServer, type ReadSettings } from './serve-listeners.ts'
 import { addSettingsFlags, settingsOf } from './settings-flags.ts'
-import { type SignalSource, stopSignal } from './signals.ts'
+import { hangups, type SignalSource, stopSignal } from './signals.ts'
 import { startFault } from './start-fault.ts'
 import { tellSystemd } from './tell-systemd.ts'
 import type { Terminal } from './terminal.ts'
@@ -17,7 +19,9 @@ import type { Terminal } from './terminal.ts'
 const LAST_LINES_MS = 1000
 
 export interface ServeParts {
-  readonly start: (settings: Settings, around: { log: Logger }) => Promise<RunningServer>
+  /** Opens what it listens on. */
+  readonly open: (read: ReadSettings, around: { log: Logger }) => Promise<OpenServer>
+  readonly start: (settings: Settings, around: ServerOptions) => Promise<RunningServer>
   readonly signals: SignalSource
   readonly exit: (code: number) => void
   /** Takes up what the process would print by itself. */
@@ -35,10 +39,10 @@ Every flag is also a variable (POSTERN_DATA_DIR) and a key of postern.yml (data_
 export function serveCommand(terminal: Terminal): Command {
   const command = addSettingsFlags(new Command('serve').description('run the server'))
   return command.addHelpText('after', examples).action(async () => {
-    const settings = settingsOf(command, terminal)
-    const { startServer } = await import('../server.ts')
-    await serve(settings, terminal, {
-      start: startServer,
+    await serve((how) => settingsOf(command, terminal, how), terminal, {
+      open: openServer,
+      // Loaded behind open doors: it takes longer than all before it.
+      start: async (...given) => (await import('../server.ts')).startServer(...given),
       signals: process,
       exit: (code) => process.exit(code),
       logProcess,
@@ -46,28 +50,38 @@ export function serveCommand(terminal: Terminal): Command {
   })
 }
 
-/** Starts the server, says where it is, and stops it on a signal. */
+/** Starts the server, says where it is, follows its settings on SIGHUP, and stops it on another signal. */
 export async function serve(
-  settings: Settings,
+  read: ReadSettings,
   terminal: Terminal,
-  { start, signals, exit, ...parts }: ServeParts,
+  { open, start, signals, exit, ...parts }: ServeParts,
 ): Promise<void> {
-  const log = createLog({ level: settings.logLevel, format: settings.logFormat })
+  const { logLevel, logFormat } = read()
+  const log = createLog({ level: logLevel, format: logFormat })
   parts.logProcess(log)
   // A server outlives whoever reads what it prints.
   terminal.onOutFailed((err) => log.warn({ err }, notShown))
   // Heard from the beginning, so that a signal during a slow start is not lost.
   const stop = stopSignal({ source: signals, echoes: hasLauncher(), insist: () => exit(1) })
-  const server = await start(settings, { log }).catch((cause: unknown) => {
+  const hangup = hangups(signals)
+  const { settings, read: readAgain, listeners, descriptors } = await open(read, { log })
+  const server = await start(settings, { log, listeners, descriptors }).catch(async (cause: unknown) => {
+    listeners.close()
+    await descriptors.stop()
     throw new Failure(`Postern cannot start: ${startFault(cause, settings)}`, { cause })
   })
   if (server.firstStart) terminal.out(firstStartBanner(server.firstStart, server.addresses, settings))
   const { api, metrics, agents, ssh, https, http } = server.addresses
+  if (listeners.handed.length > 0) terminal.out(`Handed in by the service manager: ${listeners.handed.join(', ')}\n`)
   terminal.out(`SSH: ${ssh}, host key ${server.sshHostKey}\n`)
   terminal.out(
     `Listening: API ${webAddress(api)}, metrics ${webAddress(metrics)}, agents ${agents}, HTTPS ${https}, HTTP ${http}\n`,
   )
   tellSystemd('READY=1', { env: terminal.env, log })
+  let running = settings
+  hangup.each(() => {
+    running = reload({ running, read: readAgain, apply: (next) => server.use(next), log })
+  })
   await stop
   tellSystemd('STOPPING=1', { env: terminal.env, log })
   await server.stop()

@@ -1,6 +1,7 @@
 /** The settings as flags of a command. */
 import { type Command, Option } from 'commander'
 import { readSettings, type Settings } from '../config/read.ts'
+import type { Sources } from '../config/sources.ts'
 import { configFlag, type Setting, settings } from '../config/table.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -17,12 +18,16 @@ export function addSettingsFlags(command: Command, { only }: { only?: readonly s
   return command
 }
 
-/** The settings for a command that has these flags; throws `SettingsError`. */
-export function settingsOf(command: Command, { env, cwd }: Terminal): Settings {
+/** The settings for a command that has these flags; throws `SettingsError`. `how` is for a server. */
+export function settingsOf(
+  command: Command,
+  { env, cwd }: Terminal,
+  how: Pick<Sources, 'handed' | 'isServing'> = {},
+): Settings {
   const values = command.opts<Record<string, string | undefined>>()
   const names = [configFlag, ...settings.filter((each) => !each.envOnly).map((each) => each.name)]
   const flags = Object.fromEntries(names.map((name) => [name, values[new Option(`--${name}`).attributeName()]]))
-  return readSettings({ flags, env, cwd })
+  return readSettings({ flags, env, cwd, ...how })
 }
 
 function about(setting: Setting<unknown>): string {

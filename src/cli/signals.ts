@@ -1,4 +1,4 @@
-/** When to stop: the first signal asks for it, the second insists. */
+/** When to stop, where the first signal asks for it and the second insists, and when to read settings again. */
 
 /**
  * Under a launcher one signal can arrive twice: a terminal or systemd tells every process of the group, and the
@@ -7,7 +7,7 @@
 const ECHO_MS = 500
 
 export interface SignalSource {
-  on(signal: 'SIGTERM' | 'SIGINT', heard: () => void): unknown
+  on(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', heard: () => void): unknown
 }
 
 export interface StopOptions {
@@ -32,4 +32,19 @@ export function stopSignal({ source, echoes, now = () => performance.now(), insi
   source.on('SIGTERM', heard)
   source.on('SIGINT', heard)
   return promise
+}
+
+/** Hears SIGHUP from now on, so that it does not end the process; those that came before `each` count as one. */
+export function hangups(source: SignalSource): { each(run: () => void): void } {
+  let heard = false
+  let run = (): void => {
+    heard = true
+  }
+  source.on('SIGHUP', () => run())
+  return {
+    each(given) {
+      run = given
+      if (heard) given()
+    },
+  }
 }

@@ -9,11 +9,13 @@ const DEFAULT_FILE = 'postern.yml'
 /** Largest settings file, in bytes. */
 const MAX_FILE_BYTES = 1024 * 1024
 
+/** Largest one that a running server reads, in bytes: to read more would hold up everybody. */
+const MAX_SERVING_BYTES = 32 * 1024
+
 const faults: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ENOTDIR: 'there is no such file',
   EISDIR: 'it is a folder',
-  EFBIG: `it has more than ${MAX_FILE_BYTES} bytes`,
   ETIMEDOUT: 'it is a pipe that nobody writes to',
   EACCES: 'this user may not read it',
 }
@@ -23,15 +25,22 @@ export interface ConfigFile {
   readonly problems: readonly string[]
 }
 
+export interface FilePlace {
+  readonly named: string | undefined
+  readonly cwd: string
+  readonly isServing: boolean
+}
+
 /** Reads the file that was named, which must be there, or `postern.yml` in `cwd` when there is one. */
-export function readConfigFile({ named, cwd }: { named: string | undefined; cwd: string }): ConfigFile {
+export function readConfigFile({ named, cwd, isServing }: FilePlace): ConfigFile {
   const path = resolve(cwd, named ?? DEFAULT_FILE)
+  const maxBytes = isServing ? MAX_SERVING_BYTES : MAX_FILE_BYTES
   try {
-    return parseConfig(readSmallFile(path, MAX_FILE_BYTES), basename(path))
+    return parseConfig(readSmallFile(path, maxBytes, isServing ? { pipeMs: 0 } : {}), basename(path))
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     if (code === 'ENOENT' && named === undefined) return { entries: new Map(), problems: [] }
-    const why = faults[code] ?? code
+    const why = code === 'EFBIG' ? `it has more than ${maxBytes} bytes` : (faults[code] ?? code)
     return { entries: new Map(), problems: [`the settings file ${path} cannot be read: ${why}`] }
   }
 }

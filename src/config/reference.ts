@@ -30,6 +30,13 @@ export function configReference(): string {
     '## The file\n',
     'The key of a setting is its flag with `_` for `-`. All of them, with example values:\n',
     `\`\`\`yaml\n${usual.map((each) => `${fileKey(each.name)}: ${each.example}`).join('\n')}\n\`\`\`\n`,
+    '## A change without a restart\n',
+    'On SIGHUP a running server reads the file again. It takes over new values of these, and logs which:\n',
+    `${usual
+      .filter((each) => each.isLive)
+      .map((each) => `\`${fileKey(each.name)}\``)
+      .join(', ')}.\n`,
+    'It logs which of the others have changed, too: they need a restart. A file with a fault changes nothing.\n',
   ].join('\n')
 }
 

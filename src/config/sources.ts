@@ -9,6 +9,10 @@ export interface Sources {
   readonly flags?: Readonly<Record<string, string | undefined>>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
+  /** Addresses of listeners that a service manager opened, by setting. */
+  readonly handed?: ReadonlyMap<string, string>
+  /** The server runs: it has others to serve, so that the file is not waited for and must be small. */
+  readonly isServing?: boolean
 }
 
 export interface Gathered {
@@ -19,10 +23,10 @@ export interface Gathered {
 
 const flagSettings = settings.filter((each) => !each.envOnly)
 
-/** Reads all sources; on a clash the flag wins over the variable, and the variable over the file. */
-export function gather({ flags = {}, env, cwd }: Sources): Gathered {
-  const file = readConfigFile({ named: flags[configFlag] ?? filled(env[envName(configFlag)]), cwd })
-  const layers = [fromFile(file.entries), fromEnv(env), fromFlags(flags)]
+/** Reads all sources; on a clash the flag wins over the variable, and the variable over the file. What is open wins over all. */
+export function gather({ flags = {}, env, cwd, handed = new Map(), isServing = false }: Sources): Gathered {
+  const file = readConfigFile({ named: flags[configFlag] ?? filled(env[envName(configFlag)]), cwd, isServing })
+  const layers = [fromFile(file.entries), fromEnv(env), fromFlags(flags), fromHanded(handed)]
   return {
     given: new Map(layers.flatMap((layer) => [...layer.given])),
     problems: [...file.problems, ...layers.flatMap((layer) => layer.problems)],
@@ -62,6 +66,11 @@ function fromEnv(env: Readonly<Record<string, string | undefined>>): Gathered {
     else if (!isServiceLink(variable, text)) problems.push(unknown(variable, [...byVariable.keys()]))
   }
   return { given, problems }
+}
+
+function fromHanded(addresses: ReadonlyMap<string, string>): Gathered {
+  const given = [...addresses].map(([name, text]): [string, Given] => [name, { text, from: 'the socket handed in' }])
+  return { given: new Map(given), problems: [] }
 }
 
 function fromFile(entries: ReadonlyMap<string, Given>): Gathered {

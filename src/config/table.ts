@@ -21,6 +21,8 @@ export interface Setting<T> {
   readonly envOnly?: boolean
   /** Works, but stands neither in help nor in the reference. */
   readonly hidden?: boolean
+  /** A running server takes a new value over. */
+  readonly isLive?: boolean
 }
 
 export const table = {
@@ -66,6 +68,7 @@ export const table = {
     defaultNote: "the caller's own Host",
     about: 'how callers reach the API; `uri` fields begin with it',
     example: 'https://api.example.com',
+    isLive: true,
   }),
   apiRateLimit: setting({
     name: 'api-rate-limit',
@@ -74,6 +77,7 @@ export const table = {
     default: '0',
     about: 'API requests a minute that each key may make; 0 is no limit',
     example: '600',
+    isLive: true,
   }),
   metricsListen: setting({
     name: 'metrics-listen',
@@ -98,6 +102,7 @@ export const table = {
     default: '',
     about: 'further names and addresses by which agents reach this server, separated by commas',
     example: 'tunnels.example.com,192.0.2.7',
+    isLive: true,
   }),
   sshListen: setting({
     name: 'ssh-listen',
@@ -114,6 +119,7 @@ export const table = {
     default: '1.2',
     about: 'lowest TLS version for agents: 1.2 or 1.3; edges set their own, and the API listener is plain HTTP',
     example: '1.3',
+    isLive: true,
   }),
   httpsListen: setting({
     name: 'https-listen',
@@ -157,6 +163,7 @@ export const table = {
     about:
       'networks of load balancers before the listeners of visitors and agents, separated by commas; they must send a PROXY header',
     example: '10.0.0.0/24,2001:db8::/64',
+    isLive: true,
   }),
   outboundAllow: setting({
     name: 'outbound-allow',
@@ -166,6 +173,7 @@ export const table = {
     about:
       'networks that modules may ask although they are not public, such as that of your own identity provider, separated by commas',
     example: '10.20.0.0/16,127.0.0.1/32',
+    isLive: true,
   }),
   maxConnections: setting({
     name: 'max-connections',
@@ -174,6 +182,7 @@ export const table = {
     default: '100000',
     about: 'connections that may be open at once, for visitors, agents and the API each; 0 is no limit',
     example: '20000',
+    isLive: true,
   }),
   maxConnectionsPerSource: setting({
     name: 'max-connections-per-source',
@@ -182,6 +191,7 @@ export const table = {
     default: '0',
     about: 'the same from one source, which is an IPv4 address or an IPv6 /64 network; 0 is no limit',
     example: '1000',
+    isLive: true,
   }),
   maxRequestsPerSource: setting({
     name: 'max-requests-per-source',
@@ -190,6 +200,7 @@ export const table = {
     default: '0',
     about: 'HTTP requests a second from one source, twice as many at once; 0 is no limit',
     example: '200',
+    isLive: true,
   }),
   maxHandshakes: setting({
     name: 'max-handshakes',
@@ -198,6 +209,7 @@ export const table = {
     default: '0',
     about: 'TLS handshakes a second, for visitors and agents each, twice as many at once; 0 is no limit',
     example: '500',
+    isLive: true,
   }),
   maxHandshakesPerSource: setting({
     name: 'max-handshakes-per-source',
@@ -206,6 +218,7 @@ export const table = {
     default: '0',
     about: 'the same from one source; 0 is no limit',
     example: '50',
+    isLive: true,
   }),
   maxHeaderBytes: setting({
     name: 'max-header-bytes',
@@ -214,6 +227,7 @@ export const table = {
     default: '65536',
     about: 'request line and headers of a visitor in all, in bytes, from 8192 to 131072',
     example: '131072',
+    isLive: true,
   }),
   maxHeaders: setting({
     name: 'max-headers',
@@ -222,6 +236,7 @@ export const table = {
     default: '100',
     about: 'headers of one request of a visitor, from 20 to 1000',
     example: '200',
+    isLive: true,
   }),
   headerTimeoutMs: setting({
     name: 'header-timeout',
@@ -230,6 +245,7 @@ export const table = {
     default: '15s',
     about: 'how long the request line and headers of a visitor may take over HTTP/1.1, from 1s to 5m',
     example: '30s',
+    isLive: true,
   }),
   idleTimeoutMs: setting({
     name: 'idle-timeout',
@@ -239,6 +255,7 @@ export const table = {
     about:
       'how long a connection of a visitor may be idle, from 1s to 24h; requests under way and WebSockets have 5m at least',
     example: '1h',
+    isLive: true,
   }),
   tcpListen: setting({
     name: 'tcp-listen',
@@ -279,6 +296,7 @@ export const table = {
     default: '64MiB',
     about: 'memory for request bodies that modules read, such as webhooks to verify; beyond it visitors get 503',
     example: '256MiB',
+    isLive: true,
   }),
   drainTimeoutMs: setting({
     name: 'drain-timeout',
@@ -287,6 +305,7 @@ export const table = {
     default: '30s',
     about: 'how long a stopping server lets open work finish',
     example: '30s',
+    isLive: true,
   }),
   logLevel: setting({
     name: 'log-level',
@@ -295,6 +314,7 @@ export const table = {
     default: 'info',
     about: `least level that is logged: ${logLevels.join(', ')}`,
     example: 'debug',
+    isLive: true,
   }),
   logFormat: setting({
     name: 'log-format',

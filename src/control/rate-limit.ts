@@ -6,7 +6,7 @@ const WINDOW_MS = 60_000
 const MAX_KEYS = 10_000
 
 export class RateLimit {
-  readonly #perMinute: number
+  #perMinute: number
   readonly #now: Clock
   readonly #windows = new Map<string, { startedAt: number; used: number }>()
 
@@ -14,6 +14,11 @@ export class RateLimit {
   constructor({ perMinute, now }: { perMinute: number; now: Clock }) {
     this.#perMinute = perMinute
     this.#now = now
+  }
+
+  /** Goes over to another limit; what keys have used of this minute counts on. */
+  use(perMinute: number): void {
+    this.#perMinute = perMinute
   }
 
   /** Counts one request of `key`; gives the seconds to wait when it is one too many, else 0. */

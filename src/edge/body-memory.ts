@@ -34,13 +34,18 @@ const SOURCE_SHARE = 1 / 4
 export const PIECE_BYTES = 256
 
 export class BodyMemory {
-  readonly #bytes: number
+  #bytes: number
   readonly #byEdge = new Map<string, number>()
   readonly #bySource = new Map<string, number>()
   #used = 0
   #refusals = 0
 
   constructor({ bytes }: { bytes: number }) {
+    this.#bytes = bytes
+  }
+
+  /** Goes over to another budget; what bodies hold of it they keep. */
+  use(bytes: number): void {
     this.#bytes = bytes
   }
 

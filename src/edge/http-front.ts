@@ -50,7 +50,7 @@ interface Connection {
 
 export class HttpFront {
   readonly #options: HttpFrontOptions
-  readonly #limits: Http1Limits
+  #limits: Http1Limits
   readonly #sweep = new Sweep()
   readonly #pool: UpstreamPool
   readonly #proxy: HttpProxy
@@ -75,9 +75,14 @@ export class HttpFront {
       admits,
       publicHttpsPort: () => publicPorts.https,
       onRequest: (record) => this.#count(record),
-      // A service may take its time, however short a connection may be idle.
-      idleMs: Math.max(limits.idleMs, defaultLimits.idleMs),
+      idleMs: serviceIdleMs(limits),
     })
+  }
+
+  /** Goes over to other limits, for connections and requests that come from here on. */
+  use(limits: Http1Limits): void {
+    this.#limits = limits
+    this.#proxy.useIdleMs(serviceIdleMs(limits))
   }
 
   /** Connections that are open. */
@@ -175,6 +180,11 @@ export class HttpFront {
     }
     this.#options.onRequest(record)
   }
+}
+
+/** A service may take its time, however short a connection may be idle. */
+function serviceIdleMs({ idleMs }: Http1Limits): number {
+  return Math.max(idleMs, defaultLimits.idleMs)
 }
 
 /** D68. Told by a number and a line a minute, not by a line in the access log: that is what a flood would fill. */

@@ -4,13 +4,13 @@ import type { Clock } from '../lib/clock.ts'
 import type { Descriptors } from '../lib/files/descriptors.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
+import { type ListenOn, listenOn, listenText } from '../lib/net/listen-on.ts'
 import { type Peer, peerOf } from '../lib/net/peer.ts'
+import { visitorSockets } from '../lib/net/socket-options.ts'
 import { type MeetVisitor, meetVisitors } from '../lib/net/trusted-hop.ts'
 
 export interface ListenerOptions {
-  readonly host: string
-  /** 0 for any that is free. */
-  readonly port: number
+  readonly on: ListenOn
   /** What it throws ends that connection and nothing else. */
   readonly onConnection: (socket: Socket, visitor: Peer) => void
   /** Finds out who is visiting; whoever connects, by default. */
@@ -29,10 +29,10 @@ export class ListenFault extends Error {
   readonly reason: 'in_use' | 'forbidden' | 'unavailable'
   readonly code: string
 
-  constructor(host: string, port: number, cause: NodeJS.ErrnoException) {
+  constructor(on: ListenOn, cause: NodeJS.ErrnoException) {
     const code = cause.code ?? ''
     const reason = reasons.get(code) ?? 'unavailable'
-    super(`port ${port} of ${host} cannot be opened: ${sentences[reason]}`, { cause })
+    super(`${listenText(on)} cannot be opened: ${sentences[reason]}`, { cause })
     this.name = 'ListenFault'
     this.reason = reason
     this.code = code
@@ -51,21 +51,10 @@ const sentences: Readonly<Record<ListenFault['reason'], string>> = {
   unavailable: 'the system refuses it',
 }
 
-/** How many connections the system may hold for us until we accept them; it may hold fewer. */
-const BACKLOG = 4096
-
-/** How long a connection is silent before the system asks whether the other end is still there, in milliseconds. */
-const KEEP_ALIVE_MS = 60_000
-
 /** Gives the listener once it listens, or why it does not. */
-export function openListener(options: ListenerOptions): Promise<Server | ListenFault> {
-  const { host, port, onConnection, descriptors, log, now, meet = meetVisitors([]), caps, onTooMany = close } = options
-  const server = createServer({
-    allowHalfOpen: true,
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: KEEP_ALIVE_MS,
-  })
+export async function openListener(options: ListenerOptions): Promise<Server | ListenFault> {
+  const { on, onConnection, descriptors, log, now, meet = meetVisitors([]), caps, onTooMany = close } = options
+  const server = createServer(visitorSockets)
   server.on('connection', (socket) => {
     // An error is always followed by `close`, which is what everybody listens to; without a listener it would be fatal.
     socket.on('error', ignore)
@@ -82,7 +71,7 @@ export function openListener(options: ListenerOptions): Promise<Server | ListenF
     meet(socket, peer, (visitor) => {
       if (!visitor) {
         socket.destroy()
-        log.debug({ peer: peer.ip, port }, 'a trusted proxy did not say who is visiting')
+        log.debug({ peer: peer.ip, port: peer.serverPort }, 'a trusted proxy did not say who is visiting')
         return
       }
       if (caps?.admit(socket, visitor.ip) === false) {
@@ -97,19 +86,15 @@ export function openListener(options: ListenerOptions): Promise<Server | ListenF
       }
     })
   })
-  return new Promise((resolve) => {
-    const refused = (error: NodeJS.ErrnoException): void => resolve(new ListenFault(host, port, error))
-    server.once('error', refused)
-    server.listen({ host, port, backlog: BACKLOG }, () => {
-      server.off('error', refused)
-      // Such as too many open files: the next connection may fare better.
-      server.on('error', (err) => {
-        if (descriptors) descriptors.failed(err, `${host}:${port}`)
-        else log.error({ err, port }, 'a connection could not be accepted')
-      })
-      resolve(server)
+  try {
+    await listenOn(server, on, (err) => {
+      if (descriptors) descriptors.failed(err, listenText(on))
+      else log.error({ err, listener: listenText(on) }, 'a connection could not be accepted')
     })
-  })
+    return server
+  } catch (error) {
+    return new ListenFault(on, error as NodeJS.ErrnoException) // of the system: nothing else rejects
+  }
 }
 
 function ignore(): void {}

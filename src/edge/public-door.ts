@@ -52,12 +52,14 @@ export class PublicDoor {
   /** Those of edges that are gone. */
   readonly #retired = new Set<Set<Socket>>()
   readonly #held = new HeldConnections()
+  #idleMs: number
 
   /** Keeps visitors of a broken edge from filling the log. */
   readonly #broken: MinuteLog<{ readonly edge: string; readonly err: unknown }>
 
   constructor(options: PublicDoorOptions) {
     this.#options = options
+    this.#idleMs = options.idleMs ?? IDLE_MS
     this.#broken = new MinuteLog((fields, visits) =>
       options.log.error({ ...fields, visits }, 'a module of an edge failed'),
     )
@@ -68,6 +70,11 @@ export class PublicDoor {
     let sum = 0
     for (const sockets of [...this.#carried.values(), ...this.#retired]) sum += sockets.size
     return sum
+  }
+
+  /** From here on, connections may be idle for so long, in milliseconds. */
+  useIdleMs(idleMs: number): void {
+    this.#idleMs = idleMs
   }
 
   /** A connection to the port of a TCP edge. */
@@ -196,7 +203,7 @@ export class PublicDoor {
       if (record.fault !== undefined && record.fault !== 'CUT') count.refused++
       this.#options.onRecord(record)
     }
-    const { idleMs = IDLE_MS } = this.#options
+    const idleMs = this.#idleMs
     const carrying = { edge, peer, passthroughTls, idleMs, onDone, ...(serverName !== undefined && { serverName }) }
     carry(socketStream(socket), carrying).catch((error: unknown) => {
       this.#options.log.error({ err: error, edge: edge.id }, 'a connection could not be carried')

@@ -4,6 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Descriptors } from '../lib/files/descriptors.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
+import type { ListenOn } from '../lib/net/listen-on.ts'
 import type { MeetVisitor } from '../lib/net/trusted-hop.ts'
 import type { Peer } from '../modules/phases.ts'
 import type { ClientHello } from './client-hello.ts'
@@ -62,11 +63,10 @@ export class PublicListener {
   }
 
   /** Gives the address it listens on, or why it does not. */
-  async listen({ host, port }: { host: string; port: number }): Promise<AddressInfo | ListenFault> {
+  async listen(on: ListenOn): Promise<AddressInfo | ListenFault> {
     const { log, meet, caps, descriptors } = this.#options
     const server = await openListener({
-      host,
-      port,
+      on,
       log,
       now: this.#now,
       meet,

@@ -4,6 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Descriptors } from '../lib/files/descriptors.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
+import type { ListenOn } from '../lib/net/listen-on.ts'
 import type { MeetVisitor } from '../lib/net/trusted-hop.ts'
 import type { Peer } from '../modules/phases.ts'
 import { ListenFault, openListener } from './open-listener.ts'
@@ -11,6 +12,8 @@ import { ListenFault, openListener } from './open-listener.ts'
 export interface TcpPortsOptions {
   /** The address to listen on. */
   readonly host: string
+  /** Ports that are open already. */
+  readonly handed?: ReadonlyMap<number, ListenOn> | undefined
   /** The socket is half-open and nothing of it was read. What this throws ends that connection and nothing else. */
   readonly onConnection: (socket: Socket, port: number, peer: Peer) => void
   readonly meet?: MeetVisitor | undefined
@@ -65,9 +68,10 @@ export class TcpPorts {
   }
 
   #listen(port: number): OpenPort {
-    const { host, onConnection, log, meet, caps, descriptors } = this.#options
+    const { host, handed, onConnection, log, meet, caps, descriptors } = this.#options
+    const on = handed?.get(port) ?? { host, port }
     const listening = openListener({
-      ...{ host, port, log, meet, caps, descriptors },
+      ...{ on, log, meet, caps, descriptors },
       now: this.#now,
       onConnection: (socket, peer) => onConnection(socket, port, peer),
     })

@@ -7,6 +7,7 @@ import type { Descriptors } from '../lib/files/descriptors.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
+import type { ListenOn } from '../lib/net/listen-on.ts'
 import type { Peer } from '../lib/net/peer.ts'
 import { type MeetVisitor, meetAdmitted, meetVisitors } from '../lib/net/trusted-hop.ts'
 import type { Secret } from '../lib/secrets/secret.ts'
@@ -71,8 +72,8 @@ export class SshDoor {
     this.#server.on('error', (error: Error) => log.error({ error }, 'SSH listener failed'))
   }
 
-  listen(address: { readonly host: string; readonly port: number }): Promise<AddressInfo> {
-    return this.#doorstep.listen(address)
+  listen(on: ListenOn): Promise<AddressInfo> {
+    return this.#doorstep.listen(on)
   }
 
   /** Numbers for metrics. */

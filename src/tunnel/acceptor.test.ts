@@ -62,7 +62,7 @@ describe('the listener', () => {
     const door = await startDoor()
     const { agent } = await door.online()
     const { certificatePem: cert, privateKeyPem: key } = await makeIdentity({ name: 'CN=second' })
-    door.door.useCertificate({ cert, key })
+    door.door.useCertificate({ cert, key }, 'TLSv1.2')
     const socket = connectTls({ port: door.port, host: '127.0.0.1', rejectUnauthorized: false })
     await once(socket, 'secureConnect')
     assert.equal(socket.getPeerX509Certificate()?.subject, 'CN=second')

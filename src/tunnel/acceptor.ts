@@ -2,6 +2,7 @@
 import { constants } from 'node:crypto'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type SecureVersion, type Server, type TLSSocket } from 'node:tls'
+import type { ListenOn } from '../lib/net/listen-on.ts'
 import { modernSuitesFrom } from '../lib/x509/tls-suites.ts'
 import { socketTransport, type Transport } from '../wire/transport.ts'
 import type { Admission } from './admission.ts'
@@ -49,13 +50,13 @@ export class Acceptor {
     return this.#doorstep.connections
   }
 
-  listen(address: { readonly host: string; readonly port: number }): Promise<AddressInfo> {
-    return this.#doorstep.listen(address)
+  listen(on: ListenOn): Promise<AddressInfo> {
+    return this.#doorstep.listen(on)
   }
 
-  /** Shows another certificate from the next handshake on. */
-  use(certificate: DoorCertificate): void {
-    this.#tls.setSecureContext(tlsOptions(certificate, this.#options.tlsMinVersion))
+  /** Shows another certificate from the next handshake on, and speaks no older version of TLS than this. */
+  use(certificate: DoorCertificate, tlsMinVersion: SecureVersion): void {
+    this.#tls.setSecureContext(tlsOptions(certificate, tlsMinVersion))
   }
 
   /** Accepts nobody more, and drops whoever has not proved who it is. */

@@ -6,6 +6,7 @@ import type { Descriptors } from '../lib/files/descriptors.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
+import type { ListenOn } from '../lib/net/listen-on.ts'
 import { type MeetVisitor, meetAdmitted, meetVisitors } from '../lib/net/trusted-hop.ts'
 import { Acceptor, type DoorCertificate } from './acceptor.ts'
 import { AgentConnection } from './connection.ts'
@@ -71,13 +72,13 @@ export class AgentDoor {
     })
   }
 
-  listen(address: { readonly host: string; readonly port: number }): Promise<AddressInfo> {
-    return this.#acceptor.listen(address)
+  listen(on: ListenOn): Promise<AddressInfo> {
+    return this.#acceptor.listen(on)
   }
 
-  /** Shows another certificate from the next connection on. */
-  useCertificate(certificate: DoorCertificate): void {
-    this.#acceptor.use(certificate)
+  /** Shows another certificate from the next connection on, and speaks no older version of TLS than this. */
+  useCertificate(certificate: DoorCertificate, tlsMinVersion: SecureVersion): void {
+    this.#acceptor.use(certificate, tlsMinVersion)
   }
 
   /** Numbers for metrics. */

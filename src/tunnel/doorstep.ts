@@ -5,7 +5,9 @@ import type { Descriptors } from '../lib/files/descriptors.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { MinuteLog } from '../lib/log/minute-log.ts'
 import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
+import { type ListenOn, listenOn, listenText } from '../lib/net/listen-on.ts'
 import { type Peer, peerOf } from '../lib/net/peer.ts'
+import { agentSockets } from '../lib/net/socket-options.ts'
 import type { MeetVisitor } from '../lib/net/trusted-hop.ts'
 import { Admission, type Crowd } from './admission.ts'
 import type { DoorLimits } from './limits.ts'
@@ -22,9 +24,6 @@ export interface DoorstepOptions {
   /** Not a byte of the socket was read; it is closed when the trial is over time. */
   readonly onTrial: (socket: Socket, trial: Trial, peer: Peer) => void
 }
-
-/** Connections that wait to be accepted while the process is busy. */
-const BACKLOG = 4096
 
 export class Doorstep {
   readonly #options: DoorstepOptions
@@ -45,7 +44,7 @@ export class Doorstep {
     })
     this.#noisy = new MinuteLog((fields, failures) => log.warn({ ...fields, failures }, 'agent logins keep failing'))
     this.#admission = new Admission(limits, now)
-    this.#tcp = createServer({ noDelay: true }, (socket) => this.#accept(socket))
+    this.#tcp = createServer(agentSockets, (socket) => this.#accept(socket))
   }
 
   /** Of connections that have not proved who they are: how many there are, had to make room, and failed. */
@@ -59,21 +58,12 @@ export class Doorstep {
     return this.#sockets.size
   }
 
-  async listen({ host, port }: { readonly host: string; readonly port: number }): Promise<AddressInfo> {
-    await new Promise<void>((resolve, reject) => {
-      this.#tcp.once('error', reject)
-      this.#tcp.listen({ host, port, backlog: BACKLOG }, () => {
-        this.#tcp.off('error', reject)
-        // Such as too many open files: the next connection may fare better.
-        this.#tcp.on('error', (error) => {
-          const { descriptors, log } = this.#options
-          if (descriptors) descriptors.failed(error, `${host}:${port}`)
-          else log.error({ error }, 'agent listener failed')
-        })
-        resolve()
-      })
+  listen(on: ListenOn): Promise<AddressInfo> {
+    return listenOn(this.#tcp, on, (error) => {
+      const { descriptors, log } = this.#options
+      if (descriptors) descriptors.failed(error, listenText(on))
+      else log.error({ error }, 'agent listener failed')
     })
-    return this.#tcp.address() as AddressInfo // a server on a host and port has an address of this form
   }
 
   /** Accepts nobody more, and drops whoever has not proved who it is. */

@@ -28,8 +28,10 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   agent: ['lib', 'wire', 'options'],
   dashboard: [],
   'data-plane.ts': ['lib', 'model', 'resources', 'control', 'store', 'config', 'tunnel', 'ssh', 'edge', 'cluster'],
+  'management-api.ts': ['data-plane.ts', ...chain, 'store', 'config', 'edge'],
   'server.ts': [
     'data-plane.ts',
+    'management-api.ts',
     ...chain,
     'store',
     'config',

@@ -35,11 +35,16 @@ export interface HttpProxyOptions {
 const IDLE_MS = 5 * 60_000
 
 export class HttpProxy {
-  readonly #tools: ProxyTools
+  #tools: ProxyTools
 
   constructor({ now = Date.now, newRequestId = requestIds(), idleMs = IDLE_MS, ...options }: HttpProxyOptions) {
     const admits = options.admits ?? everybody
     this.#tools = { onRequest: undefined, ...options, admits, now, newRequestId, idleMs }
+  }
+
+  /** Goes over to another patience with services, from the next request on. */
+  useIdleMs(idleMs: number): void {
+    this.#tools = { ...this.#tools, idleMs }
   }
 
   /** Answers `exchange`, which came over `connection`. Never throws. */

@@ -11,7 +11,7 @@ const LOOK_MS = 10
 const CHUNK_BYTES = 16 * 1024
 
 /** The text of the file at `path`. Errors have a code of the system and the path: EFBIG for more than `maxBytes`. */
-export function readSmallFile(path: string, maxBytes: number): string {
+export function readSmallFile(path: string, maxBytes: number, { pipeMs = PIPE_MS } = {}): string {
   // Without O_NONBLOCK, opening a pipe that nobody writes to waits for ever.
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
@@ -20,7 +20,7 @@ export function readSmallFile(path: string, maxBytes: number): string {
     const chunks: Buffer[] = []
     for (let total = 0; ; ) {
       const chunk = Buffer.alloc(CHUNK_BYTES)
-      const count = readChunk(file, chunk, path)
+      const count = readChunk(file, chunk, { path, pipeMs })
       if (count === 0) break
       total += count
       if (total > maxBytes) throw fault('EFBIG', path)
@@ -34,14 +34,14 @@ export function readSmallFile(path: string, maxBytes: number): string {
   }
 }
 
-function readChunk(file: number, chunk: Buffer, path: string): number {
-  const until = performance.now() + PIPE_MS
+function readChunk(file: number, chunk: Buffer, { path, pipeMs }: { path: string; pipeMs: number }): number {
+  const until = performance.now() + pipeMs
   for (;;) {
     try {
       return readSync(file, chunk)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
-      if (performance.now() > until) throw fault('ETIMEDOUT', path)
+      if (performance.now() >= until) throw fault('ETIMEDOUT', path)
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS)
     }
   }

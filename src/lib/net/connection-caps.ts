@@ -45,11 +45,11 @@ export interface ConnectionCapsOptions {
 
 export class ConnectionCaps {
   readonly door: ConnectionCapsOptions['door']
-  readonly #limits: CapLimits
+  #limits: CapLimits
   readonly #now: () => number
   readonly #isShared: (ip: string) => boolean
-  readonly #sources: Sources | undefined
-  readonly #handshakes: TokenBucket | undefined
+  #sources: Sources | undefined
+  #handshakes: TokenBucket | undefined
   readonly #refused = new Map<Cap, number>()
   readonly #logs: ReadonlyMap<Cap, MinuteLog<string>>
   #open = 0
@@ -59,18 +59,29 @@ export class ConnectionCaps {
     this.#limits = limits
     this.#now = now
     this.#isShared = isShared
-    const { maxConnectionsPerSource, maxRequestsPerSource, maxHandshakes, maxHandshakesPerSource } = limits
-    if (maxConnectionsPerSource + maxRequestsPerSource + maxHandshakesPerSource > 0) {
-      this.#sources = new Sources({ requests: maxRequestsPerSource, handshakes: maxHandshakesPerSource }, { now })
-    }
-    if (maxHandshakes > 0) this.#handshakes = new TokenBucket(maxHandshakes, now())
+    this.use(limits)
     const caps = Object.keys(settings) as Cap[] // the keys of that very table
     this.#logs = new Map(
       caps.map((cap) => {
-        const about = { door, setting: `--${settings[cap]}`, limit: limits[cap] }
-        return [cap, new MinuteLog((peer, refused) => log.warn({ ...about, peer, refused }, 'refused at a cap'))]
+        const tell = (peer: string, refused: number): void => {
+          const about = { door, setting: `--${settings[cap]}`, limit: this.#limits[cap] }
+          log.warn({ ...about, peer, refused }, 'refused at a cap')
+        }
+        return [cap, new MinuteLog(tell)]
       }),
     )
+  }
+
+  /** Goes over to other limits. They hold for what comes from here on; what is open lives on. */
+  use(limits: CapLimits): void {
+    const { maxConnectionsPerSource, maxRequestsPerSource, maxHandshakes, maxHandshakesPerSource } = limits
+    this.#limits = limits
+    const rates = { requests: maxRequestsPerSource, handshakes: maxHandshakesPerSource }
+    if (this.#sources) this.#sources.use(rates)
+    else if (maxConnectionsPerSource + maxRequestsPerSource + maxHandshakesPerSource > 0) {
+      this.#sources = new Sources(rates, { now: this.#now })
+    }
+    this.#handshakes = maxHandshakes > 0 ? new TokenBucket(maxHandshakes, this.#now()) : undefined
   }
 
   /** Connections that are open. */

@@ -19,17 +19,20 @@ export interface SourceRates {
 export class Source {
   /** Connections that are open. */
   open = 0
+  readonly rates: SourceRates
   readonly requests: TokenBucket | undefined
   readonly handshakes: TokenBucket | undefined
 
-  constructor({ requests, handshakes }: SourceRates, now: number) {
+  constructor(rates: SourceRates, now: number) {
+    const { requests, handshakes } = rates
+    this.rates = rates
     this.requests = requests > 0 ? new TokenBucket(requests, now) : undefined
     this.handshakes = handshakes > 0 ? new TokenBucket(handshakes, now) : undefined
   }
 }
 
 export class Sources {
-  readonly #rates: SourceRates
+  #rates: SourceRates
   readonly #now: () => number
   readonly #maxAbsent: number
   readonly #present = new Map<string, Source>()
@@ -47,12 +50,19 @@ export class Sources {
     return this.#present.size + this.#absent.size
   }
 
+  /** Goes over to other rates, each source when it next comes. */
+  use(rates: SourceRates): void {
+    this.#rates = rates
+  }
+
   of(ip: string): Source {
     const name = sourceOf(ip)
     const known = this.#present.get(name) ?? this.#absent.get(name)
-    if (known) return known
+    if (known?.rates === this.#rates) return known
     const source = new Source(this.#rates, this.#now())
-    this.#remember(name, source)
+    if (known) source.open = known.open
+    if (this.#present.has(name)) this.#present.set(name, source)
+    else this.#remember(name, source)
     return source
   }
 

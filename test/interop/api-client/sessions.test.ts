@@ -57,7 +57,7 @@ before(async () => {
     log: createLog({ level: 'silent' }),
     readiness: async () => ({ isReady: true, addresses: {} }),
     sshHostKey: '',
-    apiUrl: null,
+    apiUrl: () => null,
     version: '0',
   })
   url = await api.listen({ port: 0, host: '127.0.0.1' })

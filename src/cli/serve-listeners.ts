@@ -1,0 +1,46 @@
+/** Opens what a server listens on as soon as its settings are known, so that its own code is loaded behind open doors. */
+import { takeHanded } from '../config/handed-sockets.ts'
+import {
+  type HandedListeners,
+  handedAddresses,
+  type Listeners,
+  openHanded,
+  openListeners,
+} from '../config/listeners.ts'
+import type { Settings } from '../config/read.ts'
+import type { Sources } from '../config/sources.ts'
+import { Descriptors } from '../lib/files/descriptors.ts'
+import type { Logger } from '../lib/log/log.ts'
+import { hasLauncher } from './launcher.ts'
+
+export interface OpenServer {
+  /** With the addresses of what was handed in. */
+  readonly settings: Settings
+  /** Reads them again. */
+  readonly read: () => Settings
+  readonly listeners: Listeners
+  readonly descriptors: Descriptors
+}
+
+export type ReadSettings = (how?: Pick<Sources, 'handed' | 'isServing'>) => Settings
+
+/** Throws `SettingsError` when what was handed in cannot be used. */
+export async function openServer(read: ReadSettings, { log }: { readonly log: Logger }): Promise<OpenServer> {
+  const { env, pid, ppid } = process
+  const { sockets, otherPid } = takeHanded(env, (each) => each === pid || (hasLauncher() && each === ppid))
+  if (otherPid !== undefined) log.warn({ otherPid }, 'sockets were handed to another process, and are not used here')
+  const descriptors = new Descriptors({ log })
+  await descriptors.start()
+  let opened: HandedListeners | undefined
+  try {
+    opened = await openHanded(sockets, descriptors)
+    const handed = handedAddresses(opened)
+    const settings = read({ handed })
+    const listeners = await openListeners(settings, opened, descriptors)
+    return { settings, read: () => read({ handed, isServing: true }), listeners, descriptors }
+  } catch (error) {
+    opened?.close()
+    await descriptors.stop()
+    throw error
+  }
+}

@@ -1,0 +1,31 @@
+/** What is new in settings that were read again: what a running server takes over, and what needs a restart. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Settings } from './read.ts'
+import { type Setting, table } from './table.ts'
+
+export interface Changes {
+  /** Those that run, with what can be taken over from the new ones. */
+  readonly settings: Settings
+  /** Names of settings that are taken over. */
+  readonly taken: readonly string[]
+  /** Names of settings whose new value needs a restart. */
+  readonly pending: readonly string[]
+}
+
+export function changesOf(running: Settings, read: Settings): Changes {
+  const live: Record<string, unknown> = {}
+  const taken: string[] = []
+  const pending: string[] = []
+  for (const [field, { name, isLive, envOnly }] of Object.entries<Setting<unknown>>(table)) {
+    // Secrets of the first start, which is over.
+    if (envOnly) continue
+    // Every other setting is a field of its own name.
+    const next = read[field as keyof Settings]
+    if (isDeepStrictEqual(running[field as keyof Settings], next)) continue
+    if (isLive) {
+      live[field] = next
+      taken.push(name)
+    } else pending.push(name)
+  }
+  return { settings: Object.freeze({ ...running, ...live }), taken, pending }
+}

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { connect, createServer, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { EarlyListener } from './early-listener.ts'
+import { listenOn } from './listen-on.ts'
+import { httpSockets } from './socket-options.ts'
+
+const everybody = { sockets: httpSockets, admits: () => true }
+const nothing = (): void => {}
+
+async function early(t: TestContext, options: Partial<typeof everybody> = {}): Promise<EarlyListener> {
+  const listener = await EarlyListener.open({ host: '127.0.0.1', port: 0 }, { ...everybody, ...options })
+  t.after(() => listener.close())
+  return listener
+}
+
+async function dial(t: TestContext, { address }: EarlyListener): Promise<Socket> {
+  const socket = connect(address.port, '127.0.0.1')
+  t.after(() => socket.destroy())
+  await once(socket, 'connect')
+  return socket
+}
+
+test('who came before is served with all that it said, and so is who comes after, at the same address', async (t) => {
+  const listener = await early(t)
+  const before = await dial(t, listener)
+  before.write('before')
+  const server = createServer((socket) => void socket.pipe(socket))
+  t.after(() => server.close())
+  const address = await listenOn(server, listener, nothing)
+  assert.deepEqual(address, listener.address)
+  const after = await dial(t, listener)
+  after.write('after')
+  for (const [socket, said] of [[before, 'before'] as const, [after, 'after'] as const]) {
+    assert.equal(String((await once(socket, 'data'))[0]), said)
+    socket.destroy()
+  }
+})
+
+test('an HTTP server answers a request that was sent before it was there', async (t) => {
+  const listener = await early(t)
+  const visitor = await dial(t, listener)
+  visitor.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+  const server = createHttpServer((_, response) => response.end('here'))
+  t.after(() => server.close().closeAllConnections())
+  await listenOn(server, listener, nothing)
+  assert.match(String((await once(visitor, 'data'))[0]), /^HTTP\/1\.1 200 OK\r\n/)
+})
+
+test('closed by the server that took it over, it listens no more', async (t) => {
+  const listener = await early(t)
+  const server = createServer()
+  await listenOn(server, listener, nothing)
+  // It is not its own any more.
+  listener.close()
+  ;(await dial(t, listener)).destroy()
+  server.close()
+  await assert.rejects(dial(t, listener), { code: 'ECONNREFUSED' })
+})
+
+test('closed before anybody took it over, it sends away who waits', async (t) => {
+  const listener = await early(t)
+  const visitor = await dial(t, listener)
+  listener.close()
+  await once(visitor, 'close')
+  await assert.rejects(dial(t, listener), { code: 'ECONNREFUSED' })
+})
+
+test('who is one too many is closed, and who leaves while it waits does no harm', async (t) => {
+  let room = 1
+  const listener = await early(t, { admits: () => room-- > 0 })
+  const first = await dial(t, listener)
+  await once(await dial(t, listener), 'close')
+  first.resetAndDestroy()
+  const server = createServer((socket) => socket.on('error', nothing).end('served'))
+  t.after(() => server.close())
+  await listenOn(server, listener, nothing)
+  assert.equal(String((await once(await dial(t, listener), 'data'))[0]), 'served')
+})
+
+test('an address that is taken is an error of the system', async (t) => {
+  const { address } = await early(t)
+  await assert.rejects(EarlyListener.open({ host: '127.0.0.1', port: address.port }, everybody), { code: 'EADDRINUSE' })
+})

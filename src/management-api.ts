@@ -1,0 +1,181 @@
+/** Composes the management API and the metrics: builds, starts and stops them, in the order it is written here. */
+import type { Server } from 'node:http'
+import { Registry } from '@prometheus-io/client'
+import { buildApi } from './api/app.ts'
+import { registerCaps } from './api/cap-metrics.ts'
+import { ApiMetrics } from './api/metrics.ts'
+import { registerProcess } from './api/process-metrics.ts'
+import { registerTraffic } from './api/traffic-metrics.ts'
+import type { Listeners } from './config/listeners.ts'
+import type { Settings } from './config/read.ts'
+import { ApiGuard } from './control/api-guard.ts'
+import type { Documents } from './control/documents.ts'
+import { EdgeModules } from './control/edge-modules.ts'
+import { Explanations } from './control/explanations.ts'
+import { KeyMaker } from './control/key-maker.ts'
+import type { StoredSessions } from './control/login-sessions.ts'
+import { loginsOf } from './control/logins.ts'
+import { authenticate } from './control/principal.ts'
+import { RateLimit } from './control/rate-limit.ts'
+import { Records, type RecordsOptions } from './control/records.ts'
+import type { RefusedLog } from './control/refused-log.ts'
+import type { DataPlane } from './data-plane.ts'
+import { Explainer } from './edge/explain/explainer.ts'
+import type { Clock } from './lib/clock.ts'
+import type { Caller, Descriptors } from './lib/files/descriptors.ts'
+import type { IdSource } from './lib/ids.ts'
+import { type Logger, lostLines } from './lib/log/log.ts'
+import { ConnectionCaps } from './lib/net/connection-caps.ts'
+import { compileIpRules } from './lib/net/ip-rules.ts'
+import { addressText, type ListenOn, listenOn, listenText } from './lib/net/listen-on.ts'
+import type { Sealer } from './lib/secrets/seal.ts'
+import type { Store } from './store/store.ts'
+
+export interface ManagementOptions {
+  readonly settings: Settings
+  readonly listeners: Pick<Listeners, 'api' | 'metrics'>
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly ids: IdSource
+  readonly now: Clock
+  readonly log: Logger
+  readonly refused: RefusedLog
+  readonly descriptors: Descriptors
+  readonly documents: Documents
+  readonly sessions: StoredSessions
+  readonly requestKey: RecordsOptions['requestKey']
+  readonly plane: DataPlane
+  /** The fingerprint of the key that the SSH gateway shows of itself. */
+  readonly sshHostKey: string
+  readonly version: string
+}
+
+/** How long `/readyz` waits for the database, in milliseconds: who asks, asks often, and gives up soon. */
+const READINESS_MS = 2000
+
+/** Listens for callers; resolves once they are served. */
+export async function openManagementApi(options: ManagementOptions) {
+  const { settings, listeners, store, sealer, ids, now, log, refused, descriptors } = options
+  const { documents, sessions, requestKey, plane, sshHostKey, version } = options
+  const { presence, groups, endpointAt } = plane
+  const { tcpPorts, domain, region } = settings
+  // What may change while we run; see `use`.
+  let { apiUrl, drainTimeoutMs } = settings
+  let isTrusted = isTrustedBy(settings)
+  const opened: (() => Promise<void> | void)[] = []
+  const close = async () => {
+    for (const each of opened.splice(0).reverse()) await each()
+  }
+
+  try {
+    // What callers ask for.
+    const around = { tcpPorts, publicHttpsPort: plane.publicPorts.https, domain, region, endpointAt }
+    const keys = new KeyMaker()
+    opened.push(() => keys.close())
+    const records = new Records({ store, ids, now, sealer, around, presence, checks: documents, keys, requestKey })
+    const guard = new ApiGuard(store, refused)
+    const explainer = new Explainer()
+    opened.push(() => explainer.close())
+    const explanations = new Explanations({
+      store,
+      sealer,
+      checks: documents,
+      explain: (owner, work) => explainer.explain(owner, work),
+      region,
+      publicHttpsPort: () => plane.publicPorts.https,
+      counted: plane.counted,
+      presence,
+      endpoint: plane.endpoint,
+    })
+
+    // Numbers.
+    const registry = new Registry()
+    const metrics = new ApiMetrics(registry)
+    registerTraffic(registry, plane.numbers)
+    // The API takes no PROXY header, so the address of a trusted proxy there is that of all its callers.
+    const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared: (ip) => isTrusted(ip) })
+    opened.push(() => caps.close())
+    registerCaps(registry, [...plane.caps, caps], plane.numbers.agentDoor)
+    registerProcess(registry, {
+      lostLines: () => lostLines(log),
+      refusedConnections: () => descriptors.refused,
+    })
+    const metricsServer = metrics.server()
+    const metricsAddress = await listen(metricsServer, listeners.metrics, { descriptors, caller: 'metrics' })
+    opened.push(() => closeServer(metricsServer))
+
+    // The API itself.
+    const rateLimit = new RateLimit({ perMinute: settings.apiRateLimit, now: () => performance.now() })
+    const addresses = { api: '', metrics: metricsAddress, ...plane.addresses }
+    const opening = {
+      addresses,
+      /** Whether it is ready, and told so. */
+      isServing: false,
+      /** Goes over to other settings, as far as they can change while we run (`isLive` in their table). */
+      use(next: Settings) {
+        caps.use(next)
+        rateLimit.use(next.apiRateLimit)
+        apiUrl = next.apiUrl
+        drainTimeoutMs = next.drainTimeoutMs
+        isTrusted = isTrustedBy(next)
+      },
+      close,
+    }
+    const api = await buildApi({
+      ids,
+      authenticate: (token) => authenticate(store, token),
+      admits: (part, address) => guard.admits(part, address),
+      records,
+      modules: new EdgeModules({ store, sealer, checks: documents, requestKey }),
+      presence,
+      logins: loginsOf(store, sessions),
+      explanations,
+      groupsOf: (labels) => groups.serving(labels),
+      metrics,
+      log,
+      caps,
+      readiness: async () => {
+        const isReady = opening.isServing && (await store.answers(READINESS_MS))
+        return { isReady, addresses }
+      },
+      sshHostKey,
+      rateLimit,
+      apiUrl: () => apiUrl,
+      version,
+    })
+    api.addHook('onSend', async (_request, reply) => {
+      // An answer under way when we stop is the last on its connection, which would otherwise idle on.
+      if (!opening.isServing) reply.header('connection', 'close')
+    })
+    await api.ready()
+    addresses.api = await listen(api.server, listeners.api, { descriptors, caller: 'api' })
+    opened.push(async () => {
+      const overdue = setTimeout(() => api.server.closeAllConnections(), drainTimeoutMs)
+      await api.close()
+      clearTimeout(overdue)
+    })
+    return opening
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function isTrustedBy({ trustedProxies }: Settings): (ip: string) => boolean {
+  return compileIpRules(trustedProxies.map((network) => ({ action: 'allow', network })))
+}
+
+/** Listens and gives the address with the port that was chosen. */
+async function listen(
+  server: Server,
+  on: ListenOn,
+  { descriptors, caller }: { readonly descriptors: Descriptors; readonly caller: Caller },
+): Promise<string> {
+  server.prependListener('connection', (socket) => descriptors.admits(socket, caller))
+  return addressText(await listenOn(server, on, (error) => descriptors.failed(error, listenText(on))))
+}
+
+async function closeServer(server: Server): Promise<void> {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+}
