@@ -68,7 +68,7 @@ function dialFault(error: NodeJS.ErrnoException, server: ServerAddress): AgentFa
     error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error
   const code = cause.code ?? ''
   const at = formatServer(server)
-  const untrusted = certificateFault(code, at, cause)
+  const untrusted = certificateFault(code, server, cause)
   if (untrusted !== undefined) return new AgentFault('untrusted', untrusted, { cause: error })
   return new AgentFault('unreachable', networkFault(code, at, server.host) ?? `${at}: ${cause.message}`, {
     cause: error,
@@ -109,7 +109,8 @@ const unknownIssuer: ReadonlySet<string> = new Set([
   'CERT_UNTRUSTED',
 ])
 
-function certificateFault(code: string, at: string, cause: Error): string | undefined {
+function certificateFault(code: string, server: ServerAddress, cause: Error): string | undefined {
+  const at = formatServer(server)
   if (unknownIssuer.has(code)) {
     return (
       `the certificate of ${at} is not signed by a CA that is trusted here; ` +
@@ -118,7 +119,10 @@ function certificateFault(code: string, at: string, cause: Error): string | unde
   }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     const names = 'cert' in cause ? namesOf(cause.cert) : ''
-    return `the certificate of ${at} is for other names${names}; use one of them as \`server\``
+    return (
+      `the certificate of ${at} is for other names${names}; use one of them as \`server\`, ` +
+      `or add ${server.host} to \`--agent-names\` of the server`
+    )
   }
   if (code === 'CERT_HAS_EXPIRED') return `the certificate of ${at} has expired`
   if (/^(EPROTO|ERR_SSL_)/.test(code)) return `${at} does not speak TLS as a Postern server does; check \`server\``
