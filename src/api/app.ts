@@ -22,6 +22,7 @@ import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
 import { dialectOf } from './dialect/choose.ts'
 import type { Dialect } from './dialect/dialect.ts'
 import { type Door, enter } from './door.ts'
+import { sendFrontPage, wantsFrontPage } from './front-page.ts'
 import { checkHost, originOf } from './host.ts'
 import { jsonAnswer } from './json-answer.ts'
 import type { ApiMetrics } from './metrics.ts'
@@ -106,9 +107,12 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
     allowOrigin(request, reply)
     // Fastify refuses a type that it cannot read before it asks the route, which may take any (D43).
     request.raw.headers['content-type'] = 'application/octet-stream'
-    const { isPublic, isPage } = request.routeOptions.config
+    const { isPublic } = request.routeOptions.config
+    const isFrontPage = wantsFrontPage(request)
+    const isPage = request.routeOptions.config.isPage || isFrontPage
     if (isPage && !(await options.admits('dashboard', request.socket.remoteAddress ?? '')))
       throw new Refusal('IP_NOT_ALLOWED')
+    if (isFrontPage) return sendFrontPage(reply)
     if (isPublic) return
     checkHost(request.raw)
     if (isPreflight(request)) return answerPreflight(request, reply, methodsAt(routes, request.url))

@@ -143,8 +143,8 @@ eachStore((store) => {
     const world = await start(t)
     const { url } = world.platform
     await restrict(world, 'dashboard')
-    for (const path of ['/docs', '/docs/', '/openapi.json']) {
-      const answer = await fetch(`${url}${path}`)
+    for (const path of ['/', '/docs', '/docs/', '/openapi.json']) {
+      const answer = await fetch(`${url}${path}`, { headers: { accept: 'text/html' } })
       assert.equal(answer.status, 403, path)
       assert.equal(((await answer.json()) as { error_code: string }).error_code, 'ERR_IP_NOT_ALLOWED')
     }
