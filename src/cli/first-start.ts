@@ -7,11 +7,12 @@ import type { Addresses, RunningServer } from '../server.ts'
 
 type FirstStart = NonNullable<RunningServer['firstStart']>
 
-/** The text for stdout; a preset secret is not repeated, since whoever set it has it, and output is often kept. */
+/** The text for stdout, with `command` as what runs Postern here; a preset secret is not repeated, since whoever set it has it, and output is often kept. */
 export function firstStartBanner(
   { apiKey, authtoken, userId }: FirstStart,
   addresses: Addresses,
   { dataDir, bootstrap }: Settings,
+  command: string,
 ): string {
   const key = bootstrap.apiKey ? '$POSTERN_BOOTSTRAP_API_KEY' : apiKey
   const shownKey = bootstrap.apiKey ? 'as set in POSTERN_BOOTSTRAP_API_KEY' : apiKey
@@ -32,11 +33,16 @@ Welcome to Postern. This is its first start: keep what follows, it is not shown 
 
 Try, with something that listens on port 3000:
 
-  postern http 3000 --server ${server} --ca ${ca} --authtoken ${token}
+  ${command} http 3000 --server ${server} --ca ${word(ca)} --authtoken ${token}
   ${curl} ${base}/tunnels
   ${curl} -H "Content-Type: application/json" -d '{"description":"my first edge"}' ${base}/edges/https
 
 `
+}
+
+/** A word of a shell's command line. */
+function word(text: string): string {
+  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 /** The URL at which this machine reaches a listener. */

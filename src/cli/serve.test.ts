@@ -6,6 +6,7 @@ import { readSettings, type Settings } from '../config/read.ts'
 import { SettingsError } from '../config/settings-error.ts'
 import { Descriptors } from '../lib/files/descriptors.ts'
 import type { RunningServer } from '../server.ts'
+import { commandName } from './command-name.ts'
 import { firstStartBanner, webAddress } from './first-start.ts'
 import { type ServeParts, serve } from './serve.ts'
 import { stopSignal } from './signals.ts'
@@ -162,20 +163,34 @@ test('prints the credentials on the first start and only then, and the chosen po
 })
 
 test('the banner has what an operator needs and three commands with the real port', () => {
-  const text = firstStartBanner(firstStart, listening, settings)
+  const text = firstStartBanner(firstStart, listening, settings, 'npx postern')
   for (const part of ['key_made', 'token_made', 'usr_1', '/srv/data/ca.pem']) assert.ok(text.includes(part), part)
-  const commands = text.split('\n').filter((line) => /^ {2}(curl|postern) /.test(line))
+  const commands = text.split('\n').filter((line) => /^ {2}(curl|npx postern) /.test(line))
   assert.equal(commands.length, 3)
   const [agent, ...curls] = commands
   assert.match(
     agent ?? '',
-    /^ {2}postern http 3000 --server 127\.0\.0\.1:41236 --ca \/srv\/data\/ca\.pem --authtoken token_made$/,
+    /^ {2}npx postern http 3000 --server 127\.0\.0\.1:41236 --ca \/srv\/data\/ca\.pem --authtoken token_made$/,
   )
   for (const command of curls) assert.match(command, /http:\/\/127\.0\.0\.1:41234\//)
 })
 
+test('the banner quotes a folder that a shell would take for several words', () => {
+  const text = firstStartBanner(firstStart, listening, { ...settings, dataDir: "/srv/Ada's data" }, 'postern')
+  assert.ok(text.includes(`--ca '/srv/Ada'\\''s data/ca.pem' --authtoken`), text)
+})
+
+test('Postern is called as it can be typed: through npx in a clone, by its name once installed', () => {
+  assert.equal(commandName({}), 'npx postern')
+  const installed = 'file:///usr/lib/node_modules/postern/dist/cli/command-name.js'
+  assert.equal(commandName({}, installed), 'postern')
+  assert.equal(commandName({ npm_command: 'exec' }, installed), 'npx postern')
+  assert.equal(commandName({ npm_command: 'start' }, installed), 'postern')
+})
+
 test('the banner does not repeat preset secrets', () => {
-  const text = firstStartBanner({ ...firstStart, apiKey: 'k'.repeat(32), authtoken: 't'.repeat(32) }, listening, preset)
+  const made = { ...firstStart, apiKey: 'k'.repeat(32), authtoken: 't'.repeat(32) }
+  const text = firstStartBanner(made, listening, preset, 'postern')
   assert.doesNotMatch(text, /k{32}|t{32}/)
   assert.match(text, /POSTERN_BOOTSTRAP_API_KEY/)
 })

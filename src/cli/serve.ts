@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import type { Settings } from '../config/read.ts'
 import { createLog, flushLog, type Logger } from '../lib/log/log.ts'
 import type { RunningServer, ServerOptions } from '../server.ts'
+import { commandName } from './command-name.ts'
 import { Failure } from './failure.ts'
 import { firstStartBanner, webAddress } from './first-start.ts'
 import { hasLauncher } from './launcher.ts'
@@ -70,7 +71,9 @@ export async function serve(
     await descriptors.stop()
     throw new Failure(`Postern cannot start: ${startFault(cause, settings)}`, { cause })
   })
-  if (server.firstStart) terminal.out(firstStartBanner(server.firstStart, server.addresses, settings))
+  if (server.firstStart) {
+    terminal.out(firstStartBanner(server.firstStart, server.addresses, settings, commandName(terminal.env)))
+  }
   const { api, metrics, agents, ssh, https, http } = server.addresses
   if (listeners.handed.length > 0) terminal.out(`Handed in by the service manager: ${listeners.handed.join(', ')}\n`)
   terminal.out(`SSH: ${ssh}, host key ${server.sshHostKey}\n`)
