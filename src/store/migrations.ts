@@ -8,17 +8,20 @@ import type { Tables } from './tables.ts'
 export async function migrate(db: Kysely<Tables>, facts: DialectFacts): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations(facts) } })
   const { error } = await migrator.migrateToLatest()
-  const newer = error instanceof Error ? UNKNOWN_MIGRATION.exec(error.message)?.[1] : undefined
-  if (newer !== undefined) {
+  const history = error instanceof Error && HISTORY_FAULT.exec(error.message)
+  if (history) {
+    const [, unknown] = history
     throw new Error(
-      `the database was last used by a newer version of Postern: this one does not know its migration ${newer}; run that version, or restore a backup from before it`,
+      unknown === undefined
+        ? 'the migrations of this database ran in another order than those of this version of Postern; run the version that made it, or restore a backup'
+        : `the database was last used by a newer version of Postern: this one does not know its migration ${unknown}; run that version, or restore a backup from before it`,
     )
   }
   if (error) throw new Error('migrate the database', { cause: error })
 }
 
-/** How Kysely says that a migration was run which we do not have. */
-const UNKNOWN_MIGRATION = /previously executed migration (\S+) is missing/
+/** How Kysely says that the migrations which ran are not the first of ours, and which of them we do not have. */
+const HISTORY_FAULT = /^corrupted migrations: (?:previously executed migration (\S+) is missing)?/
 
 function migrations({ binaryText, autoIncrement }: DialectFacts): Record<string, Migration> {
   return {

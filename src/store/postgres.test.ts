@@ -51,6 +51,8 @@ describe('PostgreSQL', () => {
     await (await openStore(url)).close()
     await ask(url, `insert into kysely_migration (name, timestamp) values ('9999_future', '')`)
     await assert.rejects(openStore(url), /newer version of Postern.* 9999_future/)
+    await ask(url, `delete from kysely_migration where name in ('9999_future', '0001_resources')`)
+    await assert.rejects(openStore(url), /^Error: the migrations of this database ran in another order/)
   })
 
   test('a node hears of what another wrote, again after its listening connection was killed', async (t) => {

@@ -64,6 +64,15 @@ test('a database that a newer version migrated is refused in words', async () =>
   await assert.rejects(openStore(`sqlite:${file}`), /newer version of Postern.* 9999_future/)
 })
 
+test('a database whose migrations ran in another order is refused in words', async () => {
+  const file = join(newFolder(), 'postern.db')
+  await (await openStore(`sqlite:${file}`)).close()
+  const db = new DatabaseSync(file)
+  db.exec(`delete from kysely_migration where name = '0001_resources'`)
+  db.close()
+  await assert.rejects(openStore(`sqlite:${file}`), /^Error: the migrations of this database ran in another order/)
+})
+
 test('children of many parents are looked up by their parents, not among all of their kind', async () => {
   const file = join(newFolder(), 'postern.db')
   await (await openStore(`sqlite:${file}`)).close()

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { postern, type ServeOptions, serve, serveArgs } from '../support/server-process.ts'
 import { smallDisk } from '../support/small-disk.ts'
@@ -28,6 +29,15 @@ function file(name: string, text = ''): string {
   return path
 }
 
+function newerDatabase(): string {
+  const path = join(newFolder(), 'postern.db')
+  const db = new DatabaseSync(path)
+  db.exec('create table kysely_migration (name text primary key, timestamp text)')
+  db.exec(`insert into kysely_migration values ('9999_future', '')`)
+  db.close()
+  return path
+}
+
 function pipe(): string {
   const path = join(newFolder(), 'pipe')
   assert.equal(spawnSync('mkfifo', [path]).status, 0)
@@ -44,6 +54,11 @@ const places: readonly [name: string, options: () => ServeOptions, says: RegExp,
     'a folder as database file',
     () => ({ dataDir: newFolder(), databaseUrl: `sqlite:${newFolder()}` }),
     /run-\w+ is a folder where a file should be; .*--database-url/,
+  ],
+  [
+    'a database that a newer version migrated',
+    () => ({ dataDir: newFolder(), databaseUrl: `sqlite:${newerDatabase()}` }),
+    /^error: Postern cannot start: the database was last used by a newer version of Postern: [^:]* 9999_future; run that/,
   ],
   [
     'a key file below /proc',
