@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { readSources } from '../../test/support/sources.ts'
 import { errors } from '../model/errors.ts'
 import { visitorErrors } from '../model/visitor-errors.ts'
 import { cookieNames } from '../modules/login/cookies.ts'
@@ -13,10 +14,9 @@ for (const { path, text } of generatedPages) {
 }
 
 test('docs/errors.md has a row for each code of the API and for each that visitors see, with its status', () => {
-  const [ofApi = '', ofVisitors = ''] = readFileSync(pageFile('docs/errors.md'), 'utf8').split(
-    '\n## What visitors see\n',
-  )
-  const rows = (part: string) => part.matchAll(/^\| `ERR_(\w+)` \| (\d+) \| [A-Z`].+ \|$/gm)
+  const page = readFileSync(pageFile('docs/errors.md'), 'utf8')
+  const [ofApi = '', , ofVisitors = ''] = page.split(/\n## What (?:agents are told|visitors see)\n/)
+  const rows = (part: string) => part.matchAll(/^\| `ERR_(\w+)` \| (\d+) \| \d+ \| [A-Z`].+ \|$/gm)
   const told = (part: string) =>
     Object.fromEntries(Array.from(rows(part), ([, code, status]) => [code, Number(status)]))
   const known = (table: Readonly<Record<string, { readonly status: number }>>) =>
@@ -24,6 +24,35 @@ test('docs/errors.md has a row for each code of the API and for each that visito
   assert.deepEqual(told(ofApi), known(errors))
   assert.deepEqual(told(ofVisitors), known(visitorErrors))
 })
+
+test('docs/errors.md tells of every number that the code gives an agent, and of no other', () => {
+  const page = readFileSync(pageFile('docs/errors.md'), 'utf8')
+  const told = new Set(Array.from(page.matchAll(/^\| `ERR_NGROK_(\d+)` \|/gm), ([, number]) => Number(number)))
+  const given = new Set(agentNumbers())
+  // What options share with the API stands in the table of the API.
+  const missing = [...given].filter((number) => !told.has(number))
+  const unused = [...told].filter((number) => !given.has(number))
+  assert.ok(given.size > 60 && given.has(105) && given.has(327) && given.has(1118))
+  assert.deepEqual({ missing, unused }, { missing: [], unused: [] })
+})
+
+/** Every number in the code that refuses agents and binds: where it stands in a call, a constant or a table of them. */
+function agentNumbers(): number[] {
+  const isRoom = /^src\/(tunnel|ssh|modules\/agent-options)\/|^src\/(edge\/agent-endpoints|control\/documents)\.ts$/
+  const refuses = /\b(BindRefusal|BadOption)\b/
+  const files = [...readSources('src')].filter(
+    ([file, text]) => isRoom.test(file) && refuses.test(text) && !/(^|\/)test-|\.test\.ts$/.test(file),
+  )
+  const places = [
+    /\b(?:refuse|BadOption|BindRefusal)\(\s*(\d{3,4}),/g,
+    /^const (?!M(?:AX|IN)_)[A-Z_]+(?<!_MS) = (\d{3,4})$/gm,
+    /^ {2}\[.*, (\d{3,4})\],$/gm,
+    /^ {2}'--[a-z-]+': (\d{3,4}),$/gm,
+    /\b(?:pair|name|many|long): (\d{3,4})\b/g,
+    /\? (\d{3,4}) : MALFORMED_BIND\b/g,
+  ]
+  return files.flatMap(([, text]) => places.flatMap((place) => Array.from(text.matchAll(place), ([, n]) => Number(n))))
+}
 
 test('the cookies of logins are called in the docs what they are called', () => {
   const { session, nonce } = cookieNames('<prefix>')

@@ -1,19 +1,26 @@
-/** The reference of error codes, made from the two tables of them: those of callers of the API, and those of visitors. */
+/** The reference of errors, made from the tables of them: for callers of the API, for agents, and for visitors. */
+import { agentErrors } from '../model/agent-errors.ts'
 import { errors } from '../model/errors.ts'
 import { visitorErrorAdvice } from '../model/visitor-error-advice.ts'
 import { visitorErrors } from '../model/visitor-errors.ts'
 
 export function errorReference(): string {
-  const rows = sorted(errors).map(([code, { status, text }]) => `| \`ERR_${code}\` | ${status} | ${text} |`)
-  const visitorRows = sorted(visitorErrors).map(([code, { status, text }]) => {
+  const rows = sorted(errors).map(
+    ([code, { status, ngrok, text }]) => `| \`ERR_${code}\` | ${status} | ${ngrok} | ${text} |`,
+  )
+  const visitorRows = sorted(visitorErrors).map(([code, { status, ngrok, text }]) => {
     const { when, remedy } = visitorErrorAdvice[code]
-    return `| \`ERR_${code}\` | ${status} | ${text} | ${when} | ${remedy} |`
+    return `| \`ERR_${code}\` | ${status} | ${ngrok} | ${text} | ${when} | ${remedy} |`
   })
+  const agentRows = Object.entries(agentErrors).map(
+    ([number, { when, remedy }]) => `| \`ERR_NGROK_${number}\` | ${when} | ${remedy} |`,
+  )
   return `# Errors
 
-<!-- Made from src/model/errors.ts, visitor-errors.ts and visitor-error-advice.ts by \`npm run docs\`; change it there. -->
+<!-- Made from src/model/errors.ts, agent-errors.ts, visitor-errors.ts and visitor-error-advice.ts by \`npm run docs\`; change it there. -->
 
-Codes of the [management API](#the-management-api), and those that [visitors](#what-visitors-see) of public addresses see.
+Codes of the [management API](#the-management-api), numbers that [agents](#what-agents-are-told) are told, and codes that
+[visitors](#what-visitors-see) of public addresses see.
 
 ## The management API
 
@@ -32,9 +39,21 @@ Every error of the management API has the same body, whatever went wrong:
 written for people and may improve. \`details\` holds strings only. The operation id is also in the response header
 \`Service-Operation-Id\` and in the server's log line of the call.
 
-| code | status | usual sentence |
-|---|---|---|
+A request with the header \`Ngrok-Version\` gets \`ERR_NGROK_<number>\` as its \`error_code\`: the number of this table, or a
+finer one where ngrok has one for that field.
+
+| code | status | number | usual sentence |
+|---|---|---|---|
 ${rows.join('\n')}
+
+## What agents are told
+
+An agent, and \`ssh\`, is refused with a sentence and one of ngrok's numbers, which its SDKs look for. The sentence names what
+was asked for. Options that the API takes as well are refused with the numbers of the API, above.
+
+| number | when | what to do |
+|---|---|---|
+${agentRows.join('\n')}
 
 ## What visitors see
 
@@ -43,8 +62,8 @@ read it, with the code in the header \`postern-error-code\`, and ngrok's number 
 cannot send these headers, so an error without them is one of the service itself, or of the agent beside it. On TCP and TLS edges the connection closes, and the access log has the
 code.
 
-| code | status | sentence | when | what to do |
-|---|---|---|---|---|
+| code | status | number | sentence | when | what to do |
+|---|---|---|---|---|---|
 ${visitorRows.join('\n')}
 `
 }
