@@ -1,0 +1,156 @@
+/** Somebody who follows a page: a home of their own, a shell in which commands run in order, and further terminals. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { until } from '../support/until.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+/** What a program prints once it is at work: a server, an agent, a service of ours. */
+const READY = /^Listening: |tunnel online|^up$/m
+
+/** Commands start programs from source, on a machine that may be busy, in milliseconds. */
+const LIMIT_MS = 60_000
+
+/** Servers of a page take any free port, and listen on this machine alone. */
+const anyPort = {
+  POSTERN_API_LISTEN: '127.0.0.1:0',
+  POSTERN_METRICS_LISTEN: '127.0.0.1:0',
+  POSTERN_AGENT_LISTEN: '127.0.0.1:0',
+  POSTERN_SSH_LISTEN: '127.0.0.1:0',
+  POSTERN_HTTPS_LISTEN: '127.0.0.1:0',
+  POSTERN_HTTP_LISTEN: '127.0.0.1:0',
+  POSTERN_TCP_LISTEN: '127.0.0.1',
+}
+
+export class Reader {
+  readonly folder = mkdtempSync(join(tmpdir(), 'postern-reader-'))
+  readonly #env: Record<string, string>
+  readonly #running: ChildProcess[] = []
+  #shell: { readonly child: ChildProcess; printed: string } | undefined
+  /** All that was printed so far, in any terminal. */
+  #printed = ''
+  #blocks = 0
+
+  constructor(env: Readonly<Record<string, string>> = {}) {
+    this.#env = { ...anyPort, ...env }
+    this.program('postern', `exec '${process.execPath}' '${join(root, 'bin', 'postern.js')}' "$@"`)
+    // In a clone `npx` runs what the clone itself is.
+    this.program('npx', '[ "$1" = postern ] || exit 127\nshift\nexec postern "$@"')
+    this.program('node', `exec '${process.execPath}' "$@"`)
+    this.write('.curlrc', 'silent\nshow-error\nwrite-out = "%{stderr}\\ncurl was answered %{http_code}\\n"\n')
+    mkdirSync(join(this.folder, 'node_modules'))
+    symlinkSync(root, join(this.folder, 'node_modules', 'postern'))
+  }
+
+  get printed(): string {
+    return this.#printed
+  }
+
+  write(name: string, text: string): void {
+    const file = join(this.folder, name)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text)
+  }
+
+  /** A program that stands first on the path. */
+  program(name: string, lines: string): void {
+    this.write(`bin/${name}`, `#!/bin/sh\n${lines}\n`)
+    chmodSync(join(this.folder, 'bin', name), 0o755)
+  }
+
+  /** What the usual defaults stand for, once a server has told its ports: for commands that follow. */
+  meet(env: Readonly<Record<string, string>>): void {
+    Object.assign(this.#env, env)
+    for (const [name, value] of Object.entries(env)) this.#shell?.child.stdin?.write(`export ${name}='${value}'\n`)
+  }
+
+  /** Runs commands in the one shell of the page; the first that fails ends it, unless `mayFail`. Resolves with what they printed. */
+  async run(text: string, { mayFail = false } = {}): Promise<string> {
+    this.#shell ??= this.#open()
+    const { child } = this.#shell
+    const [file, mark] = [`.block-${++this.#blocks}`, `block ${this.#blocks} is done`]
+    this.write(file, text)
+    this.#shell.printed = ''
+    // Read from a file, so that no command takes the next one for its input.
+    child.stdin?.write(`. ./${file} </dev/null${mayFail ? ' || :' : ''}\necho; echo '${mark}'\n`)
+    const shell = this.#shell
+    await until('the commands are done', () => shell.printed.includes(mark) || hasEnded(child), {
+      limitMs: LIMIT_MS,
+    })
+    const said = shell.printed.replace(`\n${mark}\n`, '')
+    if (!shell.printed.includes(mark)) throw new Error(`a command failed; this is what was printed:\n${said}`)
+    return said
+  }
+
+  /** Runs a command in a terminal of its own, where it stays. Resolves with what it printed once it is at work. */
+  async stays(text: string): Promise<string> {
+    const child = this.#spawn(['-euc', text])
+    let printed = ''
+    this.#listen(child, (more) => {
+      printed += more
+    })
+    await until('the program is at work', () => READY.test(printed) || hasEnded(child), { limitMs: LIMIT_MS })
+    if (!READY.test(printed)) throw new Error(`it ended; this is what was printed:\n${printed}`)
+    return printed
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#running.map(end))
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  #open(): { child: ChildProcess; printed: string } {
+    const child = this.#spawn(['--noprofile', '--norc', '-eu', '-o', 'pipefail'])
+    const shell = { child, printed: '' }
+    this.#listen(child, (more) => {
+      shell.printed += more
+    })
+    return shell
+  }
+
+  #spawn(args: readonly string[]): ChildProcess {
+    const { NODE_COMPILE_CACHE = '' } = process.env
+    const child = spawn('bash', args, {
+      cwd: this.folder,
+      env: {
+        HOME: this.folder,
+        PATH: `${join(this.folder, 'bin')}:${process.env.PATH}`,
+        ...(NODE_COMPILE_CACHE !== '' && { NODE_COMPILE_CACHE }),
+        ...this.#env,
+      },
+      stdio: ['pipe', 'pipe', 'pipe'],
+      // A group of its own, so that all that it started can be ended.
+      detached: true,
+    })
+    child.stdin?.on('error', () => {})
+    this.#running.push(child)
+    return child
+  }
+
+  #listen(child: ChildProcess, heard: (text: string) => void): void {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.#printed += text
+        heard(text)
+      })
+    }
+  }
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  const isClosed = hasEnded(child) ? Promise.resolve() : once(child, 'close')
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    // Nobody of the group is left.
+  }
+  await isClosed
+}
