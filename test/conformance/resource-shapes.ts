@@ -389,6 +389,7 @@ export const resourceShapes = {
   credential: credential(nothing),
   credential_made: credential(string),
   bot_user: object({ ...identity('bot_', '/bot_users'), name: string, active: boolean }),
+  service_user: object({ ...identity('bot_', '/service_users'), name: string, active: boolean }),
   user: object({
     ...identity('usr_', '/users'),
     name: string,

@@ -157,6 +157,7 @@ const prefixes: readonly (readonly [string, string])[] = [
   ['/ssh_credentials', 'sshcr_'],
   ['/credentials', 'cr_'],
   ['/bot_users', 'bot_'],
+  ['/service_users', 'bot_'],
   ['/users', 'usr_'],
   ['/edges/tcp', 'edgtcp_'],
   ['/edges/tls', 'edgtls_'],

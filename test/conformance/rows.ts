@@ -307,6 +307,10 @@ export const rows: Readonly<Record<string, Row>> = {
     create: () => ({ name: unique('bot'), active: false }),
     update: () => ({ name: unique('bot'), active: false }),
   }),
+  ...plain('service_user', '/service_users', 'service_users', {
+    create: () => ({ name: unique('service'), active: false }),
+    update: () => ({ name: unique('service'), active: false }),
+  }),
   ...plain('user', '/users', 'users', {
     create: () => ({ name: unique('user'), role: 'admin', active: false }),
     update: () => ({ name: unique('user'), role: 'member', active: false }),

@@ -23,6 +23,7 @@ export type KindName =
   | 'ssh_credential'
   | 'credential'
   | 'bot_user'
+  | 'service_user'
   | 'user'
   | 'tcp_edge'
   | 'tls_edge'
@@ -64,6 +65,12 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     path: '/bot_users',
     listKey: 'bot_users',
     least: async () => ({ name: unique('bot') }),
+    isDescribed: false,
+  },
+  service_user: {
+    path: '/service_users',
+    listKey: 'service_users',
+    least: async () => ({ name: unique('service') }),
     isDescribed: false,
   },
   user: { path: '/users', listKey: 'users', least: async () => ({ name: unique('user') }), isDescribed: false },
