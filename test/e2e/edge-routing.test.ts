@@ -273,7 +273,7 @@ describe('an error page', () => {
       'application/json',
       /^\{"error_code":"ERR_NO_ROUTE",/,
     ],
-    ['anybody else', {}, 'text/plain; charset=utf-8', /^No route .*\nERR_NO_ROUTE\n$/],
+    ['anybody else', {}, 'text/plain; charset=utf-8', /^No route .*\nERR_NO_ROUTE\nrequest [0-9a-f]{32}\n$/],
     ['gRPC', { 'content-type': 'application/grpc+proto', accept: 'text/html' }, 'application/grpc', ''],
   ]
   for (const version of versions) {
