@@ -4,7 +4,7 @@
  * `npm run bundle -- <folder>` makes it from the sources here.
  */
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, createReadStream, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, createReadStream, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createGunzip } from 'node:zlib'
 import { tarFiles } from '../src/agent/update/tar.ts'
@@ -39,15 +39,14 @@ export function bringDependencies(folder: string, lockFile: string): void {
   const args = ['install', '--omit=dev', '--omit=optional', '--ignore-scripts', '--no-bin-links', '--prefer-offline']
   execFileSync('npm', [...args, ...QUIET], { cwd: folder, stdio: ['ignore', 2, 2] })
   for (const file of ['package-lock.json', 'node_modules/.package-lock.json']) rmSync(join(folder, file))
-  const path = join(folder, 'package.json')
-  const manifest = JSON.parse(readFileSync(path, 'utf8')) as object
-  // From now on `npm pack` takes them along.
-  writeFileSync(path, `${JSON.stringify({ ...manifest, bundleDependencies: true }, null, 2)}\n`)
 }
 
 if (import.meta.main) {
   const [folder] = process.argv.slice(2)
-  if (folder === undefined) throw new Error('say where to: npm run bundle -- <folder>')
+  if (folder === undefined) {
+    console.error('usage: npm run bundle -- <folder>')
+    process.exit(2)
+  }
   const tarball = pack('.', dirname(folder))
   await unpack(tarball, folder)
   rmSync(tarball)
