@@ -1,8 +1,18 @@
 /** What `npm pack` makes, installed into an empty folder as people do: server, agent, library, types and updates. */
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
-import { createReadStream, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  createReadStream,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { createGunzip } from 'node:zlib'
@@ -14,6 +24,8 @@ import { type ServerProcess, serve, start } from '../../support/server-process.t
 import { until } from '../../support/until.ts'
 import { httpUpstream } from '../../support/upstream.ts'
 import { visit } from '../../support/visitor.ts'
+import { canConfine, confined } from './confined.ts'
+import { imageEnv, instruction } from './container-file.ts'
 import { type Packed, packClone } from './packed.ts'
 
 const MAX_BYTES = 5_000_000
@@ -193,40 +205,83 @@ describe('installed into an empty folder', () => {
     assert.match(stdout, /^wrong\.ts\(2,\d+\): error TS2322: Type 'boolean'.*\n$/)
   })
 
-  test('an agent updates itself to a signed archive of the next version, and runs it', async (t) => {
-    const { publicKey, privateKey } = generateKeyPairSync('ed25519')
-    const releases = join(packed.scratch, 'releases')
-    const next = join(packed.scratch, 'next')
-    await unpack(packed.tarball, next)
-    const manifest = JSON.parse(readFileSync(join(next, 'package.json'), 'utf8'))
-    const version = manifest.version.replace(/\d+$/, (patch: string) => Number(patch) + 1)
-    writeFileSync(join(next, 'package.json'), JSON.stringify({ ...manifest, version }))
-    bringDependencies(next, 'package-lock.json')
-    assert.equal(addRelease(next, releases, privateKey), version)
-
-    const file = join(packed.scratch, 'agent.yml')
-    const update = { source: releases, public_key: publicKey.export({ type: 'spki', format: 'pem' }) }
-    const tunnels = { web: { addr: 1, domain: 'updated.example.com' } }
-    const config = { server: server.agents, ca: caFile(), authtoken: AUTHTOKEN, metadata: 'updated', update, tunnels }
-    writeFileSync(file, JSON.stringify(config))
-    const env = { XDG_DATA_HOME: join(packed.scratch, 'share') }
-    const agent = start(['start', '--config', file, '--log-format', 'json'], { launcher, env })
-    t.after(() => agent.child.kill('SIGKILL'))
-    await agent.says(/"tunnel online"/)
-    const session = async (): Promise<Json> => {
-      const { tunnel_sessions } = await api().get('/tunnel_sessions')
-      return tunnel_sessions.find((each: Json) => each.metadata === 'updated')
-    }
-    const { id, agent_version } = await session()
-    assert.equal(agent_version, manifest.version)
-    const tell = async (command: string) => (await api().send('POST', `/tunnel_sessions/${id}/${command}`)).status
-    assert.equal(await tell('update'), 204)
-    await agent.says(new RegExp(`"version":"${version}"`))
-    assert.equal(await tell('restart'), 204)
-    const updated = await until('the agent is back', async () => {
-      const found = await session()
-      return found !== undefined && found.id !== id && found
+  describe('with its dependencies bundled', () => {
+    let bundled = ''
+    let manifest: Json
+    let version = ''
+    before(async () => {
+      bundled = join(packed.scratch, 'package')
+      await unpack(packed.tarball, bundled)
+      const path = join(bundled, 'package.json')
+      manifest = JSON.parse(readFileSync(path, 'utf8'))
+      version = manifest.version.replace(/\d+$/, (patch: string) => Number(patch) + 1)
+      writeFileSync(path, JSON.stringify({ ...manifest, version }))
+      bringDependencies(bundled, 'package-lock.json')
     })
-    assert.equal(updated.agent_version, version)
+
+    test('an agent updates itself to a signed archive of the next version, and runs it', async (t) => {
+      const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+      const releases = join(packed.scratch, 'releases')
+      assert.equal(addRelease(packed.scratch, releases, privateKey), version)
+      const file = join(packed.scratch, 'agent.yml')
+      const update = { source: releases, public_key: publicKey.export({ type: 'spki', format: 'pem' }) }
+      const tunnels = { web: { addr: 1, domain: 'updated.example.com' } }
+      const config = { server: server.agents, ca: caFile(), authtoken: AUTHTOKEN, metadata: 'updated', update, tunnels }
+      writeFileSync(file, JSON.stringify(config))
+      const env = { XDG_DATA_HOME: join(packed.scratch, 'share') }
+      const agent = start(['start', '--config', file, '--log-format', 'json'], { launcher, env })
+      t.after(() => agent.child.kill('SIGKILL'))
+      await agent.says(/"tunnel online"/)
+      const session = async (): Promise<Json> => {
+        const { tunnel_sessions } = await api().get('/tunnel_sessions')
+        return tunnel_sessions.find((each: Json) => each.metadata === 'updated')
+      }
+      const { id, agent_version } = await session()
+      assert.equal(agent_version, manifest.version)
+      const tell = async (command: string) => (await api().send('POST', `/tunnel_sessions/${id}/${command}`)).status
+      assert.equal(await tell('update'), 204)
+      await agent.says(new RegExp(`"version":"${version}"`))
+      assert.equal(await tell('restart'), 204)
+      const updated = await until('the agent is back', async () => {
+        const found = await session()
+        return found !== undefined && found.id !== id && found
+      })
+      assert.equal(updated.agent_version, version)
+    })
+
+    test('the server runs as in its container: read-only, by a user who may do nothing else', async (t) => {
+      const folder = join(packed.scratch, 'volume')
+      const [uid = 0, gid = 0] = instruction('USER').split(':').map(Number)
+      mkdirSync(folder, { mode: 0o700 })
+      chmodSync(packed.scratch, 0o755)
+      const bin = join(bundled, 'bin/postern.js')
+      if (process.getuid?.() === 0) chownSync(folder, uid, gid)
+      if (!canConfine({ folder, uid, gid }, bin)) return t.skip('programs cannot be confined on this machine')
+
+      const doors = ['AGENT', 'METRICS', 'SSH', 'HTTPS', 'HTTP'].map((door) => [
+        `POSTERN_${door}_LISTEN`,
+        '127.0.0.1:0',
+      ])
+      const moved = {
+        POSTERN_DATA_DIR: folder,
+        XDG_CACHE_HOME: join(folder, '.cache'),
+        POSTERN_API_LISTEN: '127.0.0.1:0',
+      }
+      const env = { ...imageEnv, ...moved, ...Object.fromEntries(doors), PATH: process.env.PATH }
+      const args = JSON.parse(instruction('CMD')) as string[]
+      const child = spawn(...confined({ folder, uid, gid }, [process.execPath, bin, ...args]), { env })
+      t.after(() => child.kill('SIGKILL'))
+      let printed = ''
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (printed += text))
+      const closed = once(child, 'close')
+      const api = await until('the server listens', () => /^Listening: API http:\/\/(\S+),/m.exec(printed)?.[1])
+      const check = join(bundled, 'deploy/docker/healthy.js')
+      const healthy = () => spawnSync(process.execPath, [check], { env: { POSTERN_API_LISTEN: api } }).status
+      assert.equal(healthy(), 0)
+      child.kill('SIGTERM')
+      assert.deepEqual(await closed, [0, null], printed)
+      assert.equal(healthy(), 1)
+      assert.notEqual(globSync('.cache/postern/compiled/*/*', { cwd: folder }).length, 0)
+    })
   })
 })
