@@ -6,5 +6,7 @@ const PROJECTS = ['tsconfig.build.json', 'tsconfig.types.json']
 /** Throws when the sources have faults. */
 export function build(): void {
   for (const project of PROJECTS)
-    execFileSync('node_modules/.bin/tsc', ['--project', project], { stdio: ['ignore', 2, 2] })
+    execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '--project', project], {
+      stdio: ['ignore', 2, 2],
+    })
 }

@@ -3,12 +3,12 @@
 export interface Manifest {
   readonly name: string
   readonly version: string
+  readonly scripts: Readonly<Record<string, string>>
   readonly [field: string]: unknown
 }
 
 /** For people with the repository alone. */
 const DROPPED: readonly string[] = [
-  'scripts',
   'devDependencies',
   'allowScripts',
   // A Node for machines with an older one: 120 MB, and its `node` would come before that of whoever installs us.
@@ -25,5 +25,8 @@ const EXPORTS = {
 
 export function packedManifest(source: Manifest): Manifest {
   const kept = Object.entries(source).filter(([field]) => !DROPPED.includes(field))
-  return { ...(Object.fromEntries(kept) as Manifest), engines: ENGINES, exports: EXPORTS }
+  const { prepack = '', postpack = '' } = source.scripts
+  // Of no use once installed. But should packing be interrupted, the next `npm pack` sees this manifest, and must notice.
+  const scripts = { prepack, postpack }
+  return { ...(Object.fromEntries(kept) as Manifest), engines: ENGINES, exports: EXPORTS, scripts }
 }

@@ -4,16 +4,23 @@
  * npm packs the `package.json` that lies there, so ours is set aside until `postpack.ts` brings it back. Should npm end in
  * between, `npm run postpack` does the same.
  */
-import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { build } from './build.ts'
 import { type Manifest, packedManifest } from './packed-manifest.ts'
-import { bringBack, MANIFEST, SET_ASIDE } from './set-aside.ts'
+import { bringBack, MANIFEST, setAside } from './set-aside.ts'
 
-bringBack()
-rmSync('dist', { recursive: true, force: true })
-build()
-const manifest = packedManifest(JSON.parse(readFileSync(MANIFEST, 'utf8')) as Manifest)
-copyFileSync(MANIFEST, SET_ASIDE)
-const next = `${MANIFEST}.next`
-writeFileSync(next, `${JSON.stringify(manifest, null, 2)}\n`)
-renameSync(next, MANIFEST)
+if (!setAside()) {
+  console.error('Another `npm pack` is at work here. If one was interrupted: `npm run postpack`, then again.')
+  process.exit(1)
+}
+try {
+  rmSync('dist', { recursive: true, force: true })
+  build()
+  const manifest = packedManifest(JSON.parse(readFileSync(MANIFEST, 'utf8')) as Manifest)
+  const next = `${MANIFEST}.next`
+  writeFileSync(next, `${JSON.stringify(manifest, null, 2)}\n`)
+  renameSync(next, MANIFEST)
+} catch (error) {
+  bringBack()
+  throw error
+}

@@ -6,8 +6,8 @@ import { once } from 'node:events'
 import {
   chmodSync,
   chownSync,
+  copyFileSync,
   createReadStream,
-  existsSync,
   globSync,
   mkdirSync,
   readFileSync,
@@ -83,7 +83,7 @@ describe('the package', () => {
     for (const field of ['name', 'version', 'license', 'type', 'bin', 'dependencies']) {
       assert.deepEqual(manifest[field], ours[field], field)
     }
-    for (const field of ['private', 'scripts', 'devDependencies', 'optionalDependencies', 'allowScripts']) {
+    for (const field of ['private', 'devDependencies', 'optionalDependencies', 'allowScripts']) {
       assert.equal(field in manifest, false, field)
     }
     assert.deepEqual(manifest.engines, { node: '>=24' })
@@ -93,11 +93,20 @@ describe('the package', () => {
   })
 
   test('leaves the repository as it was', () => {
-    assert.equal(readFileSync(join(packed.clone, 'package.json'), 'utf8'), readFileSync('package.json', 'utf8'))
-    assert.deepEqual(
-      [existsSync(join(packed.clone, 'dist')), globSync('.package*', { cwd: packed.clone })],
-      [false, []],
-    )
+    const isAsBefore = () =>
+      readFileSync(join(packed.clone, 'package.json'), 'utf8') === readFileSync('package.json', 'utf8')
+    const leftovers = () => globSync(['.package*', 'dist', '*.tgz'], { cwd: packed.clone })
+    assert.deepEqual([isAsBefore(), leftovers()], [true, []])
+
+    // As if packing had been interrupted, or another were at work.
+    copyFileSync('package.json', join(packed.clone, '.package.repository.json'))
+    writeFileSync(join(packed.clone, 'package.json'), String(files.get('package.json')))
+    const { status, stderr } = spawnSync('npm', ['pack'], { cwd: packed.clone, encoding: 'utf8' })
+    assert.notEqual(status, 0)
+    assert.match(stderr, /^Another `npm pack` is at work here\..* `npm run postpack`/m)
+    assert.equal(isAsBefore(), false)
+    assert.equal(spawnSync('npm', ['run', 'postpack'], { cwd: packed.clone }).status, 0)
+    assert.deepEqual([isAsBefore(), leftovers()], [true, []])
   })
 })
 
