@@ -61,7 +61,7 @@ function runUnder(node) {
     // An agent that restarts says what to start in its place: another release has a launcher of its own.
     let next = null
     // The channel tells the child that a launcher stands before it, and when the launcher is gone.
-    const stdio = ['inherit', 'inherit', 'inherit', 'ipc']
+    const stdio = ['inherit', 'inherit', 'inherit'].concat(handedSockets(), 'ipc')
     child = spawn(node, process.execArgv.concat(launcher, process.argv.slice(2)), { stdio })
     child.on('message', (message) => {
       if (message && typeof message.start === 'string') next = message.start
@@ -77,6 +77,12 @@ function runUnder(node) {
       process.kill(process.pid, signal)
     })
   }
+}
+
+/** The descriptors of sockets that systemd opened for us, which the child is to have under the same numbers. */
+function handedSockets() {
+  const count = process.env.LISTEN_PID === String(process.pid) ? Number(process.env.LISTEN_FDS) : 0
+  return Array.from({ length: count > 0 && count < 65536 ? count : 0 }, (_, index) => 3 + index)
 }
 
 /** The Node inside the package `node-linux-<arch>`, wherever npm has put that. */

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { descriptorOf } from '../../test/support/service-manager.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'postern-launcher-')))
@@ -76,6 +78,22 @@ for (const [name, node] of nodes) {
       assert.deepEqual(await exit, [5, null])
     })
   }
+
+  test(`${name}: hands on the sockets that it was handed`, options, async (t) => {
+    const launcher = packageWith(`import { takeHanded } from '${join(repository, 'src/config/handed-sockets.ts')}'
+      import { fstatSync } from 'node:fs'
+      import { hasLauncher } from '${join(repository, 'src/cli/launcher.ts')}'
+      const { sockets } = takeHanded(process.env, (pid) => pid === (hasLauncher() ? process.ppid : process.pid))
+      console.log(sockets.map(({ name, fd }) => [name, fd, fstatSync(fd).isSocket()]).join(' '))`)
+    const servers = [createServer().listen(0), createServer().listen(0)]
+    t.after(() => servers.forEach((server) => void server.close()))
+    await Promise.all(servers.map((server) => once(server, 'listening')))
+    const command = `LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=http:https exec "$@"`
+    const child = spawn('sh', ['-c', command, 'sh', node ?? '', launcher], {
+      stdio: ['ignore', 'pipe', 'inherit', ...servers.map(descriptorOf)],
+    })
+    assert.equal(await firstLine(child), 'http,3,true https,4,true')
+  })
 
   test(`${name}: dies of the signal that main.ts died of`, options, async () => {
     const child = start(packageWith(`process.kill(process.pid, 'SIGKILL')`))

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { takeHanded } from './handed-sockets.ts'
 
 const ours = 4711
@@ -44,3 +46,18 @@ for (const [what, env, says] of wrong) {
     assert.throws(() => take({ LISTEN_PID: '4711', ...env }), { name: 'SettingsError', message: says })
   })
 }
+
+test('the socket units that come with the server have names that it knows', () => {
+  const folder = fileURLToPath(new URL('../../deploy/systemd/', import.meta.url))
+  const units = globSync('*.socket', { cwd: folder }).map((file) => readFileSync(`${folder}${file}`, 'utf8'))
+  const setting = (unit: string, name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1]
+  const names = units.map((unit) => setting(unit, 'FileDescriptorName') ?? '')
+  const env = { LISTEN_PID: '4711', LISTEN_FDS: String(names.length), LISTEN_FDNAMES: names.join(':') }
+  assert.deepEqual(
+    take(env)
+      .sockets.map(({ name }) => name)
+      .sort(),
+    ['agent', 'api', 'http', 'https', 'ssh'],
+  )
+  for (const unit of units) assert.equal(setting(unit, 'Service'), 'postern.service')
+})
