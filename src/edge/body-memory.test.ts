@@ -19,6 +19,16 @@ function crowd(memory: BodyMemory, edgeId: string, visitors: number): number {
 }
 
 describe('the memory for bodies', () => {
+  test('may be made smaller and larger while some of it is held', () => {
+    const memory = new BodyMemory({ bytes: 6400 })
+    assert.equal(takeAll(memory, { edgeId: 'a', ip: '192.0.2.1' }), 1600)
+    memory.use(800)
+    assert.equal(takeAll(memory, { edgeId: 'b', ip: '192.0.2.2' }), 0)
+    assert.equal(memory.used, 1600)
+    memory.use(6400)
+    assert.equal(takeAll(memory, { edgeId: 'b', ip: '192.0.2.2' }), 1200)
+  })
+
   test('goes to one source for a quarter, and to the next for a quarter of the rest', () => {
     const memory = new BodyMemory({ bytes: 6400 })
     assert.equal(takeAll(memory, { edgeId: 'a', ip: '192.0.2.1' }), 1600)

@@ -38,3 +38,16 @@ test('many sources that come and go are kept in bounded memory, and those with a
   assert.equal(sources.size, 5)
   assert.equal(sources.of('192.0.2.1'), kept)
 })
+
+test('other rates hold for a source when it next comes, and its connections are still counted', () => {
+  const { sources } = start()
+  for (let i = 0; i < 2; i++) sources.enter('192.0.2.1')
+  assert.ok(sources.of('192.0.2.2'))
+  sources.use({ requests: 0, handshakes: 3 })
+  const { open, requests, handshakes } = sources.of('192.0.2.1')
+  assert.deepEqual([open, requests, handshakes?.take(0)], [2, undefined, true])
+  assert.equal(sources.of('192.0.2.2').requests, undefined)
+  for (let i = 0; i < 2; i++) sources.leave('192.0.2.1')
+  assert.equal(sources.of('192.0.2.1').open, 0)
+  assert.equal(sources.size, 2)
+})

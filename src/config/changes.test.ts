@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { changesOf } from './changes.ts'
+import { readSettings } from './read.ts'
+import { settings } from './table.ts'
+
+const read = (flags: Readonly<Record<string, string>> = {}, env: Readonly<Record<string, string>> = {}) =>
+  readSettings({ flags, env, cwd: '/srv' })
+
+const running = read()
+
+for (const { name, example, isLive, envOnly, default: fallback } of settings) {
+  if (envOnly || example === fallback) continue
+  test(`a new ${name} ${isLive ? 'is taken over' : 'needs a restart'}`, () => {
+    const next = read({ [name]: example })
+    const { settings: after, taken, pending } = changesOf(running, next)
+    assert.ok((isLive ? taken : pending).includes(name))
+    // What depends on a setting of the start may change along with it.
+    assert.deepEqual(isLive ? pending : taken, [])
+    assert.deepEqual(after, isLive ? next : running)
+  })
+}
+
+test('settings that are the same change nothing', () => {
+  assert.deepEqual(changesOf(running, read()), { settings: running, taken: [], pending: [] })
+})
+
+test('credentials of the first start are not looked at again', () => {
+  const { taken, pending } = changesOf(running, read({}, { POSTERN_BOOTSTRAP_API_KEY: 'k'.repeat(32) }))
+  assert.deepEqual([...taken, ...pending], [])
+})
+
+test('what was handed in counts as written: a restart is not asked for on its account', () => {
+  const handed = new Map([['https-listen', '[::]:443']])
+  const given = { flags: {}, env: {}, cwd: '/srv', handed }
+  const settings = readSettings(given)
+  assert.deepEqual(settings.httpsListen, { host: '::', port: 443 })
+  assert.equal(settings.publicHttpsPort, 443)
+  assert.deepEqual(changesOf(settings, readSettings({ ...given, isServing: true })).pending, [])
+})
