@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo, Server } from 'node:net'
 import type { Listeners } from './config/listeners.ts'
+import { type AgentTlsSettings, agentTls, allowedBy, ownPorts, requestLimits } from './config/plane-settings.ts'
 import type { Settings } from './config/read.ts'
 import { holdersOfName, holdersOfPort } from './control/addresses.ts'
 import { currentCredential, findCredential, findSshCredential, ownerOfCredential } from './control/agent-credentials.ts'
@@ -24,7 +25,6 @@ import { drainVisitors } from './edge/drain-visitors.ts'
 import { Edges, type EdgesOptions } from './edge/edges.ts'
 import { holdVisitors } from './edge/hold-visitors.ts'
 import { HttpFront } from './edge/http-front.ts'
-import type { Http1Limits } from './edge/http1/bounds.ts'
 import { latencyBounds } from './edge/latency-count.ts'
 import { ListenFault, openListener } from './edge/open-listener.ts'
 import { PublicDoor } from './edge/public-door.ts'
@@ -37,14 +37,12 @@ import { TlsServers } from './edge/tls-servers.ts'
 import { TrafficCount } from './edge/traffic-count.ts'
 import type { Clock } from './lib/clock.ts'
 import type { Descriptors } from './lib/files/descriptors.ts'
-import { type Fetch, outboundFetch } from './lib/http/outbound-fetch.ts'
+import { outboundFetch } from './lib/http/outbound-fetch.ts'
 import type { IdSource } from './lib/ids.ts'
 import { SlidingCounters } from './lib/limits/sliding-counters.ts'
 import { type Logger, lineWriter } from './lib/log/log.ts'
 import { ConnectionCaps } from './lib/net/connection-caps.ts'
-import { compileIpRules } from './lib/net/ip-rules.ts'
 import { addressText } from './lib/net/listen-on.ts'
-import { ownListeners } from './lib/net/own-listeners.ts'
 import { type MeetVisitor, meetAdmitted, meetVisitors } from './lib/net/trusted-hop.ts'
 import type { Sealer } from './lib/secrets/seal.ts'
 import type { Secret } from './lib/secrets/secret.ts'
@@ -53,7 +51,6 @@ import type { EndpointRequest } from './model/endpoint.ts'
 import { SshDoor } from './ssh/ssh-door.ts'
 import type { Store } from './store/store.ts'
 import { AgentDoor } from './tunnel/agent-door.ts'
-import { agentNames } from './tunnel/agent-names.ts'
 import { Online } from './tunnel/online.ts'
 
 export interface DataPlaneOptions {
@@ -159,7 +156,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         now,
         log,
         region,
-        fetch: fetchFor(settings, (address) => mayBeAsked(address)),
+        fetch: outboundFetch({ isAllowed: (address) => mayBeAsked(address), isOwn: ownPorts(settings) }),
         sealer,
         sessions,
         counters,
@@ -429,36 +426,4 @@ function listening<T>(outcome: T | ListenFault): T {
 
 function addressOf(server: Server): AddressInfo {
   return server.address() as AddressInfo // a server on a host and port has an address of this form
-}
-
-/** D53: how modules ask the addresses that users write down. */
-function fetchFor(settings: Settings, isAllowed: (address: string) => boolean): Fetch {
-  const { apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen, tcpPorts } = settings
-  const listeners = [apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen]
-  return outboundFetch({
-    isAllowed,
-    isOwn: ownListeners({ ports: listeners.map(({ port }) => port), range: tcpPorts }),
-  })
-}
-
-/** Which addresses modules may ask although they are not public. */
-function allowedBy({ outboundAllow }: Settings): (address: string) => boolean {
-  return compileIpRules(outboundAllow.map((network) => ({ action: 'allow', network })))
-}
-
-function requestLimits(settings: Settings): Http1Limits {
-  return {
-    headBytes: settings.maxHeaderBytes,
-    headers: settings.maxHeaders,
-    headMs: settings.headerTimeoutMs,
-    idleMs: settings.idleTimeoutMs,
-  }
-}
-
-type AgentTlsSettings = Pick<Settings, 'domain' | 'agentNames' | 'tlsMinVersion'>
-
-/** What the door of agents shows of itself, under every name by which they may reach it. */
-function agentTls(settings: AgentTlsSettings, authority: Authority) {
-  const names = agentNames(settings.domain, settings.agentNames)
-  return { certificate: authority.issue(names), tlsMinVersion: `TLSv${settings.tlsMinVersion}` } as const
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { agentNames } from './agent-names.ts'
+import { namesForAgents } from './agent-names.ts'
 
 test('agents reach the server at this machine, at its domain, and at what the operator adds', () => {
-  assert.deepEqual(agentNames('tunnels.example.com', ['203.0.113.7']), [
+  assert.deepEqual(namesForAgents('tunnels.example.com', ['203.0.113.7']), [
     'localhost',
     '127.0.0.1',
     '::1',
@@ -14,7 +14,7 @@ test('agents reach the server at this machine, at its domain, and at what the op
 })
 
 test('a name that is there already is not there twice', () => {
-  assert.deepEqual(agentNames('localhost', ['connect.localhost', '::1']), [
+  assert.deepEqual(namesForAgents('localhost', ['connect.localhost', '::1']), [
     'localhost',
     '127.0.0.1',
     '::1',

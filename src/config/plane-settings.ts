@@ -1,0 +1,31 @@
+/** What some settings mean to the data plane, worked out when they are read. */
+import { compileIpRules } from '../lib/net/ip-rules.ts'
+import { ownListeners } from '../lib/net/own-listeners.ts'
+import type { Authority } from '../lib/x509/certificate-authority.ts'
+import { namesForAgents } from './agent-names.ts'
+import type { Settings } from './read.ts'
+
+/** What a visitor may send, and how long it may take. */
+export function requestLimits({ maxHeaderBytes, maxHeaders, headerTimeoutMs, idleTimeoutMs }: Settings) {
+  return { headBytes: maxHeaderBytes, headers: maxHeaders, headMs: headerTimeoutMs, idleMs: idleTimeoutMs }
+}
+
+export type AgentTlsSettings = Pick<Settings, 'domain' | 'agentNames' | 'tlsMinVersion'>
+
+/** What the door of agents shows of itself, under every name by which they may reach it. */
+export function agentTls({ domain, agentNames, tlsMinVersion }: AgentTlsSettings, authority: Authority) {
+  const certificate = authority.issue(namesForAgents(domain, agentNames))
+  return { certificate, tlsMinVersion: `TLSv${tlsMinVersion}` } as const
+}
+
+/** Which addresses modules may ask although they are not public (D53). */
+export function allowedBy({ outboundAllow }: Settings): (address: string) => boolean {
+  return compileIpRules(outboundAllow.map((network) => ({ action: 'allow', network })))
+}
+
+/** Whether this server listens at an address: modules never ask there (D53). */
+export function ownPorts(settings: Settings): (address: string, port: number) => boolean {
+  const { apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen, tcpPorts } = settings
+  const listeners = [apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen]
+  return ownListeners({ ports: listeners.map(({ port }) => port), range: tcpPorts })
+}
