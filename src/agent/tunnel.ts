@@ -21,7 +21,7 @@ export interface TunnelPlan {
 }
 
 export class Tunnel {
-  readonly plan: TunnelPlan
+  #plan: TunnelPlan
   /** Resolves when it is online for the first time; rejects when the server refuses it or it is closed before. */
   readonly ready: Promise<void>
   readonly #ready = Promise.withResolvers<void>()
@@ -31,11 +31,20 @@ export class Tunnel {
   #isOnline = false
 
   constructor(plan: TunnelPlan, { twin }: { twin?: Tunnel | undefined } = {}) {
-    this.plan = plan
+    this.#plan = plan
     this.#twin = twin
     this.ready = this.#ready.promise
     // Whoever opens the tunnel waits for it; nobody else has to.
     this.ready.catch(() => {})
+  }
+
+  get plan(): TunnelPlan {
+    return this.#plan
+  }
+
+  /** Leads its next connections elsewhere; the server learns of it with the next session. */
+  lead(plan: TunnelPlan): void {
+    this.#plan = plan
   }
 
   /** The id that the server knows it by; `''` before it was online. */

@@ -56,6 +56,7 @@ export function linesDisplay({ openLines, format, level: least, server, now = Da
           ? { level: 'warn', msg: 'update failed', fields: { version, reason: error.message } }
           : { level: 'info', msg: 'updated; restart to use it', fields: { version } },
       ),
+    reloaded: ({ level, msg, fields }) => print({ level, msg, fields }),
     close() {},
     shown: (limitMs) => out.flush(limitMs),
   }

@@ -1,4 +1,5 @@
 /** Runs an agent until a signal, a command of the server or a refusal ends it. */
+import { isatty } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 import { Agent } from '../../agent/agent.ts'
 import type { AgentConfig } from '../../agent/config/connection.ts'
@@ -8,25 +9,30 @@ import { type InstalledRelease, installedUpdate, versionsFolder } from '../../ag
 import { printable } from '../../lib/text/printable.ts'
 import { Failure, misuse } from '../failure.ts'
 import { hasLauncher } from '../launcher.ts'
-import { type SignalSource, stopSignal } from '../signals.ts'
+import { hangups, type SignalSource, stopSignal } from '../signals.ts'
 import type { Terminal } from '../terminal.ts'
 import { posternVersion } from '../version.ts'
 import { become } from './become.ts'
 import { agentCommands } from './commands.ts'
 import type { Output } from './connection-flags.ts'
 import { linesDisplay } from './lines.ts'
+import { openTunnel, type Reloaded, reloadAgent } from './reload.ts'
 import { processScreen, type Screen } from './screen.ts'
 
 export interface AgentJob {
   readonly config: AgentConfig
   readonly tunnels: readonly TunnelPlans[]
   readonly output: Output
+  /** Reads the file once more, when the tunnels stand in one; rejects with what is wrong. */
+  readonly again?: () => Promise<{ readonly config: AgentConfig; readonly tunnels: readonly TunnelPlans[] }>
 }
 
 export interface RunParts {
   readonly signals: SignalSource
   readonly exit: (code: number) => void
   readonly screen: () => Screen
+  /** Whether it was started at a terminal, whose end is its own: a service has none. */
+  readonly isAttended: boolean
   /** Puts another process in place of this one. */
   readonly become: (launcher: string) => void
   readonly version: string
@@ -36,6 +42,8 @@ const ownLauncher = fileURLToPath(new URL('../../../bin/postern.js', import.meta
 
 type Outcome = 'stop' | 'restart' | 'nothing left' | 'nobody reads'
 
+const STDIN = 0
+
 /** What a shell calls a program that wrote to a pipe without reader: 128 and the number of SIGPIPE. */
 const NOBODY_READS = 141
 
@@ -43,7 +51,7 @@ const NOBODY_READS = 141
 const LAST_LINES_MS = 1000
 
 export async function runAgent(
-  { config, tunnels, output }: AgentJob,
+  { config, tunnels, output, again }: AgentJob,
   terminal: Terminal,
   given: Partial<RunParts> = {},
 ): Promise<void> {
@@ -51,6 +59,7 @@ export async function runAgent(
     signals: process,
     exit: (code) => process.exit(code),
     screen: processScreen,
+    isAttended: isatty(STDIN),
     become: (launcher) => become(launcher, process.argv.slice(2)),
     version: posternVersion(),
     ...given,
@@ -65,6 +74,7 @@ export async function runAgent(
   const outcome = Promise.withResolvers<Outcome>()
   const stop = stopSignal({ source: parts.signals, echoes: hasLauncher(), insist: () => parts.exit(1) })
   void stop.then(() => outcome.resolve('stop'))
+  const hangup = hangups(parts.signals)
   // Whoever ends the pipe has seen enough. Other faults, such as a full disk, lose lines and nothing else.
   terminal.onOutFailed(({ code }) => {
     if (code === 'EPIPE') outcome.resolve('nobody reads')
@@ -103,6 +113,12 @@ export async function runAgent(
     const opening = openAll(agent, tunnels)
     // Closed by a signal while it opens, it has nothing to tell.
     opening.catch(() => {})
+    let reloading = opening.catch(() => {})
+    const tell = (line: Reloaded): void => display.reloaded(line)
+    hangup.each(() => {
+      if (parts.isAttended) outcome.resolve('stop')
+      else reloading = reloading.then(() => reloadAgent({ agent, running: config, again, tell }))
+    })
     const ended = await Promise.race([outcome.promise, opening.then(() => outcome.promise)])
     display.close()
     await agent.close()
@@ -126,12 +142,7 @@ const noAuthtoken =
 
 async function openAll(agent: Agent, tunnels: readonly TunnelPlans[]): Promise<void> {
   await agent.start({ patient: true })
-  await Promise.all(
-    tunnels.map(async ([plan, twin]) => {
-      const tunnel = await agent.open(plan)
-      if (twin) await agent.open(twin, { twin: tunnel })
-    }),
-  )
+  await Promise.all(tunnels.map((plans) => openTunnel(agent, plans)))
 }
 
 function heartbeat({ heartbeatIntervalMs, heartbeatToleranceMs }: AgentConfig) {

@@ -1,5 +1,7 @@
 /** `postern start`: the tunnels of the configuration file, all or those that are named. */
 import { Command } from 'commander'
+import type { AgentConfig } from '../../agent/config/connection.ts'
+import type { TunnelPlans } from '../../agent/config/tunnel-options.ts'
 import { nearest } from '../../lib/text/nearest.ts'
 import { Failure, misuse } from '../failure.ts'
 import type { Terminal } from '../terminal.ts'
@@ -23,17 +25,21 @@ export function startCommand(terminal: Terminal, parts?: Partial<RunParts>): Com
     .addHelpText('after', examples)
     .action(async (names: string[], { all }: { all?: true }) => {
       if (all && names.length > 0) throw misuse('either name tunnels or say --all')
-      const config = await agentConfigOf(command, terminal)
-      const { tunnels, tunnelFile } = config
-      if (tunnels.size === 0) {
-        throw new Failure(
-          `there are no tunnels in ${tunnelFile}; describe one under \`tunnels\`, or use \`postern http\``,
-        )
+      const read = async () => {
+        const config = await agentConfigOf(command, terminal)
+        return { config, tunnels: chosen(config, names) }
       }
-      const chosen = names.length > 0 ? names : [...tunnels.keys()]
-      const plans = chosen.map((name) => tunnels.get(name) ?? unknown(name, [...tunnels.keys()]))
-      await runAgent({ config, tunnels: plans, output: outputOf(command) }, terminal, parts)
+      await runAgent({ ...(await read()), output: outputOf(command), again: read }, terminal, parts)
     })
+}
+
+/** The tunnels of these names, or all. */
+function chosen({ tunnels, tunnelFile }: AgentConfig, names: readonly string[]): TunnelPlans[] {
+  if (tunnels.size === 0) {
+    throw new Failure(`there are no tunnels in ${tunnelFile}; describe one under \`tunnels\`, or use \`postern http\``)
+  }
+  const wanted = names.length > 0 ? names : [...tunnels.keys()]
+  return wanted.map((name) => tunnels.get(name) ?? unknown(name, [...tunnels.keys()]))
 }
 
 function unknown(name: string, known: readonly string[]): never {

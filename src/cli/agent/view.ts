@@ -106,6 +106,10 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
       if (event.type === 'tunnel-stopped') told.down.delete(event.tunnel)
       soon()
     },
+    reloaded({ msg }) {
+      told.note = msg
+      soon()
+    },
     updated({ version: updated, error }) {
       told.note = error ? `update to ${updated} failed: ${error.message}` : `updated to ${updated}; restart to use it`
       soon()

@@ -1,0 +1,121 @@
+/** What SIGHUP does to an agent that nobody watches: its file is read again, and its tunnels become those of the file. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Agent } from '../../agent/agent.ts'
+import type { AgentConfig } from '../../agent/config/connection.ts'
+import type { TunnelPlans } from '../../agent/config/tunnel-options.ts'
+import type { TunnelPlan } from '../../agent/tunnel.ts'
+import { SettingsError } from '../../config/settings-error.ts'
+import type { AgentJob } from './run.ts'
+
+/** A line about it. */
+export interface Reloaded {
+  readonly level: 'info' | 'warn'
+  readonly msg: string
+  readonly fields: Record<string, unknown>
+}
+
+export interface Reloading {
+  readonly agent: Agent
+  readonly running: AgentConfig
+  /** Undefined when the tunnel is described by flags. Rejects with what is wrong. */
+  readonly again: AgentJob['again']
+  readonly tell: (line: Reloaded) => void
+}
+
+/** Never rejects: what is wrong is told, and changes nothing. */
+export async function reloadAgent({ agent, running, again, tell }: Reloading): Promise<void> {
+  if (!again) {
+    tell({
+      level: 'warn',
+      msg: 'nothing to read again: the tunnel is described by flags; restart to change it',
+      fields: {},
+    })
+    return
+  }
+  try {
+    const { config, tunnels } = await again()
+    const changes = changeTunnels(agent, tunnels, tell)
+    const pending = pendingOf(running, config)
+    const msg = pending.length > 0 ? 'configuration read again; some needs a restart' : 'configuration read again'
+    const fields = { ...changes, ...(pending.length > 0 && { needs_restart: pending }) }
+    tell({ level: pending.length > 0 ? 'warn' : 'info', msg, fields })
+  } catch (error) {
+    const problems = error instanceof SettingsError ? error.problems : [reasonOf(error)]
+    tell({ level: 'warn', msg: 'configuration cannot be read again; nothing has changed', fields: { problems } })
+  }
+}
+
+/** Names of tunnels, by what is done to them. */
+interface TunnelChanges {
+  readonly opened: string[]
+  readonly closed: string[]
+  readonly changed: string[]
+}
+
+/** Does not wait for the server, which may be away. */
+function changeTunnels(agent: Agent, wanted: readonly TunnelPlans[], tell: Reloading['tell']): TunnelChanges {
+  const changes: TunnelChanges = { opened: [], closed: [], changed: [] }
+  const open = Map.groupBy(agent.tunnels, ({ plan }) => plan.name)
+  const names = new Set(wanted.map(([{ name }]) => name))
+  const close = (name: string) => Promise.all((open.get(name) ?? []).map((tunnel) => agent.closeTunnel(tunnel)))
+  const failed = (name: string) => (error: unknown) =>
+    tell({ level: 'warn', msg: 'tunnel refused', fields: { tunnel: name, reason: reasonOf(error) } })
+  for (const name of open.keys()) {
+    if (names.has(name)) continue
+    changes.closed.push(name)
+    close(name).catch(failed(name))
+  }
+  for (const plans of wanted) {
+    const [{ name }] = plans
+    const before = open.get(name)
+    if (!before) {
+      changes.opened.push(name)
+      openTunnel(agent, plans).catch(failed(name))
+    } else if (before.length === plans.length && before.every(({ plan }, i) => asksTheSame(plan, plans[i]))) {
+      // Where it leads to is our own affair: its address stays.
+      if (before.some(({ plan }) => plan.forwardsTo !== plans[0].forwardsTo)) changes.changed.push(name)
+      for (const [i, tunnel] of before.entries()) tunnel.lead(plans[i] ?? plans[0])
+    } else {
+      changes.changed.push(name)
+      close(name)
+        .then(() => openTunnel(agent, plans))
+        .catch(failed(name))
+    }
+  }
+  return changes
+}
+
+/** Opens a tunnel, and its twin under the same name; resolves when both are online. */
+export async function openTunnel(agent: Agent, [plan, twin]: TunnelPlans): Promise<void> {
+  const tunnel = await agent.open(plan)
+  if (twin) await agent.open(twin, { twin: tunnel })
+}
+
+/** Whether the server would be asked for the same. */
+function asksTheSame(before: TunnelPlan, after: TunnelPlan | undefined): boolean {
+  const asked = ({ target: _target, forwardsTo: _to, forwardsProto: _proto, ...asks }: TunnelPlan) => asks
+  return after !== undefined && isDeepStrictEqual(asked(before), asked(after))
+}
+
+/** What of the configuration holds for as long as the agent runs, and has changed. */
+function pendingOf(before: AgentConfig, after: AgentConfig): string[] {
+  const kept = (config: AgentConfig) => ({
+    server: config.server,
+    ca: config.ca,
+    authtoken: config.authtoken?.reveal(),
+    metadata: config.metadata,
+    update: config.update,
+    update_checks: config.updateChecks,
+    remote_management: config.remoteManagement,
+    heartbeat_interval: config.heartbeatIntervalMs,
+    heartbeat_tolerance: config.heartbeatToleranceMs,
+  })
+  const was = kept(before)
+  return Object.entries(kept(after))
+    .filter(([key, value]) => !isDeepStrictEqual(value, was[key as keyof typeof was])) // a key of the same object
+    .map(([key]) => key)
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
