@@ -240,6 +240,8 @@ test('broken YAML is reported without the text of the file', () => {
 
 test('empty variables, foreign variables and those of other commands are passed over', () => {
   read({ env: { POSTERN_REGION: '', POSTERN_UNKNOWN: '', PATH: 'x', POSTERN_API_KEY: 'x' } })
+  // Secrets of agents that run beside it.
+  read({ env: { POSTERN_OAUTH_CLIENT_SECRET: 'x', POSTERN_OIDC_CLIENT_SECRET: 'x' } })
 })
 
 test('the variables that Kubernetes sets for a service called postern are passed over', () => {

@@ -364,6 +364,8 @@ export const clientVariables: readonly string[] = [
   'POSTERN_CA',
   'POSTERN_AUTHTOKEN',
   'POSTERN_AGENT_CONFIG',
+  'POSTERN_OAUTH_CLIENT_SECRET',
+  'POSTERN_OIDC_CLIENT_SECRET',
   'POSTERN_BACKUP_PASSPHRASE',
 ]
 
