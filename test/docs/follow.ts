@@ -12,6 +12,10 @@ export interface PageReader {
    * domain. Each is looked for as a whole word; one that the page does not have fails the test.
    */
   readonly prepare?: (reader: Reader) => Promise<Readonly<Record<string, string>>>
+  /** Blocks that another test runs, by their language, with the name of that test. */
+  readonly elsewhere?: Readonly<Record<string, string>>
+  /** What has to be so before a block, by how the block begins. */
+  readonly before?: Readonly<Record<string, (reader: Reader) => void | Promise<void>>>
   /**
    * What to look at after a block, by how the block begins, beyond that every command succeeded. It gets what was printed,
    * and the text of a block in another language than that of the shell, which it has to run itself.
@@ -39,9 +43,12 @@ const VISITS = /^(curl (?!.*(-d|-X) ).*\n)+$/
 /** How long a visitor tries again, in milliseconds. */
 const PATIENCE_MS = 15_000
 
-export function followPage(page: string, { env, prepare, checks = {} }: PageReader = {}): void {
+export function followPage(
+  page: string,
+  { env, prepare, elsewhere = {}, before: first = {}, checks = {} }: PageReader = {},
+): void {
   describe(page, () => {
-    const blocks = blocksOf(page)
+    const blocks = blocksOf(page).filter(({ language }) => elsewhere[language] === undefined)
     let reader: Reader
     const given = new Map<string, string>()
     const used = new Set<string>()
@@ -74,8 +81,8 @@ export function followPage(page: string, { env, prepare, checks = {} }: PageRead
     const learn = (said: string): void => {
       const [, ...ports] = LISTENING.exec(said) ?? []
       for (const [i, port] of ports.entries()) given.set(usualPorts[i] ?? '', port)
-      const [, api, , agents] = ports
-      if (agents) reader.meet({ POSTERN_API_URL: `http://127.0.0.1:${api}`, POSTERN_SERVER: `127.0.0.1:${agents}` })
+      const [, api] = ports
+      if (api !== undefined) reader.meet({ POSTERN_API_URL: `http://127.0.0.1:${api}` })
       for (const [printed, left] of shownOnce) {
         const [, secret] = printed.exec(said) ?? []
         if (secret !== undefined) given.set(left, left.replace('…', secret))
@@ -93,6 +100,11 @@ export function followPage(page: string, { env, prepare, checks = {} }: PageRead
         learn(said)
         return said
       },
+      async each({ text }) {
+        const said: string[] = []
+        for (const line of command(text).trim().split('\n')) said.push(await reader.passes(line))
+        return said.join('')
+      },
       async file({ about, text }) {
         reader.write(about, here(text))
         return ''
@@ -108,8 +120,7 @@ export function followPage(page: string, { env, prepare, checks = {} }: PageRead
     }
 
     for (const block of blocks) {
-      const [first = ''] = block.text.split('\n')
-      const name = block.use === 'not-run' ? `not run: ${block.about}` : first
+      const name = block.use === 'not-run' ? `not run: ${block.about}` : (block.text.split('\n')[0] ?? '')
       test(`${page}:${block.line} ${name}`, async () => {
         const own = Object.entries(checks).filter(([begins]) => block.text.startsWith(begins))
         const look = async (): Promise<void> => {
@@ -119,6 +130,9 @@ export function followPage(page: string, { env, prepare, checks = {} }: PageRead
         }
         assert.ok(!hasFailed, 'a block before this one has failed')
         hasFailed = true
+        for (const [begins, prepare] of Object.entries(first)) {
+          if (block.text.startsWith(begins)) await prepare(reader)
+        }
         if (VISITS.test(block.text)) await patiently(look)
         else await look()
         hasFailed = false
@@ -132,7 +146,9 @@ export function followPage(page: string, { env, prepare, checks = {} }: PageRead
         [],
       )
       assert.deepEqual(
-        Object.keys(checks).filter((begins) => !blocks.some(({ text }) => text.startsWith(begins))),
+        [...Object.keys(checks), ...Object.keys(first)].filter(
+          (begins) => !blocks.some(({ text }) => text.startsWith(begins)),
+        ),
         [],
       )
     })

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
  *
  *     ```sh                     runs in the shell of the page, after all blocks before it
  *     ```sh stays               runs in a terminal of its own until the page is over
+ *     ```sh each                each line runs in a terminal of its own until it is at work, and is ended then
  *     ```sh not-run: <reason>   cannot run in a test, and is listed with its reason
  *     ```text shown             stands, line by line, in what was printed so far; `…` is anything
  *     ```yaml file=<name>       is saved under this name, for the commands that follow
@@ -14,7 +15,7 @@ export interface Block {
   readonly page: string
   readonly line: number
   readonly language: string
-  readonly use: 'run' | 'stays' | 'shown' | 'file' | 'not-run'
+  readonly use: 'run' | 'stays' | 'each' | 'shown' | 'file' | 'not-run'
   /** The name of the file, or the reason why it is not run. */
   readonly about: string
   readonly text: string
@@ -37,7 +38,7 @@ export function blocksOf(page: string, text: string = readPage(page)): Block[] {
 
 function useOf(mark: string, where: string): Pick<Block, 'use' | 'about'> {
   if (mark === '') return { use: 'run', about: '' }
-  if (mark === 'stays' || mark === 'shown') return { use: mark, about: '' }
+  if (mark === 'stays' || mark === 'each' || mark === 'shown') return { use: mark, about: '' }
   const [, name] = /^file=([\w.-]+)$/.exec(mark) ?? []
   if (name !== undefined) return { use: 'file', about: name }
   const [, reason] = /^not-run: (\S.*)$/.exec(mark) ?? []

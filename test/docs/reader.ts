@@ -9,6 +9,12 @@ import { until } from '../support/until.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
+/** Pages start the same code again and again: each process takes what another has compiled. */
+const compiled = process.env.NODE_COMPILE_CACHE ?? mkdtempSync(join(tmpdir(), 'postern-compiled-'))
+process.once('exit', () => {
+  if (process.env.NODE_COMPILE_CACHE === undefined) rmSync(compiled, { recursive: true, force: true })
+})
+
 /** What a program prints once it is at work: a server, an agent, a service of ours. */
 const READY = /^Listening: |tunnel online|^up$/m
 
@@ -88,14 +94,23 @@ export class Reader {
 
   /** Runs a command in a terminal of its own, where it stays. Resolves with what it printed once it is at work. */
   async stays(text: string): Promise<string> {
-    const child = this.#spawn(['-euc', text])
-    let printed = ''
-    this.#listen(child, (more) => {
-      printed += more
-    })
-    await until('the program is at work', () => READY.test(printed) || hasEnded(child), { limitMs: LIMIT_MS })
-    if (!READY.test(printed)) throw new Error(`it ended; this is what was printed:\n${printed}`)
-    return printed
+    return (await this.#atWork(text)).printed()
+  }
+
+  /** Runs a command in a terminal of its own until it is at work, and asks it to end, which it does in order. */
+  async passes(text: string): Promise<string> {
+    const { child, printed } = await this.#atWork(`exec ${text}`)
+    const ended = once(child, 'close')
+    child.kill('SIGTERM')
+    await ended
+    if (child.exitCode !== 0)
+      throw new Error(`it ended with ${child.exitCode}; this is what was printed:\n${printed()}`)
+    return printed()
+  }
+
+  /** Ends all that stays, as after a day of work; the shell and what is in the folder remain. */
+  async endAll(): Promise<void> {
+    await Promise.all(this.#running.filter((child) => child !== this.#shell?.child).map(end))
   }
 
   async close(): Promise<void> {
@@ -103,8 +118,19 @@ export class Reader {
     rmSync(this.folder, { recursive: true, force: true })
   }
 
+  async #atWork(text: string): Promise<{ child: ChildProcess; printed: () => string }> {
+    const child = this.#spawn(['-eu', '-c', text])
+    let printed = ''
+    this.#listen(child, (more) => {
+      printed += more
+    })
+    await until('the program is at work', () => READY.test(printed) || hasEnded(child), { limitMs: LIMIT_MS })
+    if (!READY.test(printed)) throw new Error(`it ended; this is what was printed:\n${printed}`)
+    return { child, printed: () => printed }
+  }
+
   #open(): { child: ChildProcess; printed: string } {
-    const child = this.#spawn(['--noprofile', '--norc', '-eu', '-o', 'pipefail'])
+    const child = this.#spawn(['-eu', '-o', 'pipefail'])
     const shell = { child, printed: '' }
     this.#listen(child, (more) => {
       shell.printed += more
@@ -113,13 +139,12 @@ export class Reader {
   }
 
   #spawn(args: readonly string[]): ChildProcess {
-    const { NODE_COMPILE_CACHE = '' } = process.env
-    const child = spawn('bash', args, {
+    const child = spawn('bash', ['--noprofile', '--norc', ...args], {
       cwd: this.folder,
       env: {
         HOME: this.folder,
         PATH: `${join(this.folder, 'bin')}:${process.env.PATH}`,
-        ...(NODE_COMPILE_CACHE !== '' && { NODE_COMPILE_CACHE }),
+        NODE_COMPILE_CACHE: compiled,
         ...this.#env,
       },
       stdio: ['pipe', 'pipe', 'pipe'],

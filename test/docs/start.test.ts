@@ -2,15 +2,7 @@
 import assert from 'node:assert/strict'
 import { freeTcpPort } from '../support/free-port.ts'
 import { followPage } from './follow.ts'
-import type { Reader } from './reader.ts'
-
-const SERVICE = `node -e "require('http').createServer((_, answer) => answer.end('hello\\n')).listen(0, function () { console.log('up'); console.log('port ' + this.address().port) })"`
-
-/** A service of the reader's, that says hello on a port of its own. */
-async function service(reader: Reader): Promise<string> {
-  const [, port = ''] = /^port (\d+)$/m.exec(await reader.stays(SERVICE)) ?? []
-  return port
-}
+import { service } from './service.ts'
 
 const hello = (said: string) => assert.match(said, /^hello$/m)
 

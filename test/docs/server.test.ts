@@ -1,0 +1,102 @@
+/** The pages for whoever runs a server, followed from top to bottom. */
+import assert from 'node:assert/strict'
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readSettings } from '../../src/config/read.ts'
+import { postgresUrl } from '../support/databases.ts'
+import { openLogins } from '../support/logins.ts'
+import { tlsIdentity } from '../support/tls-identity.ts'
+import { followPage } from './follow.ts'
+import type { Reader } from './reader.ts'
+import { service } from './service.ts'
+
+/** Gone when this file is done. */
+const database = await postgresUrl()
+
+const hello = (said: string) => assert.match(said, /^hello$/m)
+
+/** The port of visitors with TLS, of the server that the reader started. */
+function httpsPort({ printed }: Reader): string {
+  return /^Listening: .* HTTPS \S+:(\d+),/m.exec(printed)?.[1] ?? ''
+}
+
+followPage('docs/vps.md', {
+  async prepare(reader) {
+    const { ca, cert, key } = await tlsIdentity(['*.tunnels.example.com'])
+    reader.write('known-to-browsers.pem', ca)
+    reader.write('fullchain.pem', cert)
+    reader.write('privkey.pem', key)
+    return {
+      3000: await service(reader),
+      '/var/lib/postern': join(reader.folder, 'data'),
+      'tunnels.example.com:7443': 'localhost:7443',
+    }
+  },
+  checks: {
+    // As the records of step 1 would lead it.
+    'postern serve --config': (_said, reader) =>
+      reader.write(
+        '.curlrc',
+        `silent\nshow-error\nconnect-to = "app.tunnels.example.com:443:127.0.0.1:${httpsPort(reader)}"\n`,
+      ),
+    'scp root@tunnels.example.com': (_said, { folder }) =>
+      copyFileSync(join(folder, 'data/ca.pem'), join(folder, 'ca.pem')),
+    'postern http 3000': (said) => assert.match(said, /https:\/\/app\.tunnels\.example\.com:/),
+    'curl --cacert ca.pem': hello,
+    'export POSTERN_API_KEY': async (_said, reader) =>
+      hello(await reader.run('curl --cacert known-to-browsers.pem https://app.tunnels.example.com/')),
+    'curl -s http://127.0.0.1:7400/readyz': (said) => assert.match(said, /"status":"ready"/),
+  },
+})
+
+followPage('docs/operate.md', {
+  env: { POSTERN_BACKUP_PASSPHRASE: 'correct horse battery' },
+  async prepare(reader) {
+    await reader.stays('postern serve')
+    const dataDir = join(reader.folder, 'data')
+    const logins = await openLogins({ databaseUrl: `sqlite:${join(dataDir, 'postern.db')}`, dataDir })
+    await logins.logIn({ secret: 'one', user: { id: 'u-1' } })
+    await logins.logIn({ secret: 'two', user: { id: 'u-2' } })
+    await logins.close()
+    const [, apiKey = ''] = /^ {2}Admin API key +(\S+)$/m.exec(reader.printed) ?? []
+    const [, api = ''] = /^Listening: API (\S+),/m.exec(reader.printed) ?? []
+    const headers = { authorization: `Bearer ${apiKey}`, 'service-version': '2' }
+    const ask = async (path: string) => JSON.stringify(await (await fetch(`${api}${path}`, { headers })).json())
+    const [session = ''] = /as_\w{27}/.exec(await ask('/app/sessions')) ?? []
+    const users = (await ask('/app/users')).match(/au_\w{27}/g) ?? []
+    reader.meet({ POSTERN_API_KEY: apiKey })
+    return {
+      'usr_…': /^ {2}Admin +(usr_\S+)$/m.exec(reader.printed)?.[1] ?? '',
+      'as_…': session,
+      'au_…': users.at(-1) ?? '',
+      'postgres://postern:…@db.example.com/postern': database,
+      '/var/lib/postern': dataDir,
+      '/srv/postern': join(reader.folder, 'restored'),
+    }
+  },
+  before: {
+    // A server of its own, with data of its own.
+    'postern serve --database-url': (reader) => reader.meet({ POSTERN_DATA_DIR: join(reader.folder, 'second') }),
+    'postern admin rotate-key': async (reader) => {
+      reader.meet({ POSTERN_DATA_DIR: join(reader.folder, 'data') })
+      await reader.endAll()
+    },
+  },
+  checks: {
+    'postern admin list-users': (said) => assert.match(said, /Ada Lovelace/),
+    'postern admin rotate-key': (said) => assert.match(said, /^The key file is new/m),
+    'postern backup': (said) => assert.match(said, /it holds the key and \d+ rows/),
+  },
+})
+
+followPage('docs/config.md', {
+  checks: {
+    'data_dir: ': (text, reader) => {
+      reader.write('postern.yml', text)
+      const read = readSettings({ flags: { config: 'postern.yml' }, env: {}, cwd: reader.folder })
+      assert.equal(read.dataDir, '/var/lib/postern')
+      assert.equal(read.domain, 'tunnels.example.com')
+      assert.equal(read.tlsMinVersion, '1.3')
+    },
+  },
+})

@@ -1,0 +1,75 @@
+/** The pages about what happens to traffic, followed from top to bottom. */
+import assert from 'node:assert/strict'
+import { after } from 'node:test'
+import { run } from '../../src/cli/program.ts'
+import { testTerminal } from '../../src/cli/test-terminal.ts'
+import { startPlatform } from '../support/platform.ts'
+import { followPage } from './follow.ts'
+import type { Reader } from './reader.ts'
+
+const platform = startPlatform()
+after(async () => (await platform).stop())
+
+let edges = 0
+
+/** An HTTPS edge with a route, and what the pages call them. */
+async function edgeWithRoute(reader: Reader): Promise<Readonly<Record<string, never>>> {
+  const { url, apiKey, admin } = await platform
+  const { id: EDGE } = await admin.create('/edges/https', { hostports: [`shop-${edges++}.example.com:443`] })
+  const { id: ROUTE } = await admin.create(`/edges/https/${EDGE}/routes`, { match_type: 'path_prefix', match: '/' })
+  reader.meet({ API: url, KEY: apiKey, EDGE, ROUTE })
+  return {}
+}
+
+/** A module of which one is enabled at most. */
+const isEnabled = (said: string) => assert.match(said, /"enabled":true.*^curl was answered 200$/ms)
+const disable = (name: string) => async (reader: Reader) => {
+  const words = `-X DELETE "$API/edges/https/$EDGE/routes/$ROUTE/${name}"`
+  await reader.run(`curl ${words} -H "Authorization: Bearer $KEY" -H 'Service-Version: 2'`)
+}
+
+followPage('docs/logins.md', {
+  prepare: edgeWithRoute,
+  before: { 'curl -X PUT "$API/edges/https/$EDGE/routes/$ROUTE/oauth"': disable('oidc') },
+  checks: {
+    'curl -X PUT "$API/edges/https/$EDGE/routes/$ROUTE/oidc"': isEnabled,
+    'curl -X PUT "$API/edges/https/$EDGE/routes/$ROUTE/oauth"': isEnabled,
+    'curl -X PUT "$API/edges/https/$EDGE/routes/$ROUTE/saml"': (said) => assert.match(said, /"enabled":false/),
+  },
+})
+
+followPage('docs/policy.md', {
+  prepare: edgeWithRoute,
+  elsewhere: { yaml: 'test/e2e/explain-docs.test.ts' },
+  checks: {
+    'curl -X PUT "$API/edges/https/$EDGE/routes/$ROUTE/policy"': isEnabled,
+    'curl "$API/policy/explain"': (said) => assert.match(said, /"verdict":"\w+"/),
+  },
+})
+
+followPage('docs/expressions.md', {
+  checks: {
+    async 'req.url.path.startsWith'(text) {
+      const expressions = text.trim().split('\n')
+      assert.ok(expressions.length > 2)
+      const rules = expressions.map((each) => ({ expressions: [each], actions: [{ type: 'deny' }] }))
+      const cases = [{ request: { url: '/admin' }, expect: { status_code: 403 } }]
+      const terminal = testTerminal({ input: JSON.stringify({ policy: { on_http_request: rules }, cases }) })
+      assert.equal(await run(['policy', 'test', '-'], terminal), 0, terminal.printed.err + terminal.printed.out)
+    },
+  },
+})
+
+followPage('docs/errors.md', {
+  checks: {
+    async '{\n  "error_code"'(text) {
+      const { admin } = await platform
+      const hostports = ['app.example.com:443']
+      await admin.create('/edges/https', { hostports })
+      const { body } = await admin.send('POST', '/edges/tls', { body: { hostports } })
+      const told = JSON.parse(text) as { details: { operation_id: string } }
+      assert.match(body.details.operation_id, /^op_/)
+      assert.deepEqual({ ...body, details: { operation_id: 'op_…' } }, told)
+    },
+  },
+})
