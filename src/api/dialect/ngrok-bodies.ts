@@ -62,7 +62,9 @@ function withoutUnset(schema: unknown, value: unknown): unknown {
   if (!properties || typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const kept = Object.entries(value).flatMap(([name, each]) => {
     const field = Object.hasOwn(properties, name) ? properties[name] : undefined
-    const mayLack = field && (!required.includes(name) || field.default !== undefined)
+    // Texts alone: an empty one in place of a module is a mistake, and to drop it would leave an edge unguarded.
+    const isText = field?.type === 'string' || field?.enum !== undefined
+    const mayLack = isText && (!required.includes(name) || field.default !== undefined)
     return each === '' && mayLack ? [] : [[name, withoutUnset(field, each)] as const]
   })
   return Object.fromEntries(kept)

@@ -75,6 +75,10 @@ const bodies: [what: string, operation: string, sent: object, read: object][] = 
     { tls_termination: { terminate_at: '', min_version: '1.3' } },
     { tls_termination: { min_version: '1.3' } },
   ],
+  ['an empty text for a module', 'create_tcp_edge', { ip_restriction: '' }, { ip_restriction: '' }],
+  ['an empty text for a module in an update', 'update_tcp_edge', { ip_restriction: '' }, { ip_restriction: '' }],
+  ['an empty text for a list', 'put_tcp_edge_ip_restriction', { ip_policy_ids: '' }, { ip_policy_ids: '' }],
+  ['an empty text for yes or no', 'put_tcp_edge_ip_restriction', { enabled: '' }, { enabled: '' }],
   ['an action of a policy', 'create_ip_policy', { action: 'deny', metadata: 'm' }, { metadata: 'm' }],
   ['an action of a rule', 'create_ip_policy_rule', { action: 'deny' }, { action: 'deny' }],
   [

@@ -100,6 +100,15 @@ test('what Terraform 0.3 to 0.7 sends beside the fields of today is taken and de
   assert.equal((await platform.admin.get(`/reserved_domains/${domain.id}`)).region, 'local')
 })
 
+test('an empty text in place of a guard is refused, and no edge is made without it', async () => {
+  const before = (await platform.admin.get('/edges/tcp')).tcp_edges.length
+  for (const body of [{ ip_restriction: '' }, { policy: '' }, { ip_restriction: { ip_policy_ids: '' } }]) {
+    const answer = await send('POST', '/edges/tcp', { body })
+    assert.deepEqual([answer.status, answer.body.error_code], [400, 'ERR_NGROK_215'], JSON.stringify(body))
+  }
+  assert.equal((await platform.admin.get('/edges/tcp')).tcp_edges.length, before)
+})
+
 test('an empty query parameter counts as left out, in this dialect only', async () => {
   for (const path of ['/ip_policies?before_id=', '/ip_policies?beforeId=&limit=', '/ip_policies?filter=']) {
     assert.equal((await send('GET', path)).status, 200, path)
