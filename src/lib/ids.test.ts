@@ -83,7 +83,7 @@ const notIds: [what: string, text: string][] = [
   ['a space in front', ` ak_${tail}`],
 ]
 
-test(`\`${tail}\` behind its prefix is an id`, () => {
+test(`\`${tail}\` after its prefix is an id`, () => {
   assert.ok(isId(`ak_${tail}`, 'ak_'))
 })
 

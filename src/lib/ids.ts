@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from './clock.ts'
 
-/** In the order of their bytes, so that comparing text compares numbers. */
+/** In byte order, so that comparing ids as text compares them as numbers. */
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** 160 bits need 27 base62 digits. */
 const BYTES = 20
@@ -21,7 +21,7 @@ export class IdSource {
     this.#random = random
   }
 
-  /** The next id: 48 bits of time, 16 that count within the millisecond, 96 random ones. */
+  /** The next id: 48 bits of time, a 16-bit counter within the millisecond, 96 random bits. */
   next(prefix: string): string {
     const now = this.#now()
     if (now > this.#millis) {
@@ -47,7 +47,7 @@ export function randomText(): string {
   return base62(randomBytes(BYTES))
 }
 
-/** Whether `text` is `prefix` and exactly the characters an id has. */
+/** Whether `text` is `prefix` followed by exactly the characters of an id. */
 export function isId(text: string, prefix: string): boolean {
   if (!text.startsWith(prefix) || text.length !== prefix.length + ID_LENGTH) return false
   return /^[0-9A-Za-z]+$/.test(text.slice(prefix.length))

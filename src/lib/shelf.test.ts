@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Shelf } from './shelf.ts'
 
-test('whatever is added and deleted, a page is what sorting everything would give', () => {
+test('after any additions and removals, a page is what sorting everything would give', () => {
   const id = fc.integer({ min: 0, max: 30 }).map((n) => `x_${String(n).padStart(2, '0')}`)
   const step = fc.record({ isAdd: fc.boolean(), id })
   const page = fc.record({ beforeId: fc.option(id, { nil: undefined }), limit: fc.integer({ min: 1, max: 5 }) })
@@ -25,7 +25,7 @@ test('whatever is added and deleted, a page is what sorting everything would giv
   )
 })
 
-test('a thing that is added again under its id replaces the former', () => {
+test('adding a thing under an existing id replaces the old one', () => {
   const shelf = new Shelf<number>()
   shelf.add('a', 1)
   shelf.add('a', 2)
@@ -33,7 +33,7 @@ test('a thing that is added again under its id replaces the former', () => {
   assert.deepEqual(shelf.page({ limit: 10 }), [2])
 })
 
-test('what comes from the newest to the oldest stands in its order, and can go and come again', () => {
+test('ids added from newest to oldest are in order, and can be removed and added again', () => {
   const shelf = new Shelf<string>()
   const ids = Array.from({ length: 100 }, (_, n) => `x_${String(n).padStart(3, '0')}`)
   for (const id of ids.toReversed()) shelf.add(id, id)

@@ -1,18 +1,18 @@
-/** Things by id, kept in the order of their ids, so that a page of them costs no more than its length. */
+/** A map by id that keeps its ids sorted, so that reading a page costs no more than the page's length. */
 
 interface Page {
   readonly beforeId?: string
   readonly limit: number
 }
 
-/** Up to here each id that came out of order is moved to its place by itself; more are cheaper to sort with all others. */
+/** Up to this many out-of-order ids are inserted one by one; more are cheaper to sort together with all others. */
 const FEW = 16
 
 export class Shelf<T> {
   readonly #byId = new Map<string, T>()
-  /** Ascending. New ids are the greatest; an agent that returns brings an older one. */
+  /** Ascending. A new id is usually the greatest; an agent that reconnects brings an older one. */
   #ids: string[] = []
-  /** Those that came out of order, until somebody looks: a store that is read backwards brings all of them so. */
+  /** Ids added out of order, sorted in when somebody asks for a page. Reading the store newest first adds all that way. */
   readonly #late: string[] = []
 
   get size(): number {
@@ -42,7 +42,7 @@ export class Shelf<T> {
     ids.splice(placeOf(ids, id), 1)
   }
 
-  /** Newest first, at most `limit` with ids before `beforeId`, which need not be there. */
+  /** Newest first, at most `limit`, with ids less than `beforeId`, which need not exist. */
   page({ beforeId, limit }: Page): T[] {
     const ids = this.#inOrder()
     const page: T[] = []
@@ -62,7 +62,7 @@ export class Shelf<T> {
   }
 }
 
-/** Where `id` stands in ascending `ids`, or would stand. */
+/** The index of `id` in ascending `ids`, or where it would be inserted. */
 function placeOf(ids: readonly string[], id: string): number {
   let low = 0
   let high = ids.length

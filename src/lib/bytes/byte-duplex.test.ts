@@ -19,7 +19,7 @@ async function connected(): Promise<{ duplex: ByteDuplex; far: Socket }> {
 }
 
 describe('a stream as a duplex', () => {
-  test('eight megabytes go there and back, with an end of its own each way', async () => {
+  test('eight megabytes go in each direction, and each direction ends on its own', async () => {
     const { duplex, far } = await connected()
     far.pipe(far)
     const bytes = randomBytes(8 * 1024 * 1024)
@@ -53,7 +53,7 @@ describe('a stream as a duplex', () => {
     far.destroy()
   })
 
-  test('destroying it early is seen at the far end as a cut', async () => {
+  test('the far end sees a reset when it is destroyed early', async () => {
     const { duplex, far } = await connected()
     const failed = once(far, 'error')
     far.resume()
@@ -64,7 +64,7 @@ describe('a stream as a duplex', () => {
     assert.equal(error.code, 'ECONNRESET')
   })
 
-  test('a far end that cuts it makes it fail', async () => {
+  test('it fails when the far end resets', async () => {
     const { duplex, far } = await connected()
     duplex.resume()
     const failed = once(duplex, 'error')

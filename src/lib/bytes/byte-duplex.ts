@@ -1,10 +1,10 @@
-/** A stream of bytes as a Node Duplex, for APIs that want one; nothing else should pay for it. */
+/** A byte stream as a Node Duplex, for APIs that require one. It is slower than a byte stream, so use it only for those. */
 import { Duplex } from 'node:stream'
 import type { ByteStream } from './byte-stream.ts'
 
-/** Takes over `stream`. Ends each way on its own; destroying it early resets the stream. */
+/** Takes over `stream`. Each direction ends on its own; destroying the duplex early resets the stream. */
 export class ByteDuplex extends Duplex {
-  /** Bytes that went in either direction. */
+  /** Bytes moved, both directions together. */
   moved = 0
   /** Whether the stream was broken off, and not by us. */
   isBroken = false

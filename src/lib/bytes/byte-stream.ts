@@ -1,45 +1,45 @@
-/** Ordered bytes both ways, each way with its own end: what a socket, a stream of a session and a relay have in common. */
+/** Ordered bytes in both directions, each with its own end: what sockets and the streams of a session have in common. */
 import { noteRead } from './read-memory.ts'
 
 export interface ByteStream {
-  /** Takes `chunk`, which must not change afterwards; false asks to wait for `drain`. Lost bytes are told by `closed`. */
+  /** Takes `chunk`, which must not change afterwards. False asks the caller to wait for `drain`; `closed` reports lost bytes. */
   write(chunk: Buffer): boolean
-  /** The same for bytes that are only lent, see `ByteSink.lent`; left out where a copy must be made anyway. */
+  /** The same for lent bytes, see `ByteSink.lent`. A stream that has to copy anyway leaves this out. */
   writeLent?(chunk: Buffer): boolean
-  /** We send no more. */
+  /** Ends our direction: we send no more. */
   end(): void
-  /** Gives up both ways at once. */
+  /** Gives up both directions at once. */
   reset(): void
-  /** Hands the stream to `sink`, beginning with what came already; a later sink replaces an earlier one. */
+  /** Hands the stream to `sink`, beginning with bytes that already arrived; a later sink replaces an earlier one. */
   attach(sink: ByteSink): void
   /** No more `data`, `lent` or `end` until `resume`. */
   pause(): void
   resume(): void
 }
 
-/** Hears a stream. */
+/** Receives what happens on a stream. */
 export interface ByteSink {
-  /** Bytes to keep. Call `pause` to get no more. */
+  /** Bytes that the sink may keep. Call `pause` to get no more. */
   data(chunk: Buffer): void
   /**
-   * Bytes that change as soon as this returns, for who passes them on at once. A stream that reads into memory it uses
-   * again calls this where it is there, and `data` with a copy where it is not.
+   * Lent bytes: they change as soon as this returns, so it suits sinks that pass them on at once. A stream that reuses
+   * its read memory calls this if the sink has it, and otherwise `data` with a copy.
    */
   lent?: ((chunk: Buffer) => void) | undefined
   /** The other end sends no more. At most once, after the last byte. */
   end(): void
-  /** There is room to write again, after a `write` that gave false. */
+  /** There is room to write again, after a `write` that returned false. */
   drain(): void
-  /** Both ways are over. Exactly once, and the last call; with an error when bytes of either way may be missing. */
+  /** Both directions are over. Called exactly once, as the last call; with an error when bytes may be missing. */
   closed(error: Error | undefined): void
 }
 
-/** Writes bytes that are only lent to any stream. */
+/** Writes lent bytes to any stream. */
 export function writeLent(stream: ByteStream, chunk: Buffer): boolean {
   return stream.writeLent ? stream.writeLent(chunk) : stream.write(kept(chunk))
 }
 
-/** Bytes that were lent, to keep. */
+/** A copy of lent bytes that may be kept. */
 export function kept(chunk: Buffer): Buffer {
   if (chunk.length < LARGE_BYTES) {
     noteRead(chunk.length)
@@ -51,8 +51,8 @@ export function kept(chunk: Buffer): Buffer {
 }
 
 /**
- * Memory for bytes that may wait, and told to those who give it back. Smaller pieces share memory, as Node has it; a
- * larger one would hold the 64 KiB that it shares for as long as a slow reader lets it wait.
+ * Memory for bytes that may wait for a slow reader. Small pieces share Node's pool. A larger piece gets memory of its
+ * own, because in the pool it would keep a whole shared 64 KiB alive for as long as it waits; `noteRead` counts it.
  */
 export function memoryFor(bytes: number): Buffer {
   if (bytes < LARGE_BYTES) return Buffer.allocUnsafe(bytes)
@@ -60,5 +60,5 @@ export function memoryFor(bytes: number): Buffer {
   return Buffer.allocUnsafeSlow(bytes)
 }
 
-/** From this size on a piece of memory stands alone, in bytes. */
+/** From this size on, in bytes, a piece gets memory of its own. */
 const LARGE_BYTES = 4 * 1024

@@ -4,8 +4,8 @@ import { describe, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { atEndOfTurn } from './end-of-turn.ts'
 
-describe('what is put off to the end of the turn', () => {
-  test('is done in its order, after the microtasks, and each time it is asked for', async () => {
+describe('work deferred to the end of the turn', () => {
+  test('runs in order, after the microtasks, and each time it is asked for', async () => {
     const done: string[] = []
     atEndOfTurn(() => done.push('one'))
     atEndOfTurn(() => done.push('two'))
@@ -19,7 +19,7 @@ describe('what is put off to the end of the turn', () => {
     assert.equal(done.length, 5)
   })
 
-  test('may put off more, which waits for the next turn', async () => {
+  test('may defer more, which waits for the next turn', async () => {
     const done: string[] = []
     atEndOfTurn(() => {
       atEndOfTurn(() => done.push('later'))
@@ -32,7 +32,7 @@ describe('what is put off to the end of the turn', () => {
     assert.deepEqual(done, ['first', 'second', 'later'])
   })
 
-  test('is done also where one before it throws', async (t) => {
+  test('runs even if a task before it throws', async (t) => {
     // The runner takes what nobody catches for a failure of the test.
     const listeners = process.listeners('uncaughtException')
     process.removeAllListeners('uncaughtException')

@@ -1,11 +1,11 @@
 /**
- * Puts work off until all that came in this turn of the event loop was read, and then does it in a row: the same code
- * over many connections finds itself in the processor's cache, which code that takes turns with all the rest does not.
+ * Defers work until everything that arrived in this turn of the event loop has been read, and then runs it back to back.
+ * Running the same code for many connections in a row keeps it in the processor's cache.
  */
 
 let tasks: (() => void)[] = []
 
-/** Those that are put off while they run are done in the next turn. */
+/** Runs `task` at the end of this turn; a task that another task adds runs in the next turn. */
 export function atEndOfTurn(task: () => void): void {
   if (tasks.length === 0) setImmediate(runAll)
   tasks.push(task)
@@ -18,7 +18,7 @@ function runAll(): void {
   try {
     while (done < due.length) due[done++]?.()
   } finally {
-    // One that throws does not take the others with it.
+    // A task that throws does not keep the others from running.
     for (const task of due.slice(done)) atEndOfTurn(task)
   }
 }

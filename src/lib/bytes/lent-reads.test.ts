@@ -48,7 +48,7 @@ describe('reads are lent from', () => {
     })
   }
 
-  test('one that asks for a pause gets nothing until it is resumed', async () => {
+  test('a reader that asks for a pause gets nothing until the socket is resumed', async () => {
     const { connected: near, accepted: far } = await socketPair({ tls: false })
     let calls = 0
     readLent(near, () => ++calls > 1)

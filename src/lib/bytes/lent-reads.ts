@@ -1,29 +1,29 @@
 /**
  * Reads sockets into one piece of memory that all of them share.
  *
- * Node gives every read memory of its own, which costs more than the read itself where much is read, and then the time
- * of the collector. It can read into memory that is handed to it (`onread` of net.connect), but offers that only for
- * connections that it opens; those that it accepts have the same parts under names that are not public. They are looked
- * for by name, and where one is missing nothing is changed: such a socket is read as any other.
+ * Node allocates memory for every read. On a busy connection that costs more than the read itself, and the garbage
+ * collector's time on top. Node can read into memory it is given (`onread` of net.connect), but offers that only for
+ * connections it opens. Accepted sockets have the same fields under private symbols. Those are found by name here; if
+ * one is missing, the socket is left alone and read in the usual way.
  */
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
-/** Size of one read, in bytes: two of the largest frames of the multiplexer. Larger ones leave the processor's cache. */
+/** Size of one read, in bytes: two of the largest mux frames. Larger reads do not fit the processor's cache. */
 export const LENT_BYTES = 2 * (64 * 1024 - 8)
 
-/** Read callbacks never nest, so one for the process is enough. Its address is known to Node: it is never let go. */
+/** Read callbacks never nest, so one buffer serves the whole process. Node holds its address, so it is never freed. */
 let memory: Buffer | undefined
 
 interface Handle {
   readonly useUserBuffer?: unknown
-  /** What a TLS handle reads from. */
+  /** The handle below a TLS handle. */
   readonly _parent?: Handle
 }
 
 /**
- * From here on `take` gets what comes, each time only until it returns, in place of `data` events; its false stops the
- * reads until Node or a `resume` asks for more. Gives false when it cannot be done.
+ * From here on `take` gets the bytes that arrive, lent until it returns, instead of `data` events. When it returns
+ * false, reading stops until Node or a `resume` asks for more. Returns false when this socket cannot be read that way.
  */
 export function readLent(socket: Duplex, take: (chunk: Buffer) => boolean): boolean {
   if (!(socket instanceof Socket)) return false
@@ -41,9 +41,9 @@ export function readLent(socket: Duplex, take: (chunk: Buffer) => boolean): bool
   return true
 }
 
-/** A handle that is read by the event loop alone: one over a stream of JavaScript could be read within a read. */
+/** Whether only the event loop reads this handle: a handle over a JavaScript stream could be read within another read. */
 function isNative(value: unknown): value is { useUserBuffer(memory: Buffer): void } {
-  const handle = value as Handle | null | undefined // checked right here, and by the caller of what it has
+  const handle = value as Handle | null | undefined // the lines below check each property before using it
   if (typeof handle?.useUserBuffer !== 'function') return false
   const { name } = (handle._parent ?? handle).constructor
   return name === 'TCP' || name === 'Pipe'

@@ -3,7 +3,7 @@ import { PerformanceObserver } from 'node:perf_hooks'
 import { test } from 'node:test'
 import { noteRead, ROUND_BYTES } from './read-memory.ts'
 
-test('the young collector runs once for each round of bytes, and not for less', async () => {
+test('a minor collection runs once for every `ROUND_BYTES`, and not for fewer', async () => {
   const minor: unknown[] = []
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {

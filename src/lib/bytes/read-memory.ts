@@ -1,38 +1,38 @@
 /**
- * Gives back the memory of bytes that were read, soon after they were used.
+ * Frees the memory of bytes that were read, soon after they were used.
  *
- * Every read of a socket gets memory outside of the heap, held by an object of a few dozen bytes on it. The collector of
- * young objects runs by the size of the objects, so at full speed a gigabyte waits for a turn of it, and the full
- * collector, which looks at the whole heap, is called in its place over and over. Asking for the young collector by the
- * number of bytes read costs a millisecond each time and saves more than half of all CPU time of a busy stream.
+ * Every socket read gets memory outside the heap, held by a heap object of a few dozen bytes. V8 schedules its minor
+ * collection by the size of those small objects. At full speed a gigabyte piles up before it is due, so V8 runs the slow
+ * full collection over and over instead. Asking for a minor collection by the number of bytes read costs a millisecond
+ * each time and saves more than half of the CPU time of a busy stream.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** How much may be read before the memory is asked back, in bytes: an eighth of what calls the full collector. */
+/** Bytes read between two minor collections: an eighth of what triggers a full one. */
 export const ROUND_BYTES = 8 * 1024 * 1024
 
 /** The heap is one for the whole process, and so is this count. */
-let unclaimed = 0
+let uncollected = 0
 let collect: (() => void) | undefined
 
-/** To be told of every read. */
+/** Counts bytes read; call it for every read. */
 export function noteRead(bytes: number): void {
-  unclaimed += bytes
-  if (unclaimed < ROUND_BYTES) return
-  unclaimed = 0
+  uncollected += bytes
+  if (uncollected < ROUND_BYTES) return
+  uncollected = 0
   collect ??= youngCollector()
   collect()
 }
 
-/** Found when first needed: who never moves much has no use for it. */
+/** Looked up at first use: a process that moves little never needs it. */
 function youngCollector(): () => void {
   try {
     setFlagsFromString('--expose-gc')
     const gc: unknown = runInNewContext('gc')
     if (typeof gc === 'function') return () => void gc({ type: 'minor' })
   } catch {
-    // Another engine, or one that was locked down: it is as fast as it was.
+    // Another engine, or a locked-down one: we run without this, only slower.
   }
   return () => {}
 }

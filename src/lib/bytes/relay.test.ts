@@ -91,7 +91,7 @@ describe('a relay', () => {
     assert.ok((await done).error)
   })
 
-  test('a visitor who is gone takes the connection to the service along', async () => {
+  test('when the visitor is gone the connection to the service closes too', async () => {
     const lost = Promise.withResolvers<void>()
     const { client, done } = await through((socket) => {
       socket.on('error', () => {}).on('close', () => lost.resolve())
@@ -102,7 +102,7 @@ describe('a relay', () => {
     assert.ok((await done).error)
   })
 
-  test('nothing moving for too long ends it', async () => {
+  test('an idle relay is ended', async () => {
     const { client, done } = await through((socket) => socket.on('error', () => {}).resume(), { idleMs: 50 })
     client.on('error', () => {}).resume()
     assert.match(String((await done).error), /nothing moved for 50 ms/)

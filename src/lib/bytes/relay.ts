@@ -1,10 +1,10 @@
-/** Joins two streams: what comes from one goes to the other, each way with its own end, at the pace of the slower. */
+/** Joins two streams: bytes from one go to the other, at the pace of the slower. Each direction has its own end. */
 import { type ByteStream, writeLent } from './byte-stream.ts'
 
 export interface RelayOptions {
-  /** How long nothing may move in either direction, in milliseconds; up to twice as long in fact. */
+  /** How long the relay may be idle in both directions, in milliseconds. The check may take up to twice as long. */
   readonly idleMs?: number
-  /** Both streams are closed. Exactly once. */
+  /** Called exactly once, when both streams are closed. */
   readonly onDone?: (result: RelayResult) => void
 }
 
@@ -12,7 +12,7 @@ export interface RelayResult {
   /** Bytes that went from the first stream to the second, and back. */
   readonly there: number
   readonly back: number
-  /** Why bytes may be missing; undefined when both ends said all they had to. */
+  /** Why bytes may be missing; undefined when both directions ended cleanly. */
   readonly error: Error | undefined
 }
 
@@ -31,7 +31,7 @@ export function relay(a: ByteStream, b: ByteStream, { idleMs, onDone }: RelayOpt
     onDone?.({ there, back, error })
   }
 
-  // One timer that looks back at what moved, not one that every chunk winds up again.
+  // One interval that checks whether anything moved is cheaper than a timer restarted by every chunk.
   if (idleMs !== undefined) {
     let seen = 0
     timer = setInterval(() => {

@@ -18,7 +18,7 @@ describe('a socket that is reset', () => {
       stream.end()
     },
   })) {
-    test(`${name} closes, and takes the far end along`, async () => {
+    test(`${name} closes, and so does the far end`, async () => {
       const { connected: near, accepted: far } = await socketPair({ tls: false })
       const stream = socketStream(near)
       const closed = Promise.withResolvers<Error | undefined>()
@@ -36,7 +36,7 @@ describe('a socket that is reset', () => {
 
 for (const tls of [false, true]) {
   describe(`a socket ${tls ? 'with' : 'without'} TLS`, () => {
-    test('lends what it reads, at the pace of a reader that stops after every piece', async () => {
+    test('lends the bytes it reads, at the pace of a reader that pauses after every piece', async () => {
       const { connected: near, accepted: far } = await socketPair({ tls })
       const stream = socketStream(near)
       const ended = Promise.withResolvers<void>()
@@ -61,7 +61,7 @@ for (const tls of [false, true]) {
       far.destroy()
     })
 
-    test('gives who keeps bytes a copy of its own', async () => {
+    test('gives a sink that keeps bytes its own copy', async () => {
       const { connected: near, accepted: far } = await socketPair({ tls })
       const stream = socketStream(near)
       const ended = Promise.withResolvers<void>()
@@ -127,7 +127,7 @@ for (const tls of [false, true]) {
       far.destroy()
     })
 
-    test('that closes with bytes unsent tells so, once, and takes no more', async () => {
+    test('that closes with unsent bytes reports an error once, and accepts no more', async () => {
       const { connected: near, accepted: far } = await socketPair({ tls })
       const stream = socketStream(near)
       const closes: (Error | undefined)[] = []

@@ -1,4 +1,4 @@
-/** A socket as a stream of bytes: what a TCP or TLS connection looks like to those who only move bytes. */
+/** A TCP or TLS socket as a byte stream. */
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
@@ -9,9 +9,9 @@ import { StagedWrites } from './staged-writes.ts'
 
 export interface SocketStreamOptions {
   /**
-   * Whether all that the other end has sent is read before a failed write ends the stream. For connections to services:
-   * one that refuses an upload answers and closes, and its answer must not be lost to the write that comes after. Sockets
-   * alone: what else carries bytes loses nothing that way.
+   * Whether the stream reads everything the other end has sent before a failed write ends it. For connections to
+   * services: one that refuses an upload answers and closes, and the next write fails; the answer must not be lost to
+   * that. Applies to sockets only; other duplexes lose nothing when a write fails.
    */
   readonly outlivesFailedWrite?: boolean
 }
@@ -23,9 +23,9 @@ export function socketStream(socket: Duplex, options: SocketStreamOptions = {}):
 
 type Callback = (error?: Error | null) => void
 
-/** What is done with a write that failed. */
+/** The socket's handler for a write that failed. */
 const failing = Symbol('failing')
-/** How Node is told of a write, once for the life of the socket: it has one callback for all of them. */
+/** The callback that reports a write to Node. Node uses the same one for every write, so it is wrapped only once. */
 const wrote = Symbol('wrote')
 
 interface DeferringSocket extends Duplex {
@@ -33,7 +33,7 @@ interface DeferringSocket extends Duplex {
   [wrote]?: Callback
 }
 
-// One function for all sockets, on which nothing is made for a write: as cheap as the one of Node that it stands before.
+// One function for all sockets that allocates nothing per write: as cheap as Node's own `_write`, which it wraps.
 function deferredWrite(this: DeferringSocket, chunk: unknown, encoding: BufferEncoding, done: Callback): void {
   Socket.prototype._write.call(this, chunk, encoding, this[wrote] ?? tellWrites(this, done))
 }
@@ -75,7 +75,7 @@ class SocketStream implements ByteStream {
     })
     socket.on('end', () => {
       this.#isEnded = true
-      // Node tells the end of a paused socket too, when nothing else waits to be read.
+      // Node emits `end` even on a paused socket, when nothing is left to read.
       if (!this.#isPaused) this.#tellEnd()
       this.#failWrite?.()
     })
@@ -105,9 +105,9 @@ class SocketStream implements ByteStream {
   reset(): void {
     this.#error ??= new Error('we reset the connection')
     const socket = this.#socket
-    // While our own end is on its way Node cannot reset, and having failed at it never closes.
+    // While our own end is still being sent Node cannot reset, and after a failed attempt the socket never closes.
     const isEnding = socket.writableEnded && !socket.writableFinished
-    // A plain close looks like a clean end to a peer that counts on the end of the connection as the end of a message.
+    // To a peer that takes the end of the connection as the end of a message, a plain close would look clean.
     if (socket instanceof Socket && !(socket instanceof TLSSocket) && !isEnding) socket.resetAndDestroy()
     else socket.destroy()
   }
@@ -142,7 +142,7 @@ class SocketStream implements ByteStream {
     if (this.#isEnded) this.#tellEnd()
   }
 
-  /** Node destroys a socket whose write failed, with all that came and is not read yet. Here that waits for the end of the reads. */
+  /** Node destroys a socket whose write failed, and drops unread bytes. This delays that until everything is read. */
   #deferFailedWrites(socket: DeferringSocket): void {
     socket[failing] = (error, done) => {
       if (this.#isEnded || this.#isClosed) done(error)
@@ -157,9 +157,9 @@ class SocketStream implements ByteStream {
     socket._writev = deferredWritev
   }
 
-  /** False when there should be no more for now. */
+  /** Returns false when reading should stop for now. */
   #lend(chunk: Buffer): boolean {
-    // TLS hands on all that it has deciphered, paused or not: Node keeps that, and gives it first as `data`.
+    // TLS passes on all it has deciphered even when paused: Node queues it, and emits it first, as `data`.
     if (this.#isPaused || this.#socket.readableLength > 0) return this.#socket.push(kept(chunk))
     const sink = this.#sink
     try {
@@ -214,7 +214,7 @@ class SocketStream implements ByteStream {
     this.#sink?.closed(this.#error)
   }
 
-  /** What a sink throws ends this connection and nothing else. */
+  /** A sink that throws ends this connection and nothing else. */
   #fail(cause: unknown): void {
     this.#error ??= new Error('the handler of a connection failed', { cause })
     this.#socket.destroy()

@@ -16,7 +16,7 @@ class Taker extends Duplex {
   }
 }
 
-test('little leaves at once, and the pieces of one turn as one', async () => {
+test('a small chunk is sent at once, and the pieces of one turn are sent as one', async () => {
   const socket = new Taker()
   const staged = new StagedWrites(socket, () => {})
   staged.write(Buffer.alloc(100))
@@ -27,7 +27,7 @@ test('little leaves at once, and the pieces of one turn as one', async () => {
   assert.deepEqual(socket.writes, [100, 65_536])
 })
 
-test('what comes little by little after much does not wait for long', async () => {
+test('small pieces after a large transfer do not wait for long', async () => {
   const socket = new Taker()
   const staged = new StagedWrites(socket, () => {})
   staged.write(Buffer.alloc(10_000))

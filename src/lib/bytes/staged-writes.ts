@@ -1,21 +1,21 @@
 /**
- * Writes of bytes that are only lent: small ones leave at once, larger ones are gathered until the end of the turn, since
- * what TLS and the multiplexer give in small pieces is cheaper to send in large ones.
+ * Writes lent bytes to a socket. Small chunks are sent at once. Larger ones are gathered until the end of the turn: TLS
+ * and the mux deliver small pieces, which are cheaper to send as one.
  */
 import type { Duplex } from 'node:stream'
 import { LENT_BYTES } from './lent-reads.ts'
 import { Stages } from './stages.ts'
 
-/** Bytes up to here leave at once, unless they stand in a row of many; memory for them comes from a pool. */
+/** Chunks up to this size are sent at once, unless a larger transfer is under way; Node's pool has memory for them. */
 const SMALL_BYTES = 4 * 1024
 
-/** What is gathered at most before it leaves, in bytes: as much as one read brings. */
+/** A stage with this many bytes is sent: as many as one read brings. */
 const FULL_BYTES = LENT_BYTES
 
-/** Memory for that, and for the piece that makes it more, in bytes. */
+/** Memory of one stage, in bytes, with room for the piece that goes over `FULL_BYTES`. */
 const STAGE_BYTES = FULL_BYTES + 32 * 1024
 
-/** For how many turns of the event loop what is gathered may wait for more of its row: on a busy server a turn is long. */
+/** How many turns of the event loop a stage may wait for more bytes of the same transfer: on a busy server turns are long. */
 const ROW_TURNS = 3
 
 /** More than this unsent asks the writer to wait, in bytes. */
@@ -25,14 +25,14 @@ const stages = new Stages({ bytes: STAGE_BYTES, spares: 64 })
 
 export class StagedWrites {
   readonly #socket: Duplex
-  /** A stage was sent: there may be room again. */
+  /** Called when a stage was sent: there may be room again. */
   readonly #onSent: () => void
   #stage: Buffer | undefined
   #staged = 0
-  /** Stages that the socket holds. */
+  /** Stages given to the socket and not sent yet. */
   #inFlight = 0
   #isScheduled = false
-  /** Whether what left last was more than a little: what follows is most likely a part of the same. */
+  /** Whether the last stage was large: then what follows is most likely part of the same transfer. */
   #isRow = false
 
   constructor(socket: Duplex, onSent: () => void) {
@@ -40,19 +40,19 @@ export class StagedWrites {
     this.#onSent = onSent
   }
 
-  /** Whether a writer need not wait. */
+  /** Whether a writer may go on without waiting for a drain. */
   get hasRoom(): boolean {
     return this.#staged + this.#socket.writableLength < HIGH_BYTES
   }
 
-  /** Copies `chunk`; false asks to wait. */
+  /** Copies `chunk`; false asks the writer to wait. */
   write(chunk: Buffer): boolean {
     if (this.#staged === 0 && chunk.length <= SMALL_BYTES && !this.#isRow) this.#socket.write(Buffer.from(chunk))
     else this.#gather(chunk)
     return this.hasRoom
   }
 
-  /** Gives to the socket what was gathered. */
+  /** Gives the gathered bytes to the socket. */
   flush(): void {
     const stage = this.#stage
     if (!stage) return
@@ -69,7 +69,7 @@ export class StagedWrites {
     })
   }
 
-  /** Nothing more leaves. */
+  /** Drops the gathered bytes. */
   clear(): void {
     if (this.#stage) stages.giveBack(this.#stage)
     this.#stage = undefined
@@ -93,9 +93,9 @@ export class StagedWrites {
     setImmediate(() => {
       this.#isScheduled = false
       if (this.#socket.destroyed || this.#staged === 0) return
-      // In a row, more came meanwhile: there may be still more to send along.
+      // A transfer is under way and more came meanwhile: there may be still more to send along.
       if (this.#isRow && this.#staged !== staged && turn < ROW_TURNS) this.#schedule(turn + 1)
-      // While a stage is under way the next one may fill; it leaves when that is sent.
+      // While a stage is in flight the next one may fill up; it is sent when that one is done.
       else if (this.#inFlight === 0) this.flush()
     })
   }

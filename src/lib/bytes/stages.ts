@@ -1,11 +1,11 @@
-/** Memory that bytes are gathered in before they leave: borrowed, filled, given to a socket, and given back once sent. */
+/** A pool of buffers in which bytes are gathered: borrowed, filled, given to a socket, and given back once sent. */
 
 export class Stages {
   readonly #bytes: number
   readonly #spares: number
   readonly #spare: Buffer[] = []
 
-  /** Each of `bytes`; as many as `spares` are kept while nobody needs them. */
+  /** Each stage has `bytes`; at most `spares` unused ones are kept. */
   constructor({ bytes, spares }: { bytes: number; spares: number }) {
     this.#bytes = bytes
     this.#spares = spares
@@ -15,7 +15,7 @@ export class Stages {
     return this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#bytes)
   }
 
-  /** Nobody may look at it any more. */
+  /** Nobody may use `stage` after this. */
   giveBack(stage: Buffer): void {
     if (this.#spare.length < this.#spares) this.#spare.push(stage)
   }

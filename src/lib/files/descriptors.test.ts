@@ -31,7 +31,7 @@ function accepted(fd: number) {
   return socket as unknown as Socket & { isClosed: boolean }
 }
 
-test('visitors leave descriptors to agents, agents to the API, and all to metrics; what is too much is closed and counted', async () => {
+test('visitors leave descriptors to agents, agents to the API, and all to metrics; connections beyond that are closed and counted', async () => {
   const { descriptors } = watched()
   await descriptors.look()
   const rows = [
@@ -70,7 +70,7 @@ test('one line a minute, with how many were closed', async (t) => {
   )
 })
 
-test('a limit that is raised while it runs holds from the next look on', async () => {
+test('a limit raised at run time applies from the next check on', async () => {
   const { descriptors, state } = watched()
   await descriptors.look()
   assert.equal(descriptors.admits(accepted(200), 'visitors'), false)

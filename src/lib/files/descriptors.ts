@@ -1,22 +1,22 @@
 /**
- * Keeps file descriptors for what is running: with few left, new connections are closed before they cost one for good.
+ * Keeps some file descriptors in reserve: when few are left, new connections are closed as soon as they are accepted.
  *
- * Without it the process runs out. Then the system's accept fails, libuv closes whoever connects without telling us, and
- * the database, certificates and upstream services cannot be opened either.
+ * Without this the process runs out. Then accept fails, libuv closes new connections without telling us, and the
+ * database, certificates and services cannot be opened either.
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import type { Logger } from '../log/log.ts'
 import { MinuteLog } from '../log/minute-log.ts'
 
-/** How many descriptors each kind of connection leaves to others; whoever looks what is wrong gets the last of them. */
+/** How many descriptors each kind of connection leaves free. Metrics leave fewest, so an operator can still look. */
 export const spareDescriptors = { visitors: 64, agents: 32, api: 24, metrics: 8 } as const
 export type Caller = keyof typeof spareDescriptors
 
-/** Of a small limit, at most this part is kept free. */
+/** At most this part of the limit is kept free, for systems with a small limit. */
 const MAX_SPARE_PART = 0.25
 
-/** How often the limit is read and a file is opened, to see whether it can be, in milliseconds. */
+/** How often the limit is read again, and a file opened to see whether that still works, in milliseconds. */
 const LOOK_MS = 1000
 
 export interface DescriptorsOptions {
@@ -24,9 +24,9 @@ export interface DescriptorsOptions {
   readonly system?: DescriptorSystem
 }
 
-/** What is asked of the system. */
+/** The operating system, as far as it is needed here. */
 export interface DescriptorSystem {
-  /** The text of `/proc/self/limits`, which needs no further descriptor; empty where there is none, and then no limit is known. */
+  /** The text of `/proc/self/limits`, read without opening another descriptor; empty where there is no such file. */
   limits(): Promise<string>
   /** Fails when no file can be opened. */
   tryOpen(): Promise<void>
@@ -38,24 +38,24 @@ export class Descriptors {
   readonly #lines: MinuteLog<Readonly<Record<string, unknown>>>
   #limit = Number.POSITIVE_INFINITY
   #refused = 0
-  /** Of these, those that no line has told of yet. */
-  #untold = 0
+  /** Refused connections that no log line has reported yet. */
+  #unlogged = 0
   #timer: NodeJS.Timeout | undefined
 
   constructor({ log, system = ownSystem() }: DescriptorsOptions) {
     this.#system = system
     this.#lines = new MinuteLog((fields) => {
-      log.error({ ...fields, connections: this.#untold }, outOfDescriptors)
-      this.#untold = 0
+      log.error({ ...fields, connections: this.#unlogged }, outOfDescriptors)
+      this.#unlogged = 0
     })
   }
 
-  /** Connections closed for want of descriptors, as far as the process is told of them. */
+  /** Connections closed for want of descriptors, as far as the process knows of them. */
   get refused(): number {
     return this.#refused
   }
 
-  /** Begins to watch the limit, which may be changed while we run. */
+  /** Begins to watch the limit, which an operator may change while we run. */
   async start(): Promise<void> {
     await this.look()
     this.#timer = setInterval(() => void this.look(), LOOK_MS).unref()
@@ -78,22 +78,22 @@ export class Descriptors {
     }
   }
 
-  /** Closes a connection that was just accepted, when too few descriptors would be left; whether it may stay. */
+  /** Whether a connection that was just accepted may stay; closes it when too few descriptors are left. */
   admits(socket: Socket, caller: Caller): boolean {
-    // The system hands out the lowest number that is free, so that a number tells how many are taken.
+    // The system hands out the lowest free number, so the number of a descriptor tells how many are in use.
     if (descriptorOf(socket) < this.#limit - Math.min(spareDescriptors[caller], this.#limit * MAX_SPARE_PART))
       return true
     socket.destroy()
     this.#refused++
-    this.#untold++
+    this.#unlogged++
     this.#lines.note({ callers: caller, limit: this.#limit })
     return false
   }
 
-  /** A listener could not accept. */
+  /** Counts a connection that a listener failed to accept. */
   failed(error: NodeJS.ErrnoException, listener: string): void {
     this.#refused++
-    this.#untold++
+    this.#unlogged++
     this.#lines.note({ code: error.code, listener })
   }
 }
@@ -101,7 +101,7 @@ export class Descriptors {
 const outOfDescriptors =
   'too few file descriptors: new connections are closed; raise the limit (`ulimit -n`, or LimitNOFILE= of systemd)'
 
-/** Longer than the table of limits is, in bytes. */
+/** Bytes read of the table of limits, which is shorter. */
 const LIMITS_BYTES = 4096
 
 function ownSystem(): DescriptorSystem {
@@ -127,7 +127,7 @@ function ownSystem(): DescriptorSystem {
   }
 }
 
-/** -1 where it is not known. */
+/** The descriptor's number, or -1 when Node does not tell it. */
 function descriptorOf(socket: Socket): number {
   const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly fd?: number } | null }
   return handle?.fd ?? -1

@@ -1,11 +1,11 @@
-/** Makes a folder and those above it. */
+/** Makes a folder and its parents. */
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * Makes the folder at `path` for its owner alone, unless it is there; the error of the system has the path that failed.
+ * Makes the folder at `path`, readable by its owner alone, unless it exists; the system's error names the path that failed.
  *
- * Node's own `recursive` never ends where a folder cannot be made although the one above is there, as below `/proc`.
+ * Node's own `recursive` option loops for ever when the parent exists but takes no new folder, as below `/proc`.
  */
 export function makeFolder(path: string): void {
   try {

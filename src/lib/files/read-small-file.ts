@@ -1,10 +1,10 @@
-/** Reads a file that is meant to be small: one that is huge, endless or a pipe without writer is an error, not a wait. */
+/** Reads a file that should be small: a huge or endless file, or a pipe without a writer, gives an error, not a hang. */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 
 /** How long a pipe may keep us waiting for its next bytes, in milliseconds. */
 const PIPE_MS = 5000
 
-/** Between two looks at a pipe, in milliseconds. */
+/** How long to wait before trying a pipe again, in milliseconds. */
 const LOOK_MS = 10
 
 /** How much is read at once, in bytes. */
@@ -26,7 +26,7 @@ export function readSmallFile(path: string, maxBytes: number, { pipeMs = PIPE_MS
       if (total > maxBytes) throw fault('EFBIG', path)
       chunks.push(chunk.subarray(0, count))
     }
-    // An empty file says something; a pipe without writer says nothing.
+    // A regular file may be empty, but an empty pipe only means that nobody wrote to it.
     if (chunks.length === 0 && kind.isFIFO()) throw fault('ETIMEDOUT', path)
     return Buffer.concat(chunks).toString()
   } finally {

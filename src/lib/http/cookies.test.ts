@@ -5,7 +5,7 @@ import { HeaderList } from './header-list.ts'
 
 const sent = (...values: string[]): HeaderList => HeaderList.of(values.map((value) => ['Cookie', value] as const))
 
-test('reads cookies of all headers in their order, whatever stands around them', () => {
+test('reads the cookies of all headers in order, ignoring spaces around them', () => {
   const read = (...values: string[]) => readCookies(sent(...values), (name) => name === 'a')
   assert.deepEqual(read('a=1; b=2;a=3', ' a = 4 ', 'A=5; xa=6; a', '=a; a='), [
     ['a', '1'],
@@ -16,7 +16,7 @@ test('reads cookies of all headers in their order, whatever stands around them',
   assert.deepEqual(read(), [])
 })
 
-test('takes no other character for a space than browsers do', () => {
+test('treats only those characters as spaces that browsers do', () => {
   const spaces = ['\u00a0', '\u0085', '\v', '\f', '\ufeff', '\u2000']
   for (const space of spaces) {
     const headers = sent(`${space}a=1; a${space}=2; a=${space}3`)
@@ -27,7 +27,7 @@ test('takes no other character for a space than browsers do', () => {
   }
 })
 
-test('removes cookies by their name and by how it begins, and leaves all others as they were', () => {
+test('removes cookies by name or prefix, and leaves all others unchanged', () => {
   const remove = cookieRemover(['my.session', 'my.nonce.*'])
   const cases: [before: string[], after: string[]][] = [
     [[], []],

@@ -1,7 +1,7 @@
-/** Reads the cookies of a request, and takes some of them out. */
+/** Reads the cookies of a request, and removes some of them. */
 import type { HeaderList } from './header-list.ts'
 
-/** The cookies whose name is wanted, in the order in which they came; over HTTP/2 in several headers. */
+/** The cookies whose name is wanted, in their order; HTTP/2 may spread them over several headers. */
 export function readCookies(headers: HeaderList, isWanted: (name: string) => boolean): (readonly [string, string])[] {
   const found: (readonly [string, string])[] = []
   for (const header of headers.all('cookie')) {
@@ -13,28 +13,28 @@ export function readCookies(headers: HeaderList, isWanted: (name: string) => boo
   return found
 }
 
-/** Removes cookies of these names; one that ends with `*` stands for all that begin so. Others stay as they were sent. */
+/** Removes cookies by name; a name that ends with `*` stands for all that begin with it. Other cookies stay as sent. */
 export function cookieRemover(names: Iterable<string>): (headers: HeaderList) => void {
   const all = [...names]
   const whole = new Set(all.filter((name) => !name.endsWith('*')))
   const beginnings = all.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1))
-  const isWanted = (pair: string): boolean => {
+  const isKept = (pair: string): boolean => {
     const name = nameIn(pair)
     return !whole.has(name) && !beginnings.some((beginning) => name.startsWith(beginning))
   }
   return (headers) => {
     const first = headers.get('cookie')
     if (first === undefined) return
-    // Most have the one of their login alone.
+    // Fast path: most requests carry their login cookie alone.
     if (!first.includes(';') && headers.count('cookie') === 1) {
-      if (!isWanted(first)) headers.remove('cookie')
+      if (!isKept(first)) headers.remove('cookie')
       return
     }
     let isChanged = false
     const left: string[] = []
     for (const header of headers.all('cookie')) {
       const pairs = header.split(';')
-      const kept = pairs.filter(isWanted)
+      const kept = pairs.filter(isKept)
       isChanged ||= kept.length < pairs.length
       if (kept.length > 0) left.push(kept.join(';').trim())
     }
@@ -44,15 +44,15 @@ export function cookieRemover(names: Iterable<string>): (headers: HeaderList) =>
   }
 }
 
-/** Empty for a value without a name. */
+/** The name of a cookie; empty for a value without one. */
 function nameIn(pair: string): string {
   const equals = pair.indexOf('=')
   return equals < 0 ? '' : trimmed(pair.slice(0, equals))
 }
 
 /**
- * RFC 9110 §5.6.3: of spaces and tabs alone. What else counts as a space in Unicode is part of a name to browsers, so that a
- * neighbour could set one that begins with such a character, and here it would pass for a name that only this host can set.
+ * Trims spaces and tabs only (RFC 9110 §5.6.3). To browsers, other Unicode spaces are part of a name. If they were
+ * trimmed too, a neighbouring domain could set a cookie that passes here for one that only this host can set.
  */
 function trimmed(text: string): string {
   let [from, to] = [0, text.length]

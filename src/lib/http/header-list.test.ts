@@ -63,14 +63,14 @@ describe('a list of headers', () => {
     )
   })
 
-  test('is its own: a copy changes alone', () => {
+  test('is independent of its copy', () => {
     const list = three()
     const copy = list.clone()
     copy.remove('set-cookie')
     assert.deepEqual([copy.size, list.size], [1, 3])
   })
 
-  test('is known to be fit to be sent only while all that came to it was', () => {
+  test('counts as checked only while every value added to it was valid', () => {
     const checked = new HeaderList()
     checked.addChecked(headerName('A'), 'a')
     assert.ok(checked.isChecked && checked.clone().isChecked)

@@ -1,9 +1,9 @@
-/** The headers of one HTTP message, in their order: names keep their spelling and are compared without regard to case. */
+/** The headers of one HTTP message, in order. Names keep their spelling and are compared case-insensitively. */
 import { type HeaderName, headerName } from './header-name.ts'
 import { isFieldContent } from './http-header.ts'
 
 export class HeaderList {
-  /** Side by side, since most headers are only copied. */
+  /** Names and values in two arrays, which is cheap to copy: most headers are only passed on. */
   readonly #names: HeaderName[] = []
   readonly #values: string[] = []
   #isChecked = true
@@ -18,26 +18,26 @@ export class HeaderList {
     return this.#names.length
   }
 
-  /** Whether all values are known to be fit to be sent: whoever sends them need not look at them again. */
+  /** Whether all values are known to be valid, so that they need no check before they are sent. */
   get isChecked(): boolean {
     return this.#isChecked
   }
 
-  /** The name and the value of number `i`, which must be less than `size`: cheaper than the iterator. */
+  /** The name at index `i`, which must be less than `size`. With `valueAt`, cheaper than the iterator. */
   nameAt(i: number): HeaderName {
-    return this.#names[i] as HeaderName // as the caller was told
+    return this.#names[i] as HeaderName // `i` is in range, see above
   }
 
   valueAt(i: number): string {
     return this.#values[i] ?? ''
   }
 
-  /** Whether there is a header of this name, which must be lower case here and in all that follows. */
+  /** Whether there is a header with this name. Here and below, a `key` must be in lower case. */
   has(key: string): boolean {
     return this.#find(key) >= 0
   }
 
-  /** The first value, as the sender ordered them. */
+  /** The first value of this name. */
   get(key: string): string | undefined {
     const at = this.#find(key)
     return at < 0 ? undefined : this.#values[at]
@@ -53,14 +53,14 @@ export class HeaderList {
     return this.#values.filter((_, i) => this.#names[i]?.key === key)
   }
 
-  /** Appends, also when there is one of that name. */
+  /** Appends a header, even when there is one with that name. */
   add(name: string, value: string): void {
     this.#isChecked &&= isFieldContent(value)
     this.#names.push(headerName(name))
     this.#values.push(value)
   }
 
-  /** As `add`, for a value that holds nothing but field content of RFC 9110 §5.5. */
+  /** Like `add`, for a value that is known to be field content (RFC 9110 §5.5). */
   addChecked(name: HeaderName, value: string): void {
     this.#names.push(name)
     this.#values.push(value)
@@ -72,26 +72,26 @@ export class HeaderList {
     for (let i = 0; i < others.#names.length; i++) this.addChecked(others.nameAt(i), others.valueAt(i))
   }
 
-  /** As `add`, in front of all others. */
+  /** Like `add`, in front of all others. */
   prepend(name: string, value: string): void {
     this.#isChecked &&= isFieldContent(value)
     this.#names.unshift(headerName(name))
     this.#values.unshift(value)
   }
 
-  /** Puts one in the place of all of that name. */
+  /** Removes all headers with that name, and appends this one. */
   set(name: string, value: string): void {
     this.remove(headerName(name).key)
     this.add(name, value)
   }
 
-  /** As `set`, for a value as `addChecked` takes it. */
+  /** Like `set`, for a value that `addChecked` would take. */
   setChecked(name: HeaderName, value: string): void {
     this.remove(name.key)
     this.addChecked(name, value)
   }
 
-  /** Removes all of that name. */
+  /** Removes all headers with that name. */
   remove(key: string): void {
     if (this.has(key)) this.removeWhere((name) => name.key === key)
   }
@@ -107,7 +107,7 @@ export class HeaderList {
       }
       kept++
     }
-    // One by one: to set the length of an array leaves compiled code, which costs more than all the rest of this.
+    // One by one: setting an array's length leaves compiled code, which costs more than everything else here.
     while (this.#names.length > kept) {
       this.#names.pop()
       this.#values.pop()

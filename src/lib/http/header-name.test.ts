@@ -30,14 +30,14 @@ describe('the name of a header', () => {
     }
   })
 
-  test('is the same one for the same spelling, however it came, and another for another', () => {
+  test('is the same object for the same spelling, from text or bytes, and another for another spelling', () => {
     assert.equal(headerName('Accept'), headerName('Accept'))
     assert.equal(read('Accept'), headerName('Accept'))
     assert.notEqual(headerName('accept'), headerName('Accept'))
     assert.equal(headerName('accept').key, headerName('Accept').key)
   })
 
-  test('is never that of another spelling, also where two have one hash', () => {
+  test('is never that of another spelling, even if two have the same hash', () => {
     // 31 * 'B' + 'b' is 31 * 'C' + 'C'.
     assert.equal(hashOf('x-Bb'), hashOf('x-CC'))
     for (const spelling of ['x-Bb', 'x-CC', 'x-Bb', 'x-CC']) {
@@ -46,20 +46,20 @@ describe('the name of a header', () => {
     }
   })
 
-  test('stays right when there are more than can be kept', () => {
+  test('stays right when there are more names than the cache holds', () => {
     const spellings = Array.from({ length: 5000 }, (_, i) => `x-${i}-${'y'.repeat(i % 60)}`)
     for (const spelling of [...spellings, ...spellings]) {
       assert.deepEqual([read(spelling).spelling, headerName(spelling).key], [spelling, spelling])
     }
   })
 
-  test('is no key that an object has by itself, nor a number', () => {
+  test('may be spelled like a property of every object, or like a number', () => {
     for (const name of ['__proto__', 'constructor', 'toString', '0', '42']) {
       assert.equal(headerName(name).key, name.toLowerCase())
     }
   })
 
-  test('that a module made up is not taken for one that was read', () => {
+  test('that is no token is not confused with one that was read', () => {
     // Read as bytes, U+0141 would be an A.
     const made = headerName('\u0141ccept-made-up')
     assert.notEqual(read('Accept-made-up'), made)

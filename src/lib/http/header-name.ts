@@ -1,28 +1,28 @@
 /**
- * The name of a header, in the spelling of its sender: what is asked of a name with every message was answered when that
- * spelling was first seen. Names come again and again, so they are kept, as many as fit a table of a fixed size.
+ * The name of a header, in the sender's spelling, with what the proxy needs to know about it worked out once. The same
+ * names come with every message, so they are cached in a table of fixed size.
  */
 import { flatText } from '../text/flat-text.ts'
 import { isHeaderName } from './http-header.ts'
 
-/** Spellings that are kept at most; a power of two. One that finds its place taken takes it. */
+/** Size of the cache, a power of two. A new spelling replaces the one in its slot. */
 const PLACES = 1024
 
-/** Longer names are rare, and not worth a place, in characters. */
+/** Longer names are rare and not cached, in characters. */
 const LONGEST_KEPT = 40
 
 const kept: (HeaderName | undefined)[] = new Array<HeaderName | undefined>(PLACES).fill(undefined)
 
 export class HeaderName {
-  /** As it was spelled. */
+  /** As the sender spelled it. */
   readonly spelling: string
-  /** Lower case: what names are compared by. */
+  /** In lower case; names are compared by this. */
   readonly key: string
-  /** Whether it can be sent. */
+  /** Whether it is a valid name, which can be sent. */
   readonly isToken: boolean
-  /** What stands before its value in HTTP/1.1, and ends the line before. */
+  /** What HTTP/1.1 writes before the value: the end of the previous line, the name, and a colon. */
   readonly lineStart: string
-  /** What the proxy has found out about it; 0 before it looked. */
+  /** Bits in which the proxy remembers what it found out about this name; 0 before it looked. */
   marks = 0
 
   constructor(spelling: string) {
@@ -33,7 +33,7 @@ export class HeaderName {
   }
 }
 
-/** The name of this spelling. */
+/** The header name with this spelling. */
 export function headerName(spelling: string): HeaderName {
   let hash = 0
   for (let i = 0; i < spelling.length; i++) hash = mixed(hash, spelling.charCodeAt(i))
@@ -41,12 +41,12 @@ export function headerName(spelling: string): HeaderName {
   return known?.spelling === spelling ? known : keep(hash, spelling)
 }
 
-/** Takes another character into the hash of a spelling, which begins with 0. */
+/** Adds one more character to the hash of a spelling; the hash begins with 0. */
 export function mixed(hash: number, code: number): number {
   return (Math.imul(hash, 31) + code) | 0
 }
 
-/** The name that stands in `bytes` from `from` to before `to`, all of them a token, whose hash is known. */
+/** The name in `bytes` from `from` up to, but not including, `to`. It must be a token, and `hash` its hash. */
 export function nameIn(bytes: Uint8Array, from: number, to: number, hash: number): HeaderName {
   const known = kept[placeOf(hash)]
   if (known?.isToken && isSame(bytes, from, to, known.spelling)) return known
@@ -69,7 +69,7 @@ function keep(hash: number, spelling: string): HeaderName {
   return name
 }
 
-/** The same text, as the engine keeps it once for all who spell it as a name in code: comparing such is comparing addresses. */
+/** The engine's interned copy of `text`. Property names and literals are interned too, so comparing compares addresses. */
 function unique(text: string): string {
   return Object.keys({ [text]: true })[0] ?? text
 }

@@ -86,7 +86,7 @@ for (const [name, isOne] of connection) {
   })
 }
 
-test('text becomes a value that every byte of can be sent', () => {
+test('text becomes a value of which every byte can be sent', () => {
   assert.equal(toHeaderValue('plain\ttext'), 'plain\ttext')
   assert.equal(toHeaderValue('a\r\nb\0c\x7fd\x85e'), 'abcde')
   // Cut to their low bytes, these two would be a line break.

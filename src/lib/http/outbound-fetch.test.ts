@@ -71,7 +71,7 @@ const networks6: readonly (readonly [inside: string, ...outside: string[]])[] = 
   ['ff02::1'],
 ]
 
-test('networks that are not public are known by their edges', () => {
+test('addresses inside each special network are not public, and their neighbours outside are', () => {
   for (const [inside, ...outside] of [...networks4, ...networks6]) {
     assert.equal(isPublicAddress(inside), false, inside)
     for (const each of outside) assert.equal(isPublicAddress(each), true, each)
@@ -110,7 +110,7 @@ const written = [
   ...networks6.flatMap(([inside]) => [`[${inside}]`]),
 ]
 
-test(`${written.length} spellings of addresses that are not public: none is asked`, async () => {
+test(`${written.length} spellings of addresses that are not public are all refused`, async () => {
   assert.ok(written.length > 200)
   const { resolve, asked } = resolving(['127.0.0.1'])
   const fetch = outboundFetch({ ...nobody, resolve })
@@ -133,7 +133,7 @@ const names: readonly (readonly [what: string, addresses: readonly string[]])[] 
 ]
 
 for (const [what, addresses] of names) {
-  test(`a name that leads to ${what} is not asked`, async () => {
+  test(`a name that resolves to ${what} is refused`, async () => {
     const fetch = outboundFetch({ ...nobody, resolve: resolving(addresses).resolve })
     await assert.rejects(fetch('https://idp.example/'), { name: 'FetchFault', reason: 'not_allowed' })
   })
@@ -151,14 +151,14 @@ test('a name that changes its answer is resolved once for each request, and what
   assert.deepEqual(hits, [])
 })
 
-test('of several addresses only those that are allowed are dialled', async (t) => {
+test('of several addresses only the allowed ones are dialled', async (t) => {
   const { port } = await serve(t, (_request, response) => response.end('hi'))
   const { resolve } = resolving(['10.0.0.1', '127.0.0.1'])
   const fetch = outboundFetch({ isAllowed: (address) => address === '127.0.0.1', isOwn: () => false, resolve })
   assert.equal((await fetch(`http://localhost:${port}/`)).body.toString(), 'hi')
 })
 
-test('an own listener is not asked at a public address either, unless that is allowed', async () => {
+test('our own listener is refused even at a public address, unless that is allowed', async () => {
   const { resolve } = resolving(['192.0.1.1'])
   const own = outboundFetch({
     isAllowed: () => false,
@@ -183,7 +183,7 @@ const badUrls = [
   ...['https://', 'https://a b/', 'https://[::1', 'ws://idp.example/', 'http://localhost.example/'],
 ]
 for (const url of badUrls) {
-  test(`${url || 'nothing'} is no address to ask`, async () => {
+  test(`${url || 'nothing'} is refused as a URL`, async () => {
     await assert.rejects(outboundFetch({ ...nobody, isAllowed: () => true })(url), { reason: 'bad_url' })
   })
 }
@@ -224,7 +224,7 @@ test('redirects are followed three times, each checked anew, and headers stay wi
   assert.equal((await local(`http://127.0.0.1:${port}/far`, { method: 'POST', body: 'secret=1' })).status, 307)
 })
 
-test('an answer that is too long, too slow, cut short or none at all is a fault', async (t) => {
+test('an answer that is too long, too slow, cut short or missing is a fault', async (t) => {
   const { port } = await serve(t, (request, response) => {
     if (request.url === '/long') response.end(Buffer.alloc(FETCH_MAX_BYTES + 1))
     else if (request.url === '/whole') response.end(Buffer.alloc(FETCH_MAX_BYTES))
@@ -246,7 +246,7 @@ test('an answer that is too long, too slow, cut short or none at all is a fault'
   await assert.rejects(at('/reset'), { reason: 'unreachable' })
 })
 
-test('a certificate that nobody vouches for is not accepted', async () => {
+test('a certificate of an unknown authority is refused', async () => {
   // Nothing else could be told from an answer: there is no TLS at all behind this port.
   await assert.rejects(local('https://127.0.0.1:9/'), { reason: 'unreachable' })
 })

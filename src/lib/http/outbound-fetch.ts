@@ -1,7 +1,7 @@
 /**
- * Requests of our own to addresses that users write down (D53): bounded in time, size and redirects, and only to where
- * the operator lets them go. What counts is the address that is connected to, never the name: a name may give another
- * address each time it is asked. Node's own `fetch` has no place for that between a name and its connection.
+ * Requests that the server makes to URLs set by users (D53): bounded in time, size and redirects, and only to addresses
+ * that the operator allows. The check is on the address that is dialled, never on the name, which may resolve to another
+ * address each time. Node's own `fetch` has no hook between resolving a name and connecting.
  */
 import { lookup as resolveName } from 'node:dns'
 import { type IncomingMessage, request as requestPlain } from 'node:http'
@@ -17,13 +17,13 @@ export interface FetchRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
-  /** In milliseconds; never longer than the bound for all. */
+  /** In milliseconds; `FETCH_TIMEOUT_MS` is the upper bound. */
   readonly timeoutMs?: number
-  /** Whether it goes where the answer points to; only what has no body does. */
+  /** Whether redirects are followed; by default only for requests without a body. */
   readonly followsRedirects?: boolean
-  /** How often; never more often than the bound for all. */
+  /** Redirects that are followed at most; `FETCH_MAX_REDIRECTS` is the upper bound. */
   readonly maxRedirects?: number
-  /** Of the body of the answer; never more than the bound for all. */
+  /** The longest body of an answer; `FETCH_MAX_BYTES` is the upper bound. */
   readonly maxBytes?: number
 }
 
@@ -31,11 +31,11 @@ export interface FetchAnswer {
   readonly status: number
   readonly headers: Headers
   readonly body: Buffer
-  /** Who answered. */
+  /** The IP address that answered. */
   readonly address?: string | undefined
 }
 
-/** Why there is no answer; the message can be logged and holds nothing of what was sent. */
+/** Why there is no answer; the message can be logged and contains nothing of the request. */
 export class FetchFault extends Error {
   readonly reason: 'bad_url' | 'not_allowed' | 'unreachable' | 'timed_out' | 'too_large' | 'too_many_redirects'
 
@@ -47,11 +47,11 @@ export class FetchFault extends Error {
 }
 
 export interface OutboundOptions {
-  /** Whether an address that is not public may be asked all the same (`--outbound-allow`). */
+  /** Whether the operator allows requests to this address although it is not public (`--outbound-allow`). */
   readonly isAllowed: (address: string) => boolean
-  /** Whether a listener of this server answers there: what it trusts us with is not for users' requests. */
+  /** Whether a listener of this server has that address: it may trust local requests, which users must not be able to make. */
   readonly isOwn: (address: string, port: number) => boolean
-  /** Certificates of authorities to trust besides those of Node, in PEM. */
+  /** Certificates of authorities to trust instead of those of Node, in PEM. */
   readonly ca?: readonly string[]
   /** How names are resolved; for tests. */
   readonly resolve?: typeof resolveName
@@ -75,10 +75,10 @@ export function outboundFetch(options: OutboundOptions): Fetch {
       const location = answer.headers.get('location')
       if (!followsRedirects || !redirects.has(answer.status) || location === null) return answer
       if (redirected === maxRedirects) {
-        throw new FetchFault('too_many_redirects', `${url.origin} was the last of ${redirected} redirects`)
+        throw new FetchFault('too_many_redirects', `too many redirects: stopped at ${url.origin} after ${redirected}`)
       }
       const next = readUrl(location, url)
-      // What was meant for one server is not for the next; that a request goes round in circles is for all to see.
+      // Headers meant for one server must not reach another, except `cdn-loop`, which reveals a loop to all of them.
       if (next.origin !== url.origin) headers = only('cdn-loop', headers)
       url = next
     }
@@ -96,7 +96,7 @@ function readUrl(given: string | URL, base?: URL): URL {
   if (url.username !== '' || url.password !== '') throw new FetchFault('bad_url', 'a URL must not hold a password')
   if (url.protocol === 'https:') return url
   if (url.protocol === 'http:' && isLoopbackName(hostOf(url))) return url
-  throw new FetchFault('bad_url', `${url.origin} is neither https nor http to this machine`)
+  throw new FetchFault('bad_url', `${url.origin} must use https; plain http is allowed to this machine only`)
 }
 
 function isLoopbackName(host: string): boolean {
@@ -121,7 +121,7 @@ function ask(url: URL, request: FetchRequest, signal: AbortSignal, options: Outb
   const refusal = (): FetchFault =>
     new FetchFault(
       'not_allowed',
-      `${url.host} leads to an address that is not public; \`--outbound-allow\` can allow it`,
+      `${url.host} resolves to an address that is not public, or to this server; \`--outbound-allow\` can allow it`,
     )
 
   return new Promise((resolve, reject) => {
@@ -164,7 +164,7 @@ async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of response) {
-    // No encoding was set, so that they are buffers.
+    // Chunks are buffers, because no encoding was set.
     const piece = chunk as Buffer
     bytes += piece.length
     if (bytes > maxBytes) throw new FetchFault('too_large', `the answer is longer than ${maxBytes} bytes`)
@@ -180,5 +180,5 @@ async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<
 function faultOf(cause: Error, { host }: URL, signal: AbortSignal): FetchFault {
   if (cause instanceof FetchFault) return cause
   if (signal.aborted) return new FetchFault('timed_out', `${host} did not answer in time`)
-  return new FetchFault('unreachable', `${host} cannot be asked: ${cause.message}`, { cause })
+  return new FetchFault('unreachable', `the request to ${host} failed: ${cause.message}`, { cause })
 }

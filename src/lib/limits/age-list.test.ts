@@ -18,7 +18,7 @@ function fromOldest({ oldest }: AgeList<Thing>): Thing[] {
   return found
 }
 
-test('whatever comes and goes, it holds what a Set would, in the same order', () => {
+test('after any additions and removals it has what a Set would have, in the same order', () => {
   const step = fc.record({ isAdd: fc.boolean(), name: fc.integer({ min: 0, max: 7 }) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -44,7 +44,7 @@ test('whatever comes and goes, it holds what a Set would, in the same order', ()
   )
 })
 
-test('what left holds on to no other, wherever it stood', () => {
+test('a removed thing has no links, wherever in the list it was', () => {
   for (const place of [0, 1, 2]) {
     const things = [thing(0), thing(1), thing(2)]
     const list = new AgeList<Thing>()

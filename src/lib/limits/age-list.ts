@@ -1,9 +1,9 @@
 /**
- * Things from the oldest to the newest, linked through themselves. Not a Set: one that is added to and taken from for
- * every request is made anew again and again, and this makes nothing.
+ * A linked list from the oldest to the newest; the things themselves hold the links. A Set would do the same, but one
+ * that changes with every request is rebuilt again and again, and this list allocates nothing.
  */
 
-/** A thing that can be in one such list, which alone sets these. */
+/** A thing that can be in one such list; only the list sets these fields. */
 export interface Aged<T> {
   older: T | undefined
   newer: T | undefined
@@ -26,7 +26,7 @@ export class AgeList<T extends Aged<T>> {
     return thing.older !== undefined || thing === this.#oldest
   }
 
-  /** As the newest; one that is in keeps its age. */
+  /** Adds `thing` as the newest; one that is in the list already keeps its place. */
   add(thing: T): void {
     if (this.has(thing)) return
     const newest = this.#newest
@@ -37,7 +37,7 @@ export class AgeList<T extends Aged<T>> {
     this.#size++
   }
 
-  /** Whether it was in. Out of the list it holds on to no other. */
+  /** Removes `thing` and clears its links; tells whether it was in the list. */
   delete(thing: T): boolean {
     if (!this.has(thing)) return false
     const { older, newer } = thing

@@ -5,7 +5,7 @@ import { SlidingCounters } from './sliding-counters.ts'
 
 const rate = { capacity: 10, windowMs: 1000 }
 
-test('as many as allowed pass, and then none until some are out of reach', () => {
+test('as many as allowed pass, and then none until some leave the window', () => {
   let now = 500
   const counters = new SlidingCounters({ now: () => now })
   for (let i = 0; i < 10; i++) assert.deepEqual(counters.take('a', rate), { isAllowed: true, waitMs: 0 })
@@ -15,7 +15,7 @@ test('as many as allowed pass, and then none until some are out of reach', () =>
   assert.equal(counters.take('a', rate).isAllowed, true)
 })
 
-test('keys and windows do not count for each other', () => {
+test('each key and each window length is counted separately', () => {
   const counters = new SlidingCounters({ now: () => 0 })
   for (let i = 0; i < 10; i++) counters.take('a', rate)
   assert.equal(counters.take('a', rate).isAllowed, false)
@@ -23,7 +23,7 @@ test('keys and windows do not count for each other', () => {
   assert.equal(counters.take('a', { ...rate, windowMs: 2000 }).isAllowed, true)
 })
 
-test('never more than the limit and a window’s unevenness pass, however they come, and who waits as told passes', () => {
+test('at most twice the capacity passes within any window, and waiting as told succeeds', () => {
   const steps = fc.array(fc.oneof(fc.nat(20), fc.nat(400), fc.nat(3000)), { maxLength: 300 })
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 12 }), (gaps, capacity) => {
@@ -50,14 +50,14 @@ test('never more than the limit and a window’s unevenness pass, however they c
   )
 })
 
-test('what has run out is dropped, so that ever new keys take bounded memory', () => {
+test('expired keys are dropped, so that ever new keys take bounded memory', () => {
   let now = 0
   const counters = new SlidingCounters({ now: () => now })
   for (let i = 0; i < 5000; i++, now += 1) counters.take(String(i), { capacity: 1, windowMs: 100 })
   assert.ok(counters.size < 500, `${counters.size}`)
 })
 
-test('keys that find no place are counted together, and those that have one go on', () => {
+test('keys beyond the limit are counted together, and earlier ones keep their own counters', () => {
   const counters = new SlidingCounters({ now: () => 0, maxKeys: 5 })
   for (let i = 0; i < 5; i++) assert.equal(counters.take(`known ${i}`, rate).isAllowed, true)
   let passed = 0
@@ -67,7 +67,7 @@ test('keys that find no place are counted together, and those that have one go o
   assert.equal(counters.size, 6)
 })
 
-test('a copy goes on from what was counted, and by itself', () => {
+test('a copy begins with the counts so far and then counts independently', () => {
   let now = 1000
   const counters = new SlidingCounters({ now: () => now })
   const rate = { capacity: 2, windowMs: 60_000 }

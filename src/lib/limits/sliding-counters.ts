@@ -1,13 +1,13 @@
-/** Counts what connections have in common, by sliding windows: the port, and how one process does it in bounded memory. */
+/** Rate limits over sliding windows: the port that modules use, and its implementation in one process's bounded memory. */
 
-/** Counts what connections have in common, such as requests of one visitor. */
+/** Counts events across connections, such as the requests of one visitor. */
 export interface Counters {
-  /** Takes one from what `key` has left. At once when it is counted here. */
+  /** Takes one of what `key` has left; answers without a promise when the counter is in this process. */
   take(key: string, rate: Rate): Taken | Promise<Taken>
 }
 
 export interface Rate {
-  /** How many are allowed within the window. */
+  /** How many are allowed within a window. */
   readonly capacity: number
   readonly windowMs: number
 }
@@ -18,14 +18,14 @@ export interface Taken {
   readonly waitMs: number
 }
 
-/** Keys that are counted one by one, for each length of window; some 100 bytes each. */
+/** Keys with a counter of their own, for each window length; some 100 bytes each. */
 const MAX_KEYS = 100_000
-/** How many that have run out are looked for with each new key: more than one, so that they become fewer. */
+/** How many expired keys each new key may remove: more than one, so that their number shrinks. */
 const SWEPT = 2
-/** Those that came when all places were taken are counted together: who sends under ever new keys gains nothing. */
+/** The shared counter of keys that come when the table is full: sending ever new keys gains nobody anything. */
 const OTHERS = '\0others'
 
-/** What a key has used, for a copy that counts on by itself. */
+/** What a key has used, for a copy of the counters that goes on independently. */
 export interface CountedWindow {
   readonly key: string
   readonly windowMs: number
@@ -35,7 +35,7 @@ export interface CountedWindow {
   readonly previous: number
 }
 
-/** Keys that are looked at for a copy, some milliseconds' worth, and of which one is made at most. */
+/** How many keys a copy looks at, which takes some milliseconds, and how many it takes along. */
 const MAX_LOOKED_AT = 100_000
 const MAX_COPIED = 10_000
 
@@ -47,12 +47,12 @@ interface Window {
 }
 
 export class SlidingCounters implements Counters {
-  /** By length of window, and in it by key, in the order in which their windows began. */
+  /** By window length, then by key, in the order in which their windows began. */
   readonly #windows = new Map<number, Map<string, Window>>()
   readonly #now: () => number
   readonly #maxKeys: number
 
-  /** `now` in milliseconds, and never backwards. */
+  /** `now` is in milliseconds, of a clock that never goes back. */
   constructor({ now = () => performance.now(), maxKeys = MAX_KEYS } = {}) {
     this.#now = now
     this.#maxKeys = maxKeys
@@ -68,7 +68,7 @@ export class SlidingCounters implements Counters {
   take(key: string, { capacity, windowMs }: Rate): Taken {
     const now = this.#now()
     const window = this.#window(key, windowMs, now)
-    // Of the window before, the part counts that is still within reach, as if it had come evenly.
+    // The part of the previous window that still overlaps counts too, as if its events had been spread evenly.
     const share = 1 - (now - window.startedAt) / windowMs
     const used = window.previous * share + window.current
     if (used + 1 > capacity) return { isAllowed: false, waitMs: waitMs(window, { capacity, windowMs }, now) }
@@ -76,7 +76,7 @@ export class SlidingCounters implements Counters {
     return { isAllowed: true, waitMs: 0 }
   }
 
-  /** Counters that begin where others stand. */
+  /** Counters that go on from a copy made by `counted`. */
   static from(windows: readonly CountedWindow[]): SlidingCounters {
     const counters = new SlidingCounters()
     const now = counters.#now()
@@ -87,7 +87,7 @@ export class SlidingCounters implements Counters {
     return counters
   }
 
-  /** What the keys that begin with `prefix` have used; not all of them where there are very many. */
+  /** A copy of what keys that begin with `prefix` have used; not of all keys when there are very many. */
   counted(prefix: string): CountedWindow[] {
     const now = this.#now()
     const found: CountedWindow[] = []
@@ -119,7 +119,7 @@ function insert(windows: Map<string, Window>, key: string, now: number): Window 
   return window
 }
 
-/** Begins the next window of a key, and puts it last. */
+/** Begins the next window of a key, and moves the key to the end. */
 function renew(windows: Map<string, Window>, key: string, window: Window, now: number, windowMs: number): Window {
   const isNext = now - window.startedAt < 2 * windowMs
   window.previous = isNext ? window.current : 0
@@ -130,7 +130,7 @@ function renew(windows: Map<string, Window>, key: string, window: Window, now: n
   return window
 }
 
-/** Drops some whose count is of no account any more. */
+/** Drops some expired keys, whose counts no longer matter. */
 function sweep(windows: Map<string, Window>, now: number, windowMs: number): void {
   let swept = 0
   for (const [key, { startedAt }] of windows) {
@@ -139,11 +139,11 @@ function sweep(windows: Map<string, Window>, now: number, windowMs: number): voi
   }
 }
 
-/** When one more fits, if nobody else takes it. */
+/** How long until one more is allowed, if nobody else takes it first. */
 function waitMs({ startedAt, current, previous }: Window, { capacity, windowMs }: Rate, now: number): number {
   const inThisWindow = previous > 0 ? startedAt + windowMs * (1 - (capacity - 1 - current) / previous) : Number.NaN
   const fitsInThis = inThisWindow >= now && inThisWindow <= startedAt + windowMs
-  // Else in the next, when enough of what came in this one is out of reach.
+  // Otherwise in the next window, once enough of the current one no longer overlaps.
   const inNext = startedAt + windowMs + windowMs * Math.max(0, 1 - (capacity - 1) / Math.max(current, 1))
   return Math.max(1, Math.ceil((fitsInThis ? inThisWindow : inNext) - now))
 }

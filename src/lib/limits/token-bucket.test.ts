@@ -14,12 +14,12 @@ test('twice the rate passes at once, then the rate every second', () => {
   assert.equal(taken(bucket, 1500), 10)
 })
 
-test('what is not used is saved for two seconds, not longer', () => {
+test('unused tokens are saved for two seconds, not longer', () => {
   const bucket = new TokenBucket(1, 0)
   assert.equal(taken(bucket, 3_600_000), 2)
 })
 
-test('who asks too often still gets the rate', () => {
+test('a caller that asks too often still gets the rate', () => {
   const bucket = new TokenBucket(1, 0)
   taken(bucket, 0)
   let passed = 0

@@ -1,4 +1,4 @@
-/** So many a second at an even pace, and twice as many at once: pages and reconnecting agents come in bursts. */
+/** Allows a steady rate a second, and twice as many at once: page loads and reconnecting agents come in bursts. */
 
 const BURST_SECONDS = 2
 

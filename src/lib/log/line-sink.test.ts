@@ -45,7 +45,7 @@ function open(port: TestPort, maxWaiting = 1000) {
   return new LineSink({ port, notice: (lost) => `lost ${lost}\n`, maxWaiting, retryMs: 1 })
 }
 
-test('lines come out in their order, many in one write', async () => {
+test('lines are written in order, many in one write', async () => {
   const port = new TestPort()
   const sink = open(port)
   for (const line of ['1\n', '2\n', '3\n', '4\n']) sink.write(line)
@@ -54,7 +54,7 @@ test('lines come out in their order, many in one write', async () => {
   assert.deepEqual([sink.lost, sink.waiting], [0, 0])
 })
 
-test('a reader that stalls lets no more wait than the bound; the gap is told of', async () => {
+test('behind a stalled reader no more than the bound waits, and a notice reports the gap', async () => {
   const port = new TestPort()
   const sink = open(port)
   port.isStalled = true
@@ -72,7 +72,7 @@ test('a reader that stalls lets no more wait than the bound; the gap is told of'
   assert.equal(sink.waiting, 0)
 })
 
-test('the loss is told of without another line too', async () => {
+test('the loss is reported even if no further line comes', async () => {
   const port = new TestPort()
   const sink = open(port, 10)
   port.isStalled = true
@@ -81,7 +81,7 @@ test('the loss is told of without another line too', async () => {
   await until('the notice', () => port.text.includes('lost 3\n'))
 })
 
-test('what counts is bytes, not characters', () => {
+test('the bound counts bytes, not characters', () => {
   const port = new TestPort()
   port.isStalled = true
   const sink = open(port, 10)
@@ -108,7 +108,7 @@ test('on a full disk lines are dropped and counted, and flow again when there is
   assert.equal(port.text, 'lost 3\n4\n')
 })
 
-test('a line that was cut off by a full disk is ended before the next', async () => {
+test('a line that a full disk cut off is terminated before the next one', async () => {
   const port = new TestPort()
   const sink = open(port)
   port.fault = { error: noSpace, unwritten: 'cond\nthird\n' }
@@ -119,7 +119,7 @@ test('a line that was cut off by a full disk is ended before the next', async ()
   assert.equal(port.text, '\nlost 2\n')
 })
 
-test('what waits when the process ends is written then', () => {
+test('waiting lines are written when the process ends', () => {
   const port = new TestPort()
   port.isStalled = true
   const sink = open(port)

@@ -1,25 +1,25 @@
 /**
- * Lines on their way out of the process: nobody waits for them, and a bounded number of bytes waits.
+ * Writes lines out of the process without ever making the writer wait, in bounded memory.
  *
- * A reader that is slow makes lines wait, up to a bound; what comes beyond it is dropped. Where nothing can be written,
- * on a full disk or a pipe without reader, lines are dropped at once. Lines that were dropped are counted, and a line
- * says how many once it can be written.
+ * Behind a slow reader lines queue up to a bound, and lines beyond it are dropped. When nothing can be written, as on a
+ * full disk or a pipe without a reader, lines are dropped at once. Dropped lines are counted, and a notice tells how
+ * many as soon as it can be written.
  */
 
 /** Where lines go: a file or a pipe. */
 export interface LinePort {
   readonly isTTY: boolean
-  /** Writes `text` without holding the event loop, and calls back once: with the error and what it did not write. */
+  /** Writes `text` without blocking the event loop, and calls back once: with the error and the text left unwritten. */
   write(text: string, done: (error?: Error | null, unwritten?: string) => void): void
-  /** Writes what it can at once, for at most `limitMs`: the process ends now. */
+  /** Writes what it can synchronously, for at most `limitMs`: the process is about to end. */
   writeLast(text: string, limitMs: number): void
 }
 
 export interface LineSinkOptions {
   readonly port: LinePort
-  /** The line that tells of `lost` dropped ones. */
+  /** Makes the line that reports `lost` dropped ones. */
   readonly notice: (lost: number) => string
-  /** Called with each error, before it is tried again. */
+  /** Called with each error, before the next try. */
   readonly onError?: (error: Error) => void
   readonly maxWaiting?: number
   readonly retryMs?: number
@@ -28,10 +28,10 @@ export interface LineSinkOptions {
 /** How much may wait for a slow reader, in bytes of UTF-8. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024
 
-/** How much is handed to the system at once, in characters: what a pipe holds. */
+/** How much is handed to the system at once, in characters: the capacity of a pipe. */
 const CHUNK_CHARACTERS = 64 * 1024
 
-/** How often it is tried whether lines can be written again, in milliseconds. */
+/** How long after a failed write the next one is tried, in milliseconds. */
 const RETRY_MS = 1000
 
 /** How long the end of the process waits for a reader that does not read, in milliseconds. */
@@ -42,15 +42,16 @@ export class LineSink {
   readonly #options: LineSinkOptions
   readonly #maxWaiting: number
   #queue: string[] = []
-  /** In bytes, with what is being written. */
+  /** Bytes queued or being written. */
   #waiting = 0
   #isWriting = false
-  /** Since the queue was full, until half of it is gone: otherwise each line out would let one in, with a notice before it. */
+  /** Set when the queue fills up, until it is half empty: otherwise each line out would let one in, with its own notice. */
   #isFull = false
   #isBroken = false
-  /** Whether the last thing written was a part of a line. */
+  /** Whether the last write stopped in the middle of a line. */
   #isMidLine = false
   #lost = 0
+  /** Lost lines that no notice has reported yet. */
   #untold = 0
   #onIdle: (() => void)[] = []
 
@@ -69,12 +70,12 @@ export class LineSink {
     return this.#lost
   }
 
-  /** How much waits, in bytes. */
+  /** Bytes queued or being written. */
   get waiting(): number {
     return this.#waiting
   }
 
-  /** Takes whole lines; never waits and never throws. */
+  /** Takes whole lines; never blocks and never throws. */
   write(lines: string): void {
     const bytes = Buffer.byteLength(lines)
     if (this.#isBroken || !this.#hasRoom(bytes)) {
@@ -172,7 +173,7 @@ export class LineSink {
     setTimeout(() => this.#retry(), this.#options.retryMs ?? RETRY_MS).unref()
   }
 
-  /** The line that tells of the lost ones is also what finds out whether any can be written. */
+  /** The notice about lost lines doubles as the test whether lines can be written again. */
   #retry(): void {
     const told = this.#untold
     const text = (this.#isMidLine ? '\n' : '') + this.#options.notice(told)

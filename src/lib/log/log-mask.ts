@@ -1,19 +1,19 @@
-/** Which fields of a log line are secret by their name, and how they are hidden; long texts are cut. */
+/** Hides log fields whose name says that they are secret, and cuts long texts. */
 
 import { Secret } from '../secrets/secret.ts'
 import { cutText } from '../text/cut-text.ts'
 
-/** How deep a logged value is followed; what lies deeper is left out rather than left unmasked. */
+/** How deep a logged value is followed; anything deeper is left out, since it would not be masked. */
 const MAX_DEPTH = 8
 
 const secretName = /(authorization|cookie|token|secret|api[_-]?key|private[_-]?key|password|database[_-]?url)$/i
 
-/** Whether a field of that name holds something that must not be logged. */
+/** Whether a field with this name holds something that must not be logged. */
 export function isSecretName(name: string): boolean {
   return secretName.test(name)
 }
 
-/** A copy of `fields` in which everything secret by name is masked, at any depth, and no text is longer than its bound. */
+/** A copy of `fields` with secret fields masked at any depth and long texts cut. */
 export function masked(fields: Record<string, unknown>): Record<string, unknown> {
   return copy(fields, 0)
 }
@@ -26,7 +26,7 @@ function copy(fields: Record<string, unknown>, depth: number): Record<string, un
   return shown
 }
 
-/** An unset secret may be seen to be unset. */
+/** Whether a secret field's value is masked: the log may show that a secret is not set. */
 function hides(value: unknown): boolean {
   return value !== null && value !== undefined && typeof value !== 'boolean' && value !== ''
 }

@@ -4,7 +4,7 @@ import { printable } from '../text/printable.ts'
 
 const colors = { fatal: 'red', error: 'red', warn: 'yellow', info: 'green', debug: 'blue', trace: 'gray' } as const
 
-/** Turns a JSON line of the log into a readable one; a line it cannot read is given back as it is. */
+/** Turns a JSON line of the log into a readable one; a line that is not JSON is returned as it is. */
 export function prettyLine(line: string, { color }: { color: boolean }): string {
   const event = parse(line)
   if (!event) return line

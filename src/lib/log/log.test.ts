@@ -81,7 +81,7 @@ test('pretty lines show fields as name=value and the stack of an error below', (
   assert.match(text, /^\d\d:\d\d:\d\d\.\d{3} ERROR event edge=e1 list=\[1\] words="a b"\n {4}Error: broke\n {4} +at /)
 })
 
-test('pretty lines cannot be steered from outside', () => {
+test('pretty lines contain no control characters from outside', () => {
   const text = logged((log) => log.info({ agent: 'x\u001b[2J\nfaked' }, 'event\nfaked'), { format: 'pretty' })
   assert.ok(!text.includes('\u001b'))
   assert.equal(text.split('\n').length, 2)
@@ -98,7 +98,7 @@ test('logs nothing below its level, and nothing at all when silent', () => {
   )
 })
 
-test('a text of a field is cut at 2 KiB, wherever it stands, with a mark at its end', () => {
+test('a text in any field is cut at 2 KiB, with a mark at its end', () => {
   const long = 'x'.repeat(100_000)
   const line = logged((log) =>
     log.child({ agent: long }).info({ name: long, deep: { list: [long] }, err: new Error(long) }, 'event'),
@@ -111,7 +111,7 @@ test('a text of a field is cut at 2 KiB, wherever it stands, with a mark at its 
   assert.match(err.stack, /^Error: x{2045}…\n +at /, 'the frames are still there')
 })
 
-test('a line of very many fields is shortened to its event and the beginning of them', () => {
+test('a line with very many fields is shortened to its event and the beginning of the fields', () => {
   const names = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`name ${i}`, 'value']))
   const line = logged((log) => log.info(names, 'event'))
   assert.ok(line.length < 4096)

@@ -1,4 +1,4 @@
-/** The log: events with fields as JSON lines, or as readable lines on a terminal; what is secret by name is masked. */
+/** The log: events with fields, as JSON lines or as readable lines on a terminal. Fields with a secret's name are masked. */
 import { type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino'
 import { cutText } from '../text/cut-text.ts'
 import { LineSink } from './line-sink.ts'
@@ -26,7 +26,7 @@ export interface LogOptions {
   readonly destination?: LogDestination
 }
 
-/** A line of the log that is longer is shortened, in characters: many fields may come from outside at once. */
+/** Longer log lines are shortened, in characters: many fields may come from outside at once. */
 const MAX_LINE_CHARACTERS = 32 * 1024
 
 /** How much of a stack is logged, in bytes. */
@@ -72,14 +72,14 @@ function openStderr(shown: (line: string) => string): LineSink {
 }
 
 /**
- * Where a log writes, for lines that are made elsewhere: whole lines of JSON as the log itself writes them, of which
- * nothing is masked. A log of requests cannot afford to look at every field of every line.
+ * Writes ready-made lines to where `log` writes: whole JSON lines in the form of the log, which are not masked. The
+ * request log uses this, because it cannot afford to look at every field of every line.
  */
 export function lineWriter(log: Logger): (lines: string) => void {
   return targets.get(log)?.lines ?? (() => {})
 }
 
-/** How many lines were dropped since the start, because they could not be written. */
+/** How many lines were dropped since the start because they could not be written. */
 export function lostLines(log: Logger): number {
   return targets.get(log)?.sink?.lost ?? 0
 }
@@ -89,19 +89,19 @@ export async function flushLog(log: Logger, limitMs: number): Promise<void> {
   await targets.get(log)?.sink?.flush(limitMs)
 }
 
-/** The line of JSON that tells of `lost` dropped ones. */
+/** The JSON line that reports `lost` dropped ones. */
 export function lossLine(lost: number): string {
   return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lines: lost, msg: 'log lines were lost' })}\n`
 }
 
-/** The event without its fields, of which the beginning is left. */
+/** The event with only the beginning of its fields, as one text. */
 function shortened(line: string): string {
   const { level, time, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
   const text = typeof msg === 'string' ? cutText(msg) : msg
   return `${JSON.stringify({ level, time, fields: cutText(JSON.stringify(fields)), msg: text })}\n`
 }
 
-/** pino gives the fields of a child logger to no formatter, so they are masked on the way in. */
+/** pino's formatters never see the fields of a child logger, so they are masked when the child is made. */
 function maskBindings(log: Logger): void {
   // Children have their parent as prototype, so this one change holds for all of them; the proxy passes `this` on.
   // oxlint-disable-next-line typescript/unbound-method
@@ -119,7 +119,7 @@ function shownError(error: unknown): unknown {
   return { ...masked(shown), stack: shownStack(plain.stack, plain.message) }
 }
 
-/** The frames are ours and say where it broke; the message before them may hold text from outside. */
+/** Cuts the message inside a stack as well: the frames are ours, but the message may hold text from outside. */
 function shownStack(stack: string | undefined, message: string): string | undefined {
   return (
     stack &&

@@ -8,7 +8,7 @@ function start(t: TestContext, options?: MinuteLogOptions) {
   return { lines, log: new MinuteLog<string>((fields, count) => lines.push([fields, count]), options) }
 }
 
-test('the first event is told at once, those of the next minute together', (t) => {
+test('the first event is logged at once, those of the next minute together', (t) => {
   const { lines, log } = start(t)
   for (const name of ['a', 'b', 'c']) log.note(name)
   assert.deepEqual(lines, [['a', 1]])
@@ -18,7 +18,7 @@ test('the first event is told at once, those of the next minute together', (t) =
   assert.deepEqual(lines.at(-1), ['c', 2])
 })
 
-test('after a quiet minute the next event is told at once again', (t) => {
+test('after a quiet minute the next event is logged at once again', (t) => {
   const { lines, log } = start(t)
   log.note('a')
   t.mock.timers.tick(60_000)
@@ -29,7 +29,7 @@ test('after a quiet minute the next event is told at once again', (t) => {
   ])
 })
 
-test('closing tells what was not told yet', (t) => {
+test('closing logs the events that were kept back', (t) => {
   const { lines, log } = start(t)
   log.note('a')
   log.note('b')
@@ -39,7 +39,7 @@ test('closing tells what was not told yet', (t) => {
   assert.equal(lines.length, 2)
 })
 
-test('each kind has lines of its own, as many a minute as asked for', (t) => {
+test('each kind gets its own number of lines a minute', (t) => {
   const { lines, log } = start(t, { lines: 2 })
   for (let i = 0; i < 5; i++) log.note(`a${i}`, 'a')
   log.note('b0', 'b')
@@ -54,7 +54,7 @@ test('each kind has lines of its own, as many a minute as asked for', (t) => {
   assert.deepEqual(lines.slice(4), [['a5', 1]])
 })
 
-test('more kinds than can be told apart count as one, and an old kind makes room after its minute', (t) => {
+test('kinds beyond the maximum share one count, and an old kind makes room after its minute', (t) => {
   const { lines, log } = start(t)
   for (let i = 0; i < 1500; i++) log.note(`x${i}`, `kind ${i}`)
   assert.equal(lines.length, 1001)

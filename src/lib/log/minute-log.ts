@@ -1,24 +1,24 @@
-/** Logs what anybody may bring about thousands of times a second: so many lines a minute, and then how many more there were. */
+/** Logs events that outsiders can cause thousands of times a second: a few lines a minute, then how many more there were. */
 
 const MINUTE_MS = 60_000
 
-/** Kinds that are told apart in one minute; those beyond count as one. */
+/** Kinds counted separately in one minute; all further ones share one count. */
 const MAX_KINDS = 1000
 
-/** What of the name of a kind counts, in characters. */
+/** Characters of a kind's name that are compared. */
 const KIND_CHARACTERS = 256
 
 const OTHERS = 'others'
 
 export interface MinuteLogOptions {
-  /** Lines of one kind that are written at once, in a minute. */
+  /** Lines of one kind that are written at once in each minute. */
   readonly lines?: number
 }
 
-/** What of one kind there was since its minute began. */
+/** The events of one kind since its minute began. */
 interface Minute<Fields> {
   written: number
-  /** The last of those that were not written, and how many they are. */
+  /** The last event that was not written, and how many were not. */
   last: Fields | undefined
   keptBack: number
   timer: NodeJS.Timeout
@@ -29,7 +29,7 @@ export class MinuteLog<Fields> {
   readonly #lines: number
   readonly #minutes = new Map<string, Minute<Fields>>()
 
-  /** `write` gets the fields of the last event, and how many there were since the line of that kind before. */
+  /** `write` gets the fields of the last event, and how many events there were since the previous line of that kind. */
   constructor(write: (fields: Fields, count: number) => void, { lines = 1 }: MinuteLogOptions = {}) {
     this.#write = write
     this.#lines = lines
@@ -46,7 +46,7 @@ export class MinuteLog<Fields> {
     }
   }
 
-  /** Writes what is still to be told, and waits for nothing. */
+  /** Writes the events that were kept back, without waiting for their minute. */
   close(): void {
     for (const minute of this.#minutes.values()) {
       clearTimeout(minute.timer)
@@ -66,7 +66,7 @@ export class MinuteLog<Fields> {
     return minute
   }
 
-  /** A minute of this kind is over: the next one begins with what was kept back, if there was something. */
+  /** A minute of this kind is over: if events were kept back, the next minute begins with a line about them. */
   #over(kind: string): void {
     const minute = this.#minutes.get(kind)
     if (!minute || minute.keptBack === 0) this.#minutes.delete(kind)

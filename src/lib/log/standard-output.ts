@@ -1,4 +1,4 @@
-/** Standard output and standard error as places for lines: writing to them never holds the event loop nor throws. */
+/** Standard output and standard error as line ports: writing to them never blocks the event loop and never throws. */
 import { fstatSync, write, writeSync } from 'node:fs'
 import type { LinePort } from './line-sink.ts'
 
@@ -11,16 +11,16 @@ interface StandardStream {
   write(text: string, done: (error?: Error | null) => void): boolean
 }
 
-/** Opens stdout or stderr; what else writes to the stream may go on doing so. */
+/** Opens stdout or stderr; other code may go on writing to the stream. */
 export function standardPort(stream: StandardStream): LinePort {
-  // Errors are told to whoever wrote; without a listener they would end the process.
+  // Each write reports its own error; without this listener the error would end the process as well.
   stream.on('error', () => {})
   dontBlock(stream)
   if (stream.isTTY === true) return { ...streamPort(stream), isTTY: true }
   return isFile(stream.fd) ? filePort(stream.fd) : { ...streamPort(stream), isTTY: false }
 }
 
-/** Node makes terminals block: one that is held with Ctrl+S, or whose window is stuck, would hold the event loop. */
+/** Node makes terminals block: one paused with Ctrl+S, or whose window hangs, would block the event loop. */
 export function dontBlock(stream: object): void {
   const { _handle: handle } = stream as { _handle?: { setBlocking?: (isBlocking: boolean) => number } }
   handle?.setBlocking?.(false)
@@ -31,13 +31,13 @@ function streamPort(stream: StandardStream): Omit<LinePort, 'isTTY'> {
   return {
     write: (text, done) => void stream.write(text, (error) => done(error)),
     writeLast(text, limitMs) {
-      // Part of a line may still wait inside the stream; lines behind it would run into it.
+      // Part of a line may still be queued in the stream; what we write past it would land in the middle of that line.
       if (stream.writableLength === 0) writeAll(stream.fd, text, limitMs)
     },
   }
 }
 
-/** Files, on which Node's own streams write synchronously: a slow disk would hold the event loop. */
+/** Files: Node's own streams write to them synchronously, so a slow disk would block the event loop. */
 function filePort(fd: number): LinePort {
   const writeFrom = (bytes: Buffer, done: Parameters<LinePort['write']>[1]): void =>
     write(fd, bytes, (error, written) => {
@@ -53,13 +53,13 @@ function filePort(fd: number): LinePort {
   }
 }
 
-/** Devices such as `/dev/null` are written like files. */
+/** Whether it is written like a file; so are devices such as `/dev/null`. */
 function isFile(fd: number): boolean {
   const kind = fstatSync(fd)
   return kind.isFile() || kind.isCharacterDevice()
 }
 
-/** How long to wait between two tries to write to a pipe that is full, in milliseconds. */
+/** How long to wait before trying a full pipe again, in milliseconds. */
 const FULL_MS = 5
 
 function writeAll(fd: number, text: string, limitMs: number): void {

@@ -18,7 +18,7 @@ export interface Cidr {
 
 /** Reads `10.0.0.0/8` or `2001:db8::/32`; throws an `Error` whose message suggests the right form. */
 export function readCidr(text: string): Cidr {
-  // Also keeps what the messages repeat short.
+  // Keeps the text short that error messages quote.
   if (text.length > MAX_CIDR_LENGTH) throw notANetwork()
   const slash = text.indexOf('/')
   const address = slash < 0 ? text : text.slice(0, slash)

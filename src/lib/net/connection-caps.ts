@@ -1,6 +1,6 @@
 /**
- * How much one door takes on: connections in all and from one source, requests and TLS handshakes a second (D68). At a cap
- * what is new is refused and what is open lives on; each refusal is counted, and logged by one line a minute.
+ * The caps of one door (D68): connections in all and from one source, and requests and TLS handshakes a second. At a cap
+ * new ones are refused and open ones go on. Every refusal is counted; the log gets one line a minute.
  */
 import type { Socket } from 'node:net'
 import { TokenBucket } from '../limits/token-bucket.ts'
@@ -9,7 +9,7 @@ import { MinuteLog } from '../log/minute-log.ts'
 import { sourceOf } from './source.ts'
 import { Sources } from './sources.ts'
 
-/** Each is 0 for no limit. */
+/** 0 means no limit. */
 export interface CapLimits {
   readonly maxConnections: number
   readonly maxConnectionsPerSource: number
@@ -21,7 +21,7 @@ export interface CapLimits {
   readonly maxHandshakesPerSource: number
 }
 
-/** Caps by the setting that sets each. */
+/** The setting of each cap. */
 const settings = {
   maxConnections: 'max-connections',
   maxConnectionsPerSource: 'max-connections-per-source',
@@ -34,10 +34,10 @@ export type Cap = keyof typeof settings
 
 export interface ConnectionCapsOptions {
   readonly limits: CapLimits
-  /** Who uses it: each door counts for itself, so that a flood at one leaves the others open. */
+  /** Each door counts separately, so that a flood at one leaves the others open. */
   readonly door: 'visitors' | 'agents' | 'ssh' | 'api'
   readonly log: Logger
-  /** Whose address says nothing about who is there, such as that of a reverse proxy: no source of its own. */
+  /** Whether many visitors share this address, such as that of a reverse proxy; limits per source do not apply to it. */
   readonly isShared?: (ip: string) => boolean
   /** In milliseconds, of a clock that never goes back. */
   readonly now?: () => number
@@ -89,12 +89,12 @@ export class ConnectionCaps {
     return this.#open
   }
 
-  /** How often each cap refused something since the start, by the name of its setting. */
+  /** How often each cap has refused since the start, by the name of its setting. */
   get refusals(): readonly (readonly [setting: string, count: number])[] {
     return [...this.#logs.keys()].map((cap) => [settings[cap], this.#refused.get(cap) ?? 0])
   }
 
-  /** Counts a connection until it is closed; false when there are too many, and then it is not counted. */
+  /** Counts a connection until it closes; when there are too many, returns false and does not count it. */
   accept(socket: Socket): boolean {
     const { maxConnections } = this.#limits
     if (maxConnections > 0 && this.#open >= maxConnections) {
@@ -105,7 +105,7 @@ export class ConnectionCaps {
     return true
   }
 
-  /** Counts a connection, whose source is known by now, for that source; false when it has too many. */
+  /** Counts a connection for its source, once that is known; false when the source has too many. */
   admit(socket: Socket, ip: string): boolean {
     if (!this.#sources || this.#isShared(ip)) return true
     const { maxConnectionsPerSource } = this.#limits
@@ -122,20 +122,20 @@ export class ConnectionCaps {
   /** Whether a TLS handshake may begin. */
   shake(ip: string): boolean {
     const now = this.#now()
-    // By source first: what one source has too many of must not use up what is there for all.
+    // By source first, so that a source over its own limit does not use up the limit for all.
     const bucket = this.#isShared(ip) ? undefined : this.#sources?.of(ip).handshakes
     if (bucket && !bucket.take(now)) return this.#refuse('maxHandshakesPerSource', ip)
     if (this.#handshakes && !this.#handshakes.take(now)) return this.#refuse('maxHandshakes', ip)
     return true
   }
 
-  /** For a connection from `ip`: asks whether one more request may come. Undefined when there is no limit. */
+  /** For connections from `ip`: a function that tells whether one more request is allowed. Undefined without a limit. */
   requestsOf(ip: string): (() => boolean) | undefined {
     const bucket = this.#isShared(ip) ? undefined : this.#sources?.of(ip).requests
     return bucket && (() => bucket.take(this.#now()) || this.#refuse('maxRequestsPerSource', ip))
   }
 
-  /** Logs what is still to be told. */
+  /** Logs refusals that no line has reported yet. */
   close(): void {
     for (const log of this.#logs.values()) log.close()
   }

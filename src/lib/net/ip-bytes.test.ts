@@ -24,10 +24,10 @@ describe('an address', () => {
   }
 
   for (const text of ['', '1.2.3', '01.2.3.4', 'localhost', ':::', '1::2::3', '2001:db8', '1.2.3.4:80']) {
-    test(`there is none in ${JSON.stringify(text)}`, () => assert.equal(ipBytes(text), undefined))
+    test(`is not ${JSON.stringify(text)}`, () => assert.equal(ipBytes(text), undefined))
   }
 
-  test('of IPv4 has a form inside IPv6', () => {
+  test('of IPv4 has an IPv4-mapped form', () => {
     assert.equal(asIPv6(Buffer.from([192, 0, 2, 1])).toString('hex'), '00000000000000000000ffffc0000201')
     assert.equal(asIPv6(Buffer.alloc(16, 1)).toString('hex'), '01'.repeat(16))
   })

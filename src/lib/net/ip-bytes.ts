@@ -1,25 +1,25 @@
-/** Addresses as the bytes that stand in packets and headers, and back. */
+/** Converts IP addresses between text and the bytes used in packets and headers. */
 import { isIPv4, isIPv6 } from 'node:net'
 import { writeIPv6 } from './cidr.ts'
 
-/** The 4 or 16 bytes of `address`; undefined when it is none. A zone, as in `fe80::1%eth0`, is left out. */
+/** The 4 or 16 bytes of `address`; undefined when it is not an IP address. A zone, as in `fe80::1%eth0`, is dropped. */
 export function ipBytes(address: string): Buffer | undefined {
   if (isIPv4(address)) return Buffer.from(address.split('.').map(Number))
   const [plain = ''] = address.split('%')
   return isIPv6(plain) ? ipv6Bytes(plain) : undefined
 }
 
-/** The address in 4 or 16 bytes; an IPv4 address inside IPv6 is written as IPv4. */
+/** The text of an address of 4 or 16 bytes; an IPv4-mapped IPv6 address is written as IPv4. */
 export function ipText(bytes: Buffer): string {
   if (bytes.length === 4) return bytes.join('.')
   if (bytes.subarray(0, 12).equals(MAPPED)) return bytes.subarray(12).join('.')
   return writeIPv6(BigInt(`0x${bytes.toString('hex')}`))
 }
 
-/** RFC 4291 §2.5.5.2: what stands before an IPv4 address inside IPv6. */
+/** RFC 4291 §2.5.5.2: the prefix of an IPv4-mapped IPv6 address. */
 const MAPPED = Buffer.from('00000000000000000000ffff', 'hex')
 
-/** The same address in 16 bytes. */
+/** The same address in 16 bytes; IPv4 becomes IPv4-mapped. */
 export function asIPv6(bytes: Buffer): Buffer {
   return bytes.length === 4 ? Buffer.concat([MAPPED, bytes]) : bytes
 }

@@ -8,9 +8,9 @@ export interface IpRule {
   readonly network: string
 }
 
-/** Compiles rules, in any order, into a test of addresses. No rules let nobody in. */
+/** Compiles rules, in any order, into a test for addresses. An empty list lets nobody in. */
 export function compileIpRules(rules: readonly IpRule[]): (address: string) => boolean {
-  // A list for each family: one that holds `::/0` would match every IPv4 address as well.
+  // One list for each family: in a shared list `::/0` would match every IPv4 address as well.
   const lists = {
     allow: { 4: new BlockList(), 6: new BlockList() },
     deny: { 4: new BlockList(), 6: new BlockList() },
@@ -28,7 +28,7 @@ export function compileIpRules(rules: readonly IpRule[]): (address: string) => b
   }
 }
 
-/** The same for those who ask again and again about one connection: the rules are a list that is walked. */
+/** The same, but remembers the answer for each peer: checking walks the rules, and may happen often on one connection. */
 export function compilePeerRules(rules: readonly IpRule[]): (peer: { readonly ip: string }) => boolean {
   const isLetIn = compileIpRules(rules)
   const known = new WeakMap<{ readonly ip: string }, boolean>()
@@ -44,7 +44,7 @@ export function compilePeerRules(rules: readonly IpRule[]): (peer: { readonly ip
 
 const familyName = { 4: 'ipv4', 6: 'ipv6' } as const
 
-/** An address as rules mean it: IPv4 that came mapped into IPv6 is IPv4, and a zone is no part of it. */
+/** An address as rules compare it: IPv4-mapped IPv6 as IPv4, and without a zone. */
 export function plainAddress(address: string): string {
   const unzoned = address.split('%')[0] ?? ''
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(unzoned)?.[1]

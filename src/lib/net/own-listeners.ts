@@ -1,4 +1,4 @@
-/** Whether an address and a port are of a listener of this process. */
+/** Tells whether an address and port belong to a listener of this process. */
 import { networkInterfaces } from 'node:os'
 
 export interface OwnPorts {

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { plainAddress } from './ip-rules.ts'
 
-/** Who is at the door, before a byte of theirs was read. */
+/** Both ends of a connection, known before any byte is read. */
 export interface Peer {
   /** IPv4-mapped addresses are written as IPv4. */
   readonly ip: string

@@ -54,12 +54,12 @@ describe('reading', () => {
     }
   }
 
-  test('a visitor over IPv4 inside IPv6 is a visitor over IPv4', () => {
+  test('a visitor with an IPv4-mapped address is an IPv4 visitor', () => {
     assert.equal(readAll([proxyHeaderOf(2, mixed)]).ends?.ip, '192.0.2.7')
     assert.equal(readAll([proxyHeaderOf(1, mixed)]).ends?.ip, '192.0.2.7')
   })
 
-  test('further fields of version 2 are passed over', () => {
+  test('further fields of version 2 are ignored', () => {
     const header = Buffer.from(`${SIGNATURE}21110013c0000207c6336401c35001bb04000400000000`, 'hex')
     const { ends, rest } = readAll([Buffer.concat([header, Buffer.from('x')])])
     assert.deepEqual(ends, four)

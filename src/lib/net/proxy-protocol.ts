@@ -13,17 +13,17 @@ export interface Ends {
   readonly serverPort: number
 }
 
-/** PROXY protocol §2.2: cannot be the beginning of HTTP, TLS or a line of version 1. */
+/** PROXY protocol §2.2: begins a version 2 header; no HTTP, TLS or version 1 header can begin like this. */
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 const SIGNED_HEAD_BYTES = 16
-/** PROXY protocol §2.1: the longest possible line of version 1, with its line break. */
+/** PROXY protocol §2.1: the longest line of version 1, including its line break. */
 const MAX_LINE_BYTES = 107
-/** The longest rest of a version 2 header that is read, in bytes: the addresses and some certificate fields. */
+/** The longest body of a version 2 header that we read, in bytes: the addresses and some certificate fields. */
 const MAX_SIGNED_BYTES = 4096
 const IPV4_BYTES = 4
 const IPV6_BYTES = 16
 
-/** PROXY protocol §2.2: address families, with the length of an address; 0 for those that name no visitor over TCP. */
+/** PROXY protocol §2.2: address length by family; 0 for families that name no TCP visitor. */
 const addressBytes: ReadonlyMap<number, number> = new Map([
   [0x00, 0],
   [0x11, IPV4_BYTES],
@@ -34,7 +34,7 @@ const addressBytes: ReadonlyMap<number, number> = new Map([
   [0x32, 0],
 ])
 
-/** The header that says whose connection follows. */
+/** The header that names both ends of a visitor's connection. */
 export function proxyHeaderOf(version: 1 | 2, ends: Ends): Buffer {
   const { source, destination } = addressesOf(ends)
   if (version === 1) return Buffer.from(buildLine(source, destination, ends), 'latin1')
@@ -53,7 +53,7 @@ function buildLine(source: Buffer | undefined, destination: Buffer | undefined, 
   return `PROXY TCP6 ${writtenIPv6(source)} ${writtenIPv6(destination)} ${port} ${serverPort}\r\n`
 }
 
-/** Both of one family: where they differ, IPv4 is written inside IPv6. */
+/** Both addresses in one family: if they differ, the IPv4 one becomes IPv4-mapped. */
 function addressesOf({ ip, serverIp }: Ends): { source: Buffer | undefined; destination: Buffer | undefined } {
   const source = ipBytes(ip)
   const destination = ipBytes(serverIp)
@@ -61,7 +61,7 @@ function addressesOf({ ip, serverIp }: Ends): { source: Buffer | undefined; dest
   return { source: asIPv6(source), destination: asIPv6(destination) }
 }
 
-/** `ipText` would write an IPv4 address inside IPv6 as IPv4, which is no address of a TCP6 line. */
+/** `ipText` writes an IPv4-mapped address as IPv4, which is not allowed in a TCP6 line. */
 function writtenIPv6(bytes: Buffer): string {
   const text = ipText(bytes)
   return text.includes(':') ? text : `::ffff:${text}`
@@ -77,18 +77,18 @@ function signedHead(family: number, length: number): Buffer {
   return head
 }
 
-/** What stood in front of a connection; without `ends` the hop speaks for itself, or does not say for whom. */
+/** The result of reading a header; without `ends` the hop connects on its own behalf, or does not name the visitor. */
 export interface ProxyHeaderRead {
   readonly ends: Ends | undefined
-  /** The connection's own bytes that came along. */
+  /** Bytes of the connection itself that arrived with the header. */
   readonly rest: Buffer
 }
 
-/** Reads the header that a trusted hop puts in front; holds no more than the header can have. */
+/** Reads the header that a trusted hop sends first; buffers no more than a header can have. */
 export class ProxyHeaderReader {
   #held: Buffer = Buffer.alloc(0)
 
-  /** Takes the next bytes; undefined asks for more, an error means that this is no such header. */
+  /** Takes the next bytes; undefined asks for more, an error means that this is not a PROXY header. */
   push(chunk: Buffer): ProxyHeaderRead | Error | undefined {
     this.#held = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
     const signed = Math.min(this.#held.length, SIGNATURE.length)
@@ -107,7 +107,7 @@ export class ProxyHeaderReader {
     const rest = held.subarray(SIGNED_HEAD_BYTES + length)
     const isLocal = version === 0x20
     const bytes = addressBytes.get(family)
-    // PROXY protocol §2.2: the family is ignored when the hop speaks for itself; otherwise it must exist.
+    // PROXY protocol §2.2: for a LOCAL connection the family is ignored; otherwise it must be a known one.
     if (!isLocal && bytes === undefined) return invalid('its family is unknown')
     if (isLocal || bytes === undefined || bytes === 0) return { ends: undefined, rest }
     if (length < 2 * bytes + 4) return invalid('it ends within its addresses')
@@ -126,14 +126,14 @@ export class ProxyHeaderReader {
   #readLine(): ProxyHeaderRead | Error | undefined {
     const start = this.#held.toString('latin1', 0, MAX_LINE_BYTES)
     const beginning = 'PROXY '
-    if (!start.startsWith(beginning) && !beginning.startsWith(start)) return invalid('it does not begin as one')
+    if (!start.startsWith(beginning) && !beginning.startsWith(start)) return invalid('it does not begin like one')
     const end = start.indexOf('\r\n')
-    if (end < 0) return start.length < MAX_LINE_BYTES ? undefined : invalid('its line does not end')
+    if (end < 0) return start.length < MAX_LINE_BYTES ? undefined : invalid('its line is too long')
     const rest = this.#held.subarray(end + 2)
     const line = start.slice(0, end)
     if (/^PROXY UNKNOWN( |$)/.test(line)) return { ends: undefined, rest }
     const ends = readLine(line)
-    return ends ? { ends, rest } : invalid('its line has another form')
+    return ends ? { ends, rest } : invalid('its line is malformed')
   }
 }
 

@@ -1,8 +1,8 @@
-/** Which addresses belong to the public internet: all others may lead to somebody's own network, or to this machine. */
+/** Tells which addresses belong to the public internet; all others may lead to a private network or to this machine. */
 import { BlockList } from 'node:net'
 import { ipBytes } from './ip-bytes.ts'
 
-/** IANA's special-purpose addresses of IPv4, with multicast and what is reserved. */
+/** IANA's special-purpose IPv4 networks, with multicast and reserved ones. */
 const special4 = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -20,7 +20,7 @@ const special4 = [
   ['224.0.0.0', 3],
 ] as const
 
-/** What IANA has given out of IPv6 stands in 2000::/3; these parts of it are special, or hold an address of IPv4. */
+/** Public IPv6 is in 2000::/3; these networks within it are special, or embed an IPv4 address. */
 const special6 = [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -33,7 +33,7 @@ for (const [network, bits] of special4) list4.addSubnet(network, bits, 'ipv4')
 const list6 = new BlockList()
 for (const [network, bits] of special6) list6.addSubnet(network, bits, 'ipv6')
 
-/** Whether `address`, in any spelling that a socket gives, is one of the public internet. False for what is no address. */
+/** Whether `address`, in any spelling that a socket gives, is public. False for text that is not an address. */
 export function isPublicAddress(address: string): boolean {
   const bytes = ipBytes(address)
   if (!bytes) return false
@@ -42,7 +42,7 @@ export function isPublicAddress(address: string): boolean {
   return first >= 0x20 && first <= 0x3f && !list6.check(hextets(bytes), 'ipv6')
 }
 
-/** Whether `address` is of this machine alone. */
+/** Whether `address` is a loopback address. */
 export function isLoopbackAddress(address: string): boolean {
   const bytes = ipBytes(address)
   if (!bytes) return false

@@ -9,7 +9,7 @@ function start({ maxAbsent = 4 } = {}) {
   return { clock, sources: new Sources(rates, { now: () => clock.now, maxAbsent }) }
 }
 
-test('a source that closes its connection and comes back has used what it used', () => {
+test('a source that disconnects and comes back gets no fresh rate', () => {
   const { sources } = start()
   sources.enter('192.0.2.1')
   const { requests } = sources.of('192.0.2.1')

@@ -1,13 +1,13 @@
 /**
- * What each source has open and how fast it comes. A source is kept while it has a connection open, so there are no more of
- * those than connections; of the others the last ones to leave are remembered, so that closing a connection after each
- * request is no way around a rate.
+ * Open connections and rates of each source. A source is kept while it has a connection open, so their number is bounded
+ * by that of connections. Of the others, those that left last are remembered, so that closing the connection after each
+ * request does not get around a rate.
  */
 
 import { TokenBucket } from '../limits/token-bucket.ts'
 import { sourceOf } from './source.ts'
 
-/** Sources without a connection that are remembered; whoever left first is forgotten first. */
+/** How many sources without a connection are remembered; the first to leave is forgotten first. */
 const MAX_ABSENT = 16_384
 
 export interface SourceRates {
@@ -17,7 +17,7 @@ export interface SourceRates {
 }
 
 export class Source {
-  /** Connections that are open. */
+  /** Open connections. */
   open = 0
   readonly rates: SourceRates
   readonly requests: TokenBucket | undefined
@@ -36,7 +36,7 @@ export class Sources {
   readonly #now: () => number
   readonly #maxAbsent: number
   readonly #present = new Map<string, Source>()
-  /** The first to leave first. */
+  /** In the order in which they left. */
   readonly #absent = new Map<string, Source>()
 
   constructor(rates: SourceRates, { now, maxAbsent = MAX_ABSENT }: { now: () => number; maxAbsent?: number }) {
@@ -45,7 +45,7 @@ export class Sources {
     this.#maxAbsent = maxAbsent
   }
 
-  /** How many are kept. */
+  /** How many sources are kept. */
   get size(): number {
     return this.#present.size + this.#absent.size
   }
@@ -66,7 +66,7 @@ export class Sources {
     return source
   }
 
-  /** One more connection; it must `leave` when it closes. */
+  /** Counts one more connection; call `leave` when it closes. */
   enter(ip: string): void {
     const source = this.of(ip)
     if (source.open++ > 0) return

@@ -1,21 +1,21 @@
-/** The system's own table of TCP connections, as Linux shows it: what has become of one that nobody reads. */
+/** Reads Linux's table of TCP connections, which shows the state of a connection without reading from it. */
 import { createReadStream } from 'node:fs'
 import { isIPv6, type Socket } from 'node:net'
 import { endianness } from 'node:os'
 import { ipBytes } from './ip-bytes.ts'
 
-/** As `include/net/tcp_states.h` numbers them; of a connection that was reset there is no line. */
+/** As in `include/net/tcp_states.h`; a connection that was reset is not in the table. */
 export const tcpStates = { established: 1, closeWait: 8 } as const
 
 export type TcpTable = ReadonlyMap<string, number>
 
-/** Read piece by piece, in bytes, so that a long table does not hold up the event loop. */
+/** The table is read in pieces of this many bytes, so that a long one does not hold the event loop. */
 const PIECE_BYTES = 64 * 1024
 
-/** `  0: 0100007F:1F90 0100007F:C350 01 …`: number, our end, the other end, state. */
+/** `  0: 0100007F:1F90 0100007F:C350 01 …`: number, local end, remote end, state. */
 const LINE = /^\s*\d+: ([\dA-F]+:[\dA-F]{4}) ([\dA-F]+:[\dA-F]{4}) ([\dA-F]{2}) /
 
-/** State by connection, see `tcpKey`; undefined where the system has no such table. */
+/** States by the keys that `tcpKey` makes; undefined where the system has no such table. */
 export async function readTcpTable(family: 4 | 6): Promise<TcpTable | undefined> {
   const table = new Map<string, number>()
   try {
@@ -38,7 +38,7 @@ export async function readTcpTable(family: 4 | 6): Promise<TcpTable | undefined>
   }
 }
 
-/** Under which key of the table of which family a connected socket stands; undefined when it has no addresses any more. */
+/** The family and key under which a socket is in the table; undefined when the socket no longer has addresses. */
 export function tcpKey(socket: Socket): { family: 4 | 6; key: string } | undefined {
   const { localAddress, localPort, remoteAddress, remotePort } = socket
   if (localAddress === undefined || remoteAddress === undefined) return undefined
@@ -47,7 +47,7 @@ export function tcpKey(socket: Socket): { family: 4 | 6; key: string } | undefin
   return { family: isIPv6(remoteAddress) ? 6 : 4, key: `${local} ${remote}` }
 }
 
-/** Each four bytes of the address are written as a number of this machine. */
+/** One end of a connection as the table writes it: every four bytes of the address are a number in host byte order. */
 function endOf(address: string, port = 0): string | undefined {
   const bytes = ipBytes(address)
   if (!bytes) return undefined

@@ -69,13 +69,13 @@ describe('a connection from a trusted hop', () => {
     assert.deepEqual(await visit(true, [Buffer.from('PROXY UNKNOWN\r\nx')]), { ip: '127.0.0.1', read: 'x' })
   })
 
-  test('names an IPv4 visitor who came mapped as IPv4, so that rules for IPv4 hold', async () => {
+  test('names a visitor with an IPv4-mapped address as IPv4, so that rules for IPv4 apply', async () => {
     const mapped = Buffer.from('PROXY TCP6 ::ffff:192.0.2.9 ::1 1 2\r\n')
     assert.equal((await visit(true, [mapped])).ip, '192.0.2.9')
   })
 })
 
-test('a header from anybody else is what they have to say, and names nobody', async () => {
+test('a header from anybody else is ordinary data and names nobody', async () => {
   const header = proxyHeaderOf(1, ends)
   assert.deepEqual(await visit(false, [header]), { ip: '127.0.0.1', read: header.toString() })
 })

@@ -1,20 +1,20 @@
-/** Learns who is really visiting when a trusted hop, such as a load balancer, stands in front: it begins with a PROXY header. */
+/** Learns a visitor's address from the PROXY header that a trusted hop, such as a load balancer, sends first. */
 import type { Socket } from 'node:net'
 import { compileIpRules, plainAddress } from './ip-rules.ts'
 import type { Peer } from './peer.ts'
 import { ProxyHeaderReader } from './proxy-protocol.ts'
 
-/** How long a hop may take to say who is visiting, in milliseconds. */
+/** How long a hop may take to send its header, in milliseconds. */
 const HEADER_TIMEOUT_MS = 3000
 
 /**
- * Calls `done` once: with the visitor, the socket being paused with every byte of the visitor's own still in it, or with
- * undefined, when the hop did not say who it is, or is gone. Who is not a hop is the visitor, at once. It is not called for a socket
- * that was closed instead.
+ * Calls `done` once with the visitor. A peer that is not a hop is itself the visitor, at once. After a header the socket
+ * is paused, with all of the visitor's own bytes still to be read. `done` gets undefined when the hop sent no valid header
+ * or is gone. It is not called for a socket that was closed here instead.
  */
 export type MeetVisitor = (socket: Socket, peer: Peer, done: (visitor: Peer | undefined) => void) => void
 
-/** For hops within `networks`, in CIDR form. A hop that sends no header is not let in: its own address says nothing. */
+/** For hops in `networks`, in CIDR form. A hop without a header is refused: its own address does not name the visitor. */
 export function meetVisitors(networks: readonly string[]): MeetVisitor {
   if (networks.length === 0) return (_socket, peer, done) => done(peer)
   const isHop = compileIpRules(networks.map((network) => ({ action: 'allow', network })))
@@ -39,7 +39,7 @@ function readHeader(socket: Socket, peer: Peer, done: (visitor: Peer | undefined
     const read = reader.push(chunk)
     if (read === undefined) return
     if (read instanceof Error) finish(undefined)
-    // Without ends the hop speaks for itself, as it does when it looks whether we are well.
+    // Without ends the hop connects on its own behalf, as for a health check.
     else finish(read.ends ? { ...peer, ...read.ends, ip: plainAddress(read.ends.ip) } : peer, read.rest)
   }
   const onGone = (): void => finish(undefined)
@@ -49,7 +49,7 @@ function readHeader(socket: Socket, peer: Peer, done: (visitor: Peer | undefined
   socket.on('close', onGone)
 }
 
-/** As `meet`, for listeners where nothing can be said to a visitor yet: one that is not admitted is closed at once. */
+/** Like `meet`, but closes a visitor that is not admitted at once; for listeners that cannot send a refusal yet. */
 export function meetAdmitted(meet: MeetVisitor, admits: (visitor: Peer) => boolean): MeetVisitor {
   return (socket, peer, done) =>
     meet(socket, peer, (visitor) => {

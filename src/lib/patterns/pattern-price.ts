@@ -1,14 +1,14 @@
 /**
- * What a regular expression costs to compile and to keep, told from its text alone: in instructions of its program, with
- * classes priced by their ranges. One pass over the text, so that no pattern is dear to price.
+ * Estimates from its text alone what a regular expression costs to compile and keep: in instructions of its program, with
+ * character classes priced by their ranges. It takes one pass over the text, so no pattern is expensive to price.
  */
 
-/** An upper bound, near the truth, of what an RE2 pattern compiles to; of what is no pattern, any number. */
+/** A close upper bound of the number of instructions that an RE2 pattern compiles to; meaningless for invalid patterns. */
 export function patternPrice(pattern: string): number {
   return new Pricing(pattern).whole()
 }
 
-/** The price of patterns together, added up as far as it matters. */
+/** The price of all patterns together; stops adding once it exceeds `LOOP_PRICE`. */
 export function totalPrice(patterns: Iterable<string>): number {
   let price = 0
   for (const pattern of patterns) {
@@ -18,19 +18,19 @@ export function totalPrice(patterns: Iterable<string>): number {
   return price
 }
 
-/** The price of all patterns of a document up to which it is checked and compiled at once: some 2 ms. */
+/** Patterns of one document up to this price are compiled on the event loop, in some 2 ms; costlier ones on a thread. */
 export const LOOP_PRICE = 1000
-/** The price of what must not be done on the event loop at all: to load what reads CEL and YAML takes 0.1 s already. */
+/** The price of work that never runs on the event loop: loading the readers of CEL and YAML alone takes 0.1 s. */
 export const NEVER_HERE = Number.POSITIVE_INFINITY
 
-/** Ranges that take as long to read as an instruction. */
+/** How many ranges cost as much to read as one instruction. */
 const RANGES_PER_INSTRUCTION = 5
-/** The same for a repeated class, whose ranges are only looked at again. */
+/** The same for the repetitions of a class, whose ranges have been read before. */
 const REPEATED_RANGES_PER_INSTRUCTION = 16
-/** Characters whose other cases are looked up in the time of an instruction: folding a range goes through all of them. */
+/** How many characters are case-folded in the time of one instruction: folding a range goes through all of them. */
 const FOLDED_PER_INSTRUCTION = 25
 
-/** The most ranges that a general category such as `\pL` has, and a script such as `\p{Greek}`. */
+/** The most ranges that a general category such as `\pL` has, and that a script such as `\p{Greek}` has. */
 const CATEGORY_RANGES = 750
 const SCRIPT_RANGES = 200
 /** The most ranges that `\d`, `[:alpha:]` and the like have, their other cases included. */
@@ -40,11 +40,11 @@ const PERL_RANGES = 6
 const FIRST_FOLDED = 0x41
 const LAST_FOLDED = 0x1e943
 
-/** Finding the other cases of a character beyond ASCII, in instructions. */
+/** What it costs to find the other cases of a character beyond ASCII, in instructions. */
 const FOLDED_CHARACTER = 40
 const LAST_ASCII = 0x7f
 
-/** What an atom costs: once for its text, and again for each repetition. */
+/** What an atom costs: once for its text, and for each repetition. */
 interface Price {
   readonly once: number
   readonly each: number
@@ -52,7 +52,7 @@ interface Price {
 
 class Pricing {
   readonly #text: string
-  /** Whether case is folded anywhere; then it is priced as if it were everywhere. */
+  /** Whether any part ignores case; then everything is priced as if it did. */
   readonly #folds: boolean
   #at = 0
   #once = 0
@@ -119,7 +119,7 @@ class Pricing {
     return ranges === undefined ? this.#character() : priceOf(ranges)
   }
 
-  /** From `[` to behind its `]`, or to the end of the text. */
+  /** Reads from `[` past its `]`, or to the end of the text. */
   #classPrice(): Price {
     this.#at++
     this.#skip(classHead)
@@ -147,7 +147,7 @@ class Pricing {
     return this.#folds ? Math.min(2 * CATEGORY_RANGES, Math.max(1, to.code - from.code)) : 1
   }
 
-  /** `\pL`, `\P{Greek}`, `\d`: the ranges it has; undefined when another escape stands here. */
+  /** The ranges of `\pL`, `\P{Greek}`, `\d` and the like; undefined for any other escape. */
   #namedRanges(): number | undefined {
     const [text, name] = this.#match(unicodeClass) ?? []
     if (text === undefined) return this.#skip(perlClass) ? PERL_RANGES : undefined
@@ -156,7 +156,7 @@ class Pricing {
     return (isScript ? SCRIPT_RANGES : CATEGORY_RANGES) * (this.#folds ? 2 : 1)
   }
 
-  /** A character as it is or escaped, which may have other cases. */
+  /** One character, plain or escaped, which may have other cases. */
   #ordinary(): { readonly code: number; readonly ranges: number } {
     const ranges = this.#folds ? 4 : 1
     if (this.#text[this.#at] === '\\') {
@@ -190,7 +190,7 @@ function priceOf(ranges: number): Price {
     : { once: ranges / RANGES_PER_INSTRUCTION, each: 1 + ranges / REPEATED_RANGES_PER_INSTRUCTION }
 }
 
-// Each looks at a bounded number of characters, so that the whole stays linear.
+// Each matches a bounded number of characters, so that pricing stays linear.
 const repetition = /\{(\d{1,9})(?:,?)(\d{0,9})\}/y
 const groupHead = /\?(?:P?<\w{0,64}>|[a-zA-Z-]{0,16}:?)/y
 const classHead = /\^?\]?/y

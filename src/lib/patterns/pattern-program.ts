@@ -1,25 +1,25 @@
-/** Compiles regular expressions of users into flat data, which crosses between threads as it is and is searched as it is. */
+/** Compiles users' regular expressions into flat arrays, which can move between threads and are searched as they are. */
 import { RE2Set } from 're2js'
 
-/** The program of a list of patterns: an automaton, whose instructions stand in columns. Plain data. */
+/** The automaton of a list of patterns, as plain data: one array for each field of its instructions. */
 export interface PatternProgram {
-  /** The first instruction; 0 is one that fails. */
+  /** The index of the first instruction; instruction 0 always fails. */
   readonly start: number
   readonly kinds: Uint8Array
   readonly outs: Int32Array
   readonly args: Int32Array
-  /** Which characters below `LATIN1` each instruction takes: a bit for each, in eight words. */
+  /** Which characters below `LATIN1` each instruction accepts: one bit a character, in eight words. */
   readonly masks: Int32Array
-  /** Where the ranges of each instruction stand in `ranges`: at two places, its first and one past its last. */
+  /** Where each instruction's ranges are in `ranges`: two numbers each, the first index and the one past the last. */
   readonly spans: Int32Array
   /** First and last character of each range. */
   readonly ranges: Int32Array
 }
 
-/** Characters that one look into a table is enough for. */
+/** Characters below this are matched by one table lookup. */
 export const LATIN1 = 256
 
-/** The kinds of instruction, as the engine numbers them; 5 fails, 8 and 9 name what they take. */
+/** The kinds of instruction, as the engine numbers them; 5 fails, and 8 and 9 list the characters they accept. */
 export const op = {
   alt: 1,
   altMatch: 2,
@@ -32,7 +32,7 @@ export const op = {
   notNewline: 11,
 } as const
 
-/** The bit in the argument of a single character. */
+/** The bit in an instruction's argument that says to ignore case; only single characters have it. */
 const FOLDS_CASE = 1
 
 interface Instruction {
@@ -62,12 +62,12 @@ export function compileProgram(patterns: readonly string[]): PatternProgram {
   }
 }
 
-/** Bytes that a program holds. */
+/** The size of a program in bytes. */
 export function programBytes({ kinds, outs, args, masks, spans, ranges }: PatternProgram): number {
   return [kinds, outs, args, masks, spans, ranges].reduce((sum, { byteLength }) => sum + byteLength, 0)
 }
 
-/** What carries a program to another thread without a copy. */
+/** The buffers to transfer, so that a program reaches another thread without being copied. */
 export function programBuffers({ kinds, outs, args, masks, spans, ranges }: PatternProgram): ArrayBuffer[] {
   return [kinds, outs, args, masks, spans, ranges].map(({ buffer }) => buffer as ArrayBuffer) // made above
 }
@@ -75,7 +75,7 @@ export function programBuffers({ kinds, outs, args, masks, spans, ranges }: Patt
 function rangesOf(program: readonly Instruction[]): Pick<PatternProgram, 'spans' | 'ranges'> {
   const spans = new Int32Array(program.length * 2)
   const ranges: number[] = []
-  // Instructions that repeat one class have its ranges in common.
+  // Instructions that repeat one class share its ranges.
   const known = new Map<Int32Array | number, readonly [from: number, to: number]>()
   for (const [pc, step] of program.entries()) {
     if (step.op < op.rune || step.op >= op.anyRune) continue
@@ -110,7 +110,7 @@ function cases(rune: number, folds: boolean): Iterable<number> {
 const LAST_ASCII = 0x7f
 const LAST_RUNE = 0x10ffff
 
-/** The engine tells what it takes for equal only in a class; with one character alone it would make none. */
+/** The engine lists a character's other cases only in a class, and makes no class of one character, so this adds another. */
 function foldedClass(rune: number): Iterable<number> {
   const set = new RE2Set()
   set.add(`(?i)[\\x{${rune.toString(16)}}\\x{${LAST_RUNE.toString(16)}}]`)

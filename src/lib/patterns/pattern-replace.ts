@@ -1,7 +1,7 @@
 /** Replaces what a regular expression matches, with `$1` in the replacement for its groups. */
 import { RE2JS } from 're2js'
 
-/** Compiles a pattern that was checked before (`pattern.ts`). Who calls the result bounds the length of `text`. */
+/** Compiles a pattern that was checked before (`pattern.ts`). Callers of the result must bound the length of `text`. */
 export function compileReplacement(pattern: string): (text: string, replacement: string) => string {
   const compiled = RE2JS.compile(pattern)
   const groups = compiled.groupCount()
@@ -17,7 +17,7 @@ export function compileReplacement(pattern: string): (text: string, replacement:
   }
 }
 
-/** `$1`, `${1}` and `$$`; a group that the pattern does not have is empty. */
+/** Fills in `$1`, `${1}` and `$$`; a group that the pattern does not have is empty. */
 function filled(replacement: string, groups: number, group: (i: number) => string): string {
   return replacement.replace(
     /\$(?:(\$)|(\d{1,2})|\{(\d{1,2})\})/g,

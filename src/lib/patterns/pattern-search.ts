@@ -1,8 +1,8 @@
 /**
- * Looks for regular expressions of users in text, at a cost with an upper bound.
+ * Searches text for users' regular expressions, at a bounded cost.
  *
- * The engine that reads the patterns is linear in the text, but also in the size of a pattern, and it cannot be
- * stopped: `[ab]*a[ab]{900}c` takes 0.3 s on 8 KiB. So it compiles, and its program is walked here, with the steps counted.
+ * The regular expression engine is linear in the text, but also in the size of the pattern, and a search cannot be
+ * stopped: `[ab]*a[ab]{900}c` takes 0.3 s on 8 KiB. So the engine only compiles; its program runs here, counting steps.
  */
 import { compileProgram, LATIN1, op, type PatternProgram } from './pattern-program.ts'
 
@@ -14,15 +14,15 @@ export function compilePatterns(patterns: readonly string[]): PatternSearch {
   return patterns.length === 0 ? () => false : searchProgram(compileProgram(patterns))
 }
 
-/** Looks for what `program` was compiled from. */
+/** A search for the patterns that `program` was compiled from. */
 export function searchProgram(program: PatternProgram): PatternSearch {
   const { start, kinds, outs, args, masks } = program
   const { length } = kinds
-  // Positions of the program: made once, used by one search at a time.
+  // Work space, indexes into the program: allocated once, used by one search at a time.
   const alive = new Int32Array(length)
   const reading = new Int32Array(length)
   const pending = new Int32Array(length + 1)
-  /** The round in which a position was last visited, so that none has to be cleared. */
+  /** The round in which each instruction was last visited, so that nothing has to be cleared between rounds. */
   const visited = new Int32Array(length)
   let round = 0
   const isAnchored = beginsWithText(program)
@@ -32,7 +32,7 @@ export function searchProgram(program: PatternProgram): PatternSearch {
     let aliveCount = 0
     let before = -1
     for (let at = 0; ; ) {
-      // A pattern that begins with `^` begins nowhere else.
+      // An anchored pattern can begin only at the start of the text.
       if (isAnchored && at > 0 && aliveCount === 0) return false
       const rune = text.codePointAt(at) ?? -1
       const context = around(before, rune)
@@ -40,7 +40,7 @@ export function searchProgram(program: PatternProgram): PatternSearch {
         visited.fill(0)
         round = 1
       }
-      // All that can be reached without reading: from what the last character led to, and from the start.
+      // Everything reachable without reading a character: from where the last one led, and from the start.
       let readingCount = 0
       let pendingCount = 0
       pending[pendingCount++] = start
@@ -78,24 +78,24 @@ export function searchProgram(program: PatternProgram): PatternSearch {
   }
 }
 
-/** Whether a program can match at the start of the text only. */
+/** Whether a program can match only at the start of the text. */
 function beginsWithText({ start, kinds, outs, args }: PatternProgram): boolean {
   let pc = start
   while (kinds[pc] === op.capture || kinds[pc] === op.nothing) pc = outs[pc] ?? 0
   return kinds[pc] === op.emptyWidth && ((args[pc] ?? 0) & BEGIN_TEXT) !== 0
 }
 
-/** As the engine numbers it. */
+/** The engine's bit for the start of the text. */
 const BEGIN_TEXT = 4
 
 const MAX_ROUND = 2 ** 31 - 1
-/** Above `LATIN1`, to ask what an instruction takes costs about this many steps. */
+/** For characters from `LATIN1` up, testing an instruction costs about this many steps. */
 const STEPS_ABOVE_LATIN1 = 10
 
-/** Whether one of the ranges of an instruction holds `rune`. */
+/** Whether an instruction accepts `rune`. */
 function takesRune({ kinds, spans, ranges }: PatternProgram, pc: number, rune: number): boolean {
   if ((kinds[pc] ?? 0) >= op.anyRune) return true
-  // The last range that begins at or before it; a range is two places.
+  // Binary search for the last range that begins at or before `rune`; a range takes two entries.
   let low = (spans[pc * 2] ?? 0) >> 1
   let high = (spans[pc * 2 + 1] ?? 0) >> 1
   const first = low
@@ -107,7 +107,7 @@ function takesRune({ kinds, spans, ranges }: PatternProgram, pc: number, rune: n
   return low > first && rune <= (ranges[low * 2 - 1] ?? 0)
 }
 
-/** What `^`, `$`, `\b` and the like ask of a place: bits as the engine numbers them. */
+/** What holds between two characters, for `^`, `$`, `\b` and the like: bits as the engine numbers them. */
 function around(before: number, after: number): number {
   let bits = isWord(before) === isWord(after) ? 32 : 16
   if (before < 0) bits |= 5

@@ -24,7 +24,7 @@ for (const pattern of patterns) {
   })
 }
 
-test('refuses what is too costly without compiling it', () => {
+test('refuses a costly pattern without compiling it', () => {
   for (const pattern of [`(?:${'a'.repeat(1000)}){1000}`, 'a{1000}'.repeat(140), `((${'[a]'.repeat(300)}){9}){99}`]) {
     assert.throws(() => checkPattern(pattern), /too costly/)
   }
@@ -45,7 +45,7 @@ const small: readonly (readonly [what: string, pattern: string])[] = [
 ]
 
 for (const [what, pattern] of small) {
-  test(`refuses ${what} by what they hold`, () => {
+  test(`refuses ${what} by their content`, () => {
     assert.throws(() => checkPattern(pattern), /too costly/)
   })
 }
@@ -90,7 +90,7 @@ test('a pattern is priced at least as high as its program is large', () => {
   )
 })
 
-test('any pattern is taken or refused, and what is taken is small', () => {
+test('any pattern is accepted or refused, and an accepted one is small', () => {
   const parts = [
     'a',
     '(',

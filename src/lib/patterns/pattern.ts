@@ -2,14 +2,14 @@
 import { RE2JS, RE2JSException } from 're2js'
 import { patternPrice } from './pattern-price.ts'
 
-/** A pattern that cannot be used; the message continues a sentence that began with where it stands. */
+/** A pattern that cannot be used; the message continues a sentence that begins with the field's name. */
 export class BadPattern extends Error {}
 
 export const MAX_PATTERN_BYTES = 1024
-/** The price of one pattern, in instructions of its program. RE2 is linear in the text it searches, but also in this. */
+/** The highest price of one pattern, in instructions: the time of a search grows with it. */
 const MAX_PRICE = 10_000
 
-/** The price of a pattern that may be compiled; throws `BadPattern`. */
+/** The price of a pattern, before it is compiled; throws `BadPattern` when it is too long or too costly. */
 export function affordable(pattern: string): number {
   if (Buffer.byteLength(pattern) > MAX_PATTERN_BYTES) {
     throw new BadPattern(`is too long for a pattern; at most ${MAX_PATTERN_BYTES} bytes are allowed`)
@@ -21,9 +21,9 @@ export function affordable(pattern: string): number {
   )
 }
 
-/** The price of an RE2 pattern, which was compiled to see that it can be; throws `BadPattern`. */
+/** Compiles an RE2 pattern once to see whether it is valid, and returns its price; throws `BadPattern`. */
 export function checkPattern(pattern: string): number {
-  // Before compiling: 1 KiB such as `(?:aaa…){1000}` takes a second and a million instructions to compile.
+  // Priced before it is compiled: 1 KiB such as `(?:aaa…){1000}` takes a second and a million instructions.
   const price = affordable(pattern)
   try {
     RE2JS.compile(pattern)

@@ -1,23 +1,23 @@
 /** Encrypts a stream of bytes under a passphrase, and opens it again: for files that leave the machine. */
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto'
 
-/** Bytes of plain text in each chunk but the last; every chunk carries a tag of its own, so nothing unproven is passed on. */
+/** Plaintext bytes in each chunk but the last. Each chunk has its own tag, so only authenticated bytes are passed on. */
 const CHUNK_BYTES = 64 * 1024
 const TAG_BYTES = 16
 const SALT_BYTES = 16
 /** A nonce is these random bytes, the number of the chunk (4 bytes), and whether it is the last (1 byte). */
 const NONCE_PREFIX_BYTES = 7
 const KEY_BYTES = 32
-/** 128 MiB and about half a second for each guess. Fixed: a file that could choose them could exhaust its reader. */
+/** 128 MiB and about half a second a guess. Fixed, because a file that chose its own costs could exhaust its reader. */
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 }
 
-/** A key of 32 bytes; a parameter so that tests of the chunks need not pay for it. */
+/** Derives a key of 32 bytes; a parameter, so that tests of the chunks need not pay its cost. */
 export type DeriveKey = (passphrase: string, salt: Buffer) => Promise<Buffer>
 
-/** The passphrase is wrong, or the bytes are not what was sealed; these two cannot be told apart. */
+/** The passphrase is wrong or the bytes were changed; the two cannot be told apart. */
 export class NotOpened extends Error {}
 
-/** Seals `plain`; only who knows `passphrase` can read it, and a change, a cut or a swap of its parts is noticed. */
+/** Seals `plain` under `passphrase`; opening it detects changed, missing and reordered chunks. */
 export async function* sealStream(
   plain: AsyncIterable<Uint8Array>,
   passphrase: string,
@@ -67,7 +67,7 @@ export async function* openStream(
 
 function deriveKey(passphrase: string, salt: Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // One spelling for what looks the same: keyboards differ in how they write an accented letter.
+    // Normalised, because keyboards differ in how they encode an accented letter.
     scrypt(passphrase.normalize('NFKC'), salt, KEY_BYTES, SCRYPT, (error, key) =>
       error ? reject(error) : resolve(key),
     )
@@ -98,7 +98,7 @@ async function* chunked(bytes: AsyncIterable<Uint8Array>, size: number): AsyncGe
   let index = 0
   for await (const some of bytes) {
     waiting = waiting.length === 0 ? Buffer.from(some) : Buffer.concat([waiting, some])
-    // Not when it is just full: it may be the last.
+    // Not when it is exactly full: that chunk may be the last.
     while (waiting.length > size) {
       yield { chunk: waiting.subarray(0, size), index: index++, isLast: false }
       waiting = waiting.subarray(size)

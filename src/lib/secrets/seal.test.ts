@@ -39,7 +39,7 @@ test('any changed bit, and any cut, is refused', () => {
   }
 })
 
-test('a tag cut short is not enough, although GCM knows short ones', () => {
+test('a shortened tag is refused, although GCM allows short ones', () => {
   const empty = Buffer.from(sealer.seal('', HERE).slice(MARK.length), 'base64')
   for (const tag of [4, 8, 12, 13, 14, 15]) {
     assert.throws(() => sealer.open(MARK + empty.toString('base64', 0, 12 + tag), HERE), `a tag of ${tag} bytes`)
@@ -53,14 +53,14 @@ test('another key does not open it, and has another id', () => {
   assert.equal(new Sealer(Buffer.alloc(32, 1)).keyId, sealer.keyId)
 })
 
-test('what was sealed for one place does not open at another', () => {
+test('a value sealed for one context does not open in another', () => {
   const sealed = sealer.seal('a', HERE)
   for (const place of ['', 'modules/edge/oidc', 'modules/other/oidc/client_secret', `${HERE} `]) {
     assert.throws(() => sealer.open(sealed, place), { reason: 'changed' })
   }
 })
 
-test('a value of the first form is opened by name of the form alone, and one of this form never as the first', () => {
+test('a value of the first form opens only with `openFirstForm`, which opens no other form', () => {
   // Made by the first version, under the same key.
   const first = 'sealed:1:BwcHBwcHBwcHBwcH7NOZwWzc1NU59WIQ0qgC6sHA86oQS2k2eU8zeZJGZCstnFsOcnQ1h1Ph'
   assert.equal(sealer.openFirstForm(first), 'a secret of the first form')
@@ -78,7 +78,7 @@ test('a key of another length is refused', () => {
   for (const length of [0, 16, 31, 33]) assert.throws(() => new Sealer(Buffer.alloc(length)), /32 bytes/)
 })
 
-test('a key file is made once, only its owner reads it, and what it seals it opens again', () => {
+test('a key file is made once, is readable by its owner alone, and opens what it sealed', () => {
   const path = join(folder, 'deep', 'key')
   assert.equal(hasKeyFile(path), false)
   makeKeyFile(path)
@@ -91,7 +91,7 @@ test('a key file is made once, only its owner reads it, and what it seals it ope
   assert.equal(readKeyFile(path).open(readKeyFile(path).seal('a', HERE), HERE), 'a')
 })
 
-test('a damaged key file is refused by its path, without its contents', () => {
+test('the error for a damaged key file names its path and not its contents', () => {
   const path = join(folder, 'damaged')
   for (const text of ['', 'c2hvcnQ=', 'A'.repeat(100)]) {
     writeFileSync(path, text)

@@ -1,4 +1,4 @@
-/** Encrypts secrets: AES-256-GCM under the key of one file, each bound to what it belongs to. */
+/** Encrypts secrets with AES-256-GCM under the key in one file; each is bound to the record it belongs to. */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { existsSync, linkSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -11,12 +11,12 @@ const MAX_FILE_BYTES = 4096
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const MARK = 'sealed:2:'
-/** Of values that did not say what they belong to. */
+/** Begins values of the first form, which were not bound to a record. */
 const FIRST_MARK = 'sealed:1:'
 
 /** Why a value cannot be opened. */
 export class SealFault extends Error {
-  /** `changed`: also when it was sealed for something else. */
+  /** `changed` also covers a value sealed for another context. */
   readonly reason: 'not_sealed' | 'other_key' | 'changed'
 
   constructor(reason: SealFault['reason'], cause?: unknown) {
@@ -34,7 +34,7 @@ const sentences: Readonly<Record<SealFault['reason'], string>> = {
 
 export class Sealer {
   readonly #key: Buffer
-  /** Tells keys apart without telling the key. */
+  /** Tells keys apart without revealing them. */
   readonly keyId: string
 
   constructor(key: Buffer) {
@@ -43,7 +43,7 @@ export class Sealer {
     this.keyId = createHash('sha256').update('postern key id\0').update(key).digest('hex').slice(0, 16)
   }
 
-  /** `context` says what the value belongs to; it is not kept, and must be said again to open it. */
+  /** `context` names what the value belongs to. It is not stored: opening the value takes the same context again. */
   seal(text: string, context: string): string {
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(bound(context))
@@ -51,7 +51,7 @@ export class Sealer {
     return `${MARK}${this.keyId}:${sealed.toString('base64')}`
   }
 
-  /** Gives back what was sealed for `context`; throws a `SealFault` when it was not, was changed, or under another key. */
+  /** Returns what was sealed for `context`; throws a `SealFault` for another context, another key, or changed bytes. */
   open(sealed: string, context: string): string {
     const [, keyId, base64 = ''] = /^sealed:2:([0-9a-f]{16}):(.*)$/s.exec(sealed) ?? []
     if (keyId === undefined) throw new SealFault('not_sealed')
@@ -63,7 +63,7 @@ export class Sealer {
     }
   }
 
-  /** For values that were sealed before they were bound to a context: whoever asks must know that no other will do. */
+  /** Opens a value of the first form, which has no context: the caller must be sure that the value belongs here. */
   openFirstForm(sealed: string): string {
     if (!isFirstForm(sealed)) throw new SealFault('not_sealed')
     return this.#decipher(sealed.slice(FIRST_MARK.length), undefined)
@@ -71,7 +71,7 @@ export class Sealer {
 
   #decipher(base64: string, aad: Buffer | undefined): string {
     const bytes = Buffer.from(base64, 'base64')
-    // With the length named, a tag cut short is refused; GCM itself would take one of four bytes.
+    // Naming the tag length makes Node refuse a shortened tag; otherwise GCM would accept one of four bytes.
     const options = { authTagLength: TAG_BYTES }
     const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, NONCE_BYTES), options)
     if (aad) decipher.setAAD(aad)
@@ -80,22 +80,22 @@ export class Sealer {
   }
 }
 
-/** Whether a value was sealed by a version that did not bind values to what they belong to. */
+/** Whether a value was sealed by a version that did not bind values to a context. */
 export function isFirstForm(sealed: string): boolean {
   return sealed.startsWith(FIRST_MARK)
 }
 
-/** The form is part of it, so that a text of one form never opens as another. */
+/** The authenticated data of a value. It includes the form, so that a value of one form never opens as another. */
 function bound(context: string): Buffer {
   return Buffer.from(`${MARK}${context}`)
 }
 
-/** Whether a sealing key stands at `path` already. */
+/** Whether there is a key file at `path`. */
 export function hasKeyFile(path: string): boolean {
   return existsSync(path)
 }
 
-/** Makes a key file that only its owner can read, unless there is one; nobody ever sees half of it. */
+/** Makes a key file that only its owner can read, unless there is one; it appears whole or not at all. */
 export function makeKeyFile(path: string, text: string = randomBytes(KEY_BYTES).toString('base64')): void {
   makeFolder(dirname(path))
   const draft = `${path}.${randomBytes(6).toString('hex')}`
@@ -103,7 +103,7 @@ export function makeKeyFile(path: string, text: string = randomBytes(KEY_BYTES).
   try {
     linkSync(draft, path)
   } catch (error) {
-    // Another node that shares the file was faster, and its key is as good.
+    // Another node that shares the file was faster; its key is used.
     if (!existsSync(path)) throw error
   } finally {
     unlinkSync(draft)
@@ -115,12 +115,12 @@ export function readKeyFile(path: string): Sealer {
   return readKeyText(keyText(path), path)
 }
 
-/** What stands in the key file at `path`. */
+/** The text of the key file at `path`. */
 export function keyText(path: string): string {
   return readSmallFile(path, MAX_FILE_BYTES).trim()
 }
 
-/** Opens what stood in a key file; `name` is how a fault calls it. */
+/** Makes a sealer from the text of a key file; an error calls the file `name`. */
 export function readKeyText(text: string, name: string): Sealer {
   const key = Buffer.from(text, 'base64')
   if (key.length !== KEY_BYTES)
@@ -128,7 +128,7 @@ export function readKeyText(text: string, name: string): Sealer {
   return new Sealer(key)
 }
 
-/** Puts the key file at `from` in the place of the one at `to`, which is gone then. */
+/** Moves the key file at `from` to `to`, replacing the one there. */
 export function replaceKeyFile(from: string, to: string): void {
   renameSync(from, to)
 }

@@ -1,4 +1,4 @@
-/** A string that cannot be printed by accident: only `reveal()` gives it away. */
+/** A string that cannot be printed by accident: only `reveal()` returns it. */
 import { inspect } from 'node:util'
 
 const MASK = '[secret]'

@@ -1,14 +1,14 @@
-/** What was sent cannot be read: the sender's fault, and told apart from our own mistakes. */
+/** An error for input that cannot be read: the sender's fault, as opposed to a defect of ours. */
 
 export interface BadInputOptions {
-  /** One word for what is wrong, where a caller tells such faults apart. */
+  /** One word for what is wrong, for callers that tell such errors apart. */
   readonly reason?: string
   readonly cause?: unknown
 }
 
-/** The message can be shown to whoever sent it. */
+/** The message can be shown to the sender. */
 export class BadInput extends Error {
-  /** `''` when nobody tells it apart from others. */
+  /** `''` when no caller needs one. */
   readonly reason: string
 
   constructor(message: string, { reason = '', cause }: BadInputOptions = {}) {

@@ -120,14 +120,14 @@ test('a map comes back without a prototype, whatever its keys', () => {
   ])
 })
 
-test('a default is given out as a copy', () => {
+test('a default is returned as a copy', () => {
   const schema = closed({ a: Type.Array(text, { default: [] }) })
   const first = check(schema, {}) as { a: string[] }
   first.a.push('changed')
   assert.deepEqual(check(schema, {}), { a: [] })
 })
 
-test('a name as long as a body is not said back whole', () => {
+test('a name as long as a body is not repeated whole', () => {
   const long = 'x'.repeat(1_000_000)
   for (const [schema, value] of [
     [closed({ name: text }), { [long]: 1 }],
@@ -226,7 +226,7 @@ function fits(schema: SchemaNode): fc.Arbitrary<unknown> {
   }
 }
 
-test('its verdict is that of Ajv, null in a field read as absent, and what it takes comes back as it was', () => {
+test('it agrees with Ajv, except that a null field is absent, and returns accepted values unchanged', () => {
   const ajv = new Ajv({ strict: false, ownProperties: true })
   let taken = 0
   let total = 0

@@ -1,10 +1,10 @@
 /**
- * The door for values from outside: walks a value along its schema once, and gives back the checked value
- * or a `BadValue` that names the field and what to do.
+ * Checks values from outside: walks a value along its schema once, and returns the checked value or throws a
+ * `BadValue` that names the field and says what to do.
  *
- * The schemas are plain JSON Schema (built with TypeBox), so the same ones stand in the OpenAPI document. Three
- * things a general validator does not do, and the reason this one exists: limits in bytes (`maxBytes`), `null`
- * read as absent, and maps rebuilt without a prototype.
+ * The schemas are plain JSON Schema (built with TypeBox), so the OpenAPI document uses the same ones. This exists
+ * because of three things that a general validator does not do: limits in bytes (`maxBytes`), `null` read as absent,
+ * and maps rebuilt without a prototype.
  */
 import type { Static, TSchema } from 'typebox'
 import { nearest } from '../text/nearest.ts'
@@ -12,7 +12,7 @@ import { plural } from '../text/plural.ts'
 
 export type BadValueKind = 'unknown_field' | 'required' | 'type' | 'too_long' | 'value'
 
-/** A value that does not fit its schema; `field` is its path, cut where a hostile one is long, `''` for the value itself. */
+/** A value that does not fit its schema. `field` is its path, cut when it is very long, or `''` for the whole value. */
 export class BadValue extends Error {
   readonly field: string
   readonly kind: BadValueKind
@@ -32,7 +32,7 @@ export interface SchemaNode {
   readonly enum?: readonly unknown[]
   readonly properties?: Readonly<Record<string, SchemaNode>>
   readonly required?: readonly string[]
-  /** A schema: a map. `false`: no further fields. */
+  /** A schema makes the object a map; `false` forbids further fields. */
   readonly additionalProperties?: SchemaNode | boolean
   readonly patternProperties?: Readonly<Record<string, SchemaNode>>
   readonly items?: SchemaNode
@@ -49,11 +49,11 @@ export interface SchemaNode {
   readonly maxItems?: number
   readonly minProperties?: number
   readonly maxProperties?: number
-  /** A list that takes a single item too, as a list of one. */
+  /** Whether the list may also be given as a single item. */
   readonly 'x-or-one'?: boolean
 }
 
-/** Checks `value` against `schema` and gives it back with defaults filled in; throws `BadValue`. */
+/** Checks `value` against `schema` and returns it with defaults filled in; throws `BadValue`. */
 export function check<S extends TSchema>(schema: S, value: unknown): Static<S> {
   // The walk below builds exactly what the schema describes; TypeScript cannot follow that through the recursion.
   return walk(schema, value, '') as Static<S>
@@ -94,7 +94,7 @@ function oneOf(allowed: readonly unknown[], value: unknown, at: string): unknown
   throw new BadValue(at, 'value', `${named(at)} must be one of ${names}${hint}`)
 }
 
-/** A list up to this long needs no hint. */
+/** A list of up to this many choices needs no hint. */
 const EASY_TO_SCAN = 5
 
 function string(schema: SchemaNode, value: unknown, at: string): string {
@@ -171,7 +171,7 @@ function fields(
   return checked
 }
 
-/** A map from names to values of one kind, on an object that has no prototype to be confused with. */
+/** A map from names to values of one kind, as an object without a prototype, so that no key means anything else. */
 function map(schema: SchemaNode, value: Record<string, unknown>, at: string): Record<string, unknown> {
   const entries = Object.entries(value)
   if (schema.maxProperties !== undefined && entries.length > schema.maxProperties) {
@@ -226,7 +226,7 @@ function named(at: string): string {
   return at === '' ? 'the body' : `\`${shorten(at)}\``
 }
 
-/** A hostile key can be as long as a body; what we say back is not. */
+/** A hostile key can be as long as a body; our answer must not be. */
 function shorten(text: string): string {
   return text.length > 120 ? `${text.slice(0, 117)}...` : text
 }

@@ -54,7 +54,7 @@ test('a nullable enum takes null as one of its values', () => {
   }
 })
 
-test('an answer has every field of its view and none beside', () => {
+test('an answer has every field of its view and no others', () => {
   const view = closed({ a: nullable(Type.String()), b: Type.Array(closed({ c: nullable(Type.String()) })) })
   assert.deepEqual(shape(view, { b: [{ c: 'c', secret: 1 }, {}], secret: 1 }), {
     a: null,
@@ -64,7 +64,7 @@ test('an answer has every field of its view and none beside', () => {
   assert.equal(shape(view, null), null)
 })
 
-test('whatever is stored, what is shaped by a view of nullable fields fits it', () => {
+test('any stored value, shaped by a view of nullable fields, fits that view', () => {
   const ajv = new Ajv2020({ strict: false, ownProperties: true })
   const view = closed({
     a: nullable(Type.Unknown()),

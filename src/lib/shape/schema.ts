@@ -1,8 +1,8 @@
-/** Pieces to build schemas with: closed objects, nullable values, and a form's schema turned into its view's. */
+/** Builds schemas: closed objects, nullable values, and the schema of an answer from that of a request. */
 import { type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import type { SchemaNode } from './check.ts'
 
-/** An object that takes and shows no other fields. */
+/** An object with these fields and no others. */
 export function closed(properties: TProperties, options: { description?: string } = {}): TObject {
   return Type.Object(properties, { additionalProperties: false, ...options })
 }
@@ -14,8 +14,8 @@ export function nullable(schema: TSchema): TSchema {
 }
 
 /**
- * The schema of the answer for the schema of a request: every field is there, null where the request may leave it out
- * and nothing fills it in. Limits are the request's business and are left off.
+ * The schema of an answer, from that of the request: every field is present, and null where a request may leave it out
+ * without a default. Limits concern only requests and are left off.
  */
 export function viewOf(schema: TSchema): TSchema {
   const {
@@ -28,7 +28,7 @@ export function viewOf(schema: TSchema): TSchema {
     patternProperties,
   } = schema as SchemaNode & TSchema
   const about = description === undefined ? {} : { description }
-  // Taking the empty string for "unset" is the request's business too.
+  // The empty string means "unset" in requests only.
   if (values) return Type.Unsafe({ ...about, type: 'string', enum: values.filter((value) => value !== '') })
   if (type === 'object' && properties) {
     const fields = Object.entries(properties).map(([name, node]) => {
@@ -45,7 +45,7 @@ export function viewOf(schema: TSchema): TSchema {
   return Type.Unsafe({ ...about, ...(type !== undefined && { type }) })
 }
 
-/** `value` with every field of `view`, null where it has none: nothing is missing from an answer, and nothing leaks. */
+/** `value` with exactly the fields of `view`, null for those it lacks: nothing is missing from an answer, nothing leaks. */
 export function shape(view: TSchema, value: unknown): unknown {
   const { properties, items } = view as SchemaNode
   if (value === undefined || value === null) return null

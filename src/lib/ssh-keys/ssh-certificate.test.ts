@@ -79,13 +79,13 @@ test('a certificate with any one bit changed is refused', async () => {
   assert.ok(isOf(blob, trusted))
 })
 
-test('a certificate that is cut short, or has more behind it, is refused', async () => {
+test('a certificate that is cut short or has trailing bytes is refused', async () => {
   const blob = await makeSshCertificate(subject, facts, { authority, nonce: randomBytes(32) })
   for (let length = 0; length < blob.length; length++) assert.throws(() => readSshCertificate(blob.subarray(0, length)))
   assert.throws(() => readSshCertificate(Buffer.concat([blob, Buffer.of(0)])), /damaged/)
 })
 
-test('certificates that are written wrongly are refused, though they are signed', async () => {
+test('malformed certificates are refused even if they are signed', async () => {
   const options = (...names: string[]) => sshStrings(...names.flatMap((name) => [name, '']))
   const cases: [what: string, part: Partial<Parts>, message: RegExp][] = [
     ['options out of order', { options: options('b', 'a') }, /damaged/],

@@ -9,58 +9,58 @@ import { blobType, keyOfBlob, sshKeyTypes } from './ssh-key-blob.ts'
 import { isSignedSsh, publicBlobOf, signSsh } from './ssh-signature.ts'
 import { SshWireReader, sshStrings, sshUint32, sshUint64 } from './ssh-wire.ts'
 
-/** How many bytes a certificate may have: it must fit into one packet of any SSH program (RFC 4253 §6.1). */
+/** The longest certificate, in bytes: it must fit into one packet of any SSH program (RFC 4253 §6.1). */
 export const MAX_SSH_CERTIFICATE_BYTES = 30 * 1024
 
-/** OpenSSH reads no more (SSHKEY_CERT_MAX_PRINCIPALS). */
+/** OpenSSH accepts no more (SSHKEY_CERT_MAX_PRINCIPALS). */
 export const MAX_SSH_PRINCIPALS = 256
 
-/** Critical options, and extensions, of one certificate. */
+/** The most critical options, and the most extensions, of one certificate. */
 export const MAX_SSH_OPTIONS = 64
 
 const SUFFIX = '-cert-v01@openssh.com'
 
 const kinds = { user: 1, host: 2 } as const
 
-/** What an authority says of a key. */
+/** What an authority certifies about a key. */
 export interface SshCertificateFacts {
   readonly kind: keyof typeof kinds
   readonly serial: bigint
-  /** What logs call it. */
+  /** A name for the certificate, which SSH servers write to their logs. */
   readonly keyId: string
-  /** Users, or hosts, that it is for; none means all of them. */
+  /** The users or hosts that it is for; an empty list means all. */
   readonly principals: readonly string[]
-  /** In seconds since 1970; valid from the first on, and before the second. */
+  /** In seconds since 1970; valid from `validAfter` on, until just before `validBefore`. */
   readonly validAfter: bigint
   readonly validBefore: bigint
-  /** What whoever does not know an option must refuse; the empty text is a flag. */
+  /** A server that does not know one of these must refuse the certificate. A flag has an empty value. */
   readonly criticalOptions: Readonly<Record<string, string>>
   readonly extensions: Readonly<Record<string, string>>
 }
 
 export interface SshCertificate extends SshCertificateFacts {
-  /** The plain public key that it is for, in the wire form. */
+  /** The certified public key, in wire form. */
   readonly keyBlob: Buffer
-  /** The public key of the authority; nothing is known of it here but that it signed this. */
+  /** The public key of the authority that signed this; whether it is trusted is for the caller to check. */
   readonly authorityBlob: Buffer
 }
 
-/** Whether this is the name of a certificate's type. */
+/** Whether `type` names a certificate, not a plain key. */
 export function isSshCertificateType(type: string): boolean {
   return type.endsWith(SUFFIX)
 }
 
-/** The type of the plain key, or the signature, of a certificate's type. */
+/** The type of the plain key, or of the signature, that belongs to a certificate type. */
 export function plainType(type: string): string {
   return isSshCertificateType(type) ? type.slice(0, -SUFFIX.length) : type
 }
 
-/** What a certificate is found by: the hash of its wire form. */
+/** The hash of a certificate's wire form, by which it is looked up. */
 export function sshCertificateDigest(blob: Buffer): string {
   return createHash('sha256').update(blob).digest('base64url')
 }
 
-/** Signs `facts` of a public key; gives the wire form. `nonce` are random bytes, so that no signature can be prepared for. */
+/** Makes and signs a certificate, in wire form. `nonce` must be random, so that nobody can foresee what will be signed. */
 export async function makeSshCertificate(
   keyBlob: Buffer,
   facts: SshCertificateFacts,
@@ -71,26 +71,26 @@ export async function makeSshCertificate(
   const authorityBlob = publicBlobOf(authority)
   const signed = Buffer.concat([
     sshStrings(`${type}${SUFFIX}`, nonce),
-    // The parts of the key as they stand behind its type.
+    // The parts of the key, which follow its type.
     reader.rest(),
     sshUint64(facts.serial),
     sshUint32(kinds[facts.kind]),
     sshStrings(facts.keyId, sshStrings(...facts.principals)),
     sshUint64(facts.validAfter),
     sshUint64(facts.validBefore),
-    // Behind the options an empty text, which the format keeps for later.
+    // The empty string after the extensions is a reserved field.
     sshStrings(writeOptions(facts.criticalOptions), writeOptions(facts.extensions), '', authorityBlob),
   ])
   const blob = Buffer.concat([signed, sshStrings(await signSsh(authority, authorityBlob, signed))])
   if (blob.length > MAX_SSH_CERTIFICATE_BYTES) {
     throw new BadInput(
-      `The certificate would have ${blob.length} bytes, and at most ${MAX_SSH_CERTIFICATE_BYTES} fit into what SSH programs read; give it fewer or shorter principals, options or extensions.`,
+      `The certificate would have ${blob.length} bytes, and SSH programs read at most ${MAX_SSH_CERTIFICATE_BYTES}; give it fewer or shorter principals, options or extensions.`,
     )
   }
   return blob
 }
 
-/** Reads a certificate and checks that its authority signed it; whether that one is trusted is for others to say. */
+/** Reads a certificate and checks its signature; whether its authority is trusted is for the caller to check. */
 export function readSshCertificate(blob: Buffer): SshCertificate {
   if (blob.length > MAX_SSH_CERTIFICATE_BYTES) {
     throw new BadInput(`The certificate is over ${MAX_SSH_CERTIFICATE_BYTES} bytes.`)
@@ -105,7 +105,7 @@ export function readSshCertificate(blob: Buffer): SshCertificate {
   const principals = readPrincipals(reader.string())
   const [validAfter, validBefore] = [reader.uint64(), reader.uint64()]
   const [criticalOptions, extensions] = [readOptions(reader.string()), readOptions(reader.string())]
-  reader.string() // kept for later by the format, and ignored as it says
+  reader.string() // a reserved field, to be ignored
   const authorityBlob = reader.string()
   const signed = blob.subarray(0, blob.length - reader.left)
   const signature = reader.string()
@@ -114,10 +114,10 @@ export function readSshCertificate(blob: Buffer): SshCertificate {
   keyOfBlob(keyBlob)
   const name = kind === kinds.user ? 'user' : kind === kinds.host ? 'host' : undefined
   if (name === undefined) throw new BadInput('The certificate is neither for a user nor for a host.')
-  // An authority that is itself a certificate would be a chain, which the format does not have.
+  // The format has no chains: an authority must be a plain key, not a certificate.
   if (!sshKeyTypes.includes(blobType(authorityBlob))) throw damaged()
   if (!isSignedSsh(authorityBlob, signed, signature)) {
-    throw new BadInput('The signature of the certificate is not one of its authority.')
+    throw new BadInput('The signature of the certificate was not made by its authority.')
   }
   return {
     kind: name,
@@ -135,12 +135,11 @@ export function readSshCertificate(blob: Buffer): SshCertificate {
 
 function plainKeyType(type: string): string {
   const plain = plainType(type)
-  if (plain === type || !sshKeyTypes.includes(plain))
-    throw new BadInput('This is no certificate of a kind that is read.')
+  if (plain === type || !sshKeyTypes.includes(plain)) throw new BadInput('This is no certificate of a supported type.')
   return plain
 }
 
-/** The parts of the certified key stand between those of the certificate; RSA and ECDSA have two, Ed25519 one. */
+/** Reads the parts of the certified key, two for RSA and ECDSA and one for Ed25519, as a plain key. */
 function readKeyBlob(reader: SshWireReader, type: string): Buffer {
   const parts = [reader.string()]
   if (type !== 'ssh-ed25519') parts.push(reader.string())
@@ -157,7 +156,7 @@ function readPrincipals(bytes: Buffer): string[] {
   return principals
 }
 
-/** By name, each once; a value is wrapped a second time, and a flag is empty. */
+/** Sorted by name. A value is a string within a string; a flag is an empty one. */
 function writeOptions(options: Readonly<Record<string, string>>): Buffer {
   const sorted = Object.entries(options).sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
   return sshStrings(...sorted.flatMap(([name, value]) => [name, value === '' ? '' : sshStrings(value)]))

@@ -10,12 +10,12 @@ import { readSshPublicKey } from './ssh-public-key.ts'
 const folder = mkdtempSync(join(tmpdir(), 'postern-host-key-'))
 after(() => rmSync(folder, { recursive: true }))
 
-test('its public line is a public key', () => {
+test('the public line is a valid public key', () => {
   const { publicLine } = makeSshHostKey()
   assert.equal(readSshPublicKey(publicLine).type, 'ssh-ed25519')
 })
 
-test('two are not the same', () => {
+test('two host keys are not the same', () => {
   assert.notEqual(makeSshHostKey().publicLine, makeSshHostKey().publicLine)
 })
 

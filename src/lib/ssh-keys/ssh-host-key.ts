@@ -1,19 +1,19 @@
-/** Makes the key that an SSH server shows of itself, in the form that `ssh-keygen` writes (openssh/PROTOCOL.key). */
+/** Makes the host key of an SSH server, in the form that `ssh-keygen` writes (openssh/PROTOCOL.key). */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 
 export interface SshHostKey {
-  /** One line, as in `known_hosts` behind the host: `ssh-ed25519 AAAA…`. */
+  /** One line, as it follows the host in `known_hosts`: `ssh-ed25519 AAAA…`. */
   readonly publicLine: string
-  /** A file of OpenSSH's own form, without a passphrase. */
+  /** A private key file in OpenSSH's own format, without a passphrase. */
   readonly privateText: string
 }
 
 const TYPE = 'ssh-ed25519'
 
-/** What the secret part is padded to, in bytes: the block of no cipher. */
+/** The private part is padded to a multiple of this, in bytes: the block size of the cipher `none`. */
 const BLOCK_BYTES = 8
 
-/** Characters of a line of base64. */
+/** Base64 characters in a line. */
 const LINE = 70
 
 export function makeSshHostKey(): SshHostKey {
@@ -21,7 +21,7 @@ export function makeSshHostKey(): SshHostKey {
   const point = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url')
   const seed = Buffer.from(privateKey.export({ format: 'jwk' }).d ?? '', 'base64url')
   const blob = Buffer.concat([string(TYPE), string(point)])
-  // The same number twice: who deciphers a file with the wrong passphrase finds two that differ.
+  // The format has the same random number twice: after deciphering with a wrong passphrase the two would differ.
   const check = randomBytes(4)
   const secret = Buffer.concat([check, check, blob, string(Buffer.concat([seed, point])), string('')])
   const padding = Buffer.from(Array.from({ length: -secret.length & (BLOCK_BYTES - 1) }, (_, i) => i + 1))

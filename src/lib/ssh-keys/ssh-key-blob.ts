@@ -9,7 +9,7 @@ import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { BadInput } from '../shape/bad-input.ts'
 import { SshWireReader, sshMpint, sshStrings } from './ssh-wire.ts'
 
-/** The RSA sizes taken, in bits: under 2048 is breakable, over 8192 only slows the handshake. */
+/** The accepted RSA sizes, in bits: under 2048 is breakable, over 8192 only slows the handshake. */
 export const RSA_BITS = { min: 2048, max: 8192 } as const
 
 const curves = [
@@ -18,15 +18,15 @@ const curves = [
   { type: 'ecdsa-sha2-nistp521', name: 'nistp521', openssl: 'secp521r1', crv: 'P-521', bytes: 66 },
 ] as const
 
-/** The key types that are taken. */
+/** The accepted key types. */
 export const sshKeyTypes: readonly string[] = ['ssh-ed25519', ...curves.map(({ type }) => type), 'ssh-rsa']
 
-/** The type that stands in front of a wire blob, if one does; the rest may still be wrong. */
+/** The type at the start of a wire blob; the rest of the blob is not checked. */
 export function blobType(blob: Buffer): string {
   return new SshWireReader(blob, damaged).string().toString('latin1')
 }
 
-/** Reads a whole wire blob of one of `sshKeyTypes`: every length exact, nothing behind, a key that is one. */
+/** Reads a wire blob of one of `sshKeyTypes` strictly: exact lengths, no trailing bytes, a valid key. */
 export function keyOfBlob(blob: Buffer): KeyObject {
   const reader = new SshWireReader(blob, damaged)
   const jwk = readKey(reader, reader.string().toString('latin1'))
@@ -38,7 +38,7 @@ export function keyOfBlob(blob: Buffer): KeyObject {
   }
 }
 
-/** The wire blob of a key that node:crypto has read; undefined when it is of a kind that is not taken. */
+/** The wire blob of a key that node:crypto has read; undefined when its type is not accepted. */
 export function blobOf(key: KeyObject): Buffer | undefined {
   if (key.asymmetricKeyType === 'rsa') {
     const { e = '', n = '' } = key.export({ format: 'jwk' })
@@ -64,7 +64,7 @@ function readKey(reader: SshWireReader, type: string): JsonWebKey {
   const curve = curves.find((curve) => curve.type === type)
   if (!curve || reader.string().toString('latin1') !== curve.name) throw damaged()
   const point = reader.string()
-  // 4 means uncompressed, the only form in use (RFC 5656 lets a server refuse the other).
+  // 4 means uncompressed, the only form in use (RFC 5656 lets a server refuse compressed points).
   if (point.length !== 1 + 2 * curve.bytes || point[0] !== 4) throw damaged()
   const [x, y] = [point.subarray(1, 1 + curve.bytes), point.subarray(1 + curve.bytes)]
   return { kty: 'EC', crv: curve.crv, x: x.toString('base64url'), y: y.toString('base64url') }
@@ -79,8 +79,8 @@ function readRsa(reader: SshWireReader): JsonWebKey {
       `The RSA key has ${bits} bits, which is too weak; at least ${RSA_BITS.min} are needed. ${advice}`,
     )
   }
-  if (bits > RSA_BITS.max) throw new BadInput(`The RSA key has ${bits} bits; at most ${RSA_BITS.max} are taken.`)
-  // OpenSSL verifies with exponents of at most 64 bits; an even number, or 1, is no RSA key at all.
+  if (bits > RSA_BITS.max) throw new BadInput(`The RSA key has ${bits} bits; at most ${RSA_BITS.max} are accepted.`)
+  // OpenSSL verifies with exponents of at most 64 bits; an even number or an exponent of 1 makes no RSA key.
   const isOdd = ((e.at(-1) ?? 0) & 1) === 1 && ((n.at(-1) ?? 0) & 1) === 1
   if (!isOdd || e.length > 8 || (e.length === 1 && e[0] === 1)) {
     throw new BadInput('The public key is not a valid RSA key.')
@@ -88,7 +88,7 @@ function readRsa(reader: SshWireReader): JsonWebKey {
   return { kty: 'RSA', e: e.toString('base64url'), n: n.toString('base64url') }
 }
 
-/** What to do about a key that is not taken. */
+/** What to do about a key that is refused. */
 export const advice = 'Make a new one with `ssh-keygen -t ed25519`.'
 
 function damaged(): Error {

@@ -18,7 +18,7 @@ export interface SshKeyPair {
   readonly privatePem: string
 }
 
-/** An RSA key takes from tenths of a second to many seconds. */
+/** Making an RSA key takes from tenths of a second to many seconds. */
 export function makeSshKeyPair(choice: SshKeyChoice): SshKeyPair {
   const key = privateKey(choice)
   return {
@@ -27,7 +27,7 @@ export function makeSshKeyPair(choice: SshKeyChoice): SshKeyPair {
   }
 }
 
-/** The line of a `.pub` file for a key, or a certificate, in the wire form. */
+/** The line of a `.pub` file for a key or certificate in wire form. */
 export function publicLineOf(blob: Buffer): string {
   return `${blobType(blob)} ${blob.toString('base64')}`
 }

@@ -116,7 +116,7 @@ const pem = (label: string, der: Buffer) =>
 const spki = keys['ssh-ed25519']?.export({ type: 'spki', format: 'der' }) ?? Buffer.alloc(0)
 const pemOf = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' }).toString()
 
-const types = /Keys of this type are not taken; the types are `ssh-ed25519`/
+const types = /Keys of this type are not accepted; the types are `ssh-ed25519`/
 const damaged = /is damaged: its parts do not fit together/
 const cutShort = /is cut short or changed/
 const unknown = /This is not a public key/
@@ -191,7 +191,7 @@ for (const [what, text, message] of refused) {
   })
 }
 
-test('any mutation of a valid key gives a key or an Error with a message, soon', () => {
+test('any mutation of a valid key quickly gives a key or an Error with a message', () => {
   const rsa = keys['ssh-rsa'] ?? createPublicKey('')
   const valid = [
     `${line} me@example.com`,

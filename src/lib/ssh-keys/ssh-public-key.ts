@@ -1,4 +1,4 @@
-/** Reads an SSH public key in any form people have it in, and gives the one fingerprint that all forms share. */
+/** Reads an SSH public key in any of the usual forms, and gives the fingerprint that all forms share. */
 
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import { BadInput } from '../shape/bad-input.ts'
@@ -27,12 +27,12 @@ export function readSshPublicKey(text: string): SshPublicKey {
   }
   const blob = readForm(text.trim())
   const type = blobType(blob)
-  if (!sshKeyTypes.includes(type)) throw notTaken(type)
+  if (!sshKeyTypes.includes(type)) throw notAccepted(type)
   keyOfBlob(blob)
   return { type, fingerprint: fingerprintOf(blob), blob }
 }
 
-/** Of the wire form of a key. */
+/** The fingerprint of a key in wire form. */
 export function fingerprintOf(blob: Buffer): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replace('=', '')}`
 }
@@ -55,12 +55,12 @@ function readLine(line: string): Buffer {
   if (/[\r\n]/.test(line)) throw new BadInput('The public key has line breaks in it; send it as one line.')
   if (!isKeyType(type)) {
     if (words.some((word, i) => isKeyType(word) && isKeyStart(words[i + 1]))) {
-      throw new BadInput('The public key has options in front of it; remove what stands before the key type.')
+      throw new BadInput('The public key has options in front of it; remove everything before the key type.')
     }
     if (!isKeyStart(type)) throw unknownForm()
     throw new BadInput('The public key lacks its type in front, such as `ssh-ed25519`; send the whole line.')
   }
-  if (!sshKeyTypes.includes(type)) throw notTaken(type)
+  if (!sshKeyTypes.includes(type)) throw notAccepted(type)
   const blob = decodeBase64(base64)
   if (!blob) throw cutShort()
   if (blobType(blob) !== type) {
@@ -99,7 +99,7 @@ function readPem(text: string): Buffer {
   if (!der) throw cutShort()
   const key = readDer(der, type)
   const blob = blobOf(key)
-  if (!blob) throw key.asymmetricKeyType === 'dsa' ? notTaken('ssh-dss') : notTaken('')
+  if (!blob) throw key.asymmetricKeyType === 'dsa' ? notAccepted('ssh-dss') : notAccepted('')
   return blob
 }
 
@@ -110,7 +110,7 @@ const pemTypes: ReadonlyMap<string, 'spki' | 'pkcs1'> = new Map([
 
 function readDer(der: Buffer, type: 'spki' | 'pkcs1'): KeyObject {
   try {
-    // OpenSSL reads past trailing bytes; this does not.
+    // OpenSSL ignores trailing bytes; this refuses them.
     derOnly(der, derTag.sequence)
     return createPublicKey({ key: der, format: 'der', type })
   } catch (cause) {
@@ -118,7 +118,7 @@ function readDer(der: Buffer, type: 'spki' | 'pkcs1'): KeyObject {
   }
 }
 
-/** Whether a word is an SSH key type, taken or not. */
+/** Whether a word is an SSH key type, accepted or not. */
 function isKeyType(word: string): boolean {
   return /^(sk-|webauthn-sk-)?(ssh|ecdsa-sha2|rsa-sha2)-[a-z0-9@.-]{1,64}$/.test(word)
 }
@@ -128,13 +128,13 @@ function isKeyStart(word = ''): boolean {
   return word.startsWith('AAAA')
 }
 
-function notTaken(type: string): Error {
+function notAccepted(type: string): Error {
   if (type.includes('-cert-v'))
     return new BadInput('This is an SSH certificate; send the plain public key it was made from.')
-  if (/^(webauthn-)?sk-/.test(type)) return new BadInput(`Keys on a security key (\`sk-\`) are not taken. ${advice}`)
-  if (type === 'ssh-dss') return new BadInput(`DSA keys are too weak and are not taken. ${advice}`)
+  if (/^(webauthn-)?sk-/.test(type)) return new BadInput(`Keys on a security key (\`sk-\`) are not accepted. ${advice}`)
+  if (type === 'ssh-dss') return new BadInput(`DSA keys are too weak and are not accepted. ${advice}`)
   return new BadInput(
-    `Keys of this type are not taken; the types are ${sshKeyTypes.map((each) => `\`${each}\``).join(', ')}.`,
+    `Keys of this type are not accepted; the types are ${sshKeyTypes.map((each) => `\`${each}\``).join(', ')}.`,
   )
 }
 

@@ -1,4 +1,4 @@
-/** Signatures as SSH writes them: the name of the algorithm, then its bytes (RFC 4253 §6.6, RFC 5656 §3.1.2, RFC 8332, RFC 8709). */
+/** Makes and checks signatures in SSH form: algorithm name, then bytes (RFC 4253 §6.6, RFC 5656 §3.1.2, RFC 8332, RFC 8709). */
 import { type KeyObject, sign, verify } from 'node:crypto'
 import { BadInput } from '../shape/bad-input.ts'
 import { blobOf, blobType, keyOfBlob } from './ssh-key-blob.ts'
@@ -6,15 +6,15 @@ import { SshWireReader, sshMpint, sshStrings } from './ssh-wire.ts'
 
 interface SignatureAlgorithm {
   readonly name: string
-  /** The type of key it is made with. */
+  /** The type of the signing key. */
   readonly keyType: string
-  /** Null is the one that comes with the key. */
+  /** Null where the signature scheme itself defines the hash. */
   readonly hash: string | null
   /** Bytes of each of the two numbers of an ECDSA signature. */
   readonly numberBytes?: number
 }
 
-/** Without `ssh-rsa`, which is SHA-1: it proves nothing any more. Where a key could sign in two ways the first is ours. */
+/** Without `ssh-rsa`, which uses SHA-1 and proves nothing any more. We sign with the first algorithm that fits the key. */
 const algorithms: readonly SignatureAlgorithm[] = [
   { name: 'ssh-ed25519', keyType: 'ssh-ed25519', hash: null },
   { name: 'ecdsa-sha2-nistp256', keyType: 'ecdsa-sha2-nistp256', hash: 'sha256', numberBytes: 32 },
@@ -24,7 +24,7 @@ const algorithms: readonly SignatureAlgorithm[] = [
   { name: 'rsa-sha2-256', keyType: 'ssh-rsa', hash: 'sha256' },
 ]
 
-/** Signs `data`; off the event loop, since a long RSA key takes several milliseconds. */
+/** Signs `data`, off the event loop, because a long RSA key takes several milliseconds. */
 export async function signSsh(key: KeyObject, publicBlob: Buffer, data: Buffer): Promise<Buffer> {
   const type = blobType(publicBlob)
   const algorithm = algorithms.find(({ keyType }) => keyType === type)
@@ -41,7 +41,7 @@ export async function signSsh(key: KeyObject, publicBlob: Buffer, data: Buffer):
   return sshStrings(name, sshStrings(sshMpint(r), sshMpint(s)))
 }
 
-/** Whether `signature` is one of `data` with this public key, made with `algorithm` where that is given; never throws. */
+/** Whether `signature` is a valid one of `data` by this key, and made with `algorithm` if that is given; never throws. */
 export function isSignedSsh(
   publicBlob: Buffer,
   data: Buffer,
@@ -59,18 +59,18 @@ export function isSignedSsh(
     const bytes = numberBytes === undefined ? value : fixedNumbers(value, numberBytes)
     return verify(hash, data, { key: keyOfBlob(publicBlob), dsaEncoding: 'ieee-p1363' }, bytes)
   } catch {
-    return false // a key or a signature that is none
+    return false // the key or the signature is malformed
   }
 }
 
 /** The public blob of a private key. */
 export function publicBlobOf(key: KeyObject): Buffer {
   const blob = blobOf(key)
-  if (!blob) throw new Error('the key is of a kind that SSH is not spoken with')
+  if (!blob) throw new Error('SSH has no public key form for this type of key')
   return blob
 }
 
-/** Two numbers as OpenSSL wants them: of one length, behind each other. */
+/** The two numbers of an ECDSA signature as OpenSSL expects them: one after the other, padded to equal length. */
 function fixedNumbers(value: Buffer, numberBytes: number): Buffer {
   const reader = new SshWireReader(value, damaged)
   const numbers = [reader.mpint(), reader.mpint()]

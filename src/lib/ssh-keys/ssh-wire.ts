@@ -1,10 +1,10 @@
-/** How SSH writes bytes, numbers and texts (RFC 4251 §5): read strictly, every length exact. */
+/** Reads and writes SSH's data types (RFC 4251 §5); reading is strict, with exact lengths. */
 
 export class SshWireReader {
   #rest: Buffer
   readonly #damaged: () => Error
 
-  /** `damaged` makes the error that is thrown when the parts do not fit together. */
+  /** `damaged` makes the error to throw when the bytes are malformed. */
   constructor(bytes: Buffer, damaged: () => Error) {
     this.#rest = bytes
     this.#damaged = damaged
@@ -39,7 +39,7 @@ export class SshWireReader {
     return this.#take(8).readBigUInt64BE(0)
   }
 
-  /** A positive number without its sign byte; there is one way to write it. */
+  /** A positive number without its sign byte; refuses all but the shortest form. */
   mpint(): Buffer {
     const value = this.string()
     const [first = 0, second = 0] = value
@@ -86,7 +86,7 @@ export function sshUint64(value: bigint): Buffer {
   return bytes
 }
 
-/** A positive number in the one way to write it, without its length. */
+/** A positive number in its shortest form, without the length in front. */
 export function sshMpint(value: Buffer): Buffer {
   let start = 0
   while (start < value.length && value[start] === 0) start++

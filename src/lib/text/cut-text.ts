@@ -1,4 +1,4 @@
-/** Cuts text from outside to a bound, so that nobody can fill a log with one request. */
+/** Cuts text from outside to a limit, so that one request cannot fill a log. */
 
 /** How much of a text from outside a log line holds, in bytes of UTF-8. */
 export const MAX_LOGGED_BYTES = 2048

@@ -1,6 +1,6 @@
 /**
- * The same text in memory of its own, for what is kept for long: a part of a text keeps the whole of it alive, and one
- * that was put together is put together anew by each who reads it.
+ * A copy of `text` for strings that are kept for long. In V8 a slice keeps the whole string it was cut from alive, and a
+ * concatenation stays a tree of parts until it is read.
  */
 export function flatText(text: string): string {
   return Buffer.from(text, 'utf16le').toString('utf16le')

@@ -38,7 +38,7 @@ test('any text is read as JSON.parse reads it, or refused with a sentence', () =
         assert.deepEqual(value, expected)
       } catch (error) {
         assert.ok(error instanceof BadJson, String(error))
-        if (isJson) assert.match(error.message, /stands twice|is too large/)
+        if (isJson) assert.match(error.message, /appears twice|is too large/)
       }
     }),
     { numRuns: 20_000 },
@@ -77,10 +77,10 @@ const refused: [what: string, text: string | Buffer, message: RegExp][] = [
   ['Infinity', 'Infinity', notJson],
   ['a number beyond all', '[1e999]', /the number at line 1, column 2 is too large$/],
   ['a number below all', '-1e999', /too large$/],
-  ['a key twice', '{"a": 1, "b": 2, "a": 1}', /the key "a" stands twice in one object$/],
-  ['a key twice, once escaped', '{"a": 1, "\\u0061": 2}', /the key "a" stands twice/],
-  ['the empty key twice', '{"": 1, "": 2}', /the key "" stands twice/],
-  ['a key twice deep inside', '[{"x": {"constructor": 1, "constructor": 1}}]', /"constructor" stands twice/],
+  ['a key twice', '{"a": 1, "b": 2, "a": 1}', /the key "a" appears twice in one object$/],
+  ['a key twice, once escaped', '{"a": 1, "\\u0061": 2}', /the key "a" appears twice/],
+  ['the empty key twice', '{"": 1, "": 2}', /the key "" appears twice/],
+  ['a key twice deep inside', '[{"x": {"constructor": 1, "constructor": 1}}]', /"constructor" appears twice/],
   ['the key __proto__', '{"a": {"__proto__": {"admin": true}}}', /`__proto__` is not allowed$/],
   ['the key __proto__, escaped', '{"\\u005f_proto__": 1}', /`__proto__` is not allowed$/],
   ['a NUL in a value', '["a\\u0000b"]', /NUL character$/],
@@ -153,7 +153,7 @@ const large: [what: string, text: string][] = [
 ]
 
 for (const [what, text] of large) {
-  test(`others have their turn while ${what} is read, and the outcome is the same`, async () => {
+  test(`other work runs while ${what} is read, and the outcome is the same`, async () => {
     let now = 0
     // Each look at the clock is a millisecond later.
     const clock = mock.method(performance, 'now', () => now++)
@@ -180,7 +180,7 @@ function outcomeOf(work: () => unknown): unknown {
   }
 }
 
-test('what looks like the object’s own method is an own key and nothing more', () => {
+test('a key named like a method of objects is an ordinary key', () => {
   const value = read('{"hasOwnProperty": 1}')
   assert.ok(typeof value === 'object' && value !== null && Object.hasOwn(value, 'hasOwnProperty'))
   assert.equal(Object.getPrototypeOf(value), Object.prototype)
@@ -208,7 +208,7 @@ const hostile: [what: string, text: string][] = [
 ]
 
 for (const [what, text] of hostile) {
-  test(`1 MiB of ${what} is read or refused soon`, () => {
+  test(`1 MiB of ${what} is quickly read or refused`, () => {
     try {
       read(text)
     } catch (error) {

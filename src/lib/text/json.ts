@@ -7,7 +7,7 @@
  */
 import { othersTurn } from '../threads/others-turn.ts'
 
-/** JSON that we do not take; the message can be shown to whoever sent it. */
+/** JSON that we refuse; the message can be shown to the sender. */
 export class BadJson extends Error {
   constructor(message: string) {
     super(message)
@@ -17,13 +17,13 @@ export class BadJson extends Error {
 
 export interface JsonBounds {
   readonly maxDepth: number
-  /** Values and keys in all. Time goes with their number: 1 MiB of nothing but brackets takes 0.2 s. */
+  /** Values and keys in all. Reading time grows with their number: 1 MiB of nothing but brackets takes 0.2 s. */
   readonly maxValues: number
 }
 
 /**
- * What a document from outside may hold, in values and keys. Whoever uses them afterwards looks at each a few times, in
- * one turn. The largest document that we know of, an ACL of 1000 rules, has 1,003.
+ * How many values and keys a document from outside may have: later code looks at each of them several times in one turn.
+ * The largest document that we know of, an ACL of 1000 rules, has 1,003.
  */
 export const MAX_JSON_VALUES = 5000
 
@@ -34,7 +34,7 @@ export function parseJson(bytes: Uint8Array, bounds: JsonBounds): unknown {
   return source.value
 }
 
-/** Does the same for whoever must not hold the event loop: others have their turn while a large body is read. */
+/** The same without holding the event loop: reading a large body pauses for other work. */
 export async function readJson(bytes: Uint8Array, bounds: JsonBounds): Promise<unknown> {
   const breath = othersTurn()
   const source = new Source(decode(bytes), bounds)
@@ -46,7 +46,7 @@ export async function readJson(bytes: Uint8Array, bounds: JsonBounds): Promise<u
   return source.value
 }
 
-// A BOM must be seen, not dropped: the bytes are JSON or they are not.
+// Keeps a byte order mark in the text, so that `decode` can refuse it.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 function decode(bytes: Uint8Array): string {
@@ -65,7 +65,7 @@ type Open =
   | { readonly list: unknown[]; readonly object?: undefined; readonly end: ']' }
   | { readonly object: Record<string, unknown>; readonly end: '}'; key: string }
 
-/** A string that is longer than one step. */
+/** A string that takes more than one step to read. */
 interface Unfinished {
   /** Where it begins. */
   readonly start: number
@@ -73,15 +73,15 @@ interface Unfinished {
   text: string
 }
 
-/** What a string holds up to its end or its first escape: found faster than by a loop. */
+/** Matches a string up to its end or its first escape, faster than a loop would. */
 const plain = /[\x20\x21\x23-\x5b\x5d-\uffff]*/y
 const blank = /[ \n\r\t]*/y
 const number = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 
 /**
- * Text and how far it is read. `JSON.parse` would keep the last of two equal keys, read any depth, and quote the text
- * in its errors, which may hold a secret. Every character is looked at once, so time is linear in a hostile body too;
- * what is open stands in a list of its own instead of on the stack, so that reading can pause after any step.
+ * The text and the position in it. `JSON.parse` would keep the last of two equal keys, read any depth, and quote the
+ * text, which may hold a secret, in its errors. This reads every character once, so time is linear even for a hostile
+ * body. Open lists and objects are kept in a list, not on the call stack, so that reading can pause after any step.
  */
 class Source {
   readonly #text: string
@@ -89,7 +89,7 @@ class Source {
   readonly #maxValues: number
   #values = 0
   #at = 0
-  /** What is open, the innermost last. */
+  /** Open lists and objects, the innermost last. */
   readonly #open: Open[] = []
   #isKeyNext = false
   #unfinished: Unfinished | undefined
@@ -107,12 +107,12 @@ class Source {
     return this.#isWhole
   }
 
-  /** What the text says, once it is whole. */
+  /** The value of the text, once `isWhole`. */
   get value(): unknown {
     return this.#value
   }
 
-  /** Reads on by one value, key or bracket, or by a piece of a long string. */
+  /** Reads one more value, key or bracket, or a piece of a long string. */
   step(): void {
     if (this.#unfinished) this.#string(this.#unfinished)
     else this.#begin()
@@ -173,7 +173,7 @@ class Source {
     else into.list.push(value)
   }
 
-  /** Reads what follows a value: a comma, or brackets and then a comma, or the end. */
+  /** Reads what follows a value: any closing brackets, then a comma or the end. */
   #follow(): void {
     for (let open = this.#open.at(-1); open; open = this.#open.at(-1)) {
       if (this.#skip(',')) {
@@ -192,16 +192,16 @@ class Source {
     if (!into?.object) throw this.#unexpected()
     if (key === '__proto__') throw new BadJson('the key `__proto__` is not allowed')
     if (Object.hasOwn(into.object, key)) {
-      throw new BadJson(`the key ${JSON.stringify(key.slice(0, 100))} stands twice in one object`)
+      throw new BadJson(`the key ${JSON.stringify(key.slice(0, 100))} appears twice in one object`)
     }
     if (!this.#skip(':')) throw this.#unexpected()
     into.key = key
     this.#isKeyNext = false
   }
 
-  /** Reads a string from where it stands to its end, or a piece of one that has many escapes. */
+  /** Reads a string from the current position to its end, or one piece of it when it has many escapes. */
   #string(string: Unfinished): void {
-    // Held here, since the loop reads little else.
+    // A local, because the loop below reads it for every character.
     const text = this.#text
     const from = this.#at
     const enough = from + PIECE
@@ -233,7 +233,7 @@ class Source {
     else this.#found(string.text)
   }
 
-  /** Only escapes can spell what well-formed UTF-8 and the rule on control characters keep out. */
+  /** Resolves escapes and refuses NUL, which can only come from one: plain control characters are refused before. */
   #unescaped(piece: string, start: number): string {
     let string: string
     try {
@@ -292,7 +292,7 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const LETTER_U = 0x75
 
-/** Further on, nobody looks for a line by its number, and counting them takes long. */
+/** Beyond this many characters no line number is given: nobody would look for it, and counting lines takes long. */
 const MAX_COUNTED = 64 * 1024
 
 function place(text: string, at: number): string {

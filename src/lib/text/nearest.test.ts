@@ -26,11 +26,11 @@ for (const [name, meant] of cases) {
   })
 }
 
-test('nothing is near when nothing is known', () => {
+test('with no known names there is no nearest one', () => {
   assert.equal(nearest('a', []), undefined)
 })
 
-test('one typing error in a name of four letters or more is seen through', () => {
+test('one typing error in a name of four letters or more is recognised', () => {
   const edit = fc.record({
     at: fc.nat(8),
     kind: fc.constantFrom('drop', 'swap', 'add'),

@@ -1,6 +1,6 @@
-/** Finds the known name a mistyped one most likely meant. */
+/** Finds the known name that a mistyped one most likely meant. */
 
-/** The closest of `known` to `name`, or undefined when nothing is close enough to be a typing error. */
+/** The name in `known` closest to `name`, or undefined when none is close enough to be a typing error. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const tolerated = Math.max(2, Math.floor(name.length / 3))
   let best: string | undefined
@@ -16,7 +16,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return best
 }
 
-/** Levenshtein distance with one row of memory; both names are short by then. */
+/** Levenshtein distance in one row of memory. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {

@@ -5,7 +5,7 @@ const steering = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
 const short: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
-/** `text` on one line, with nothing in it that a terminal would obey. */
+/** `text` on one line, without anything that controls a terminal. */
 export function printable(text: string): string {
   return text.replace(steering, (c) => short[c] ?? `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

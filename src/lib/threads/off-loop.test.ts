@@ -72,21 +72,21 @@ test('work without an end is ended, and its owner is served again', async (t) =>
   assert.equal(await next, 'after')
 })
 
-test('work that hoards memory is ended, and nothing else', async (t) => {
+test('work that takes too much memory is ended, and nothing else is', async (t) => {
   const { run } = start(t, 60_000)
   const hoarding = run('a', { hoard: true })
   await assert.rejects(hoarding, (error) => error instanceof WorkTooHeavy && error.limit === 'memory')
   assert.equal(await run('a', { say: 'after' }), 'after')
 })
 
-test('work that throws is told, and its thread goes on', async (t) => {
+test('work that throws gives an error, and its thread goes on', async (t) => {
   const { offLoop, run } = start(t)
   await assert.rejects(run('a', { fail: 'no good' }), /a thread failed: Error: no good/)
   assert.equal(await run('a', { say: 'after' }), 'after')
   assert.equal(offLoop.threads, 1)
 })
 
-test('only so much of one owner waits, and others are still taken', async (t) => {
+test('only so much work of one owner waits, and that of others is still accepted', async (t) => {
   const { run } = start(t)
   const { work, open } = gate()
   const taken = [run('a', work), ...Array.from({ length: 32 }, () => run('a', { say: 'waited' }))]
@@ -96,7 +96,7 @@ test('only so much of one owner waits, and others are still taken', async (t) =>
   assert.equal((await Promise.all(taken)).length, 33)
 })
 
-test('only so much of all owners waits', async (t) => {
+test('only so much work of all owners waits', async (t) => {
   const { run } = start(t)
   const gates = [gate(), gate()]
   const taken = gates.map(({ work }, i) => run(`busy ${i}`, work))

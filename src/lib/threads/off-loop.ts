@@ -1,8 +1,8 @@
-/** Runs work that takes long on threads of its own: one piece at a time for each owner, and none for ever. */
+/** Runs long work on worker threads: one piece at a time for each owner, within limits of time and memory. */
 import { Worker } from 'node:worker_threads'
 import { threadEnv } from './thread-env.ts'
 
-/** The work took more time or memory than it is given; its thread was ended. */
+/** The work exceeded its limit of time or memory; its thread was ended. */
 export class WorkTooHeavy extends Error {
   readonly limit: 'time' | 'memory'
 
@@ -13,7 +13,7 @@ export class WorkTooHeavy extends Error {
   }
 }
 
-/** Too much work of this owner, or of all together, waits already. */
+/** Too much work of this owner, or of all owners together, is waiting already. */
 export class WorkRefused extends Error {
   constructor() {
     super('too much work waits already')
@@ -28,11 +28,11 @@ export interface OffLoopOptions {
   readonly limitMs?: number
 }
 
-/** Long for any work that we take on, short for whoever waits. */
+/** In milliseconds: ample for the work that we take on, short for whoever waits for it. */
 export const WORK_LIMIT_MS = 3000
-/** Of which one owner holds one at most, so that a second owner need not wait for the first. */
+/** An owner uses at most one of them at a time, so that a second owner need not wait for the first. */
 const THREADS = 2
-/** Pieces of one owner that may wait: a deployment tool sends some at a time. */
+/** Pieces of one owner that may wait: deployment tools send several at a time. */
 const MAX_WAITING_OF_OWNER = 32
 /** Pieces of all owners that may wait: each holds a document of up to 1 MiB. */
 const MAX_WAITING = 256
@@ -51,7 +51,7 @@ interface Piece {
 export class OffLoop {
   readonly #entry: URL
   readonly #limitMs: number
-  /** What waits, by owner; whoever was served last stands last. */
+  /** Waiting pieces by owner; the owner served last comes last. */
   readonly #waiting = new Map<string, Piece[]>()
   #waitingCount = 0
   /** Owners with a piece on a thread. */
@@ -65,12 +65,12 @@ export class OffLoop {
     this.#limitMs = limitMs
   }
 
-  /** Threads that run; none before there was work. */
+  /** Running threads; none before the first work. */
   get threads(): number {
     return this.#idle.length + this.#busy.size
   }
 
-  /** What `work` comes to; rejects with `WorkTooHeavy`, `WorkRefused`, or an error of the thread. */
+  /** Resolves with the result of `work`; rejects with `WorkTooHeavy`, `WorkRefused`, or an error of the thread. */
   run(owner: string, work: unknown): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const queue = this.#waiting.get(owner) ?? []
@@ -83,7 +83,7 @@ export class OffLoop {
     })
   }
 
-  /** Ends the threads; what still waits is refused. */
+  /** Ends the threads; work that still waits is refused. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const queue of this.#waiting.values()) for (const { reject } of queue) reject(new WorkRefused())
@@ -127,7 +127,7 @@ export class OffLoop {
   }
 }
 
-/** What a thread says. */
+/** A message of a thread. */
 export type Said = { readonly isReady: true } | { readonly result: unknown } | { readonly fault: string }
 
 /** One thread; it does not keep the process alive. */
@@ -152,7 +152,7 @@ class Thread {
   }
 
   async run(work: unknown, limitMs: number): Promise<unknown> {
-    // Its time begins when its code is loaded.
+    // The time limit of the work begins once the thread has loaded its code.
     if (!this.#isReady) await this.#hear(START_LIMIT_MS)
     this.#isReady = true
     const heard = this.#hear(limitMs)
@@ -167,7 +167,7 @@ class Thread {
     await this.#worker.terminate()
   }
 
-  /** What the thread says next; ends it when that takes too long. */
+  /** The next message of the thread; ends the thread when that takes too long. */
   #hear(limitMs: number): Promise<Said> {
     return new Promise((resolve, reject) => {
       const overdue = setTimeout(() => {

@@ -1,12 +1,12 @@
-/** Lets others have their turn of the event loop in the middle of long work. */
+/** Lets other work use the event loop in the middle of long work. */
 
-/** How long work goes on before others have their turn, in milliseconds. */
+/** How long work goes on before it pauses for others, in milliseconds. */
 const TURN_MS = 5
 
-/** Long work that waits to go on, in order. One goes on in each round of the loop: many together hold it no longer than one. */
+/** Paused work, in order. One goes on in each round of the loop, so that many together hold it no longer than one. */
 const waiting: (() => void)[] = []
 
-/** Resolves in a later round of the event loop, in which no other long work goes on. */
+/** Resolves in a later round of the event loop, one in which no other paused work goes on. */
 export function ownTurn(): Promise<void> {
   return new Promise((resolve) => {
     if (waiting.push(resolve) === 1) setImmediate(nextGoesOn)
@@ -19,7 +19,7 @@ function nextGoesOn(): void {
 }
 
 /**
- * Gives back what to await between two steps of the work: it pauses once the work has gone on for long enough.
+ * Returns a function to await between two steps of the work: it pauses once the work has gone on for long enough.
  *
  * @example
  * const breath = othersTurn()

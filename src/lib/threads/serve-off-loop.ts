@@ -1,26 +1,26 @@
-/** The other side of `off-loop.ts`: what runs on a thread takes its work with this. */
+/** The thread's side of `off-loop.ts`: receives work, runs it, and sends back the result. */
 import { parentPort, type Transferable } from 'node:worker_threads'
 import type { Said } from './off-loop.ts'
 
-/** What a piece of work came to, and the memory that moves along with it instead of being copied. */
+/** The result of a piece of work, and the memory that is transferred with it instead of being copied. */
 export interface Done {
   readonly result: unknown
   readonly moved?: readonly ArrayBuffer[]
 }
 
-/** Does every piece of work that comes with `work`. */
+/** Runs `work` on every piece that the thread is given. */
 export function serveOffLoop(work: (given: unknown) => Done | Promise<Done>): void {
   const say = (said: Said, moved: readonly ArrayBuffer[] = []): void => {
     parentPort?.postMessage(said, moved as readonly Transferable[])
   }
-  const told = ({ result, moved }: Done): void => say({ result }, moved)
+  const succeeded = ({ result, moved }: Done): void => say({ result }, moved)
   const failed = (error: unknown): void =>
     say({ fault: error instanceof Error ? (error.stack ?? error.message) : String(error) })
   parentPort?.on('message', (given: unknown) => {
     try {
       const done = work(given)
-      if (done instanceof Promise) done.then(told).catch(failed)
-      else told(done)
+      if (done instanceof Promise) done.then(succeeded).catch(failed)
+      else succeeded(done)
     } catch (error) {
       failed(error)
     }

@@ -19,7 +19,7 @@ if (isMainThread) {
 } else parentPort.postMessage({ thread: getCompileCacheDir(), variables: Object.keys(process.env) })
 `
 
-test('a thread has the compiled code of its process, and no other variable of it', async () => {
+test('a thread gets the compile cache of its process, and no other environment variable', async () => {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'postern-thread-')))
   after(() => rm(folder, { recursive: true }))
   const file = join(folder, 'program.mjs')

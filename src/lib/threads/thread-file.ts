@@ -1,4 +1,4 @@
-/** Where the code of a thread is: beside the module that starts it, as a source in a clone and built in a package. */
+/** Finds the file of a thread: beside the module that starts it, `.ts` in a clone and `.js` in a built package. */
 import { extname } from 'node:path'
 
 /** For a new `Worker`. `name` has no extension; `from` is the `import.meta.url` of the module beside it. */

@@ -32,7 +32,7 @@ function file(name: string, text: string): string {
   return join(folder, name)
 }
 
-test('an authority says what it is, for ten years', () => {
+test('an authority has the extensions of a CA and is valid for ten years', () => {
   const { first } = readCaCertificates(made.certPem)
   assert.match(first.subject_common_name, /^Postern CA [0-9a-f]{8}$/)
   assert.deepEqual(first.key_usages, ['cert_sign', 'crl_sign'])
@@ -42,7 +42,7 @@ test('an authority says what it is, for ten years', () => {
   assert.equal(authority.notAfter, Date.parse(first.not_after))
 })
 
-test('a certificate says what it is for, for 397 days at most', () => {
+test('an issued certificate has the extensions of a server and is valid for at most 397 days', () => {
   const { cert, key, notAfter } = authority.issue(['app.example.com', '*.app.example.com', '192.0.2.7', '2001:db8::7'])
   const read = readTlsCertificate(cert, key)
   assert.equal(read.subject.commonName, 'app.example.com')
@@ -78,7 +78,7 @@ for (const byte of [0, 0x7f, 0x80, 0xff]) {
 
 const longest = `${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(61)}`
 
-test('a name too long for the subject stands in the list of names alone, which is then critical', async () => {
+test('a name too long for the subject is only in the list of names, which is then critical', async () => {
   assert.equal(longest.length, 253)
   const { cert, key } = authority.issue([longest])
   const read = readTlsCertificate(cert, key)
@@ -94,7 +94,7 @@ function verify(name: string, ...more: string[]): string[] {
   return ['verify', '-x509_strict', '-CAfile', join(folder, 'ca.pem'), ...more, join(folder, name)]
 }
 
-test('openssl takes both under its strict rules, for the names they are for and no others', async () => {
+test('openssl accepts both under its strict rules, for their own names and no others', async () => {
   await run('openssl', [
     'verify',
     '-x509_strict',
@@ -203,10 +203,10 @@ test('an authority below another is sent along with what it issued', async () =>
   await run('openssl', verify('chain.pem', '-untrusted', file('chain.pem', issued.cert)))
 })
 
-test('what is no authority is refused without a word of the key', () => {
+test('a certificate and key that make no authority are refused, without quoting the key', () => {
   const other = createAuthority()
   const cases: [cert: string, key: string, why: RegExp][] = [
-    [made.certPem, other.keyPem, /not the one of the certificate/],
+    [made.certPem, other.keyPem, /does not belong to the certificate/],
     ['nonsense', made.keyPem, /certificate of the authority cannot be read/],
     [made.certPem, made.keyPem.slice(0, -60), /key of the authority cannot be read/],
     [authority.issue(['a.test']).cert, made.keyPem, /CA:TRUE/],

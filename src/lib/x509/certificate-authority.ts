@@ -1,4 +1,4 @@
-/** Our own certificate authority: makes itself once, and issues certificates for servers. */
+/** Our own certificate authority: created once, it issues certificates for servers. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, X509Certificate } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { BadInput } from '../shape/bad-input.ts'
@@ -20,24 +20,24 @@ export interface AuthorityOptions {
 }
 
 export interface IssuedCertificate {
-  /** In PEM, with what a client needs besides the authority itself. */
+  /** In PEM, followed by any intermediate certificate that clients need. */
   readonly cert: string
   readonly key: string
   /** In milliseconds since 1970. */
   readonly notAfter: number
 }
 
-/** How far back certificates begin, for clients whose clocks are slow: one hour. */
+/** Certificates begin one hour in the past, for clients whose clocks are slow. */
 const SKEW_MS = 3_600_000
 
 const DAY_MS = 86_400_000
 
 const AUTHORITY_DAYS = 3650
 
-/** From first to last second; browsers refuse certificates that hold longer, whoever issued them. */
+/** Browsers refuse certificates that are valid for longer, whoever issued them. */
 const LEAF_DAYS = 397
 
-/** Bytes of a serial number: 128 bits, none of which can be foreseen. */
+/** Bytes of a serial number: 128 random bits. */
 const SERIAL_BYTES = 16
 
 /** Makes the certificate and the key of a new authority, both in PEM. */
@@ -46,7 +46,7 @@ export function createAuthority({ now = Date.now, random = randomBytes }: Author
   keyPem: string
 } {
   const { publicKey, privateKey } = newKeyPair()
-  // Of its own for each: clients that trust two authorities of one name may try the wrong one alone.
+  // Each authority has its own name: a client that trusts two with the same name may try only the wrong one.
   const name = distinguishedName([
     ['organization', 'Postern'],
     ['commonName', `Postern CA ${random(4).toString('hex')}`],
@@ -73,7 +73,7 @@ export function createAuthority({ now = Date.now, random = randomBytes }: Author
 
 export class Authority {
   readonly certPem: string
-  /** When the authority itself ends, and with it all that it issued; in milliseconds since 1970. */
+  /** When the authority expires, and with it all that it issued; in milliseconds since 1970. */
   readonly notAfter: number
   readonly #key: KeyObject
   readonly #name: Buffer
@@ -82,7 +82,7 @@ export class Authority {
   readonly #now: Clock
   readonly #random: (bytes: number) => Buffer
 
-  /** Throws `BadInput`, without words of the key, when the two are not an authority that can issue. */
+  /** Throws `BadInput` when the two do not make a usable authority; the message never quotes the key. */
   constructor(certPem: string, keyPem: string, { now = Date.now, random = randomBytes }: AuthorityOptions = {}) {
     const { certificate, key } = readPair(certPem, keyPem)
     const { subject, issuer, extensions: own } = certificateParts(certificate.raw)
@@ -91,13 +91,13 @@ export class Authority {
     this.#key = key
     this.#name = derSequence(subject.body)
     this.#keyId = ownKeyId(own)
-    // Who trusts a root has it; an authority below another has to be sent along.
+    // Clients have the root that they trust; an intermediate authority has to be sent along.
     this.#chain = subject.body.equals(issuer.body) ? '' : this.certPem
     this.#now = now
     this.#random = random
   }
 
-  /** Makes a key and a certificate for servers of these names and addresses; a name may begin with `*.`. */
+  /** Makes a key and a server certificate for these names and addresses; a name may begin with `*.`. */
   issue(names: readonly string[]): IssuedCertificate {
     const { publicKey, privateKey } = newKeyPair()
     const notBefore = this.#now() - SKEW_MS
@@ -131,10 +131,10 @@ function readPair(certPem: string, keyPem: string): { certificate: X509Certifica
   const certificate = read('certificate', () => new X509Certificate(certPem))
   const key = read('key', () => createPrivateKey(keyPem))
   if (!readCertificateFields(certificate.raw).isCa) {
-    throw new BadInput('This certificate is not one of an authority: it lacks the basic constraint `CA:TRUE`.')
+    throw new BadInput('This is not the certificate of an authority: it lacks the basic constraint `CA:TRUE`.')
   }
   if (key.asymmetricKeyType !== 'ec') throw new BadInput('The key of the authority must be an EC key.')
-  if (!certificate.checkPrivateKey(key)) throw new BadInput('The key is not the one of the certificate.')
+  if (!certificate.checkPrivateKey(key)) throw new BadInput('The key does not belong to the certificate.')
   return { certificate, key }
 }
 

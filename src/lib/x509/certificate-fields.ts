@@ -14,7 +14,7 @@ export interface CertificateFields {
   readonly extendedKeyUsages: string[]
 }
 
-/** Reads these fields of a certificate in DER; throws on anything malformed or behind it. */
+/** Reads these fields of a certificate in DER; throws on anything malformed and on trailing bytes. */
 export function readCertificateFields(der: Buffer): CertificateFields {
   const { subject, extensions } = certificateParts(der)
   return {
@@ -32,7 +32,7 @@ export interface CertificateParts {
   readonly extensions: ReadonlyMap<string, Buffer>
 }
 
-/** Takes a certificate in DER apart; throws on anything malformed or behind it. */
+/** Takes a certificate in DER apart; throws on anything malformed and on trailing bytes. */
 export function certificateParts(der: Buffer): CertificateParts {
   const [tbs] = derElements(derOnly(der, derTag.sequence))
   const fields = tbs ? derElements(tbs.body) : []
@@ -82,7 +82,7 @@ const extendedKeyUsageNames: ReadonlyMap<string, string> = new Map([
   ['1.3.6.1.5.5.7.3.9', 'ocsp_signing'],
 ])
 
-/** The encoding of each kind of string a name may be made of, by tag. */
+/** The text encoding of each kind of string that a name may consist of, by tag. */
 const stringEncodings: ReadonlyMap<number, string> = new Map([
   [0x0c, 'utf-8'],
   [0x12, 'latin1'],
@@ -102,7 +102,7 @@ export function nameAttribute(name: DerElement, oid: string): string {
   const encoding = stringEncodings.get(last[1]?.tag ?? 0)
   if (!encoding) throw new BadInput('a part of a name is not text')
   const text = new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(last[1]?.body)
-  // No database column takes it, and no honest name has it.
+  // PostgreSQL stores no NUL in text, and no honest name has one.
   if (text.includes('\0')) throw new BadInput('a part of a name contains a NUL character')
   return text
 }
@@ -116,7 +116,7 @@ function readExtensions(field: DerElement | undefined): Map<string, Buffer> {
     const [oid, value] = [parts[0], parts.at(-1)]
     if (oid?.tag !== derTag.oid || value?.tag !== derTag.octetString) throw new BadInput('an extension is malformed')
     const name = dottedOid(oid.body)
-    if (values.has(name)) throw new BadInput('an extension stands twice')
+    if (values.has(name)) throw new BadInput('an extension occurs twice')
     values.set(name, value.body)
   }
   return values

@@ -6,7 +6,7 @@ import { type CertificateParts, certificateParts, extensionOid, nameAttribute, n
 import { type DerElement, derElements, derOnly, derTag } from './der.ts'
 
 export interface CertificateNames {
-  /** Each `''` when the subject has none; the last when it has several. */
+  /** Each is `''` when the subject has none, and the last when it has several. */
   readonly subject: Readonly<Record<keyof typeof nameOid, string>>
   readonly issuerCommonName: string
   readonly dnsNames: readonly string[]
@@ -32,10 +32,10 @@ export function readCertificateNames(der: Buffer): CertificateNames {
   }
 }
 
-/** RFC 5280 §4.2.1.6; there are others. */
+/** RFC 5280 §4.2.1.6; only the kinds that we use. */
 export const sanTag = { rfc822Name: 0x81, dnsName: 0x82, ipAddress: 0x87 } as const
 
-/** The alternative names of a subject as they stand in the certificate, told apart by `sanTag`. */
+/** The subject's alternative names as they are in the certificate; `sanTag` tells their kinds apart. */
 export function alternativeNames(extensions: CertificateParts['extensions']): DerElement[] {
   const value = extensions.get(extensionOid.subjectAltName)
   return value ? derElements(derOnly(value, derTag.sequence)) : []
@@ -43,7 +43,7 @@ export function alternativeNames(extensions: CertificateParts['extensions']): De
 
 function dnsName(body: Buffer): string {
   const name = body.toString('latin1')
-  if (!/^[\x21-\x7e]+$/.test(name)) throw new BadInput('a DNS name holds characters that no DNS name has')
+  if (!/^[\x21-\x7e]+$/.test(name)) throw new BadInput('a DNS name contains invalid characters')
   return name
 }
 
@@ -51,5 +51,5 @@ function address(body: Buffer): string {
   const value = BigInt(`0x0${body.toString('hex')}`)
   if (body.length === 4) return writeIPv4(value)
   if (body.length === 16) return writeIPv6(value)
-  throw new BadInput('an IP address has a length that no IP address has')
+  throw new BadInput('an IP address has neither 4 nor 16 bytes')
 }

@@ -59,11 +59,11 @@ export function writeCertificate(contents: CertificateContents, signer: KeyObjec
 }
 
 const ECDSA_WITH_SHA256 = '1.2.840.10045.4.3.2'
-/** RFC 4055 §5: with parameters that are NULL, and not left out. */
+/** RFC 4055 §5: its parameters must be NULL, not absent. */
 const RSA_WITH_SHA256 = '1.2.840.113549.1.1.11'
 const DER_NULL = Buffer.from([5, 0])
 
-/** A name of these parts, in this order; without any it is the empty name. */
+/** A name with these parts, in this order; no parts make the empty name. */
 export function distinguishedName(parts: readonly (readonly [keyof typeof nameOid, string])[]): Buffer {
   return derSequence(...parts.map(([kind, text]) => der(0x31, derSequence(derOid(nameOid[kind]), derUtf8(text)))))
 }
@@ -71,7 +71,7 @@ export function distinguishedName(parts: readonly (readonly [keyof typeof nameOi
 /** How many characters a common name may have (RFC 5280 appendix A.1, ub-common-name). */
 export const MAX_COMMON_NAME = 64
 
-/** Numbers of the bits (RFC 5280 §4.2.1.3). */
+/** Bit numbers (RFC 5280 §4.2.1.3). */
 export const keyUsageBit = { digitalSignature: 0, certSign: 5, crlSign: 6 } as const
 
 export const extensions = {
@@ -82,14 +82,14 @@ export const extensions = {
   serverAuth: () => extension(extensionOid.extendedKeyUsage, derSequence(derOid('1.3.6.1.5.5.7.3.1'))),
   subjectKeyId: (id: Buffer) => extension(SUBJECT_KEY_ID, derOctets(id)),
   authorityKeyId: (id: Buffer) => extension('2.5.29.35', derSequence(der(0x80, id))),
-  /** Addresses become addresses, all else DNS names. RFC 5280 §4.2.1.6: critical where the subject is empty. */
+  /** IP addresses become iPAddress names, all others DNS names. RFC 5280 §4.2.1.6: critical when the subject is empty. */
   subjectAltName: (names: readonly string[], { isCritical }: { isCritical: boolean }) =>
     extension(extensionOid.subjectAltName, derSequence(...names.map(generalName)), { isCritical }),
 }
 
 const SUBJECT_KEY_ID = '2.5.29.14'
 
-/** What tells keys of one name apart, from SubjectPublicKeyInfo in DER: RFC 7093 §2, method 1. */
+/** The key identifier of a SubjectPublicKeyInfo in DER: RFC 7093 §2, method 1. */
 export function keyId(publicKey: Buffer): Buffer {
   const [, bits] = derElements(derOnly(publicKey, derTag.sequence))
   return createHash('sha256')
@@ -98,7 +98,7 @@ export function keyId(publicKey: Buffer): Buffer {
     .subarray(0, 20)
 }
 
-/** The key id that stands in a certificate whose extensions these are. */
+/** The subject key identifier among a certificate's extensions. */
 export function ownKeyId(extensions: ReadonlyMap<string, Buffer>): Buffer | undefined {
   const value = extensions.get(SUBJECT_KEY_ID)
   return value && derOnly(value, derTag.octetString)

@@ -1,4 +1,4 @@
-/** Reads a bundle of CA certificates in PEM form: each one alone, and what the first says about itself. */
+/** Reads a bundle of CA certificates in PEM form: each certificate, and the fields of the first. */
 
 import { createHash, X509Certificate } from 'node:crypto'
 import { BadInput } from '../shape/bad-input.ts'
@@ -8,7 +8,7 @@ import { decodeBase64, holdsPrivateKey } from './pem.ts'
 /** How many certificates one bundle may hold. */
 export const MAX_CA_CERTIFICATES = 64
 
-/** How many UTF-8 bytes one bundle may have, text around the certificates included. */
+/** How many UTF-8 bytes one bundle may have, including text around the certificates. */
 export const MAX_CA_PEM_BYTES = 256 * 1024
 
 export interface CaCertificates {
@@ -24,7 +24,7 @@ export interface CaCertificates {
   }
 }
 
-/** Reads concatenated PEM certificates, text around them ignored; throws an `Error` that says which one is wrong. */
+/** Reads concatenated PEM certificates and ignores text around them; throws an `Error` that says which one is wrong. */
 export function readCaCertificates(pem: string): CaCertificates {
   if (Buffer.byteLength(pem) > MAX_CA_PEM_BYTES) {
     throw new BadInput(
@@ -48,18 +48,18 @@ export function readCaCertificates(pem: string): CaCertificates {
   }
 }
 
-/** The text between each `BEGIN CERTIFICATE` and its `END`, of which at most `max` are taken. */
+/** The text between each `BEGIN CERTIFICATE` and its `END`; throws when there are more than `max`. */
 export function readBlocks(pem: string, max: number): string[] {
   const blocks: string[] = []
   let start: number | undefined
   for (const { 0: mark, 1: edge, 2: label = '', index } of pem.matchAll(/-----(BEGIN|END) ([^\r\n-]{1,64})-----/g)) {
     if (label !== 'CERTIFICATE') {
       const name = /^[A-Z0-9 ]+$/.test(label) ? `\`${label}\`` : 'other'
-      throw new BadInput(`Only \`CERTIFICATE\` blocks are taken; remove the ${name} block.`)
+      throw new BadInput(`Only \`CERTIFICATE\` blocks are accepted; remove the ${name} block.`)
     }
     if ((edge === 'BEGIN') !== (start === undefined)) throw unpaired()
     if (start === undefined) {
-      if (blocks.length === max) throw new BadInput(`At most ${max} certificates are taken.`)
+      if (blocks.length === max) throw new BadInput(`At most ${max} certificates are accepted.`)
       start = index + mark.length
     } else {
       blocks.push(pem.slice(start, index))
@@ -84,7 +84,7 @@ function readCa(base64: string, which: string) {
   return read
 }
 
-/** Reads one certificate from the base64 between its marks; `which` begins what is said when that fails. */
+/** Reads one certificate from the base64 between its BEGIN and END lines; `which` begins the error message. */
 export function readBlock(base64: string, which: string) {
   const unreadable = `${which} cannot be read; it may be cut short or changed.`
   const der = decodeBase64(base64)
@@ -97,7 +97,7 @@ export function readBlock(base64: string, which: string) {
 }
 
 function readDer(der: Buffer) {
-  // First, because it is the stricter reader: OpenSSL passes over trailing bytes, and takes PEM inside the base64.
+  // First, because this reader is stricter: OpenSSL ignores trailing bytes, and accepts PEM inside the base64.
   const fields = readCertificateFields(der)
   const certificate = new X509Certificate(der)
   if (!certificate.publicKey.asymmetricKeyType) throw new BadInput('the public key is of an unknown kind')

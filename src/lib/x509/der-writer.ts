@@ -55,7 +55,7 @@ export function derOctets(bytes: Buffer): Buffer {
   return der(derTag.octetString, bytes)
 }
 
-/** A time in whole seconds, in the form that RFC 5280 §4.1.2.5 asks for: years from 2050 on are written out. */
+/** A time in whole seconds, in the form of RFC 5280 §4.1.2.5: years from 2050 on have four digits. */
 export function derTime(millis: number): Buffer {
   const digits = `${new Date(millis).toISOString().slice(0, 19).replace(/\D/g, '')}Z`
   const isShort = digits < '2050' && digits >= '1950'

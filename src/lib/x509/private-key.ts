@@ -1,9 +1,9 @@
-/** Reads the private key of a TLS certificate in PEM form; what it says about a bad one never quotes it. */
+/** Reads the private key of a TLS certificate in PEM form; error messages never quote it. */
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { BadInput } from '../shape/bad-input.ts'
 
-/** How many UTF-8 bytes one key may have; RSA of 8192 bits has 6.4 KiB. */
+/** How many UTF-8 bytes a key may have; an 8192-bit RSA key has 6.4 KiB. */
 export const MAX_PRIVATE_KEY_BYTES = 16 * 1024
 
 export type PrivateKeyType = 'rsa' | 'ecdsa' | 'ed25519'
@@ -11,7 +11,7 @@ export type PrivateKeyType = 'rsa' | 'ecdsa' | 'ed25519'
 const MIN_RSA_BITS = 2048
 /** Larger ones make every handshake slow. */
 const MAX_RSA_BITS = 8192
-/** What TLS clients know (RFC 8446 §4.2.7), by OpenSSL's names for P-256, P-384 and P-521. */
+/** The curves that TLS clients support (RFC 8446 §4.2.7): OpenSSL's names for P-256, P-384 and P-521. */
 const CURVES = ['prime256v1', 'secp384r1', 'secp521r1']
 
 /** Reads PKCS#8, or the older forms for RSA and EC; throws an `Error` whose message can be shown. */
@@ -21,7 +21,8 @@ export function readPrivateKey(pem: string): { key: KeyObject; type: PrivateKeyT
   if (keys.length === 0) {
     throw new BadInput('There is no private key here; send it in PEM form, starting `-----BEGIN PRIVATE KEY-----`.')
   }
-  if (keys.length > 1) throw new BadInput('There are several private keys here; send the one of the certificate.')
+  if (keys.length > 1)
+    throw new BadInput('There are several private keys here; send only the one that belongs to the certificate.')
   if (keys[0] === 'ENCRYPTED PRIVATE KEY' || /Proc-Type:[^\r\n]*ENCRYPTED/i.test(pem)) {
     throw new BadInput(
       'The private key is encrypted with a passphrase; send it without, as `openssl pkey -in key.pem` prints it.',

@@ -15,7 +15,7 @@ before(async () => {
   leaf = await makeIdentity({ name: 'CN=leaf.example.com', issuer: intermediate })
 })
 
-test('says what stands in the certificate, though it has expired', async () => {
+test('gives the fields of a certificate, even if it has expired', async () => {
   const x509 = await loadX509()
   const { certificatePem, privateKeyPem } = await makeIdentity({
     name: 'C=DE, ST=Berlin, L=Mitte, O=Example Ä, OU=First, OU=Last, CN=app.example.com',
@@ -84,18 +84,18 @@ test('refuses a chain that is out of order, has a gap, or is signed by another o
   // The key's own certificate must be the first, or clients would be shown somebody else's.
   const reversed = intermediate.certificatePem + own
   refuses('chain', /did not issue/, reversed, privateKeyPem)
-  refuses('pair', /not the one of the first/, intermediate.certificatePem + root.certificatePem, privateKeyPem)
+  refuses('pair', /does not belong to the first/, intermediate.certificatePem + root.certificatePem, privateKeyPem)
 })
 
 test('refuses a key of another certificate, and one whose secret half is damaged', async () => {
-  refuses('pair', /not the one/, leaf.certificatePem, root.privateKeyPem)
-  refuses('pair', /not the one/, leaf.certificatePem, (await makeIdentity({ key: 'ed25519' })).privateKeyPem)
+  refuses('pair', /not belong/, leaf.certificatePem, root.privateKeyPem)
+  refuses('pair', /not belong/, leaf.certificatePem, (await makeIdentity({ key: 'ed25519' })).privateKeyPem)
   const jwk = createPrivateKey(leaf.privateKeyPem).export({ format: 'jwk' })
   const damaged = createPrivateKey(root.privateKeyPem).export({ format: 'jwk' })
   const der = Buffer.from(createPrivateKey(leaf.privateKeyPem).export({ type: 'sec1', format: 'der' }))
   const at = der.indexOf(Buffer.from(String(jwk.d), 'base64url'))
   Buffer.from(String(damaged.d), 'base64url').copy(der, at)
-  refuses('pair', /not the one/, leaf.certificatePem, block('EC PRIVATE KEY', der.toString('base64')))
+  refuses('pair', /not belong/, leaf.certificatePem, block('EC PRIVATE KEY', der.toString('base64')))
 })
 
 test('refuses keys that TLS should not use, and says why', async () => {
@@ -140,7 +140,7 @@ test('refuses what is not a certificate, or too many of them, or a key among the
   const { certificatePem, privateKeyPem } = leaf
   refuses('certificate', /There is no certificate/, 'nonsense', privateKeyPem)
   refuses('certificate', /cannot be read/, certificatePem.replace(/MII./, 'MIIX'), privateKeyPem)
-  refuses('certificate', /belongs into `private_key_pem`/, certificatePem + privateKeyPem, privateKeyPem)
+  refuses('certificate', /belongs in `private_key_pem`/, certificatePem + privateKeyPem, privateKeyPem)
   refuses('certificate', /At most 10/, certificatePem.repeat(11), privateKeyPem)
 })
 

@@ -1,4 +1,4 @@
-/** Reads a TLS certificate with its chain and key in PEM form: that they belong together, and what the first one says. */
+/** Reads a TLS certificate with its chain and key in PEM form, and checks that they belong together. */
 
 import { type KeyObject, sign, verify, type X509Certificate } from 'node:crypto'
 import { BadInput } from '../shape/bad-input.ts'
@@ -10,7 +10,7 @@ import { type PrivateKeyType, readPrivateKey } from './private-key.ts'
 /** How many UTF-8 bytes a certificate with its chain may have. */
 export const MAX_TLS_PEM_BYTES = 64 * 1024
 
-/** Real chains have two to four; every handshake sends them all. */
+/** Real chains have two to four certificates; every handshake sends them all. */
 const MAX_CHAIN = 10
 
 export interface TlsCertificate extends CertificateNames {
@@ -23,7 +23,7 @@ export interface TlsCertificate extends CertificateNames {
   readonly privateKeyType: PrivateKeyType
 }
 
-/** What is wrong: the certificates themselves, their order, the key, or that it is not the certificate's. */
+/** `part` says what is wrong: a certificate, their order, the key, or that the key does not match the certificate. */
 export class BadTlsCertificate extends Error {
   readonly part: 'certificate' | 'chain' | 'key' | 'pair'
 
@@ -34,7 +34,7 @@ export class BadTlsCertificate extends Error {
   }
 }
 
-/** Reads a certificate, the ones that lead from it to its root, and its key; throws `BadTlsCertificate`. */
+/** Reads a certificate, its intermediate certificates, and its key; throws `BadTlsCertificate`. */
 export function readTlsCertificate(certificatePem: string, privateKeyPem: string): TlsCertificate {
   const [leaf, ...chain] = inPart('certificate', () => readChain(certificatePem))
   if (!leaf) {
@@ -47,7 +47,7 @@ export function readTlsCertificate(certificatePem: string, privateKeyPem: string
   checkOrder([leaf, ...chain].map(({ certificate }) => certificate))
   const { key, type } = inPart('key', () => readPrivateKey(privateKeyPem))
   if (!isPair(leaf.certificate.publicKey, key)) {
-    throw new BadTlsCertificate('pair', 'The private key is not the one of the first certificate.')
+    throw new BadTlsCertificate('pair', 'The private key does not belong to the first certificate.')
   }
   return {
     ...names,
@@ -62,7 +62,7 @@ export function readTlsCertificate(certificatePem: string, privateKeyPem: string
 
 function readChain(pem: string) {
   if (holdsPrivateKey(pem)) {
-    throw new BadInput('This holds a private key, which belongs into `private_key_pem`; send only certificates here.')
+    throw new BadInput('This holds a private key, which belongs in `private_key_pem`; send only certificates here.')
   }
   const blocks = readBlocks(pem, MAX_CHAIN)
   return blocks.map((block, i) => {
@@ -78,7 +78,7 @@ function readNames(der: Buffer): CertificateNames {
   }
 }
 
-/** RFC 5246 §7.4.2: each one certifies the one before it; clients of TLS 1.2 may insist. */
+/** RFC 5246 §7.4.2: each certificate must certify the one before it; TLS 1.2 clients may insist on the order. */
 function checkOrder(certificates: readonly X509Certificate[]): void {
   for (const [i, issuer] of certificates.entries()) {
     const issued = certificates[i - 1]
@@ -98,7 +98,7 @@ function hasIssued(issuer: X509Certificate, issued: X509Certificate): boolean {
   }
 }
 
-/** A signature proves both halves of the private key; comparing public keys would not see a damaged secret one. */
+/** Tries a signature: comparing public keys would not notice a damaged private half. */
 function isPair(publicKey: KeyObject, privateKey: KeyObject): boolean {
   const probe = Buffer.from('postern')
   const digest = privateKey.asymmetricKeyType === 'ed25519' ? null : 'sha256'
