@@ -121,7 +121,7 @@ function matcherSays(acl: readonly string[], wanted: Bind): boolean {
 
 const acls = fc.array(fc.record({ meant: rule, spelling }), { maxLength: 4 })
 
-test(`${PAIRS} pairs of rules and binds: the matcher says what the slow one says`, () => {
+test(`${PAIRS} pairs of rules and binds: the matcher agrees with a slow model`, () => {
   let allowed = 0
   let refused = 0
   fc.assert(
@@ -138,7 +138,7 @@ test(`${PAIRS} pairs of rules and binds: the matcher says what the slow one says
   assert.ok(allowed > PAIRS / 20 && refused > PAIRS / 20, `${allowed} allowed, ${refused} refused`)
 })
 
-test('a rule names a name when it allows it and is not for everything', () => {
+test('a rule counts as naming a name if it allows it and does not allow everything', () => {
   const name = bind.filter((each) => each.kind === 'name')
   fc.assert(
     fc.property(acls, name, (rules, wanted) => {

@@ -65,7 +65,7 @@ for (const rule of refused) {
   })
 }
 
-test('any text is taken or refused with a sentence that goes behind the name of its field', () => {
+test('any text is accepted or refused with a sentence that can follow the name of its field', () => {
   const unit = fc.oneof(
     fc.constantFrom('*', ':', '=', '.', '[', ']', ' ', 'a', 'b', '1', '-'),
     fc.string({ unit: 'binary', maxLength: 1 }),
@@ -154,7 +154,7 @@ for (const [acl, key, value, isAllowed] of labels) {
   })
 }
 
-test('rules that are not for everything restrict', () => {
+test('only an empty list and rules for everything allow any bind', () => {
   for (const acl of [[], ['*'], ['bind:*'], ['bind:a.com', 'bind:*']]) assert.equal(mayBindAnything(acl), true)
   for (const acl of [['bind:a.com'], ['bind:*=*'], ['bind:*.com']]) assert.equal(mayBindAnything(acl), false)
 })

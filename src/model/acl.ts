@@ -1,11 +1,11 @@
-/** ACL rules of credentials: what an agent may bind, and whether it may bind what it asks for. */
+/** ACL rules of credentials: checks their form, and whether they let an agent bind what it asks for. */
 import { BadInput } from '../lib/shape/bad-input.ts'
 import { type Hostport, readHostport, readName } from './hostport.ts'
 
 export const MAX_ACL_RULES = 1000
 export const MAX_ACL_RULE_BYTES = 1024
 
-/** Checks one rule: `*` or `bind:` and a domain, an address or a label; throws an error whose message can be shown. */
+/** Checks one rule: `*`, or `bind:` and a domain, an address or a label; throws an error whose message can be shown. */
 export function checkAclRule(rule: string): void {
   if (rule === '*') return
   if (!rule.startsWith('bind:')) throw new BadInput('must be `*` or start with `bind:`')
@@ -20,22 +20,22 @@ export function mayBindAnything(acl: readonly string[]): boolean {
   return acl.length === 0 || acl.includes('*') || acl.includes('bind:*')
 }
 
-/** Whether `acl` lets an endpoint have this name, which is normalised and may begin with `*.`; R-5.4. */
+/** Whether `acl` allows an endpoint with this name, which is normalised and may begin with `*.`; R-5.4. */
 export function mayBindName(acl: readonly string[], name: string): boolean {
   return mayBindAnything(acl) || namesIt(acl, name)
 }
 
-/** Whether a rule of `acl` is about this name or a wildcard above it; one that allows everything is about nothing (D66). */
+/** Whether a rule of `acl` names this very name or a wildcard above it; rules that allow everything do not count (D66). */
 export function namesIt(acl: readonly string[], name: string): boolean {
   return targets(acl).some((target) => {
     if (kindOf(target) !== 'name' || target === '*') return false
     const allowed = readable(() => readName(target))
-    // `*.example.com` covers what is below it at any depth, and the wildcard itself, but not `example.com`.
+    // `*.example.com` covers names below it at any depth, and the wildcard itself, but not `example.com`.
     return allowed?.startsWith('*.') ? name.endsWith(allowed.slice(1)) : name === allowed
   })
 }
 
-/** Whether `acl` lets a TCP endpoint have this address. */
+/** Whether `acl` allows a TCP endpoint with this address. */
 export function mayBindAddress(acl: readonly string[], { host, port }: Hostport): boolean {
   if (mayBindAnything(acl)) return true
   return targets(acl).some((target) => {
@@ -45,7 +45,7 @@ export function mayBindAddress(acl: readonly string[], { host, port }: Hostport)
   })
 }
 
-/** Whether `acl` lets a tunnel carry this label. */
+/** Whether `acl` allows a tunnel with this label. */
 export function mayBindLabel(acl: readonly string[], key: string, value: string): boolean {
   if (mayBindAnything(acl)) return true
   return targets(acl).some((target) => {

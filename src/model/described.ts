@@ -1,8 +1,8 @@
-/** Traffic that somebody describes, for a dry run: what it is made of, and what is taken to be so around it (D55). */
+/** The description of traffic for a dry run: a request or connection, and what the world around it is assumed to do (D55). */
 import { type Static, type TObject, type TProperties, Type } from 'typebox'
 
 const MAX_TEXT_BYTES = 8192
-/** Of a described body; the body of a call has 1 MiB in all. */
+/** The longest described body; the whole API request may have 1 MiB. */
 const MAX_BODY_BYTES = 256 * 1024
 
 const headers = (description: string) =>
@@ -26,7 +26,7 @@ const request = closed({
     default: '',
     maxBytes: MAX_TEXT_BYTES,
     description:
-      'A URL, or a path with its query. Left out, it is the address of the edge and the match of the route; `http://` asks on the plain listener.',
+      'A URL, or a path with its query. The default is the address of the edge and the match of the route; `http://` means the plain HTTP listener.',
   }),
   headers: headers('Headers by name, each with one value or a list of them.'),
   body: body('Body of the request.'),
@@ -37,22 +37,22 @@ const tls = closed(
   {
     version: Type.Enum(['1.0', '1.1', '1.2', '1.3'], { default: '1.3', description: 'Version of TLS.' }),
     cipher_suite: Type.String({ default: 'TLS_AES_128_GCM_SHA256', maxBytes: 128, description: 'Cipher suite.' }),
-    alpn: Type.String({ default: '', maxBytes: 255, description: 'Protocol agreed on, such as `h2`.' }),
-    session_resumed: Type.Boolean({ default: false, description: 'Whether an earlier session was taken up again.' }),
+    alpn: Type.String({ default: '', maxBytes: 255, description: 'Negotiated protocol, such as `h2`.' }),
+    session_resumed: Type.Boolean({ default: false, description: 'Whether an earlier TLS session was resumed.' }),
     client_certificate: Type.String({
       default: '',
       maxBytes: 65_536,
-      description: 'Certificate of the client in PEM, with those between it and its authority behind it.',
+      description: 'Certificate of the client in PEM, followed by any intermediate certificates.',
     }),
   },
-  { description: 'What the handshake agreed on.' },
+  { description: 'What the TLS handshake negotiated.' },
 )
 
 const connection = closed({
   protocol: Type.Enum(['', 'tcp', 'tls'], {
     default: '',
     description:
-      'With `policy` and without `request`: what the policy hangs on. Left out, TLS when a name or TLS is described.',
+      'The kind of edge, when `policy` is given and `request` is not. The default is `tls` if `server_name` or `tls` is given, and `tcp` otherwise.',
   }),
   client_ip: Type.String({ default: '192.0.2.1', maxBytes: 64, description: 'Address of the visitor.' }),
   client_port: Type.Integer({ default: 50_000, minimum: 1, maximum: 65_535, description: 'Port of the visitor.' }),
@@ -66,13 +66,17 @@ const connection = closed({
   server_name: Type.String({
     default: '',
     maxBytes: 255,
-    description: 'Name in the handshake; left out, a name of the edge, or the host of the request.',
+    description: 'Name in the TLS handshake. The default is a name of the edge, or the host of the request.',
   }),
   tls: Type.Optional(tls),
 })
 
 const answer = closed({
-  url: Type.String({ minLength: 1, maxBytes: MAX_TEXT_BYTES, description: 'The URL that is asked.' }),
+  url: Type.String({
+    minLength: 1,
+    maxBytes: MAX_TEXT_BYTES,
+    description: 'URL of the request that gets this answer.',
+  }),
   status_code: status,
   headers: headers('Headers of the answer.'),
   body: body('Body of the answer.'),
@@ -84,30 +88,30 @@ export const describedFields = {
   response: Type.Optional(
     closed(
       { status_code: status, headers: headers('Headers of the response.'), body: body('Body of the response.') },
-      { description: 'What the upstream is taken to answer; left out, 200 without headers and body.' },
+      { description: 'The assumed response of the upstream. The default is 200 without headers and body.' },
     ),
   ),
   login: Type.Optional(
     closed(
       {
-        id: Type.String({ default: 'user', maxBytes: 255, description: 'What the provider knows the user by.' }),
+        id: Type.String({ default: 'user', maxBytes: 255, description: 'Id of the user at the provider.' }),
         name: Type.String({ default: '', maxBytes: 255, description: 'Name of the user.' }),
-        email: Type.String({ default: '', maxBytes: 255, description: 'Address of the user.' }),
+        email: Type.String({ default: '', maxBytes: 255, description: 'Email address of the user.' }),
         username: Type.String({ default: '', maxBytes: 255, description: 'Name of the user at the provider.' }),
       },
-      { description: 'Who is taken to be logged in; left out, nobody is.' },
+      { description: 'The user who is assumed to be logged in. The default is nobody.' },
     ),
   ),
   fetches: Type.Array(answer, {
     default: [],
     maxItems: 20,
-    description: 'What addresses that modules would ask are taken to answer. Nothing is asked in any case.',
+    description: 'Assumed answers to requests that modules would make. A dry run never sends such requests.',
   }),
 }
 
 export const describedForm = closed(describedFields)
 
-/** Checked against the form. */
+/** A description that was checked against the form. */
 export type Described = Static<typeof describedForm>
 export type DescribedRequest = NonNullable<Described['request']>
 export type DescribedConnection = NonNullable<Described['connection']>

@@ -1,15 +1,15 @@
-/** How the data plane reaches the service behind a tunnel, without knowing who holds the agent's session. */
+/** The port through which the data plane reaches the service behind a tunnel, whoever holds the agent's session. */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 
 export interface DialRequest {
   readonly tunnelId: string
-  /** The visitor, who is told to the agent. */
+  /** Address and port of the visitor; the agent is told both. */
   readonly ip: string
   readonly port: number
   readonly proto: 'http' | 'https' | 'tcp' | 'tls'
   /** The kind of edge that the traffic comes through; `none` for an endpoint of the agent itself. */
   readonly edge: 'none' | 'tcp' | 'tls' | 'https'
-  /** The bytes are still TLS. */
+  /** Whether the bytes are still encrypted: the service ends TLS itself. */
   readonly passthroughTls: boolean
   /** The request that the connection is opened for, as it stands in the log; left out where no requests are seen. */
   readonly requestId?: string | undefined
@@ -18,10 +18,13 @@ export interface DialRequest {
 /** Opens one connection; never rejects. */
 export type Dial = (request: DialRequest) => Promise<ByteStream | DialFault>
 
-/** `offline`: nobody serves the tunnel (any more). `busy`: the agent takes no more connections. `timeout`: no answer in time. */
+/**
+ * `offline`: no agent serves the tunnel. `busy`: the agent accepts no more connections. `timeout`: no answer in time.
+ * `refused`: the service cannot be reached.
+ */
 export type DialReason = 'offline' | 'busy' | 'timeout' | 'refused'
 
-/** Nothing was sent to the service: another tunnel may be tried. */
+/** Dialling failed before anything was sent to the service, so another tunnel may be tried. */
 export class DialFault extends Error {
   readonly reason: DialReason
 
@@ -41,9 +44,9 @@ export interface GroupMember {
 /** The tunnels that carry all of a group's labels at this moment, oldest first; the list is replaced, never changed. */
 export interface TunnelGroup {
   readonly members: readonly GroupMember[]
-  /** Nobody asks for this group any more. */
+  /** Says that the caller no longer needs this group. */
   release(): void
 }
 
-/** Keeps the members of a group current, so that no connection looks for them. */
+/** Follows a tunnel group and keeps its members current, so that no connection has to search for them. */
 export type FollowGroup = (labels: Readonly<Record<string, string>>) => TunnelGroup

@@ -1,9 +1,9 @@
 /**
- * What the data plane is told of one edge: plain data in which everything that was referenced is written out. An endpoint
- * that an agent asked for is an edge too, with one name or port and that agent's tunnel as backend.
+ * The edge configuration: plain data that tells the data plane all about one edge, with references resolved. An endpoint
+ * that an agent opened is an edge too, with one name or port and that agent's tunnel as backend.
  */
 
-/** `http` is served on the plain listener and exists for endpoints of agents alone. */
+/** `http` is served on the plain listener; only endpoints of agents have it. */
 export type EdgeKind = 'tcp' | 'tls' | 'https' | 'http'
 
 export interface EdgeConfig {
@@ -12,13 +12,13 @@ export interface EdgeConfig {
   readonly kind: EdgeKind
   /** Normalised names, exact or `*.…`; none for TCP. */
   readonly names: readonly string[]
-  /** Ports to listen on; for TCP alone. */
+  /** Ports to listen on; only for TCP. */
   readonly ports: readonly number[]
   /** Modules of the edge itself. */
   readonly modules: ModuleSettings
-  /** Of HTTPS edges and of endpoints that speak HTTP. */
+  /** Only HTTPS edges and HTTP endpoints have routes. */
   readonly routes: readonly RouteConfig[]
-  /** Why its modules cannot be served, found before anything was compiled: nothing passes. */
+  /** Why the modules cannot be compiled, if that is known beforehand; then no traffic passes. */
   readonly broken?: string
 }
 
@@ -30,10 +30,10 @@ export interface RouteConfig {
   readonly broken?: string
 }
 
-/** By name of the module, those that are enabled; each value is what that module's `compile` takes. */
+/** The enabled modules by name; each value is the argument of that module's `compile`. */
 export type ModuleSettings = Readonly<Record<string, unknown>>
 
-/** Where traffic goes in the end: what the `backend` module is given. */
+/** Where traffic goes: the settings of the `backend` module. */
 export type BackendPlan =
   | TunnelPlan
   | { readonly kind: 'tunnel_group'; readonly id: string; readonly labels: Readonly<Record<string, string>> }
@@ -62,8 +62,8 @@ export type BackendPlan =
 export interface TunnelPlan {
   readonly kind: 'tunnel'
   readonly tunnelId: string
-  /** What to speak over a stream that carries HTTP. */
+  /** The version of HTTP to use on the tunnel's streams. */
   readonly httpVersion: 1 | 2
-  /** Which PROXY header begins each stream; 0 for none. */
+  /** The version of the PROXY header at the start of each stream; 0 for none. */
   readonly proxyHeader: 0 | 1 | 2
 }

@@ -1,48 +1,48 @@
-/** A public address that an agent asks for: what its door asks of those who serve visitors. */
+/** The port through which the agents' door asks the data plane to serve an address that an agent wants to bind. */
 import type { TunnelPlan } from './edge-config.ts'
 
-/** Options of one bind, far more than agents send: they are looked through by name. */
+/** The most options of one bind: far more than agents send, and few enough to search through. */
 export const MAX_BIND_OPTIONS = 200
 
-/** Already chosen and allowed by the ACL of the credential. */
+/** A bind whose address is already chosen and allowed by the credential's ACL. */
 export interface EndpointRequest {
   /** `ep_…` */
   readonly id: string
   readonly proto: 'http' | 'https' | 'tcp' | 'tls'
-  /** Normalised; for TCP what stands in the URL. */
+  /** Normalised; for TCP the host in the URL. */
   readonly host: string
-  /** TCP alone. */
+  /** Only for TCP. */
   readonly port: number | undefined
-  /** The server chose the name or port, so one that somebody reserved is not to be had. */
+  /** The server chose the name or port, so it must not be a reserved one. */
   readonly isRandom?: boolean
-  /** A rule of the ACL is about this very name, or a wildcard above it; needed below a wildcard that somebody holds (D66). */
+  /** An ACL rule names this very name or a wildcard above it; required below a wildcard that somebody reserved (D66). */
   readonly isNamed?: boolean
   readonly tunnel: TunnelPlan
-  /** Whose bind it is. */
+  /** The credential of the agent. */
   readonly credentialId: string
   /** The options of the bind, as the agent spelled them. */
   readonly opts: Readonly<Record<string, unknown>>
 }
 
 export interface OpenEndpoint {
-  /** `https://name`, `tcp://host:port`, with the public port where it is not the usual one. */
+  /** `https://name` or `tcp://host:port`; with the public port where it is not the default one. */
   readonly url: string
   readonly hostport: string
-  /** Reserved domain or reserved address that it stands on. */
+  /** The reserved domain or reserved address that it uses. */
   readonly domainId?: string
   readonly tcpAddrId?: string
-  /** No new visitors; those that are there may go on. */
+  /** Lets no new visitors in; present ones may go on. */
   close(): void
 }
 
 export interface Endpoints {
-  /** Serves from the moment it resolves. */
+  /** The endpoint is served from the moment this resolves. */
   open(request: EndpointRequest): Promise<OpenEndpoint | BindRefusal>
 }
 
-/** Why an agent does not get what it asked for; `isTaken` tells that another name or port may be free. */
+/** Why an agent does not get the address it asked for; if `isTaken`, another name or port may be free. */
 export class BindRefusal extends Error {
-  /** The vendor's number, which SDKs look for. */
+  /** The vendor's error number, which SDKs look for. */
   readonly ngrok: number
   readonly isTaken: boolean
 

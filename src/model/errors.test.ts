@@ -21,7 +21,7 @@ test('no two codes share a sentence', () => {
   assert.deepEqual(shared, [])
 })
 
-test('a refusal says the sentence of its code unless it is told a better one', () => {
+test('a refusal has the sentence of its code unless it is given another', () => {
   const cause = new Error('why')
   const plain = new Refusal('NOT_FOUND')
   assert.deepEqual([plain.status, plain.message, plain.headers], [404, errors.NOT_FOUND.text, {}])

@@ -1,15 +1,15 @@
-/** Every error the API can answer: its code, status, the usual sentence, and its number in the ngrok dialect. */
+/** Every error of the API: its code, status, default sentence, and number in the ngrok dialect. */
 
 interface ErrorEntry {
   readonly status: number
-  /** The error of that vendor that means the same, or the nearest: several of ours may share one. */
+  /** The vendor's number for the same error or the nearest one; several of ours may share a number. */
   readonly ngrok: number
   readonly text: string
 }
 
 const table = {
   UNAUTHENTICATED: { status: 401, ngrok: 203, text: 'Send a valid API key: `Authorization: Bearer <token>`.' },
-  FORBIDDEN: { status: 403, ngrok: 635, text: 'This key is valid but its owner may not do this; an admin may.' },
+  FORBIDDEN: { status: 403, ngrok: 635, text: 'The owner of this key is not allowed to do this; an admin is.' },
   OWNER_NOT_ALLOWED: { status: 403, ngrok: 630, text: 'Only an admin may name an owner other than themselves.' },
   IP_NOT_ALLOWED: { status: 403, ngrok: 220, text: 'An IP restriction of this server does not let your address in.' },
   VERSION_MISSING: { status: 400, ngrok: 218, text: 'Send the header `Service-Version: 2`.' },
@@ -19,17 +19,17 @@ const table = {
   NOT_FOUND: { status: 404, ngrok: 222, text: 'There is no such resource.' },
   ROUTE_NOT_FOUND: { status: 404, ngrok: 209, text: 'There is no such address in this API.' },
   MODULE_NOT_SET: { status: 404, ngrok: 222, text: 'This module is not set.' },
-  METHOD_NOT_ALLOWED: { status: 405, ngrok: 209, text: 'This address does not take that method; see `Allow`.' },
+  METHOD_NOT_ALLOWED: { status: 405, ngrok: 209, text: 'That method is not allowed at this address; see `Allow`.' },
 
   BAD_REQUEST: { status: 400, ngrok: 212, text: 'The request is not well-formed HTTP.' },
   HEADERS_TOO_LARGE: { status: 431, ngrok: 812, text: 'The request line and headers are too large.' },
   REQUEST_TIMEOUT: { status: 408, ngrok: 212, text: 'The request did not arrive in time.' },
   BODY_TYPE: { status: 415, ngrok: 210, text: 'Send the body as `Content-Type: application/json`.' },
   BODY_TOO_LARGE: { status: 413, ngrok: 812, text: 'The body is over 1 MiB.' },
-  BODY_MALFORMED: { status: 400, ngrok: 213, text: 'The body is not acceptable JSON.' },
+  BODY_MALFORMED: { status: 400, ngrok: 213, text: 'The body is not valid JSON.' },
   UNKNOWN_FIELD: { status: 400, ngrok: 214, text: 'The body has a field that is not known here.' },
   INVALID_VALUE: { status: 400, ngrok: 215, text: 'A field has a value that is not allowed.' },
-  FIELD_REQUIRED: { status: 400, ngrok: 215, text: 'A field that is needed is missing.' },
+  FIELD_REQUIRED: { status: 400, ngrok: 215, text: 'A required field is missing.' },
   FIELD_TOO_LONG: { status: 400, ngrok: 215, text: 'A field is longer than allowed.' },
   UNKNOWN_QUERY: { status: 400, ngrok: 231, text: 'The query has a parameter that is not known here.' },
   REPEATED_QUERY: { status: 400, ngrok: 232, text: 'A query parameter is given more than once.' },
@@ -90,10 +90,10 @@ const table = {
     ngrok: 1926,
     text: '`certificate_pem` must be the certificate first, then each issuer of the one before.',
   },
-  BAD_PRIVATE_KEY: { status: 400, ngrok: 1903, text: 'The private key cannot be read or is not of a kind we take.' },
+  BAD_PRIVATE_KEY: { status: 400, ngrok: 1903, text: 'The private key cannot be read, or its type is not supported.' },
   PRIVATE_KEY_MISMATCH: { status: 400, ngrok: 1923, text: 'The private key does not belong to the certificate.' },
-  KEY_SIZE_NOT_ALLOWED: { status: 400, ngrok: 1940, text: '`key_size` is for RSA keys alone.' },
-  CURVE_NOT_ALLOWED: { status: 400, ngrok: 1942, text: '`elliptic_curve` is for ECDSA keys alone.' },
+  KEY_SIZE_NOT_ALLOWED: { status: 400, ngrok: 1940, text: '`key_size` is for RSA keys only.' },
+  CURVE_NOT_ALLOWED: { status: 400, ngrok: 1942, text: '`elliptic_curve` is for ECDSA keys only.' },
   BAD_VALIDITY: { status: 400, ngrok: 1962, text: '`valid_until` must be later than `valid_after`.' },
   BAD_REGEX: { status: 400, ngrok: 2090, text: 'A pattern is not a valid RE2 regular expression.' },
   TOO_COSTLY: { status: 400, ngrok: 215, text: 'Checking a field takes too long; make it smaller or simpler.' },
@@ -112,7 +112,11 @@ const table = {
   COMMAND_TIMEOUT: { status: 504, ngrok: 810, text: 'The agent did not answer in time.' },
 
   STARTING_OR_STOPPING: { status: 503, ngrok: 803, text: 'The server is starting or stopping; try again shortly.' },
-  SERVER_BUSY: { status: 503, ngrok: 1501, text: 'This server is at a limit of its operator; try again shortly.' },
+  SERVER_BUSY: {
+    status: 503,
+    ngrok: 1501,
+    text: 'This server has reached a limit that its operator set; try again shortly.',
+  },
   STORE_UNAVAILABLE: { status: 503, ngrok: 1501, text: 'The database does not answer; try again shortly.' },
   KEY_ROTATED: {
     status: 503,
@@ -124,12 +128,12 @@ const table = {
     ngrok: 722,
     text: 'A stored secret cannot be opened: it was changed or moved in the database itself.',
   },
-  INTERNAL: { status: 500, ngrok: 722, text: 'Something broke on our side; the operation id finds it in the log.' },
+  INTERNAL: { status: 500, ngrok: 722, text: 'The server failed; look for the operation id in its log.' },
 } as const satisfies Record<string, ErrorEntry>
 
 export type ErrorCode = keyof typeof table
 
-/** The whole table, for whoever documents or translates it. */
+/** The whole table, for documentation and translation. */
 export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = table
 
 export interface RefusalOptions {
@@ -139,15 +143,15 @@ export interface RefusalOptions {
   readonly cause?: unknown
 }
 
-/** An answer the API gives on purpose: the caller did something that is not allowed, or the server cannot serve now. */
+/** A request that the API turns down: the caller did something that is not allowed, or the server cannot serve it now. */
 export class Refusal extends Error {
   readonly code: ErrorCode
   readonly status: number
-  /** Headers the answer carries, such as `Allow`. */
+  /** Headers of the answer, such as `Allow`. */
   readonly headers: Readonly<Record<string, string>>
-  /** Path of the field it is about; `''` when it is about none, or the message alone says. */
+  /** Path of the field it is about; `''` when there is none, or only the message names it. */
   readonly field: string
-  /** One word that tells apart what shares a code, for dialects with finer ones; `''` where nobody does. */
+  /** One word that tells apart refusals with the same code, for dialects with finer codes; `''` when none needs it. */
   readonly reason: string
 
   constructor(code: ErrorCode, msg?: string, options: RefusalOptions = {}) {

@@ -1,4 +1,4 @@
-/** How explanations put what a module or an action did into words. */
+/** The words in which explanations say what a module or an action did. */
 import type { HeaderList } from '../lib/http/header-list.ts'
 import { type VisitorErrorCode, visitorErrors } from './visitor-errors.ts'
 
@@ -13,19 +13,19 @@ export function verdictText(verdict: Judged): string {
   if ('refuse' in verdict) return `refuses with ERR_${verdict.refuse} (${visitorErrors[verdict.refuse].status})`
   const { status, headers } = verdict.respond
   const location = headers.find(([name]) => name.toLowerCase() === 'location')?.[1]
-  // A redirect to a provider holds what only this attempt knows.
+  // Without the query: that of a redirect to a provider holds secrets of one login.
   return `answers ${status}${location === undefined ? '' : `, to ${location.replace(/[?#].*$/s, '')}`}`
 }
 
 const logins: ReadonlySet<string> = new Set(['oauth', 'oidc', 'saml', 'openid-connect'])
 
-/** What a module or action would ask of other servers, and what for where that is known. */
+/** The requests that a module or action would send to other servers, with the purpose where that is known. */
 export function callText(name: string, asked: readonly string[]): string {
-  const said = asked.join(', ')
-  return logins.has(name) ? `${said} to log the visitor in at its provider` : said
+  const calls = asked.join(', ')
+  return logins.has(name) ? `${calls} to log the visitor in at its provider` : calls
 }
 
-/** Which headers came, went or changed, as parts of a sentence. */
+/** Which headers were added, removed or changed, as parts of a sentence. */
 export function headerChanges(before: HeaderList, after: HeaderList): string[] {
   const [were, are] = [byName(before), byName(after)]
   const added = [...are].filter(([name, values]) => values.length > (were.get(name)?.length ?? 0))

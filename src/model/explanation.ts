@@ -1,37 +1,37 @@
-/** What a dry run tells: what each module would do to described traffic, and what would become of it (D55). */
+/** The result of a dry run: what each module would do to the described traffic, and what the visitor would get (D55). */
 import { Type } from 'typebox'
 import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
 import { closed, nullable } from '../lib/shape/schema.ts'
 import type { Described } from './described.ts'
 import type { EdgeConfig } from './edge-config.ts'
 
-/** What is to be explained: plain data, so that it can be done on another thread. */
+/** The input of a dry run: plain data, so that it can run on another thread. */
 export interface ExplainWork {
   readonly config: EdgeConfig
-  /** The route that is asked about; traffic that goes to another is a mistake. */
+  /** The route to explain; it is an error when the traffic goes to another route. */
   readonly routeId?: string | undefined
   readonly asked: Described
   readonly region: string
   readonly publicHttpsPort: number
-  /** What limits have counted so far. */
+  /** What the rate limits have counted so far. */
   readonly counters: readonly CountedWindow[]
 }
 
 const text = (description: string) => Type.String({ description })
 
 const headersView = Type.Record(Type.String(), Type.Array(Type.String()), {
-  description: 'Headers by name in lower case; what is secret is masked.',
+  description: 'Headers by name in lower case; secrets are masked.',
 })
 
 const part = closed({
   text: text('The part as CEL.'),
-  value: Type.Unknown({ description: 'What it comes to; what is secret is masked.' }),
+  value: Type.Unknown({ description: 'Its value; secrets are masked.' }),
 })
 
 const expression = closed({
   text: text('The expression as it was written.'),
-  value: Type.Unknown({ description: 'What it comes to; null when it fails.' }),
-  error: nullable(text('What it stumbled over; null when it did not.')),
+  value: Type.Unknown({ description: 'Its value; null when it failed.' }),
+  error: nullable(text('Why it failed; null when it did not.')),
   parts: Type.Array(part, { description: 'Its parts as far as they were evaluated, from the outside in.' }),
 })
 
@@ -44,7 +44,7 @@ const rule = closed({
       type: text('Name of the action.'),
       outcome: nullable(text('What it did; null when it was not reached.')),
     }),
-    { description: 'Its actions in their order.' },
+    { description: 'Its actions, in order.' },
   ),
 })
 
@@ -55,10 +55,10 @@ const step = closed({
   module: text('Name of the module.'),
   phase: Type.Enum([...stepPhases], {
     description:
-      '`accept`: a connection arrived. `handshake`: TLS ended here. `request`: a request arrived. `upstream`: it is about to be forwarded. `response`: its answer is on the way back.',
+      '`accept`: a connection arrived. `handshake`: the edge ends TLS. `request`: a request arrived. `upstream`: the request is about to be forwarded. `response`: the response is on its way back.',
   }),
   outcome: text('What the module did.'),
-  rules: Type.Array(rule, { description: 'The rules of a policy, in their order; empty for other modules.' }),
+  rules: Type.Array(rule, { description: 'The rules of a policy, in order; empty for other modules.' }),
 })
 
 export const verdicts = ['passes', 'answers', 'refuses', 'closes', 'depends'] as const
@@ -75,17 +75,17 @@ export const explanationView = closed({
     {
       verdict: Type.Enum([...verdicts], {
         description:
-          '`passes`: to the upstream, and its answer to the visitor. `answers`: a module answers. `refuses`: the visitor sees an error. `closes`: the connection ends. `depends`: on what an address answers that would have to be asked.',
+          '`passes`: the upstream gets it, and its response goes to the visitor. `answers`: a module answers. `refuses`: the visitor sees an error. `closes`: the connection is closed. `depends`: on the answer of another server, which `fetches` does not give.',
       }),
       text: text('The same in a sentence.'),
       status_code: nullable(Type.Integer({ description: 'Status that the visitor sees; null when there is none.' })),
-      error_code: nullable(text('Error that the visitor is told; null when there is none.')),
+      error_code: nullable(text('Error that the visitor sees; null when there is none.')),
       headers: headersView,
       body: nullable(text('Body that the visitor sees, cut to 64 KiB; null when there is none or it is compressed.')),
-      route_id: nullable(text('The route that was taken; null where there is none.')),
+      route_id: nullable(text('The route that matched; null when there is none.')),
       upstream: nullable(upstream),
     },
-    { description: 'What becomes of the request or connection.' },
+    { description: 'What happens to the request or connection.' },
   ),
 })
 

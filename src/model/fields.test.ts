@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { refuseRepeats } from './fields.ts'
 
-test('a repeat is named with the entry it repeats', () => {
+test('the error for a repeated entry names both entries', () => {
   refuseRepeats('ids', ['a', 'b', 'A'])
   assert.throws(() => refuseRepeats('m.ids', ['a', 'b', 'a']), {
     field: 'm.ids[2]',

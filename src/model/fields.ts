@@ -1,4 +1,4 @@
-/** What the request forms of several modules have in common. */
+/** Fields and checks that the request forms of several modules share. */
 import { Type } from 'typebox'
 import { BadValue } from '../lib/shape/check.ts'
 
@@ -10,7 +10,7 @@ export const enabled = Type.Boolean({
   description: 'Whether the module is applied to traffic; a disabled module is kept but does nothing.',
 })
 
-/** Throws `BadValue` when a list names the same thing twice; `key` gives what two entries are compared by. */
+/** Throws `BadValue` when a list names the same thing twice; entries are compared by their `key`. */
 export function refuseRepeats(field: string, values: readonly string[], key = (value: string): string => value): void {
   const seen = new Map<string, number>()
   for (const [i, value] of values.entries()) {

@@ -3,18 +3,18 @@
 import { isConnectionHeader, isHeaderName, isHeaderValue } from '../lib/http/http-header.ts'
 import { BadValue } from '../lib/shape/check.ts'
 
-/** Throws `BadValue` for what is no header name, or names a header that cannot be changed; `field` is where it stands. */
+/** Throws `BadValue` for an invalid header name or a header that cannot be changed; `field` is where the name was given. */
 export function checkHeaderName(field: string, name: string): void {
   if (!isHeaderName(name)) {
     throw badHeader(field, "is not a header name: use letters, digits and the characters !#$%&'*+-.^_`|~ only")
   }
   if (name.toLowerCase() === 'user-agent') throw badHeader(field, 'names `user-agent`, which cannot be changed')
   if (isConnectionHeader(name)) {
-    throw badHeader(field, 'names a header that belongs to the connection, which the edge writes itself')
+    throw badHeader(field, 'names a header that belongs to the connection, and only the edge may write it')
   }
 }
 
-/** Throws `BadValue` for headers that must not be set, and for the same one twice in different cases. */
+/** Throws `BadValue` for headers that must not be set, and for one name given twice in different cases. */
 export function checkHeaders(at: string, headers: Readonly<Record<string, string>>): void {
   const seen = new Map<string, string>()
   for (const [name, value] of Object.entries(headers)) {
@@ -23,7 +23,7 @@ export function checkHeaders(at: string, headers: Readonly<Record<string, string
     if (isEdgeHeader(name)) {
       throw badHeader(
         field,
-        'begins with `postern-`, which is kept for headers that the edge sets; choose another name',
+        'begins with `postern-`, which is reserved for headers that the edge sets; choose another name',
       )
     }
     if (!isHeaderValue(value)) {
@@ -35,12 +35,12 @@ export function checkHeaders(at: string, headers: Readonly<Record<string, string
   }
 }
 
-/** What checking a name or value of a header costs, in the unit of `patternPrice`: 100 KiB of them take some milliseconds. */
+/** What checking a header's name or value costs, in the unit of `patternPrice`: 100 KiB take some milliseconds. */
 export function headerPrice(text: string): number {
   return text.length / 100
 }
 
-/** Whoever reads these names trusts them because only the edge sets them. */
+/** Services trust headers with this prefix, because only the edge sets them. */
 export function isEdgeHeader(name: string): boolean {
   return name.toLowerCase().startsWith('postern-')
 }

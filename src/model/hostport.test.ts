@@ -121,7 +121,7 @@ for (const [text, message] of refused) {
   })
 }
 
-test('what was read reads as itself again', () => {
+test('a hostport that was read reads back the same', () => {
   const part = fc.string({
     unit: fc.oneof(fc.constantFrom('a', 'Z', '0', '-', '.', '*', 'ß', '例', 'xn--'), fc.string({ unit: 'binary' })),
     maxLength: 8,
@@ -143,7 +143,7 @@ test('what was read reads as itself again', () => {
   )
 })
 
-test('a megabyte is refused soon', () => {
+test('a megabyte is refused quickly', () => {
   for (const text of ['a', '.', '*.', 'ä', ':', '[', '-', 'xn--', '😀'].map((unit) => unit.repeat(1_000_000))) {
     assert.throws(() => readHostport(text))
     assert.throws(() => readHostport(`${text}:443`))

@@ -5,15 +5,15 @@ import { domainToASCII } from 'node:url'
 import { BadInput } from '../lib/shape/bad-input.ts'
 
 export interface Hostport {
-  /** Lower case, without a trailing dot, in punycode: what names are compared by. */
+  /** Normalised for comparison: lower case, without a trailing dot, in punycode. */
   readonly host: string
   readonly port: number
 }
 
 const MAX_NAME = 253
-/** RFC 1035 §2.3.1 with the digits of RFC 1123 §2.1; `--` in third place belongs to punycode. */
+/** RFC 1035 §2.3.1, also beginning with a digit (RFC 1123 §2.1); `--` at the third character is for punycode only. */
 const LABEL = /^(?!..--)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$|^xn--[a-z0-9-]{0,58}[a-z0-9]$/
-/** The ASCII that stands in no name; a `*` has a message of its own. */
+/** ASCII characters that no name has; `*` is checked later, with its own message. */
 const NOT_IN_NAMES = /[^a-z0-9.*\-\u0080-\u{10ffff}]/u
 
 /** Reads `host:port` or `[address]:port`; throws an error whose message can be shown. */
@@ -25,8 +25,8 @@ export function readHostport(text: string): Hostport {
     throw new BadInput('must have a port between 1 and 65535')
   if (host.startsWith('[')) {
     const address = host.slice(1, -1)
-    // Node takes a zone, as in `fe80::1%eth0`, which only says something inside one machine.
-    if (isIP(address) !== 6 || address.includes('%')) throw new BadInput('must hold an IPv6 address inside `[` and `]`')
+    // `isIP` accepts a zone, as in `fe80::1%eth0`, which has a meaning on one machine only.
+    if (isIP(address) !== 6 || address.includes('%')) throw new BadInput('must have an IPv6 address inside `[` and `]`')
     return { host: host.toLowerCase(), port: Number(port) }
   }
   return { host: readName(host), port: Number(port) }
@@ -37,9 +37,9 @@ export function readName(text: string): string {
   const plain = text.toLowerCase().replace(/\.$/, '')
   const isWildcard = plain.startsWith('*.')
   const rest = isWildcard ? plain.slice(2) : plain
-  // domainToASCII stops at `/` and drops line breaks, so what no name holds is refused before.
+  // Before domainToASCII, which stops at `/` and drops line breaks.
   if (NOT_IN_NAMES.test(rest)) throw badLabel()
-  // Names in other scripts become punycode; ASCII is left alone, since URL parsing would read `1.2` as an address.
+  // Names in other scripts become punycode. ASCII is left alone, because domainToASCII would read `1.2` as an address.
   const name = /^[\x21-\x7e]*$/.test(rest) ? rest : domainToASCII(rest)
   if (name === '' || name.length + (isWildcard ? 2 : 0) > MAX_NAME) {
     throw new BadInput(`must have a host name of 1 to ${MAX_NAME} characters`)

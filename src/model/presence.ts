@@ -2,7 +2,7 @@
 
 export type AgentCommand = 'restart' | 'stop' | 'update'
 
-/** One agent's live connection, in the fields of contract 2.4; `credentialId` becomes the Ref. */
+/** One agent's live connection, with the fields of contract 2.4; the API shows `credentialId` as a reference. */
 export interface PresentSession {
   readonly id: string
   readonly agentVersion: string
@@ -15,7 +15,7 @@ export interface PresentSession {
   readonly transport: 'v2' | 'ssh'
 }
 
-/** One thing a session serves, in the fields of contract 2.5. */
+/** One thing that a session serves, with the fields of contract 2.5. */
 export interface PresentTunnel {
   readonly id: string
   readonly sessionId: string
@@ -23,17 +23,17 @@ export interface PresentTunnel {
   readonly metadata: string
   readonly region: string
   readonly forwardsTo: string
-  /** Agent-initiated: it has a URL of its own. */
+  /** Set when the tunnel has a URL of its own. */
   readonly endpoint?: {
     readonly id: string
     readonly proto: 'http' | 'https' | 'tcp' | 'tls'
     readonly publicUrl: string
   }
-  /** Backend: tunnel groups find it by these. */
+  /** Set when the tunnel is a backend: tunnel groups find it by these. */
   readonly labels?: Readonly<Record<string, string>>
 }
 
-/** A public address that is being served; what does not apply to it is absent. */
+/** A public address that is being served; fields that do not apply are absent. */
 export interface PresentEndpoint {
   readonly id: string
   readonly region: string
@@ -43,11 +43,11 @@ export interface PresentEndpoint {
   readonly proto: 'http' | 'https' | 'tcp' | 'tls'
   readonly hostport: string
   readonly type: 'ephemeral' | 'edge'
-  /** As its agent calls it; `''` where it has no name. */
+  /** The name that its agent gave it; `''` when there is none. */
   readonly name: string
   readonly description: string
   readonly metadata: string
-  /** The reserved domain or reserved address that it stands on. */
+  /** The reserved domain or reserved address that it uses. */
   readonly domainId?: string
   readonly tcpAddrId?: string
   /** Who serves it: one tunnel, or an edge. */
@@ -55,13 +55,13 @@ export interface PresentEndpoint {
   readonly edgeId?: string
 }
 
-/** Those that are online, newest first, at most `limit` with ids before `beforeId`. */
+/** Which page of a list to read: newest first, at most `limit`, with ids before `beforeId`. */
 export interface PresencePage {
   readonly beforeId?: string
   readonly limit: number
 }
 
-/** Where the API reads what is online, and sends a command to whoever holds a session. */
+/** The port through which the API reads what is online and sends commands to agents. */
 export interface Presence {
   sessions(page: PresencePage): Promise<readonly PresentSession[]>
   session(id: string): Promise<PresentSession | undefined>
@@ -71,6 +71,6 @@ export interface Presence {
   endpoint(id: string): Promise<PresentEndpoint | undefined>
   /** Ids of the backend tunnels that carry all of `labels`, oldest first. */
   tunnelsWith(labels: Readonly<Record<string, string>>): Promise<readonly string[]>
-  /** Resolves once the agent acknowledged; throws a `Refusal` that says why it did not. */
+  /** Resolves when the agent has acknowledged the command; throws a `Refusal` when it has not. */
   command(sessionId: string, command: AgentCommand): Promise<void>
 }

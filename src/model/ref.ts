@@ -6,7 +6,7 @@ export interface Ref {
   readonly uri: string
 }
 
-/** From an id to the reference that is shown for it. */
+/** Makes the reference for an id. */
 export type Link = (id: string) => Ref
 
 export const RefSchema = Type.Object(

@@ -1,7 +1,7 @@
-/** What became of one request of a visitor, as much as the owner of a tunnel is shown while it happens. */
+/** One request of a visitor, as the user of the agent sees it in a live list. */
 export interface ServedRequest {
   readonly method: string
-  /** As it was sent, without the query; nothing in it is safe to show as it is. */
+  /** As the visitor sent it, without the query; it may contain control characters, so escape it before printing. */
   readonly path: string
   /** 0 when there was no answer. */
   readonly status: number

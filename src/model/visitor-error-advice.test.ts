@@ -15,6 +15,6 @@ for (const code of codes) {
   })
 }
 
-test('there is no advice for a code that nobody is shown', () => {
+test('there is no advice for an unknown code', () => {
   assert.deepEqual(Object.keys(visitorErrorAdvice).sort(), [...codes].sort())
 })

@@ -1,4 +1,4 @@
-/** The senders whose webhooks can be verified: any other is refused when it is saved. */
+/** The senders whose webhooks can be verified: a module with any other is refused when it is saved. */
 
 const known = [
   'aftership',
