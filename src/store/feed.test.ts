@@ -23,12 +23,12 @@ describe('the feed', () => {
         for (const id of ids) writer.changed('thing', id)
       })
 
-    test('has nothing at first', async () => {
+    test('is empty at first', async () => {
       assert.equal(await store.feed.latest(), 0)
       assert.deepEqual(await store.feed.since(0), [])
     })
 
-    test('tells what changed after a revision, once a transaction, at most so many', async () => {
+    test('lists what changed after a revision, each resource once a transaction, up to a limit', async () => {
       await note('a', 'b', 'a')
       await note('c')
       const all = await store.feed.since(0)
@@ -39,7 +39,7 @@ describe('the feed', () => {
       assert.deepEqual(await store.feed.since(await store.feed.latest()), [])
     })
 
-    test('wakes whoever subscribed, after the change can be read, until they stop', async () => {
+    test('wakes subscribers once the change can be read, until they unsubscribe', async () => {
       const reads: ReturnType<typeof store.feed.since>[] = []
       const revision = await store.feed.latest()
       const stop = store.feed.subscribe(() => reads.push(store.feed.since(revision)))

@@ -1,4 +1,4 @@
-/** The change feed: tells that something changed, and what, in order, since a revision. */
+/** The change feed: lists which resources changed since a revision, in order, and wakes subscribers. */
 import type { Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
 
@@ -8,10 +8,10 @@ export interface Change {
   readonly id: string
 }
 
-/** How many changes are kept; a reader further behind starts over from the whole. */
+/** How many changes are kept; a reader further behind has to read everything again. */
 export const KEPT_CHANGES = 100_000
 
-/** Runs a query and sorts its errors. */
+/** Runs a query and classifies its errors. */
 type Ask = <T>(query: (db: Kysely<Tables>) => Promise<T>) => Promise<T>
 
 export class Feed {
@@ -22,13 +22,13 @@ export class Feed {
     this.#ask = ask
   }
 
-  /** Calls `heard` after something changed, perhaps more often; gives back how to stop. */
+  /** Calls `heard` after each change, and perhaps more often; returns a function that unsubscribes. */
   subscribe(heard: () => void): () => void {
     this.#listeners.add(heard)
     return () => this.#listeners.delete(heard)
   }
 
-  /** Wakes everyone who subscribed. */
+  /** Wakes all subscribers. */
   announce(): void {
     for (const heard of this.#listeners) heard()
   }
@@ -45,8 +45,8 @@ export class Feed {
   }
 
   /**
-   * Changes after `revision`, oldest first, at most `limit`; null when some of them are no longer kept, which asks the
-   * reader to start over.
+   * Changes after `revision`, oldest first, at most `limit`. Null when some of them are no longer kept: the reader must
+   * read everything again.
    */
   async since(revision: number, limit = 1000): Promise<readonly Change[] | null> {
     return this.#ask(async (db) => {
@@ -58,7 +58,7 @@ export class Feed {
         .limit(limit)
         .execute()
       const first = changes[0]
-      // PostgreSQL leaves holes where a transaction was rolled back, so a gap alone does not say that rows are gone.
+      // PostgreSQL leaves gaps where a transaction was rolled back, so a gap alone does not mean that rows are gone.
       if (first && first.revision > revision + 1 && revision < (await oldest(db)) - 1) return null
       return changes
     })

@@ -1,4 +1,4 @@
-/** How long the database may take before the store counts as away (D67). All in milliseconds. */
+/** How long the database may take before the store counts as unavailable (D67). All in milliseconds. */
 
 export interface StoreLimits {
   /** To connect, and to wait for a free connection or for a lock. */
@@ -7,7 +7,7 @@ export interface StoreLimits {
   readonly statementMs: number
   /** For one statement of a migration, which may rewrite a table or wait for the migration of another node. */
   readonly migrationMs: number
-  /** Between two looks for changes that no notice told of. */
+  /** Between two polls for changes that no notification announced. */
   readonly pollMs: number
 }
 
@@ -18,9 +18,9 @@ export const storeLimits: StoreLimits = {
   pollMs: 5000,
 }
 
-/** The database took longer than its limit. What was asked of it may still happen. */
+/** The database took longer than its limit. The statement may still take effect. */
 export class Overdue extends Error {
-  /** As sockets have it, so that one word stands for a database that does not answer. */
+  /** The code of a socket timeout too, so that one code means a database that does not answer. */
   readonly code = 'ETIMEDOUT'
 
   constructor(what: string, limitMs: number, options?: ErrorOptions) {
@@ -29,7 +29,7 @@ export class Overdue extends Error {
   }
 }
 
-/** Waits for `answer`, at most this long; whoever is late is ignored. */
+/** Waits for `answer`, at most `limitMs`; a later answer is ignored. */
 export async function within<T>(limitMs: number, what: string, answer: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

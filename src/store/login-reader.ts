@@ -1,11 +1,11 @@
-/** What is read of the logins of visitors and of the users behind them. */
+/** Reads the logins of visitors and the users behind them. */
 import type { Kysely, Selectable } from 'kysely'
 import type { Tables } from './tables.ts'
 
 export type StoredLoginUser = Readonly<Selectable<Tables['login_users']>>
 export type StoredLoginSession = Readonly<Selectable<Tables['login_sessions']>>
 
-/** Newest first. */
+/** Which page to read, newest first. */
 export interface LoginPageOf {
   /** Only ids that sort before this one; it need not exist. */
   readonly beforeId?: string | undefined
@@ -19,7 +19,7 @@ export class LoginReader {
     this.db = db
   }
 
-  /** The login of a browser at a route. */
+  /** The login of a browser on a route. */
   async at(browser: string, routeId: string): Promise<StoredLoginSession | undefined> {
     return this.db
       .selectFrom('login_sessions')
@@ -49,7 +49,7 @@ export class LoginReader {
     return page.orderBy('id', 'desc').limit(limit).execute()
   }
 
-  /** How many there are in all. */
+  /** How many rows the table has. */
   async count(table: 'login_sessions' | 'login_users'): Promise<number> {
     const row = await this.db
       .selectFrom(table)

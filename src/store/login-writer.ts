@@ -1,9 +1,9 @@
-/** What is written of the logins of visitors and of the users behind them, inside one transaction. */
+/** Writes the logins of visitors and the users behind them, inside one transaction. */
 import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely'
 import { LoginReader, type StoredLoginSession, type StoredLoginUser } from './login-reader.ts'
 import type { Tables } from './tables.ts'
 
-/** That somebody was here. */
+/** When a login or a user was last seen. */
 export interface Seen {
   readonly id: string
   readonly at: number
@@ -13,8 +13,8 @@ type Sessions = ExpressionBuilder<Tables, 'login_sessions'>
 
 export class LoginWriter extends LoginReader {
   /**
-   * Keeps a user who logs in, under the id it has had since its first login; gives that id. Others who write it wait until
-   * this transaction ends. What the provider does not tell this time stays as it was.
+   * Stores a user who logs in, and returns the id, which stays that of the first login. Other writers of this user wait
+   * until the transaction ends. Fields that the provider left empty this time keep their old values.
    */
   async putUser(user: StoredLoginUser): Promise<string> {
     const { id } = await this.db
@@ -22,10 +22,10 @@ export class LoginWriter extends LoginReader {
       .values(user)
       .onConflict((oc) =>
         oc.column('key').doUpdateSet((eb) => ({
-          username: told(eb.ref('excluded.username'), eb.ref('login_users.username')),
-          email: told(eb.ref('excluded.email'), eb.ref('login_users.email')),
-          name: told(eb.ref('excluded.name'), eb.ref('login_users.name')),
-          provider_url: told(eb.ref('excluded.provider_url'), eb.ref('login_users.provider_url')),
+          username: orBefore(eb.ref('excluded.username'), eb.ref('login_users.username')),
+          email: orBefore(eb.ref('excluded.email'), eb.ref('login_users.email')),
+          name: orBefore(eb.ref('excluded.name'), eb.ref('login_users.name')),
+          provider_url: orBefore(eb.ref('excluded.provider_url'), eb.ref('login_users.provider_url')),
           last_login_at: user.last_login_at,
           last_seen_at: user.last_seen_at,
         })),
@@ -35,7 +35,7 @@ export class LoginWriter extends LoginReader {
     return id
   }
 
-  /** Stores a login, in the place of an older one; gives the id of that. */
+  /** Stores a login and removes an older one of the same browser and route; returns the id of the older one. */
   async begin(session: StoredLoginSession): Promise<string | undefined> {
     const [older] = await this.#remove((eb) =>
       eb.and([eb('browser', '=', session.browser), eb('route_id', '=', session.route_id)]),
@@ -44,7 +44,7 @@ export class LoginWriter extends LoginReader {
     return older
   }
 
-  /** Gives the logins of a browser to another one, which has none yet; gives their ids. */
+  /** Moves the logins of one browser to another one, which has none yet; returns their ids. */
   async moveBrowser(from: string, to: string): Promise<string[]> {
     const moved = await this.db
       .updateTable('login_sessions')
@@ -55,7 +55,7 @@ export class LoginWriter extends LoginReader {
     return moved.map(({ id }) => id)
   }
 
-  /** Changes a login; gives whether it is still there. */
+  /** Changes a login; returns whether it still exists. */
   async renew({ id, ...change }: Renewed): Promise<boolean> {
     const changed = await this.db
       .updateTable('login_sessions')
@@ -66,20 +66,20 @@ export class LoginWriter extends LoginReader {
     return changed.length > 0
   }
 
-  /** Notes when logins, or users, were last seen; a time before the stored one changes nothing. */
+  /** Stores when logins or users were last seen; a time before the stored one changes nothing. */
   async markSeen(table: 'login_sessions' | 'login_users', seen: readonly Seen[]): Promise<void> {
     if (seen.length === 0) return
     const rows = sql.join(seen.map(({ id, at }) => sql`(cast(${id} as text), cast(${at} as bigint))`))
     const target = sql.table(table)
     const ids = sql.join(seen.map(({ id }) => id))
-    // Both databases call the columns of a list of values so. Without the ids by themselves SQLite walks through all rows.
+    // Both databases name the columns of a values list `column1` and so on. Without the `in` clause SQLite scans the table.
     await sql`
       update ${target} set last_seen_at = seen.column2 from (values ${rows}) as seen
       where ${target}.id in (${ids}) and ${target}.id = seen.column1 and ${target}.last_seen_at < seen.column2
     `.execute(this.db)
   }
 
-  /** Replaces what is sealed, for a new key. */
+  /** Replaces the sealed text of a login, when the key is rotated. */
   async replaceKept(id: string, kept: string): Promise<void> {
     await this.db.updateTable('login_sessions').set({ kept }).where('id', '=', id).execute()
   }
@@ -94,12 +94,12 @@ export class LoginWriter extends LoginReader {
     return gone.length > 0
   }
 
-  /** Removes all logins of a browser on a host; gives their ids, as all that remove here do. */
+  /** Removes all logins of a browser on a host. Like all removals below, returns the ids of what it removed. */
   async removeBrowser(browser: string): Promise<string[]> {
     return this.#remove((eb) => eb('browser', '=', browser))
   }
 
-  /** Removes the logins of the user of a key at one route. */
+  /** Removes the logins on one route of the user with this key. */
   async removeOfUser(key: string, routeId: string): Promise<string[]> {
     return this.#remove((eb) =>
       eb.and([
@@ -109,7 +109,7 @@ export class LoginWriter extends LoginReader {
     )
   }
 
-  /** Removes logins of a user beyond the `keep` that were seen last, at most `limit`. */
+  /** Removes a user's logins except the `keep` that were seen last; at most `limit` of them. */
   async removeBeyond(userId: string, keep: number, limit: number): Promise<string[]> {
     return this.#remove((eb) =>
       eb(
@@ -119,7 +119,7 @@ export class LoginWriter extends LoginReader {
           .selectFrom('login_sessions as of_user')
           .select('of_user.id')
           .where('of_user.user_id', '=', userId)
-          // By both columns of the index, so that it gives the order.
+          // By both columns of the index, so that the database reads it in order and need not sort.
           .orderBy('of_user.user_id', 'desc')
           .orderBy('of_user.last_seen_at', 'desc')
           .limit(limit)
@@ -128,7 +128,7 @@ export class LoginWriter extends LoginReader {
     )
   }
 
-  /** Removes logins whose time was over at `now`, at most `limit`. */
+  /** Removes logins that have expired by `now`, at most `limit`. */
   async removeEnded(now: number, limit: number): Promise<string[]> {
     return this.#remove((eb) =>
       eb(
@@ -144,7 +144,7 @@ export class LoginWriter extends LoginReader {
     )
   }
 
-  /** Removes logins that were last seen before `time`, those first that were away for longest, at most `limit`. */
+  /** Removes logins that were last seen before `time`, at most `limit`, those that were away for longest first. */
   async removeUnseen(time: number, limit: number): Promise<string[]> {
     return this.#remove((eb) =>
       eb(
@@ -180,6 +180,7 @@ export class LoginWriter extends LoginReader {
 
 type Renewed = Pick<StoredLoginSession, 'id' | 'login_user' | 'kept' | 'checked_at'>
 
-function told(now: Expression<string>, before: Expression<string>): Expression<string> {
+/** The new value, or the old one when the new one is empty. */
+function orBefore(now: Expression<string>, before: Expression<string>): Expression<string> {
   return sql<string>`case when ${now} = '' then ${before} else ${now} end`
 }

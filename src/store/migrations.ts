@@ -4,7 +4,7 @@ import { type Migration, Migrator } from 'kysely/migration'
 import type { DialectFacts } from './dialect.ts'
 import type { Tables } from './tables.ts'
 
-/** Brings the database to the newest schema. Safe to call from several nodes at once: PostgreSQL holds a lock. */
+/** Brings the database to the newest schema. Several nodes may call it at once: on PostgreSQL a lock serialises them. */
 export async function migrate(db: Kysely<Tables>, facts: DialectFacts): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations(facts) } })
   const { error } = await migrator.migrateToLatest()

@@ -1,4 +1,4 @@
-/** Hears of changes from PostgreSQL on a connection of its own, which is made anew when it breaks or falls silent. */
+/** Listens for PostgreSQL notifications on a separate connection, which is replaced when it breaks or falls silent. */
 import type pg from 'pg'
 import type { StoreLimits } from './limits.ts'
 import { endClient, limitedQuery } from './postgres-pool.ts'
@@ -11,22 +11,22 @@ export interface NoticesOptions {
   readonly limits: Pick<StoreLimits, 'connectionMs' | 'pollMs'>
 }
 
-/** Calls `heard` after a notice, after a reconnect, and with a slow poll underneath; gives back how to stop. */
+/** Calls `heard` after a notification, after a reconnect, and at every `pollMs`; returns a function that stops it. */
 export async function hearNotices(
   { connect, channel, limits }: NoticesOptions,
   heard: () => void,
 ): Promise<() => Promise<void>> {
   let isStopped = false
   let client: pg.Client | undefined
-  /** The same, once it hears. */
+  /** The same client, once it is listening. */
   let listening: pg.Client | undefined
-  let isAsking = false
+  let isProbing = false
   let retry: NodeJS.Timeout | undefined
 
   const open = async (): Promise<void> => {
     const next = connect()
     client = next
-    // Whatever breaks a connection also ends it, so its end is what counts.
+    // Every error also ends the connection, and its `end` event is handled below.
     next.on('error', () => {})
     next.once('end', () => {
       if (listening !== next) return
@@ -43,20 +43,20 @@ export async function hearNotices(
       throw error
     }
   }
-  // What was announced in between is missed, so say once that something may have changed.
+  // Notifications sent in the meantime were missed, so report once that something may have changed.
   const reopen = () => void open().then(heard, later)
   const later = () => {
     if (!isStopped) retry = setTimeout(reopen, RECONNECT_MS)
   }
   const poll = () => {
     heard()
-    if (!listening || isAsking) return
-    // A peer that fell silent is noticed by asking only. The statement takes its connection along when it is overdue.
-    isAsking = true
-    const asked = () => {
-      isAsking = false
+    if (!listening || isProbing) return
+    // Only a query reveals that the database has fallen silent. When it is overdue, its connection is closed.
+    isProbing = true
+    const answered = () => {
+      isProbing = false
     }
-    limitedQuery(listening, limits.connectionMs, 'select 1').then(asked, asked)
+    limitedQuery(listening, limits.connectionMs, 'select 1').then(answered, answered)
   }
 
   await open()

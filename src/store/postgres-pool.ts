@@ -1,9 +1,9 @@
-/** Connections to PostgreSQL on which nothing waits for ever: a statement that is overdue takes its connection along. */
+/** PostgreSQL connections with time limits: a statement that exceeds its limit fails, and its connection is closed. */
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { Overdue, type StoreLimits } from './limits.ts'
 
-/** How long a connection that ends waits for the other side, in milliseconds. */
+/** How long closing a connection waits for the database, in milliseconds. */
 const GOODBYE_MS = 1000
 
 export interface LimitedPoolOptions {
@@ -13,12 +13,12 @@ export interface LimitedPoolOptions {
   readonly prepare: string
 }
 
-/** A pool as Kysely wants it. */
+/** A pool in the form that Kysely expects. */
 export function limitedPool({ config, limits, prepare }: LimitedPoolOptions): PostgresPool {
   const { connectionMs, statementMs } = limits
   const open = new Set<pg.Client>()
   const known = new WeakMap<pg.PoolClient, PostgresPoolClient>()
-  // The pool waits for it, which its type does not say.
+  // The pool waits for the promise, although its type does not say so.
   const onConnect = (client: pg.ClientBase): unknown => limitedQuery(client as pg.Client, connectionMs, prepare)
   const pool = new pg.Pool({
     ...config,
@@ -26,7 +26,7 @@ export function limitedPool({ config, limits, prepare }: LimitedPoolOptions): Po
     // Not Kysely's own hook: a connection whose first statement fails there never returns to the pool.
     onConnect,
   })
-  // A connection that dies is replaced by the pool. Without a listener it would end the process.
+  // The pool replaces a broken connection. Without this listener its error would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => {
     open.add(client)
@@ -50,10 +50,10 @@ export function limitedPool({ config, limits, prepare }: LimitedPoolOptions): Po
   }
 }
 
-/** What Kysely uses of a connection; after the first failure of the connection itself every statement repeats it. */
+/** The part of a connection that Kysely uses; once the connection is broken, every statement fails with the same error. */
 function limitedClient(client: pg.PoolClient, statementMs: number): PostgresPoolClient {
   let broken: Error | undefined
-  // The first error says why; later ones only that the connection is gone. Without a listener it would end the process.
+  // The first error says why; later ones only that the connection is gone. Without a listener it would end the process too.
   client.on('error', (error) => {
     broken ??= error
   })
@@ -67,15 +67,15 @@ function limitedClient(client: pg.PoolClient, statementMs: number): PostgresPool
     }
   }
   return {
-    // Kysely's type also has a form for cursors, which nothing here uses.
+    // Kysely's type also has an overload for cursors, which nothing here uses.
     query: query as unknown as PostgresPoolClient['query'],
     release: () => client.release(broken),
   }
 }
 
 /**
- * Runs one statement. When it is overdue its connection is cut: pg's own `query_timeout` would leave the connection busy
- * and hand it to the next one who asks.
+ * Runs one statement. When it is overdue its connection is closed: pg's own `query_timeout` would hand the connection,
+ * still busy, to the next caller.
  */
 export async function limitedQuery(
   client: pg.Client,
@@ -97,14 +97,14 @@ export async function limitedQuery(
   }
 }
 
-/** Ends a connection in order, or cuts it when the other side says nothing. */
+/** Ends a connection properly, or cuts it when the database does not answer. */
 export async function endClient(client: pg.Client): Promise<void> {
   const cut = setTimeout(() => client.connection.stream.destroy(), GOODBYE_MS)
   await client.end().catch(() => {})
   clearTimeout(cut)
 }
 
-/** pg gives these no code. */
+/** By its message, because pg gives timeouts no code. */
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && /timeout (exceeded|expired)|connection timeout/i.test(error.message)
 }

@@ -68,7 +68,7 @@ describe('PostgreSQL that is silent', () => {
     assert.equal(await store.answers(10_000), true)
   })
 
-  test('a statement that was given up takes its connection along: its late answer reaches nobody else', async (t) => {
+  test('the connection of an overdue statement is closed, so its late answer reaches nobody else', async (t) => {
     const { gate, store } = await silenceable(t)
     await store.write((writer) => writer.setMeta('mine', 'a'))
     gate.hush('answers')
@@ -98,7 +98,7 @@ describe('PostgreSQL that is silent', () => {
     assert.deepEqual(await ids(store), ['t_1'])
   })
 
-  test('a node that fell silent amid a transaction does not keep what it locked', async (t) => {
+  test('a node that falls silent in a transaction does not keep its locks', async (t) => {
     const { direct, gate, store } = await silenceable(t)
     const other = await openStore(direct, { limits })
     t.after(() => other.close())
@@ -122,7 +122,7 @@ describe('PostgreSQL that is silent', () => {
     )
   })
 
-  test('a listening connection that fell silent is made anew', async (t) => {
+  test('a listening connection that fell silent is replaced', async (t) => {
     const { direct, gate } = await silenceable(t)
     const listeners = async () =>
       (await ask(
@@ -144,7 +144,7 @@ describe('PostgreSQL that is silent', () => {
     await until('it listens again', async () => (await listeners()).length === 1)
   })
 
-  test('to stop does not wait for it', async (t) => {
+  test('stopping does not wait for it', async (t) => {
     const { direct, gate } = await silenceable(t)
     const url = new URL(direct)
     url.port = String(gate.port)
@@ -154,7 +154,7 @@ describe('PostgreSQL that is silent', () => {
     await store.close()
   })
 
-  test('a start says that it does not answer', async (t) => {
+  test('a start fails, saying that the database does not answer', async (t) => {
     const { direct, gate } = await silenceable(t)
     const url = new URL(direct)
     url.port = String(gate.port)

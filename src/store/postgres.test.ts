@@ -55,7 +55,7 @@ describe('PostgreSQL', () => {
     await assert.rejects(openStore(url), /^Error: the migrations of this database ran in another order/)
   })
 
-  test('a node hears of what another wrote, again after its listening connection was killed', async (t) => {
+  test('a node hears of the writes of another, even after its listening connection was killed', async (t) => {
     // Without its slow poll, that is, so that only notices can wake it.
     t.mock.timers.enable({ apis: ['setInterval'] })
     const url = await postgres.createDatabase()
@@ -87,7 +87,7 @@ describe('PostgreSQL', () => {
     await Promise.all([listening.close(), writing.close()])
   })
 
-  test('while it is away reads and writes say so, and go on by themselves once it is back', async () => {
+  test('while it is unavailable reads and writes fail saying so, and work again once it is back', async () => {
     const url = new URL(await postgres.createDatabase())
     const gate = await openGate(Number(url.port))
     url.port = String(gate.port)
@@ -109,7 +109,7 @@ describe('PostgreSQL', () => {
     await gate.shut()
   })
 
-  test('a connection lost amid a transaction fails that one alone and leaves nothing of it', async () => {
+  test('a connection lost during a transaction fails only that one and leaves nothing of it', async () => {
     const url = new URL(await postgres.createDatabase())
     const gate = await openGate(Number(url.port))
     url.port = String(gate.port)
@@ -126,7 +126,7 @@ describe('PostgreSQL', () => {
     await gate.shut()
   })
 
-  test('a database that is not there is refused, and nothing keeps the process', async () => {
+  test('a database that does not exist is refused, and nothing keeps the process alive', async () => {
     const url = await postgres.createDatabase()
     await assert.rejects(openStore(`${url}_absent`), (error: Error) => /does not exist/.test(String(error.cause)))
   })

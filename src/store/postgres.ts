@@ -1,4 +1,4 @@
-/** PostgreSQL through pg: a pool for queries and one kept connection that listens for changes. */
+/** PostgreSQL through pg: a pool for queries, and one connection that listens for changes. */
 import { type Dialect, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import type { OpenedDialect, Trouble } from './dialect.ts'
@@ -7,36 +7,36 @@ import { hearNotices } from './postgres-notices.ts'
 import { limitedPool } from './postgres-pool.ts'
 
 const POOL_SIZE = 10
-/** Migrations run one after the other; Kysely may look something up beside. */
+/** Migrations run one after the other; Kysely may need a second connection meanwhile. */
 const MIGRATION_POOL_SIZE = 2
 
 /** How long a connection is idle before the kernel asks whether the other side is still there, in milliseconds. */
 const KEEP_ALIVE_MS = 10_000
 
 /**
- * The database gives up a statement a little earlier than we do, so that its answer still arrives: then the connection
- * lives on, and the cause has a name.
+ * The database's own time limits, as a part of ours: it gives up a statement a little earlier, so that its error still
+ * arrives. Then the connection stays usable, and the cause is known.
  */
 const SERVER_SHARE = 0.9
 
 const CHANNEL = 'postern_changes'
-/** Any constant that nothing else in the database locks; "postern" in a phone's keys. */
+/** The number of our advisory lock, which nothing else in the database may use: "postern" on a phone's keypad. */
 const CHANGES_LOCK = 7_678_376
 
 /**
- * Every query here reads few rows by their keys, in the order of an index. A plan that scans, hashes or sorts whole tables
- * for that is a misjudgement, made while statistics are missing, and its cost grows with what is stored.
+ * Every query here reads a few rows by key, in the order of an index. Without statistics PostgreSQL may choose a plan
+ * that scans, hashes or sorts whole tables, and its cost would grow with the database. So these plans are turned off.
  */
 const FOLLOW_INDEXES = `select ${['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin', 'sort']
   .map((way) => `set_config('enable_${way}', 'off', false)`)
   .join(', ')}`
 
-/** Opens the database behind a `postgres://` URL; connections are made when first needed. */
+/** Opens the database at a `postgres://` URL; connections are made when first needed. */
 export function openPostgres(url: string, limits: StoreLimits = storeLimits): OpenedDialect {
   const settings = (statementMs: number, lockMs: number) => ({
     connectionString: url,
     connectionTimeoutMillis: limits.connectionMs,
-    // Kept by the database: a node that froze or lost power must not hold its locks.
+    // Enforced by the database: a node that froze or lost power must not keep its locks.
     statement_timeout: Math.ceil(statementMs * SERVER_SHARE),
     lock_timeout: Math.ceil(lockMs * SERVER_SHARE),
     idle_in_transaction_session_timeout: statementMs,
@@ -63,7 +63,7 @@ export function openPostgres(url: string, limits: StoreLimits = storeLimits): Op
       autoIncrement: 'bigserial',
       locksRows: true,
       orderChanges: async (tx) => {
-        // A revision is drawn before its transaction commits. Without the lock a reader could see 8 and, later, 7.
+        // A revision is assigned before its transaction commits. Without the lock a reader could see 8 and only later 7.
         await sql`select pg_advisory_xact_lock(${CHANGES_LOCK}), pg_notify(${CHANNEL}, '')`.execute(tx)
       },
       allowSlowReader: async (tx) => {
@@ -84,13 +84,13 @@ export function openPostgres(url: string, limits: StoreLimits = storeLimits): Op
   }
 }
 
-/** 64-bit integers are revisions and counts here, which stay far below 2^53. */
+/** Reads 64-bit integers as numbers: they are revisions, counts and times, which stay far below 2^53. */
 function getTypeParser(oid: number, format?: 'text' | 'binary') {
   if (oid === pg.types.builtins.INT8) return Number
   return pg.types.getTypeParser(oid, format)
 }
 
-/** Codes, and classes of two characters, of https://www.postgresql.org/docs/current/errcodes-appendix.html */
+/** Codes, or their two-character classes, from https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const troubles = new Map<string, Trouble>([
   ['23505', 'taken'], // unique_violation
   ['23503', 'dangling'], // foreign_key_violation
@@ -122,7 +122,7 @@ function classify(error: unknown): Trouble | undefined {
   if ('code' in error && typeof error.code === 'string') {
     return troubles.get(error.code) ?? troubles.get(error.code.slice(0, 2))
   }
-  // pg gives no code to a connection that ends or does not come about.
+  // pg gives no code to errors about a connection that ended or could not be made.
   return /connection terminated|timeout exceeded when trying to connect|timeout expired|not queryable/i.test(
     error.message,
   )

@@ -1,4 +1,4 @@
-/** Everything that is read from the database. */
+/** All queries that read resources from the database. */
 import { type Kysely, sql } from 'kysely'
 import { LoginReader } from './login-reader.ts'
 import type { Tables } from './tables.ts'
@@ -29,14 +29,14 @@ export interface PageOf {
   readonly limit: number
 }
 
-/** Who names a resource, and in which field or module. */
+/** A resource that refers to another, and the field or module in which it does. */
 export interface Referrer {
   readonly id: string
   readonly kind: string
   readonly slot: string
 }
 
-/** Which referrers are followed upwards, and how far at most. */
+/** How to follow references upwards: through which kinds of referrers, and how far at most. */
 export interface Way {
   readonly through: readonly string[]
   readonly levels: number
@@ -49,12 +49,12 @@ export class Reader {
     this.db = db
   }
 
-  /** Logins of visitors, which are no resources: they come and go by the thousand. */
+  /** Logins of visitors have their own tables: they are not resources, and come and go by the thousand. */
   get logins(): LoginReader {
     return new LoginReader(this.db)
   }
 
-  /** One resource with its modules, read in one statement and so of one moment. */
+  /** One resource with its modules, read in one statement and so consistent. */
   async resource(kind: string, id: string): Promise<StoredResource | undefined> {
     const rows = await this.#withModules().where('resources.id', '=', id).where('resources.kind', '=', kind).execute()
     return group(rows)[0]
@@ -77,32 +77,32 @@ export class Reader {
   /** The resources of `kind` that belong to any of `parentIds`, oldest first. */
   async children(kind: string, parentIds: readonly string[]): Promise<StoredResource[]> {
     if (parentIds.length === 0) return []
-    // By parent alone: asked for the kind or the order as well, both databases walk through every resource of the kind.
+    // Only by parent: with the kind or the order in the query too, both databases scan every resource of the kind.
     const rows = await this.#withModules().where('resources.parent_id', 'in', parentIds).execute()
     return group(rows)
       .filter((child) => child.kind === kind)
       .sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
-  /** Those of `ids` that exist, whatever their kind, with their modules. */
+  /** The resources with these ids that exist, of any kind, with their modules. */
   async resources(ids: readonly string[]): Promise<StoredResource[]> {
     if (ids.length === 0) return []
     return group(await this.#withModules().where('resources.id', 'in', ids).execute())
   }
 
-  /** Every resource of one owner, whatever its kind. */
+  /** All resources of one owner, of any kind. */
   async ownedBy(ownerId: string): Promise<Pick<StoredResource, 'id' | 'kind'>[]> {
     return this.db.selectFrom('resources').select(['id', 'kind']).where('owner_id', '=', ownerId).execute()
   }
 
-  /** The kinds of those of `ids` that exist. */
+  /** The kinds of the resources with these ids, as far as they exist. */
   async kinds(ids: readonly string[]): Promise<Map<string, string>> {
     if (ids.length === 0) return new Map()
     const rows = await this.db.selectFrom('resources').select(['id', 'kind']).where('id', 'in', ids).execute()
     return new Map(rows.map((row) => [row.id, row.kind]))
   }
 
-  /** Who holds a claim. */
+  /** The id of the resource that holds a claim. */
   async holder(scope: string, key: string): Promise<string | undefined> {
     const row = await this.db
       .selectFrom('claims')
@@ -113,7 +113,7 @@ export class Reader {
     return row?.holder_id
   }
 
-  /** Who holds any of `keys` in any of `scopes`, in one statement. */
+  /** The holders of any of `keys` in any of `scopes`, in one statement. */
   async holders(
     scopes: readonly string[],
     keys: readonly string[],
@@ -127,7 +127,7 @@ export class Reader {
     return rows.map(({ scope, key, holder_id }) => ({ scope, key, holderId: holder_id }))
   }
 
-  /** The holder of a claim together with its owner, in one statement: what opens the door of every API call. */
+  /** The holder of a claim and its owner, in one statement: every API call finds its key's owner this way. */
   async holderWithOwner(scope: string, key: string): Promise<{ id: string; owner: StoredResource } | undefined> {
     const row = await this.db
       .selectFrom('claims')
@@ -141,7 +141,7 @@ export class Reader {
     return row && { id: row.held_id, owner: stored(row) }
   }
 
-  /** Some of those who refer to `id`, in the order of their creation. */
+  /** Resources that refer to `id`, oldest first, at most `limit`. */
   async referrers(id: string, limit: number): Promise<Referrer[]> {
     return this.db
       .selectFrom('refs')
@@ -153,7 +153,7 @@ export class Reader {
       .execute()
   }
 
-  /** What any of `ids` refer to, with its kind. */
+  /** The kinds, by id, of all resources that any of `ids` refers to. */
   async referredBy(ids: readonly string[]): Promise<Map<string, string>> {
     if (ids.length === 0) return new Map()
     const rows = await this.db
@@ -161,13 +161,13 @@ export class Reader {
       .innerJoin('resources', 'resources.id', 'refs.to_id')
       .select(['resources.id', 'resources.kind'])
       .where('refs.from_id', 'in', ids)
-      // Of no use to anybody but PostgreSQL, which else, while it has no statistics, walks through all references.
+      // Nobody needs the order, but without it PostgreSQL scans all references while it has no statistics.
       .orderBy('refs.from_id')
       .execute()
     return new Map(rows.map((row) => [row.id, row.kind]))
   }
 
-  /** How many levels of resources refer to `id`, one through the other; `way` says which count. */
+  /** How many levels of referrers there are above `id`, following `way`. */
   async levelsAbove(id: string, way: Way): Promise<number> {
     const row = await this.#above(id, way)
       .selectFrom('above')
@@ -176,7 +176,7 @@ export class Reader {
     return row?.levels ?? 0
   }
 
-  /** The first of `kinds` that refers to `id`, directly or on this way. */
+  /** The first resource of `kinds` that refers to `id`, directly or along `way`. */
   async referrerThrough(id: string, way: Way, kinds: readonly string[]): Promise<string | undefined> {
     const row = await this.#above(id, way)
       .selectFrom('above')
@@ -190,7 +190,7 @@ export class Reader {
     return row?.id
   }
 
-  /** All of `kinds` that refer to `id`, directly or on this way. */
+  /** All resources of `kinds` that refer to `id`, directly or along `way`. */
   async referrersThrough(
     id: string,
     way: Way,
@@ -230,7 +230,7 @@ export class Reader {
     return row?.value
   }
 
-  /** Modules called one of `names`, some at a time, in an order that `after` continues. */
+  /** Modules with one of `names`, at most `limit`; pass the last one as `after` to get the next ones. */
   async modulesNamed(
     names: readonly string[],
     { after, limit }: { after: Pick<StoredModule, 'hostId' | 'module'> | null; limit: number },
@@ -273,7 +273,7 @@ interface Row {
   readonly fields: string
 }
 
-/** Joined rows, one for each module, to resources in the same order. */
+/** Turns joined rows, one for each module, into resources in the same order. */
 function group(rows: readonly (Row & { module: string | null; config: string | null })[]): StoredResource[] {
   const found = new Map<string, StoredResource & { modules: Map<string, Record<string, unknown>> }>()
   for (const row of rows) {

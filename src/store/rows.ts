@@ -1,18 +1,18 @@
-/** All that a database holds, as rows of plain text that either dialect can take: what a backup is made of. */
+/** The contents of a database as rows of plain text, which either dialect can store: what a backup consists of. */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { OLDEST_CHANGE } from './feed.ts'
 import type { Tables } from './tables.ts'
 
-/** The table, then the values of its columns. Everything we store is text. */
+/** The table, and the values of its columns, which are all text. */
 export interface StoredRow {
   readonly table: TableName
   readonly values: readonly (string | null)[]
 }
 
 /**
- * The tables in an order in which they can be filled, with their columns, those of the primary key first. Changes are left out:
- * they tell running nodes what to read again, and nobody runs on a database that is just being filled. So are logins of visitors:
- * a backup would bring back those that were revoked since.
+ * The tables in an order in which they can be filled, and their columns; the first `key` columns are the primary key.
+ * Changes are left out: they are for running nodes, and none runs while a database is being filled. Logins of visitors
+ * are left out too: restoring a backup would bring back logins that were revoked since.
  */
 const tables = {
   meta: { columns: ['key', 'value'], key: 1 },
@@ -24,13 +24,13 @@ const tables = {
 
 export type TableName = keyof typeof tables
 
-/** Columns of `resources` that name another resource, which may come later. */
+/** Columns of `resources` that refer to another resource, which may come later in the backup. */
 const LINKS = ['parent_id', 'owner_id'] as const
 
-/** Rows read or written at a time; one may hold a megabyte. */
+/** Rows read or written at a time; a row may have a megabyte. */
 const AT_A_TIME = 100
 
-/** Whether a database of this program has this table, and rows of this shape in it. */
+/** Whether `table` is one of ours and `values` fit its columns. */
 export function isStoredRow(table: unknown, values: readonly unknown[]): table is TableName {
   if (typeof table !== 'string' || !Object.hasOwn(tables, table)) return false
   const { columns } = tables[table as TableName] // looked up just above
@@ -40,7 +40,7 @@ export function isStoredRow(table: unknown, values: readonly unknown[]): table i
   )
 }
 
-/** Every row, some at a time; within one transaction they are of one moment. */
+/** Every row, read in batches; within one transaction they form a consistent snapshot. */
 export async function* allRows(db: Kysely<Tables>): AsyncGenerator<StoredRow> {
   for (const table of Object.keys(tables) as TableName[]) {
     const { columns, key } = tables[table]
@@ -59,7 +59,7 @@ export async function* allRows(db: Kysely<Tables>): AsyncGenerator<StoredRow> {
   }
 }
 
-/** Whether nothing was ever stored. */
+/** Whether nothing has been stored yet. */
 export async function isEmpty(db: Kysely<Tables>): Promise<boolean> {
   const found = await Promise.all([
     db.selectFrom('resources').select('id').limit(1).execute(),
@@ -68,7 +68,7 @@ export async function isEmpty(db: Kysely<Tables>): Promise<boolean> {
   return found.every((rows) => rows.length === 0)
 }
 
-/** Stores rows in an empty database; gives how many there were. */
+/** Stores rows in an empty database; returns how many there were. */
 export async function insertRows(tx: Transaction<Tables>, rows: AsyncIterable<StoredRow>): Promise<number> {
   const known = new Set<string>()
   const linkedLater: { id: string; links: Partial<Record<(typeof LINKS)[number], string>> }[] = []
@@ -95,7 +95,7 @@ export async function insertRows(tx: Transaction<Tables>, rows: AsyncIterable<St
       waiting.push(row)
       continue
     }
-    // A target that is not there yet, as after two nodes' clocks disagreed, is named once all are there.
+    // A target may come later, if the clocks of two nodes disagreed. Such references are set once all rows are stored.
     const [id = ''] = row.values
     const absent = LINKS.map((name) => [name, row.values[tables.resources.columns.indexOf(name)]] as const).filter(
       ([, target]) => typeof target === 'string' && !known.has(target),

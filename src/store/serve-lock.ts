@@ -1,18 +1,18 @@
 /**
- * Keeps two servers off one SQLite file, where neither would know who is online at the other. It is SQLite's own lock on a
- * file beside the database: the kernel drops it with the process, so that a crash leaves none behind.
+ * Keeps two servers from using one SQLite database: neither would know which agents are online at the other. The lock is
+ * SQLite's own, on a file beside the database. The kernel drops it with the process, so a crash leaves no stale lock.
  */
 import { closeSync, existsSync, openSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeFolder } from '../lib/files/make-folder.ts'
 
-/** How long another that starts at the same moment may keep this one waiting, in milliseconds. */
+/** How long to wait for another server that starts at the same moment, in milliseconds. */
 const BUSY_MS = 500
 /** https://sqlite.org/rescode.html#busy */
 const SQLITE_BUSY = 5
 
-/** Locks the database behind `url` for one server, when it is SQLite; gives back how to let it go. */
+/** Locks the database at `url` for one server, if it is SQLite; returns a function that releases the lock. */
 export function lockForServing(url: string): () => void {
   if (!url.startsWith('sqlite:')) return () => {}
   const path = url.slice('sqlite:'.length)
@@ -21,9 +21,9 @@ export function lockForServing(url: string): () => void {
   if (!existsSync(file)) makePrivate(file)
   const lock = opened(file)
   try {
-    // The journal of this file protects nothing.
+    // The lock file holds no data worth a sync to disk.
     lock.exec('pragma synchronous = off')
-    // A number that others can read while the lock is held.
+    // Others can read this number while the lock is held, to say who holds it.
     lock.exec(`pragma user_version = ${process.pid}`)
     lock.exec('begin immediate')
   } catch (error) {
@@ -49,12 +49,12 @@ function heldBy(lock: DatabaseSync, path: string): Error {
   )
 }
 
-/** However the file is named: through a link, or from another folder. */
+/** The same path however the file was named, such as through a link or from another folder. */
 function realPath(path: string): string {
   return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
 }
 
-/** Never opens a file that is there: to close it again would drop the locks that this process has on it. */
+/** Never opens an existing file: closing it again would drop the locks that this process has on it. */
 function makePrivate(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600))

@@ -24,7 +24,7 @@ const limits = { ...storeLimits, connectionMs: 200, statementMs: 300 }
 const SLOW = sql<{ n: number }>`with recursive c(x) as (select 1 union all select x + 1 from c where x < 6000000)
   select max(x) as n from c`
 
-describe('behind a foreign lock', () => {
+describe('while another process holds the lock', () => {
   const set = (store: Store, value: string) => store.write((writer) => writer.setMeta('key', value))
   const get = (store: Store) => store.read((reader) => reader.meta('key'))
 
@@ -51,7 +51,7 @@ describe('behind a foreign lock', () => {
     assert.equal(await get(store), 'after')
   })
 
-  test('a write that the lock is lifted for in time is stored', async (t) => {
+  test('a write is stored if the lock is released in time', async (t) => {
     const file = newFile()
     const store = await openStore(`sqlite:${file}`)
     t.after(() => store.close())
@@ -86,7 +86,7 @@ describe('a statement that takes too long', () => {
       ),
     )
 
-  test('is given up, with what waits behind it, and the event loop goes on', async (t) => {
+  test('is given up, and so is what waits behind it, while the event loop goes on', async (t) => {
     const { db } = await opened(t)
     let turns = 0
     const turning = setInterval(() => turns++, 1)
@@ -97,7 +97,7 @@ describe('a statement that takes too long', () => {
     await back(db)
   })
 
-  test('of a transaction leaves nothing of it', async (t) => {
+  test('leaves nothing of its transaction', async (t) => {
     const { db } = await opened(t)
     const half = db.transaction().execute(async (tx) => {
       await tx.insertInto('t').values({ id: 1 }).execute()
@@ -127,7 +127,7 @@ describe('a statement that takes too long', () => {
   })
 })
 
-test('a commit that is confirmed late is announced, since its writer was told nothing', async () => {
+test('a commit that is confirmed late is announced, because its writer had given up', async () => {
   const commit = Promise.withResolvers<{ columns: []; rows: []; changes: number }>()
   const nothing = Promise.resolve({ columns: [] as [], rows: [] as [], changes: 0 })
   const asked: string[] = []
@@ -155,7 +155,7 @@ test('a commit that is confirmed late is announced, since its writer was told no
 })
 
 describe('a thread that ends', () => {
-  test('fails what it was asked, and another takes over with all that was committed', async (t) => {
+  test('fails its open statements, and another takes over with all that was committed', async (t) => {
     const connection = await SqliteConnection.open({ path: newFile(), openMs: 1000 })
     t.after(() => connection.close(1000))
     let heard = 0
@@ -173,7 +173,7 @@ describe('a thread that ends', () => {
     assert.ok(heard > 0, 'something may have been missed')
   })
 
-  test('is not followed by one with an empty database when the file is gone', async (t) => {
+  test('is not replaced by one with an empty database when the file is gone', async (t) => {
     const path = newFile()
     const connection = await SqliteConnection.open({ path, openMs: 1000 })
     t.after(() => connection.close(1000))
@@ -201,13 +201,13 @@ describe('opening', () => {
     })
   })
 
-  test('keeps what the file system said', async () => {
+  test('keeps the error of the file system', async () => {
     const path = join(newFile(), 'postern.db')
     writeFileSync(join(path, '..'), '')
     await assert.rejects(openStore(`sqlite:${path}`), { code: 'EEXIST', syscall: 'mkdir', path: join(path, '..') })
   })
 
-  test('a folder whose parent cannot hold any is refused, and not tried for ever', async () => {
+  test('a folder that cannot be made is refused, and not tried for ever', async () => {
     await assert.rejects(openStore('sqlite:/proc/none/deeper/postern.db'), { code: 'ENOENT', syscall: 'mkdir' })
   })
 })

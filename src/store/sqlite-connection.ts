@@ -1,17 +1,17 @@
-/** This side of the SQLite thread: passes statements to it, pairs the answers, and starts another when it ends. */
+/** The main thread's side of the SQLite thread: sends it statements, matches the answers, and restarts it when it ends. */
 import { Worker } from 'node:worker_threads'
 import { threadEnv } from '../lib/threads/thread-env.ts'
 import { threadFile } from '../lib/threads/thread-file.ts'
 import { within } from './limits.ts'
 import type { Answer, Asked, Fault, Said, ThreadData } from './sqlite-thread.ts'
 
-/** From the first to the last pause before another thread is started, in milliseconds. */
+/** The shortest and the longest pause before the thread is restarted, in milliseconds. */
 const RESTART_MS = { first: 100, last: 5000 }
 
-/** How soon a write of another process is seen. */
+/** How often to look for writes of other processes, in milliseconds. */
 const POLL_MS = 1000
 
-/** The thread ended, or is being started anew. */
+/** The thread has ended and is being restarted. */
 export class ThreadGone extends Error {
   constructor(options?: ErrorOptions) {
     super('the database thread ended; another is being started', options)
@@ -30,10 +30,10 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** One started thread and what it still owes. */
+/** One started thread, with the statements it has not answered yet. */
 export interface Thread {
   readonly worker: Worker
-  /** In the order asked, which is that of the answers. */
+  /** In the order of the statements, which is also that of the answers. */
   readonly waiting: Waiting[]
   isOpen: boolean
 }
@@ -50,33 +50,33 @@ export class SqliteConnection {
     this.#options = options
   }
 
-  /** Rejects with what SQLite or the file system said, naming the file. */
+  /** Rejects with an error that names the file and has the error of SQLite or the file system as its cause. */
   static async open(options: ThreadOptions): Promise<SqliteConnection> {
     const connection = new SqliteConnection(options)
     await connection.#start({ makes: true }).catch((error: unknown) => {
-      const told = new Error(`cannot open the database file ${options.path}`, { cause: error })
-      throw Object.assign(told, codesOf(error))
+      const fault = new Error(`cannot open the database file ${options.path}`, { cause: error })
+      throw Object.assign(fault, codesOf(error))
     })
     return connection
   }
 
-  /** The thread that runs now: a transaction ends with the one that it began on. */
+  /** The running thread. A transaction stays on the thread that it began on, and fails with it. */
   get thread(): Thread | null {
     return this.#thread
   }
 
-  /** Runs one statement, on `thread` when that still lives. */
+  /** Runs one statement on `thread`; rejects when that thread is gone. */
   run(sql: string, parameters: readonly unknown[], thread = this.#thread): Promise<Answer> {
     if (!thread?.isOpen || thread !== this.#thread) return Promise.reject(new ThreadGone())
     return new Promise((resolve, reject) => {
-      // Only a statement under way keeps the process; an idle thread does not.
+      // Only a running statement keeps the process alive; an idle thread does not.
       if (thread.waiting.length === 0) thread.worker.ref()
       thread.waiting.push({ resolve, reject })
       post(thread, { type: 'run', sql, parameters })
     })
   }
 
-  /** Calls `heard` when another process wrote, and when something may have been missed. */
+  /** Calls `heard` when another process has written, and when a change may have been missed. */
   listen(heard: () => void): () => void {
     this.#heard = heard
     if (this.#thread?.isOpen) post(this.#thread, { type: 'listen', pollMs: POLL_MS })
@@ -85,17 +85,17 @@ export class SqliteConnection {
     }
   }
 
-  /** Says that something may have changed without anybody hearing of it. */
+  /** Reports that something may have changed unnoticed. */
   announce(): void {
     this.#heard?.()
   }
 
-  /** Ends a thread whose connection is of no more use; another takes over. */
+  /** Ends a thread whose connection is no longer usable; another takes over. */
   abandon(thread: Thread | null): void {
     if (thread?.isOpen) void thread.worker.terminate()
   }
 
-  /** Lets what was asked before finish, closes the database, and resolves when the thread has ended or is overdue. */
+  /** Lets earlier statements finish, closes the database, and resolves when the thread has ended or `limitMs` are over. */
   async close(limitMs: number): Promise<void> {
     this.#isClosing = true
     clearTimeout(this.#restart)
@@ -112,8 +112,8 @@ export class SqliteConnection {
     const worker = new Worker(threadFile('sqlite-thread', import.meta.url), {
       name: 'sqlite',
       workerData: data,
-      // Neither the flags of this process, such as modules to load first, nor its variables: the thread needs none.
-      // node:sqlite says at every start that it is experimental, which tells an operator nothing.
+      // The thread gets neither the flags of this process, such as modules to preload, nor its environment variables.
+      // The one flag silences the warning of node:sqlite that it is experimental, which does not help an operator.
       execArgv: ['--disable-warning=ExperimentalWarning'],
       env: threadEnv(),
     })
@@ -132,7 +132,7 @@ export class SqliteConnection {
           resolve()
         }
       })
-      // What ends the thread without an answer, such as a lack of memory. The exit follows.
+      // An error that ends the thread without an answer, such as a lack of memory; `exit` follows.
       worker.on('error', (error) => {
         cause = error
       })
@@ -160,7 +160,7 @@ export class SqliteConnection {
     thread.isOpen = false
     this.#thread = null
     for (const { reject } of thread.waiting.splice(0)) reject(gone)
-    // One that never opened at the very start is the caller's business.
+    // When the very first thread does not open, `open` rejects, and there is nothing to restart.
     if (this.#isClosing || (!wasOpen && this.#failures === 0)) return
     this.#startAgain()
   }
@@ -177,7 +177,7 @@ export class SqliteConnection {
           this.listen(this.#heard)
           this.announce()
         },
-        // Its end has already planned the next.
+        // `#ended` has already scheduled the next try.
         () => {},
       )
     }, pause).unref()
@@ -192,7 +192,7 @@ function errorOf(fault: Fault): Error {
   return Object.assign(new Error(fault.message), codesOf(fault))
 }
 
-/** The fields by which others sort errors of SQLite and of the file system. */
+/** The fields by which errors of SQLite and of the file system are classified. */
 function codesOf(error: unknown): Partial<Fault> {
   if (typeof error !== 'object' || error === null) return {}
   const { code, errcode, errstr, syscall, path } = error as Partial<Fault>

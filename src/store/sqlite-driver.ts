@@ -1,4 +1,4 @@
-/** Kysely's driver for the SQLite thread: who may use the one connection when, and for how long. */
+/** Kysely's driver for the SQLite thread: decides when a query or transaction may use the one connection, and for how long. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { CompiledQuery, DatabaseConnection, Driver, QueryResult, TransactionSettings } from 'kysely'
 import { Overdue, type StoreLimits, within } from './limits.ts'
@@ -6,7 +6,7 @@ import type { SqliteConnection, Thread } from './sqlite-connection.ts'
 import type { Answer } from './sqlite-thread.ts'
 import type { SqliteTurns } from './sqlite-turns.ts'
 
-/** From the first to the longest pause before a locked database is asked again, in milliseconds. */
+/** The first and the longest pause before a locked database is tried again, in milliseconds. */
 const BUSY_PAUSE_MS = { first: 1, last: 50 }
 
 export interface SqliteDriverOptions {
@@ -29,7 +29,7 @@ export class SqliteThreadDriver implements Driver {
   }
 
   async beginTransaction(lease: DatabaseConnection, { accessMode }: TransactionSettings): Promise<void> {
-    // One that only reads takes no lock: others may write meanwhile, and it sees none of that.
+    // A transaction that only reads takes no lock: others may write meanwhile, and it does not see their changes.
     await asLease(lease).begin(accessMode === 'read only' ? 'begin deferred' : 'begin')
   }
 
@@ -43,11 +43,11 @@ export class SqliteThreadDriver implements Driver {
 
   async releaseConnection(): Promise<void> {}
 
-  /** The thread is shared; who opened it closes it. */
+  /** The thread is shared; whoever opened it closes it. */
   async destroy(): Promise<void> {}
 }
 
-/** Kysely hands back what it was given. */
+/** Kysely passes back the object that `acquireConnection` returned. */
 function asLease(connection: DatabaseConnection): Lease {
   return connection as Lease
 }
@@ -55,9 +55,9 @@ function asLease(connection: DatabaseConnection): Lease {
 /** The connection as one query or one transaction sees it. */
 class Lease implements DatabaseConnection {
   readonly #options: SqliteDriverOptions
-  /** Of the transaction that is open here. */
+  /** The thread of the open transaction. */
   #thread: Thread | null = null
-  /** A statement of the transaction that was given up and not yet answered. */
+  /** A statement of the transaction that exceeded its limit and has not been answered yet. */
   #late: { readonly error: Overdue; readonly answer: Promise<unknown> } | null = null
 
   constructor(options: SqliteDriverOptions) {
@@ -70,12 +70,12 @@ class Lease implements DatabaseConnection {
     return { rows: rowsOf<R>(answer), numAffectedRows: BigInt(answer.changes) }
   }
 
-  /** Nothing here streams; one chunk keeps the promise of the type. */
+  /** Nothing here streams; one chunk satisfies the interface. */
   async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
     yield await this.executeQuery<R>(query)
   }
 
-  /** Between two tries a locked database is left to others, who can read while another process writes. */
+  /** Gives up its turn between two tries, so that others can read while another process holds the write lock. */
   async begin(sql: 'begin' | 'begin deferred'): Promise<void> {
     const { connection, turns, limits } = this.#options
     await patiently(limits.connectionMs, async (leftMs) => {
@@ -95,20 +95,20 @@ class Lease implements DatabaseConnection {
     this.#finish()
   }
 
-  /** Never fails, so that whoever failed before it is heard. */
+  /** Never rejects, so that it does not hide the error that caused the rollback. */
   async rollback(): Promise<void> {
     const { connection } = this.#options
     const thread = this.#thread
     try {
       if (!this.#late) await this.#ask('rollback', [])
     } catch {
-      // A transaction that cannot be ended would be found open by the next one.
+      // The next transaction would find this one still open, so the thread is replaced.
       if (!this.#late) connection.abandon(thread)
     }
     this.#finish()
   }
 
-  /** Gives back the turn, at once or when the statement that was given up has been answered and undone. */
+  /** Gives back the turn: at once, or once the overdue statement has been answered and rolled back. */
   #finish(): void {
     const { connection, turns } = this.#options
     const thread = this.#thread
@@ -124,7 +124,7 @@ class Lease implements DatabaseConnection {
       .catch(() => connection.abandon(thread))
       .then(() => {
         this.#late = null
-        // It may have been a commit that was stored after all.
+        // The overdue statement may have been a commit that succeeded.
         connection.announce()
         turns.giveBack()
       })
@@ -136,7 +136,7 @@ class Lease implements DatabaseConnection {
       await turns.pass(leftMs)
       const answer = connection.run(sql, parameters)
       return within(limits.statementMs, 'a statement', answer).catch((error: unknown) => {
-        // Nobody gets in line behind a thread that is stuck.
+        // The thread is stuck, so nobody else gets a turn until it answers.
         if (error instanceof Overdue) turns.holdUntil(answer)
         throw error
       })
@@ -157,7 +157,7 @@ class Lease implements DatabaseConnection {
   }
 }
 
-/** Asks again while another process keeps the database locked; each time it says how much time is left. */
+/** Tries again while another process keeps the database locked; `ask` is told how much time is left. */
 async function patiently<T>(limitMs: number, ask: (leftMs: number) => Promise<T>): Promise<T> {
   const until = performance.now() + limitMs
   let locked: unknown
@@ -165,7 +165,7 @@ async function patiently<T>(limitMs: number, ask: (leftMs: number) => Promise<T>
     try {
       return await ask(Math.max(until - performance.now(), 0))
     } catch (error) {
-      // Whoever waits in line after it met the lock waits for the lock all the same.
+      // If an earlier try met the lock, that is the real cause even when this one timed out waiting for its turn.
       if (!isBusy(error)) throw error instanceof Overdue ? (locked ?? error) : error
       if (performance.now() >= until) throw error
       locked = error
@@ -183,7 +183,7 @@ function rowsOf<R>({ columns, rows }: Answer): R[] {
   return rows.map((values) => {
     const row: Record<string, unknown> = {}
     for (let i = 0; i < columns.length; i++) row[columns[i] ?? ''] = values[i]
-    // What a query gives is as it was typed when it was built.
+    // Kysely typed the rows when the query was built.
     return row as R
   })
 }

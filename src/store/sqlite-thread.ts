@@ -1,6 +1,6 @@
 /**
- * The thread that holds the SQLite connection: a statement in, its answer out, in order. A slow disk or a foreign lock
- * stops this thread and no other. It imports as little as possible, since each start of a command waits for it.
+ * The thread that holds the SQLite connection: it runs statements in order and answers each. A slow disk or another
+ * process's lock stops only this thread. It imports as little as possible, because every command that starts waits for it.
  */
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -13,7 +13,7 @@ export interface ThreadData {
   readonly path: string
   /** How long opening waits for another process, in milliseconds. */
   readonly openMs: number
-  /** Whether a missing file is made; not by a thread that takes over, since it would be an empty database. */
+  /** Whether to create a missing file. A restarted thread must not: the new database would be empty. */
   readonly makes: boolean
 }
 
@@ -22,14 +22,14 @@ export type Asked =
   | { readonly type: 'listen'; readonly pollMs: number }
   | { readonly type: 'close' }
 
-/** Rows are lists, with the names of their columns said once: a third of the cost of objects to pass between threads. */
+/** Rows are arrays, and column names are sent once: that costs a third of passing objects between threads. */
 export interface Answer {
   readonly columns: readonly string[]
   readonly rows: readonly (readonly unknown[])[]
   readonly changes: number
 }
 
-/** What an error keeps on its way between threads. */
+/** The parts of an error that are sent between threads. */
 export interface Fault {
   readonly message: string
   readonly code?: unknown
@@ -39,15 +39,15 @@ export interface Fault {
   readonly path?: unknown
 }
 
-/** In the order of what was asked, but for `opened`, which comes first, and `changed`. */
+/** `opened` comes first, `changed` at any time; the others come in the order of the statements. */
 export type Said =
   | { readonly type: 'opened' }
   | { readonly type: 'answer'; readonly answer: Answer }
   | { readonly type: 'fault'; readonly fault: Fault }
-  /** Another process wrote. */
+  /** Another process has written. */
   | { readonly type: 'changed' }
 
-/** Prepared statements kept; our queries have a few dozen shapes, lists of ids add some. */
+/** Prepared statements that are kept; our queries have a few dozen shapes, and more for lists of ids. */
 const MAX_STATEMENTS = 256
 
 type Prepared = (parameters: readonly unknown[]) => Answer
@@ -82,7 +82,7 @@ function serve(data: ThreadData, port: NonNullable<typeof parentPort>): void {
       poll = watch(db, asked.pollMs, () => say({ type: 'changed' }))
     } else {
       clearInterval(poll)
-      // Without a listener the thread ends, also when closing fails.
+      // Closing the port first lets the thread end even if closing the database fails.
       port.close()
       db.close()
     }
@@ -93,29 +93,29 @@ function serve(data: ThreadData, port: NonNullable<typeof parentPort>): void {
 function open({ path, openMs, makes }: ThreadData): DatabaseSync {
   if (makes) {
     makeFolder(dirname(path))
-    // SQLite would make it readable for all; the files it keeps beside take their mode from this one.
+    // SQLite would create it readable by everyone. The files that it makes beside it get the same mode.
     closeSync(openSync(path, 'a', 0o600))
   } else if (!existsSync(path)) throw new Error('the database file is gone')
   const db = new DatabaseSync(path, { timeout: openMs })
   db.exec('pragma journal_mode = wal')
   db.exec('pragma synchronous = full')
   db.exec('pragma foreign_keys = on')
-  // From here on whoever asked waits for a lock, and asks again: others may read meanwhile.
+  // From here on the driver waits for locks by trying again, so that other statements can run meanwhile.
   db.exec('pragma busy_timeout = 0')
   return db
 }
 
 function prepare(db: DatabaseSync, sql: string): Prepared {
-  // `begin immediate` takes the write lock at once: a transaction that reads first cannot lose it half-way.
+  // `begin immediate` takes the write lock at once: a transaction that reads first could fail to get it later.
   const statement = db.prepare(sql === 'begin' ? 'begin immediate' : sql)
-  // A full disk makes SQLite roll back by itself; the error of doing it twice would hide that of the disk.
+  // On a full disk SQLite rolls back by itself; the error of a second rollback would hide that of the disk.
   if (sql === 'rollback') return (parameters) => (db.isTransaction ? run(statement, parameters) : NOTHING)
   const columns = statement.columns().map(({ name }) => name)
   if (columns.length === 0) return (parameters) => run(statement, parameters)
   statement.setReturnArrays(true)
   return (parameters) => ({
     columns,
-    // `setReturnArrays` makes lists of the rows, which its type does not know.
+    // `setReturnArrays` makes the rows arrays, which the type does not reflect.
     rows: statement.all(...bound(parameters)) as unknown as unknown[][],
     changes: 0,
   })
@@ -126,7 +126,7 @@ function run(statement: StatementSync, parameters: readonly unknown[]): Answer {
   return { ...NOTHING, changes: Number(changes) }
 }
 
-/** Kysely passes what our typed queries bind: strings, numbers and null. */
+/** Our typed queries bind only strings, numbers and null. */
 function bound(parameters: readonly unknown[]): SQLInputValue[] {
   return parameters as SQLInputValue[]
 }
@@ -140,7 +140,7 @@ function keep(statements: Map<string, Prepared>, sql: string, prepared: Prepared
   return prepared
 }
 
-/** This process hears its own writes at once; this is for those of `postern admin` beside it. */
+/** Polls for writes of other processes, such as `postern admin`; our own are announced at once. */
 function watch(db: DatabaseSync, pollMs: number, changed: () => void): NodeJS.Timeout {
   const version = db.prepare('pragma data_version')
   let last = version.get()?.data_version
@@ -150,7 +150,7 @@ function watch(db: DatabaseSync, pollMs: number, changed: () => void): NodeJS.Ti
       if (now !== last) changed()
       last = now
     } catch {
-      // A disk in trouble; the next look, or a statement, will say.
+      // A disk error; the next poll or statement will report it.
     }
   }, pollMs)
 }

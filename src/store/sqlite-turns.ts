@@ -1,4 +1,4 @@
-/** Who may use the one connection of SQLite: one transaction at a time, and between two whoever asks a single question. */
+/** Takes turns on SQLite's one connection: one transaction at a time, and single statements between transactions. */
 import { Overdue } from './limits.ts'
 
 interface Waiting {
@@ -7,17 +7,17 @@ interface Waiting {
 }
 
 export class SqliteTurns {
-  /** Transactions that are open, at most one, and statements that hold up the thread. */
+  /** Open transactions, at most one, plus overdue statements that block the thread. */
   #holds = 0
   readonly #waiting: Waiting[] = []
 
-  /** Waits for a moment without a transaction. What is asked then comes before any transaction that begins later. */
+  /** Waits until no transaction is open. A statement sent then runs before any transaction that begins later. */
   async pass(limitMs: number): Promise<void> {
     if (this.#isFree) return
     await this.#wait(limitMs, false)
   }
 
-  /** Waits for the turn of a transaction, which `giveBack` ends. */
+  /** Waits for a transaction's turn; end it with `giveBack`. */
   async take(limitMs: number): Promise<void> {
     if (this.#isFree) this.#holds++
     else await this.#wait(limitMs, true)
@@ -33,7 +33,7 @@ export class SqliteTurns {
     }
   }
 
-  /** Keeps everyone waiting until this is settled. */
+  /** Keeps everyone waiting until `settled` is. */
   holdUntil(settled: Promise<unknown>): void {
     this.#holds++
     void settled.catch(() => {}).then(() => this.giveBack())

@@ -43,7 +43,7 @@ test('only its owner can read the database and its folder', async () => {
   await store.close()
 })
 
-test('a migration that breaks off leaves nothing, so that the next start can make it whole', async () => {
+test('an interrupted migration leaves nothing behind, and the next start completes it', async () => {
   const opened = await openSqlite(join(newFolder(), 'postern.db'))
   const db = new Kysely<Tables>({ dialect: opened.dialect })
   // The last table of the migration cannot be made, as when the process is killed before it.
@@ -93,7 +93,7 @@ test('children of many parents are looked up by their parents, not among all of 
   assert.match(first ?? '', /resources_by_parent \(parent_id=\?\)/)
 })
 
-test('a full disk refuses writes, keeps all that was acknowledged, and is forgotten once there is room', async (t) => {
+test('on a full disk writes fail, acknowledged ones stay, and all works again once there is room', async (t) => {
   const disk = newFolder()
   try {
     await run('mount', ['-t', 'tmpfs', '-o', 'size=512k', 'tmpfs', disk])

@@ -1,4 +1,4 @@
-/** SQLite through node:sqlite: one file, one connection in a thread of its own, every commit on disk before it is acknowledged. */
+/** SQLite through node:sqlite: one file, one connection on its own thread, every commit on disk before it is acknowledged. */
 import {
   type DatabaseIntrospector,
   type Dialect,
@@ -15,7 +15,7 @@ import { SqliteConnection, ThreadGone } from './sqlite-connection.ts'
 import { type SqliteDriverOptions, SqliteThreadDriver } from './sqlite-driver.ts'
 import { SqliteTurns } from './sqlite-turns.ts'
 
-/** Opens the database file at `path`, made with its folder when missing. */
+/** Opens the database file at `path`; creates it, and its folder, if missing. */
 export async function openSqlite(path: string, limits: StoreLimits = storeLimits): Promise<OpenedDialect> {
   const connection = await SqliteConnection.open({ path, openMs: limits.connectionMs })
   const turns = new SqliteTurns()
@@ -69,12 +69,12 @@ class SqliteThreadDialect implements Dialect {
 }
 
 class ThreadAdapter extends SqliteAdapter {
-  /** Runs each migration in a transaction, which Kysely leaves out on SQLite: a kill amid one must leave nothing of it. */
+  /** Makes Kysely run each migration in a transaction, which it does not do on SQLite: a kill must not leave half of one. */
   override get supportsTransactionalDdl(): boolean {
     return true
   }
 
-  /** The driver itself says whose turn it is; Kysely would have reads wait while a transaction waits for a lock. */
+  /** Our driver does its own queueing; Kysely's would make reads wait while a transaction waits for a lock. */
   override get supportsMultipleConnections(): boolean {
     return true
   }
@@ -87,7 +87,7 @@ const troubles = new Map<number, Trouble>([
   [787, 'dangling'], // constraint: foreign key
   [1811, 'dangling'], // constraint: trigger, which is how `restrict` reports
   [5, 'away'], // busy
-  [8, 'away'], // read-only: a disk in trouble is mounted so
+  [8, 'away'], // read-only: Linux remounts a failing disk so
   [10, 'away'], // i/o error
   [13, 'away'], // disk full
   [14, 'away'], // cannot open

@@ -42,7 +42,7 @@ describe('a store', () => {
 
     test('says which database it is', () => assert.equal(store.dialect, kind.name))
 
-    test('gives back exactly what was put in', async () => {
+    test('returns exactly what was stored', async () => {
       const fields = { text: 'ünï \u{1F600} \' " \\ \n \u0001', none: null, deep: { list: [1, 2.5, true, { a: '' }] } }
       const owner = thing({ kind: 'user' })
       const parent = thing()
@@ -57,7 +57,7 @@ describe('a store', () => {
       assert.equal(await get('t_none'), undefined)
     })
 
-    test('an id is taken once', async () => {
+    test('an id can be used only once', async () => {
       const [one] = await insert(thing())
       assert.ok(one)
       await assert.rejects(insert({ ...one, kind: 'other' }), isConflict('taken'))
@@ -112,7 +112,7 @@ describe('a store', () => {
       }
     })
 
-    test('children of several parents come oldest first and go with their parent', async () => {
+    test('children of several parents are listed oldest first and are deleted with their parent', async () => {
       const [a, b, other] = [thing(), thing(), thing()]
       const children = [a, b, a, other].map((parent) => thing({ kind: 'child', parentId: parent.id }))
       await insert(a, b, other, ...children)
@@ -132,7 +132,7 @@ describe('a store', () => {
       assert.deepEqual(await ids(b, a), [second])
     })
 
-    test('what an owner has is known and goes with it', async () => {
+    test('the resources of an owner can be listed, and are deleted with it', async () => {
       const owner = thing({ kind: 'user' })
       const [key, credential] = [thing({ kind: 'key', ownerId: owner.id }), thing({ ownerId: owner.id })]
       await insert(owner, key, credential)
@@ -145,7 +145,7 @@ describe('a store', () => {
       assert.equal(await get(credential.id), undefined)
     })
 
-    test('kinds are told of those ids that exist', async () => {
+    test('kinds are given for those ids that exist', async () => {
       const [a, b] = await insert(thing(), thing({ kind: 'other' }))
       const kinds = await store.read((reader) => reader.kinds([a?.id ?? '', 't_none', b?.id ?? '']))
       assert.deepEqual(
@@ -183,7 +183,7 @@ describe('a store', () => {
       assert.deepEqual((await get(one.id))?.fields, { n: 20 })
     })
 
-    test('a module is put, replaced whole, removed, and goes with its host', async () => {
+    test('a module is stored, replaced whole, removed, and deleted with its host', async () => {
       const [host] = await insert(thing())
       assert.ok(host)
       const put = (name: string, config: object) =>
@@ -208,7 +208,7 @@ describe('a store', () => {
       )
     })
 
-    test('references are told in the order of their makers, replaced whole, and protect their target', async () => {
+    test('references are listed oldest referrer first, replaced whole, and protect their target', async () => {
       const [target, one, two] = await insert(thing(), thing(), thing({ kind: 'other' }))
       assert.ok(target && one && two)
       const set = (from: NewResource, slot: string, to: string[], isNew = false) =>
@@ -230,7 +230,7 @@ describe('a store', () => {
       await assert.rejects(set(two, 'backend', [target.id], true), isConflict('dangling'))
     })
 
-    test('a claim has one holder in its scope, and lets go with it', async () => {
+    test('a claim has one holder in its scope, and is released with it', async () => {
       const [owner, one, two] = [thing({ kind: 'user' }), thing(), thing()]
       await insert(owner, { ...one, ownerId: owner.id }, two)
       const set = (holder: NewResource, scope: string, keys: string[], isNew = false) =>
@@ -263,14 +263,14 @@ describe('a store', () => {
       assert.equal(await meta(), 'three')
     })
 
-    test('of many who set a fact at once all are told the same', async () => {
+    test('many who set a fact at once all get the same value', async () => {
       const keep = (_: unknown, i: number) => store.write((writer) => writer.keepMeta('contested', String(i)))
       const told = await Promise.all(Array.from({ length: 20 }, keep))
       assert.equal(new Set(told).size, 1)
       assert.equal(await store.read((reader) => reader.meta('contested')), told[0])
     })
 
-    test('a transaction that throws leaves nothing, and nobody saw any of it', async () => {
+    test('a transaction that throws leaves nothing, and nobody sees any of it', async () => {
       const [host, extra] = [thing(), thing()]
       await insert(host)
       const revision = await store.feed.latest()
@@ -295,7 +295,7 @@ describe('a store', () => {
       assert.deepEqual(await store.feed.since(revision), [])
     })
 
-    test('of many who claim one name at once exactly one gets it', async () => {
+    test('if many claim one name at once, exactly one gets it', async () => {
       const makers = Array.from({ length: 20 }, () => thing())
       const revision = await store.feed.latest()
       const outcomes = await Promise.allSettled(

@@ -10,7 +10,7 @@ import { allRows, insertRows, isEmpty, type StoredRow } from './rows.ts'
 import type { Tables } from './tables.ts'
 import { Writer } from './writer.ts'
 
-/** How often a transaction that lost a race is tried in all. */
+/** How often a transaction that loses races is tried in all. */
 const TRIES = 5
 
 /** The database cannot be used at the moment; trying again later may help. */
@@ -21,7 +21,7 @@ export class StoreAway extends Refusal {
   }
 }
 
-/** A constraint of the database refused a write that the checks before it had let through: somebody was faster. */
+/** A database constraint refused a write that had passed all checks: a concurrent write came first. */
 export class StoreConflict extends Error {
   readonly trouble: 'taken' | 'dangling'
 
@@ -32,16 +32,16 @@ export class StoreConflict extends Error {
   }
 }
 
-/** What a caller is told whose write was sent off and not confirmed. */
+/** The message for a write that was sent to the database and not confirmed. */
 const UNCONFIRMED =
   'The database did not confirm this write in time: it may be stored or not. Look before you repeat it.'
 
 export interface StoreOptions {
-  /** Shorter ones are for tests. */
+  /** Tests set shorter ones. */
   readonly limits?: StoreLimits
 }
 
-/** Opens and migrates the database behind `url`: `sqlite:<path>` or `postgres://…`. */
+/** Opens and migrates the database at `url`: `sqlite:<path>` or `postgres://…`. */
 export async function openStore(url: string, { limits = storeLimits }: StoreOptions = {}): Promise<Store> {
   const opened = await openDialect(url, limits)
   const db = new Kysely<Tables>({ dialect: opened.dialect })
@@ -77,7 +77,7 @@ export class Store {
   readonly #reader: Reader
   readonly #opened: OpenedDialect
   #stopListening: () => Promise<void> = async () => {}
-  #question: Promise<boolean> | null = null
+  #probe: Promise<boolean> | null = null
 
   constructor(db: Kysely<Tables>, opened: OpenedDialect) {
     this.#db = db
@@ -90,7 +90,7 @@ export class Store {
     return this.#opened.facts.name
   }
 
-  /** Starts hearing of changes that other nodes make. */
+  /** Starts to listen for changes by other nodes. */
   async listen(): Promise<void> {
     this.#stopListening = await this.#opened.listen(() => this.feed.announce())
   }
@@ -98,28 +98,28 @@ export class Store {
   /**
    * Reads outside of any transaction.
    *
-   * @param withinMs Less time than the database has, for callers that must answer sooner.
+   * @param withinMs A shorter time limit than usual, for callers that must answer sooner.
    */
   async read<T>(query: (reader: Reader) => Promise<T>, { withinMs }: { withinMs?: number } = {}): Promise<T> {
     const answer = () => query(this.#reader)
     return this.#sorting(withinMs === undefined ? answer : () => within(withinMs, 'reading the database', answer()))
   }
 
-  /** Whether the database answers within this time. Callers share one question, so that many cannot use up connections. */
+  /** Whether the database answers within this time. Callers share one query, so that many cannot use up the connections. */
   async answers(withinMs: number): Promise<boolean> {
-    this.#question ??= this.feed
+    this.#probe ??= this.feed
       .latest()
       .then(
         () => true,
         () => false,
       )
       .finally(() => {
-        this.#question = null
+        this.#probe = null
       })
-    return within(withinMs, 'the question', this.#question).catch(() => false)
+    return within(withinMs, 'a test query', this.#probe).catch(() => false)
   }
 
-  /** Runs `work` as one transaction: all of it is stored, with its changes, or nothing is. It may run more than once. */
+  /** Runs `work` as one transaction: all of it is stored, with its changes, or nothing. `work` may run more than once. */
   async write<T>(work: (writer: Writer) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       let isCommitting = false
@@ -134,14 +134,14 @@ export class Store {
         if (written.changed) this.feed.announce()
         return written.result
       } catch (error) {
-        // Only what the database itself says it has undone is tried again; a silent commit may have been stored.
+        // Only tried again when the database says that it rolled back; a commit without an answer may have been stored.
         if (this.#opened.facts.classify(error) === 'again' && attempt < TRIES) continue
         throw this.#sorted(error, isCommitting ? UNCONFIRMED : undefined)
       }
     }
   }
 
-  /** Gives `work` every row as of one moment, while others go on writing. */
+  /** Gives `work` a consistent snapshot of every row, while others go on writing. */
   async snapshot<T>(work: (rows: AsyncIterable<StoredRow>) => Promise<T>): Promise<T> {
     return this.#sorting(() =>
       this.#db
@@ -155,7 +155,7 @@ export class Store {
     )
   }
 
-  /** Stores all of `rows` in a database that holds nothing, or nothing of them; gives how many there were. */
+  /** Stores `rows` in an empty database, all or none of them; returns how many there were. */
   async fill(rows: AsyncIterable<StoredRow>): Promise<number> {
     return this.#sorting(() =>
       this.#db.transaction().execute(async (tx) => {
@@ -165,7 +165,7 @@ export class Store {
     )
   }
 
-  /** Whether nothing was ever stored. */
+  /** Whether nothing has been stored yet. */
   async isEmpty(): Promise<boolean> {
     return this.#sorting(() => isEmpty(this.#db))
   }

@@ -1,4 +1,4 @@
-/** Everything that is written to the database, inside one transaction. */
+/** All queries that write resources to the database, inside one transaction. */
 import type { Transaction } from 'kysely'
 import type { DialectFacts } from './dialect.ts'
 import { KEPT_CHANGES, OLDEST_CHANGE } from './feed.ts'
@@ -6,7 +6,7 @@ import { LoginWriter } from './login-writer.ts'
 import { Reader, type StoredResource } from './reader.ts'
 import type { Tables } from './tables.ts'
 
-/** How often old changes are swept; the sweep is then as small as this number. */
+/** Old changes are deleted once for this many new ones, so each sweep deletes about as many. */
 const SWEEP_EVERY = 1000
 
 export class Writer extends Reader {
@@ -38,7 +38,7 @@ export class Writer extends Reader {
       .execute()
   }
 
-  /** Reads a resource and keeps everyone else from writing it until this transaction ends. */
+  /** Reads a resource, and locks it against other writers until this transaction ends. */
   async lock(kind: string, id: string): Promise<StoredResource | undefined> {
     if (this.#facts.locksRows) {
       await this.#tx.selectFrom('resources').select('id').where('id', '=', id).forUpdate().execute()
@@ -46,7 +46,7 @@ export class Writer extends Reader {
     return this.resource(kind, id)
   }
 
-  /** Keeps everyone else from writing these resources, though not from doing the same, until this transaction ends. */
+  /** Locks these resources against writers until this transaction ends; others may hold them at the same time. */
   async hold(ids: readonly string[]): Promise<void> {
     if (!this.#facts.locksRows || ids.length === 0) return
     await this.#tx.selectFrom('resources').select('id').where('id', 'in', ids).orderBy('id').forShare().execute()
@@ -60,7 +60,7 @@ export class Writer extends Reader {
       .execute()
   }
 
-  /** Deletes a resource with all that hangs on it; the database refuses while others refer to it. */
+  /** Deletes a resource and everything that belongs to it; the database refuses while others refer to it. */
   async remove(id: string): Promise<void> {
     await this.#tx.deleteFrom('resources').where('id', '=', id).execute()
   }
@@ -78,7 +78,7 @@ export class Writer extends Reader {
     await this.#tx.deleteFrom('modules').where('host_id', '=', hostId).where('module', '=', module).execute()
   }
 
-  /** Makes `toIds` the whole of what `fromId` names in `slot`. */
+  /** Replaces all references of `fromId` in `slot` by `toIds`. */
   async setReferences(fromId: string, slot: string, toIds: readonly string[], isNew: boolean): Promise<void> {
     if (!isNew) await this.#tx.deleteFrom('refs').where('from_id', '=', fromId).where('slot', '=', slot).execute()
     if (toIds.length === 0) return
@@ -86,7 +86,7 @@ export class Writer extends Reader {
     await this.#tx.insertInto('refs').values(rows).execute()
   }
 
-  /** Makes `keys` the whole of what `holderId` holds in `scope`. */
+  /** Replaces all claims of `holderId` in `scope` by `keys`. */
   async setClaims(holderId: string, scope: string, keys: readonly string[], isNew: boolean): Promise<void> {
     if (!isNew) {
       await this.#tx.deleteFrom('claims').where('holder_id', '=', holderId).where('scope', '=', scope).execute()
@@ -96,7 +96,7 @@ export class Writer extends Reader {
     await this.#tx.insertInto('claims').values(rows).execute()
   }
 
-  /** Sets a fact unless it is set, also by a node that does so at this moment; gives back what it then is. */
+  /** Sets a fact unless it is set, even by another node at this moment; returns the value it then has. */
   async keepMeta(key: string, value: string): Promise<string> {
     await this.#tx
       .insertInto('meta')
@@ -106,7 +106,7 @@ export class Writer extends Reader {
     return (await this.meta(key)) ?? value
   }
 
-  /** Reads a fact and keeps everyone else from changing it until this transaction ends. */
+  /** Reads a fact, and locks it against changes until this transaction ends. */
   async holdMeta(key: string): Promise<string | undefined> {
     if (this.#facts.locksRows) {
       await this.#tx.selectFrom('meta').select('key').where('key', '=', key).forShare().execute()
@@ -122,12 +122,12 @@ export class Writer extends Reader {
       .execute()
   }
 
-  /** Notes that a resource changed; written once, at the end of the transaction. */
+  /** Notes that a resource changed; `finish` writes each one once. */
   changed(kind: string, id: string): void {
     this.#changes.set(id, { kind, id })
   }
 
-  /** Writes the noted changes; gives back whether there were any. */
+  /** Writes the noted changes to the change feed; returns whether there were any. */
   async finish(): Promise<boolean> {
     if (this.#changes.size === 0) return false
     await this.#facts.orderChanges(this.#tx)
