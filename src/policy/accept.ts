@@ -16,7 +16,7 @@ import { refusalOf } from './refused-actions.ts'
 import { replaceable } from './replace-pattern.ts'
 import { type Source, sources } from './sources.ts'
 
-/** Bytes of CEL and instructions of patterns in one policy; the checks of more would hold up the server for a second. */
+/** The most bytes of CEL plus instructions of patterns in one policy. Checking more would block the server for a second. */
 const MAX_COST = 64 * 1024
 
 /** Throws `BadValue` or `Refusal` unless every rule can run where it stands. */
@@ -35,7 +35,7 @@ export function checkPolicy(policy: Policy, where: Where): void {
       if (cost > MAX_COST) {
         throw refuse(
           source.at,
-          'is where the expressions and patterns of this policy become too much; use fewer or shorter ones',
+          'makes the expressions and patterns of this policy too large in total; use fewer or shorter ones',
         )
       }
     }
@@ -47,7 +47,7 @@ function siteOf(policy: Policy, { place, at }: Where, direction: Direction): Sit
   if (phase) return { place, phase, lists: listNames(policy) }
   throw refuse(
     at + listPath(policy, direction),
-    `takes no rules on ${placeName(place)}, which judges connections when they come in; use \`inbound\``,
+    `takes no rules on ${placeName(place)}, where a policy sees incoming connections only; use \`inbound\``,
   )
 }
 
@@ -70,7 +70,7 @@ function checkRules(rules: readonly Rule[], site: Site, at: string): void {
   }
 }
 
-/** A login is known by its name, so that two that differ must not share one; the same may stand in several rules. */
+/** A route tells its logins apart by name: logins that differ must not share one. One login may stand in several rules. */
 function checkLoginNames(rules: readonly Rule[], at: string): void {
   const known = new Map<string, string>()
   for (const [i, rule] of rules.entries()) {
@@ -86,7 +86,7 @@ function checkLoginNames(rules: readonly Rule[], at: string): void {
       if ((known.get(name) ?? settings) !== settings) {
         throw refuse(
           `${at}[${i}].actions[${j}].config.auth_id`,
-          `is \`${name}\`, as for a login with other settings before it; give each login its own`,
+          `is \`${name}\`, the name of an earlier login with other settings; give each login its own name`,
         )
       }
       known.set(name, settings)
@@ -101,7 +101,8 @@ function checkAction({ type, config }: Action, { place, phase, lists }: Site, at
     throw refuse(`${at}.type`, `is \`${type}\`, which ${elsewhere(type, place, lists)}`)
   }
   const path = `${at}.config`
-  // The path as the name of one field, so that messages begin with it. R-4.10: no settings are the same as empty ones.
+  // Checked as an object with the path as its only field, so that messages begin with the path. R-4.10: no settings are the
+  // same as empty ones.
   const checked = check(Type.Object({ [path]: form }), { [path]: config ?? {} })[path]
   refine?.(checked as Record<string, unknown>, path)
   return type
@@ -132,7 +133,7 @@ function actionsFor(place: Place): readonly ActionName[] {
   return actionNames.filter((name) => actions[name].phases.some((phase) => possible.includes(phase)))
 }
 
-/** What the parts of a source cost to prepare, each before the next is looked at: a hostile one is not read to its end. */
+/** Prices the parts of a source one by one, so that the caller can stop before the end of one that is too costly. */
 function* pricesOf({ kind, text, at }: Source, site: Site): Generator<number> {
   try {
     if (kind === 'pattern' && !text.includes('${')) {

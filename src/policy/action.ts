@@ -20,22 +20,22 @@ import type { PolicyRequest, PolicyResponse, PolicySummary, Verdict } from './tr
  */
 export type SourceKind = 'value' | 'template' | 'pattern' | 'retry'
 
-/** What running an action comes to: undefined goes on with the next. */
+/** The result of an action. Undefined: the next action runs. */
 export type Outcome = Verdict | undefined
 
-/** An action of one rule, ready to run. Throws mean broken, and nothing passes (R-4.3). */
+/** An action of one rule, ready to run. When it throws, nothing passes (R-4.3). */
 export interface Step {
   readonly run: (moment: Moment) => Outcome | Promise<Outcome>
-  /** For a request that it ran for: its answer, and how it ended. */
+  /** Called with the response to a request that this step ran for; `done` when that exchange has ended. */
   readonly response?: ((response: PolicyResponse, request: PolicyRequest) => unknown) | undefined
   readonly done?: ((summary: PolicySummary, request: PolicyRequest) => void) | undefined
-  /** For one that is let through: what the upstream is told. */
+  /** Called for a request that is let through, to change the headers that go upstream. */
   readonly upstream?: ((outgoing: { readonly headers: HeaderList }, request: PolicyRequest) => void) | undefined
-  /** The login that it is. */
+  /** Set when the step is a login. */
   readonly login?: LoginGuard
 }
 
-/** A guard that a module of the server has already, with the settings that it was made with. */
+/** A guard that a module of the server provides, made for the settings of one action. */
 export interface Guard {
   readonly readsPath?: boolean | undefined
   readonly request?: ((request: never) => Outcome | Promise<Outcome>) | undefined
@@ -43,7 +43,7 @@ export interface Guard {
   readonly done?: ((summary: never, request: never) => void) | undefined
 }
 
-/** A login that a module of the server has already. */
+/** A login that a module of the server provides. */
 export interface LoginGuard extends Guard {
   /** What is known of the visitor who was let in. */
   readonly found: (request: never) => FoundLogin | undefined
@@ -54,7 +54,7 @@ export interface FoundLogin {
   readonly user: { readonly id: string; readonly name: string; readonly email: string; readonly username: string }
   readonly accessToken: string
   readonly refreshToken: string
-  /** Of GitHub alone. */
+  /** Empty unless the provider is GitHub. */
   readonly organizations: readonly string[]
   readonly teams: readonly string[]
   readonly createdAt: number
@@ -62,7 +62,7 @@ export interface FoundLogin {
   readonly checkedAt: number
 }
 
-/** What all logins are told, in the units of the program. */
+/** The settings that all logins share, with durations in seconds. */
 export interface LoginGuardSettings {
   /** Tells the logins of one route apart. */
   readonly authId: string
@@ -71,25 +71,25 @@ export interface LoginGuardSettings {
   readonly scopes: readonly string[]
   readonly params: Readonly<Record<string, string>>
   readonly passesOptions: boolean
-  /** 0 for no limit, as below. */
+  /** These three are 0 where there is no limit. */
   readonly idleSeconds: number
   readonly maximumSeconds: number
   readonly refreshSeconds: number
 }
 
-/** What actions use of the server around them. */
+/** What the server provides to actions. */
 export interface PolicyTools {
   readonly now: () => number
-  /** An expression, parsed before. */
+  /** Gives an expression that was parsed earlier, on another thread. */
   readonly expression: (text: string) => ParsedExpression
   readonly log: Logger
   readonly region: string
   readonly counters: Counters
   readonly onBudgetSpent: () => void
   readonly fetch: Fetch
-  /** Set in a dry run alone. */
+  /** Set only in a dry run. */
   readonly watch?: PolicyWatch | undefined
-  /** The rules of an IP policy, as they were when the policy was resolved. */
+  /** Makes the guards that actions share with modules of the same job. */
   readonly guards: {
     basicAuth(settings: { credentials: readonly { username: string; password: string }[]; realm: string }): Guard
     circuitBreaker(settings: {
@@ -109,7 +109,7 @@ export interface PolicyTools {
 /** What an action is compiled with. */
 export interface Workbench {
   readonly site: Site
-  /** Tells this action from all others of the server, and stays the same as long as its policy does. */
+  /** Unique to this action within the server, and the same for as long as its policy does not change. */
   readonly key: string
   readonly tools: PolicyTools
   readonly evaluator: Evaluator
@@ -117,7 +117,7 @@ export interface Workbench {
   /** The same for a source of the kind `retry`. */
   readonly retryExpression: (text: string) => Evaluate
   readonly template: (text: string) => Template
-  /** The rules of the IP policies that a configuration may name, in CIDR form. */
+  /** The rules of an IP policy that the settings name. */
   readonly ipRules: (policyId: string) => readonly { readonly action: 'allow' | 'deny'; readonly cidr: string }[]
 }
 
@@ -127,11 +127,11 @@ export interface ActionType {
   readonly config: TObject
   /** Nothing runs after it in its phase. */
   readonly ends?: boolean
-  /** Whether it keeps traffic away: where it cannot be told whether it should, nothing passes. */
+  /** Whether it can turn traffic away. When the budget is spent before its rule is decided, nothing passes. */
   readonly guards?: boolean
   /**
-   * Whether it finds out who a visitor is. Where it cannot be told whether it should, nothing passes: visitors must not get
-   * around it by what they send.
+   * Whether it finds out who a visitor is. When an expression of its rule fails, nothing passes: a visitor must not be able
+   * to avoid the check by sending something that the expression fails on.
    */
   readonly admits?: boolean
   /** Whether it decides by the path or changes it (D63). */
@@ -140,7 +140,7 @@ export interface ActionType {
   readonly sources?: Readonly<Record<string, SourceKind>>
   /** Throws `BadValue` for what the form cannot express; `at` is the path of the settings. */
   readonly refine?: (config: Readonly<Record<string, unknown>>, at: string) => void
-  /** For a login: what it is called on its route. */
+  /** For a login: the name that tells it from the other logins of its route. */
   readonly loginName?: (config: Readonly<Record<string, unknown>>) => string
   readonly compile: (config: Readonly<Record<string, unknown>>, bench: Workbench) => Step
 }
@@ -155,7 +155,7 @@ export function defineAction<S extends TObject>(
     readonly compile: (config: Static<S>, bench: Workbench) => Step
   },
 ): ActionType {
-  // Whoever calls them has just checked the settings against this very form.
+  // Callers check the settings against `config` before they call these functions.
   return action as unknown as ActionType
 }
 
@@ -163,7 +163,7 @@ export function closed<P extends TProperties>(properties: P): TObject<P> {
   return Type.Object(properties, { additionalProperties: false })
 }
 
-/** The step of a guard that a module has already; `enforce` false lets all pass, and only notes what was found. */
+/** The step for a guard of a module. With `enforce` false everything passes, and the step only notes what it found. */
 export function guardStep(name: string, guard: Guard, enforce: boolean): Step {
   return {
     run(moment) {

@@ -1,12 +1,12 @@
 /**
- * Prepares the tree of a checked expression to be planned: strings have fields here, such as `req.url` and `req.url.path`,
- * so each path that is known becomes one name.
+ * Prepares the tree of a checked expression for planning. Here even strings have fields (`req.url` is a string, and
+ * `req.url.path` a part of it), so each known path becomes one name.
  */
 import { newerArguments, newerName } from './older-names.ts'
 import type { Shape } from './shape.ts'
 import { type Expr, literal } from './tree.ts'
 
-/** Stands before a path of which only its presence is asked. */
+/** Prefix of a path for which the expression only asks whether it is there. */
 export const HAS = '@has '
 
 export interface Bound {
@@ -83,7 +83,7 @@ export function bindVariables(expr: Expr, variables: Readonly<Record<string, Sha
   return { expr: bind(expr, new Set()), paths: [...paths] }
 }
 
-/** `req.url.path` for what reads that variable: as far as fields are known, and not through a map or a list. */
+/** The path, such as `req.url.path`, that an expression reads; it ends where fields are unknown, and at a map or list. */
 function pathIn(
   expr: Expr,
   variables: Readonly<Record<string, Shape>>,

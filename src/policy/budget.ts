@@ -1,18 +1,18 @@
 /**
- * What the expressions of one request may cost, all together: 2 ms.
+ * Limits what all expressions of one request may cost together: 2 ms.
  *
- * What decides is a price, not the time that passes: a busy machine must not refuse requests that an idle one lets through,
- * and a policy must not fail one time and work the next. The price is in nanoseconds, as each part of an expression was
- * measured once warm (`npm run bench -- policy --only prices` shows what is charged beside what it takes). A clock is the net
- * below it, for a price that is wrong and for code that is not warm yet. It counts what the thread itself used, so that a
- * machine that does other things in between does not count, and it is generous: what is priced right never gets there.
+ * The limit is on a price and not on the time that passes: a busy machine must not refuse requests that an idle one lets
+ * through, and a policy must not fail one time and work the next. Each part of an expression has a price in nanoseconds,
+ * measured in warm code (`npm run bench -- policy --only prices` prints the price beside the time that it really takes).
+ * A clock is the safety net for wrong prices and for code that is not warm yet. It counts CPU time of this thread, so that
+ * other work of the machine does not count, and its limit is so generous that correctly priced work never reaches it.
  */
 
-/** In nanoseconds. */
+/** The budget of a request, in nanoseconds. */
 export const MAX_PRICE = 2_000_000
-/** Nanoseconds of the price between two looks at the clock, which takes one microsecond. */
+/** The clock is read each time this many nanoseconds were charged; reading it takes one microsecond. */
 const LOOK_EVERY = 100_000
-/** Of the thread's own time, in microseconds. */
+/** The most CPU time of the thread, in microseconds. */
 const MAX_CPU_MICROS = 8000
 
 export class BudgetSpent extends Error {
@@ -22,14 +22,14 @@ export class BudgetSpent extends Error {
   }
 }
 
-/** What the thread used so far, in microseconds. */
+/** The CPU time that the thread has used so far, in microseconds. */
 export type ThreadClock = () => number
 
 export class Budget {
   readonly #clock: ThreadClock
   #left = MAX_PRICE
   #nextLook = MAX_PRICE - LOOK_EVERY
-  /** When the clock was last looked at in the evaluation under way. */
+  /** What the clock said when it was last read during the present evaluation. */
   #since: number | undefined
   #usedMicros = 0
   #spentBy: string | undefined
@@ -39,35 +39,35 @@ export class Budget {
     this.#clock = clock
   }
 
-  /** Stays true: what is spent is spent for the rest of the request. */
+  /** Once true, it stays true for the rest of the request. */
   get isSpent(): boolean {
     return this.#spentBy !== undefined
   }
 
-  /** In nanoseconds. */
+  /** What is left, in nanoseconds. */
   get left(): number {
     return this.isSpent ? 0 : Math.max(0, this.#left)
   }
 
-  /** Throws `BudgetSpent` when there is not enough left, and ever after. */
+  /** Throws `BudgetSpent` when not enough is left, and from then on every time. */
   charge(nanos: number): void {
     this.#left -= nanos
     if (this.#left < this.#nextLook) this.#look()
   }
 
-  /** Whether it is spent and nobody was told yet: once a request is enough. */
+  /** True the first time that it is called after the budget was spent, so that a request is logged once. */
   tell(): boolean {
     if (this.#isTold || !this.isSpent) return false
     this.#isTold = true
     return true
   }
 
-  /** An evaluation begins: what the thread did before is not its. */
+  /** Called when an evaluation begins: what the thread did before does not count. */
   resume(): void {
     this.#since = undefined
   }
 
-  /** The price is at its end, or the clock is due. */
+  /** Called when the budget is used up, or when it is time to read the clock. */
   #look(): void {
     if (this.#spentBy === undefined) {
       if (this.#left < 0) this.#spentBy = 'over 2 ms'
@@ -86,7 +86,7 @@ export class Budget {
   }
 }
 
-/** Before Node 23.9 the time of the wall has to do. */
+/** Node before 23.9 cannot tell the CPU time of a thread; wall-clock time takes its place. */
 const threadClock: ThreadClock =
   typeof process.threadCpuUsage === 'function'
     ? () => {

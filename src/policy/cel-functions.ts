@@ -1,4 +1,4 @@
-/** All functions of expressions that we do ourselves, in one table; what is left out is the library's. */
+/** All functions of expressions that we implement ourselves, in one table; the CEL library provides the others. */
 import { conversions } from './conversions.ts'
 import { encodings } from './encodings.ts'
 import type { Impls } from './frame.ts'

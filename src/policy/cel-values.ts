@@ -1,4 +1,4 @@
-/** Between the values of the evaluator and plain ones. */
+/** Converts between values of CEL and plain ones. */
 import type { CelInput, CelMap, CelValue } from '@bufbuild/cel'
 import type { Budget } from './budget.ts'
 import { Fault } from './frame.ts'
@@ -6,7 +6,7 @@ import type { Library } from './library.ts'
 import type { Cel } from './tree.ts'
 import { Instant } from './variable-values.ts'
 
-/** Levels of lists and maps in each other that are looked into. */
+/** How deep lists and maps may be nested in a value that is read. */
 const MAX_DEPTH = 16
 
 /** What it costs to look at a value, and at a character of it, when it is written out or taken apart. */
@@ -43,18 +43,18 @@ export function toCel(library: Library, value: unknown): unknown {
   return value
 }
 
-/** What was read from JSON, with all that is in it: the library would look at each object anew whenever it is asked for. */
+/** Converts a JSON value at every depth at once; otherwise the library would convert an object anew at each access. */
 export function fromJson(cel: Cel, value: unknown): CelInput {
   if (Array.isArray(value)) return cel.celList(value.map((item) => fromJson(cel, item)))
   if (typeof value !== 'object' || value === null) return value as CelInput // there is nothing else in JSON
   return cel.celMap(new Map(Object.entries(value).map(([name, item]) => [name, fromJson(cel, item)])))
 }
 
-/** What `map` has under `key`, whatever kind of number that is; undefined when there is nothing, or no such key can be. */
+/** The entry of `map` under `key`, where 1, 1u and 1.0 are the same key; undefined when there is none. */
 export function entryOf(cel: Cel, map: CelMap, key: unknown, budget: Budget): unknown {
   if (typeof key === 'string' || typeof key === 'boolean') return map.get(key)
   if (typeof key !== 'bigint' && typeof key !== 'number' && !cel.isCelUint(key)) return undefined
-  // Unsigned numbers are looked for one by one.
+  // The library walks through the whole map to find a key that is an unsigned number.
   budget.charge(map.size * ENTRY_NANOS)
   return map.get(key)
 }

@@ -1,9 +1,9 @@
-/** Reads CEL source into a tree, guarded against source that is made to hurt the parser or whoever walks the tree. */
+/** Parses CEL source into a tree, with limits that keep hostile source from hurting the parser or code that walks the tree. */
 import { createRequire } from 'node:module'
 import { isOpenString, nesting, tokens } from './tokens.ts'
 import { type Cel, children, type Expr } from './tree.ts'
 
-/** An expression that cannot be used; the message continues a sentence that began with where it stands. */
+/** An expression that is refused. The message continues a sentence that began with the field's path. */
 export class BadExpression extends Error {
   /** The part of the expression that it is about, where that is known. */
   part: bigint | undefined
@@ -16,7 +16,7 @@ const MAX_TOKENS = 1500
 /** Levels of the tree, such as the fields of a chain or the terms of a sum. */
 const MAX_DEPTH = 100
 
-/** The CEL library; loaded on first use, since its 100 ms are not for those who only read the tables of this room. */
+/** The CEL library. Loading it takes 100 ms, so it is done on first use: some commands only read the tables of this room. */
 export function cel(): Cel {
   return require('@bufbuild/cel') as Cel
 }
@@ -28,14 +28,14 @@ export function parseExpression(text: string): Expr {
   return parseWithPlaces(text).expr
 }
 
-/** The tree of `text`, and what says where in the text a part of it stands. */
+/** The tree of `text`, with a function that tells the line and column of one of its parts. */
 export function parseWithPlaces(text: string): { readonly expr: Expr; readonly placeOf: (part: bigint) => string } {
   guard(text)
   const { expr, sourceInfo } = parse(text)
   if (isDeep(expr)) throw new BadExpression(`is nested too deep (over ${MAX_DEPTH} levels); split it`)
   const placeOf = (part: bigint): string => {
     const near = sourceInfo?.positions[String(part)] ?? 0
-    // Of some signs the place is that of the blanks before them.
+    // For some operators the parser gives the position of the spaces before them.
     const at = near + (/^\s*/.exec(text.slice(near))?.[0].length ?? 0)
     const lines = text.slice(0, at).split('\n')
     return `line ${lines.length}, column ${(lines.at(-1) ?? '').length + 1}`
@@ -62,14 +62,14 @@ function parse(text: string): ReturnType<Cel['parse']> {
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     const [, line, column, what = reason] = /^<input>:(\d+):(\d+): (.*)$/s.exec(reason) ?? []
-    // The list of what could have stood there instead is long and helps nobody.
+    // Leaves out the parser's list of all tokens that it would have taken: it is long and helps nobody.
     const brief = what.replace(/^found (.*) but expecting.*$/s, 'unexpected $1').slice(0, 100)
     const why = line === undefined ? brief : `${brief} at line ${line}, column ${column}`
     throw new BadExpression(`is not a CEL expression: ${why}`, { cause })
   }
 }
 
-/** Without recursion, since nothing is known of the tree yet. */
+/** Without recursion, since the depth of the tree is not known yet. */
 function isDeep(expr: Expr): boolean {
   let level: readonly Expr[] = [expr]
   for (let depth = 0; depth < MAX_DEPTH; depth++) {

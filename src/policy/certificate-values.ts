@@ -9,7 +9,7 @@ type Part = keyof typeof nameOid
 export interface CertificateValues {
   readonly subject: string
   readonly issuer: string
-  /** A part of a name; empty when it has none. */
+  /** One part of the subject's name, such as its organization; empty when the name has none. */
   readonly subjectPart: (part: Part) => string
   readonly issuerPart: (part: Part) => string
   readonly dnsNames: readonly string[]
@@ -28,7 +28,7 @@ export function certificateValues(certificate: X509Certificate): CertificateValu
   return values
 }
 
-/** A connection has one certificate and many requests. */
+/** What was already read, since many requests share one connection and its certificate. */
 const known = new WeakMap<X509Certificate, CertificateValues>()
 
 function read(certificate: X509Certificate): CertificateValues {

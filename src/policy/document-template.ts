@@ -3,7 +3,7 @@ import type { CelValue } from '@bufbuild/cel'
 import type { Moment } from './moment.ts'
 import type { Template } from './template.ts'
 
-/** What gives the document with all its texts filled in. */
+/** A function that gives the document with all its texts filled in. */
 export function compileDocument(
   value: unknown,
   template: (text: string) => Template,

@@ -1,4 +1,4 @@
-/** The functions of expressions for JSON, base64, URLs, queries, digests and numbers by chance (listed in docs/policy.md). */
+/** The functions of expressions for JSON, base64, URLs, queries, digests and random numbers (listed in docs/policy.md). */
 import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { CelValue } from '@bufbuild/cel'
@@ -15,7 +15,7 @@ const DIGEST_NANOS = 5000
 const THROWN_NANOS = 6000
 const CHARACTER_NANOS = { json: 90, base64: 6, digest: 8, url: 60, query: 60 }
 
-/** How often a map has to be paid for when it becomes a query. */
+/** Writing a map as a query costs this many times what walking through it costs. */
 const ESCAPING = 8
 
 const json = payText(CALL_NANOS, CHARACTER_NANOS.json)
@@ -24,7 +24,7 @@ const url = payText(URL_NANOS, CHARACTER_NANOS.url)
 const query = payText(CALL_NANOS, CHARACTER_NANOS.query)
 const digested = payText(DIGEST_NANOS, CHARACTER_NANOS.digest)
 
-/** The text that a function is given, paid for; undefined for what is no text. */
+/** Charges for reading an argument and returns it; undefined when it is not a string. */
 function payText(base: number, each: number): (frame: Frame, value: unknown) => string | undefined {
   return ({ budget }, value) => {
     if (typeof value !== 'string') return undefined
@@ -33,7 +33,7 @@ function payText(base: number, each: number): (frame: Frame, value: unknown) => 
   }
 }
 
-/** A function of one text, whose exceptions are faults. */
+/** A function of one string; an exception becomes a `Fault`. */
 function ofText(pay: ReturnType<typeof payText>, run: (text: string) => unknown): Impl {
   return (frame, value) => {
     const text = pay(frame, value)
@@ -41,7 +41,7 @@ function ofText(pay: ReturnType<typeof payText>, run: (text: string) => unknown)
   }
 }
 
-/** What is thrown here is about the text; that the budget is spent is thrown outside. */
+/** Turns exceptions into faults. `BudgetSpent` is not among them: callers charge the budget before. */
 function attempt({ budget }: Frame, run: () => unknown): unknown {
   try {
     return withoutStacks(run)
@@ -68,7 +68,7 @@ const decodeBase64 = ofText(base64, (text) => Buffer.from(text, 'base64').toStri
 
 const encodeJson: Impl = (frame, value) => {
   payFor(frame.library.cel, value, frame.budget)
-  // Values are of CEL.
+  // Arguments of functions are values of CEL.
   return attempt(frame, () => bounded(JSON.stringify(plainValue(frame.library, value as CelValue))))
 }
 
@@ -119,7 +119,7 @@ export const encodings: Impls = {
   'queryString.decode/1': ofText(query, (text) => new Map(queryParameters(text))),
   'queryString.encode/1': (frame, value) => {
     if (!frame.library.cel.isCelMap(value)) return undefined
-    // Each of its texts is escaped, too.
+    // Every string in it is escaped too, which costs several walks.
     for (let i = 0; i < ESCAPING; i++) payFor(frame.library.cel, value, frame.budget)
     return attempt(frame, () => {
       const fields = plainValue(frame.library, value) as Readonly<Record<string, unknown>> // of a map

@@ -14,7 +14,7 @@ import { variables } from './variables.ts'
 const site: Site = { place: 'route', phase: 'request', lists: ownLists }
 const evaluator = new Evaluator()
 
-/** A request that is as long as one may be. */
+/** A request of the largest size. */
 function moment(): Moment {
   const peer = { ip: '192.0.2.1', port: 1, serverIp: '192.0.2.2', serverPort: 443, startedAt: 0 }
   const headers = HeaderList.of(Array.from({ length: 80 }, (_, i) => [`x-${i}`, 'ab'.repeat(100)] as const))
@@ -95,13 +95,13 @@ describe('a hostile expression is stopped', () => {
   }
 })
 
-test('what stays within the budget is done', () => {
+test('an expression within the budget is evaluated', () => {
   assert.equal(outcome(`${long}.startsWith('a') && req.headers.exists(name, name == 'x-7')`), 'done')
   assert.equal(outcome(`${long}.matches('^a+$')`), 'done')
   assert.equal(outcome('lists.range(50).map(x, x * 2).filter(x, x > 10).size() > 0'), 'done')
 })
 
-test('a budget that is spent stays spent', () => {
+test('a spent budget stays spent', () => {
   const budget = new Budget()
   budget.charge(MAX_PRICE)
   assert.throws(() => budget.charge(1), BudgetSpent)
@@ -109,7 +109,7 @@ test('a budget that is spent stays spent', () => {
   assert.ok(budget.isSpent)
 })
 
-test('the clock is a net below the price', () => {
+test('the clock stops an evaluation whose price is too low', () => {
   let micros = 0
   const budget = new Budget(() => micros)
   budget.charge(MAX_PRICE / 4)
@@ -144,7 +144,7 @@ test('every variable that an expression may name has a value or is known to be a
   assert.deepEqual(missing, [])
 })
 
-test('1,000 generated expressions are refused, or end', () => {
+test('each of 1,000 generated expressions is refused or comes to an end', () => {
   const random = mulberry(7)
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T
   const leaves = ['1', "'a'", 'true', long, 'req.headers', 'req.url', 'conn.client_ip', 'lists.range(500)', '[1,2,3]']

@@ -1,4 +1,4 @@
-/** Compiles checked expressions into what evaluates them under the budget of their request. */
+/** Compiles checked expressions into functions that evaluate them within the budget of a request. */
 import type { CelValue } from '@bufbuild/cel'
 import { bindVariables, HAS } from './bind-variables.ts'
 import type { Budget } from './budget.ts'
@@ -18,13 +18,13 @@ import { entryReader, variableReader } from './variable-readers.ts'
 import { variables } from './variables.ts'
 import { withoutStacks } from './without-stacks.ts'
 
-/** What an expression gives. Throws `BudgetSpent`, or an error that says what it stumbled over. */
+/** Gives the value of an expression. Throws `BudgetSpent`, or an error that says what failed. */
 export type Evaluate = (moment: Moment) => CelValue
 
 export interface CompileOptions {
-  /** What was parsed elsewhere, where others wait: to parse takes long. */
+  /** The expression if it was already parsed, on another thread: parsing here would hold up traffic. */
   readonly parsed?: ParsedExpression | undefined
-  /** Told of the values of its parts, which costs the expression nothing. */
+  /** Called with the value of each part; this is not charged to the budget. */
   readonly note?: NotePart | undefined
 }
 
@@ -74,13 +74,13 @@ export class Evaluator {
     }
   }
 
-  /** A value as text, all of which is paid for. */
+  /** A value as text; charges the budget for all of it. */
   text(value: CelValue, budget: Budget): string {
     this.payFor(value, budget)
     return textOf(this.#library, value)
   }
 
-  /** Pays for a value that is about to be written out. */
+  /** Charges the budget for a value that is about to be written out. */
   payFor(value: CelValue, budget: Budget): void {
     payFor(this.cel, value, budget)
   }

@@ -22,7 +22,7 @@ interface Noted {
 }
 
 export interface NotesOptions {
-  /** What was asked of other servers so far, each as a sentence says it. */
+  /** The requests to other servers so far, which a dry run does not send, each as a phrase. */
   readonly asked: () => readonly string[]
 }
 
@@ -32,14 +32,14 @@ export class PolicyNotes implements PolicyWatch {
   #rule: Noted | undefined
   #parts: { readonly index: number; readonly text: string; readonly value: unknown }[] = []
   #before: Before | undefined
-  /** How much was asked when the phase began. */
+  /** How many such requests there were when the phase began. */
   #askedBefore = 0
 
   constructor(options: NotesOptions) {
     this.#options = options
   }
 
-  /** The rules that ran since it was last asked. */
+  /** The rules of the last phase; they are returned once. */
   take(): readonly ExplainedRule[] {
     const rules = this.#rules
     this.#rules = []
@@ -73,7 +73,7 @@ export class PolicyNotes implements PolicyWatch {
   }
 
   applies(isOn: boolean | undefined): void {
-    // What cannot be told any more was not reached, whatever came of it.
+    // A rule that could not be decided is shown like one that was not reached.
     if (this.#rule) this.#rule.matched = isOn ?? null
   }
 
@@ -86,7 +86,7 @@ export class PolicyNotes implements PolicyWatch {
     if (this.#rule && this.#before) this.#rule.actions[index] = this.#words(type, moment, outcome, this.#before)
   }
 
-  /** What comes after a question that nobody answered is a guess, and not told. */
+  /** False once another server would have been asked: all that follows would be a guess, and is not shown. */
   get #isKnown(): boolean {
     return this.#options.asked().length === this.#askedBefore
   }
@@ -101,7 +101,7 @@ export class PolicyNotes implements PolicyWatch {
   }
 }
 
-/** What an action may change. */
+/** What an action may change, as it was before the action ran. */
 interface Before {
   readonly asked: number
   readonly headers: HeaderList
@@ -142,14 +142,14 @@ function changesSince({ headers, request, response, vars, results }: Moment, was
   return changes
 }
 
-/** What the guards among the actions leave. */
+/** Whether a guard's finding says that its check failed. */
 function isFailed(found: ReadonlyMap<string, unknown>): boolean {
   return found.get('passed') === false || found.get('limited') === true || found.get('action') === 'deny'
 }
 
 const secretSource = /authorization|cookie|token|secret|api[_-]?key|password|signature/i
 
-/** A value as it may be shown: cut to a size that can be read, and without what the name of its source says is secret. */
+/** A value as it is shown: shortened, and hidden when the name of its source says that it is a secret. */
 function shown(source: string, value: unknown): unknown {
   return limited(value, secretSource.test(source))
 }

@@ -48,7 +48,7 @@ function partsOf(text: string): [string, unknown][] {
   try {
     evaluator.compile(text, site, new Set(), { note })(moment())
   } catch {
-    // What it stumbles over is no part.
+    // An expression that fails still has parts.
   }
   return parts.sort(([a], [b]) => a - b).map(([, part, value]) => [part, value])
 }
@@ -65,7 +65,7 @@ const cases: readonly (readonly [string, readonly (readonly [string, unknown])[]
       ['req.url.path', '/x/y'],
     ],
   ],
-  // The right side is not looked at.
+  // The right side is not evaluated.
   [
     "req.method == 'PUT' && req.host == 'a.test'",
     [
@@ -128,7 +128,7 @@ for (const [text, parts] of cases) {
     assert.deepEqual(partsOf(text), parts)
   })
 
-  test(`${text} comes to the same, at the same cost, when its parts are told`, () => {
+  test(`${text} has the same value and price when its parts are noted`, () => {
     const [plain, told] = [moment(), moment()]
     const value = evaluator.compile(text, site, new Set())(plain)
     assert.deepEqual(evaluator.compile(text, site, new Set(), { note: () => {} })(told), value)

@@ -1,8 +1,8 @@
 /**
  * Marks the parts of an expression whose values explain it: the operands of `&&`, `||`, comparisons and calls.
  *
- * A mark is a call around the part that gives back what it is given. The expression is then evaluated as it always is, so
- * that what is told of a part is what the rule went by; a part that was not looked at is not told.
+ * A mark is a call around the part that returns its argument. The marked expression is evaluated in the usual way, so that
+ * the values shown are those that the rule went by. A part that was not evaluated is not shown.
  */
 import { cel } from './cel.ts'
 import { type Expr, literal, pathOf } from './tree.ts'
@@ -24,7 +24,7 @@ export function markParts(source: string, isVariable: (name: string) => boolean)
   const mark = (part: Expr): Expr => {
     const { case: kind } = part.exprKind
     if (kind === 'constExpr' || kind === undefined) return part
-    // What is written out needs no telling.
+    // The value of a literal is already in the source.
     if (kind === 'listExpr' || kind === 'structExpr') return inside(part)
     const index = texts.push(cel().unparse({ ...parsed, expr: part })) - 1
     return call(part, index, inside(part))
@@ -35,7 +35,7 @@ export function markParts(source: string, isVariable: (name: string) => boolean)
     return path !== undefined && !isVariable(path.split('.')[0] ?? '') ? target : mark(target)
   }
 
-  /** The part with those inside it marked. Loops are left as they are, but for what they run over. */
+  /** The part with the parts inside it marked. Of a loop only what it runs over is marked. */
   const inside = (part: Expr): Expr => {
     const { exprKind: kind } = part
     switch (kind.case) {
@@ -46,7 +46,7 @@ export function markParts(source: string, isVariable: (name: string) => boolean)
           const marked = [inside(of), literal(by) === undefined ? mark(by) : by]
           return { ...part, exprKind: { case: kind.case, value: { ...kind.value, args: marked } } }
         }
-        // `a && b && c` has three operands, however it is read.
+        // `a && b && c` has three operands, although the parser nests them.
         const isChain = (arg: Expr): boolean => chained.has(name) && functionOf(arg) === name
         const value = { ...kind.value, args: args.map((arg) => (isChain(arg) ? inside(arg) : mark(arg))) }
         if (target) value.target = markTarget(target)
@@ -91,6 +91,6 @@ function call(like: Expr, index: number, part: Expr): Expr {
     function: NOTE,
     args: [{ ...like, exprKind: { case: 'constExpr', value: number } }, part],
   }
-  // What the parser itself would have made of such a call.
+  // The same object that the parser would have made for such a call.
   return { ...like, exprKind: { case: 'callExpr', value } } as unknown as Expr
 }

@@ -1,4 +1,4 @@
-/** Checks a CEL expression against what will be there when it runs: its variables, fields, functions and patterns. */
+/** Checks a CEL expression before it runs: whether its variables, fields and functions exist, and its patterns are valid. */
 import { BadPattern, checkPattern } from '../lib/patterns/pattern.ts'
 import { BadExpression, parseWithPlaces } from './cel.ts'
 import { type Func, functions, macros, methods } from './functions.ts'
@@ -9,20 +9,20 @@ import { any, bool, brief, int, type Kind, kindName, list, map, member, type Sha
 import { type Expr, literal, type Node, pathOf } from './tree.ts'
 import { variables } from './variables.ts'
 
-/** Loops inside each other: `a.all(x, b.all(y, …))`. */
+/** How deep loops may be nested: `a.all(x, b.all(y, …))`. */
 const MAX_LOOPS = 3
 
 interface Scope {
   readonly site: Site
   readonly variables: Readonly<Record<string, Shape>>
-  /** What the loops around have bound. */
+  /** The variables of the enclosing loops. */
   readonly locals: ReadonlyMap<string, Shape>
   readonly loops: number
-  /** The sizes of all patterns met, for whoever adds them up. */
+  /** The sizes of all patterns found so far; they count towards the cost. */
   readonly patterns: number[]
 }
 
-/** What an expression costs to prepare; throws `BadExpression`. A `condition` must be true or false. */
+/** Checks an expression and returns its cost to prepare; throws `BadExpression`. A `condition` must be true or false. */
 export function checkExpression(text: string, site: Site, { condition }: { condition: boolean }): number {
   const patterns: number[] = []
   const scope: Scope = { site, variables: variables(site), locals: new Map(), loops: 0, patterns }
@@ -46,7 +46,7 @@ function infer(expr: Expr, scope: Scope): Shape {
   try {
     return inferWhole(expr, scope)
   } catch (error) {
-    // The innermost part is the one that it is about.
+    // The innermost part is set first, and is the one that the message is about.
     if (error instanceof BadExpression) error.part ??= expr.id
     throw error
   }
@@ -76,7 +76,7 @@ function inferWhole(expr: Expr, scope: Scope): Shape {
   }
 }
 
-/** A variable by its path, for an older name of it. */
+/** The shape of a variable by its path. */
 function variable(path: string, scope: Scope): Shape {
   const [root = '', ...fields] = path.split('.')
   let at = root
@@ -122,14 +122,14 @@ function identifier(written: string, { locals, variables }: Scope): Shape {
   return found
 }
 
-/** The parser's own names for its loops are no suggestion. */
+/** False for the names that the parser makes up for loops, which must not be suggested. */
 function isWord(name: string): boolean {
   return !name.startsWith('@')
 }
 
 function select({ operand, field, testOnly }: Node<'selectExpr'>, scope: Scope): Shape {
   const shape = member(spell(operand), inferPart(operand, scope), field)
-  // What `has(a.b)` becomes.
+  // `testOnly` is how the parser writes `has(a.b)`.
   return testOnly ? bool : shape
 }
 
@@ -151,15 +151,15 @@ const keys: ReadonlySet<Kind> = new Set(['string', 'int', 'uint', 'bool', 'any']
 
 const loopable: ReadonlySet<Kind> = new Set(['list', 'map', 'record', 'any'])
 
-/** What `all`, `exists`, `exists_one`, `map` and `filter` become. */
+/** A loop: the parser turns `all`, `exists`, `exists_one`, `map` and `filter` into this. */
 function loop({ iterVar, iterRange, accuVar, accuInit, loopStep }: Node<'comprehensionExpr'>, scope: Scope): Shape {
   const range = inferPart(iterRange, scope)
   if (scope.loops >= MAX_LOOPS) throw new BadExpression(`has over ${MAX_LOOPS} loops inside each other; split it`)
   if (!loopable.has(range.kind))
     throw new BadExpression(`loops over ${kindName(range)}; it can loop over a list or a map`)
-  // Headers and the like are by name; of a map that was made here the keys may be of any kind.
+  // A loop over a map goes through its keys: names for headers and the like, any kind for a map that the expression made.
   const item = range.kind === 'list' ? (range.items ?? any) : range.kind === 'record' ? string : any
-  // A list that grows holds what is added to it.
+  // `map` and `filter` build up a list; what is added to it decides what it holds.
   const start: Shape = accuInit?.exprKind.case === 'listExpr' ? { kind: 'list' } : any
   const locals = new Map([...scope.locals, [iterVar, item], [accuVar, start]])
   const step = inferPart(loopStep, { ...scope, locals, loops: scope.loops + 1 })
@@ -187,7 +187,7 @@ function call({ function: name, target, args }: Node<'callExpr'>, scope: Scope):
   return apply(name, methods, args, scope, target)
 }
 
-/** The signs that stand between two values, as they are written. */
+/** Binary operators, from the parser's name to the sign. */
 const signs: Readonly<Record<string, string>> = {
   '_==_': '==',
   '_!=_': '!=',
@@ -230,7 +230,7 @@ function signed(name: string, args: readonly Expr[], scope: Scope): Shape {
   throw new BadExpression(`puts \`${sign}\` between ${kindName(a)} and ${kindName(b)}, which have no order`)
 }
 
-/** Functions that give lists of texts, and those whose lists hold what they were given. */
+/** Functions that return lists of strings, and those that return lists with the items of their argument. */
 const textLists: ReadonlySet<string> = new Set(['getReqHeader', 'getResHeader', 'getQueryParam', 'split'])
 const sameItems: ReadonlySet<string> = new Set(['distinct', 'slice', 'sort'])
 
@@ -258,7 +258,7 @@ function apply(
   scope: Scope,
   target?: Expr,
 ): Shape {
-  // Before its function: what is called on something that does not exist is not what is wrong.
+  // The target is checked before the function: if the target does not exist, the message must be about that.
   const on = target && infer(target, scope)
   const func = Object.hasOwn(table, name) ? table[name] : undefined
   if (!func) throw new BadExpression(noFunction(name, table))
@@ -290,7 +290,7 @@ function checkOperand(name: string, { operands, args: [, most] }: Func, shape: S
   throw new BadExpression(`calls \`${name}\` ${what}${where}, but it takes ${kinds}`)
 }
 
-/** What a function gives, with what it holds where that is known. */
+/** The shape that a function returns, with that of its items where it is known. */
 function given(name: string, { gives }: Func, [first = any]: readonly Shape[]): Shape {
   if (gives !== 'list') return { kind: gives }
   if (textLists.has(name)) return list(string)
@@ -299,7 +299,7 @@ function given(name: string, { gives }: Func, [first = any]: readonly Shape[]): 
 
 function noFunction(name: string, table: Readonly<Record<string, Func>>): string {
   const usage = Object.hasOwn(macros, name) ? macros[name] : undefined
-  if (usage !== undefined) return `calls \`${name}\` in a way it cannot be; write \`${usage}\``
+  if (usage !== undefined) return `calls \`${name}\` in the wrong form; write \`${usage}\``
   if (table === methods && Object.hasOwn(functions, name)) return `calls \`${name}\` on a value; write \`${name}(…)\``
   if (table === functions && Object.hasOwn(methods, name)) return `calls \`${name}\` alone; write \`value.${name}(…)\``
   return unknown('function', name, Object.keys(table))
@@ -320,7 +320,7 @@ function index([of, by]: readonly Expr[], scope: Scope): Shape {
   const shape = inferPart(of, scope)
   const at = inferPart(by, scope)
   if (shape.kind === 'list' && !indices.has(at.kind)) {
-    throw new BadExpression(`asks a list for ${kindName(at)}; its entries have numbers, from 0 on`)
+    throw new BadExpression(`asks a list for ${kindName(at)}; its entries are numbered from 0`)
   }
   if (shape.kind === 'list' || shape.kind === 'map') return shape.items ?? any
   const key = literal(by)

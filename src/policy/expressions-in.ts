@@ -1,4 +1,4 @@
-/** Finds the expressions of a policy that was checked: those that its rules ask for when they are compiled. */
+/** Lists the expressions of a checked policy, which its rules need when they are compiled. */
 import type { Rule } from './form.ts'
 import { pieces } from './interpolation.ts'
 import type { Direction } from './phases.ts'
@@ -6,10 +6,10 @@ import { type Source, sources } from './sources.ts'
 
 type Rules = Readonly<Record<Direction, readonly Rule[]>>
 
-/** Each once, in their order; of one rule list, or of both. */
+/** Each expression once, in order: of the rule list `only`, or of both lists. */
 export function expressionsIn({ inbound, outbound }: Rules, only?: Direction): readonly string[] {
   const found = new Set<string>()
-  // Only read from.
+  // Copied only for the type: `sources` takes mutable arrays, but does not change them.
   const lists = { enabled: true, inbound: [...inbound], outbound: [...outbound] }
   for (const source of sources(lists, '')) {
     if (only === undefined || source.direction === only) for (const text of textsOf(source)) found.add(text)

@@ -67,7 +67,7 @@ export function listNames({ written }: Pick<Policy, 'written'>): ListNames {
   return written?.lists ?? ownLists
 }
 
-/** The path of a rule list for whoever wrote it; what stands after the colon is inside the text. */
+/** The path of a rule list as the author of the policy knows it; what stands after the colon is inside the text. */
 export function listPath(policy: Pick<Policy, 'written'>, direction: Direction): string {
   return policy.written ? `value: ${listNames(policy)[direction]}` : direction
 }

@@ -1,4 +1,4 @@
-/** What an evaluation under way works with. */
+/** The state of one evaluation, and what its functions return. */
 import type { Budget } from './budget.ts'
 import type { Library } from './library.ts'
 import type { Moment } from './moment.ts'
@@ -7,15 +7,15 @@ export interface Frame {
   readonly moment: Moment
   readonly budget: Budget
   readonly library: Library
-  /** The variables that were read so far, by their number in the expression. */
+  /** The variables read so far, by their number in the expression. */
   readonly values: unknown[]
-  /** What the loops under way have bound. */
+  /** The variables of the loops that are running. */
   readonly locals: unknown[]
 }
 
 /**
- * What an expression stumbled over. A value and not an exception: `a || b` is true when `b` is, whatever became of `a`, and
- * a loop may stumble thousands of times.
+ * Why an expression failed. A value and not an exception: `a || b` is true when `b` is, even if `a` failed, and a loop may
+ * fail thousands of times.
  */
 export class Fault {
   readonly message: string
@@ -29,10 +29,10 @@ export class Fault {
 export type Run = (frame: Frame) => unknown
 
 /**
- * A function of expressions, given its target first and then its arguments. It pays for what it does before it does it.
- * Undefined: it is not for values of these types, and the library is asked.
+ * A function of expressions. It takes its target first and then its arguments, and charges the budget before it works.
+ * Undefined: it does not take values of these types, and the library is called instead.
  */
 export type Impl = (frame: Frame, a: unknown, b: unknown, c: unknown, d: unknown) => unknown
 
-/** By name and number of operands, such as `startsWith/2`. */
+/** Functions by name and number of operands, such as `startsWith/2`. */
 export type Impls = Readonly<Record<string, Impl>>

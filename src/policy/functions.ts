@@ -8,11 +8,11 @@ export interface Func {
   /** The kinds that each operand may have, the value that a method is called on first. */
   readonly operands: readonly (readonly Kind[])[]
   readonly gives: Kind
-  /** Phases that have what it reads; all of them when left out. */
+  /** The phases in which it can be called; all when left out. */
   readonly phases?: readonly Phase[]
 }
 
-/** Called alone: `size(x)`; those with a dot too: `base64.encode(x)`. */
+/** Called without a target: `size(x)`, and those with a namespace: `base64.encode(x)`. */
 export const functions: Readonly<Record<string, Func>> = {
   size: alone('string|bytes|list|map -> int'),
   type: alone('any -> type'),
@@ -111,7 +111,7 @@ export const methods: Readonly<Record<string, Func>> = {
   getSeconds: on('timestamp|duration string? -> int'),
 }
 
-/** How those that bind a variable or test a field are written; the parser expands them when they are. */
+/** The right form of each macro. The parser expands a macro in that form; in any other form it reaches us as a call. */
 export const macros: Readonly<Record<string, string>> = {
   all: 'list.all(x, condition)',
   exists: 'list.exists(x, condition)',
@@ -121,7 +121,7 @@ export const macros: Readonly<Record<string, string>> = {
   has: 'has(value.field)',
 }
 
-/** Reads `string int? -> bool`: kinds of the operands, those that may be left out with a `?`, and what comes of them. */
+/** Reads a signature such as `string int? -> bool`: the kinds of the operands, `?` for optional ones, and the result. */
 function signature(text: string, targets: number): Func {
   const [before = '', gives = ''] = text.split('->').map((part) => part.trim())
   const operands = before.split(' ').filter((each) => each !== '')

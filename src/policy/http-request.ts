@@ -1,4 +1,4 @@
-/** The settings of `http-request`: what is asked of whom, how often, and what happens when nobody answers. */
+/** The settings of `http-request`: the request, its retries, and what happens when there is no answer. */
 import { type Static, Type } from 'typebox'
 import { FETCH_MAX_REDIRECTS, FETCH_TIMEOUT_MS } from '../lib/http/outbound-fetch.ts'
 import { checkHeaders } from '../model/header-rules.ts'
@@ -57,7 +57,7 @@ export type HttpRequest = Static<typeof httpRequestForm>
 
 /** Throws `BadValue` for what the form cannot express. */
 export function checkHttpRequest({ url, method, headers = {}, body, timeout }: HttpRequest, at: string): void {
-  // One that depends on the request is looked at when it is asked.
+  // A URL with `${…}` is checked when the request is sent.
   if (!url.includes('${') && !isTrustworthyUrl(url)) {
     throw bad(`${at}.url`, 'must be an https URL without a password; http is for loopback addresses only')
   }
@@ -73,5 +73,5 @@ export function checkHttpRequest({ url, method, headers = {}, body, timeout }: H
   }
 }
 
-/** Those that say where the request goes, and who it is for. */
+/** The server sets these: they say where the request goes and on whose behalf. */
 const ownHeaders: ReadonlySet<string> = new Set(['host', 'cdn-loop', 'x-forwarded-for', 'accept-encoding'])

@@ -1,6 +1,6 @@
 /** Reads the parts of HTTP that expressions ask for: media types, and queries. */
 
-/** Parameters that are told apart; those beyond are not looked at. */
+/** How many parameters are read; further ones are ignored. */
 const MAX_PARAMETERS = 100
 
 /** RFC 9110 §8.3.1: the type in lower case, and its parameters. */

@@ -17,7 +17,7 @@ export function* pieces(template: string): Generator<Piece> {
   if (at < template.length) yield { text: template.slice(at) }
 }
 
-/** Where the brace closes that was opened just before `start`; braces in strings and maps of the CEL do not count. */
+/** Where the brace that was opened just before `start` closes; braces inside the CEL, of strings and maps, do not count. */
 function closing(template: string, start: number): number {
   let depth = 0
   for (const token of tokens(template, start)) {

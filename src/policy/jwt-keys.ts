@@ -1,21 +1,21 @@
-/** The keys that tokens are checked with: read from the addresses of a configuration, kept for a while, and read again. */
+/** Fetches the keys that tokens are checked with from the URLs in the settings, and keeps them for a while. */
 import type { JSONWebKeySet, JWK } from 'jose'
 import { type Fetch, FetchFault } from '../lib/http/outbound-fetch.ts'
 import { BadJson, readJson } from '../lib/text/json.ts'
 
-/** How long keys are used before they are read again, in milliseconds: one that was withdrawn is good for no longer. */
+/** How long keys are used before they are fetched again, in milliseconds. A withdrawn key stays valid for this long. */
 const FRESH_MS = 15 * 60_000
 
-/** How often keys are read again for tokens that none of them fits, in milliseconds: anybody can send such tokens. */
+/** The least time between fetches that tokens with an unknown key cause, in milliseconds: anybody can send such tokens. */
 const UNKNOWN_MS = 30_000
 
-/** How long nobody asks again after a failure, in milliseconds: each who does waits for the answer. */
+/** How long a failed fetch is not repeated, in milliseconds, since requests wait while one is under way. */
 const FAILED_MS = 2000
 
 const MAX_BYTES = 256 * 1024
 const MAX_KEYS = 100
 
-/** An address does not give keys at the moment; the message can be logged. */
+/** Keys cannot be fetched at the moment. The message can be logged. */
 export class KeysUnavailable extends Error {
   constructor(reason: string, options?: ErrorOptions) {
     super(reason, options)
@@ -26,7 +26,7 @@ export class KeysUnavailable extends Error {
 export interface KeySource {
   /** Rejects with `KeysUnavailable`. */
   keys(): Promise<readonly JWK[]>
-  /** The same for a token that none of `keys` fits: read anew, unless that was just done. */
+  /** For a token that no key of `keys` fits: fetches again, unless that was just done. */
   keysAfterMiss(): Promise<readonly JWK[]>
 }
 
@@ -49,7 +49,7 @@ export function keySource(url: string, { fetch, now }: { fetch: Fetch; now: () =
     }
   }
 
-  /** One at a time, for all who wait. */
+  /** One fetch at a time, shared by all requests that wait for it. */
   const readOnce = (): Promise<readonly JWK[]> => {
     if (!reading && failed && now() - failed.at < FAILED_MS) return Promise.reject(failed.error)
     reading ??= read()

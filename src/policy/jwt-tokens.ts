@@ -4,19 +4,19 @@ import { BadJson, readJson } from '../lib/text/json.ts'
 import type { TokenPlace } from './jwt-validation.ts'
 import type { PolicyRequest } from './traffic.ts'
 
-/** A body that a token stands in is read whole before anything else happens. */
+/** The longest body that a token is looked for in, since all of it is held in memory. */
 const MAX_BODY_BYTES = 64 * 1024
 
-/** Longest token that is looked at, in characters. */
+/** The longest token that is read, in characters. */
 const MAX_TOKEN_LENGTH = 16 * 1024
 
-/** Why a body cannot be looked at. */
+/** Why a body cannot be read. */
 export type Unread = 'too_large' | 'no_memory'
 
 /** Reads a body once for all tokens of a request. */
 export type BodyFields = () => Promise<ReadonlyMap<string, readonly unknown[]> | Unread>
 
-/** The token at `place`; undefined when there is none, or more than one, of which the upstream might take another. */
+/** The token at `place`. Undefined when there is none, or several: the upstream might use another one than we checked. */
 export async function findToken(
   { method, name, prefix }: TokenPlace,
   headers: HeaderList,
@@ -45,7 +45,7 @@ export function bodyFields(request: PolicyRequest, headers: HeaderList): BodyFie
   }
 }
 
-/** Names in lower case, each with all its values; none of a body that is of another kind, or cannot be read. */
+/** The fields of a form or JSON body: lower-case names, each with all values. Empty for any other body. */
 async function readFields(request: PolicyRequest, headers: HeaderList): ReturnType<BodyFields> {
   const types = headers.all('content-type')
   const kind = types.length === 1 ? (types[0]?.split(';', 1)[0]?.trim().toLowerCase() ?? '') : ''

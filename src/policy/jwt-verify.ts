@@ -6,7 +6,7 @@ import { type KeySource, KeysUnavailable } from './jwt-keys.ts'
 /** How far the clock of an issuer may be off, in seconds. */
 const CLOCK_TOLERANCE = 60
 
-/** Keys that are tried for a token that does not say which it was signed with. */
+/** How many keys are tried for a token that does not name its key. */
 const MAX_TRIED_KEYS = 10
 
 const MAX_VALUES = 2000
@@ -14,7 +14,7 @@ const MAX_DEPTH = 16
 
 export interface TokenRules {
   readonly issuers: readonly string[]
-  /** Undefined: whoever it is for. */
+  /** Undefined: any audience. */
   readonly audiences: readonly string[] | undefined
   readonly algorithms: readonly string[]
   readonly sources: readonly KeySource[]
@@ -27,7 +27,7 @@ export interface ReadToken {
   readonly signature: string
 }
 
-/** A token that is not taken; the message can be logged, and holds nothing of it. */
+/** A token that is refused. The message can be logged: nothing of the token is in it. */
 export class BadToken extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -38,13 +38,13 @@ export class BadToken extends Error {
 type Jose = typeof import('jose')
 let loading: Promise<Jose> | undefined
 
-/** Loaded when it is first needed; a server does so when it starts. */
+/** Loads the library once. */
 function loadJose(): Promise<Jose> {
   loading ??= import('jose')
   return loading
 }
 
-/** Rejects with `BadToken` or `KeysUnavailable`. `type` is what the token is to be, as the form takes it. */
+/** Rejects with `BadToken` or `KeysUnavailable`. `type` is the `type` of the settings. */
 export type VerifyToken = (token: string, type: string) => Promise<ReadToken>
 
 export function tokenVerifier(rules: TokenRules): VerifyToken {
@@ -55,18 +55,18 @@ export function tokenVerifier(rules: TokenRules): VerifyToken {
 async function verify(token: string, type: string, rules: TokenRules, ringOf: RingOf, jose: Jose): Promise<ReadToken> {
   const read = readToken(token)
   const { header, payload } = read
-  if (!typesOf(type).includes(typeIn(header))) throw new BadToken('it is of another type')
+  if (!typesOf(type).includes(typeIn(header))) throw new BadToken('its type is not the one that was asked for')
   const { sets, isPartial } = await usableKeys(rules.sources, 'keys')
   let fault = await check(jose, token, ringOf(sets, jose), rules)
   if (fault && mayHaveAnotherKey(fault, header)) {
     const again = await usableKeys(rules.sources, 'keysAfterMiss')
     fault = await check(jose, token, ringOf(again.sets, jose), rules)
-    // The key may be one that we cannot see now.
+    // The right key may be in a set that could not be fetched.
     if (fault && (isPartial || again.isPartial)) throw new KeysUnavailable('some keys cannot be fetched')
   }
   if (fault) throw new BadToken(fault)
   if (typeof payload.iat === 'number' && payload.iat > rules.now() / 1000 + CLOCK_TOLERANCE) {
-    throw new BadToken('it is from the future')
+    throw new BadToken('it was issued in the future')
   }
   return read
 }
@@ -74,7 +74,7 @@ async function verify(token: string, type: string, rules: TokenRules, ringOf: Ri
 type KeyRing = ReturnType<Jose['createLocalJWKSet']>
 type RingOf = (sets: readonly (readonly JWK[])[], jose: Jose) => KeyRing
 
-/** The keys of all sets in one, made anew when one of them is: it remembers what it made of each key. */
+/** Merges all key sets into one, and again when a set changes. The result is kept since it caches the imported keys. */
 function keyRings(): RingOf {
   let last: { readonly sets: readonly (readonly JWK[])[]; readonly ring: KeyRing } | undefined
   return (sets, jose) => {
@@ -85,13 +85,13 @@ function keyRings(): RingOf {
   }
 }
 
-/** Its parts, each of which can be read in one way only: what we check and what the upstream reads is the same. */
+/** Splits a token into its parts, strictly: each must have one reading only, so that the upstream reads what we checked. */
 function readToken(token: string): ReadToken {
   const parts = token.split('.')
   const [head = '', body = '', signature = ''] = parts
   if (parts.length !== 3 || signature === '') throw new BadToken('it is not a signed token')
   const bytes = parts.map((part) => Buffer.from(part, 'base64url'))
-  // Decoders overlook foreign characters, and the spare bits of a last letter.
+  // Decoders ignore foreign characters and the unused bits of the last character.
   if (bytes.some((each, i) => each.toString('base64url') !== parts[i])) throw new BadToken('it is not base64url')
   return { header: readObject(head), payload: readObject(body), signature }
 }
@@ -114,7 +114,7 @@ function typeIn({ typ }: ReadToken['header']): string {
   return typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : 'no text'
 }
 
-/** What `typ` may be: a token that says it is something else, such as one for logging out, is not taken for this. */
+/** The values of `typ` that are accepted: a token for another purpose, such as a logout token, must not pass here. */
 function typesOf(type: string): readonly string[] {
   const wanted = type.toLowerCase().replace(/^application\//, '')
   if (wanted === 'jwt' || wanted === 'id_token' || wanted === 'plain') return ['', 'jwt']
@@ -122,7 +122,7 @@ function typesOf(type: string): readonly string[] {
   return [wanted]
 }
 
-/** The keys of all sources that can be asked; rejects with `KeysUnavailable` when none can. */
+/** The keys of all sources that answer; rejects with `KeysUnavailable` when none does. */
 async function usableKeys(
   sources: readonly KeySource[],
   how: 'keys' | 'keysAfterMiss',
@@ -165,15 +165,15 @@ async function check(jose: Jose, token: string, ring: KeyRing, rules: TokenRules
   }
 }
 
-/** The code of what the library found; of its errors alone, since anything else is a fault of ours. */
+/** The code of an error of the library. Throws anything else, which would be a defect of ours. */
 function faultOf(error: unknown, { errors }: Jose): string {
   if (error instanceof errors.JOSEError) return error.code
-  // What a key in the set is made of, no library of ours has checked.
+  // Nothing has checked the contents of the keys before, so importing one may fail.
   if (error instanceof TypeError || (error instanceof Error && error.name === 'DataError')) return 'ERR_JWK_INVALID'
   throw error
 }
 
-/** Keys change; a token that does not name its key may be signed with one that we do not know either. */
+/** Whether newer keys might verify the token: it names a key that we do not have, or names none and none fits. */
 function mayHaveAnotherKey(fault: string, { kid }: ReadToken['header']): boolean {
   if (fault === 'ERR_JWKS_NO_MATCHING_KEY') return true
   return fault === 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED' && kid === undefined

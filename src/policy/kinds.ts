@@ -1,10 +1,10 @@
-/** Which kinds of values the signs of expressions can be put between, as far as kinds are known when they are written. */
+/** Which operators take which kinds of values, as far as the kinds are known before an expression runs. */
 import { any, type Kind, type Shape } from './shape.ts'
 
 const numbers: ReadonlySet<Kind> = new Set(['int', 'uint', 'double'])
 const ordered: ReadonlySet<Kind> = new Set([...numbers, 'bool', 'string', 'bytes', 'timestamp', 'duration'])
 
-/** Whether two values can be equal. Null stands for what is not there and may be compared with all. */
+/** Whether two values can be equal. Null can be compared with anything: it stands for a value that is not there. */
 export function canEqual(a: Shape, b: Shape): boolean {
   if (isOpen(a) || isOpen(b) || a.kind === 'null' || b.kind === 'null') return true
   if (numbers.has(a.kind)) return numbers.has(b.kind)
@@ -12,7 +12,7 @@ export function canEqual(a: Shape, b: Shape): boolean {
   return isMap(a) ? isMap(b) : a.kind === b.kind
 }
 
-/** Whether `<` and its like can be put between them. */
+/** Whether `<`, `<=`, `>` and `>=` can compare them. */
 export function canOrder(a: Shape, b: Shape): boolean {
   if (!isOpen(a) && !ordered.has(a.kind)) return false
   if (!isOpen(b) && !ordered.has(b.kind)) return false
@@ -25,7 +25,7 @@ export function canContain(item: Shape, of: Shape): boolean {
   return isOpen(of) || isMap(of)
 }
 
-/** What `a + b` and its like give; undefined when they cannot be put between these kinds. */
+/** The shape of `a + b`, or with another arithmetic operator; undefined when it does not take these kinds. */
 export function arithmetic(sign: string, a: Shape, b: Shape): Shape | undefined {
   const found = sums.find(([signs, first, second]) => signs.includes(sign) && takes(a, first) && takes(b, second))
   if (!found) return undefined
@@ -34,7 +34,7 @@ export function arithmetic(sign: string, a: Shape, b: Shape): Shape | undefined 
   return { kind: found[3] }
 }
 
-/** Signs, what stands before and after them, and what comes of it. */
+/** Operators, the kinds of their two operands, and the kind of the result. */
 const sums: readonly (readonly [signs: string, first: Kind, second: Kind, gives: Kind])[] = [
   ['+-*/%', 'int', 'int', 'int'],
   ['+-*/%', 'uint', 'uint', 'uint'],

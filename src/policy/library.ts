@@ -1,4 +1,4 @@
-/** The functions of the CEL library, for what we do not do ourselves: times and durations, formats, numbers of mixed kinds. */
+/** Calls the CEL library for what we do not implement: times and durations, formats, numbers of mixed kinds. */
 import { createRequire } from 'node:module'
 import type { CelFunc, CelValue } from '@bufbuild/cel'
 import { cel as loadCel } from './cel.ts'
@@ -11,18 +11,18 @@ const require = createRequire(import.meta.url)
 export class Library {
   readonly cel: Cel
   readonly #funcs: ReturnType<Cel['celEnv']>['funcs']
-  /** What calls `#pending` where the library knows the types of its messages: its functions work nowhere else. */
+  /** Runs `#pending` inside an evaluation of the library, since its functions work only there. */
   readonly #within: ReturnType<Cel['plan']>
   #pending: (() => unknown) | undefined
 
   constructor() {
     const cel = loadCel()
     this.cel = cel
-    // Its other half, in the same form of module as the first.
+    // Loaded with `require`, as the library itself is, so that both halves share their classes.
     const { strings } = require('@bufbuild/cel/ext') as typeof import('@bufbuild/cel/ext')
     this.#funcs = cel.celEnv({ funcs: [...strings] }).funcs
     const none = cel.celFunc('pending', [], cel.CelScalar.DYN, () => null)
-    const pending = Object.create(none, { call: { value: () => this.#pending?.() } }) as CelFunc // as `none` in all else
+    const pending = Object.create(none, { call: { value: () => this.#pending?.() } }) as CelFunc // `none` but for `call`
     this.#within = cel.plan(cel.celEnv({ funcs: [pending] }), cel.parse('pending()'))
   }
 
@@ -30,14 +30,14 @@ export class Library {
     return this.#funcs.find(name) !== undefined
   }
 
-  /** What a function or, with a `target`, a method gives: a value, or a `Fault`. */
+  /** Calls a function, or with a `target` a method, and returns a value or a `Fault`. */
   call(name: string, target: unknown, args: readonly unknown[]): unknown {
     const func = this.#funcs.find(name)
     if (!func) return new Fault(`there is no function ${name}`)
-    // Whoever calls has values of CEL only.
+    // Callers pass values of CEL only.
     this.#pending = () =>
       func.call(0, target as CelValue | undefined, [...args] as CelValue[]) ?? this.#noOverload(name, target, args)
-    // An error is a value to the library.
+    // The library catches errors and returns them as values.
     const value = withoutStacks(() => this.#within())
     this.#pending = undefined
     return this.cel.isCelError(value) ? new Fault(value.message.slice(0, MAX_MESSAGE)) : value
@@ -47,7 +47,7 @@ export class Library {
     return this.call('timestamp', undefined, [new Date(millis).toISOString()])
   }
 
-  /** What a name such as `int` means where a value is expected: a type. */
+  /** The type that a name such as `int` stands for when it is used as a value. */
   typeNamed(name: string): unknown {
     const { CelScalar, listType, mapType } = this.cel
     if (name === 'list') return listType(CelScalar.DYN)
@@ -61,9 +61,9 @@ export class Library {
   }
 
   typeName(value: unknown): string {
-    return this.cel.celType(value as CelValue).name // values are of CEL
+    return this.cel.celType(value as CelValue).name // callers pass values of CEL only
   }
 }
 
-/** Messages of the library may hold the text that they are about. */
+/** The longest message, in characters: those of the library may quote a long text. */
 const MAX_MESSAGE = 200

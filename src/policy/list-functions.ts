@@ -1,12 +1,12 @@
-/** The functions of expressions that make lists of lists. */
+/** The functions of expressions that turn lists into other lists. */
 import type { CelList, CelValue } from '@bufbuild/cel'
 import { payFor, textOf } from './cel-values.ts'
 import { Fault, type Frame, type Impls } from './frame.ts'
 import { itemsOf, MAX_ITEMS } from './operators.ts'
 
-/** Levels that are made flat at most. */
+/** The most levels that `flatten` removes. */
 const MAX_FLAT = 8
-/** What it costs to make a number of a range, and to tell an item from those before it. */
+/** What it costs to make one number of a range, and to check whether an item occurred before. */
 const NUMBER_NANOS = 110
 const DISTINCT_NANOS = 300
 /** What it costs to compare two items while sorting, and the characters that are compared in a nanosecond. */
@@ -34,7 +34,7 @@ export const listFunctions: Impls = {
   },
   'distinct/1': (frame, list) => {
     if (!isList(frame, list)) return undefined
-    // By their texts: to compare each with each would cost the square.
+    // Compared by their texts: comparing each with each would take quadratic time.
     const seen = new Map<string, CelValue>()
     for (const item of itemsOf(list, frame.budget)) {
       frame.budget.charge(DISTINCT_NANOS)
@@ -53,7 +53,7 @@ export const listFunctions: Impls = {
     }
     return items.sort((a, b) => {
       frame.budget.charge(SORTED_NANOS + (typeof a === 'string' ? a.length / COMPARED_A_NANO : 0))
-      // As was seen above.
+      // They are all strings or all numbers, as was checked above.
       return (a as string) < (b as string) ? -1 : (a as string) > (b as string) ? 1 : 0
     })
   },
@@ -67,7 +67,7 @@ function isSortable(value: CelValue): boolean {
   return ['string', 'bigint', 'number', 'boolean'].includes(typeof value)
 }
 
-/** Numbers that are equal are the same, of whatever kind. */
+/** All numbers count as one kind, since 1, 1u and 1.0 are equal. */
 function kindOf(value: CelValue): string {
   return typeof value === 'bigint' ? 'number' : typeof value
 }

@@ -21,7 +21,7 @@ const MAX_DURATION = '8760h'
 
 const time = (description: string) => Type.Optional(Type.String({ maxBytes: 32, description }))
 
-/** What any login is told, whoever its provider is. */
+/** The settings that every login has, whoever its provider is. */
 export const loginFields = {
   auth_id: Type.Optional(
     Type.String({
@@ -71,7 +71,7 @@ export const loginFields = {
 
 export type LoginFields = Static<ReturnType<typeof Type.Object<typeof loginFields>>>
 
-/** Parameters that the login writes itself; whoever sets them could weaken it. */
+/** Parameters that the login sets itself; setting them by hand could weaken it. */
 const ownParams: ReadonlySet<string> = new Set([
   'client_id',
   'client_secret',
@@ -143,7 +143,7 @@ export function loginSettings(config: LoginFields, authId: string): LoginGuardSe
   }
 }
 
-/** The step of a login; what it found out is read under each of `names`. */
+/** The step of a login. Rules read what it found out under each of `names`. */
 export function loginStep(login: LoginGuard, names: readonly string[], { maximumSeconds }: LoginGuardSettings): Step {
   return {
     login,
@@ -163,7 +163,7 @@ export function loginStep(login: LoginGuard, names: readonly string[], { maximum
   }
 }
 
-/** R-4.8, as the vendor documents them; texts are empty where a provider does not say, so that rules can compare them. */
+/** R-4.8, as the vendor documents them. What the provider does not tell is an empty string, so that rules can compare it. */
 function findings(found: FoundLogin, maximumSeconds: number, now: number): ReadonlyMap<string, unknown> {
   const { user, organizations, teams, createdAt, checkedAt } = found
   const { id, name, email, username } = user

@@ -1,12 +1,12 @@
-/** The moment at which a rule runs: the traffic that it sees, and what rules before it left behind. */
+/** What a rule can see when it runs: the traffic, and what earlier rules left behind. */
 import { HeaderList } from '../lib/http/header-list.ts'
 import type { LoginGuard, Step } from './action.ts'
 import { Budget } from './budget.ts'
 import type { PolicyConnection, PolicyRequest, PolicyResponse } from './traffic.ts'
 
 /**
- * What the rules of one request or connection have in common, from its first phase to its last. There is one for each
- * request, so what most policies have no use for is made when it is asked for.
+ * Shared by all rules of one request or connection, from its first phase to its last. There is one for each request, so
+ * what few policies need is made on first use.
  */
 export class Moment {
   readonly connection: PolicyConnection
@@ -15,19 +15,19 @@ export class Moment {
   readonly region: string
   readonly budget = new Budget()
   response: PolicyResponse | undefined
-  /** What the `http-request` under way has tried so far. */
+  /** The attempts so far of the `http-request` that is running. */
   attempts: readonly Attempt[] = []
-  /** The login that must answer, when the request is for one of its own paths. */
+  /** Set when the request is for a path of a login, such as its callback: the login that must answer. */
   answering: LoginGuard | undefined
-  /** What `add-headers` and `remove-headers` do to the request, in order: done once more to what goes upstream. */
+  /** The changes of `add-headers` and `remove-headers` to the request, in order. They are repeated on what goes upstream. */
   readonly changes: ((headers: HeaderList) => void)[] = []
-  /** R-4.3: `deny` answers past all rules for responses. */
+  /** R-4.3: the rules for responses do not run for the answer of `deny`. */
   isDenied = false
   #ran: Set<Step> | undefined
   #vars: Map<string, unknown> | undefined
   #results: Map<string, ReadonlyMap<string, unknown>> | undefined
   #headers: HeaderList | undefined
-  /** How many of the changes `#headers` has. */
+  /** How many of the changes were already made to `#headers`. */
   #changed = 0
 
   constructor(about: {
@@ -42,7 +42,7 @@ export class Moment {
     this.region = about.region
   }
 
-  /** Actions that have something to do later: for the upstream, with the answer, or at its end. */
+  /** The steps that ran and have more to do later: before the request goes upstream, with the response, or at the end. */
   get ran(): Iterable<Step> {
     return this.#ran ?? NO_STEPS
   }
@@ -64,13 +64,13 @@ export class Moment {
     return this.#results
   }
 
-  /** The answer is there: `vars` are those of one phase. */
+  /** The response has arrived. Forgets `vars`, which last for one phase. */
   answered(response: PolicyResponse): void {
     this.response = response
     this.#vars = undefined
   }
 
-  /** The headers of the request as the rules so far left them. */
+  /** The headers of the request with the changes of the rules so far. */
   get headers(): HeaderList {
     const sent = this.request?.headers ?? NO_HEADERS
     if (this.changes.length === 0) return sent
@@ -79,7 +79,7 @@ export class Moment {
     return this.#headers
   }
 
-  /** Changes the headers of the request, for the rules that follow and for upstream. */
+  /** Changes the headers of the request, for later rules and for the upstream. */
   change(change: (headers: HeaderList) => void): void {
     this.changes.push(change)
   }

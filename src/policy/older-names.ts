@@ -1,4 +1,4 @@
-/** The spelling of variables of spring 2024, such as `conn.ClientIP`: read as the names that came after it (R-4.6). */
+/** Translates variable names of spring 2024, such as `conn.ClientIP`, into the names that replaced them (R-4.6). */
 import { type Expr, literal, type Node, pathOf } from './tree.ts'
 
 const newer: Readonly<Record<string, string>> = {
@@ -36,7 +36,7 @@ const newer: Readonly<Record<string, string>> = {
   'res.Location': 'res.location',
 }
 
-/** The later name of a variable, for one of the older spelling. */
+/** The newer name of a variable that is spelled in the older way. */
 export function newerName(expr: Expr): string | undefined {
   const path = pathOf(expr)
   if (path !== undefined && Object.hasOwn(newer, path)) return newer[path]
@@ -45,7 +45,7 @@ export function newerName(expr: Expr): string | undefined {
 
 const headers: ReadonlySet<string | undefined> = new Set(['req.Headers', 'res.Headers'])
 
-/** The arguments of a call. Headers had names such as `User-Agent` in the older spelling, and have them in lower case since. */
+/** The arguments of a call with newer names. Header names, once written `User-Agent`, are now in lower case. */
 export function newerArguments({ function: name, args }: Node<'callExpr'>): Expr[] {
   const [first, second] = args
   if (!first || !second) return args

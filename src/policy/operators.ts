@@ -1,4 +1,4 @@
-/** What `==`, `<`, `+`, `in` and the other signs of expressions do; the library does what is left out here. */
+/** Implements `==`, `<`, `+`, `in` and the other operators; the library takes the cases that are left out here. */
 import type { CelList, CelValue } from '@bufbuild/cel'
 import type { Budget } from './budget.ts'
 import { entryOf } from './cel-values.ts'
@@ -6,28 +6,28 @@ import { Fault, type Impl, type Impls } from './frame.ts'
 import { isTime, type Time } from './times.ts'
 import type { Cel } from './tree.ts'
 
-/** What texts may grow to. */
+/** The longest text that an expression may make, in characters. */
 export const MAX_TEXT = 256 * 1024
-/** Items of a list. */
+/** The most items of a list that an expression may make. */
 export const MAX_ITEMS = 10_000
 
-/** Characters that are compared in a nanosecond, and copied: these at leisure, since texts that grow are copied later. */
+/** How many characters are compared in a nanosecond, and how many are copied, which V8 does when a joined text is read. */
 const COMPARED_A_NANO = 16
 const COPIED_A_NANO = 4
 /** What it costs to take an item of a list and compare it, and to copy one. */
 const ITEM_NANOS = 120
 const COPY_NANOS = 80
-/** What it costs to find an entry of a map in another, and to make values of CEL of both. */
+/** What it costs to find an entry of one map in another, and to convert both to values of CEL. */
 const ENTRY_NANOS = 900
 
-/** CEL specification, "Equality": numbers by their value, whatever their kind; values of other kinds are not equal. */
+/** CEL specification, "Equality": numbers compare by value, whatever their kinds; other values of two kinds are not equal. */
 export function equals(cel: Cel, a: unknown, b: unknown, budget: Budget): boolean {
   if (typeof a === 'string') {
     if (typeof b !== 'string' || a.length !== b.length) return false
     budget.charge(a.length / COMPARED_A_NANO)
     return a === b
   }
-  // No shortcut for lists and maps that are one and the same: they may hold what is not equal to itself.
+  // No shortcut when both are the same list or map: it may hold NaN, which is not equal to itself.
   if (typeof a !== 'object' || a === null) {
     // biome-ignore lint/suspicious/noDoubleEquals: 1 and 1n are equal
     if (isNumber(a)) return isNumber(b) ? a == b : cel.isCelUint(b) && a == b.value
@@ -71,14 +71,14 @@ function isNumber(value: unknown): value is number | bigint {
   return typeof value === 'bigint' || typeof value === 'number'
 }
 
-/** Of values of the same simple kind; undefined for all others. */
+/** Compares two values of the same simple kind; undefined for all others. */
 function order(frame: Parameters<Impl>[0], a: unknown, b: unknown): number | undefined {
   if (typeof a === 'string' && typeof b === 'string') {
     frame.budget.charge(Math.min(a.length, b.length) / COMPARED_A_NANO)
     return a < b ? -1 : a > b ? 1 : 0
   }
   if ((typeof a === 'bigint' && typeof b === 'bigint') || (typeof a === 'number' && typeof b === 'number')) {
-    // What is not a number is neither less nor more nor equal.
+    // NaN is neither less than, greater than nor equal to anything.
     return a < b ? -1 : a > b ? 1 : a === b ? 0 : Number.NaN
   }
   return undefined

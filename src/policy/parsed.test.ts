@@ -22,7 +22,7 @@ const texts = [
 ]
 
 for (const text of texts) {
-  test(`means the same after it crossed between threads: ${text}`, () => {
+  test(`has the same value after being sent between threads: ${text}`, () => {
     const evaluator = new Evaluator()
     const crossed = readPrepared(structuredClone(prepareExpression(text)))
     for (const parsed of [parseHere(text), crossed]) {

@@ -1,6 +1,6 @@
 /**
- * Expressions that were parsed on another thread: to parse one takes up to 50 ms, to read what came of it a few. As plain
- * data that crosses between threads: the tree as JSON, the patterns in it as compiled programs.
+ * Expressions that were parsed on another thread. Parsing one takes up to 50 ms; reading the result takes a few. The result
+ * is plain data that can be sent between threads: the tree as JSON, and the patterns in it as compiled programs.
  */
 import { compileProgram, type PatternProgram, programBuffers } from '../lib/patterns/pattern-program.ts'
 import { compilePatterns, type PatternSearch, searchProgram } from '../lib/patterns/pattern-search.ts'
@@ -34,18 +34,18 @@ export function prepareExpression(text: string): PreparedExpression {
   }
 }
 
-/** What carries it to another thread without a copy. */
+/** The buffers to transfer, so that they reach the other thread without a copy. */
 export function preparedBuffers({ programs }: PreparedExpression): ArrayBuffer[] {
   return programs.flatMap(([, program]) => programBuffers(program))
 }
 
 export function readPrepared({ tree, programs }: PreparedExpression): ParsedExpression {
-  const expr = JSON.parse(tree) as Expr // as it was written below
+  const expr = JSON.parse(tree) as Expr // `prepareExpression` wrote it
   restore(expr)
   return { expr, patterns: new Map(programs.map(([pattern, program]) => [pattern, searchProgram(program)])) }
 }
 
-/** Leaves out what nobody reads, and writes what JSON does not have as texts. */
+/** A JSON replacer: leaves out fields that nobody reads, and writes values that JSON does not have as strings. */
 function written(this: unknown, key: string, value: unknown): unknown {
   if (key === 'id' || key === '$typeName' || key === '$unknown') return undefined
   if (typeof value === 'bigint') return String(value)
@@ -54,12 +54,12 @@ function written(this: unknown, key: string, value: unknown): unknown {
   return isDouble ? (Object.is(value, -0) ? '-0' : String(value)) : value
 }
 
-/** Gives the constants of a tree their kinds back. */
+/** Turns the constants of a tree back from strings into their own kinds. */
 function restore(expr: Expr): void {
   const { exprKind: kind } = expr
   if (kind.case === 'constExpr') {
     const { constantKind: constant } = kind.value
-    // Texts still, as they were written.
+    // Still a string here, as `written` left it.
     const text = constant.value as unknown as string
     if (constant.case === 'int64Value' || constant.case === 'uint64Value') constant.value = BigInt(text)
     else if (constant.case === 'doubleValue') constant.value = Number(text)
@@ -68,7 +68,7 @@ function restore(expr: Expr): void {
   for (const child of children(expr)) restore(child)
 }
 
-/** The patterns of `matches` that stand in the expression itself. */
+/** The patterns that are literals in calls of `matches`. */
 function literalPatterns(expr: Expr): string[] {
   const { exprKind: kind } = expr
   const pattern =

@@ -1,28 +1,28 @@
-/** What `matches` does: the patterns of an expression are compiled with it, those that come with traffic when they come. */
+/** Implements `matches`. Literal patterns are compiled with their expression; patterns made of traffic when they arrive. */
 import { affordable, BadPattern, checkPattern } from '../lib/patterns/pattern.ts'
 import { compilePatterns, type PatternSearch } from '../lib/patterns/pattern-search.ts'
 import type { Budget } from './budget.ts'
 import { Fault, type Frame, type Impls } from './frame.ts'
 
-/** Patterns that come with traffic are compiled on the loop: only small ones. */
+/** The largest pattern from traffic that is compiled, in instructions: compiling it holds the event loop. */
 const MAX_LATE_PRICE = 200
-/** What it costs to compile one, and for each instruction more. */
+/** What it costs to compile such a pattern, and for each of its instructions. */
 const LATE_NANOS = 60_000
 const LATE_INSTRUCTION_NANOS = 5000
-/** Of these, how many are kept. */
+/** How many compiled patterns from traffic are kept. */
 const MAX_KEPT = 500
 
 /** What it costs to begin a search, and one step of it. */
 const SEARCH_NANOS = 200
 const STEP_NANOS = 26
-/** Steps that a search is given at first: enough for one that begins with `^` and fails soon. */
+/** How many steps a search may take at first: enough for a pattern that begins with `^` and fails soon. */
 const FIRST_STEPS = 150
-/** Those that it is given then, for each character, and how many times more when they are not enough. */
+/** When they are not enough: steps for each character of the text, or a multiple of those before, whichever is more. */
 const STEPS_A_CHARACTER = 5
 const MORE = 6
 
 export class Patterns {
-  /** Those that came with traffic. */
+  /** Compiled patterns that came with traffic. */
   readonly #late = new Map<string, PatternSearch>()
 
   /** `matches` for an expression that has these patterns in it. */
@@ -52,10 +52,10 @@ export class Patterns {
   }
 }
 
-/** Not what is wrong with it, which would repeat what a visitor sent. */
+/** It does not say what is wrong, since that would repeat what a visitor sent. */
 export const UNFIT_LATE = 'a pattern that came with traffic cannot be compiled'
 
-/** Pays for a pattern that came with traffic to be compiled, and gives its price; throws `BadPattern` for a large one. */
+/** Charges for compiling a pattern that came with traffic, and returns its price; throws `BadPattern` for a large one. */
 export function payForLate(budget: Budget, pattern: string): number {
   budget.charge(LATE_NANOS + pattern.length)
   const price = affordable(pattern)
@@ -64,7 +64,7 @@ export function payForLate(budget: Budget, pattern: string): number {
   return price
 }
 
-/** A search does not tell how many steps it took, so it pays for those that it is given: few at first. */
+/** A search does not tell how many steps it took, so we charge for those that it may take, and begin with few. */
 function found({ budget }: Frame, search: PatternSearch, text: string): boolean {
   budget.charge(SEARCH_NANOS)
   for (let steps = FIRST_STEPS; ; steps = Math.max(steps * MORE, STEPS_A_CHARACTER * text.length)) {

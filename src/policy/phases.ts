@@ -17,7 +17,7 @@ export interface Site {
   readonly place: Place
   readonly phase: Phase
   readonly lists: ListNames
-  /** Whether it is asked whether to try once more, and so can read how an attempt went. */
+  /** Whether the expression decides about a retry of `http-request`, and so can read how the attempts went. */
   readonly isRetry?: boolean
 }
 
@@ -27,7 +27,7 @@ export function phaseOf(place: Place, direction: Direction): Phase | undefined {
   return direction === 'inbound' ? 'connect' : undefined
 }
 
-/** A place as a sentence names it. */
+/** A place as messages name it. */
 export function placeName(place: Place): string {
   return { tcp: 'a TCP edge', tls: 'a TLS edge', https: 'an HTTPS edge', route: 'a route' }[place]
 }

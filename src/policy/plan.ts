@@ -1,9 +1,9 @@
 /**
- * Makes the tree of a checked expression into functions that evaluate it.
+ * Turns the tree of a checked expression into functions that evaluate it.
  *
- * The library's own evaluator cannot be stopped and takes microseconds for what takes a tenth of one here. What each part
- * costs for itself is added up once and paid at the start, or with each turn of a loop; what depends on values is paid by
- * the functions that look at them.
+ * The library's own evaluator cannot be stopped, and is some ten times slower. The fixed prices of all parts are added up
+ * here and charged once when an evaluation starts, or once for each turn of a loop. Costs that depend on values are charged
+ * by the functions that read the values.
  */
 import type { CelInput } from '@bufbuild/cel'
 import { entryOf, payFor, toCel } from './cel-values.ts'
@@ -16,21 +16,21 @@ import { type Expr, literal, type Node, qualifiedName } from './tree.ts'
 export interface PlanOptions {
   readonly library: Library
   readonly impls: Impls
-  /** What reads a variable; undefined for a name that is none. */
+  /** The function that reads a variable; undefined when there is no such variable. */
   readonly variable: (name: string) => Run | undefined
-  /** What reads one entry of a variable that is a map, for those that are dear as a whole. */
+  /** The function that reads one entry of a map, for variables that are costly to read as a whole. */
   readonly entry: (name: string) => ((frame: Frame, key: string) => unknown) | undefined
-  /** Told of the values of the parts that are marked. */
+  /** Called with the values of marked parts. */
   readonly note?: ((index: number, value: unknown) => void) | undefined
 }
 
-/** In nanoseconds. */
+/** Prices, all in nanoseconds: this one for each node of the tree. */
 const NODE_NANOS = 30
 const CALL_NANOS = 60
-/** To be evaluated at all. */
+/** For starting an evaluation. */
 const EVALUATION_NANOS = 300
 const LIBRARY_NANOS = 4000
-/** What it costs the library to find that it cannot. */
+/** For a call of the library that fails. */
 const LIBRARY_FAULT_NANOS = 10_000
 const ITEM_NANOS = 40
 const ENTRY_NANOS = 120
@@ -47,20 +47,20 @@ export function planExpression(expr: Expr, options: PlanOptions): Run {
   }
 }
 
-/** The places of what loops have bound, by name. */
+/** Where the variables of loops are in `Frame.locals`, by name. */
 type Locals = ReadonlyMap<string, number>
 
-/** The most that a function of ours takes. */
+/** The most operands that a function of ours takes. */
 const MAX_OPERANDS = 4
 
 class Planner {
   readonly #options: PlanOptions
   readonly #library: Library
-  /** What the parts outside all loops cost. */
+  /** The fixed price of the parts planned so far, without those inside loops. */
   nanos = 0
-  /** Loops around the part that is planned. */
+  /** How many loops enclose the part that is being planned. */
   #depth = 0
-  /** Values that were known before anything ran. */
+  /** The values of parts that are constant. */
   readonly #constants = new WeakMap<Run, unknown>()
 
   constructor(options: PlanOptions) {
@@ -136,7 +136,7 @@ class Planner {
     }
   }
 
-  /** What reads one entry of what `expr` names, where that is a variable that can be asked so. */
+  /** The function that reads one entry of `expr`, when that is a variable with such a function. */
   #entryOf(expr: Expr | undefined, locals: Locals): ReturnType<PlanOptions['entry']> {
     if (expr?.exprKind.case !== 'identExpr') return undefined
     const { name } = expr.exprKind.value
@@ -162,7 +162,7 @@ class Planner {
     return space === undefined ? this.#apply(name, target, args, locals) : this.#apply(space, undefined, args, locals)
   }
 
-  /** A part that is marked; the mark costs nothing. */
+  /** A marked part. The mark must not change the price, so its own is taken off again. */
   #noted([number, part]: readonly Expr[], locals: Locals): Run {
     this.nanos -= NODE_NANOS
     const index = Number(literal(number))
@@ -175,7 +175,7 @@ class Planner {
     }
   }
 
-  /** `base64.encode` for a call of that function. */
+  /** The full name, such as `base64.encode`, when the target of a call is a namespace and not a value. */
   #namespace(target: Expr, name: string, locals: Locals): string | undefined {
     const space = qualifiedName(target)
     const [root = ''] = space?.split('.') ?? []
@@ -201,7 +201,7 @@ class Planner {
       return value
     }
     const run = callOf(operands, own, library, fallback)
-    // What a literal means is found out once: `timestamp('2024-01-01T00:00:00Z')`.
+    // A call with a literal is evaluated once, now: `timestamp('2024-01-01T00:00:00Z')`.
     const [only] = operands
     if (pure.has(key) && only && this.#constants.has(only)) return remembered(run)
     return run
@@ -235,7 +235,7 @@ class Planner {
   #index([of, by]: readonly Expr[], locals: Locals): Run {
     const key = this.#part(by, locals)
     const named = literal(by)
-    // What a visitor sent is not repeated.
+    // The message names a key only when it is a literal: others may come from a visitor.
     const noEntry = new Fault(named === undefined ? 'there is no such entry' : `there is no entry '${named}'`)
     const entry = this.#entryOf(of, locals)
     if (entry) {
@@ -275,7 +275,7 @@ class Planner {
     }
   }
 
-  /** `x in ['a', 'b']`, with nothing but texts in the list. */
+  /** `x in ['a', 'b']`, for a list of string literals. */
   #amongLiterals([item, of]: readonly Expr[], locals: Locals): Run | undefined {
     if (of?.exprKind.case !== 'listExpr') return undefined
     const texts = of.exprKind.value.elements.map((element) => this.#constants.get(this.plan(element, locals)))
@@ -329,14 +329,14 @@ class Planner {
         const same = isCelUint(given) ? given.value : given
         if (seen.has(same)) return new Fault('a map has a key twice')
         seen.add(same)
-        // Keys are as the library knows them, and values are of CEL.
+        // The key was checked above, and parts give values of CEL.
         map.set(given as string, item as CelInput)
       }
       return celMap(map)
     }
   }
 
-  /** What `all`, `exists`, `exists_one`, `map` and `filter` become. */
+  /** A loop: the parser turns `all`, `exists`, `exists_one`, `map` and `filter` into this. */
   #loop(
     { iterVar, iterRange, accuVar, accuInit, loopCondition, loopStep, result }: Node<'comprehensionExpr'>,
     locals: Locals,
@@ -344,7 +344,7 @@ class Planner {
     const range = this.#part(iterRange, locals)
     const grows = accuInit?.exprKind.case === 'listExpr' && accuInit.exprKind.value.elements.length === 0
     const start = this.#part(accuInit, locals)
-    // Loops inside each other have places of their own, though the names may be the same.
+    // Each nested loop has its own places in `locals`, since the names of two loops may be the same.
     const [item, sum] = [this.#depth * 2, this.#depth * 2 + 1]
     const inside: Locals = new Map([...locals, [iterVar, item], [accuVar, sum]])
     this.#depth++
@@ -383,8 +383,8 @@ class Planner {
   }
 
   /**
-   * What adds to the list that `map` and `filter` make, in the place of `sum + [x]`: that would copy it with every turn. Gives
-   * a `Fault` when it cannot; undefined for a loop of another form.
+   * Appends to the list that `map` and `filter` build up, instead of `sum + [x]`, which would copy the list with every turn.
+   * Undefined for a loop of another form.
    */
   #append(
     step: Expr | undefined,
@@ -420,7 +420,7 @@ class Planner {
   }
 }
 
-/** An entry may be null. */
+/** `found`, which may be null, or `missing` when it is undefined. */
 function orElse(found: unknown, missing: Fault): unknown {
   return found === undefined ? missing : found
 }
@@ -433,7 +433,7 @@ function isNamed(expr: Expr | undefined, name: string): boolean {
   return expr?.exprKind.case === 'identExpr' && expr.exprKind.value.name === name
 }
 
-/** Functions that give the same whenever they are given the same, and are dear. */
+/** Functions without side effects that are costly, and so worth evaluating ahead of time. */
 const pure: ReadonlySet<string> = new Set(['timestamp/1', 'duration/1'])
 
 function remembered(run: Run): Run {
@@ -465,7 +465,7 @@ function constantOf({ constantKind: kind }: Node<'constExpr'>, { cel }: Library)
 
 type Fallback = (frame: Frame, values: readonly unknown[]) => unknown
 
-/** A call with its operands: without a list of them, for the numbers of them that are usual. */
+/** A call with its operands. For the usual numbers of operands no array is made. */
 function callOf(operands: readonly Run[], own: Impl | undefined, library: Library, fallback: Fallback): Run {
   const [first, second, ...more] = operands
   if (own && first && !second) {

@@ -1,4 +1,4 @@
-/** A policy ready for traffic: its rules compiled once a change, and run in the order in which they were written. */
+/** Compiles the rules of a policy once for each change of it, and runs them in the order in which they were written. */
 import type { CelValue } from '@bufbuild/cel'
 import type { HeaderList } from '../lib/http/header-list.ts'
 import { MinuteLog } from '../lib/log/minute-log.ts'
@@ -19,14 +19,14 @@ import type { PolicyResponse, PolicySummary, Verdict } from './traffic.ts'
 
 type IpRules = ReturnType<Workbench['ipRules']>
 
-/** A policy with all that it names written out: plain data. */
+/** A policy as plain data, with everything that it refers to included. */
 export interface PolicySettings {
   readonly place: Place
   readonly inbound: readonly Rule[]
   readonly outbound: readonly Rule[]
   /** The rules of the IP policies that `restrict-ips` names, by their ids. */
   readonly ipPolicies: Readonly<Record<string, IpRules>>
-  /** Whether it reads what only a handshake that ends here tells. */
+  /** Whether it reads what is known only when the TLS handshake ends at this edge. */
   readonly readsHandshake: boolean
 }
 
@@ -36,9 +36,9 @@ interface CompiledRule {
   readonly expressions: readonly Evaluate[]
   readonly steps: readonly Step[]
   readonly guards: boolean
-  /** Whether one of its actions finds out who a visitor is. */
+  /** Whether one of its actions finds out who a visitor is (`ActionType.admits`). */
   readonly admits: boolean
-  /** The actions whose findings its expressions read, of those that visitors are judged by. */
+  /** Those of `judgedBy` whose findings its expressions read. */
   readonly findings: readonly string[]
 }
 
@@ -56,15 +56,15 @@ export interface CompiledPolicy {
   readonly removes: (phase: Phase) => readonly string[]
   /** Runs the rules of a phase. Throws when an action fails (R-4.3). */
   readonly run: (phase: Phase, moment: Moment) => Outcome | Promise<Outcome>
-  /** What actions that ran for the request tell the upstream. */
+  /** Lets the actions that ran for the request change the headers that go upstream. */
   readonly upstream: (outgoing: { readonly headers: HeaderList }, moment: Moment) => void
-  /** What actions that ran for the request have to do with its answer, and with its end. */
+  /** Lets the actions that ran for the request see its response, and then (`done`) how the exchange ended. */
   readonly response: (response: PolicyResponse, moment: Moment) => void
   readonly done: (summary: PolicySummary, moment: Moment) => void
   readonly release: () => void
 }
 
-/** As `compilePolicySteps`, at once. */
+/** Compiles a policy in one go. */
 export function compilePolicy(
   settings: PolicySettings,
   tools: PolicyTools,
@@ -74,7 +74,10 @@ export function compilePolicy(
   for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
 }
 
-/** Throws when a policy cannot be served. `key` tells its counters from those of all others. */
+/**
+ * Compiles a policy in small steps, so that other work can run between them; throws when it cannot be served. `key` tells
+ * its counters from those of all other policies.
+ */
 export function* compilePolicySteps(
   settings: PolicySettings,
   tools: PolicyTools,
@@ -92,7 +95,7 @@ export function* compilePolicySteps(
     const phase = phaseOf(settings.place, direction)
     if (!phase) continue
     const site: Site = { place: settings.place, phase, lists: ownLists }
-    // One by one, since each may take some milliseconds; the rules then find them done.
+    // One at a time, since each may take some milliseconds. The rules below then use what was planned here.
     const planned = new Map<string, Planned>()
     for (const text of expressionsIn(settings, direction)) {
       planned.set(text, plan(text, site))
@@ -164,7 +167,7 @@ export function* compilePolicySteps(
     failures.note({ edge: moment.connection.edgeId, rule: rule.name, reason }, `${rule.name} ${reason}`)
   }
 
-  /** Whether a rule applies. `spent`: nothing can be told any more. `unsure`: nothing may pass that it might stop. */
+  /** Whether a rule applies. `spent`: the budget is used up. `unsure`: an expression failed, and the rule must fail closed. */
   function applies(rule: CompiledRule, moment: Moment): boolean | 'spent' | 'unsure' {
     let isUnsure = false
     for (const expression of rule.expressions) {
@@ -173,7 +176,7 @@ export function* compilePolicySteps(
       } catch (error) {
         note(moment, rule, error)
         if (error instanceof BudgetSpent) return 'spent'
-        // R-4.3: what an expression stumbles over makes it false; visitors must not be able to bring about more than that.
+        // R-4.3: an expression that fails is false. Visitors can make one fail, so nothing worse may come of it.
         if (!isClosed(rule, moment)) return false
         isUnsure = true
       }
@@ -182,8 +185,8 @@ export function* compilePolicySteps(
   }
 
   /**
-   * Whether a rule that stumbles lets nothing pass: one that finds out who a visitor is, and one that goes by what such an
-   * action found out before. Otherwise visitors got around a login by leaving out a header.
+   * Whether nothing may pass when an expression of the rule fails. So it is for a rule that finds out who a visitor is, and
+   * for one that judges by what such an action found: otherwise visitors could avoid a login by leaving out a header.
    */
   function isClosed({ admits, guards, findings }: CompiledRule, { results }: Moment): boolean {
     return admits || (guards && findings.some((name) => results.has(name)))
@@ -197,22 +200,22 @@ export function* compilePolicySteps(
     )
     const ended = runRules(own, 0, moment)
     if (!moment.answering || phase !== 'request') return ended
-    // A path of a login's own leads nowhere else.
+    // A request for a path of a login must never reach the upstream, even if no rule answered it.
     return ended instanceof Promise ? ended.then((outcome) => outcome ?? failed) : (ended ?? failed)
   }
 
-  /** The rules from number `from` on: at once, up to the first action that has to be waited for. */
+  /** Runs the rules from index `from` on: synchronously, up to the first action that returns a promise. */
   function runRules(own: readonly CompiledRule[], from: number, moment: Moment): Outcome | Promise<Outcome> {
     const { watch } = tools
     for (let i = from; i < own.length; i++) {
-      const rule = own[i] as CompiledRule // as long as it goes
+      const rule = own[i] as CompiledRule // i < own.length
       watch?.rule(i)
       const { answering } = moment
       const answer = answering && rule.steps.find(({ login }) => login === answering)
-      // Whether the rule applies to the page that the login is for says nothing about the login's own paths.
+      // The expressions of the rule are about the pages that the login protects, not about the login's own paths.
       const isOn = answer ? true : applies(rule, moment)
       watch?.applies(typeof isOn === 'boolean' ? isOn : undefined)
-      // Nothing more can be evaluated, so that a guard further down would not be asked either.
+      // Nothing more can be evaluated. If a later rule could turn the request away, nothing passes.
       if (isOn === 'spent') return own.slice(i).some(({ guards }) => guards) ? failed : undefined
       if (isOn === 'unsure') return failed
       if (!isOn) continue
@@ -230,7 +233,7 @@ export function* compilePolicySteps(
     moment: Moment,
   ): Outcome | Promise<Outcome> {
     for (let i = from; i < steps.length; i++) {
-      const ended = runStep(rule, steps[i] as Step, moment) // as long as it goes
+      const ended = runStep(rule, steps[i] as Step, moment) // i < steps.length
       if (ended instanceof Promise) return ended.then((outcome) => outcome ?? runSteps(rule, steps, i + 1, moment))
       if (ended) return ended
     }
@@ -284,16 +287,16 @@ export function* compilePolicySteps(
   }
 }
 
-/** What is asked of a rule when the request is for a path of a login's own: that login alone. */
+/** The steps of a rule that run when the request is for a path of a login: that login, or all steps that are no login. */
 function stepsFor({ steps }: CompiledRule, answer: Step | undefined): readonly Step[] {
-  // Other logins are not asked: nobody is let in by this request, and each would take its path for its own.
+  // Other logins must not run: this request lets nobody in, and each of them would take the path for its own.
   return answer ? [answer] : steps.filter(({ login }) => !login)
 }
 
 /** R-4.3 */
 const failed: Verdict = { refuse: 'POLICY_FAILED' }
 
-/** Names of findings that say who a visitor is, or what another service says of it. */
+/** The actions whose findings say who a visitor is, or what another service says of the request. */
 const judgedBy: readonly string[] = ['http_request', 'jwt_validation', 'oauth', 'oidc', 'openid_connect']
 
 /** Whether `path` is a part of what `read` names, or the other way round. */
@@ -321,7 +324,7 @@ function typeOf({ type }: Action) {
   return actions[type]
 }
 
-/** What was stored was checked when it was written; defaults are filled in here, and not there. */
+/** The settings of an action with defaults filled in. They were checked when the policy was stored. */
 function configOf(action: Action): Readonly<Record<string, unknown>> {
   return check(typeOf(action).config, action.config ?? {})
 }

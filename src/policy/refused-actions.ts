@@ -1,4 +1,4 @@
-/** Actions that exist elsewhere and that we do not have, with what to use in their place. */
+/** Actions of the vendor that we do not have, with what to use instead. */
 
 /** Each reason follows the name of the action. */
 export const refusedActions: Readonly<Record<string, string>> = {

@@ -12,7 +12,7 @@ const moment = (): Moment => new Moment({ connection, now: 0, region: 'local' })
 const fixed = (text: string): Template => ({ text: () => text, value: () => text })
 const url = (length: number): string => `https://a.test/${'a'.repeat(length)}`
 
-test('replaces what a pattern finds, and a usual one costs little of the budget', () => {
+test('replaces what a pattern matches; a common pattern uses little of the budget', () => {
   const now = moment()
   const whole = now.budget.left
   assert.equal(
@@ -22,12 +22,12 @@ test('replaces what a pattern finds, and a usual one costs little of the budget'
   assert.ok(now.budget.left > whole * 0.9)
 })
 
-test('a pattern that would be walked over a long URL for too long spends the budget before it begins', () => {
+test('a pattern that would search a long URL for too long spends the budget before the search begins', () => {
   const replace = compileReplace('(a?){450}', undefined, fixed(''))
   assert.throws(() => replace(url(400), moment()), BudgetSpent)
 })
 
-test('a pattern that came with traffic pays for being compiled, and a large one is not', () => {
+test('compiling a pattern from traffic is charged, and a large one is refused', () => {
   const dear = moment()
   const whole = dear.budget.left
   assert.equal(compileReplace('${x}', fixed('a+'), fixed('b'))(url(3), dear), 'https://b.test/b')
@@ -38,6 +38,6 @@ test('a pattern that came with traffic pays for being compiled, and a large one 
   }
 })
 
-test('one that takes long to compile is refused', () => {
+test('a pattern that takes long to compile is refused', () => {
   assert.throws(() => compileReplace('(\\pL){50}', undefined, fixed('')), BadPattern)
 })

@@ -1,4 +1,4 @@
-/** Replaces what a pattern of a user matches in a URL, at a cost that is known before. */
+/** Replaces what a pattern matches in a URL, at a price that is charged before the search begins. */
 import { affordable, BadPattern } from '../lib/patterns/pattern.ts'
 import { compileReplacement } from '../lib/patterns/pattern-replace.ts'
 import { BudgetSpent } from './budget.ts'
@@ -6,16 +6,16 @@ import type { Moment } from './moment.ts'
 import { payForLate, UNFIT_LATE } from './patterns.ts'
 import type { Template } from './template.ts'
 
-/** What a pattern may compile to, in instructions: more would hold the event loop for over 5 ms when its policy is compiled. */
+/** The largest pattern, in instructions. Compiling a larger one with its policy would hold the event loop for over 5 ms. */
 const MAX_REPLACED_PRICE = 2000
 
-/** In the worst case each instruction is walked over at each character: what one of these costs, in nanoseconds. */
+/** The price of one instruction at one character, in nanoseconds; in the worst case every instruction runs at each. */
 const WALKED_NANOS = 50
 
-/** The text with all matches replaced. Throws `BudgetSpent`, or an error that says what is wrong. */
+/** Returns the text with all matches replaced. Throws `BudgetSpent`, or an error that says what is wrong. */
 export type Replace = (text: string, moment: Moment) => string
 
-/** The price of a pattern that may be replaced; throws `BadPattern`. */
+/** The price of a pattern that is small enough for replacing; throws `BadPattern` for others. */
 export function replaceable(pattern: string): number {
   const price = affordable(pattern)
   if (price <= MAX_REPLACED_PRICE) return price
@@ -24,7 +24,7 @@ export function replaceable(pattern: string): number {
   )
 }
 
-/** `from` may be filled in for each request; a fixed one is compiled once. */
+/** A pattern without `${…}` is compiled once, others for each request. */
 export function compileReplace(from: string | undefined, pattern: Template | undefined, to: Template): Replace {
   if (from === undefined) return (_text, moment) => to.text(moment)
   const fixed = pattern ? undefined : { price: replaceable(from), replace: compileReplacement(from) }

@@ -22,14 +22,14 @@ type Network = (ip: string) => boolean
 
 /** Networks that are remembered. */
 const MAX_NETWORKS = 1000
-/** The longest network, and more. */
+/** No network is written with more characters than this. */
 const MAX_NETWORK = 64
 
-/** Networks as expressions spell them, read once. */
+/** Remembers the networks that expressions named, so that each is parsed once. */
 export class Networks {
   readonly #known = new Map<string, Network>()
 
-  /** networks that cannot be read are left out. */
+  /** a network that cannot be parsed holds no address. */
   holds(ip: string, network: string, { budget }: Frame): boolean {
     const known = this.#known.get(network)
     budget.charge(known ? NETWORK_NANOS : NEW_NETWORK_NANOS)
@@ -73,7 +73,7 @@ function header(headers: Headers, read: (list: HeaderList, name: string) => unkn
   }
 }
 
-/** What cookies cost to be read. */
+/** Charges for reading cookies. */
 export function payCookies({ budget }: Frame, list: HeaderList, line: string): void {
   budget.charge(CALL_NANOS + list.size * HEADER_NANOS)
   for (let i = 0; i < list.size; i++) {

@@ -1,4 +1,4 @@
-/** The URL of a request as the rules so far left it. */
+/** The URL of a request with the changes of the rules so far. */
 import type { Moment } from './moment.ts'
 
 export function urlOf({ request }: Moment): string {

@@ -48,7 +48,7 @@ export function checkDuration(
   }
 }
 
-/** Throws `BadValue` for a text with `${…}`, which would be taken as it stands. */
+/** Throws `BadValue` for a text with `${…}` where expressions are not evaluated: it would be taken literally. */
 export function refuseExpressions(value: unknown, at: string): void {
   if (typeof value === 'string' && value.includes('${')) {
     throw bad(at, 'takes no expressions: who is trusted must not depend on the request; write the value itself')

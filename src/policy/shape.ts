@@ -1,8 +1,8 @@
-/** What is known of a CEL value before traffic flows: its kind, its fields, or why it is not there. */
+/** What is known of a CEL value before an expression runs: its kind, its fields, or why it is absent. */
 import { nearest } from '../lib/text/nearest.ts'
 import { BadExpression } from './cel.ts'
 
-/** `record`: a map whose fields are known. `any`: only known when traffic flows. */
+/** `record`: a map whose fields are known. `any`: known only when the expression runs. */
 export type Kind =
   | 'bool'
   | 'string'
@@ -54,7 +54,7 @@ export function member(of: string, shape: Shape, name: string): Shape {
   return found
 }
 
-/** The sentence about a name nobody knows, with the one that was probably meant. */
+/** The message about an unknown name, with the one that was probably meant. */
 export function unknown(what: string, name: string, known: readonly string[], where = ''): string {
   const meant = name.length > 64 ? undefined : nearest(name, known)
   const remedy = meant !== undefined ? `did you mean \`${meant}\`?` : listed(known)
@@ -66,7 +66,7 @@ function listed(known: readonly string[]): string {
   return `known are ${known.map((name) => `\`${name}\``).join(', ')}`
 }
 
-/** A longer list would bury the sentence. */
+/** A longer list of known names would bury the message. */
 const MAX_LISTED = 20
 
 export function kindName({ kind }: Shape): string {
@@ -83,7 +83,7 @@ const kindNames: Readonly<Partial<Record<Kind, string>>> = {
   record: 'a map',
 }
 
-/** A hostile name can be as long as an expression; what we say back is not. */
+/** Shortens a name for a message: a hostile name can be as long as a whole expression. */
 export function brief(name: string): string {
   return name.length > 64 ? `${name.slice(0, 61)}...` : name
 }

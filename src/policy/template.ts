@@ -4,7 +4,7 @@ import type { Evaluate, Evaluator } from './evaluator.ts'
 import { pieces } from './interpolation.ts'
 import type { Moment } from './moment.ts'
 
-/** Characters that a text may have once it is filled in. */
+/** The most characters of a text once it is filled in. */
 const MAX_LENGTH = 1024 * 1024
 
 export interface Template {

@@ -1,21 +1,21 @@
-/** The functions of expressions that look at texts and make new ones. */
+/** The functions of expressions that read texts and make new ones. */
 import { payFor } from './cel-values.ts'
 import { Fault, type Frame, type Impl, type Impls } from './frame.ts'
 import { itemsOf, MAX_ITEMS, MAX_TEXT } from './operators.ts'
 
 /**
- * What it costs to compare a character with one that is looked for. To look for a text takes up to the length of the one
- * times that of the other: `baaa…` in `aaaa…`.
+ * What it costs to compare two characters in a search. The worst case, such as `baaa…` in `aaaa…`, takes as many
+ * comparisons as the length of one text times that of the other.
  */
 const SOUGHT_NANOS = 1
-/** What it costs to look at a character, and to make one of a new text. */
+/** What it costs to read a character, and to write one into a new text. */
 const READ_NANOS = 6
 const MADE_NANOS = 6
 /** What it costs to make one of the pieces of a text. */
 const PIECE_NANOS = 120
 /** What it costs the library to write one value into a format; numbers with a fraction take the longest. */
 const FORMATTED_NANOS = 60_000
-/** How often the values of a format have to be paid for when some are written as digits. */
+/** Formatting values as hexadecimal costs this many times as much as reading them. */
 const HEXADECIMAL = 6
 
 const ALL = Number.POSITIVE_INFINITY
@@ -24,7 +24,7 @@ function codePoints(text: string): number {
   let count = 0
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
-    // The second half of a pair does not count, a half alone does.
+    // The second half of a surrogate pair does not count; a lone half does.
     const isSecond = code >= 0xdc00 && code <= 0xdfff && i > 0 && (text.charCodeAt(i - 1) & 0xfc00) === 0xd800
     if (!isSecond) count++
   }
@@ -35,7 +35,7 @@ function paySearch({ budget }: Frame, text: string, sought: string): void {
   if (sought.length <= text.length) budget.charge(text.length * Math.max(1, sought.length) * SOUGHT_NANOS)
 }
 
-/** Pays for what the library then does. */
+/** Charges for a search, which the library then does. */
 const searched: Impl = (frame, a, b) => {
   if (typeof a === 'string' && typeof b === 'string') paySearch(frame, a, b)
   return undefined
@@ -74,7 +74,7 @@ function split(frame: Frame, text: unknown, by: unknown, most: unknown): unknown
   if (typeof text !== 'string' || typeof by !== 'string' || typeof most !== 'bigint') return undefined
   if (most === 0n) return []
   paySearch(frame, text, by)
-  // The last piece is all that is left.
+  // The last piece takes the whole rest.
   const pieces: string[] = []
   for (let at = 0; ; ) {
     frame.budget.charge(PIECE_NANOS)

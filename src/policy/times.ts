@@ -1,7 +1,7 @@
-/** Times and durations of expressions: what they are made of, and the fields of a time in some part of the world. */
+/** Times and durations in expressions: their representation, and the fields of a time in a time zone. */
 import { Fault, type Frame, type Impl, type Impls } from './frame.ts'
 
-/** What the library makes of a time or a duration, as far as it concerns us. */
+/** The part that we need of how the library represents a time or a duration. */
 export interface Time {
   readonly message: {
     readonly $typeName: 'google.protobuf.Timestamp' | 'google.protobuf.Duration'
@@ -17,17 +17,17 @@ export function isTime(value: unknown): value is Time {
   return message.$typeName === 'google.protobuf.Timestamp' || message.$typeName === 'google.protobuf.Duration'
 }
 
-/** What it costs to shift a time, and to find out what a part of the world has on its clocks. */
+/** What it costs to shift a time, and to look up the local time of a zone. */
 const SHIFT_NANOS = 300
 const ZONE_NANOS = 12_000
-/** What it costs to learn about a zone. */
+/** What it costs to load a zone. */
 const NEW_ZONE_NANOS = 200_000
 /** Zones that are remembered; the world has some 400. */
 const MAX_ZONES = 64
-/** The longest name of a zone, and more. */
+/** No zone has a longer name. */
 const MAX_ZONE_NAME = 64
 
-/** Zones that were asked for, with what tells their clocks. */
+/** Remembers the zones that were used, each with its formatter. */
 export class Zones {
   readonly #known = new Map<string, Intl.DateTimeFormat>()
 
@@ -73,7 +73,7 @@ export class Zones {
   }
 }
 
-/** `getHours()` and the like of times; those of durations are the library's. */
+/** `getHours()` and the like for times; the library does those for durations. */
 export function timeFunctions(zones: Zones): Impls {
   const field = (read: (date: Date) => number): Impl => {
     return (frame, time, zone) => {

@@ -1,4 +1,4 @@
-/** What rules see of traffic and answer to it: ports that the requests and answers of an edge fill in as they are. */
+/** What rules see of traffic, and what they answer. The requests and responses of an edge fit these ports as they are. */
 import type { X509Certificate } from 'node:crypto'
 import type { HeaderList } from '../lib/http/header-list.ts'
 import type { Peer } from '../lib/net/peer.ts'
@@ -61,7 +61,7 @@ export interface PolicySummary {
 
 type Pairs = readonly (readonly [string, string])[]
 
-/** Traffic that a rule stops or answers. */
+/** What a rule decided about traffic: to refuse it, or to answer it. */
 export type Verdict =
   | { readonly refuse: VisitorErrorCode; readonly headers?: Pairs }
   | { readonly respond: { readonly status: number; readonly headers: Pairs; readonly body: Buffer | string } }

@@ -1,4 +1,4 @@
-/** The tree that CEL source is read into, and how to look at it. */
+/** The tree that CEL source is parsed into, and functions that read it. */
 
 export type Cel = typeof import('@bufbuild/cel')
 export type Expr = ReturnType<Cel['parse']>['expr']
@@ -29,7 +29,7 @@ export function children(expr: Expr): readonly Expr[] {
   }
 }
 
-/** `conn.tls.sni` for the expression that reads it, however it is spelled; undefined for any other expression. */
+/** The path that an expression reads, such as `conn.tls.sni` for `conn['tls'].sni`; undefined for any other expression. */
 export function pathOf(expr: Expr | undefined): string | undefined {
   if (expr?.exprKind.case === 'identExpr') return expr.exprKind.value.name.replace(/^\./, '')
   if (expr?.exprKind.case === 'selectExpr') return joined(expr.exprKind.value.operand, expr.exprKind.value.field)
@@ -45,7 +45,7 @@ function joined(of: Expr | undefined, name: string | undefined): string | undefi
   return path === undefined || name === undefined ? undefined : `${path}.${name}`
 }
 
-/** `a.b` where it stands for nothing but its own name. */
+/** The name, such as `a.b`, of an expression that is nothing but a name. */
 export function qualifiedName(expr: Expr): string | undefined {
   const { exprKind: kind } = expr
   if (kind.case === 'identExpr') return kind.value.name

@@ -1,4 +1,4 @@
-/** Whether a URL may stand in a policy as one that the server asks itself (D53). */
+/** Whether a policy may have the server send requests to a URL (D53). */
 
 export function isTrustworthyUrl(text: string): boolean {
   const url = URL.parse(text)

@@ -1,4 +1,4 @@
-/** Reads what a visitor's program says of itself, as far as its usual forms go: a hint for rules, never a proof. */
+/** Parses the usual forms of the `User-Agent` header: a hint for rules, never a proof. */
 
 export interface UserAgent {
   readonly text: string
@@ -14,10 +14,10 @@ export interface UserAgent {
   readonly isDesktop: boolean
 }
 
-/** Characters that are looked at. */
+/** How many characters are read. */
 const MAX_LENGTH = 512
 
-/** The first that is found counts: browsers name others too. */
+/** The first match counts, since browsers name other browsers too. */
 const browsers: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['Edge', /\bEdg(?:e|A|iOS)?\/([\d.]+)/],
   ['Opera', /\bOPR\/([\d.]+)/],

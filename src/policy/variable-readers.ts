@@ -1,4 +1,4 @@
-/** Reads the variables of expressions when they are asked for, once an evaluation, and pays for that. */
+/** Reads the variables of expressions on demand, each once for an evaluation, and charges for it. */
 import type { CelInput } from '@bufbuild/cel'
 import { HAS } from './bind-variables.ts'
 import { toCel } from './cel-values.ts'
@@ -20,7 +20,7 @@ const HEADER_NANOS = 350
 const FOUND_HEADER_NANOS = 20
 const CHARACTER_NANOS = 40
 
-/** What reads the variable `path`; `place` is where an evaluation keeps it. */
+/** The function that reads the variable `path`; `place` is its index in `Frame.values`. */
 export function variableReader(path: string, place: number, known: Known, library: Library): Run {
   if (path.startsWith(HAS)) {
     const read = readerOf(path.slice(HAS.length), known)
@@ -38,7 +38,7 @@ export function variableReader(path: string, place: number, known: Known, librar
   }
 }
 
-/** Headers are many, and most expressions ask for one. */
+/** Reads one entry of a map of headers, since most expressions need only one of many. */
 export function entryReader(path: string, library: Library): ((frame: Frame, key: string) => unknown) | undefined {
   if (path !== 'req.headers' && path !== 'res.headers') return undefined
   return ({ moment, budget }, key) => {
@@ -49,7 +49,7 @@ export function entryReader(path: string, library: Library): ((frame: Frame, key
   }
 }
 
-/** All that depends on the path alone is found out once. */
+/** Done once for an expression: all that depends on the path alone. */
 function readerOf(path: string, known: Known): Run {
   const reader = Object.hasOwn(variableValues, path) ? variableValues[path] : undefined
   if (reader) {
@@ -62,7 +62,7 @@ function readerOf(path: string, known: Known): Run {
   }
   const [root = '', ...names] = path.split('.')
   if (root === 'actions' && names.length > 0) return ({ moment }) => result(moment, names)
-  // A record as a whole: what of it is there.
+  // A record as a whole: a map of those fields that are there.
   let shape = Object.hasOwn(known, root) ? known[root] : undefined
   for (const name of names) shape = shape?.fields?.[name]
   const readers = Object.entries(shape?.fields ?? {})
@@ -77,7 +77,7 @@ function readerOf(path: string, known: Known): Run {
   }
 }
 
-/** What a variable costs beyond what all cost. */
+/** Charges what a variable costs beyond the price that all have. */
 function payerOf(path: string): ((frame: Frame) => void) | undefined {
   if (path === 'req.headers') return ({ moment, budget }) => budget.charge(moment.headers.size * HEADER_NANOS)
   if (path === 'res.headers') {
@@ -101,7 +101,7 @@ function payerOf(path: string): ((frame: Frame) => void) | undefined {
   return undefined
 }
 
-/** What an action left; nothing when it did not run. */
+/** What an action found; nothing when it did not run. */
 function result(moment: Moment, [, action, ...fields]: readonly string[]): unknown {
   if (action === undefined) return new Map(moment.results)
   return fields.length > 0 ? undefined : moment.results.get(action)

@@ -7,7 +7,7 @@ import type { Moment } from './moment.ts'
 import type { PolicyRequest, PolicyResponse, PolicyTls } from './traffic.ts'
 import { readUserAgent } from './user-agent.ts'
 
-/** Undefined: it is not there, and an expression that needs it fails. Times are texts as RFC 3339 writes them. */
+/** Undefined: the variable is absent, and an expression that needs it fails. */
 export type ReadVariable = (moment: Moment) => unknown
 
 /** A time, which the evaluator makes into its own kind of value. */
@@ -59,7 +59,7 @@ const name = (
 
 const location = (at: string): Readonly<Record<string, ReadVariable>> =>
   Object.fromEntries(
-    // R-4.5: without a database of places there is nothing to tell.
+    // R-4.5: the server has no database of locations, so these are empty.
     ['city', 'country', 'country_code', 'latitude', 'longitude', 'radius', 'subdivision'].map((name) => [
       `${at}.${name}`,
       empty,
@@ -76,7 +76,7 @@ const message = (
   [`${at}.content_type.parameters`]: headers((list) => mediaType(list.get('content-type') ?? '').parameters),
   [`${at}.headers`]: headers(headerMap),
   [`${at}.location`]: headers((list) => list.get('location') ?? ''),
-  // Those of a body come after it; rules run before.
+  // Trailers come after the body; rules run before that.
   [`${at}.trailers`]: () => new Map(),
 })
 

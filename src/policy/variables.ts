@@ -128,14 +128,14 @@ const res = record({
     ),
   ),
   status_code: int,
-  // The older spelling, which is no second name of it: it was a text.
+  // Not just an older spelling of `status_code`: this one is a string.
   StatusCode: string,
 })
 
-/** The spelling of `restrict-ips` where actions leave their results: `actions.ngrok.restrict_ips`. */
+/** What actions found, by name with underscores: `actions.ngrok.restrict_ips` for `restrict-ips`. */
 const results = record({
   ...Object.fromEntries(actionNames.map((name) => [name.replaceAll('-', '_'), any])),
-  // What the vendor calls that of `openid-connect`.
+  // The vendor's name for the result of `openid-connect`.
   oidc: any,
 })
 

@@ -1,4 +1,4 @@
-/** Runs what may throw thousands of times, for all that a visitor sends: most of what an error costs is its stack. */
+/** Runs code whose errors have no stack. Visitors can cause thousands of them, and the stack is most of an error's cost. */
 export function withoutStacks<T>(run: () => T): T {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0

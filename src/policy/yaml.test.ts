@@ -73,7 +73,7 @@ for (const [what, [text, message]] of Object.entries(refused)) {
   })
 }
 
-test('takes what is just deep enough', () => {
+test('reads YAML of exactly the allowed depth', () => {
   const value = readYaml('['.repeat(32) + ']'.repeat(32))
   assert.equal(JSON.stringify(value), '['.repeat(32) + ']'.repeat(32))
 })

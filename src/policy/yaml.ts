@@ -4,12 +4,12 @@ import type { CST, LineCounter, Node } from 'yaml'
 
 type Yaml = typeof import('yaml')
 
-/** YAML that we do not take; the message continues a sentence that began with where it stands. */
+/** YAML that is refused. The message continues a sentence that began with the field's path. */
 export class BadYaml extends Error {}
 
-/** Half a second of parsing when it is made to hurt, and far more than policies have. */
+/** Far more than policies have; hostile YAML of this size takes half a second to parse. */
 const MAX_BYTES = 64 * 1024
-/** As deep as bodies may be. */
+/** The same depth that request bodies may have. */
 const MAX_DEPTH = 32
 /** Values in all, counted again each time that an alias repeats them; 64 KiB hold less without aliases. */
 const MAX_VALUES = 50_000
@@ -22,9 +22,9 @@ export function readYaml(text: string): unknown {
   const { Parser, Composer, LineCounter } = yaml()
   const lines = new LineCounter()
   const tokens = [...new Parser(lines.addNewLine).parse(text)]
-  // Before composing, which recurses.
+  // Checked before composing, which recurses.
   for (const token of tokens) if (isDeep(token, 0)) throw tooDeep()
-  // Duplicate keys are found below: the library compares each key with all others.
+  // Duplicate keys are found below: the library's check takes quadratic time.
   const strict = {
     schema: 'core',
     merge: false,
@@ -55,7 +55,7 @@ function isDeep(token: CST.Token | null | undefined, depth: number): boolean {
   return depth >= MAX_DEPTH || token.items.some(({ key, value }) => isDeep(key, depth + 1) || isDeep(value, depth + 1))
 }
 
-/** From nodes to values, with aliases followed. */
+/** Turns nodes into values, and follows aliases. */
 class Reading {
   readonly #yaml = yaml()
   readonly #lines: LineCounter

@@ -52,7 +52,7 @@ eachStore((store) => {
         'policy',
         { inbound: [{ actions: [{ type: 'log', config: { metadata: { a: '${1}'.repeat(250_000) } } }] }] },
         'ERR_BAD_POLICY',
-        /metadata\["a"\]` is where the expressions and patterns of this policy become too much/,
+        /metadata\["a"\]` makes the expressions and patterns of this policy too large in total/,
       ],
       '64 KiB of YAML that is nothing but brackets': [
         'traffic_policy',

@@ -223,10 +223,10 @@ test('holds the bounds on rules, expressions, actions and names', () => {
 
 test('refuses expressions and patterns that are too much together', () => {
   const expressions = Array.from({ length: 20 }, () => `'${'a'.repeat(4000)}' == ''`)
-  refuses({ inbound: [{ expressions, actions: [log] }] }, 'route', 'expressions[16]', 'become too much')
+  refuses({ inbound: [{ expressions, actions: [log] }] }, 'route', 'expressions[16]', 'too large in total')
   const rewrite = { type: 'url-rewrite', config: { from: 'a{950}'.repeat(2), to: 'b' } }
   const rules = Array.from({ length: 4 }, () => ({ actions: Array.from({ length: 20 }, () => rewrite) }))
-  refuses({ inbound: rules }, 'route', 'inbound[1].actions[14].config.from', 'become too much')
+  refuses({ inbound: rules }, 'route', 'inbound[1].actions[14].config.from', 'too large in total')
 })
 
 test('refuses a pattern to replace that takes long to compile', () => {

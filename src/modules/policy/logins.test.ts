@@ -335,7 +335,7 @@ describe('a login is refused when it is written', () => {
   test('when two that differ have one name', () => {
     assert.throws(
       () => setUp([login({ scopes: ['a'] }), login()]),
-      /`inbound\[1\]\.actions\[0\]\.config\.auth_id` is `oidc`, as for a login with other settings/,
+      /`inbound\[1\]\.actions\[0\]\.config\.auth_id` is `oidc`, the name of an earlier login with other settings/,
     )
   })
 

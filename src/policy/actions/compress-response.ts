@@ -23,7 +23,7 @@ export const compressResponse = defineAction({
     }
     return {
       run(moment) {
-        // The objects that the module is given elsewhere too.
+        // An edge passes its own request and response here, which are what the module takes.
         response?.(moment.response as never, moment.request as never)
         return undefined
       },

@@ -44,7 +44,7 @@ function hasNoBody(status: number): boolean {
   return status === 204 || status === 205 || status === 304
 }
 
-/** What a body looks like, for whoever did not say. */
+/** Guesses the content type of a body for which the settings name none. */
 function typeOf(body: string): string {
   const start = body.slice(0, 100).trimStart().toLowerCase()
   if (start.startsWith('<!doctype html') || start.startsWith('<html')) return 'text/html; charset=utf-8'

@@ -10,15 +10,15 @@ import { checkHttpRequest, httpRequestForm } from '../http-request.ts'
 import type { Attempt, Moment } from '../moment.ts'
 import type { PolicyRequest, Verdict } from '../traffic.ts'
 
-/** Bytes of an answer that rules can look at. */
+/** The most bytes of an answer that rules can read. */
 const MAX_ANSWER_BYTES = 256 * 1024
 
 const MAX_RETRIES = 3
 
-/** Requests of one action that are under way at once; each may wait for as long as its timeout says. */
+/** The most requests of one action at the same time; each may last as long as its timeout allows. */
 const MAX_UNDER_WAY = 100
 
-/** How often a request may lead to another one of an action before it is taken for a loop. */
+/** How many times a request may pass through `http-request` actions of ours before we take it for a loop. */
 const MAX_HOPS = 3
 
 /** Our name in `CDN-Loop` (RFC 8586). */
@@ -26,7 +26,7 @@ const OWN_NAME = 'postern'
 
 export const httpRequest = defineAction({
   phases: ['request', 'response'],
-  // With `halt`, and with rules that go by its answer, others decide who is let in.
+  // The service that is asked decides who is let in: by `on_error: halt`, or by rules that read its answer.
   guards: true,
   sources: {
     url: 'template',
@@ -54,7 +54,7 @@ export const httpRequest = defineAction({
       async run(moment) {
         const { request } = moment
         if (!request) throw new Error('there is no request')
-        // Refused whatever `on_error` says: visitors must not be able to switch the request off.
+        // Refused whatever `on_error` says: otherwise visitors could skip this action by sending a `CDN-Loop` header.
         if (hopsOf(request) >= MAX_HOPS) return { refuse: 'POLICY_REQUEST_LOOP' }
         if (underWay >= MAX_UNDER_WAY) return { refuse: 'SERVER_BUSY', headers: [['Retry-After', '5']] }
         underWay++
@@ -122,7 +122,7 @@ interface Try {
   readonly millis: number
 }
 
-/** How often we stand in the header that says through whose hands a request went. */
+/** How many times our name stands in `CDN-Loop`, the header that lists the proxies a request went through. */
 function hopsOf({ headers }: PolicyRequest): number {
   const names = headers.all('cdn-loop').flatMap((value) => value.split(','))
   return names.filter((each) => each.split(';', 1)[0]?.trim().toLowerCase() === OWN_NAME).length
@@ -130,7 +130,7 @@ function hopsOf({ headers }: PolicyRequest): number {
 
 function withParams(text: string, params: readonly (readonly [string, string])[]): string {
   const url = URL.parse(text)
-  // Whoever asks says what is wrong with it.
+  // `fetch` refuses it, and says what is wrong with it.
   if (!url) return text
   for (const [key, value] of params) url.searchParams.append(key, value)
   return url.href
@@ -145,7 +145,7 @@ async function attempt(fetch: Fetch, { url, ...request }: Sent, timeoutMs: numbe
   }
 }
 
-/** A condition that stumbles over what is not there asks for nothing. */
+/** A condition that fails, such as by reading a field that is absent, counts as false: no retry. */
 function isRetried(isWanted: Evaluate | undefined, moment: Moment): boolean {
   try {
     return isWanted?.(moment) === true

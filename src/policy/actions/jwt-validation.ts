@@ -6,7 +6,7 @@ import { bodyFields, findToken, type Unread } from '../jwt-tokens.ts'
 import { checkJwt, jwtForm, type TokenPlace } from '../jwt-validation.ts'
 import { BadToken, type ReadToken, tokenVerifier } from '../jwt-verify.ts'
 
-/** How long a visitor should wait whose body found no memory, in seconds. */
+/** The `Retry-After` of a request whose body could not be read for lack of memory, in seconds. */
 const BODY_RETRY_SECONDS = 5
 
 export const jwtValidation = defineAction({
@@ -52,11 +52,11 @@ export const jwtValidation = defineAction({
         return await verify(token, type)
       } catch (error) {
         if (error instanceof BadToken) {
-          tools.log.debug({ reason: error.message }, 'a token is refused')
+          tools.log.debug({ reason: error.message }, 'token refused')
           return { code: 'TOKEN_REQUIRED', message: error.message, refuse: refusal('Bearer error="invalid_token"') }
         }
         if (!(error instanceof KeysUnavailable)) throw error
-        tools.log.warn({ reason: error.message }, 'keys of tokens cannot be fetched')
+        tools.log.warn({ reason: error.message }, 'token keys cannot be fetched')
         return { code: 'KEYS_UNAVAILABLE', message: error.message, refuse: { refuse: 'KEYS_UNAVAILABLE' } }
       }
     }
@@ -81,7 +81,7 @@ function refusal(challenge: string): Outcome {
   return { refuse: 'TOKEN_REQUIRED', headers: [['WWW-Authenticate', challenge]] }
 }
 
-/** What rules after it read of a token that was verified. */
+/** What later rules can read of a verified token. */
 function resultOf(
   { header, payload, signature }: ReadToken,
   { method, name }: TokenPlace,

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { closed, defineAction } from '../action.ts'
 import { compileDocument } from '../document-template.ts'
 
-/** Characters that the rules of one request may write. */
+/** The most characters that the rules of one request may log in total. */
 const MAX_LENGTH = 16 * 1024
 
 export const LOGS = 'traffic_policy.logs'

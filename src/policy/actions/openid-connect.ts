@@ -17,7 +17,7 @@ export const openidConnect = defineAction({
   }),
   refine: (config, at) => {
     checkLogin(config, at)
-    // By hand too: the URL parser forgives spaces and backslashes, and hides an empty `?`, `#` or `@`.
+    // The pattern comes first, since the URL parser forgives spaces and backslashes, and drops an empty `?`, `#` or `@`.
     if (/[?#@\s\\]/.test(config.issuer_url) || !isTrustworthyUrl(config.issuer_url)) {
       throw bad(
         `${at}.issuer_url`,

@@ -1,4 +1,4 @@
-/** `rate-limit`: lets in so many requests in a time, counted together where all keys give the same. */
+/** `rate-limit`: lets in a number of requests per time window; those with the same bucket key are counted together. */
 import { hash } from 'node:crypto'
 import { Type } from 'typebox'
 import { closed, defineAction, type Outcome } from '../action.ts'
@@ -36,7 +36,7 @@ export const rateLimit = defineAction({
       run(moment) {
         const { edgeId, routeId } = moment.request ?? notHere()
         const parts = keys.map((each) => evaluator.plain(each(moment)))
-        // A digest, since what visitors send can be long.
+        // A digest, since keys are made of what visitors send and can be long.
         const bucket = `${edgeId} ${routeId} ${key} ${hash('sha256', JSON.stringify(parts), 'base64url')}`
         const taken = tools.counters.take(bucket, limit)
         return taken instanceof Promise ? taken.then(judge) : judge(taken)

@@ -10,7 +10,7 @@ export const removeHeaders = defineAction({
     for (const [i, name] of headers.entries()) checkHeaderName(`${at}.headers[${i}]`, name)
   },
   compile: ({ headers }, { site }) => {
-    // What the edge says of itself can be trusted, so that no rule takes it away.
+    // Services rely on the headers that the edge writes itself, so no rule can remove them.
     const removed = new Set(headers.map((name) => name.toLowerCase()).filter((name) => !isEdgeHeader(name)))
     return {
       run(moment) {
