@@ -6,7 +6,7 @@ import { alternativeNames, sanTag } from '../lib/x509/certificate-names.ts'
 import type { DerElement } from '../lib/x509/der.ts'
 import type { TlsFacts } from './phases.ts'
 
-/** Each ready to be sent as a header, `''` when the certificate does not say. */
+/** Each field can be sent as a header; it is empty when the certificate lacks it. */
 export interface ClientCertificate {
   readonly subject: string
   readonly commonName: string
@@ -25,7 +25,7 @@ export function clientCertificate(tls: TlsFacts | undefined): ClientCertificate 
   return known
 }
 
-/** A connection has one handshake and many requests. */
+/** What was already read: many requests share the handshake of their connection. */
 const read = new WeakMap<TlsFacts, ClientCertificate>()
 
 function readCertificate({ raw, subject, serialNumber }: NonNullable<TlsFacts['clientCertificate']>) {
@@ -40,7 +40,7 @@ function readCertificate({ raw, subject, serialNumber }: NonNullable<TlsFacts['c
   }
 }
 
-/** Leaves out a name that no host and no mail address has: with a comma in it, it would pass for two. */
+/** Joins names with commas. A name that holds a comma itself would pass for two, and is left out. */
 function joined(names: readonly DerElement[], tag: number): string {
   return names
     .filter((name) => name.tag === tag)

@@ -1,4 +1,4 @@
-/** The ways to write a module and to read it back: its own form, and its other spellings. */
+/** The forms in which the API reads and shows a module: its own, and those of its other spellings. */
 import type { TObject } from 'typebox'
 import { shape, viewOf } from '../lib/shape/schema.ts'
 import type { Link } from '../model/ref.ts'
@@ -6,19 +6,19 @@ import type { Module, ModuleConfig, Place, ShownAt, Spelling, Where } from './mo
 import { moduleView, showModule } from './view.ts'
 
 export interface ModuleForm {
-  /** Of the field in a body, and the last part of the address. */
+  /** The name of the field in a body, and of the last part of the path. */
   readonly name: string
   readonly body: TObject
   readonly view: TObject
-  /** From a body that fits to what is stored; throws `BadValue` or `Refusal`. */
+  /** Turns a body that fits the form into what is stored; throws `BadValue` or `Refusal`. */
   readonly read: (given: ModuleConfig, where: Where) => ModuleConfig
-  /** What that costs, in the unit of `patternPrice`. */
+  /** What `read` costs, in the unit of `patternPrice`. */
   readonly price: (given: ModuleConfig) => number
-  /** `at`: needed where the module shows something of its own. */
+  /** `at` is needed for modules that show fields that the server sets (`shows`). */
   readonly show: (config: ModuleConfig, link: Link, at?: ShownAt) => Record<string, unknown>
 }
 
-/** The forms of a module in one place, its own first. */
+/** The forms of a module at `place`, its own first. */
 export function formsOf(module: Module, place: Place): readonly ModuleForm[] {
   const known = made.get(module) ?? new Map<Place, readonly ModuleForm[]>()
   made.set(module, known)
@@ -27,7 +27,7 @@ export function formsOf(module: Module, place: Place): readonly ModuleForm[] {
   return forms
 }
 
-/** Modules never change, and every answer that shows one asks for its forms: their schemas are derived once. */
+/** Schemas are derived once: modules never change, and every answer that shows one needs its forms. */
 const made = new WeakMap<Module, Map<Place, readonly ModuleForm[]>>()
 
 function ownForm(module: Module, place: Place): ModuleForm {

@@ -70,7 +70,7 @@ const reader: ModuleConfig = {
   inbound: [{ name: '', expressions: ["conn.tls.version == '1.3'"], actions: [{ type: 'deny' }] }],
 }
 
-test('with TLS ending upstream, what looks inside the traffic is refused by name', () => {
+test('with TLS ending upstream, modules that look inside the traffic are refused by name', () => {
   const configs = new Map<string, ModuleConfig>(Object.entries({ tls_termination: upstream, mutual_tls: mutual }))
   assert.throws(() => moduleConflicts('tls', configs), {
     code: 'MODULE_NEEDS_TERMINATION',
@@ -78,7 +78,7 @@ test('with TLS ending upstream, what looks inside the traffic is refused by name
   })
 })
 
-test('with TLS passed through for want of a module, what looks inside the traffic is refused too', () => {
+test('without tls_termination, modules that look inside the traffic are refused too', () => {
   assert.throws(() => moduleConflicts('tls', new Map(Object.entries({ policy: reader }))), {
     code: 'MODULE_NEEDS_TERMINATION',
     message: /need: `policy`/,

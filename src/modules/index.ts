@@ -32,11 +32,11 @@ export const modules: readonly Module[] = [
   ipRestriction, // cheapest verdict, and it keeps strangers away from the login
   userAgentFilter, // still cheap, and a refused program should not be sent to log in
   webhookVerification, // needs the body, so after what needs less; a signed webhook is no visitor who could log in
-  basicAuth, // the login that needs no redirect; it hangs on endpoints of agents alone
+  basicAuth, // the login that needs no redirect; only endpoints of agents have it
   oauth, // before policy, so that no rule acts for a visitor who is not known
   oidc, // as oauth: a route has at most one of the three enabled
   saml, // as oauth
-  websocketTcpConverter, // its refusal of plain requests is told to those who are let in only
+  websocketTcpConverter, // after all guards: only visitors who may come in learn that it refuses plain requests
   policy, // sees the request as the visitor sent it
   circuitBreaker, // innermost verdict: counts what goes upstream and comes back, not what others answer
   requestHeaders, // last change before upstream: no other module sees it
@@ -48,10 +48,10 @@ export function modulesAt(place: Place): readonly Module[] {
   return modules.filter((module) => module.at[place] !== undefined)
 }
 
-/** The kinds of resource that modules can name: an edge depends on those that its modules do. */
+/** The kinds of resource that modules can refer to. An edge depends on what its modules refer to. */
 export function referredByModules(): ReadonlySet<string> {
   const kinds = modules.flatMap(({ at, reference, mentions }) => {
-    // The keys of `at` are places; `Object.keys` knows them as strings alone.
+    // The keys of `at` are places; `Object.keys` types them as strings.
     const places = Object.keys(at) as Place[]
     return [...places.flatMap((place) => reference?.kinds(place) ?? []), ...(mentions?.kinds ?? [])]
   })
@@ -74,8 +74,8 @@ export function moduleConflicts(
 }
 
 /**
- * D33: with TLS passed through, no module can look inside the traffic, and one that was silently blind would let
- * traffic through unguarded.
+ * D33: where TLS passes through, no module can look inside the traffic. A guard that sees nothing would silently let
+ * everything through.
  */
 function refuseBlind(configs: ReadonlyMap<string, ModuleConfig>, open: OpenModule): void {
   const blind = modulesAt('tls').filter((module) => {
@@ -90,14 +90,14 @@ function refuseBlind(configs: ReadonlyMap<string, ModuleConfig>, open: OpenModul
   )
 }
 
-/** D31: without a say of its own, TLS passes through, unless mutual TLS needs it to end here. */
+/** D31: without `tls_termination`, TLS passes through, unless mutual TLS needs it to end here. */
 function passesThrough(configs: ReadonlyMap<string, ModuleConfig>): boolean {
   const termination = configs.get(tlsTermination.name)
   if (termination?.enabled) return termination.terminate_at === 'upstream'
   return configs.get(mutualTls.name)?.enabled !== true
 }
 
-/** A policy that cannot be opened lets nothing pass, and is judged when it is set anew. */
+/** Whether a policy logs visitors in. One whose secrets cannot be opened serves nothing, so it counts as not doing so. */
 function logsIn(rules: ModuleConfig, open: OpenModule): boolean {
   try {
     return hasLogins(open(policy, rules))
@@ -107,7 +107,7 @@ function logsIn(rules: ModuleConfig, open: OpenModule): boolean {
   }
 }
 
-/** R-1.11: with two, a visitor would have to log in twice, and be two people to the upstream. */
+/** R-1.11: with two logins, a visitor would have to log in twice, and the upstream would be told of two users. */
 function refuseSeveralLogins(configs: ReadonlyMap<string, ModuleConfig>, open: OpenModule): void {
   const logins = [oauth, oidc, saml].filter(({ name }) => configs.get(name)?.enabled)
   const [login] = logins

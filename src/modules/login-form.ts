@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { BadValue } from '../lib/shape/check.ts'
 import { MAX_UINT32 } from '../model/fields.ts'
 
-/** With their length, what keeps the login redirect under 8 KiB, which providers take. */
+/** The limits on the number and length of scopes keep the redirect to the provider under 8 KiB, which providers accept. */
 export const MAX_SCOPES = 30
 export const MAX_SCOPE_BYTES = 255
 
@@ -35,7 +35,7 @@ export function scopeList(description: string) {
   })
 }
 
-/** Throws `BadValue` for what is no scope-token of RFC 6749 §3.3. */
+/** Throws `BadValue` unless each is a scope-token of RFC 6749 §3.3. */
 export function checkScopes(field: string, scopes: readonly string[]): void {
   for (const [i, scope] of scopes.entries()) {
     if (/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)) continue

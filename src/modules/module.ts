@@ -1,4 +1,4 @@
-/** What an edge module is: the one shape that every folder beside this file fills in. */
+/** Defines what an edge module is. Every folder beside this file holds one. */
 import type { Static, TObject, TProperties } from 'typebox'
 import type { BackendPlan } from '../model/edge-config.ts'
 import type { Place, Where } from '../model/place.ts'
@@ -16,31 +16,31 @@ export type ModuleConfig = { readonly enabled: boolean } & Readonly<Record<strin
  */
 export type Needs = 'bytes' | 'plaintext' | 'http'
 
-/** The field of a module that names other resources, and how it is shown: a Ref for an id, a list of Ref for a list. */
+/** The field of a module that refers to other resources. It is shown as a Ref for an id, or a list of Ref for a list. */
 export interface Reference {
   readonly field: string
   readonly shownAs: string
-  /** Kinds of resource that may be named, by place where they differ. */
+  /** The kinds of resource that it may refer to, which can depend on the place. */
   readonly kinds: (place: Place) => readonly string[]
 }
 
-/** One id inside a configuration; `field` is its path there. */
+/** An id inside a configuration; `field` is its path there. */
 export interface Mention {
   readonly field: string
   readonly id: string
   readonly kinds: readonly string[]
 }
 
-/** The request form in each place a module attaches to. What is optional without default is shown as null. */
+/** The request form for each place where a module can stand. Unset optional fields without a default are shown as null. */
 export type FormsAt = Readonly<Partial<Record<Place, TObject>>>
 
 /** What is stored of a module with these forms. */
 export type StoredOf<Forms extends FormsAt> = ModuleConfig & Static<NonNullable<Forms[keyof Forms & Place]>>
 
 /**
- * A module in its own types: what it stores follows from its forms, and what `compile` takes from what `resolve` gives.
- * Methods, and not functions in fields, so that a module is also a `Module`, which knows nothing of these types; `this` is
- * not for them.
+ * A module in its own types: what it stores follows from its forms, and what `compile` takes is what `resolve` returns.
+ * It has methods and not functions in fields, so that it can be assigned to `Module`, which does not know these types. The
+ * methods must not use `this`.
  */
 export interface ModuleOf<Forms extends FormsAt, Stored extends ModuleConfig, Settings> {
   readonly name: string
@@ -49,13 +49,13 @@ export interface ModuleOf<Forms extends FormsAt, Stored extends ModuleConfig, Se
   readonly at: Forms
   needs(this: void, config: Stored): Needs
   readonly reference?: Reference
-  /** Further resources that a configuration names somewhere inside. */
+  /** Further resources that a configuration refers to, at any depth. */
   readonly mentions?: Mentions<Stored>
   /** Fields that are encrypted in the store and masked in logs. */
   readonly secrets?: readonly string[]
-  /** Checks what a schema cannot say and gives the value to store; throws `BadValue` or `Refusal`. */
+  /** Checks what a schema cannot express, and returns the value to store; throws `BadValue` or `Refusal`. */
   accept?(this: void, config: Stored, where: Where): Stored
-  /** What `accept` costs, in the unit of `patternPrice`; nothing to speak of when absent. Above `LOOP_PRICE` it runs elsewhere. */
+  /** The price of `accept`, in the unit of `patternPrice`; 0 when absent. Above `LOOP_PRICE`, it runs on another thread. */
   price?(this: void, config: Stored): number
   /** Other names and forms for the same value, in every place of the module. */
   readonly spellings?: readonly Spelling[]
@@ -64,38 +64,38 @@ export interface ModuleOf<Forms extends FormsAt, Stored extends ModuleConfig, Se
     readonly fields: TProperties
     read(this: void, config: Stored, at: ShownAt): Readonly<Record<string, unknown>>
   }
-  /** From the stored configuration to what `compile` takes, as plain data with all that it names written out. */
+  /** Turns the stored configuration into what `compile` takes: plain data that includes everything it refers to. */
   resolve?(this: void, config: Stored, lookup: Lookup, place: Place): Settings
   /**
-   * Once per change, never per connection; throws when the settings cannot be served. What an enabled module without it
-   * hangs on refuses traffic: nothing is served unguarded.
+   * Runs once per change, never per connection; throws when the settings cannot be served. Without it, an edge or route
+   * that has the module enabled refuses all traffic: nothing is served unguarded.
    */
   compile?(this: void, settings: Settings, tools: ModuleTools): Phases
-  /** As `compile`, for what is dear: in steps, between which others have their turn. */
+  /** Like `compile`, for costly settings: in steps, so that other work can run between them. */
   steps?(this: void, settings: Settings, tools: ModuleTools): Generator<void, Phases, void>
-  /** The expressions that it asks its tools for: parsed before, and not here. */
+  /** The expressions that `compile` will ask its tools for, so that they can be parsed beforehand. */
   expressions?(this: void, settings: Settings): readonly string[]
-  /** The lists of patterns that `compile` asks its tools to search for: compiled before, and not here when they are dear. */
+  /** The lists of patterns that `compile` will ask its tools for, so that costly ones can be compiled beforehand. */
   patterns?(this: void, settings: Settings): readonly (readonly string[])[]
 }
 
-/** Where a module is shown, for addresses of its own. */
+/** Where a module stands, for URLs that it shows. */
 export interface ShownAt {
-  /** Of the route. */
+  /** The id of the route. */
   readonly id: string
-  /** Of its edge. */
+  /** The hostports of the route's edge. */
   readonly hostports: readonly string[]
-  /** Of the key that signs requests to identity providers, in PEM. */
+  /** The certificate of the key that signs requests to identity providers, in PEM. */
   readonly requestCertificate: string
 }
 
-/** The ids that a configuration names somewhere inside, and the kinds of resource that they can be of. */
+/** Finds the ids that a configuration holds at any depth, and says of which kinds they may be. */
 export interface Mentions<Stored> {
   readonly kinds: readonly string[]
   find(this: void, config: Stored): readonly Mention[]
 }
 
-/** Any module, to those who only carry it. */
+/** Any module, for code that does not look inside. */
 export type Module = ModuleOf<FormsAt, ModuleConfig, unknown>
 
 /** Checks a module against its own forms; the types of all its parts follow from them. */
@@ -105,7 +105,7 @@ export function defineModule<Forms extends FormsAt, Settings = StoredOf<Forms>>(
   return module
 }
 
-/** What a configuration names, as it is stored; each throws when there is no such thing (any more). */
+/** Finds the resources that a configuration refers to, as they are stored; throws when one does not exist. */
 export interface Lookup {
   ipRules(policyId: string): readonly { readonly cidr: string; readonly action: 'allow' | 'deny' }[]
   /** The certificates of a certificate authority, in PEM. */
@@ -113,14 +113,14 @@ export interface Lookup {
   backend(id: string): BackendPlan
 }
 
-/** A name and a form of its own for the value of a module. It is read and written like a module, and not shown in edges. */
+/** Another name and form for the value of a module. The API reads and writes it like a module, but edges do not show it. */
 export interface Spelling {
   readonly name: string
   readonly about: string
   readonly form: TObject
-  /** From this form, which was checked, to what the module stores, checked too; throws `BadValue` or `Refusal`. */
+  /** Turns a checked value of this form into what the module stores, checked as well; throws `BadValue` or `Refusal`. */
   readonly read: (given: ModuleConfig, where: Where) => ModuleConfig
-  /** What `read` costs, as for a module. */
+  /** The price of `read`, like that of a module's `accept`. */
   readonly price?: (given: ModuleConfig) => number
   readonly show: (config: ModuleConfig) => Readonly<Record<string, unknown>>
 }

@@ -8,7 +8,7 @@ import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 
 export type { Peer } from '../lib/net/peer.ts'
 
-/** What a handshake that ended here agreed on. */
+/** What was agreed in a TLS handshake that ended at this edge. */
 export interface TlsFacts {
   /** The name that the visitor asked for. */
   readonly serverName: string
@@ -16,7 +16,7 @@ export interface TlsFacts {
   readonly cipher: string
   readonly alpn: string
   readonly isResumed: boolean
-  /** Read with our own readers alone: Node's legacy form of a certificate can end the process. */
+  /** Read it with our own readers only: Node's legacy form of a certificate can crash the process. */
   readonly clientCertificate: X509Certificate | undefined
 }
 
@@ -27,7 +27,7 @@ export interface RequestContext {
   readonly tls: TlsFacts | undefined
   readonly edgeId: string
   readonly routeId: string
-  /** Random, for this request alone. */
+  /** Random, and different for each request. */
   readonly requestId: string
   readonly startedAt: number
   readonly scheme: 'http' | 'https'
@@ -40,36 +40,36 @@ export interface RequestContext {
   /** Path and query as they were sent: what goes upstream. */
   readonly target: string
   /**
-   * The one reading of the path, which routes are compared with. For modules whose phases say `readsPath`: it throws when
-   * the path has several readings.
+   * The path in the one form that routes are compared with. Only for modules whose phases set `readsPath`: it throws when
+   * servers could read the path in several ways.
    */
   readonly path: string
   /** Without the `?`; empty when there is none. */
   readonly query: string
-  /** The reserved path that was asked for, when a module of this route is to answer. */
+  /** Set when the request is for a reserved path and a module of this route must answer it. */
   readonly reservedPath: string | undefined
-  /** As the visitor sent them, without hop-by-hop headers and without names that are ours. */
+  /** As the visitor sent them, without hop-by-hop headers and without names that only the edge sets. */
   readonly headers: HeaderList
   readonly isUpgrade: boolean
-  /** What modules decided and found out, by the names of R-3.13 such as `ip_policy.decision`: for templates and the log. */
+  /** What modules decided and found out, for templates and the log, by the names of R-3.13 such as `ip_policy.decision`. */
   readonly found: Map<string, string>
-  /** What modules keep with this request; each reads and writes its own by a `Slot`. */
+  /** State of modules for this request; each reads and writes its own through a `Slot`. */
   readonly slots: Map<Slot<unknown>, unknown>
   /** The `Host` that goes upstream instead of the visitor's, when a module replaced it. */
   replacedHost: string | undefined
   /** The path and query that go upstream instead of `target`, when a module replaced them. */
   replacedTarget: string | undefined
   /**
-   * Reads the whole body and keeps it for upstream, in memory from the budget of the node. `too_large`: it is longer than
-   * `maxBytes`. `no_memory`: there is none for it now; refuse with `bodyMemoryRefusal`.
+   * Reads the whole body and keeps it for the upstream, in memory that counts towards the limit of the node. `too_large`:
+   * it is longer than `maxBytes`. `no_memory`: the limit is reached; refuse with `bodyMemoryRefusal`.
    */
   readBody(maxBytes: number): Promise<Buffer | 'too_large' | 'no_memory'>
 }
 
-/** What one module keeps with a request from phase to phase, in a type of its own: made once, beside the module. */
+/** A typed key under which a module keeps state with a request from phase to phase; made once, beside the module. */
 export class Slot<Value> {
   of({ slots }: Pick<RequestContext, 'slots'>): Value | undefined {
-    // Only `set` of this slot put something there.
+    // Only `set` of this slot writes there.
     return slots.get(this) as Value | undefined
   }
 
@@ -93,24 +93,24 @@ export interface Incoming {
   readonly hasBody: boolean
   /** Bytes of the body, when that is known beforehand. */
   readonly bodyLength?: number | undefined
-  /** Sends the body through `encode`; the framing is the edge's business. */
+  /** Sends the body through `encode`; the edge takes care of framing. */
   encodeBody(encode: Transform): void
 }
 
-/** A path that a module answers on all hosts of its edge, whichever route it would be of. */
+/** A path that a module answers on all hosts of its edge, whichever route matches it. */
 export interface Reserved {
-  /** `{route}` in it stands for the id of the module's route. */
+  /** `{route}` stands for the id of the module's route. */
   readonly path: string
-  /** Whether a request for it is the module's; several of an edge may reserve the same. Must not throw. */
+  /** Whether the module answers a request for it, since several modules of an edge may reserve one path. Must not throw. */
   readonly claims: (request: ReservedRequest) => Claim
 }
 
-/** A path as `Reserved` writes it, at one route. */
+/** A path of `Reserved` with the id of a route filled in. */
 export function pathOfRoute(path: string, routeId: string): string {
   return path.replace('{route}', routeId)
 }
 
-/** `own`: it is for this module. `spare`: it answers when it is for no other; the first in the order of matching does. */
+/** `own`: the request is for this module. `spare`: the module answers if no other claims it; the first such one does. */
 export type Claim = 'own' | 'spare' | 'none'
 
 /** What is known of a request for a reserved path before it has a route. */
@@ -126,28 +126,28 @@ export interface ReservedRequest {
 
 /** How an exchange ended. */
 export interface Summary {
-  /** 0 when there was none. */
+  /** 0 when there was no response. */
   readonly status: number
   /** Whether the status is the upstream's. */
   readonly isFromUpstream: boolean
-  /** Why no response came from upstream, when it was asked for one. */
+  /** Why the upstream gave no response, if the request was sent to it. */
   readonly fault: VisitorErrorCode | undefined
 }
 
-/** Where a connection came in. */
+/** Which edge a connection came to. */
 export interface Door {
   readonly edgeId: string
-  /** The name that its hello asks for; undefined on TCP edges. */
+  /** The name in its ClientHello; undefined on TCP edges. */
   readonly serverName: string | undefined
 }
 
-/** On a connection, before anything of it was read or after its handshake. Undefined lets it pass. */
+/** The verdict on a connection, before anything was read or after the handshake. Undefined lets it pass. */
 export type ConnectionVerdict = { readonly refuse: VisitorErrorCode } | undefined
 
-/** On a request. Undefined lets it pass. */
+/** The verdict on a request. Undefined lets it pass. */
 export type RequestVerdict = Refuse | Respond | Close | undefined
 
-/** On an answer, which it takes the place of. Undefined leaves it as the phase left it. */
+/** The verdict on a response, which it replaces. Undefined keeps the response with the changes that the phase made. */
 export type ResponseVerdict = Refuse | Respond | Close | undefined
 
 /** Not let through: the visitor gets an error page. */
@@ -157,10 +157,10 @@ export interface Refuse {
   readonly headers?: readonly (readonly [string, string])[]
 }
 
-/** How long a visitor should wait whose body found no memory, in seconds: bodies come and go within a few. */
+/** The `Retry-After` when there is no memory for a body, in seconds: bodies come and go within a few. */
 const BODY_RETRY_SECONDS = 5
 
-/** What a module answers when a body cannot be read for want of memory. */
+/** What a module answers when there is no memory for a body. */
 export const bodyMemoryRefusal: Refuse = {
   refuse: 'BODY_MEMORY_FULL',
   headers: [['Retry-After', String(BODY_RETRY_SECONDS)]],
@@ -183,22 +183,22 @@ export interface Close {
 /** What a module asks of the TLS that ends at this edge. */
 export interface TlsDemands {
   readonly minVersion?: 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'
-  /** Certificates of the authorities that clients must have theirs from, in PEM. */
+  /** Certificates, in PEM, of the authorities that must have issued client certificates. */
   readonly clientAuthorities?: readonly string[]
-  /** Used for every name, in the place of the server's own choice. */
+  /** The certificate for every name, instead of the one that the server would choose. */
   readonly certificate?: { readonly cert: string; readonly key: string }
 }
 
 /**
- * The phases, in their order in time. A throw means broken: the visitor gets a 500 or a close, and the log a line.
- * A module that keeps state keeps it in these functions' closure: it lives until the module's settings change.
+ * The phases, in the order in which they run. When one throws, the visitor gets a 500 or a closed connection, and the error
+ * is logged. A module keeps its state in the closure of these functions: it lives until the module's settings change.
  */
 export interface Phases {
   /** Whether TLS ends here and how; on HTTPS edges it always does. */
   readonly tls?: TlsDemands
-  /** Before a byte is read, on TCP edges, and after the edge is known by its name, on TLS edges. */
+  /** On TCP edges, before a byte is read; on TLS edges, once the name in the ClientHello has told which edge it is. */
   readonly accept?: (peer: Peer, door: Door) => ConnectionVerdict
-  /** TLS ended here; runs for every connection, resumed ones too. */
+  /** After a TLS handshake that ended here; runs for resumed sessions too. */
   readonly handshake?: (tls: TlsFacts, peer: Peer, door: Door) => ConnectionVerdict
   /**
    * Whether a phase decides by the path, through `path` or `target`. A path that servers could read in several ways is
@@ -206,27 +206,27 @@ export interface Phases {
    */
   readonly readsPath?: boolean
   /**
-   * Paths of the module's own, asked before routes. A request for one runs through the modules of this route in their
-   * order, and this module's `request` must answer it: `ctx.reservedPath` says so.
+   * The module's own paths, which are matched before routes. A request for one runs through the modules of this route in
+   * their order, and this module's `request` must answer it: `ctx.reservedPath` is set then.
    */
   readonly reserves?: readonly Reserved[]
   /**
-   * Names of cookies that no upstream of the edge gets, behind whichever route: browsers send them to all of a host. One
-   * that ends with `*` stands for all that begin so.
+   * Names of cookies that no upstream of the edge may see, whatever the route, since browsers send them to the whole host.
+   * A trailing `*` stands for any ending.
    */
   readonly hidesCookies?: readonly string[]
   readonly request?: (ctx: RequestContext) => RequestVerdict | Promise<RequestVerdict>
   readonly upstream?: (outgoing: Outgoing, ctx: RequestContext) => void
-  /** A verdict takes the place of the answer, and the modules further up the list see that one instead. */
+  /** A verdict replaces the response, and the modules further up the list see that one instead. */
   readonly response?: (incoming: Incoming, ctx: RequestContext) => ResponseVerdict | Promise<ResponseVerdict>
-  /** Names of headers that `upstream` removes, in lower case: trailers of these names go no further either. */
+  /** Names of headers that `upstream` removes, in lower case; trailers of these names are removed too. */
   readonly removesFromRequest?: readonly string[]
-  /** The same of `response`; interim answers and trailers lose them too. */
+  /** The same for `response`; they are removed from interim responses and trailers too. */
   readonly removesFromResponse?: readonly string[]
   /** After the last byte, or when it is certain that none follows. */
   readonly done?: (summary: Summary, ctx: RequestContext) => void
-  /** Takes an upgraded visitor and a connection of the backend, in the place of HTTP to the backend. */
+  /** Joins an upgraded visitor with a connection to the backend, instead of HTTP to the backend. */
   readonly bridge?: (visitor: ByteStream, backend: ByteStream) => void
-  /** Nothing uses it any more: its settings changed, or what it hung on is gone. Requests under way may still come by. */
+  /** Called when the module was replaced or removed. Phases may still run for requests that are under way. */
   readonly release?: () => void
 }

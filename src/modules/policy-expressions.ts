@@ -1,4 +1,4 @@
-/** The expressions of the policies of an edge that is compiled: parsed elsewhere beforehand, and here where nobody waits. */
+/** The expressions of an edge's policies: parsed on another thread beforehand, or here when nobody waits. */
 import { type ParsedExpression, type PreparedExpression, parseHere, readPrepared } from '../policy/parsed.ts'
 import { preparePolicies } from './policy/traffic.ts'
 
@@ -8,12 +8,12 @@ export type PrepareExpressions = (texts: readonly string[]) => Promise<readonly 
 export class PolicyExpressions {
   readonly #prepared = new Map<string, PreparedExpression>()
 
-  /** Loads what policies need before anybody can connect: it takes a tenth of a second, and traffic would wait for it later. */
+  /** Loads what policies need. It takes a tenth of a second, so it is done before anybody can connect. */
   static load(): void {
     preparePolicies()
   }
 
-  /** Has those parsed that are not yet. */
+  /** Has `elsewhere` parse the expressions that are not parsed yet. */
   async prepare(texts: readonly string[], elsewhere: PrepareExpressions): Promise<void> {
     const unknown = texts.filter((text) => !this.#prepared.has(text))
     if (unknown.length === 0) return

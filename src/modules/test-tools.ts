@@ -1,4 +1,4 @@
-/** For tests: what a compiled module may use, with a clock that stands and nothing that it could reach. */
+/** For tests: the tools of a compiled module, with a fixed clock and no network. */
 
 import { FetchFault } from '../lib/http/outbound-fetch.ts'
 import { SlidingCounters } from '../lib/limits/sliding-counters.ts'

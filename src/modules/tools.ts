@@ -1,4 +1,4 @@
-/** What a compiled module may use of the server around it. What connections share stands behind ports: it may live elsewhere. */
+/** What the server provides to compiled modules. State that connections share is behind ports, so it may live elsewhere. */
 
 import type { Fetch } from '../lib/http/outbound-fetch.ts'
 import type { Counters } from '../lib/limits/sliding-counters.ts'
@@ -12,31 +12,31 @@ import type { SamlDocuments } from './saml/documents.ts'
 import type { RequestKey } from './saml/request-key.ts'
 
 export interface ModuleTools {
-  /** Looks for patterns of users; a list that the module told of is compiled by then. */
+  /** Searches for patterns. Lists that the module declared (`patterns`) are already compiled. */
   readonly search: (patterns: readonly string[]) => PatternSearch
-  /** Expressions of policies; those that the module told of are parsed by then. */
+  /** Parses an expression. Those that the module declared (`expressions`) are already parsed. */
   readonly expression: (text: string) => ParsedExpression
   readonly now: () => number
   readonly log: Logger
   readonly region: string
-  /** Asks an address that a configuration names (D53). */
+  /** Sends a request to a URL from a configuration (D53). */
   readonly fetch: Fetch
-  /** Seals what travels through the hands of visitors. */
+  /** Seals data that visitors carry, such as cookies. */
   readonly sealer: Pick<Sealer, 'seal' | 'open'>
   readonly sessions: LoginSessions
   readonly counters: Counters
-  /** The key that signs what is asked of identity providers; made when it is first needed. */
+  /** The key that signs requests to identity providers; made on first use. */
   readonly requestKey: () => Promise<RequestKey>
   readonly samlDocuments: SamlDocuments
   /** Counts a request or connection whose expressions cost more than they may. */
   readonly onBudgetSpent: () => void
-  /** Set where traffic is only described: what would happen is told, and nothing of it is kept or sent. */
+  /** Set in a dry run, where traffic is only described: nothing is stored or sent. */
   readonly dryRun?: DryRun | undefined
 }
 
 export interface DryRun {
-  /** Told of what the rules of policies do. */
+  /** Called with what the rules of policies do. */
   readonly policy: PolicyWatch
-  /** Who is taken to be logged in, at whichever provider. */
+  /** The user who counts as logged in, at any provider. */
   readonly login: LoginUser | undefined
 }

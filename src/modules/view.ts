@@ -4,7 +4,7 @@ import { closed, shape, viewOf } from '../lib/shape/schema.ts'
 import { type Link, RefListSchema, RefSchema } from '../model/ref.ts'
 import type { Mention, Module, ModuleConfig, Place, ShownAt } from './module.ts'
 
-/** The schema of a module's response, from that of its request form in one place. */
+/** The schema of a module in answers, made from its request form for one place. */
 export function moduleView(module: Module, form: TObject): TObject {
   const { properties } = viewOf(form) as TObject
   const { reference, shows } = module
@@ -14,7 +14,7 @@ export function moduleView(module: Module, form: TObject): TObject {
   return closed({ ...rest, ...refs, ...shows?.fields })
 }
 
-/** A module's stored configuration as it is shown. */
+/** A module's stored configuration as answers show it. */
 export function showModule(
   { module, view }: { module: Module; view: TObject },
   config: ModuleConfig,
@@ -30,10 +30,10 @@ export function showModule(
   return shape(view, value) as Record<string, unknown>
 }
 
-/** For modules that show nothing of their own. */
+/** For modules without `shows`, which do not read it. */
 const nowhere: ShownAt = { id: '', hostports: [], requestCertificate: '' }
 
-/** Every resource that a module's configuration names. */
+/** Every resource that a module's configuration refers to. */
 export function moduleMentions(module: Module, place: Place, config: ModuleConfig): readonly Mention[] {
   const { reference } = module
   const mentions = module.mentions?.find(config) ?? []

@@ -46,7 +46,7 @@ eachStore((store) => {
         'request_headers',
         { add: Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`x${i}`, template])) },
         'ERR_INVALID_VALUE',
-        /^`add\["x1"\]` is where the values have over 1000/,
+        /^`add\["x1"\]` brings the values to over 1000/,
       ],
       'a quarter of a million variables in a policy': [
         'policy',

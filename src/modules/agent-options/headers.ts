@@ -15,11 +15,11 @@ import { BadOption, fieldsOf } from './values.ts'
 const form = Type.Object({
   add: Type.Array(Type.String(), { default: [] }),
   remove: Type.Array(Type.String(), { default: [] }),
-  // What the vendor's server keeps there for itself.
+  // The vendor's server uses this field itself; agents have nothing to say in it.
   addparsed: Type.Optional(Type.Unknown()),
 })
 
-/** The vendor's numbers, which are others for either side where it tells them apart. */
+/** The vendor's error numbers; some of them differ between requests and responses. */
 const numbers = { request: { pair: 370, name: 372 }, response: { pair: 371, name: 373 } } as const
 const BAD_VALUE = 374
 const TWO_SPELLINGS = 375
@@ -73,7 +73,7 @@ function checkName(name: string, side: keyof typeof numbers): void {
   }
 }
 
-/** Several values of one name are fine; in two spellings, it is more likely that one of them is a mistake. */
+/** One name may have several values. In two spellings, one of them is probably a mistake. */
 function checkSpellings(names: readonly string[]): void {
   const seen = new Map<string, string>()
   for (const name of names) {
@@ -91,7 +91,7 @@ function checkAdded(name: string, side: keyof typeof numbers): void {
   }
 }
 
-/** As for headers that are stored on a route. */
+/** The same rules as for the modules of a route. */
 function checkRemoved(name: string, side: keyof typeof numbers, added: ReadonlySet<string>): void {
   if (side === 'response' && isEdgeHeader(name)) {
     throw new BadOption(numbers[side].name, `\`${name}\` begins with \`postern-\`, which only the edge sets`)

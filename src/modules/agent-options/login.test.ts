@@ -97,7 +97,7 @@ for (const [what, [opts, route]] of Object.entries(taken)) {
   test(`an endpoint with TLS may ask for ${what}`, () => {
     assert.deepEqual(asked(opts), route)
     for (const proto of ['http', 'tcp', 'tls'] as const)
-      refused(proto, opts, 301, /for endpoints of these kinds: https/)
+      refused(proto, opts, 301, /works on these kinds of endpoints only: https/)
   })
 }
 
@@ -143,7 +143,7 @@ const rules: Record<string, string> = {
 for (const [action, TrafficPolicy] of Object.entries(rules)) {
   test(`a bind logs visitors in by an option or by the action ${action}, not by both`, () => {
     assert.deepEqual(Object.keys(asked({ TrafficPolicy })), ['policy'])
-    const message = /is there, and a rule of the traffic policy logs visitors in too; keep one/
+    const message = /is given, and a rule of the traffic policy logs visitors in too; keep one/
     refused('https', { OAuth: application, TrafficPolicy }, 301, message)
     refused('https', { OIDC: { issuer_url: issuer, ...client }, TrafficPolicy }, 301, message)
   })
@@ -158,7 +158,7 @@ for (const [opts, ngrok, message] of bad) {
   test(`refuses ${JSON.stringify(opts).slice(0, 90)} with ${ngrok}`, () => refused('https', opts, ngrok, message))
 }
 
-test('no secret is repeated', () => {
+test('no message repeats a secret', () => {
   const secret = 'hunter2-of-somebody'
   const opts: Opts[] = [
     { OAuth: { provider: secret, client_id: 'app', client_secret: secret } },

@@ -25,7 +25,7 @@ const texts = Type.Array(Type.String(), { default: [] })
 const application = {
   client_id: text,
   client_secret: text,
-  /** As the vendor's server gives it back; ours gives none. */
+  /** The vendor's server gives this to agents; ours does not, and refuses it. */
   sealed_client_secret: text,
   allow_emails: texts,
   allow_domains: texts,
@@ -48,7 +48,7 @@ export function readOAuth(value: unknown, name: string): unknown {
   )
 }
 
-/** R-3.12: a server of your own has no application at a provider that it could lend. */
+/** R-3.12: the vendor lends agents its own applications at providers; this server has none to lend. */
 function refuseBorrowed({ client_id, client_secret, sealed_client_secret }: Given, name: string): void {
   if (client_id !== '' && client_secret !== '') return
   if (client_secret === '' && sealed_client_secret !== '') throw sealed(name)
@@ -60,7 +60,7 @@ function refuseBorrowed({ client_id, client_secret, sealed_client_secret }: Give
   )
 }
 
-/** The settings of the `oidc` module, and who is let in, which its form does not have; throws the same. */
+/** The settings of the `oidc` module, with the lists of who is let in, which the module's form lacks; throws the same. */
 export function readOidc(value: unknown, name: string): unknown {
   if (isEmpty(value)) return undefined
   const { issuer_url, ...given } = fieldsOf(oidcForm, value, name)
@@ -75,21 +75,21 @@ export function readOidc(value: unknown, name: string): unknown {
     settingsOf(oidc, { ...clientOf(given), issuer: issuer_url, scopes }, name),
   )
   const isOpen = allow.email_addresses.length + allow.email_domains.length === 0
-  // The module stores what its form has, which is an object.
+  // Settings are what the module stores: an object.
   return isOpen ? settings : { ...(settings as object), allow }
 }
 
-/** Of the guards that are there, each would let in visitors whom the other keeps out. */
+/** With two logins, it would not be clear which of them decides who is let in. */
 export function refuseTwoLogins({ oauth, oidc, policy }: Readonly<Record<string, unknown>>): void {
   if (oauth !== undefined && oidc !== undefined) {
-    throw new BadOption(MALFORMED_BIND, '`OAuth` and `OIDC` are both there; keep one')
+    throw new BadOption(MALFORMED_BIND, '`OAuth` and `OIDC` are both given; keep one')
   }
   const option = (oauth !== undefined && 'OAuth') || (oidc !== undefined && 'OIDC')
   // The settings of a policy have its rules under the same names.
   if (!option || policy === undefined || !hasLogins(policy as ModuleConfig)) return
   throw new BadOption(
     MALFORMED_BIND,
-    `\`${option}\` is there, and a rule of the traffic policy logs visitors in too; keep one of them`,
+    `\`${option}\` is given, and a rule of the traffic policy logs visitors in too; keep one of them`,
   )
 }
 
@@ -106,12 +106,12 @@ function clientOf({ client_id, client_secret }: Given) {
   return { client_id, client_secret }
 }
 
-/** Under the names of the modules, and as these want them: addresses in lower case, and nothing twice. */
+/** The lists under the names that modules use, in the form that they accept: addresses in lower case, no duplicates. */
 function listsOf(given: Given, name: string, option: keyof typeof scopeNumbers) {
   const bounded = (list: 'allow_emails' | 'allow_domains' | 'scopes', max: number, ngrok: number): string[] => {
     const entries = given[list]
     if (entries.length <= max) return [...new Set(list === 'scopes' ? entries : entries.map(lower))]
-    throw new BadOption(ngrok, `\`${name}.${list}\` has ${entries.length} entries; at most ${max} are taken`)
+    throw new BadOption(ngrok, `\`${name}.${list}\` has ${entries.length} entries; the limit is ${max}`)
   }
   const { many, long } = scopeNumbers[option]
   const scopes = bounded('scopes', MAX_SCOPES, many)
@@ -136,7 +136,7 @@ function sealed(name: string): BadOption {
   )
 }
 
-/** What the modules say about their fields, with the names that the agent used. */
+/** Runs `read`, and puts the agent's names for fields into the messages of modules. */
 function spelled<T>(at: string, shown: string, read: () => T): T {
   try {
     return read()

@@ -173,10 +173,10 @@ for (const [what, [opts, route]] of Object.entries(web)) {
 
   test(`a TCP endpoint that asks for ${what} is guarded or refused`, () => {
     const result = agentModules('tcp', opts)
-    // An empty object guards nothing, so for bytes it means nothing.
+    // An empty object switches on something that only HTTP has, so a TCP endpoint ignores it.
     if (what === 'switches') assert.deepEqual(result, nothing)
     else if (route.ip_restriction) assert.deepEqual(result, { edge: route, route: {} })
-    else assert.ok(result instanceof BindRefusal && result.ngrok === 301 && /for endpoints of/.test(result.message))
+    else assert.ok(result instanceof BindRefusal && result.ngrok === 301 && /kinds of endpoints/.test(result.message))
   })
 }
 
@@ -205,7 +205,7 @@ describe('TLS', () => {
     refused('tcp', { MutualTLSAtEdge: ca }, 301)
   })
 
-  test('what is no authority is refused', () => {
+  test('a certificate that is not an authority is refused', () => {
     refused('https', { MutualTLSCA: { mutual_tls_ca: '???' } }, 301, /PEM in base64/)
     refused('https', { MutualTLSCA: { mutual_tls_ca: base64('text') } }, 1920)
     refused('https', { MutualTLSCA: { mutual_tls_ca: base64(leaf.certificatePem) } }, 1920, /not a CA/)
@@ -233,7 +233,7 @@ describe('TLS', () => {
     refused('tls', { TLSTermination: { cert, key: base64(other.privateKeyPem) } }, 1923)
     refused('tls', { TLSTermination: { cert, key: base64('x') } }, 1903)
     refused('tls', { TLSTermination: { cert: base64('x'), key: base64(leaf.privateKeyPem) } }, 1920)
-    refused('https', { TLSTermination: { cert, key: base64(leaf.privateKeyPem) } }, 301, /for endpoints of/)
+    refused('https', { TLSTermination: { cert, key: base64(leaf.privateKeyPem) } }, 301, /kinds of endpoints/)
   })
 })
 
@@ -323,12 +323,12 @@ for (const [opts, ngrok, message] of bad) {
   test(`refuses ${JSON.stringify(opts).slice(0, 90)} with ${ngrok}`, () => refused('https', opts, ngrok, message))
 }
 
-test('headers with too many variables are refused, as those that are stored are', () => {
+test('headers with too many variables are refused, as for a stored route', () => {
   const add = [`a:${'${x}'.repeat(600)}`, `b:${'${x}'.repeat(401)}`]
   for (const side of ['RequestHeaders', 'ResponseHeaders']) {
     const refused = agentModules('https', { [side]: { Add: add } })
     assert.ok(refused instanceof BindRefusal)
-    assert.match(refused.message, /`b` of `\w+` is where the values have over 1000/)
+    assert.match(refused.message, /`b` of `\w+` brings the values to over 1000/)
   }
 })
 
@@ -386,8 +386,7 @@ for (const [opts, message] of [
   [{ Policy: { inbound: [{ actions: [{ type: 'deny', Type: 'log' }] }] } }, /Type/],
   [{ Policy: { inbound: [{ actions: [{ type: 'deny', config: 'no JSON' }] }] } }, /config.* must be a JSON object/],
 ] as const) {
-  test(`neither of two spellings is chosen, nor a guess made: ${JSON.stringify(opts)}`, () =>
-    refused('https', opts, 2201, message))
+  test(`two spellings of one name are refused: ${JSON.stringify(opts)}`, () => refused('https', opts, 2201, message))
 }
 
 test('a policy is served on every kind of endpoint, on its edge or on its route', () => {
@@ -404,18 +403,18 @@ test('a policy that needs the handshake is refused where TLS passes through', ()
   refused('tls', { TrafficPolicy: rule }, 2201, /passes through/)
 })
 
-test('all problems are told at once, under the number of the first', () => {
+test('all problems are reported at once, with the error number of the first', () => {
   const opts = { Auth: 'alan:short', OAuth: { provider: 'google' }, IPRestriction: {} }
   refused('https', opts, 393, /allow_cidrs.*password.*OAuth/)
 })
 
-test('a guard that is there twice is refused, not chosen from', () => {
+test('a guard that is given twice is refused', () => {
   const guard = { allow_cidrs: ['10.0.0.0/8'] }
   refused('tcp', { IPRestriction: guard, ipRestriction: { allow_cidrs: ['0.0.0.0/0'] } }, 301, /twice/)
   assert.deepEqual(Object.keys(asked('tcp', { IPRestriction: null, ipRestriction: guard }).edge), ['ip_restriction'])
 })
 
-test('no secret is repeated', () => {
+test('no message repeats a secret', () => {
   const secret = 'hunter2-of-somebody'
   const opts: Opts[] = [
     { Auth: `alan:${secret.repeat(10)}` },
@@ -430,7 +429,7 @@ test('no secret is repeated', () => {
   }
 })
 
-test('whatever an agent sends is taken or refused, and nothing is dropped', () => {
+test('every option is served or refused, never dropped', () => {
   const names = [
     'IPRestriction',
     'BasicAuth',

@@ -1,4 +1,4 @@
-/** From the options of an agent's bind to the settings of modules: what an agent may ask for, in one list. */
+/** Turns the options of an agent's bind into settings of modules. One list holds all that an agent may ask for. */
 
 import { NEVER_HERE, patternPrice } from '../../lib/patterns/pattern-price.ts'
 import { BadValue } from '../../lib/shape/check.ts'
@@ -46,7 +46,7 @@ interface AgentOption {
 
 const web = { http: 'route', https: 'route' } as const
 
-/** Whatever guards or changes traffic. Names, addresses and what the agent does itself are not the business of modules. */
+/** The options that guard or change traffic. Names, addresses and what the agent does itself are read elsewhere. */
 const options: readonly AgentOption[] = [
   { name: 'IPRestriction', module: 'ip_restriction', at: { ...web, tcp: 'edge', tls: 'edge' }, read: readNetworks },
   { name: 'MutualTLSCA', module: 'mutual_tls', at: { https: 'edge' }, read: readClientAuthorities },
@@ -61,7 +61,7 @@ const options: readonly AgentOption[] = [
   { name: 'WebsocketTCPConverter', module: 'websocket_tcp_converter', at: web, read: readSwitch },
   { name: 'RequestHeaders', module: 'request_headers', at: web, read: readHeaders('request') },
   { name: 'ResponseHeaders', module: 'response_headers', at: web, read: readHeaders('response') },
-  // Browsers keep the cookies of a login over TLS alone.
+  // Only with TLS: browsers refuse the cookies of a login over plain HTTP.
   { name: 'OAuth', module: 'oauth', at: { https: 'route' }, read: readOAuth },
   { name: 'OIDC', module: 'oidc', at: { https: 'route' }, read: readOidc },
   { name: 'Policy', module: 'policy', at: { ...web, tcp: 'edge', tls: 'edge' }, read: readPolicy },
@@ -73,7 +73,7 @@ export function bindPrice(opts: Readonly<Record<string, unknown>>): number {
   const all = Object.entries(opts)
   let price = all.length * VALUE_PRICE
   for (const [key, value] of all) {
-    // What stands in it is too deep to be looked at here, and is never cheap.
+    // A policy is never cheap to read, so it is not even measured here.
     if (policies.has(key.toLowerCase()) && !isEmpty(value)) return NEVER_HERE
     const priceOf = dear.get(key.toLowerCase())
     for (const text of texts(value)) price += VALUE_PRICE + (priceOf?.(text) ?? 0)
@@ -83,7 +83,7 @@ export function bindPrice(opts: Readonly<Record<string, unknown>>): number {
 
 const policies: ReadonlySet<string> = new Set(['policy', 'trafficpolicy'])
 
-/** What an option or a text in one costs, whatever it is for: some 2 µs. */
+/** The price of any option, and of any text in one: some 2 µs. */
 const VALUE_PRICE = 1
 
 const dear: ReadonlyMap<string, (text: string) => number> = new Map([
@@ -97,7 +97,7 @@ const dear: ReadonlyMap<string, (text: string) => number> = new Map([
   ['oidc', () => ENTRY_PRICE],
 ])
 
-/** The texts in a value, as deep as forms have some. */
+/** The texts in a value, down to the depth at which options have any. */
 function* texts(value: unknown, depth = 0): Generator<string> {
   if (typeof value === 'string') yield value
   else if (typeof value === 'object' && value !== null && depth < 3) {
@@ -105,7 +105,7 @@ function* texts(value: unknown, depth = 0): Generator<string> {
   }
 }
 
-/** The modules that a bind asks for. What cannot be served as it is asked for is refused, never left out. */
+/** The modules that a bind asks for. An option that cannot be served exactly as it was given is refused, never dropped. */
 export function agentModules(proto: Proto, opts: Readonly<Record<string, unknown>>): AgentModules | BindRefusal {
   const found = { edge: {} as Record<string, unknown>, route: {} as Record<string, unknown> }
   const byName = Map.groupBy(Object.entries(opts), ([key]) => key.toLowerCase())
@@ -135,14 +135,17 @@ function readOption({ name, at, read }: AgentOption, proto: Proto, value: unknow
   if (at[proto] !== undefined) return read(value, name, proto)
   if (isEmpty(value)) return undefined
   const others = Object.keys(at).join(', ')
-  throw new BadOption(MALFORMED_BIND, `\`${name}\` is for endpoints of these kinds: ${others}; this one is ${proto}`)
+  throw new BadOption(
+    MALFORMED_BIND,
+    `\`${name}\` works on these kinds of endpoints only: ${others}; this one is ${proto}`,
+  )
 }
 
-/** Agents have two ways to name credentials; all other modules have one. */
+/** Merges the settings of two options for one module: agents have two ways to give credentials. */
 function joined(module: string, before: unknown, settings: unknown): unknown {
   if (before === undefined) return settings
-  if (module === 'policy') throw new BadOption(MALFORMED_BIND, '`Policy` and `TrafficPolicy` are both there; keep one')
-  // Of the others, only `basic_auth` stands in the list twice for one protocol.
+  if (module === 'policy') throw new BadOption(MALFORMED_BIND, '`Policy` and `TrafficPolicy` are both given; keep one')
+  // Besides `policy`, only `basic_auth` has two options for one protocol.
   const [first, second] = [before as BasicAuthSettings, settings as BasicAuthSettings]
   return { credentials: [...first.credentials, ...second.credentials] }
 }
@@ -154,11 +157,12 @@ function asBadOption(error: unknown): BadOption {
   throw error
 }
 
-/** The value of an option, whatever the case of its name; undefined when it is there in name only. */
+/** The value of an option, whatever the case of its name; undefined when it is missing or empty. */
 function given(spelled: readonly (readonly [string, unknown])[], name: string): unknown {
   const values = spelled.map(([, value]) => value).filter((value) => !noValue.has(value))
-  // Whichever we took, the other one might be the guard that was meant.
-  if (values.length > 1) throw new BadOption(MALFORMED_BIND, `\`${name}\` is there twice, in different spellings`)
+  // We do not choose one: the other might be the guard that the user meant.
+  if (values.length > 1)
+    throw new BadOption(MALFORMED_BIND, `\`${name}\` is given twice, in different spellings; keep one`)
   return values[0]
 }
 

@@ -22,7 +22,7 @@ export function readPolicy(value: unknown, name: string, proto: Proto): unknown 
     return settingsOf(value, name, proto)
   } catch (error) {
     if (!(error instanceof BadValue || error instanceof Refusal)) throw error
-    // As the vendor's server puts it, which programs look for. The text has no field of its own on the wire.
+    // Programs look for the words of the vendor's server. `value` is our name; on the wire the text is the option itself.
     const what = error.message.replaceAll(`\`${name}.value`, `\`${name}`)
     throw new BadOption(BAD_POLICY, `the traffic policy provided is invalid: ${what}`)
   }
@@ -33,27 +33,31 @@ function settingsOf(value: unknown, name: string, proto: Proto): unknown {
   const where = { place, at: `${name}.` } as const
   const config =
     typeof value === 'string'
-      ? (trafficPolicy.read({ enabled: true, value: plainText(value) }, where) as Policy) // that is what it gives
+      ? (trafficPolicy.read({ enabled: true, value: plainText(value) }, where) as Policy) // `read` returns a `Policy`
       : fieldsOf(form, plainRules(value), name)
   const [mention] = policyMentions(config)
-  if (mention) throw new BadOption(BAD_POLICY, `\`${name}.${mention.field}\` names a resource, which an agent cannot`)
+  if (mention)
+    throw new BadOption(
+      BAD_POLICY,
+      `\`${name}.${mention.field}\` names a resource of the API, which the policy of an agent cannot do`,
+    )
   const accepted = policy.accept?.(config, where) ?? config
   const { inbound = [], outbound = [] } = accepted
   return inbound.length + outbound.length === 0 ? undefined : policy.resolve?.(accepted, nothing, place)
 }
 
-/** A document of YAML without a word in it, such as a file whose rules are all commented out. */
+/** Whether YAML has no content, such as a file whose rules are all commented out. */
 function isBlank(text: string): boolean {
   return text.split('\n').every((line) => /^\s*(#.*|---\s*)?$/.test(line))
 }
 
-/** D33: rules on what a handshake tells would never run where TLS passes through. */
+/** D33: where TLS passes through, rules that read the handshake would never run. */
 export function refuseBlindPolicy(modules: Readonly<Record<string, unknown>>): void {
   const settings = modules.policy as PolicySettings | undefined // only `readPolicy` puts something there
   if (!settings?.readsHandshake || modules.tls_termination !== undefined || modules.mutual_tls !== undefined) return
   throw new BadOption(
     BAD_POLICY,
-    'the policy reads what only a TLS handshake tells, and TLS passes through this endpoint; let TLS end at the edge',
+    'the policy reads fields of the TLS handshake, but TLS passes through this endpoint; let TLS end at the edge',
   )
 }
 

@@ -1,17 +1,17 @@
-/** Brings the rules of a bind into the one shape that is read: the libraries that agents are made with write them in several. */
+/** Brings the rules of a bind into one form: the libraries that agents are built with write them in several. */
 import { BadJson, MAX_JSON_VALUES, parseJson } from '../../lib/text/json.ts'
 
-/** As deep as texts of policies may be. */
+/** The same depth that the text of a policy may have. */
 const bounds = { maxDepth: 32, maxValues: MAX_JSON_VALUES }
 
-/** Rules in a text. The Rust library writes its own objects down with names such as `Inbound` and `Actions`. */
+/** Rules in a text. The Rust library spells the names `Inbound`, `Actions` and so on. */
 export function plainText(text: string): string {
   if (!/^\s*\{\s*"(In|Out)bound"/.test(text)) return text
   const document = json(Buffer.from(text))
   return document === undefined ? text : JSON.stringify(lists(document, {}))
 }
 
-/** Rules in an object, as the library for Go sent them before there were texts: settings are the bytes of their JSON. */
+/** Rules in an object, as older Go libraries send them: the settings of an action are JSON in base64. */
 export function plainRules(value: unknown): unknown {
   const decoded = (config: unknown): unknown => {
     const settings = typeof config === 'string' ? json(Buffer.from(config, 'base64')) : undefined
@@ -27,7 +27,7 @@ function lists(document: unknown, ofAction: Inside): unknown {
   return lowered(document, { inbound: rules, outbound: rules })
 }
 
-/** An object, or each of a list, with the names of its fields in lower case; two spellings of one name are left to be refused. */
+/** Objects with field names in lower case. One with two spellings of a name stays as it is, and is refused later. */
 function lowered(value: unknown, inside: Inside): unknown {
   if (Array.isArray(value)) return value.map((each: unknown) => lowered(each, inside))
   if (typeof value !== 'object' || value === null) return value
@@ -38,7 +38,7 @@ function lowered(value: unknown, inside: Inside): unknown {
   )
 }
 
-/** Undefined for what is no JSON: whoever reads it next says what is wrong. */
+/** Undefined when it is not JSON; the check that follows says what is wrong. */
 function json(bytes: Buffer): unknown {
   try {
     return parseJson(bytes, bounds)

@@ -29,7 +29,7 @@ export function readClientAuthorities(value: unknown, name: string): MutualTlsSe
 
 const certificateForm = Type.Object({ cert: bytes, key: bytes, sealed_key: bytes })
 
-/** An object without a certificate asks for one of the server's. */
+/** Without a certificate, the server uses one of its own. */
 export function readCertificate(value: unknown, name: string): TlsTerminationSettings {
   const { cert, key, sealed_key } = fieldsOf(certificateForm, value, name)
   const settings = { terminate: 'edge', minVersion: null } as const

@@ -1,4 +1,4 @@
-/** Reads options of binds as agents really send them: names in any case, defaults left out, bytes in base64. */
+/** Reads the options of binds in the form that agents send: names in any case, defaults left out, bytes in base64. */
 import { type Static, type TObject, Type } from 'typebox'
 import { readCidr } from '../../lib/net/cidr.ts'
 import { BadInput } from '../../lib/shape/bad-input.ts'
@@ -11,7 +11,7 @@ import type { Lookup, Module, ModuleConfig } from '../module.ts'
 import { userAgentFilter } from '../user_agent_filter/index.ts'
 import { webhookVerification } from '../webhook_verification/index.ts'
 
-/** The vendor's number for a bind that makes no sense. */
+/** The vendor's error number for a malformed bind. */
 export const MALFORMED_BIND = 301
 
 /** An option that cannot be served, with the vendor's number for it. */
@@ -25,7 +25,7 @@ export class BadOption extends Error {
   }
 }
 
-/** Whether nothing is asked for: agents send empty values for what was left out. */
+/** Whether an option is not set: agents send empty values for options that the user left out. */
 export function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === '' || value === false) return true
   return typeof value === 'object' && Object.values(value).every(isUnset)
@@ -36,14 +36,14 @@ function isUnset(value: unknown): boolean {
   return typeof value === 'object' && Object.keys(value).length === 0
 }
 
-/** The fields of an option, checked; what an agent calls otherwise than in lower case is found all the same. */
+/** The fields of an option, checked. Their names may be in any case. */
 export function fieldsOf<S extends TObject>(form: S, value: unknown, name: string): Static<S> {
   const named: unknown = check(Type.Object({ [name]: form }), { [name]: lowered(value) })
-  // The form stands under this very name.
+  // The schema above has a field of this name.
   return (named as Record<string, Static<S>>)[name] as Static<S>
 }
 
-/** Without fields that say nothing, so that one that nobody knows may be there as long as it does. */
+/** Names in lower case, and no unset fields: an unknown field is accepted as long as it is unset. */
 function lowered(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value
   if (Array.isArray(value)) return value.map((each) => lowered(each, depth + 1))
@@ -51,7 +51,7 @@ function lowered(value: unknown, depth = 0): unknown {
   return Object.fromEntries(fields.map(([name, each]) => [name.toLowerCase(), lowered(each, depth + 1)]))
 }
 
-/** The deepest form has a list of objects in an object; deeper, nothing fits. */
+/** The deepest form is a list of objects in an object; anything deeper is refused anyway. */
 const MAX_DEPTH = 3
 
 const MAX_CIDRS = 1000
@@ -138,7 +138,7 @@ export function readUserAgents(value: unknown, name: string): unknown {
 
 const circuitBreakerForm = Type.Object({ error_threshold: Type.Number() })
 
-/** Agents set this one thing; the rest is as a new module has it. */
+/** Agents set the threshold only; all else has its default. */
 export function readCircuitBreaker(value: unknown, name: string): unknown {
   try {
     const { error_threshold } = fieldsOf(circuitBreakerForm, value, name)
@@ -175,12 +175,12 @@ export function settingsOf(module: Module, given: Readonly<Record<string, unknow
   const form = module.at.route
   if (!form) throw new Error(`module ${module.name} cannot hang on a route`)
   const where = { place: 'route', at: `${name}.` } as const
-  const config = check(Type.Object({ [name]: form }), { [name]: given })[name] as ModuleConfig // the form says so
+  const config = check(Type.Object({ [name]: form }), { [name]: given })[name] as ModuleConfig // a module's form
   const accepted = module.accept?.(config, where) ?? config
   return module.resolve ? module.resolve(accepted, nothing, 'route') : accepted
 }
 
-/** An agent names no resources. */
+/** The options of an agent refer to no resources. */
 const nothing: Lookup = { ipRules: unnamed, authority: unnamed, backend: unnamed }
 
 function unnamed(): never {

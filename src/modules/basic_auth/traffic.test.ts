@@ -59,7 +59,7 @@ for (const [what, header] of Object.entries(bad)) {
 
 test('refuses a request without a header', () => assert.deepEqual(judge?.(request()), refused))
 
-test('without credentials nobody is let in', () => {
+test('a module without credentials lets nobody in', () => {
   const { request: none } = compileBasicAuth({ credentials: [] })
   for (const header of [basic(':'), basic('alan:hunter22'), 'Basic ']) {
     assert.deepEqual(none?.(request({ headers: { Authorization: header } })), refused)
@@ -80,7 +80,7 @@ test('lets in exactly what was agreed', () => {
   )
 })
 
-test('it attaches nowhere in the API', () => {
+test('the API cannot attach it to anything', () => {
   assert.ok(modules.some(({ name }) => name === 'basic_auth'))
   for (const place of ['tcp', 'tls', 'https', 'route'] as const) {
     assert.ok(!modulesAt(place).some(({ name }) => name === 'basic_auth'))

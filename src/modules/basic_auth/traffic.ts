@@ -1,4 +1,4 @@
-/** Asks for a user name and a password (RFC 7617), and compares them in a time that tells nothing. */
+/** Asks for a user name and a password (RFC 7617), and compares them in constant time. */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Phases, RequestVerdict } from '../phases.ts'
 
@@ -8,7 +8,7 @@ export interface BasicAuthSettings {
   readonly realm?: string
 }
 
-/** Characters of an `Authorization` header that are looked at: the longest name and password allowed, in base64. */
+/** The longest `Authorization` header that is read: the longest name and password allowed, in base64. */
 const MAX_HEADER_LENGTH = 2048
 
 export function compileBasicAuth({ credentials, realm = 'postern' }: BasicAuthSettings): Phases {
@@ -20,7 +20,7 @@ export function compileBasicAuth({ credentials, realm = 'postern' }: BasicAuthSe
     const pair = Buffer.from(`${username}:${password}`)
     return { username, pair: digest(pair), encoded: digest(pair.toString('base64')) }
   })
-  /** All are compared whatever the first ones say. */
+  /** Compares with all of them, even after a match, so that the time does not tell which one matched. */
   const find = (given: Buffer, form: 'pair' | 'encoded'): string | undefined => {
     let username: string | undefined
     for (const each of known) if (timingSafeEqual(each[form], given)) username = each.username
@@ -30,12 +30,12 @@ export function compileBasicAuth({ credentials, realm = 'postern' }: BasicAuthSe
     if (header === undefined || header.length > MAX_HEADER_LENGTH) return undefined
     const [, token] = /^basic +([-+/_0-9a-z]+={0,2})$/i.exec(header.trim()) ?? []
     if (token === undefined) return undefined
-    // As nearly every client writes it, one digest is all it takes; others may leave out the padding.
+    // Nearly every client writes base64 in the same way, so its digest can be compared. Some leave out the padding.
     return find(digest(token), 'encoded') ?? find(digest(Buffer.from(token, 'base64')), 'pair')
   }
   return {
     request({ headers, found }) {
-      // Two of them would leave open which one the upstream believes.
+      // With two headers, the upstream might use another one than we checked.
       const [header, ...more] = headers.all('authorization')
       const username = more.length === 0 ? userOf(header) : undefined
       found.set('basic_auth.decision', username === undefined ? 'block' : 'allow')

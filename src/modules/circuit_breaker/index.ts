@@ -1,4 +1,4 @@
-/** The `circuit_breaker` module: an upstream that fails too often is left alone for a while. */
+/** The `circuit_breaker` module: sends no requests for a while to an upstream that fails too often. */
 import { Type } from 'typebox'
 import { enabled, MAX_UINT32 } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'

@@ -36,7 +36,7 @@ function breaker(settings: Partial<CircuitBreakerSettings> = {}) {
   return { clock, phases, begin, end, ask }
 }
 
-test('takes what is stored', () => {
+test('reads the stored settings', () => {
   const stored = {
     enabled: true,
     tripped_duration: 1,
@@ -55,7 +55,7 @@ test('takes what is stored', () => {
   })
 })
 
-test('opens when enough of enough requests failed, and not before', () => {
+test('opens when enough requests were counted and enough of them failed, and not before', () => {
   const { ask } = breaker()
   assert.deepEqual([500, 200, 503].map(ask), ['allow', 'allow', 'allow'])
   // Four requests, two of which failed.
@@ -70,7 +70,7 @@ test('a refusal says when to try again', () => {
   assert.deepEqual(phases.request?.(request()), { refuse: 'CIRCUIT_OPEN', headers: [['Retry-After', '8']] })
 })
 
-test('errors of the client are none of the upstream', () => {
+test('client errors do not count as failures of the upstream', () => {
   const { ask } = breaker()
   for (let i = 0; i < 50; i++) assert.equal(ask(i % 2 ? 404 : 499), 'allow')
 })
@@ -83,7 +83,7 @@ test('a failed dial counts, an answer of another module does not', () => {
   assert.equal(begin().passes, false)
 })
 
-test('failures are forgotten part by part', () => {
+test('failures expire bucket by bucket', () => {
   const { ask, clock } = breaker({ volumeThreshold: 2, errorThreshold: 1 })
   ask(500)
   clock.now += 9_000
@@ -98,7 +98,7 @@ test('failures are forgotten part by part', () => {
   assert.equal(ask(500), 'block')
 })
 
-test('after a while exactly one request finds out, and a good answer closes the circuit', () => {
+test('after a while exactly one request is tried, and a good answer closes the circuit', () => {
   const { ask, begin, end, phases, clock } = breaker()
   for (let i = 0; i < 4; i++) ask(500)
   clock.now += 9_999
@@ -116,7 +116,7 @@ test('after a while exactly one request finds out, and a good answer closes the 
   assert.equal(ask(200), 'block')
 })
 
-test('a bad answer to the one request opens it for another while', () => {
+test('a bad answer to the tried request keeps the circuit open for another while', () => {
   const { ask, begin, end, clock } = breaker()
   for (let i = 0; i < 4; i++) ask(500)
   clock.now += 10_000
@@ -129,7 +129,7 @@ test('a bad answer to the one request opens it for another while', () => {
   assert.equal(ask(200), 'block')
 })
 
-test('when the visitor of the one request leaves early, the next one finds out', () => {
+test('when the visitor of the tried request leaves early, the next request is tried', () => {
   const { ask, begin, end, clock } = breaker()
   for (let i = 0; i < 4; i++) ask(500)
   clock.now += 10_000
@@ -138,7 +138,7 @@ test('when the visitor of the one request leaves early, the next one finds out',
   assert.equal(ask(200), 'allow')
 })
 
-test('requests that were under way when it opened decide nothing', () => {
+test('requests that were in flight when it opened are not counted', () => {
   const { ask, begin, end, clock } = breaker()
   const early = [begin(), begin()]
   for (let i = 0; i < 4; i++) ask(500)
@@ -155,7 +155,7 @@ test('a threshold of 0 opens at once', () => {
   assert.deepEqual([200, 200].map(ask), ['allow', 'block'])
 })
 
-test('a clock that is set back keeps nothing shut for longer', () => {
+test('a clock that is set back does not keep the circuit open for longer', () => {
   const { ask, clock } = breaker()
   for (let i = 0; i < 4; i++) ask(500)
   clock.now -= 900_000

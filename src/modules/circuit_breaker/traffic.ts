@@ -1,4 +1,4 @@
-/** Leaves an upstream alone that fails too often, and then asks it with one request at a time whether it is well again. */
+/** Stops requests to an upstream that fails too often, and later tries one request at a time until one succeeds. */
 import type { Phases, RequestContext, RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { RollingWindow } from './window.ts'
@@ -17,9 +17,9 @@ export interface CircuitBreakerSettings {
 export function compileCircuitBreaker(settings: CircuitBreakerSettings, { now }: Pick<ModuleTools, 'now'>): Phases {
   const { trippedSeconds, windowSeconds, buckets, volumeThreshold, errorThreshold } = settings
   const window = new RollingWindow({ millis: windowSeconds * 1000, buckets })
-  /** Until when nothing passes; undefined while the circuit is closed. */
+  /** When the next request may be tried; undefined while the circuit is closed. */
   let openUntil: number | undefined
-  /** The one request that was let through to find out. */
+  /** The one request that was let through to find out whether the upstream works again. */
   let probe: RequestContext | undefined
 
   const trippedMs = trippedSeconds * 1000
@@ -39,7 +39,7 @@ export function compileCircuitBreaker(settings: CircuitBreakerSettings, { now }:
 
   return {
     request(ctx) {
-      // Never longer than it was opened for, though the clock be set back.
+      // If the clock was set back, the circuit must not stay open for longer than configured.
       if (openUntil !== undefined) openUntil = Math.min(openUntil, now() + trippedMs)
       const waitMs = openUntil === undefined ? 0 : openUntil - now()
       if (openUntil !== undefined && (waitMs > 0 || probe)) {
@@ -51,7 +51,7 @@ export function compileCircuitBreaker(settings: CircuitBreakerSettings, { now }:
       return undefined
     },
     response({ status, isFromUpstream }, ctx) {
-      // The answer to the probe is known with its first line; its last byte may be hours away.
+      // The status of the probe is enough; the last byte of its response may be hours away.
       if (ctx !== probe || !isFromUpstream) return
       if (status >= 500) open()
       else close()
@@ -61,11 +61,11 @@ export function compileCircuitBreaker(settings: CircuitBreakerSettings, { now }:
       if (ctx === probe) {
         if (hasFailed) open()
         else if (isFromUpstream) close()
-        // The visitor left before the upstream said anything: somebody else has to ask.
+        // The visitor left before the upstream answered: the next request becomes the probe.
         else probe = undefined
         return
       }
-      // What others answered says nothing about the upstream, nor does what was sent before the circuit opened.
+      // Answers of other modules say nothing about the upstream, and requests sent before the circuit opened are too old.
       if (openUntil !== undefined || !(isFromUpstream || fault !== undefined)) return
       const { total, failed } = window.add(now(), hasFailed)
       if (total >= volumeThreshold && failed / total >= errorThreshold) open()

@@ -1,10 +1,10 @@
-/** Requests and failures of the last while, counted in parts of it that are forgotten one by one. */
+/** Counts requests and failures over a rolling window, which is divided into buckets that expire one by one. */
 
 export class RollingWindow {
   readonly #bucketMs: number
   readonly #totals: Float64Array
   readonly #failures: Float64Array
-  /** The number, since 1970, of the part that counts now. */
+  /** The number, since 1970, of the current bucket. */
   #current = 0
   #total = 0
   #failed = 0
@@ -15,7 +15,7 @@ export class RollingWindow {
     this.#failures = new Float64Array(buckets)
   }
 
-  /** Counts one, and gives what the window holds with it. */
+  /** Counts one request, and returns the totals of the window. */
   add(now: number, hasFailed: boolean): { total: number; failed: number } {
     this.#turnTo(Math.floor(now / this.#bucketMs))
     const at = this.#current % this.#totals.length
@@ -35,7 +35,7 @@ export class RollingWindow {
     this.#failed = 0
   }
 
-  /** Forgets the parts that are over; all, when the clock was set forward or back by more than the window. */
+  /** Clears the buckets that have expired; all of them when the clock moved by more than the window, either way. */
   #turnTo(bucket: number): void {
     const size = this.#totals.length
     if (Math.abs(bucket - this.#current) >= size) {

@@ -1,15 +1,15 @@
-/** Which coding a visitor likes best, by `Accept-Encoding` (RFC 9110 §12.5.3). */
+/** Chooses the coding that a visitor prefers, by `Accept-Encoding` (RFC 9110 §12.5.3). */
 
-/** Parts of a header that are looked at; browsers send four. */
+/** How many entries of the header are read; browsers send four. */
 const MAX_PARTS = 32
 
-/** The one of `offered` with the highest weight, the first of several; undefined when the visitor takes none of them. */
+/** The entry of `offered` with the highest weight, the first of equals; undefined when the visitor accepts none. */
 export function chooseCoding<T extends string>(header: string, offered: readonly T[]): T | undefined {
   const weights = new Map<string, number>()
   for (const part of header.toLowerCase().split(',', MAX_PARTS)) {
     const [name = '', ...parameters] = part.split(';').map((each) => each.trim())
     const weight = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.exec(parameters[0] ?? 'q=1')?.[1]
-    // A weight that is none is no wish.
+    // An invalid weight counts as 0.
     if (name !== '' && !weights.has(name)) weights.set(name, Number(weight ?? 0))
   }
   let best: T | undefined

@@ -33,7 +33,7 @@ for (const coding of ['gzip', 'br', 'deflate'] as const) {
     assert.ok(bytes.length < text.length / 10)
   })
 
-  test(`with ${coding} every event goes out when it comes`, async () => {
+  test(`with ${coding} every event is sent as soon as it arrives`, async () => {
     const { encoder } = compressed({ headers: { 'content-type': 'text/event-stream' } }, coding)
     assert.ok(encoder)
     for (const event of ['data: one\n\n', 'data: two\n\n']) {
@@ -79,9 +79,9 @@ for (const [what, given] of Object.entries(untouched)) {
   })
 }
 
-test('compresses what may be worth it', () => {
+test('compresses small bodies, error pages and types that shrink', () => {
   const bodies: Given[] = [
-    // Small ones hardly shrink; visitors that ask for a coding are given it all the same, as the vendor's edge does.
+    // Small bodies hardly shrink, but the vendor's edge compresses them too.
     { bodyLength: 5 },
     { status: 404 },
     { headers: { 'content-type': 'image/svg+xml' } },
@@ -90,7 +90,7 @@ test('compresses what may be worth it', () => {
   for (const given of bodies) assert.ok(compressed(given).encoder)
 })
 
-test('says what the response varies with, compressed or not', () => {
+test('adds Vary, compressed or not', () => {
   const vary = (headers: Given['headers'] = {}, accept?: string) =>
     compressed({ headers }, accept).incoming.headers.all('vary')
   assert.deepEqual(vary(), ['Accept-Encoding'])
@@ -100,7 +100,7 @@ test('says what the response varies with, compressed or not', () => {
   assert.deepEqual(vary({ Vary: '*' }), ['*'])
 })
 
-test('nothing is said any more of the bytes as they were', () => {
+test('removes headers that describe the uncompressed bytes', () => {
   const headers = { ETag: '"abc"', 'Accept-Ranges': 'bytes', 'Content-Digest': 'sha-256=:x:', 'Content-MD5': 'x' }
   const { incoming } = compressed({ headers })
   assert.deepEqual(
@@ -141,7 +141,7 @@ for (const [header, chosen] of wishes) {
   })
 }
 
-test('takes any header, and only what was offered', () => {
+test('any header is read, and only an offered coding is chosen', () => {
   const soup = fc.array(fc.constantFrom('gzip', 'br', ';', ',', 'q=', '0.5', '1', ' ', '*', 'é')).map((x) => x.join(''))
   fc.assert(
     fc.property(soup, (header) => {
@@ -150,7 +150,7 @@ test('takes any header, and only what was offered', () => {
   )
 })
 
-test('a response without Accept-Encoding of the visitor stays as it is', () => {
+test('a response stays uncompressed when the visitor sent no Accept-Encoding', () => {
   const incoming: Incoming & { encoders: unknown[] } = response()
   void compileCompression().response?.(incoming, request())
   assert.deepEqual([incoming.encoders, incoming.headers.has('content-encoding')], [[], false])

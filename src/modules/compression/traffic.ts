@@ -1,4 +1,4 @@
-/** Compresses what the upstream sent uncompressed, on its way and without holding it back (R-3.17). */
+/** Compresses responses that the upstream sent uncompressed, chunk by chunk and without delay (R-3.17). */
 import type { Transform } from 'node:stream'
 import { constants, createBrotliCompress, createDeflate, createGzip } from 'node:zlib'
 import type { HeaderList } from '../../lib/http/header-list.ts'
@@ -6,18 +6,18 @@ import type { Incoming, Phases, RequestContext } from '../phases.ts'
 import { chooseCoding } from './accept-encoding.ts'
 
 export interface CompressionSettings {
-  /** Those that may be used; all that there are when left out. What is not known here is left out. */
+  /** The codings that may be used; all when left out. Unknown ones are ignored. */
   readonly algorithms?: readonly string[]
 }
 
-/** In the order in which they are taken when the visitor likes several equally. Each chunk goes out at once, for SSE. */
+/** In order of preference when the visitor accepts several equally. Each chunk is flushed at once, for SSE. */
 const codings: Readonly<Record<'gzip' | 'br' | 'deflate', () => Transform>> = {
   gzip: () => createGzip({ flush: constants.Z_SYNC_FLUSH }),
   br: () =>
     createBrotliCompress({
       flush: constants.BROTLI_OPERATION_FLUSH,
       params: {
-        // Between gzip and its own defaults, which are made for files: slow, and megabytes for each response.
+        // The defaults are made for files: they are slow, and take megabytes for each response.
         [constants.BROTLI_PARAM_QUALITY]: 4,
         [constants.BROTLI_PARAM_LGWIN]: 18,
       },
@@ -32,14 +32,14 @@ export function compileCompression({ algorithms }: CompressionSettings = {}): Ph
     response(incoming, ctx) {
       if (!isWorthIt(incoming, ctx)) return
       const { headers } = incoming
-      // Also where it stays as it is: for another visitor it would not.
+      // Also when this response stays uncompressed: for another visitor it may be compressed.
       addVary(headers)
       const coding = chooseCoding(ctx.headers.all('accept-encoding').join(','), allowed)
       if (coding === undefined) return
       headers.set('content-encoding', coding)
       headers.removeWhere(({ key }) => ofOtherBytes.has(key))
       const tag = headers.get('etag')
-      // RFC 9110 §8.8.1: the bytes are others now, the meaning is the same.
+      // RFC 9110 §8.8.1: a weak tag, since the bytes have changed but not the meaning.
       if (tag?.startsWith('"')) headers.set('etag', `W/${tag}`)
       ctx.found.set('compression.algorithm', coding)
       incoming.encodeBody(codings[coding]())
@@ -47,7 +47,7 @@ export function compileCompression({ algorithms }: CompressionSettings = {}): Ph
   }
 }
 
-/** What is said of the bytes before they were compressed. */
+/** Headers that describe the uncompressed bytes, and are wrong after compression. */
 const ofOtherBytes: ReadonlySet<string> = new Set([
   'accept-ranges',
   'content-digest',
@@ -66,7 +66,7 @@ function isWorthIt({ status, headers, isFromUpstream, hasBody, bodyLength }: Inc
   return !alreadySmall.test(headers.get('content-type') ?? '')
 }
 
-/** Media that are compressed by nature, and gRPC, which has its own way to compress. */
+/** Media types that are already compressed, and gRPC, which has its own compression. */
 const alreadySmall =
   /^\s*(?:image\/(?!svg|bmp|x-icon)|video\/|audio\/(?!wav)|font\/woff|application\/(?:grpc|zip|gzip|x-gzip|zstd|x-7z|x-bzip|x-xz|x-rar|vnd\.rar|pdf))/i
 

@@ -3,7 +3,7 @@ import type { HeaderList } from '../../lib/http/header-list.ts'
 import { compileTemplate, type Moment, type Template } from '../templates/templates.ts'
 
 export interface HeaderSettings {
-  /** Names and values, which may hold `${…}`; each is one more value of its name. */
+  /** Names and values, which may hold `${…}`. Each adds one value to the header of that name. */
   readonly add: readonly (readonly [name: string, value: string])[]
   /** Names, in any case. */
   readonly remove: readonly string[]

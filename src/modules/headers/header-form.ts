@@ -10,7 +10,7 @@ export const MAX_HEADERS = 100
 export const MAX_NAME_BYTES = 256
 export const MAX_VALUE_BYTES = 4096
 
-/** The form of a module that changes headers; `adding` says what becomes of a header that is there already. */
+/** The form of a module that changes headers; `adding` describes what happens to a header that exists already. */
 export function headerForm({ adding }: { adding: string }) {
   return Type.Object(
     {
@@ -34,8 +34,8 @@ export function headerForm({ adding }: { adding: string }) {
 export type HeaderForm = Static<ReturnType<typeof headerForm>>
 
 /**
- * Throws `BadValue` for headers that must not be changed, and for the same one twice. `kept` says of a name in lower
- * case why it must not be removed, given all names that are added.
+ * Throws `BadValue` for headers that must not be changed, and for duplicates. `kept` gets a lower-case name and all names
+ * that are added, and returns why the header must not be removed, if so.
  */
 export function checkHeaderForm(
   config: HeaderForm,
@@ -57,9 +57,9 @@ export function checkHeaderForm(
 }
 
 /** What is wrong with the header that `firstTooMany` names. */
-export const TOO_MANY_VARIABLES = `is where the values have over ${MAX_VARIABLES} \`\${…}\` in all; use fewer`
+export const TOO_MANY_VARIABLES = `brings the values to over ${MAX_VARIABLES} \`\${…}\` in all; use fewer`
 
-/** The name of the header with which the values have too many `${…}` in all. */
+/** The name of the first header with which the values together have too many `${…}`. */
 export function firstTooMany(add: HeaderSettings['add']): string | undefined {
   let left = MAX_VARIABLES
   for (const [name, value] of add) {
@@ -75,7 +75,7 @@ export function headerFormPrice(config: HeaderForm): number {
   return Object.values(add).reduce((sum, value) => sum + headerPrice(value), 0)
 }
 
-/** From what is stored to what is done to traffic. */
+/** Turns what is stored into settings for traffic. */
 export function headerSettings(config: HeaderForm): HeaderSettings {
   const { add, remove } = config
   return { add: Object.entries(add), remove }

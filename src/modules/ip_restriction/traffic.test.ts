@@ -48,13 +48,13 @@ for (const [ids, ip, passes] of vectors) {
   })
 }
 
-test('what a visitor writes into headers counts for nothing', () => {
+test('headers that a visitor sends do not change its address', () => {
   const { request: judge } = compileIpRestriction(resolve('ipp_a'))
   const headers = { 'x-forwarded-for': '110.9.9.9', forwarded: 'for=110.9.9.9', 'x-real-ip': '110.9.9.9' }
   assert.deepEqual(judge?.(request({ headers })), { refuse: 'IP_REFUSED' })
 })
 
-test('each connection is judged for itself, and once', () => {
+test('each connection is judged separately, and once', () => {
   const { request: judge } = compileIpRestriction({ allow: ['10.0.0.0/8'], deny: [] })
   const first = { ...visitor, ip: '10.0.0.1' }
   assert.equal(judge?.(request({ peer: first })), undefined)
@@ -62,6 +62,6 @@ test('each connection is judged for itself, and once', () => {
   assert.deepEqual(judge?.(request({ peer: { ...visitor, ip: '11.0.0.1' } })), { refuse: 'IP_REFUSED' })
 })
 
-test('rules that are none cannot be compiled', () => {
+test('invalid rules cannot be compiled', () => {
   assert.throws(() => compileIpRestriction({ allow: ['10.0.0.0'], deny: [] }), /no mask/)
 })

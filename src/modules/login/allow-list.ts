@@ -1,4 +1,4 @@
-/** Who is let in: whoever one of the lists names, or everybody who logs in when they are all empty. */
+/** Decides who is let in: users that one of the lists names, or everybody who logs in when all lists are empty. */
 import { createHash } from 'node:crypto'
 import { isFault, type LoggedIn, type LoginFault, type LoginProvider } from './provider.ts'
 import type { LoginUser } from './sessions.ts'
@@ -11,11 +11,11 @@ export interface AllowLists {
   readonly groups?: readonly string[]
 }
 
-/** A user, and what it belongs to as its provider tells. */
+/** A user, and what the user belongs to according to the provider. */
 export interface Belongings {
-  /** Its address is one that the provider has verified, or empty. */
+  /** The e-mail address is one that the provider has verified, or empty. */
   readonly user: LoginUser
-  /** As the lists name it, in any case. */
+  /** In the form that the lists use, in any case. */
   readonly teams?: readonly string[]
   readonly organizations?: readonly string[]
   readonly groups?: readonly string[]
@@ -41,7 +41,7 @@ export function compileAllowLists(lists: AllowLists): (profile: Belongings) => b
   }
 }
 
-/** The same provider, for those alone whom the lists name; they judge anew whoever is logged in when they change. */
+/** The same provider, but only users that the lists name are let in. When the lists change, logins are judged again. */
 export function allowing(lists: AllowLists, provider: LoginProvider): LoginProvider {
   const isAllowed = compileAllowLists(lists)
   const judged = (outcome: LoggedIn | LoginFault): LoggedIn | LoginFault =>
@@ -54,7 +54,7 @@ export function allowing(lists: AllowLists, provider: LoginProvider): LoginProvi
     finish: async (callback) => judged(await provider.finish(callback)),
     async check(login) {
       if (provider.check) return judged(await provider.check(login))
-      // What the provider said at the login is enough to go by.
+      // The lists need only what the provider told at the login.
       const { isRefused: _, ...kept } = login.kept
       return judged({ user: login.user, kept })
     },

@@ -1,34 +1,34 @@
 /**
- * One attempt to log in. It begins with a redirect to the provider and ends at the callback, and until then the server
- * keeps nothing: what it must know again is sealed, partly in the state that the provider gives back, and partly in a
- * cookie, so that nobody ends an attempt in another browser than the one that it began in.
+ * One attempt to log in. It begins with a redirect to the provider and ends at the callback. Until then the server stores
+ * nothing: what it will need is sealed, partly in the state that the provider returns, and partly in a cookie, so that an
+ * attempt can only end in the browser in which it began.
  */
 import { randomBytes } from 'node:crypto'
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import { openText, sealText } from './sealed-text.ts'
 
-/** R-3.11: how old an attempt may be at its end, in milliseconds. */
+/** R-3.11: how long an attempt may take, in milliseconds. */
 export const ATTEMPT_MS = 15 * 60_000
 
-/** Characters of an id that are its time. */
+/** How many characters of an id encode its time. */
 const TIME_CHARS = 9
 
-/** Where it is made: no other route and no other edge takes it. */
+/** Where an attempt was made. No other route or edge accepts it. */
 export interface AttemptPlace {
   readonly edgeId: string
   readonly routeId: string
 }
 
-/** The part of it in the state. */
+/** The part of an attempt that travels in the state. */
 export interface StatePart {
   readonly id: string
   readonly host: string
   readonly startedAt: number
 }
 
-/** The part of it in the cookie. */
+/** The part of an attempt that is in the cookie. */
 export interface CookiePart {
-  /** Of the provider that it began at: when the module names another by then, the code is not for that one to see. */
+  /** The provider at which it began. If the module uses another one by the end, that one must not see the code. */
   readonly identity: string
   /** A path of the same host. */
   readonly to: string
@@ -37,12 +37,12 @@ export interface CookiePart {
 
 type Seals = Pick<Sealer, 'seal' | 'open'>
 
-/** Ids of attempts sort by their time, so that of too many cookies the oldest can go. */
+/** Ids sort by time, so that the oldest cookies can be removed when there are too many. */
 export function newAttemptId(now: number): string {
   return now.toString(36).padStart(TIME_CHARS, '0') + randomBytes(16).toString('hex')
 }
 
-/** The route stands in clear before it, for whoever has to find the module that can open it. */
+/** The id of the route comes first, unsealed, so that the module that can open the state is found. */
 export function sealState(sealer: Seals, place: AttemptPlace, part: StatePart): string {
   return `${place.routeId}.${sealText(sealer, JSON.stringify(part), stateContext(place))}`
 }
@@ -54,7 +54,7 @@ export function routeOfState(state: string): string {
 export function openState(sealer: Seals, place: AttemptPlace, state: string): StatePart | undefined {
   if (routeOfState(state) !== place.routeId) return undefined
   const text = openText(sealer, state.slice(place.routeId.length + 1), stateContext(place))
-  // Nobody but `sealState` seals for this context.
+  // Only `sealState` seals for this context.
   return text === undefined ? undefined : (JSON.parse(text) as StatePart)
 }
 
@@ -64,7 +64,7 @@ export function sealCookie(sealer: Seals, place: AttemptPlace, id: string, part:
 
 export function openCookie(sealer: Seals, place: AttemptPlace, id: string, value: string): CookiePart | undefined {
   const text = openText(sealer, value, cookieContext(place, id))
-  // Nobody but `sealCookie` seals for this context.
+  // Only `sealCookie` seals for this context.
   return text === undefined ? undefined : (JSON.parse(text) as CookiePart)
 }
 

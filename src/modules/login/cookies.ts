@@ -4,14 +4,14 @@
 const DEFAULT_PREFIX = 'postern.'
 
 /**
- * RFC 6265bis §4.1.3.2: browsers take a cookie with such a name from this very host alone. Without it, any other name of
- * the same domain could log a visitor in here as somebody else, with a session or an attempt of its own.
+ * RFC 6265bis §4.1.3.2: browsers accept a cookie with this prefix from this very host only. Without it, any other host of
+ * the same domain could log a visitor in here as somebody else, by planting a session or an attempt.
  */
 const HOST_ONLY = '__Host-'
 
 export interface CookieNames {
   readonly session: string
-  /** Of the cookie of an attempt, before the id of the attempt. */
+  /** The name of an attempt's cookie, without the attempt's id, which follows. */
   readonly nonce: string
 }
 
@@ -20,12 +20,12 @@ export function cookieNames(prefix: string): CookieNames {
   return { session: `${before}session`, nonce: `${before}nonce.` }
 }
 
-/** What no upstream may see, as `hidesCookies` writes it. */
+/** The cookies that no upstream may see, in the form of `hidesCookies`. */
 export function hiddenCookies({ session, nonce }: CookieNames): readonly string[] {
   return [session, `${nonce}*`]
 }
 
-/** For this host alone, since no domain is named; `maxAgeSeconds` undefined: until the browser is closed. */
+/** A cookie for this host only, since no domain is named. `maxAgeSeconds` undefined: until the browser is closed. */
 export function setCookie(name: string, value: string, maxAgeSeconds: number | undefined): readonly [string, string] {
   const age = maxAgeSeconds === undefined ? '' : `; Max-Age=${maxAgeSeconds}`
   return ['Set-Cookie', `${name}=${value}; Path=/; HttpOnly; Secure; SameSite=Lax${age}`]

@@ -1,4 +1,4 @@
-/** The way through a login: to the provider, back from it, and out again (R-3.11, D51, D52). */
+/** The steps of a login: to the provider, back from it, and logout (R-3.11, D51, D52). */
 import { randomBytes } from 'node:crypto'
 import { readCookies } from '../../lib/http/cookies.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
@@ -12,15 +12,15 @@ import { type LoginSettings, placeId } from './settings.ts'
 import { placeOf, sessionSecrets } from './standing.ts'
 import { storeDown } from './store-down.ts'
 
-/** Attempts of a browser that are open at once; each has a cookie, and a page may send many requests before a login. */
+/** How many attempts a browser may have open. Each has a cookie, and a page may send many requests before a login. */
 const MAX_ATTEMPTS = 5
 
-/** Longest value of a session that browsers are told, in seconds: RFC 6265bis lets them cut it to 400 days. */
+/** The longest `Max-Age` of a session cookie, in seconds: RFC 6265bis lets browsers cut it to 400 days. */
 const MAX_AGE_SECONDS = 400 * 86_400
 
 const SECRET_BYTES = 32
 
-/** What an error of a provider may look like to be written to the log. */
+/** The form that an error code of a provider must have to be logged. */
 const errorForm = /^[\w.-]{1,64}$/
 
 type Pair = readonly [string, string]
@@ -32,7 +32,7 @@ export interface LoginFlow {
   finish(ctx: RequestContext): Promise<Respond | Refuse>
   /** Ends all logins of the browser on this host. */
   end(ctx: RequestContext): Promise<Respond | Refuse>
-  /** What a page of the provider may do about logins. */
+  /** What a page of the provider's side may do with logins. */
   visit(ctx: RequestContext): LoginVisit
 }
 
@@ -99,7 +99,7 @@ export function loginFlow(
       try {
         return redirect(to, [await remember(ctx, outcome), over])
       } catch (error) {
-        // The provider takes the code of this attempt only once.
+        // The attempt cannot be repeated, since the provider accepts its code only once.
         return storeDown(error, [over])
       }
     },
@@ -124,7 +124,7 @@ export function loginFlow(
     }),
   }
 
-  /** Keeps the login under a new secret, which no one who knew the old one has, and gives the cookie for it. */
+  /** Stores the login under a new secret, so that nobody who knew the old one can use it; returns the cookie for it. */
   async function remember(
     ctx: RequestContext,
     { user, kept, endsAt = Number.POSITIVE_INFINITY }: LoggedIn,
@@ -147,23 +147,23 @@ export function loginFlow(
   }
 }
 
-/** Step 7: only that the user said no is told apart. */
+/** R-3.11, step 7: all errors of a provider look the same to visitors, except that the user refused. */
 function providerError(error: string): LoginFault {
   const fault = error === 'access_denied' ? 'LOGIN_DENIED' : 'LOGIN_PROVIDER_ERROR'
   return { fault, reason: `the provider answered ${errorForm.test(error) ? error : 'with an error'}` }
 }
 
-/** By the name and port that the visitor knows. */
+/** A URL with the name and port that the visitor used. */
 export function uriOf({ scheme, host, authority }: RequestContext, path: string): string {
   return `${scheme}://${host}${/:\d+$/.exec(authority)?.[0] ?? ''}${path}`
 }
 
-/** What a browser named is written back only when it can be no more than a name. */
+/** Whether text that a browser sent as a cookie name can safely be sent back in `Set-Cookie`. */
 function isCookieName(name: string): boolean {
   return /^[\w.-]{1,200}$/.test(name)
 }
 
-/** Step 12. The page that is left may have a code in its address, which is nobody else's business. */
+/** R-3.11, step 12. No referrer: the URL of the page that is left may hold a code. */
 function redirect(location: string, cookies: readonly Pair[]): Respond {
   const headers: Pair[] = [
     ['Location', location],

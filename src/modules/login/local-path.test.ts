@@ -3,13 +3,13 @@ import { test } from 'node:test'
 import { localPath } from './local-path.ts'
 import { redirectPayloads } from './test-payloads.ts'
 
-test('takes paths, with and without a query, as they are', () => {
+test('accepts paths, with and without a query, unchanged', () => {
   for (const path of ['/', '/a', '/a/b?c=d&e=%2F', '/a//b', '/~x/(y)!*', '/?to=https://a.test', '/a@b:c', '/%5c%2f']) {
     assert.equal(localPath(path), path)
   }
 })
 
-test('takes nothing else', () => {
+test('refuses everything else', () => {
   for (const text of [
     '',
     'a',
@@ -28,7 +28,7 @@ test('takes nothing else', () => {
   }
 })
 
-test('whatever it takes stays on the host, as browsers read it', () => {
+test('what it accepts stays on the host when a browser parses it', () => {
   const payloads = redirectPayloads()
   assert.ok(payloads.length >= 600)
   let taken = 0

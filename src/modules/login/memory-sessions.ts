@@ -2,11 +2,11 @@
 import { hash } from 'node:crypto'
 import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions } from './sessions.ts'
 
-/** Browsers that are remembered; who was away for longest goes first. */
+/** How many browsers are remembered; the least recently seen is forgotten first. */
 const MAX_BROWSERS = 100_000
 
 export class MemorySessions implements LoginSessions {
-  /** By browser and host, and in it by route; whoever was here last stands last. */
+  /** By browser and host, and then by route. The most recently seen browser comes last. */
   readonly #browsers = new Map<string, Map<string, Login>>()
 
   find(place: LoginPlace): Login | undefined {
@@ -59,7 +59,7 @@ export class MemorySessions implements LoginSessions {
   }
 }
 
-/** Found by a digest, so that how long a look takes says nothing about the secrets that there are. */
+/** The key is a digest, so that the time of a lookup says nothing about existing secrets. */
 function browserOf({ secret, host }: Pick<LoginPlace, 'secret' | 'host'>): string {
   return hash('sha256', `${host}\0${secret}`, 'base64url')
 }

@@ -6,30 +6,30 @@ import type { Login, LoginUser } from './sessions.ts'
 export interface LoginProvider {
   /** `oidc`, `google`, … */
   readonly name: string
-  /** Where it is, such as the issuer, when that tells its users apart from those of another; see `LoginOrigin`. */
+  /** Its URL, such as the issuer, when that tells its users from those of another provider; see `LoginOrigin`. */
   readonly url?: string
   readonly clientId: string
-  /** A digest of the provider, the client and the scopes: a login to another one counts as none. */
+  /** A digest of the provider, the client and the scopes. A login with another identity does not count. */
   readonly identity: string
-  /** A digest of who is let in; a login that was judged by other rules is checked again. Empty: everybody is. */
+  /** A digest of the rules on who is let in. A login that was judged by other rules is checked again. Empty: no rules. */
   readonly rules: string
-  /** How long a check of the user holds, in milliseconds; 0 for as long as the login. */
+  /** How often the provider is asked about the user, in milliseconds; 0 for never again after the login. */
   readonly checkEveryMs: number
-  /** Where the provider sends visitors back to, the one that it is told first; it takes all. As `Reserved` writes paths. */
+  /** Paths that the provider may send visitors back to, in the form of `Reserved`. New logins use the first. */
   readonly callbackPaths: readonly [string, ...string[]]
-  /** What else it answers; a page goes before a callback of the same path and method. */
+  /** Further pages that it answers. A page takes precedence over a callback of the same path and method. */
   readonly pages?: readonly ProviderPage[]
-  /** Variables of this kind of login, beside those of all. */
+  /** The variables that this kind of login adds to those of all logins. */
   variables?(user: LoginUser): readonly (readonly [string, string])[]
   /** Begins a login. */
   begin(attempt: BeginAttempt): Promise<Beginning | LoginFault>
-  /** The visitor came back, in the browser that the attempt began in, and with no error of the provider. */
+  /** Called when the visitor came back, in the browser in which the attempt began, and without an error of the provider. */
   finish(callback: Callback): Promise<LoggedIn | LoginFault>
   /** Asks the provider again about the user of a login. */
   check?(login: Login): Promise<LoggedIn | LoginFault>
 }
 
-/** An address of the provider's side, such as one that takes a POST; it is of one route, which its path names. */
+/** A page for the provider, such as one that accepts a POST. Its path holds the id of its route. */
 export interface ProviderPage {
   /** With `{route}`, as `Reserved` writes paths. */
   readonly path: string
@@ -37,27 +37,27 @@ export interface ProviderPage {
   answer(ctx: RequestContext, visit: LoginVisit): Promise<RequestVerdict>
 }
 
-/** What a page may do about logins. */
+/** What a page may do with logins. */
 export interface LoginVisit {
   /** Logs somebody in without an attempt that began here, and sends the browser to `to`, a path of this host. */
   readonly admit: (outcome: LoggedIn, to: string) => Promise<RequestVerdict>
   /** Ends the logins of a user at this route, in whichever browser. */
   readonly endUser: (userId: string) => Promise<void>
-  /** Says to visitor and log why nobody is logged in. */
+  /** Tells the visitor and the log why nobody was logged in. */
   readonly refuse: (fault: LoginFault) => RequestVerdict
 }
 
 export interface BeginAttempt {
-  /** Opaque to the provider, which gives it back to the callback. */
+  /** Opaque to the provider, which returns it to the callback. */
   readonly state: string
   readonly redirectUri: string
-  /** Whether the user must prove who it is, also when the provider still knows. */
+  /** Whether the user must give credentials again, even if the provider still knows the user. */
   readonly isForced: boolean
 }
 
 export interface Beginning {
   readonly location: string
-  /** What `finish` needs again, such as a PKCE verifier; sealed, in a cookie of the browser. Some hundred bytes at most. */
+  /** What `finish` will need, such as a PKCE verifier. Kept sealed in a cookie: a few hundred bytes at most. */
   readonly kept: Readonly<Record<string, string>>
 }
 
@@ -71,19 +71,19 @@ export interface Callback {
 export interface LoggedIn {
   readonly user: LoginUser
   /**
-   * Of the user and the provider's side of the login. The upstream is told `accessToken`, `refreshToken`, and whatever has
-   * the name of a header that begins with `postern-auth-`.
+   * What the provider's side stores with the login. The upstream is told `accessToken`, `refreshToken`, and every entry
+   * whose name begins with `postern-auth-`.
    */
   readonly kept: Readonly<Record<string, string>>
-  /** When the login ends at the latest by the word of the provider, in milliseconds since 1970; undefined when it sets no end. */
+  /** When the provider wants the login to end, in milliseconds since 1970; undefined when it sets no end. */
   readonly endsAt?: number | undefined
 }
 
-/** Why nobody is logged in. */
+/** Why nobody was logged in. */
 export interface LoginFault {
-  /** `log_in_again`: by a check alone; the provider does not speak for the user any more. */
+  /** `log_in_again` comes only from a check: the provider no longer vouches for the user. */
   readonly fault: VisitorErrorCode | 'log_in_again'
-  /** For the log, so that it holds no token and nothing that a visitor wrote. */
+  /** For the log: it must hold no token, and nothing that a visitor sent. */
   readonly reason: string
 }
 

@@ -1,21 +1,21 @@
-/** What logins leave behind on the server: the port that keeps them, so that it may be another process that does. */
+/** The port that stores logins, so that another process may do it. */
 
-/** Who has logged in, as its provider told us. */
+/** A user who has logged in, as the provider describes them. */
 export interface LoginUser {
-  /** What it is known by at its provider, for good. */
+  /** The provider's id of the user, which never changes. */
   readonly id: string
   readonly name: string
   readonly email: string
-  /** The provider's name for it, where there is one besides the address. */
+  /** The user name at the provider, if there is one besides the e-mail address. */
   readonly username: string
 }
 
 /** One login of a browser, at one route. */
 export interface Login {
-  /** What it was a login to: a digest of the provider, the client and the scopes. Of another one, it is none. */
+  /** A digest of the provider, the client and the scopes. A login with another identity does not count. */
   readonly identity: string
   readonly user: LoginUser
-  /** What the provider's side of the module needs again, such as a token; sealed where it is stored, and never logged. */
+  /** What the provider's side will need again, such as a token. Sealed where it is stored, and never logged. */
   readonly kept: Readonly<Record<string, string>>
   readonly createdAt: number
   /** When the provider was last asked about the user. */
@@ -32,13 +32,13 @@ export interface LoginPlace {
   readonly routeId: string
 }
 
-/** From where somebody logs in, for whoever looks at the list of sessions. */
+/** Where a login came from, as the list of sessions shows it. */
 export interface LoginOrigin {
   /** `oidc`, `google`, … */
   readonly provider: string
   /**
-   * Where the provider is, such as the issuer. It tells users of two providers of one kind apart; without it, users are told
-   * apart by the identity they logged in to.
+   * The URL of the provider, such as the issuer. It tells users of two providers of one kind apart; without it, the
+   * identity of the login does.
    */
   readonly providerUrl?: string | undefined
   readonly ip: string
@@ -47,26 +47,26 @@ export interface LoginOrigin {
   readonly expiresAt: number | undefined
 }
 
-/** Whose logins are meant: of a user as its provider knows it. */
+/** The user, as the provider knows them, whose logins are meant. */
 export interface LoginOwner extends Pick<LoginOrigin, 'provider' | 'providerUrl'> {
   readonly identity: string
   readonly userId: string
 }
 
 export interface LoginSessions {
-  /** At once when it is known here, as it nearly always is. */
+  /** Returns the login without a promise when this process has it in memory, as it nearly always does. */
   find(place: LoginPlace): Login | undefined | Promise<Login | undefined>
   /**
-   * Keeps a login, in the place of an older one; resolves when no restart loses it. `before` is the secret that the
-   * browser had on this host until now: what is kept under it moves along, and it opens nothing any more. Who planted a
-   * secret in a browser must not be logged in with it.
+   * Stores a login, and replaces an older one; resolves when it would survive a restart. `before` is the secret that the
+   * browser had on this host until now: its logins move to the new secret, and the old one becomes useless. Otherwise an
+   * attacker could plant a secret in a browser and then share the visitor's login.
    */
   begin(place: LoginPlace, login: Login, origin: LoginOrigin, before?: string): Promise<void>
-  /** The user was here. Cheap, and may be lost by a crash: it only moves the end of inactivity. */
+  /** The user sent a request. Cheap, and may be lost in a crash: it only postpones the end for inactivity. */
   seen(place: LoginPlace, at: number): void
   /** The provider was asked again. Does nothing when the login has ended meanwhile. */
   renew(place: LoginPlace, login: Login): Promise<void>
-  /** Ends all that a browser has on this host. */
+  /** Ends all logins of a browser on this host. */
   end(place: Pick<LoginPlace, 'secret' | 'host'>): Promise<void>
   /** Ends the logins of a user at one route, in whichever browser. */
   endUser(owner: LoginOwner, routeId: string): Promise<void>

@@ -1,17 +1,17 @@
-/** What all logins are told by their forms, in the units of the program. */
+/** The settings that all logins share, with durations in milliseconds. */
 import { type CookieNames, cookieNames } from './cookies.ts'
 
 export interface LoginSettings {
   readonly passesOptions: boolean
   readonly cookies: CookieNames
-  /** In milliseconds; 0 for no limit, as below. */
+  /** In milliseconds; this and the next are 0 for no limit. */
   readonly inactivityMs: number
   readonly maximumMs: number
-  /** Tells several logins of one route apart: letters, digits, `_` and `-`. The one of a module has none. */
+  /** Tells several logins of one route apart: letters, digits, `_` and `-`. The login of a module has none. */
   readonly scope?: string | undefined
 }
 
-/** As `loginFields` store it. */
+/** The fields of `loginFields`, as they are stored. */
 export interface LoginConfig {
   readonly options_passthrough: boolean
   readonly cookie_prefix: string
@@ -19,7 +19,7 @@ export interface LoginConfig {
   readonly maximum_duration: number
 }
 
-/** Where the logins of a route are kept that have this scope: each scope is a place of its own. */
+/** The id under which logins of this route and scope are stored; each scope has its own. */
 export function placeId(routeId: string, scope: string | undefined): string {
   return scope === undefined ? routeId : `${routeId}~${scope}`
 }

@@ -1,4 +1,4 @@
-/** Whether a visitor is logged in at a route: with every request, so at once and with one digest where it can be. */
+/** Finds out whether a visitor is logged in. It runs for every request, so it usually costs one digest and no wait. */
 import { readCookies } from '../../lib/http/cookies.ts'
 import type { Peer, Refuse, RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
@@ -7,10 +7,10 @@ import type { Login, LoginPlace } from './sessions.ts'
 import { type LoginSettings, placeId } from './settings.ts'
 import { storeDown } from './store-down.ts'
 
-/** Session cookies that are looked at; a browser has one, unless somebody set another for a name above this one. */
+/** How many session cookies are tried. A browser has one, unless somebody set another for a parent domain. */
 const MAX_COOKIES = 3
 
-/** How exact the end of inactivity is, in milliseconds: who was seen this recently is not noted again. */
+/** How often a visitor's presence is noted, in milliseconds; the end for inactivity is no more exact than this. */
 const SEEN_EVERY_MS = 1000
 
 /** What the secrets in session cookies look like: 256 bits. */
@@ -20,7 +20,7 @@ export type Standing = { readonly login: Login } | Refuse | undefined
 
 type Held = { readonly place: LoginPlace; readonly login: Login }
 
-/** The cookies of a request, and what they say. */
+/** The cookies of a request, and the places that they name. */
 interface Shown {
   readonly cookie: string
   readonly host: string
@@ -39,7 +39,7 @@ export function standingAt(
     const login: Login = { identity: provider.identity, user: dryRun.login, kept: {}, ...times }
     return () => ({ login })
   }
-  /** Checks under way, by secret and host: many requests of a browser ask the provider once. */
+  /** Running checks by secret and host, so that many requests of one browser ask the provider once. */
   const checks = new Map<string, Promise<Standing>>()
 
   const stillHolds = (login: Login | undefined): login is Login =>
@@ -75,10 +75,10 @@ export function standingAt(
       return { login: renewed }
     }
     const { fault, reason } = outcome
-    log.info({ edge: place.edgeId, route: place.routeId, provider: provider.name, reason }, 'a login no longer holds')
+    log.info({ edge: place.edgeId, route: place.routeId, provider: provider.name, reason }, 'login ended by a check')
     if (fault === 'log_in_again') return undefined
     if (fault === 'LOGIN_NOT_ALLOWED') {
-      // Kept, so that who comes again and again is not asked about at the provider each time.
+      // Stored, so that the provider is not asked again with each request of this visitor.
       const kept = { ...login.kept, rules: provider.rules, isRefused: 'yes' }
       await sessions.renew(place, { ...login, ...times, kept })
     }
@@ -87,7 +87,7 @@ export function standingAt(
 
   const lookAt = (places: readonly LoginPlace[], from: number): Standing | Promise<Standing> => {
     for (let i = from; i < places.length; i++) {
-      const place = places[i] as LoginPlace // as long as it goes
+      const place = places[i] as LoginPlace // i < places.length
       const login = sessions.find(place)
       if (login instanceof Promise) {
         return login.then((found) => (stillHolds(found) ? judge({ place, login: found }) : lookAt(places, i + 1)))
@@ -97,7 +97,7 @@ export function standingAt(
     return undefined
   }
 
-  /** What each connection showed last: browsers send the same cookies with every request. */
+  /** The last cookies of each connection: browsers send the same ones with every request. */
   const shown = new WeakMap<Peer, Shown>()
 
   const placesOf = (ctx: RequestContext): readonly LoginPlace[] => {

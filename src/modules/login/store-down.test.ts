@@ -80,7 +80,7 @@ async function outcome(browser: TestBrowser, path = '/') {
 
 const comeAgain = ['LOGIN_STORE_DOWN', '7']
 
-test('who cannot be looked up is told to come again', async () => {
+test('a visitor who cannot be looked up is asked to retry', async () => {
   const { browser, tools, sessions } = await stage()
   const elsewhere = { ...bound(sessions), find: storeAway }
   const there = new TestBrowser(compileLogin(settings, provider, { ...tools, sessions: elsewhere }), browser.cookies)
@@ -89,7 +89,7 @@ test('who cannot be looked up is told to come again', async () => {
   assert.deepEqual(await outcome(new TestBrowser(compileLogin(settings, provider, tools))), [302, undefined])
 })
 
-test('a login that cannot be stored is none, and its attempt is over', async () => {
+test('a login that cannot be stored does not count, and its attempt is over', async () => {
   const { browser, sessions } = await stage()
   browser.cookies.clear()
   sessions.away.add('begin')
@@ -98,7 +98,7 @@ test('a login that cannot be stored is none, and its attempt is over', async () 
   assert.equal(browser.cookies.size, 0)
 })
 
-test('what the provider says anew and cannot be stored lets nobody in', async () => {
+test('a check whose outcome cannot be stored lets nobody in', async () => {
   const { browser, sessions } = await stage()
   sessions.away.add('renew')
   assert.deepEqual(await outcome(browser), comeAgain)
@@ -115,7 +115,7 @@ test('a logout that cannot be stored says so, and can be tried again', async () 
   assert.deepEqual(await outcome(browser), [302, undefined])
 })
 
-test('other trouble stays what it is', async () => {
+test('other errors are rethrown', async () => {
   const { browser, sessions, tools } = await stage()
   const broken = { ...bound(sessions), find: () => Promise.reject(new Error('broken')) }
   const there = new TestBrowser(compileLogin(settings, provider, { ...tools, sessions: broken }), browser.cookies)

@@ -1,4 +1,4 @@
-/** What all modules that log visitors in do to traffic; the provider is all in which they differ. */
+/** What all login modules do to traffic; they differ only in their provider. */
 import { readCookies } from '../../lib/http/cookies.ts'
 import { type HeaderName, headerName } from '../../lib/http/header-name.ts'
 import { toHeaderValue } from '../../lib/http/http-header.ts'
@@ -19,18 +19,18 @@ import { storeDown } from './store-down.ts'
 const loginPaths: readonly string[] = ['/postern/login', '/auth/authn']
 const logoutPaths: readonly string[] = ['/postern/logout', '/auth/logout']
 
-/** Longest token that is told to an upstream, in characters: services take some 8 KiB of headers in all. */
+/** The longest token that is passed to an upstream, in characters: services accept some 8 KiB of headers in all. */
 const MAX_TOKEN_LENGTH = 4096
 
 type IdentityHeader = readonly [HeaderName, string]
 
-/** What a login does, and what tells it from others of its route. */
+/** The phases of a login, and what tells it from the other logins of its route. */
 export interface LoginPhases extends Phases {
   readonly reserves: readonly Reserved[]
   readonly hidesCookies: readonly string[]
   readonly request: (ctx: RequestContext) => RequestVerdict | Promise<RequestVerdict>
   readonly upstream: NonNullable<Phases['upstream']>
-  /** Whether a request for a reserved path says that it is for this one. */
+  /** Whether a request for a reserved path names this login. */
   readonly isNamed: (ctx: RequestContext) => boolean
   /** The login that a request was let in by. */
   readonly loginOf: (ctx: RequestContext) => Login | undefined
@@ -41,7 +41,7 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
   const visitorLogin = new Slot<Login>()
   const standing = standingAt(settings, provider, tools)
   const flow = loginFlow(settings, provider, tools)
-  /** What the upstream is told of each login: the same with each of its requests. */
+  /** The headers that tell the upstream about a login; they are the same for each of its requests. */
   const identities = new WeakMap<Login, readonly IdentityHeader[]>()
   const told = (login: Login): readonly IdentityHeader[] => {
     const known = identities.get(login) ?? identityOf(login)
@@ -73,7 +73,7 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
     }
   }
 
-  /** The answer to a path of our own. */
+  /** The answer to a request for one of the login's own paths. */
   const answer = (ctx: RequestContext, path: string): RequestVerdict | Promise<RequestVerdict> => {
     const isHere = (template: string): boolean => pathOfRoute(template, ctx.routeId) === path
     const here = pages.filter((page) => isHere(page.path))
@@ -146,7 +146,7 @@ function wrongMethod(methods: readonly string[]): RequestVerdict {
   return { respond: { status: 405, headers, body: '' } }
 }
 
-/** What the upstream is told; what visitors send under these names, in whatever spelling, never gets here (D42b). */
+/** The headers for the upstream. Headers of these names that visitors send were removed before, in any spelling (D42b). */
 function identityOf({ user, kept }: Login): IdentityHeader[] {
   const { accessToken = '', refreshToken = '' } = kept
   const told = [

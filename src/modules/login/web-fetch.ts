@@ -1,4 +1,4 @@
-/** Our `fetch` in the shape of the web's, for libraries that take one: every address that they ask obeys D53. */
+/** Adapts our `fetch` to the interface of the web's, for libraries: all their requests then obey D53. */
 import type { Fetch } from '../../lib/http/outbound-fetch.ts'
 
 export interface WebRequest {
@@ -16,14 +16,14 @@ export function webFetch(fetch: Fetch): (url: string, request: WebRequest) => Pr
       ...(body !== undefined && body !== null && { body: textOf(body) }),
     })
     const { status } = answer
-    // The web's class takes no others; nobody can do anything with them either.
+    // `Response` accepts no other status, and no caller could use one.
     if (status < 200 || status > 599) throw new Error(`an answer with the status ${status}`)
     const isBare = status === 204 || status === 205 || status === 304
     return new Response(isBare ? null : new Uint8Array(answer.body), { status, headers: answer.headers })
   }
 }
 
-/** What is sent to token endpoints. */
+/** The text of a body; requests to token endpoints have no other kind. */
 function textOf(body: unknown): string {
   if (typeof body === 'string') return body
   if (body instanceof URLSearchParams) return body.toString()

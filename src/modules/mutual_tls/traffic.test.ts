@@ -47,7 +47,7 @@ test('a handshake without a client certificate is refused, a resumed one too', a
   assert.equal(judge?.(handshake(await certificate()), visitor, door), undefined)
 })
 
-test('a certificate that has run out, or is not valid yet, is refused whatever TLS said', async () => {
+test('a certificate that has expired or is not valid yet is refused, even if TLS accepted it', async () => {
   const tls = handshake(await certificate())
   for (const now of ['2020-05-01T16:27:58Z', '2021-05-01T16:28:00Z']) {
     assert.deepEqual(compile(Date.parse(now)).handshake?.(tls, visitor, door), {
@@ -78,7 +78,7 @@ test('tells the upstream who the visitor is', async () => {
   )
 })
 
-test('leaves out what the certificate does not say', async () => {
+test('leaves out fields that the certificate lacks', async () => {
   assert.deepEqual(await told({ name: 'O=Example', serialNumber: '01' }), { 'postern-mtls-serial-number': '01' })
 })
 

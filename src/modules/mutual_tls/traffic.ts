@@ -1,4 +1,4 @@
-/** Asks for a client certificate, looks again that there is one, and tells the upstream whose it is. */
+/** Demands a client certificate, checks after the handshake that it is still valid, and tells the upstream whose it is. */
 import { type ClientCertificate, clientCertificate } from '../client-certificate.ts'
 import type { ConnectionVerdict, Phases } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
@@ -9,12 +9,12 @@ export interface MutualTlsSettings {
 }
 
 export function compileMutualTls({ authorities }: MutualTlsSettings, { now }: Pick<ModuleTools, 'now'>): Phases {
-  // TLS that asks without naming an authority would take any certificate.
+  // Without an authority, TLS would accept any certificate.
   if (authorities.length === 0) throw new Error('no certificate authority is named')
   return {
     tls: { clientAuthorities: authorities },
     handshake: ({ clientCertificate: certificate }) =>
-      // The chain is the business of TLS; but a session that is taken up again may outlive its certificate.
+      // TLS checks the chain, but a resumed session may outlive its certificate.
       certificate && certificate.validFromDate.getTime() <= now() && now() <= certificate.validToDate.getTime()
         ? undefined
         : refused,

@@ -42,7 +42,7 @@ for (const [name, more] of Object.entries(known)) {
   })
 }
 
-test('knows no other provider, and lists only where they belong', () => {
+test('refuses unknown providers, and lists that a provider does not have', () => {
   assert.throws(() => put(naming('gitub')), { field: 'provider.gitub', message: /did you mean `github`/ })
   assert.throws(() => put(naming('google', { teams: [] })), { field: 'provider.google.teams', kind: 'unknown_field' })
   assert.throws(() => put(naming('github', { groups: [] })), { field: 'provider.github.groups', kind: 'unknown_field' })
@@ -116,7 +116,7 @@ const entries: Record<string, { on: string; good: readonly string[]; bad: readon
 }
 
 for (const [name, { on, good, bad }] of Object.entries(entries)) {
-  test(`${name} takes what it is for and nothing else, on a disabled module too`, () => {
+  test(`${name} accepts only valid entries, on a disabled module too`, () => {
     assert.deepEqual(put(naming(on, { [name]: good })).provider, {
       [on]: { ...plain, ...known[on], [name]: good },
     })

@@ -25,7 +25,7 @@ export const oauth = defineModule({
   about: 'Lets in visitors who logged in with a provider such as GitHub or Google, by your own application there.',
   at: { route: form },
   needs: () => 'http',
-  // The client secret stands inside.
+  // The client secret is a field of `provider`.
   secrets: ['provider'],
   accept: (config, { at }) => {
     const named = Object.entries(config.provider)
@@ -49,7 +49,7 @@ function several(at: string, named: readonly (readonly [string, unknown])[]): Re
   return new Refusal('SEVERAL_PROVIDERS', `\`${at}provider\` must name one provider, not several: ${names}; keep one`)
 }
 
-/** R-3.12: a server of your own has no application at a provider that it could lend. D38: a disabled module may be bare. */
+/** R-3.12: this server has no application of its own at any provider to lend. D38: a disabled module may lack one. */
 function requireApplication(at: string, { client_id, client_secret }: ProviderSettings): void {
   const missing = Object.entries({ client_id, client_secret }).filter(([, value]) => value === '')
   const [first] = missing

@@ -1,45 +1,45 @@
-/** What differs from one OAuth provider to the next: its addresses, its scopes, and how it tells who a user is. */
+/** What differs between OAuth providers: URLs, scopes, and how each tells who a user is. */
 import type { AllowLists, Belongings } from '../login/allow-list.ts'
 import type { LoginUser } from '../login/sessions.ts'
 
 export interface OAuthKind {
   readonly authorizeUrl: string
   readonly tokenUrl: string
-  /** Whether the provider takes PKCE; those that know nothing of it overlook it, and few refuse it. */
+  /** Whether PKCE is used. Providers that do not know it ignore it; a few refuse it. */
   readonly usesPkce: boolean
-  /** What the login itself needs. */
+  /** The scopes that the login itself needs. */
   readonly scopes: (wanted: Wanted) => readonly string[]
-  /** Further parameters of the way to the provider. */
+  /** Further parameters of the authorization request. */
   readonly params?: (wanted: Wanted) => Readonly<Record<string, string>>
-  /** For the way to the provider of a user who must prove again who it is. */
+  /** Parameters of the authorization request that make the user give credentials again. */
   readonly forced: Readonly<Record<string, string>>
   readonly readProfile: (ask: Ask, wanted: Wanted) => Promise<Profile>
 }
 
-/** What there is to be found out, by what the module is told. */
+/** What the settings require to be found out about a user. */
 export interface Wanted {
   readonly clientId: string
   readonly teams: boolean
   readonly organizations: boolean
   readonly groups: boolean
-  /** What they are wanted for. */
+  /** The lists that these are compared with. */
   readonly lists: AllowLists
-  /** Whether the user is asked about again after the login. */
+  /** Whether the provider is asked about the user again after the login. */
   readonly later: boolean
 }
 
 export interface Profile extends Belongings {
-  /** Headers of ours that tell the upstream more about the user, and their values. */
+  /** Further headers about the user for the upstream. */
   readonly told?: Readonly<Record<`postern-auth-${string}`, string>>
 }
 
-/** Asks an address of the provider in the name of the user; rejects with `AskFault` and `FetchFault`. */
+/** Sends a request to the provider on behalf of the user; rejects with `AskFault` and `FetchFault`. */
 export type Ask = (url: string, headers?: Readonly<Record<string, string>>) => Promise<Json>
 
-/** What a provider answered, of which nothing is known. */
+/** An answer of a provider, unchecked. */
 export type Json = unknown
 
-/** The provider does not tell. */
+/** The provider answered with an error, or not with JSON. */
 export class AskFault extends Error {
   readonly status: number
 
@@ -50,16 +50,16 @@ export class AskFault extends Error {
   }
 }
 
-/** Longest name or address that is taken, in characters. */
+/** The longest name or address that is accepted, in characters. */
 const MAX_LENGTH = 255
 
 export function field(json: Json, name: string): Json {
   return typeof json === 'object' && json !== null && Object.hasOwn(json, name)
-    ? (json as Readonly<Record<string, unknown>>)[name] // it has one of this name
+    ? (json as Readonly<Record<string, unknown>>)[name] // `in` has found it
     : undefined
 }
 
-/** A text or a number that is fit for a header; empty for anything else. */
+/** A string or number that can be sent in a header; empty for anything else. */
 export function textOf(json: Json, name: string): string {
   const value = field(json, name)
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
@@ -70,7 +70,7 @@ export function listOf(json: Json): readonly Json[] {
   return Array.isArray(json) ? json : []
 }
 
-/** The claims of OpenID Connect, which some providers answer with. */
+/** The user from claims of OpenID Connect, which some OAuth providers use. */
 export function userOfClaims(json: Json): LoginUser {
   const verified = field(json, 'email_verified')
   const isVerified = verified === true || verified === 'true'

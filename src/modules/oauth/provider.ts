@@ -8,7 +8,7 @@ import { type Ask, AskFault, type OAuthKind, type Profile, type Wanted } from '.
 import type { ProviderSettings } from './providers.ts'
 import { exchange, readJson, type TokenFault, type Tokens } from './tokens.ts'
 
-/** Names of one kind, and characters of each. A login may keep 16 KiB in all. */
+/** The most organizations or teams that are stored, and the most characters of each: a login may store 16 KiB in all. */
 const MAX_MEMBERSHIPS = 50
 const MAX_NAME_LENGTH = 80
 
@@ -26,7 +26,7 @@ export function oauthProvider(
   { fetch }: Pick<ModuleTools, 'fetch'>,
 ): LoginProvider {
   const { client_id: clientId, client_secret: clientSecret } = application
-  // A provider has some of the lists.
+  // No provider has all of these lists.
   const lists: Parameters<typeof compileAllowLists>[0] = application
   const isAllowed = compileAllowLists(lists)
   const wanted: Wanted = {
@@ -97,8 +97,8 @@ export function oauthProvider(
         outcome = await profileOf(tokens)
       }
       if ('status' in outcome)
-        return outcome.status === 401 ? again('the token is not good any more') : down(outcome.message)
-      if (outcome.user.id !== user.id) return again('the provider speaks of another user')
+        return outcome.status === 401 ? again('the token is no longer valid') : down(outcome.message)
+      if (outcome.user.id !== user.id) return again('the provider answered about another user')
       return judged(outcome, tokens)
     },
   }
@@ -136,7 +136,7 @@ export function oauthProvider(
   }
 }
 
-/** As many as are kept with a login. Who belongs to more is taken to be in none of the others. */
+/** The memberships that are stored with a login, up to a limit. Further ones count as not held. */
 function membershipsOf({ organizations = [], teams = [] }: Profile): string {
   const some = (names: readonly string[]): readonly string[] =>
     names.filter((each) => each !== '' && each.length <= MAX_NAME_LENGTH).slice(0, MAX_MEMBERSHIPS)

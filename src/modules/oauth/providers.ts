@@ -1,4 +1,4 @@
-/** The providers that `oauth` knows, and what each is told: the application to log in with, and who is let in. */
+/** The providers that `oauth` knows, and their settings: the application to log in with, and who is let in. */
 import { isIP } from 'node:net'
 import { type Static, type TProperties, Type } from 'typebox'
 import { BadInput } from '../../lib/shape/bad-input.ts'
@@ -64,7 +64,7 @@ export function checkPrice(given: ProviderSettings): number {
   return lists.reduce((price, { name }) => price + ENTRY_PRICE * (present[name]?.length ?? 0), 0)
 }
 
-/** Throws `BadValue` for settings that no login could go by; `at` stands before each field. */
+/** Throws `BadValue` for settings that no login could use; `at` is the path before each field. */
 export function checkProvider(at: string, given: ProviderSettings): void {
   checkScopes(`${at}scopes`, given.scopes)
   // A provider has some of the lists.
@@ -105,11 +105,11 @@ function checkList(field: string, { fits, must }: List, entries: readonly string
   for (const [i, entry] of entries.entries()) {
     if (!fits(entry)) throw new BadValue(`${field}[${i}]`, 'value', `\`${field}[${i}]\` must ${must}`)
   }
-  // What may be written in either case is not told apart by it.
+  // Entries that differ only in case are the same.
   refuseRepeats(field, entries, (entry) => entry.toLowerCase())
 }
 
-/** Compared with what a provider says, so it is taken only as it would be compared: no case but the lower. */
+/** Only lower case is accepted, since that is how addresses are compared. */
 function isEmail(text: string): boolean {
   const [, local = '', domain = ''] = /^(.*)@([^@]*)$/s.exec(text) ?? []
   return /^[^\s@\p{Cc}]{1,64}$/u.test(local) && local === local.toLowerCase() && isDomain(domain)

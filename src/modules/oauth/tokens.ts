@@ -1,8 +1,8 @@
-/** Asks the token endpoint of a provider (RFC 6749 §4.1.3 and §6), and reads the tokens out of its answer. */
+/** Sends requests to the token endpoint of a provider (RFC 6749 §4.1.3 and §6), and reads the tokens in the answers. */
 import { type Fetch, FetchFault } from '../../lib/http/outbound-fetch.ts'
 import { field, type Json } from './kind.ts'
 
-/** Longest token that is kept, in characters. */
+/** The longest token that is stored, in characters. */
 const MAX_TOKEN_LENGTH = 16_384
 
 export interface TokenClient {
@@ -19,9 +19,9 @@ export interface Tokens {
 }
 
 export interface TokenFault {
-  /** For the log: nothing in it was secret. */
+  /** For the log; holds no secret. */
   readonly error: string
-  /** Whether it is the code or the refresh token that the provider does not take. */
+  /** Whether the provider refused the code or the refresh token itself. */
   readonly isRefused: boolean
 }
 
@@ -57,13 +57,13 @@ function readTokens(status: number, json: Json): Tokens | TokenFault {
   return { accessToken, refreshToken: tokenIn(json, 'refresh_token') }
 }
 
-/** RFC 6749 §A.12: visible ASCII, so that it is fit for a header. */
+/** RFC 6749 §A.12: visible ASCII, so that it can be sent in a header. */
 function tokenIn(json: Json, name: string): string {
   const token = field(json, name)
   return typeof token === 'string' && token.length <= MAX_TOKEN_LENGTH && /^[\x21-\x7e]+$/.test(token) ? token : ''
 }
 
-/** Undefined when it is none. */
+/** Undefined when it is not JSON. */
 export function readJson(body: Buffer): Json {
   try {
     return JSON.parse(body.toString('utf8')) as Json

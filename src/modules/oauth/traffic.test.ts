@@ -72,7 +72,7 @@ for (const [name, scope] of Object.entries(scopes)) {
     assert.doesNotMatch(stage.logged.join(''), /access-1|hush-hush|code-1/)
   })
 
-  test(`who is on no list is not let in by ${name}`, async () => {
+  test(`${name}: a user who is on no list is not let in`, async () => {
     const stage = setUp(name, {
       email_addresses: ['boss@evil.test', 'written-down@example.org'],
       email_domains: ['evil.test', 'mail.example.com', 'com'],
@@ -81,7 +81,7 @@ for (const [name, scope] of Object.entries(scopes)) {
     assert.equal((await stage.browser.visit()).status, 302)
   })
 
-  test(`answers of ${name} that are none let nobody in`, async () => {
+  test(`${name}: malformed answers let nobody in`, async () => {
     for (const answer of [null, [], {}, 'x', 1, { id: {}, sub: [], user_id: null, data: [null] }, { data: 'x' }]) {
       const stage = setUp(name)
       for (const path of Object.keys(stage.provider.answers)) stage.provider.answers[path] = answer
@@ -106,7 +106,7 @@ const unverified: Record<string, Record<string, unknown>> = {
 }
 
 for (const [name, answers] of Object.entries(unverified)) {
-  test(`an address that ${name} did not verify opens nothing, and is not told`, async () => {
+  test(`${name}: an unverified address lets nobody in, and is not passed on`, async () => {
     const listed = setUp(name, { email_addresses: ['ada@example.com'], email_domains: ['example.com'] })
     Object.assign(listed.provider.answers, answers)
     assert.equal((await logIn(listed)).code, 'LOGIN_NOT_ALLOWED')
@@ -150,7 +150,7 @@ const toldByGithub: [lists: Record<string, string[]>, organization?: string, tea
 ]
 
 for (const [lists, organization, team] of toldByGithub) {
-  test(`the service is told what of GitHub let a visitor in by ${JSON.stringify(lists)}`, async () => {
+  test(`the service is told which GitHub organization or team let a visitor in by ${JSON.stringify(lists)}`, async () => {
     const stage = setUp('github', lists)
     stage.provider.answers['api.github.com/user/orgs'] = [{ login: 'Acme' }, { login: 'second' }]
     stage.provider.answers['api.github.com/user/teams'] = ['web', 'ops'].map((slug, i) => ({
@@ -166,7 +166,7 @@ for (const [lists, organization, team] of toldByGithub) {
   })
 }
 
-test('what the service is told of GitHub changes with what GitHub says', async () => {
+test('what the service is told about GitHub changes when GitHub answers differently', async () => {
   const stage = setUp('github', { teams: ['acme/web', 'acme/ops'] }, { auth_check_interval: 60 })
   await logIn(stage)
   const team = async () => (await stage.browser.visit()).upstream?.get('postern-auth-github-team')
@@ -177,7 +177,7 @@ test('what the service is told of GitHub changes with what GitHub says', async (
   assert.equal(await team(), 'Acme/ops')
 })
 
-test('lists of GitHub are read page by page, and scopes asked for only where they are needed', async () => {
+test('GitHub lists are read page by page, and scopes requested only where they are needed', async () => {
   const stage = setUp('github', { organizations: ['last'] })
   const first = Array.from({ length: 100 }, (_, i) => ({ login: `org${i}` }))
   stage.provider.answers['api.github.com/user/orgs'] = (url: URL) =>
@@ -203,7 +203,7 @@ test('the address of a user stays inside the query for groups', async () => {
   )
 })
 
-test('what the token endpoint answers wrongly lets nobody in', async () => {
+test('a wrong answer of the token endpoint lets nobody in', async () => {
   const wrong: [answer: unknown, code: string][] = [
     [{ error: 'bad_verification_code' }, 'LOGIN_CODE_REFUSED'],
     [{ error: 'invalid_grant' }, 'LOGIN_CODE_REFUSED'],
@@ -245,7 +245,7 @@ test('the provider is asked again after the interval, once, and never before', a
   assert.equal(stage.provider.asked.length, before + 2)
 })
 
-test('who has left is kept out after the interval, and the provider is not asked each time', async () => {
+test('a user who has left the group is refused after the interval, without asking the provider each time', async () => {
   const stage = setUp('github', { organizations: ['acme'] }, { auth_check_interval: 60 })
   await logIn(stage)
   stage.provider.answers['api.github.com/user/orgs'] = []
@@ -260,7 +260,7 @@ test('who has left is kept out after the interval, and the provider is not asked
   assert.equal((await stage.browser.visit()).status, 200)
 })
 
-test('a provider that is away when it must be asked is a 502, and a token that is over a new login', async () => {
+test('at a check, a provider that is down means 502, and an expired token means a new login', async () => {
   const stage = setUp('github', {}, { auth_check_interval: 60 })
   await logIn(stage)
   stage.later(60_000)
@@ -273,7 +273,7 @@ test('a provider that is away when it must be asked is a 502, and a token that i
   assert.equal((await stage.browser.visit()).status, 302)
 })
 
-test('a token that is over is renewed, for the same user alone', async () => {
+test('an expired token is renewed, only for the same user', async () => {
   const stage = setUp('google', {}, { auth_check_interval: 60 })
   stage.provider.tokenAnswer = { access_token: 'access-1', refresh_token: 'refresh-1' }
   const { location } = await stage.browser.visit()
@@ -290,7 +290,7 @@ test('a token that is over is renewed, for the same user alone', async () => {
   assert.equal((await stage.browser.visit()).status, 302)
 })
 
-test('other lists are in force at once for who is logged in', async () => {
+test('changed lists apply at once to users who are logged in', async () => {
   const stage = setUp('github')
   await logIn(stage)
   const visit = async (lists: Record<string, unknown>) => {
@@ -299,6 +299,6 @@ test('other lists are in force at once for who is logged in', async () => {
   }
   assert.equal(await visit({ email_domains: ['other.test'] }), 'LOGIN_NOT_ALLOWED')
   assert.equal(await visit({ email_domains: ['example.com'] }), 200)
-  // Other scopes, so another login.
+  // Other scopes, so the login does not count.
   assert.equal(await visit({ organizations: ['acme'] }), 302)
 })

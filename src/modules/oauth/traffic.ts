@@ -1,4 +1,4 @@
-/** Lets visitors log in with one of the well-known providers, by an application of one's own there. */
+/** Lets visitors log in with one of the well-known providers, through the operator's own application there. */
 import type { Static } from 'typebox'
 import { type LoginConfig, readLoginConfig } from '../login/settings.ts'
 import { compileLogin, type LoginPhases } from '../login/traffic.ts'
@@ -22,9 +22,9 @@ export interface OAuthSettings extends LoginConfig {
   readonly auth_check_interval: number
   /** As in `LoginSettings`. */
   readonly scope?: string | undefined
-  /** Further parameters of the way to the provider. */
+  /** Further parameters of the authorization request. */
   readonly params?: Readonly<Record<string, string>>
-  /** Whether it is found out what a user belongs to, for others to judge by. */
+  /** Whether to find out and store a user's organizations and teams, for rules to read. */
   readonly keepsMemberships?: boolean
 }
 
@@ -40,7 +40,7 @@ const kinds: Readonly<Record<keyof Providers, OAuthKind>> = {
 }
 
 export function compileOAuth(settings: OAuthSettings, tools: ModuleTools): LoginPhases {
-  // The keys of the form; `Object.keys` knows them as strings alone.
+  // The keys of the form; `Object.keys` types them as strings.
   const named = (Object.keys(settings.provider) as (keyof Providers)[]).filter((name) => settings.provider[name])
   const [name, ...more] = named
   const application = name && settings.provider[name]

@@ -4,7 +4,7 @@ import { TestBrowser } from '../login/test-browser.ts'
 import { logIn, settings, setUp } from './test-stage.ts'
 import { compileOidc } from './traffic.ts'
 
-test('lists let in whom they name, by the address that the provider tells, and nobody else', async () => {
+test('only users whose address is on a list are let in', async () => {
   const visit = async (lists: { email_addresses?: string[]; email_domains?: string[] }, claims = {}) => {
     const allow = { email_addresses: [], email_domains: [], ...lists }
     const { browser, provider } = setUp({ allow, scopes: ['profile'] })
@@ -35,7 +35,7 @@ test('lists let in whom they name, by the address that the provider tells, and n
   }
 })
 
-test('other lists are in force at once for who is logged in, without a word to the provider', async () => {
+test('changed lists apply at once to users who are logged in, without asking the provider', async () => {
   const at = (domain: string) => ({ allow: { email_addresses: [], email_domains: [domain] } })
   const { browser, provider, tools } = setUp(at('example.com'))
   await logIn(browser, provider)

@@ -1,4 +1,4 @@
-/** From what a provider claims about a user to the user that we know. */
+/** Turns a provider's claims into a user. */
 import type { LoginUser } from '../login/sessions.ts'
 
 /** OpenID Connect Core §2, in characters. */
@@ -7,20 +7,20 @@ const MAX_ID_LENGTH = 255
 const MAX_EMAIL_LENGTH = 254
 const MAX_NAME_LENGTH = 255
 
-/** Undefined when there is no id that a user could be known by. */
+/** Undefined when the claims have no usable id. */
 export function readUser(claims: Readonly<Record<string, unknown>>): LoginUser | undefined {
   const { sub, name, email, email_verified, preferred_username } = claims
   if (typeof sub !== 'string' || sub === '' || sub.length > MAX_ID_LENGTH || /\p{Cc}/u.test(sub)) return undefined
   return {
     id: sub,
     name: text(name, MAX_NAME_LENGTH),
-    // Whoever can write down any address at the provider would otherwise be anybody to the upstream.
+    // At some providers users can enter any address; unverified, it would make them anybody to the upstream.
     email: isFalse(email_verified) ? '' : text(email, MAX_EMAIL_LENGTH),
     username: text(preferred_username, MAX_NAME_LENGTH),
   }
 }
 
-/** Some providers write it as a text. */
+/** Some providers send a string instead of a boolean. */
 function isFalse(verified: unknown): boolean {
   return verified === false || verified === 'false'
 }

@@ -1,4 +1,4 @@
-/** What a provider says about itself: read when it is first needed, and again in the background while it is in use. */
+/** Reads the discovery document of a provider: when it is first needed, and then in the background while it is in use. */
 import type { createRemoteJWKSet } from 'jose'
 import type { Configuration } from 'openid-client'
 import { webFetch } from '../login/web-fetch.ts'
@@ -9,10 +9,10 @@ import type { OidcClient } from './provider.ts'
 /** How long a document is used before it is read again, in milliseconds; keys the same. */
 const FRESH_MS = 15 * 60_000
 
-/** How long nobody asks again after a failure, in milliseconds: each who does waits for the provider. */
+/** How long a failed request is not repeated, in milliseconds, since visitors wait for its answer. */
 const FAILED_MS = 2000
 
-/** How often keys may be read again for a token that none of them fits, in milliseconds; only the provider sends tokens. */
+/** The least time between fetches of keys for tokens that no key fits, in milliseconds. Only the provider sends tokens. */
 const KEYS_COOLDOWN_MS = 1000
 
 /** R-3.11: how far our clock and the provider's may be apart, in seconds. */
@@ -25,10 +25,10 @@ export interface Discovered {
   readonly algorithms: readonly string[]
 }
 
-/** Signatures that only the provider can make; with others the client could too. */
+/** Signatures that only the provider can make; symmetric ones could be made by the client too. */
 const asymmetric = /^(RS|PS|ES)(256|384|512)$|^(EdDSA|Ed25519)$/
 
-/** Rejects when the provider cannot be asked, or says something that cannot be used. */
+/** Rejects when the provider cannot be reached, or its document cannot be used. */
 export function discovery(
   client: OidcClient,
   libraries: () => Promise<Libraries>,
@@ -61,7 +61,7 @@ export function discovery(
   return () => {
     if (!known) return readOnce()
     if (now() - known.readAt >= FRESH_MS) {
-      readOnce().catch(() => log.debug({ issuer: client.issuer }, 'a provider cannot be asked what is new about it'))
+      readOnce().catch(() => log.debug({ issuer: client.issuer }, 'discovery document cannot be read again'))
     }
     return Promise.resolve(known.discovered)
   }
@@ -82,13 +82,13 @@ async function discover(
     { [openid.clockTolerance]: CLOCK_TOLERANCE },
     (server, ...rest) => {
       const methods = server.token_endpoint_auth_methods_supported
-      // The first is what a provider that says nothing takes.
+      // `client_secret_basic` is the default for a provider that lists no methods.
       const isBasic = methods === undefined || methods.includes('client_secret_basic')
       return (isBasic ? basic : post)(server, ...rest)
     },
     {
       [openid.customFetch]: ask,
-      // The form takes such an issuer on this machine alone, and so does our `fetch` with every address.
+      // The form allows http for loopback issuers only, and so does our `fetch` for every URL.
       ...(url.protocol === 'http:' && { execute: [openid.allowInsecureRequests] }),
     },
   )

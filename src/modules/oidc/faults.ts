@@ -1,10 +1,10 @@
-/** From what the library throws to why a login failed, in words that hold no token: its causes do. */
+/** Turns errors of the library into login faults. The reasons hold no token, unlike the causes of the errors. */
 
 import { FetchFault } from '../../lib/http/outbound-fetch.ts'
 import type { LoginFault } from '../login/provider.ts'
 import type { Libraries } from './libraries.ts'
 
-/** Codes of the library for answers of the provider that are no answers. */
+/** Codes of the library for unusable answers of the provider. */
 const noAnswer: ReadonlySet<string> = new Set([
   'OAUTH_HTTP_REQUEST_FORBIDDEN',
   'OAUTH_REQUEST_PROTOCOL_FORBIDDEN',
@@ -29,7 +29,7 @@ export function exchangeFault(error: unknown, { ResponseBodyError }: Libraries['
   return { fault: 'LOGIN_TOKEN_REFUSED', reason }
 }
 
-/** Ours in full, since it is made for the log; of others the code, or else the kind. */
+/** Our own messages in full, since they are made for the log; of other errors only the code or the name. */
 export function reasonOf(error: unknown): string {
   const ours = causesOf(error).find((each) => each instanceof FetchFault)
   if (ours instanceof FetchFault) return ours.message

@@ -146,7 +146,7 @@ const badTokens: Record<string, Forge> = {
     unsigned({ alg: 'ES256' }, claims, Buffer.alloc(64).toString('base64url')),
 }
 
-test('there are as many as we say', () => {
+test('there are at least 90 forged tokens', () => {
   assert.ok(Object.keys(badClaims).length + Object.keys(badTokens).length >= 90)
 })
 

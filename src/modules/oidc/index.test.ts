@@ -23,7 +23,7 @@ test('shows every field, with defaults for what was left out', () => {
   })
 })
 
-test('an enabled module names what it misses; a disabled one may be bare', () => {
+test('an enabled module is refused with the names of missing fields; a disabled one may lack them', () => {
   assert.equal(put({ enabled: false }).issuer, '')
   assert.throws(() => put({}, 'oidc.'), {
     field: 'oidc.issuer',
@@ -33,7 +33,7 @@ test('an enabled module names what it misses; a disabled one may be bare', () =>
   assert.throws(() => put({ ...complete, client_secret: '' }), { field: 'client_secret', kind: 'required' })
 })
 
-test('takes an issuer over https, or over http to this machine', () => {
+test('accepts an issuer over https, or over http on loopback', () => {
   const issuers = [
     'https://id.example.com/realms/main/',
     'https://id.example.com:8443',

@@ -1,4 +1,4 @@
-/** The libraries of OpenID Connect: a server loads them when it starts, and other programs, which log nobody in, never. */
+/** Loads the libraries for OpenID Connect. A server does so when it starts; other commands, which need no logins, never. */
 import type * as Jose from 'jose'
 import type * as OpenId from 'openid-client'
 

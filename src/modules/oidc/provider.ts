@@ -1,4 +1,4 @@
-/** An OpenID Connect provider as logins see it: the code flow with PKCE, and an ID token of which everything is checked. */
+/** An OpenID Connect provider as logins see it: the code flow with PKCE, with every part of the ID token checked. */
 import { createHash } from 'node:crypto'
 import type { IDToken, TokenEndpointResponse } from 'openid-client'
 import type { BeginAttempt, Beginning, Callback, LoggedIn, LoginFault, LoginProvider } from '../login/provider.ts'
@@ -88,20 +88,20 @@ export function oidcProvider(
     ...(checkEveryMs > 0 && { check: (login: Login) => check(login) }),
   }
 
-  /** What the provider says about the user now; by a new token, where the old one is not good any more. */
+  /** Asks the provider about the user again; renews the access token when it has expired. */
   async function check({ user, kept: { accessToken = '', refreshToken = '' } }: Login): Promise<LoggedIn | LoginFault> {
     const { openid } = await loadLibraries()
     const found = await discovered().catch((error: unknown) => down(error))
     if ('fault' in found) return found
     const { config } = found
-    if (config.serverMetadata().userinfo_endpoint === undefined) return again('the provider says nothing later')
+    if (config.serverMetadata().userinfo_endpoint === undefined) return again('the provider has no userinfo endpoint')
     try {
       const claims = await openid.fetchUserInfo(config, accessToken, user.id)
       return renewed(user, claims, { accessToken, refreshToken })
     } catch (error) {
       if (!isUnauthorized(error)) return userinfoFault(error)
     }
-    if (refreshToken === '') return again('the token is not good any more')
+    if (refreshToken === '') return again('the token is no longer valid')
     try {
       const tokens = await openid.refreshTokenGrant(config, refreshToken)
       const claims = await openid.fetchUserInfo(config, tokens.access_token, user.id)
@@ -109,14 +109,14 @@ export function oidcProvider(
       return renewed(user, claims, next)
     } catch (error) {
       if (error instanceof openid.ResponseBodyError || isUnauthorized(error))
-        return again('the token is not good any more')
+        return again('the token is no longer valid')
       return userinfoFault(error)
     }
   }
 
   /**
-   * What the library does not look at: it trusts the connection for the signature, and takes any `azp` beside a single
-   * audience and any `iat`.
+   * Checks what the library does not: it skips the signature, since the token came over TLS, and accepts any `azp` beside
+   * a single audience, and any `iat`.
    */
   async function distrust(
     { keys, algorithms }: Discovered,
@@ -137,12 +137,12 @@ export function oidcProvider(
       if (error instanceof jose.errors.JOSEError) return refused(`ID token: ${error.code}`)
       return { fault: 'LOGIN_EXCHANGE_FAILED', reason: `keys of the provider: ${reasonOf(error)}` }
     }
-    if (azp !== undefined && azp !== clientId) return refused('ID token: for another party')
-    if (iat > now() / 1000 + CLOCK_TOLERANCE) return refused('ID token: from the future')
+    if (azp !== undefined && azp !== clientId) return refused('ID token: `azp` names another client')
+    if (iat > now() / 1000 + CLOCK_TOLERANCE) return refused('ID token: issued in the future')
     return undefined
   }
 
-  /** Who it is; asks once more when the token has no address, since many providers keep it for that. */
+  /** The user. When the token has no e-mail address, userinfo is asked: many providers give it only there. */
   async function loggedIn(
     { config }: Discovered,
     { access_token, refresh_token }: TokenEndpointResponse,
@@ -157,14 +157,14 @@ export function oidcProvider(
   }
 }
 
-/** The user with what was said now; what is not said again stays. */
+/** The user with the claims of a later answer; fields that are not in it stay as they were. */
 function renewed(
   before: LoginUser,
   claims: Readonly<Record<string, unknown>>,
   { accessToken, refreshToken }: { readonly accessToken: string; readonly refreshToken: string },
 ): LoggedIn | LoginFault {
   const now = readUser(claims)
-  if (now?.id !== before.id) return again('the provider speaks of another user')
+  if (now?.id !== before.id) return again('the provider answered about another user')
   const user = {
     id: before.id,
     name: now.name || before.name,
@@ -174,18 +174,18 @@ function renewed(
   return { user, kept: { accessToken, ...(refreshToken !== '' && { refreshToken }) } }
 }
 
-/** The library tells of a 401 in one way when the answer says what is wrong, and in another when it does not. */
+/** The library reports a 401 in two ways, depending on whether the answer has a challenge. */
 function isUnauthorized(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if ('status' in error) return error.status === 401
   return error.cause instanceof Response && error.cause.status === 401
 }
 
-/** A provider that speaks of another user is no longer to be asked about this one. */
+/** When the answer is about another user, the login ends; any other error means that the provider is down. */
 function userinfoFault(error: unknown): LoginFault {
   const reason = reasonOf(error)
   return reason === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED'
-    ? again('the provider speaks of another user')
+    ? again('the provider answered about another user')
     : down(error)
 }
 

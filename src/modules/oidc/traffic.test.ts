@@ -34,7 +34,7 @@ test('sends a stranger to the provider, with all that the flow needs', async () 
   )
 })
 
-test('comes back to where the visitor wanted to go, and the service is told who it is', async () => {
+test('after a login the visitor gets the page that was asked for, and the service is told who it is', async () => {
   const { browser, provider, logged } = setUp()
   const back = await logIn(browser, provider, { path: '/a/b?c=d' })
   assert.equal(back.status, 302)
@@ -60,7 +60,7 @@ test('comes back to where the visitor wanted to go, and the service is told who 
   for (const secret of secrets) assert.ok(!logged.join('').includes(secret))
 })
 
-test('a login that is known here is checked without waiting', async () => {
+test('a login in memory is checked synchronously', async () => {
   const { browser, provider, phases } = setUp()
   await logIn(browser, provider)
   const before = provider.asked.length
@@ -91,7 +91,7 @@ test('cookies of others go upstream as they were sent, and ours never', async ()
   }
 })
 
-test('OPTIONS pass without a login where that is wished, and tell of nobody', async () => {
+test('OPTIONS pass without a login where configured, and name no user', async () => {
   const { browser, provider } = setUp({ options_passthrough: true })
   await logIn(browser, provider)
   const { status, upstream } = await browser.visit({ method: 'OPTIONS' })
@@ -122,7 +122,7 @@ test('a login ends after inactivity, and at its longest duration whatever happen
   assert.equal((await long.browser.visit()).status, 302)
 })
 
-test('a login counts for its host, route, provider, client and scopes alone', async () => {
+test('a login counts only for its host, route, provider, client and scopes', async () => {
   const { browser, provider, tools } = setUp()
   await logIn(browser, provider)
   assert.equal((await browser.visit()).status, 200)
@@ -148,7 +148,7 @@ test('a second route adds to the session of the browser, under a new secret', as
   assert.equal((await browser.visit()).status, 302)
 })
 
-test('a secret that was planted in a browser is not logged in with it', async () => {
+test('a session secret that was planted in a browser is not used for its login', async () => {
   const { browser, provider, phases } = setUp()
   const attacker = new TestBrowser(phases)
   await logIn(attacker, provider)
@@ -160,7 +160,7 @@ test('a secret that was planted in a browser is not logged in with it', async ()
   assert.equal((await attacker.visit({ routeId: 'edghtsrt_2' })).status, 302)
 })
 
-test('logout ends all of the host; the cookie opens nothing any more', async () => {
+test('logout ends all logins of the host, and its cookie becomes useless', async () => {
   for (const path of ['/postern/logout', '/auth/logout']) {
     const { browser, provider } = setUp()
     await logIn(browser, provider)
@@ -173,7 +173,7 @@ test('logout ends all of the host; the cookie opens nothing any more', async () 
   }
 })
 
-test('a login that was asked for asks the user again, and goes to a path of this host', async () => {
+test('the login path makes the user give credentials again, and then goes to a path of this host', async () => {
   const { browser, provider } = setUp()
   await logIn(browser, provider)
   for (const path of ['/postern/login', '/auth/authn']) {
@@ -215,7 +215,7 @@ test('the callback is claimed by the route that the state names, and a login by 
   assert.equal(claim('/postern/login', 'to=/other', '/app'), 'spare')
 })
 
-test('what is wrong with a callback is told apart, and nobody is let in', async () => {
+test('each fault of a callback has its own error, and nobody is let in', async () => {
   const good = async () => {
     const stage = setUp()
     const { location } = await stage.browser.visit({ path: '/a' })
@@ -260,7 +260,7 @@ test('what is wrong with a callback is told apart, and nobody is let in', async 
   }
 })
 
-test('a state of one edge or route is none at another', async () => {
+test('a state of one edge or route is refused at another', async () => {
   const { browser, provider } = setUp()
   const { location } = await browser.visit()
   const path = provider.authorize(location)
@@ -283,7 +283,7 @@ test('an attempt that began at one provider does not end at another', async () =
   assert.equal(provider.asked.length, asked)
 })
 
-test('an attempt ends once: its callback is good for nothing a second time', async () => {
+test('a callback cannot be used a second time', async () => {
   const { browser, provider } = setUp()
   const { location } = await browser.visit()
   const nonce = new Map(browser.cookies)
@@ -305,7 +305,7 @@ test('a browser that asks for many pages at once keeps few cookies', async () =>
   assert.equal((await browser.visit({ path: provider.authorize(location) })).location, '/29')
 })
 
-test('a provider that is away is a 502, never open, and found again when it is back', async () => {
+test('a provider that is down means 502 and lets nobody in, until it is back', async () => {
   const { browser, provider, later } = setUp()
   provider.isDown = true
   assert.equal((await browser.visit()).code, 'LOGIN_PROVIDER_DOWN')
@@ -320,14 +320,14 @@ test('a provider that is away is a 502, never open, and found again when it is b
   assert.equal((await browser.visit({ path })).code, 'LOGIN_EXCHANGE_FAILED')
 })
 
-test('who is logged in stays so while the provider is away', async () => {
+test('users stay logged in while the provider is down', async () => {
   const { browser, provider } = setUp()
   await logIn(browser, provider)
   provider.isDown = true
   assert.equal((await browser.visit()).status, 200)
 })
 
-test('the document of a provider is read once, and again after a while, while the old one serves', async () => {
+test('the discovery document is read once, and later again in the background', async () => {
   const { browser, provider, later } = setUp()
   const count = () => provider.asked.filter((path) => path.includes('well-known')).length
   await Promise.all([browser.visit(), browser.visit(), browser.visit()])
@@ -338,7 +338,7 @@ test('the document of a provider is read once, and again after a while, while th
   assert.equal(count(), 2)
 })
 
-test('a document of another issuer, or without addresses, is not taken', async () => {
+test('a discovery document of another issuer, or without endpoints, is refused', async () => {
   const wrong: Record<string, unknown>[] = [
     { issuer: 'https://evil.example.com' },
     { issuer: `${ISSUER}.evil.test` },
@@ -358,7 +358,7 @@ test('a document of another issuer, or without addresses, is not taken', async (
   }
 })
 
-test('the secret goes in a header, or in the form where the provider takes no header', async () => {
+test('the client secret is sent in a header, or in the form if the provider does not accept the header', async () => {
   for (const methods of [undefined, ['client_secret_basic', 'client_secret_post'], ['client_secret_post']]) {
     const { browser, provider } = setUp()
     if (methods) provider.metadata = { token_endpoint_auth_methods_supported: methods }
@@ -370,7 +370,7 @@ test('the secret goes in a header, or in the form where the provider takes no he
   }
 })
 
-test('asks for the address of the user where the token has none, of the same user alone', async () => {
+test('asks userinfo for the address when the token has none, and accepts it only for the same user', async () => {
   const { browser, provider } = setUp()
   provider.claims = { email: undefined }
   provider.userinfo = { sub: 'ada', email: 'ada@mail.example.com' }
@@ -382,7 +382,7 @@ test('asks for the address of the user where the token has none, of the same use
   assert.equal((await logIn(other.browser, other.provider)).code, 'LOGIN_TOKEN_REFUSED')
 })
 
-test('an address that the provider did not verify is not told to the service', async () => {
+test('an unverified address is not passed to the service', async () => {
   for (const email_verified of [false, 'false']) {
     const { browser, provider } = setUp()
     provider.claims = { email_verified }
@@ -393,7 +393,7 @@ test('an address that the provider did not verify is not told to the service', a
   }
 })
 
-test('keys that the provider has changed are read again, and not with every token', async (t) => {
+test('changed keys of the provider are read again, but not with every token', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
   const { browser, provider, phases } = setUp()
   const reads = () => provider.asked.filter((path) => path === '/jwks').length
@@ -427,7 +427,7 @@ test('a login that another process knows is waited for', async () => {
   await assert.rejects(new TestBrowser(broken, browser.cookies).visit(), /the store is away/)
 })
 
-test('a session cookie that is over does not hide the one that holds, and few are looked at', async () => {
+test('an expired session cookie does not hide a valid one, and only a few are tried', async () => {
   const { browser, provider, phases } = setUp()
   await logIn(browser, provider)
   const good = `__Host-postern.session=${browser.cookies.get('__Host-postern.session')}`

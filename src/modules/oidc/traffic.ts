@@ -12,11 +12,11 @@ export interface OidcSettings extends LoginConfig {
   readonly scopes: readonly string[]
   /** As in `LoginSettings`. */
   readonly scope?: string | undefined
-  /** Further parameters of the way to the provider. */
+  /** Further parameters of the authorization request. */
   readonly params?: Readonly<Record<string, string>>
   /** Seconds after which the provider is asked about the user again; 0 for never. */
   readonly check_interval?: number
-  /** Who is let in; everybody who logs in when it is absent. Agents ask for it, and the form of the module has no such lists. */
+  /** Who is let in; everybody who logs in when absent. Only agents set it: the form of the module has no such lists. */
   readonly allow?: AllowLists | undefined
 }
 
@@ -26,7 +26,7 @@ export function compileOidc(settings: OidcSettings, tools: ModuleTools): LoginPh
     issuer,
     clientId: client_id,
     clientSecret: client_secret,
-    // Lists name addresses, which few providers tell unasked.
+    // The lists hold e-mail addresses, which few providers give without this scope.
     scopes: allow ? ['email', ...scopes] : scopes,
     params,
     checkEveryMs: check_interval * 1000,

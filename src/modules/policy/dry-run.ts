@@ -1,4 +1,4 @@
-/** A policy that hangs on nothing yet, and what a dry run is told of its rules: `edge/` knows the module, not the engine. */
+/** A dry run of a policy that no edge has yet. It stands here because `edge/` knows the module but not the engine. */
 import type { Described } from '../../model/described.ts'
 import type { EdgeConfig, ModuleSettings } from '../../model/edge-config.ts'
 import type { ExplainedRule } from '../../model/explanation.ts'
@@ -7,14 +7,14 @@ import type { Lookup, ModuleConfig, Place } from '../module.ts'
 import type { DryRun } from '../tools.ts'
 import { policy } from './index.ts'
 
-/** Writes down what the rules of policies do, for whoever takes it step by step. */
+/** Notes what the rules of policies do; `take` returns the notes of one step. */
 export type RuleNotes = DryRun['policy'] & { take(): readonly ExplainedRule[] }
 
 export function policyNotes(options: NotesOptions): RuleNotes {
   return new PolicyNotes(options)
 }
 
-/** Where a policy stands that such traffic goes through; undefined when none is described. */
+/** The place of a policy for the described traffic; undefined when no traffic is described. */
 export function placeFor({ request, connection }: Pick<Described, 'request' | 'connection'>): Place | undefined {
   if (request) return 'route'
   if (!connection) return undefined
@@ -22,12 +22,12 @@ export function placeFor({ request, connection }: Pick<Described, 'request' | 'c
   return protocol || (server_name !== '' || tls ? 'tls' : 'tcp')
 }
 
-/** What it is called where it is not stored. */
+/** The id of the edge and route, which are not stored. */
 const DRY_RUN = 'dry_run'
 
-/** An edge that has nothing but this policy, which was accepted, and answers to every name that is asked for. */
+/** An edge that has only this policy, which was checked before, and that serves every name in the described traffic. */
 export function policyEdge(config: ModuleConfig, place: Place, asked: Described, lookup: Lookup): EdgeConfig {
-  // What `accept` of the module gave.
+  // The result of the module's `accept`.
   const given = config as Parameters<NonNullable<typeof policy.resolve>>[0]
   const settings = policy.resolve?.(given, lookup, place)
   const backend = { kind: 'tunnel', tunnelId: DRY_RUN, httpVersion: 1, proxyHeader: 0 }
@@ -42,7 +42,7 @@ export function policyEdge(config: ModuleConfig, place: Place, asked: Described,
   return { ...edge, kind: place === 'tls' ? 'tls' : 'tcp', modules: { ...modules, ...(terminates && termination) } }
 }
 
-/** The names that described traffic asks for; what is no name is for the edge to refuse. */
+/** The names in the described traffic. The edge will refuse those that are invalid. */
 function namesIn({ request, connection }: Described): string[] {
   const [, ofUrl = ''] = /^https?:\/\/([^/?#]*)/i.exec(request?.url ?? '') ?? []
   const [, ofHeader] = Object.entries(request?.headers ?? {}).find(([name]) => name.toLowerCase() === 'host') ?? []

@@ -43,8 +43,8 @@ const show = (text: string): GivenRule => ({ actions: [{ type: 'custom-response'
 const shown = (verdict: Verdict | undefined): unknown =>
   verdict && 'respond' in verdict ? verdict.respond.body : verdict
 
-describe('http-request asks', () => {
-  test('with what its settings say, filled in', async () => {
+describe('http-request', () => {
+  test('sends what its settings say, with expressions filled in', async () => {
     const { phases, sent } = setUp({
       url: 'https://api.example.com/${req.method}?x=1',
       method: 'POST',
@@ -75,7 +75,7 @@ describe('http-request asks', () => {
     ])
   })
 
-  test('and follows redirects where that repeats nothing', async () => {
+  test('follows redirects only where that repeats no side effect', async () => {
     const follows = async (config: Record<string, unknown>): Promise<unknown> => {
       const { phases, sent } = setUp(config)
       await ask(phases, request())
@@ -88,13 +88,13 @@ describe('http-request asks', () => {
     assert.equal(await follows({ method: 'POST', body: 'x' }), false)
   })
 
-  test('and no line of a header comes from a visitor', async () => {
+  test('a visitor cannot add header lines to the request', async () => {
     const { phases, sent } = setUp({ headers: { a: "${req.headers['x-a'][0]}" } })
     await ask(phases, request({ headers: { 'x-a': 'b\r\nc: d' } }))
     assert.equal(sent[0]?.headers?.a, 'bc: d')
   })
 
-  test('again as long as its condition says so, three times at most', async () => {
+  test('retries as long as its condition says so, three times at most', async () => {
     const tries = async (retry_condition: string, replies: readonly Reply[]): Promise<number> => {
       const { phases, sent } = setUp({ retry_condition }, replies)
       await ask(phases, request())
@@ -106,11 +106,15 @@ describe('http-request asks', () => {
     assert.equal(await tries('last_attempt.res.statusCode == 500', [{ status: 500 }, {}]), 2)
     assert.equal(await tries("last_attempt.error != ''", [timedOut, {}]), 2)
     assert.equal(await tries("last_attempt.error.contains('in time') && !has(last_attempt.res)", [timedOut, {}]), 2)
-    assert.equal(await tries('last_attempt.res.status_code >= 500', [timedOut, {}]), 1, 'what fails asks for nothing')
+    assert.equal(
+      await tries('last_attempt.res.status_code >= 500', [timedOut, {}]),
+      1,
+      'a condition that fails causes no retry',
+    )
     assert.equal(await tries("last_attempt.req.method == 'PUT'", [{}]), 1)
   })
 
-  test('for no longer than its time', async () => {
+  test('takes no longer than its timeout', async () => {
     const sent: number[] = []
     let clock = 0
     const fetch: Fetch = (_, { timeoutMs = 0 } = {}) => {
@@ -128,7 +132,7 @@ describe('http-request asks', () => {
 })
 
 describe('rules after http-request', () => {
-  test('read what came back', async () => {
+  test('read the answer', async () => {
     const headers = new Headers([
       ['X-A', '1'],
       ['set-cookie', 'a=1'],
@@ -153,13 +157,13 @@ describe('rules after http-request', () => {
     )
   })
 
-  test('read why nothing came', async () => {
+  test('read why there was no answer', async () => {
     const at = 'actions.ngrok.http_request'
     const { phases } = setUp({}, [timedOut], [show(`\${${at}.error.code}: \${${at}.error.message} \${has(${at}.res)}`)])
     assert.equal(shown(await ask(phases, request())), 'timed_out: api.example.com did not answer in time false')
   })
 
-  test('that go by an answer let nothing pass when there is none', async () => {
+  test('that judge by the answer let nothing pass when there is none', async () => {
     const judge = on('actions.ngrok.http_request.res.status_code != 204', 'deny')
     const verdict = async (reply: Reply) => ask(setUp({}, [reply], [judge]).phases, request())
     assert.equal(await verdict({ status: 204 }), undefined)
@@ -185,7 +189,7 @@ describe('rules after http-request', () => {
 })
 
 describe('an http-request that gets no answer', () => {
-  test('goes on, or stops everything', async () => {
+  test('continues or halts, as `on_error` says', async () => {
     assert.equal(await ask(setUp({}, [timedOut]).phases, request()), undefined)
     assert.deepEqual(await ask(setUp({ on_error: 'halt' }, [timedOut]).phases, request()), {
       refuse: 'POLICY_REQUEST_FAILED',
@@ -193,7 +197,7 @@ describe('an http-request that gets no answer', () => {
     assert.equal(await ask(setUp({ on_error: 'halt' }, [{ status: 500 }]).phases, request()), undefined)
   })
 
-  test('that goes round in a circle is refused, whatever is to happen on errors', async () => {
+  test('because of a loop is refused, whatever `on_error` says', async () => {
     const verdict = async (loop: string | string[]) => {
       const { phases, sent } = setUp({})
       return [await ask(phases, request({ headers: { 'cdn-loop': loop } })), sent[0]?.headers?.['cdn-loop']]
@@ -203,7 +207,7 @@ describe('an http-request that gets no answer', () => {
     assert.deepEqual(await verdict(['postern', 'postern', 'postern']), [{ refuse: 'POLICY_REQUEST_LOOP' }, undefined])
   })
 
-  test('and too many at once are refused', async () => {
+  test('because too many are under way is refused', async () => {
     const open: ((answer: FetchAnswer) => void)[] = []
     const fetch: Fetch = () => new Promise((resolve) => open.push(resolve))
     const phases = compile(

@@ -79,7 +79,7 @@ const working: readonly (readonly [string, object?])[] = [
 ]
 
 for (const [type, config] of working) {
-  test(`takes ${type} ${JSON.stringify(config ?? null)}`, () => {
+  test(`accepts ${type} ${JSON.stringify(config ?? null)}`, () => {
     put(inbound({ type, config }))
     put({ ...inbound({ type, config: config ?? null }), enabled: false })
   })
@@ -140,7 +140,7 @@ for (const [type, config, field, reason] of broken) {
   })
 }
 
-test('never repeats a secret', () => {
+test('no message repeats a secret', () => {
   const credentials = ['user:hunter2']
   assert.throws(
     () => put(inbound({ type: 'basic-auth', config: { credentials } })),
@@ -159,7 +159,7 @@ test('names the action that was probably meant', () => {
   refuses(inbound({ type: '__proto__' }), 'tls', 'a TLS edge has `close-connection`, `deny`, `log`, `restrict-ips`')
 })
 
-test('says what to use in the place of an action that it does not have', () => {
+test('says what to use instead of an unsupported action', () => {
   const forward = { type: 'forward-internal', config: { url: 'https://a.internal' } }
   for (const place of ['route', 'tcp', 'tls'] as const) {
     refuses(
@@ -172,7 +172,7 @@ test('says what to use in the place of an action that it does not have', () => {
   refuses(inbound({ type: 'terminate-tls' }), 'tls', 'set the module `tls_termination`')
 })
 
-test('refuses an action where its phase or protocol is not', () => {
+test('refuses an action in a phase or place where it cannot run', () => {
   refuses(outbound(deny), 'route', '`policy.outbound[0].actions[0].type` is `deny`', 'works in `inbound` only')
   for (const place of ['tcp', 'tls'] as const) {
     refuses(
@@ -188,7 +188,7 @@ test('refuses an action where its phase or protocol is not', () => {
   }
 })
 
-test('refuses what is never reached', () => {
+test('refuses actions that are never reached', () => {
   refuses(
     inbound(deny, log),
     'route',
@@ -203,14 +203,14 @@ test('refuses what is never reached', () => {
   })
 })
 
-test('checks expressions where they run', () => {
+test('checks expressions for the place and phase where they run', () => {
   const rule = { expressions: ['true', 'res.status_code == 200'], actions: [log] }
   put({ outbound: rule })
   refuses({ inbound: rule }, 'route', '`policy.inbound[0].expressions[1]`', 'move the rule to `outbound`')
   refuses({ inbound: rule }, 'tls', '`policy.inbound[0].expressions[1]`', 'a TLS edge sees connections')
 })
 
-test('holds the bounds on rules, expressions, actions and names', () => {
+test('enforces limits on rules, expressions, actions and names', () => {
   const many = (n: number, one: unknown) => Array.from({ length: n }, () => one)
   put({ inbound: many(100, { actions: many(20, log), expressions: many(20, 'true') }) })
   refuses({ inbound: many(101, { actions: [log] }) }, 'route', '`inbound` has 101 entries')
@@ -221,7 +221,7 @@ test('holds the bounds on rules, expressions, actions and names', () => {
   refuses({ inbound: [{ name: 'é'.repeat(128), actions: [log] }] }, 'route', 'at most 255')
 })
 
-test('refuses expressions and patterns that are too much together', () => {
+test('refuses expressions and patterns that are too large in total', () => {
   const expressions = Array.from({ length: 20 }, () => `'${'a'.repeat(4000)}' == ''`)
   refuses({ inbound: [{ expressions, actions: [log] }] }, 'route', 'expressions[16]', 'too large in total')
   const rewrite = { type: 'url-rewrite', config: { from: 'a{950}'.repeat(2), to: 'b' } }
@@ -229,7 +229,7 @@ test('refuses expressions and patterns that are too much together', () => {
   refuses({ inbound: rules }, 'route', 'inbound[1].actions[14].config.from', 'too large in total')
 })
 
-test('refuses a pattern to replace that takes long to compile', () => {
+test('refuses a `from` pattern that takes long to compile', () => {
   const rewrite = { type: 'url-rewrite', config: { from: 'a{999}'.repeat(3), to: 'b' } }
   refuses(inbound(rewrite), 'route', 'actions[0].config.from', 'over 2000 instructions')
 })
@@ -260,7 +260,7 @@ for (const [expression, needs] of depths) {
   })
 }
 
-test('what actions read counts too', () => {
+test('what the settings of actions read counts too', () => {
   const metadata = { v: 'TLS ${conn.tls.version}' }
   assert.equal(policy.needs(put(inbound({ type: 'log', config: { metadata } }), 'tls')), 'plaintext')
 })

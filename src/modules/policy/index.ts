@@ -17,7 +17,7 @@ export const policy = defineModule({
   at: { tcp: form, tls: form, route: form },
   needs: policyNeeds,
   mentions: { kinds: ['ip_policy'], find: policyMentions },
-  // Credentials and webhook secrets stand inside the rules, and so in the text that they were read from.
+  // Rules may hold credentials and webhook secrets, and so may the text that they were read from.
   secrets: ['inbound', 'outbound', 'written'],
   spellings: [trafficPolicy],
   accept: (config, where) => {

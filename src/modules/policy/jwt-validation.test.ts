@@ -236,12 +236,12 @@ describe('jwt-validation refuses', () => {
   assert.ok(all.length >= 60, String(all.length))
   for (const [what, make] of all) test(what, async () => isRefused(await withToken(phases, await make())))
 
-  test('nothing of a token that is good', async () => {
+  test('but not a good token', async () => {
     assert.equal(await withToken(phases, await sign()), undefined)
   })
 })
 
-describe('jwt-validation takes', () => {
+describe('jwt-validation accepts', () => {
   const takes: Record<string, () => Promise<string>> = {
     'a token without a type': () => sign(),
     'a token that says that it is one': () => sign({}, good, { typ: 'JWT' }),
@@ -257,7 +257,7 @@ describe('jwt-validation takes', () => {
     test(what, async () => assert.equal(await withToken(setUp().phases, await make()), undefined))
   }
 
-  test('a type by the name that the form gives it', async () => {
+  test('tokens of the type that the settings name', async () => {
     const types: [string, string | undefined, boolean][] = [
       ['at+jwt', 'at+jwt', true],
       ['at+jwt', 'application/AT+JWT', true],
@@ -277,7 +277,7 @@ describe('jwt-validation takes', () => {
     }
   })
 
-  test('any audience where none is asked for', async () => {
+  test('any audience when the settings name none', async () => {
     const { phases } = setUp({ ...settings(), audience: undefined })
     assert.equal(await withToken(phases, await sign({ aud: undefined })), undefined)
   })
@@ -334,7 +334,7 @@ describe('jwt-validation finds tokens', () => {
     )
   })
 
-  test('all that are asked for', async () => {
+  test('all that the settings require', async () => {
     const second = { type: 'at+jwt', method: 'header', name: 'X-Access' }
     const { phases } = setUp(settings({ tokens: [header, second] }))
     const authorization = `Bearer ${await sign()}`
@@ -347,7 +347,7 @@ describe('jwt-validation finds tokens', () => {
 })
 
 describe('keys', () => {
-  test('are fetched when they are needed, once for all who wait, and kept', async () => {
+  test('are fetched on first use, once for all waiting requests, and kept', async () => {
     const { phases, server, later } = setUp()
     assert.equal(server.asked.length, 0)
     const token = await sign({ exp: NOW + 7200 })
@@ -364,7 +364,7 @@ describe('keys', () => {
     assert.equal(server.asked.length, 2)
   })
 
-  test('are read again for one that nobody knows, and not more often than now and then', async () => {
+  test('are fetched again for a token with an unknown key, but not often', async () => {
     const { phases, server, later } = setUp()
     const token = await sign({ exp: NOW + 7200 }, other)
     isRefused(await withToken(phases, token))
@@ -379,13 +379,13 @@ describe('keys', () => {
     isRefused(await withToken(phases, await sign({ exp: NOW + 7200 })))
   })
 
-  test('that cannot be had let nobody in', async () => {
+  test('that cannot be fetched let nobody in', async () => {
     const { phases, server, later } = setUp()
     const token = await sign({ exp: NOW + 7200 })
     server.isDown = true
     isRefused(await withToken(phases, token), 'KEYS_UNAVAILABLE')
     isRefused(await withToken(phases, token), 'KEYS_UNAVAILABLE')
-    assert.equal(server.asked.length, 1, 'nobody asks again at once')
+    assert.equal(server.asked.length, 1, 'the fetch is not repeated at once')
     server.isDown = false
     later(3000)
     assert.equal(await withToken(phases, token), undefined)
@@ -413,7 +413,7 @@ describe('keys', () => {
     })
   }
 
-  test('that make no sense, or are for something else, prove nothing', async () => {
+  test('that are malformed or for another purpose verify nothing', async () => {
     const bad: object[] = [
       { kty: 'oct', kid: 'good', k: Buffer.alloc(32).toString('base64url') },
       { kty: 'EC', kid: 'good' },
@@ -430,7 +430,7 @@ describe('keys', () => {
     }
   })
 
-  test('come from several addresses, of which one may be down', async () => {
+  test('come from several URLs, of which one may be down', async () => {
     const second = 'https://id.example.com/more'
     const { phases, server } = setUp(settings({ jkus: [KEYS, second] }))
     server.sets[second] = { keys: [other.jwk] }
@@ -445,7 +445,7 @@ describe('keys', () => {
 describe('rules after jwt-validation', () => {
   const ids = 'actions.ngrok.jwt_validation.tokens[0].payload'
 
-  test('read what the token says', async () => {
+  test('read the claims of the token', async () => {
     const { phases } = setUp(settings(), [
       on(`!(${ids}.sub == 'ada' && ${ids}.n == 1 && ${ids}.nested.list == ['a', 2] && ${ids}.exp > ${NOW})`, 'deny'),
       on("actions.ngrok.jwt_validation.tokens[0].header.kid != 'good'", 'deny'),
@@ -455,13 +455,13 @@ describe('rules after jwt-validation', () => {
     assert.equal(await withToken(phases, await sign()), undefined)
   })
 
-  test('let nothing pass when they stumble over what it does not say', async () => {
+  test('let nothing pass when they fail on a claim that is missing', async () => {
     const { phases } = setUp(settings(), [on(`${ids}.role != 'admin'`, 'deny')])
     assert.equal(await withToken(phases, await sign({ role: 'admin' })), undefined)
     isRefused(await withToken(phases, await sign()), 'POLICY_FAILED')
   })
 
-  test('and its own rule cannot be got around by what makes its condition fail', async () => {
+  test('jwt-validation itself cannot be avoided by a condition that fails', async () => {
     const phases = compile({ inbound: [on("req.headers['x-kind'][0] != 'internal'", 'jwt-validation', settings())] })
     isRefused(await ask(phases, request()), 'POLICY_FAILED')
     assert.equal(await ask(phases, request({ headers: { 'x-kind': 'internal' } })), undefined)

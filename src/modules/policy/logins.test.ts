@@ -44,7 +44,7 @@ async function said(phases: Phases, browser: TestBrowser, visit: Visit = {}): Pr
 }
 
 describe('openid-connect', () => {
-  test('sends strangers to the provider, and lets in who comes back', async () => {
+  test('sends visitors to the provider, and lets them in when they come back', async () => {
     const stage = setUp([login({ scopes: ['groups'], authz_url_params: { hd: 'example.com', audience: 'a b' } })])
     const page = await stage.browser.visit({ path: '/a?b' })
     const { searchParams } = new URL(page.location)
@@ -67,7 +67,7 @@ describe('openid-connect', () => {
     )
   })
 
-  test('tells the rules after it who that is', async () => {
+  test('tells later rules who the visitor is', async () => {
     const at = 'actions.ngrok.oidc'
     const stage = setUp([
       login({ max_session_duration: '1h' }),
@@ -84,7 +84,7 @@ describe('openid-connect', () => {
     assert.equal((await other.browser.visit()).status, 403)
   })
 
-  test('is answered at its own paths, wherever its rule applies', async () => {
+  test('answers its own paths, even where its rule does not apply', async () => {
     const rule = { ...login(), expressions: ["req.url.path.startsWith('/admin')"] }
     const stage = setUp([rule, on("req.url.path == '/closed'", 'deny')])
     assert.equal((await stage.browser.visit({ path: '/open' })).status, 200)
@@ -101,14 +101,14 @@ describe('openid-connect', () => {
     )
   })
 
-  test('comes after the guards before it, on its own paths too', async () => {
+  test('runs after earlier guards, on its own paths too', async () => {
     const stage = setUp([{ actions: [{ type: 'restrict-ips', config: { deny: ['192.0.2.7/32'] } }] }, login()])
     for (const path of ['/', '/oauth2/callback', '/postern/login', '/postern/logout']) {
       assert.equal((await stage.browser.visit({ path })).code, 'IP_REFUSED')
     }
   })
 
-  test('lasts as long as it may', async () => {
+  test('ends after the configured times', async () => {
     const idle = setUp([login({ idle_session_timeout: '10m' })])
     await logIn(idle)
     idle.later(9 * 60_000)
@@ -125,7 +125,7 @@ describe('openid-connect', () => {
     assert.ok(isStranger(await longest.browser.visit()))
   })
 
-  test('asks about the user again when it is time', async () => {
+  test('asks the provider about the user again after the interval', async () => {
     const at = 'actions.ngrok.oidc'
     const stage = setUp([
       login({ userinfo_refresh_interval: '10m' }),
@@ -147,7 +147,7 @@ describe('openid-connect', () => {
     assert.ok(isStranger(await browser.visit()), 'of another user')
   })
 
-  test('lets preflights pass where it is told to, which then are nobody', async () => {
+  test('lets preflights pass where configured, without a user', async () => {
     const stage = setUp([login({ allow_cors_preflight: true }), on('has(actions.ngrok.oidc)', 'deny')])
     assert.equal((await stage.browser.visit({ method: 'OPTIONS' })).status, 200)
     assert.ok(isStranger(await stage.browser.visit()))
@@ -157,15 +157,15 @@ describe('openid-connect', () => {
   })
 })
 
-describe('a route does not get open', () => {
-  test('by a condition of its login that fails', async () => {
+describe('a route stays closed', () => {
+  test('when the condition of its login fails', async () => {
     const { browser } = setUp([{ ...login(), expressions: ["req.headers['x-kind'][0] != 'api'"] }])
     assert.equal((await browser.visit()).code, 'POLICY_FAILED')
     assert.ok(isStranger(await browser.visit({ headers: { 'x-kind': 'web' } })))
     assert.equal((await browser.visit({ headers: { 'x-kind': 'api' } })).status, 200)
   })
 
-  test('by a condition on who is logged in that fails', async () => {
+  test('when a condition on the user fails', async () => {
     const rule = on("req.headers['x'][0] != 'y' && !(actions.ngrok.oidc.identity.email in ['eve@example.com'])", 'deny')
     const stage = setUp([login(), rule])
     await logIn(stage)
@@ -173,20 +173,20 @@ describe('a route does not get open', () => {
     assert.equal((await stage.browser.visit({ headers: { x: 'z' } })).status, 403)
   })
 
-  test('by an address that the provider does not tell', async () => {
+  test('when the provider does not tell the e-mail address', async () => {
     const stage = setUp([login(), on("actions.ngrok.oidc.identity.email != 'ada@example.com'", 'deny')])
     stage.provider.claims = { email: undefined }
     await logIn(stage)
     assert.equal((await stage.browser.visit()).status, 403)
   })
 
-  test('by a provider that is down', async () => {
+  test('when the provider is down', async () => {
     const stage = setUp([login()])
     stage.provider.isDown = true
     assert.equal((await stage.browser.visit()).code, 'LOGIN_PROVIDER_DOWN')
   })
 
-  test('by a budget that is spent before the login is asked', async () => {
+  test('when the budget is spent before the login runs', async () => {
     const dear = '[1,2,3,4,5,6,7,8,9].all(a, lists.range(200).all(b, lists.range(200).all(c, c >= 0)))'
     const stage = setUp([on(dear, 'log', { metadata: { a: 1 } }), login()])
     assert.equal((await stage.browser.visit()).code, 'POLICY_FAILED')
@@ -211,7 +211,7 @@ describe('several logins of one route', () => {
     for (const path of ['/one', '/two']) assert.ok(isStranger(await browser.visit({ path })))
   })
 
-  test('are begun by name', async () => {
+  test('can be started by name', async () => {
     const { browser } = setUp(both)
     const scope = async (path: string): Promise<string | null> =>
       new URL((await browser.visit({ path })).location).searchParams.get('scope')
@@ -220,7 +220,7 @@ describe('several logins of one route', () => {
     assert.equal(await scope('/postern/login?auth_id=two'), 'openid more')
   })
 
-  test('claim what is theirs', () => {
+  test('claim only requests that are for them', () => {
     const { phases } = setUp(both)
     const claims = (path: string, query: string): unknown =>
       phases.reserves
@@ -234,7 +234,7 @@ describe('several logins of one route', () => {
     assert.deepEqual(claims('/postern/login', ''), ['spare', 'spare'])
   })
 
-  test('do not end an attempt of each other', async () => {
+  test("cannot finish each other's attempts", async () => {
     const { browser, provider } = setUp(both)
     const { location } = await browser.visit({ path: '/one' })
     const back = provider.authorize(location).replace('%7Eone', '%7Etwo')
@@ -242,7 +242,7 @@ describe('several logins of one route', () => {
     assert.equal((await browser.visit({ path: back })).code, 'LOGIN_STATE_INVALID')
   })
 
-  test('that stand in one rule are asked for one after the other', async () => {
+  test('that both apply are done one after the other', async () => {
     const stage = setUp([login({ auth_id: 'one' }), login({ auth_id: 'two' })])
     await logIn(stage)
     const second = await stage.browser.visit()
@@ -270,7 +270,7 @@ describe('oauth', () => {
     return browser.visit({ path: provider.authorize(location) })
   }
 
-  test('logs in with the provider that it names, and says who it is', async () => {
+  test('logs in with the provider that it names, and tells rules who the visitor is', async () => {
     const stage = github({}, show('${actions.ngrok.oauth.identity.email} ${actions.ngrok.oauth.identity.username}'))
     const { location } = await stage.browser.visit()
     assert.match(location, /^https:\/\/github\.com\/login\/oauth\/authorize\?/)
@@ -278,7 +278,7 @@ describe('oauth', () => {
     assert.equal(await said(stage.phases, stage.browser), 'ada@example.com ada')
   })
 
-  test('knows what a user of GitHub belongs to, when it may ask', async () => {
+  test('knows the organizations and teams of a GitHub user, given the scope', async () => {
     const text = '${actions.ngrok.oauth.github.organizations} ${actions.ngrok.oauth.github.teams}'
     const curious = github({ scopes: ['read:org'] }, show(text))
     await enter(curious)
@@ -289,7 +289,7 @@ describe('oauth', () => {
     assert.equal(await said(discreet.phases, discreet.browser), '[] []')
   })
 
-  test('adds parameters, and none that are its own', async () => {
+  test('adds parameters, but none that the login sets itself', async () => {
     const { location } = await github({ authz_url_params: { login: 'ada', allow_signup: 'false' } }).browser.visit()
     const { searchParams } = new URL(location)
     assert.deepEqual([searchParams.get('login'), searchParams.get('allow_signup')], ['ada', 'false'])
@@ -332,7 +332,7 @@ describe('a login is refused when it is written', () => {
     })
   }
 
-  test('when two that differ have one name', () => {
+  test('when two different ones have one name', () => {
     assert.throws(
       () => setUp([login({ scopes: ['a'] }), login()]),
       /`inbound\[1\]\.actions\[0\]\.config\.auth_id` is `oidc`, the name of an earlier login with other settings/,

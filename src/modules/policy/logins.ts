@@ -1,4 +1,4 @@
-/** The logins of a policy: the same room that `oauth` and `oidc` log visitors in with, told what the actions say. */
+/** The logins of a policy: the actions' settings, passed to the same code that the `oauth` and `oidc` modules use. */
 import type { FoundLogin, LoginGuard, PolicyTools } from '../../policy/action.ts'
 import { isActionName } from '../../policy/action-names.ts'
 import { actions } from '../../policy/actions.ts'
@@ -32,14 +32,14 @@ export function policyLogin(phases: LoginPhases): PolicyLogin {
 
 function foundOf({ user, kept, createdAt, checkedAt }: Login): FoundLogin {
   const { accessToken = '', refreshToken = '', memberships = '{}' } = kept
-  // Only the provider of an `oauth` login writes it.
+  // Written by the provider of an `oauth` login, in this form.
   const { organizations = [], teams = [] } = JSON.parse(memberships) as { organizations?: string[]; teams?: string[] }
   return { user, accessToken, refreshToken, organizations, teams, createdAt, checkedAt }
 }
 
 /**
  * The login that must answer a request for a reserved path: the one that the request names, or else the first. Undefined
- * when the path is none of theirs.
+ * when the path belongs to none of them.
  */
 export function answering(logins: readonly PolicyLogin[], ctx: RequestContext): LoginGuard | undefined {
   const { reservedPath } = ctx
@@ -54,7 +54,7 @@ export function oauthSettings(given: OAuthGiven): OAuthSettings {
     client_id: clientId,
     client_secret: clientSecret,
     scopes: [...scopes],
-    // Who is let in is for the rules that follow to say.
+    // Everybody who logs in; the rules that follow decide who is let in.
     email_addresses: [],
     email_domains: [],
     teams: [],
@@ -65,7 +65,7 @@ export function oauthSettings(given: OAuthGiven): OAuthSettings {
     ...commonSettings(given),
     provider: { [provider]: application },
     auth_check_interval: refreshSeconds,
-    // GitHub tells of them to whoever asks for this scope.
+    // GitHub tells them only with this scope.
     keepsMemberships: provider === 'github' && scopes.includes('read:org'),
   }
 }

@@ -8,8 +8,8 @@ import { type Token, tokens } from '../../policy/tokens.ts'
 import type { Needs } from '../module.ts'
 
 /**
- * R-3.6: the name a visitor asks for stands in the open, all else of `conn.tls` takes part in the handshake.
- * Asked of TLS edges; what a route does with requests needs no telling.
+ * R-3.6: the name that a visitor asks for is sent in the clear; all else of `conn.tls` is known only to the end of the
+ * handshake. Used for TLS edges; on routes TLS always ends at the edge.
  */
 export function policyNeeds(policy: Policy): Needs {
   if (!policy.enabled) return 'bytes'
@@ -18,8 +18,8 @@ export function policyNeeds(policy: Policy): Needs {
 }
 
 /**
- * Told from the words alone, and so at little cost: this is asked inside transactions, where CEL must not be parsed. An
- * expression that is spelled in an unusual way counts as one that reads more.
+ * Looks at the tokens only, which is cheap: this runs inside transactions, where CEL must not be parsed. An expression with
+ * an unusual spelling counts as reading more than it may.
  */
 function readsTls({ kind, text }: Source): boolean {
   if (kind === 'pattern' && !text.includes('${')) return false
@@ -28,7 +28,7 @@ function readsTls({ kind, text }: Source): boolean {
     for (const piece of pieces(text)) if ('expression' in piece && namesTls(piece.expression)) return true
     return false
   } catch (error) {
-    // What cannot be read cannot run, and is for `accept` to refuse.
+    // A template that cannot be read cannot run; `accept` refuses it.
     if (error instanceof BadExpression) return false
     throw error
   }
@@ -40,19 +40,19 @@ function namesTls(text: string): boolean {
   return words.some((word, i) => word.text === 'conn' && !isField(words, i) && isTls(path(words, i + 1)))
 }
 
-/** Whether the word at `i` is a field of what stands before it; a dot after nothing names the variable itself. */
+/** Whether the word at `i` is a field of the value before it. With nothing before the dot, it is the variable itself. */
 function isField(words: readonly Token[], i: number): boolean {
   const before = words[i - 2]?.text ?? ''
   return words[i - 1]?.text === '.' && before !== 'in' && /[\w)\]}"'`]$/.test(before)
 }
 
-/** The whole of `conn` or of `conn.tls` holds what is inside it. */
+/** Reading all of `conn` or of `conn.tls` reads the handshake too. */
 function isTls([first, second]: readonly string[]): boolean {
   if (first === undefined) return true
   return first === 'tls' && second !== 'sni'
 }
 
-/** The two fields that are read of a variable from `i` on, as far as they are plain: `.tls.sni`, `["tls"]["sni"]`. */
+/** The next two fields that are read from `i` on, if they are written plainly: `.tls.sni`, `["tls"]["sni"]`. */
 function path(words: readonly Token[], i: number): readonly string[] {
   const text = (at: number): string => words[at]?.text ?? ''
   const names: string[] = []

@@ -33,7 +33,7 @@ const documents: Readonly<Record<string, readonly [Place, unknown, Record<string
 }
 
 for (const [what, [place, document, expected]] of Object.entries(documents)) {
-  test(`reads ${what} as \`policy\` would hold it`, () => {
+  test(`reads ${what} into the rules of \`policy\``, () => {
     const { written: _, ...stored } = put(document, place)
     assert.deepEqual(stored, { enabled: true, ...expected })
   })
@@ -125,7 +125,7 @@ test('needs a value that is text, of bounded length', () => {
   bad({ value: ' '.repeat(512 * 1024 + 1) }, 'too_long')
 })
 
-test('JSON may be longer than YAML, as long as what is shown can be', () => {
+test('JSON may be longer than YAML', () => {
   const actions = [{ type: 'custom-response', config: { body: 'x'.repeat(60_000) } }]
   const long = [1, 2, 3].map((n) => ({ expressions: [`req.content_length == ${n}`], actions }))
   const { value } = trafficPolicy.show(put({ inbound: long }))

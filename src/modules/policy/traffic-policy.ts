@@ -1,4 +1,4 @@
-/** `traffic_policy`: the later spelling of `policy`, whose rules stand in one text of YAML or JSON (R-4.1, R-4.2). */
+/** `traffic_policy`: the newer spelling of `policy`, with all rules in one text of YAML or JSON (R-4.1, R-4.2). */
 import { type Static, Type } from 'typebox'
 import { NEVER_HERE } from '../../lib/patterns/pattern-price.ts'
 import { check } from '../../lib/shape/check.ts'
@@ -11,7 +11,7 @@ import { directions, type ListNames, ownLists, type Phase, phaseOf, placeName } 
 import { BadYaml, readYaml } from '../../policy/yaml.ts'
 import type { Place, Spelling, Where } from '../module.ts'
 
-/** JSON is cheap to read, so that what was written as `policy` can be sent back in this spelling too. */
+/** Large enough that any `policy` can be written in this spelling too; JSON is cheap to read. */
 const MAX_TEXT_BYTES = 512 * 1024
 const MAX_DEPTH = 32
 
@@ -33,7 +33,7 @@ export const trafficPolicy: Spelling = {
   about: 'The later spelling of `policy`: the same rules in one text of YAML or JSON.',
   form,
   read: (given, where) => {
-    // The form was checked before, so the value has its shape.
+    // The value was checked against the form.
     const { enabled, value } = given as Static<typeof form>
     const policy: Policy = { enabled, ...rulesOf(value, where) }
     checkPolicy(policy, where)
@@ -41,7 +41,7 @@ export const trafficPolicy: Spelling = {
   },
   price: () => NEVER_HERE,
   show: (config) => {
-    // What is stored was accepted by this module.
+    // Only what this module accepted is stored.
     const { enabled, inbound, outbound, written } = config as Policy
     return { enabled, value: written?.text ?? JSON.stringify({ inbound, outbound }) }
   },
@@ -53,10 +53,10 @@ const laterNames: Readonly<Record<Phase, string>> = {
   response: 'on_http_response',
 }
 
-/** The rule lists that a text holds, under whichever names. */
+/** The rule lists in a text, under the older or the newer names. */
 function rulesOf(text: string, where: Where): Omit<Policy, 'enabled'> {
   const path = (name: string): string => `${where.at}value: ${name}`
-  // The paths as names of fields, so that messages begin with them.
+  // The field names of the schema are whole paths, so that messages begin with them.
   const schema = Type.Object(Object.fromEntries(knownLists.map((name) => [path(name), ruleList('Rules.')])), {
     additionalProperties: false,
   })
@@ -72,7 +72,7 @@ function rulesOf(text: string, where: Where): Omit<Policy, 'enabled'> {
 
 const knownLists = [...directions, ...Object.values(laterNames)]
 
-/** What the rule lists are called in a document that has those in `given`; throws `Refusal` for some of each kind. */
+/** The names of the rule lists in a document with the fields `given`; throws `Refusal` when older and newer are mixed. */
 function listsOf(given: readonly string[], { place, at }: Where): ListNames {
   const later = given.filter((name) => !Object.hasOwn(ownLists, name))
   const [first] = later
@@ -88,7 +88,7 @@ function listsOf(given: readonly string[], { place, at }: Where): ListNames {
   throw refuse(`${at}value: ${elsewhere}`, `does not happen on ${placeName(place)}; ${remedy}`)
 }
 
-/** R-4.2: what the rule lists of a place are called by phase; a list without a phase keeps its name. */
+/** R-4.2: the newer names of the rule lists, which depend on the place. A list without a phase keeps its older name. */
 function laterLists(place: Place): ListNames {
   const name = (direction: keyof ListNames): string => {
     const phase = phaseOf(place, direction)
@@ -110,7 +110,7 @@ function read(text: string, at: string): unknown {
     if (!(cause instanceof BadJson)) throw cause
   }
   try {
-    // Every rule on JSON holds there too, so what is refused as JSON for its content is refused again.
+    // The limits of YAML are at least as strict, so content that is refused as JSON is refused again here.
     return readYaml(text)
   } catch (cause) {
     if (!(cause instanceof BadYaml)) throw cause

@@ -80,14 +80,14 @@ describe('rules', () => {
     assert.deepEqual(await ask(phases, request({ method: 'PUT' })), denied)
   })
 
-  test('say that they read the path when they do', () => {
+  test('set `readsPath` exactly when they read the path', () => {
     assert.equal(compile({ inbound: [on("req.url.path == '/'", 'deny')] }).readsPath, true)
     assert.equal(compile({ inbound: [on("req.Path == '/'", 'deny')] }).readsPath, true)
     assert.equal(compile({ inbound: [on("req.method == 'GET'", 'redirect', { to: 'https://a' })] }).readsPath, true)
     assert.equal(compile({ inbound: [on("req.method == 'GET'", 'deny')] }).readsPath, false)
   })
 
-  test('whose expressions cost too much let nothing pass that a guard would have looked at', async () => {
+  test('whose expressions cost too much let nothing pass if a guard follows', async () => {
     const dear = '[1,2,3,4,5,6,7,8,9].all(a, lists.range(200).all(b, lists.range(200).all(c, c >= 0)))'
     assert.deepEqual(await ask(compile({ inbound: [on(dear, 'deny')] }), request()), { refuse: 'POLICY_FAILED' })
     assert.deepEqual(await ask(compile({ inbound: [on(`${dear} || true`, 'deny')] }), request()), {
@@ -100,7 +100,7 @@ describe('rules', () => {
     })
   })
 
-  test('that cost too much are counted once a request, and logged', async () => {
+  test('that cost too much are counted once for each request, and logged', async () => {
     const dear = 'lists.range(2000).all(a, lists.range(2000).all(b, b >= 0))'
     const lines: { msg: string; rule: string; count: number }[] = []
     let spent = 0
@@ -231,7 +231,7 @@ describe('actions on requests', () => {
     })
   })
 
-  test('that find out who a visitor is are not got around by a condition that fails', async () => {
+  test('that find out who a visitor is cannot be avoided by a condition that fails', async () => {
     const fails = "req.headers['x'][0] != 'y'"
     for (const [type, config] of [
       ['basic-auth', { credentials: ['a:password'] }],
@@ -285,7 +285,7 @@ describe('actions on requests', () => {
 })
 
 describe('actions on responses', () => {
-  test('change headers, replace the answer, and see what came', async () => {
+  test('change headers, replace the response, and read it', async () => {
     const phases = compile({
       outbound: [
         on("res.status_code == 200 && getResHeader('x-a') == ['1'] && res.headers['x-a'][0] == '1'", 'add-headers', {
@@ -309,7 +309,7 @@ describe('actions on responses', () => {
     })
   })
 
-  test('the status is a text in the older spelling', async () => {
+  test('the status is a string in the older spelling', async () => {
     const phases = compile({
       outbound: [on("res.StatusCode < '200' || res.StatusCode > '300'", 'custom-response', { status_code: 222 })],
     })
@@ -354,7 +354,7 @@ describe('connections', () => {
     assert.equal(accept?.(visitor, { ...door, serverName: 'b.example.com' }), undefined)
   })
 
-  test('are closed on TLS edges by what the handshake told, after it', () => {
+  test('are closed on TLS edges after the handshake, by what it told', () => {
     const { accept, handshake: judge } = compile(
       { inbound: [on("conn.tls.version == '1.3'", 'deny')] },
       { place: 'tls' },

@@ -1,4 +1,4 @@
-/** Runs a policy on the connections of an edge or the requests of a route, with what other modules have already. */
+/** Runs a policy on the connections of an edge or the requests of a route, with the guards of other modules. */
 import { createHash } from 'node:crypto'
 import type { LoginGuard, Outcome, PolicyTools } from '../../policy/action.ts'
 import { Evaluator } from '../../policy/evaluator.ts'
@@ -21,13 +21,13 @@ export function compileTraffic(settings: PolicySettings, tools: ModuleTools): Ph
   return phasesOf(compilePolicy(settings, own, optionsFor(settings)), { logins, settings, tools })
 }
 
-/** The same, in steps. */
+/** The same, in small steps. */
 export function* trafficSteps(settings: PolicySettings, tools: ModuleTools): Generator<void, Phases, void> {
   const { own, logins } = toolsFor(tools)
   return phasesOf(yield* compilePolicySteps(settings, own, optionsFor(settings)), { logins, settings, tools })
 }
 
-/** Loads what policies need, while nobody waits: it takes a tenth of a second. */
+/** Loads what policies need, which takes a tenth of a second; called while nobody waits. */
 export function preparePolicies(): void {
   evaluator()
 }
@@ -36,7 +36,7 @@ function optionsFor(settings: PolicySettings): { evaluator: Evaluator; key: stri
   return { evaluator: evaluator(), key: keyOf(settings) }
 }
 
-/** With a list that is filled with the logins of the policy while it is compiled. */
+/** The tools for a policy, and a list that fills with its logins while it is compiled. */
 function toolsFor(tools: ModuleTools): { own: PolicyTools; logins: readonly PolicyLogin[] } {
   const logins: PolicyLogin[] = []
   return { own: policyTools(tools, (login) => logins.push(login)), logins }
@@ -51,13 +51,13 @@ function phasesOf(
 
 let shared: Evaluator | undefined
 
-/** One for all policies: what it holds is the same for each, and costs a tenth of a second to load. */
+/** Shared by all policies, since it takes a tenth of a second to load. */
 function evaluator(): Evaluator {
   shared ??= new Evaluator()
   return shared
 }
 
-/** Equal for equal policies, so that limits keep their counts over a change of something else. */
+/** The same for equal policies, so that rate limits keep their counts when something else of the edge changes. */
 function keyOf(settings: PolicySettings): string {
   return createHash('sha256').update(JSON.stringify(settings)).digest('base64url')
 }
@@ -144,8 +144,8 @@ function onConnections(policy: CompiledPolicy, { readsHandshake }: PolicySetting
   const judge = (connection: PolicyConnection): ConnectionVerdict => {
     const moment = new Moment({ connection, now: tools.now(), region: tools.region })
     const verdict = policy.run('connect', moment)
-    // No action of a connection waits.
-    if (verdict instanceof Promise) throw new Error('a rule for connections does not come to a verdict at once')
+    // No action for connections is asynchronous.
+    if (verdict instanceof Promise) throw new Error('a rule for connections returned a promise')
     if (!verdict) return undefined
     return { refuse: 'refuse' in verdict ? verdict.refuse : 'CONNECTION_DENIED' }
   }

@@ -55,7 +55,7 @@ for (const name of forbidden) {
   })
 }
 
-test('the names that the edge speaks under may be removed, not added', () => {
+test('headers that the edge sets may be removed, but not added', () => {
   assert.throws(() => put({ add: { 'Postern-Auth-User-Id': 'root' } }), { field: 'add["Postern-Auth-User-Id"]' })
   assert.deepEqual(put({ remove: ['Postern-Auth-User-Id'] }).remove, ['Postern-Auth-User-Id'])
 })
@@ -87,7 +87,7 @@ test('holds the bounds on count, names and values', () => {
   assert.throws(() => put({ remove: ['x'.repeat(257)] }), { kind: 'too_long' })
 })
 
-test('the header is named with which the values have too many variables', () => {
+test('too many variables: the message names the header that exceeds the limit', () => {
   const add = { a: '${x}'.repeat(600), b: '${x}'.repeat(400), c: '${x}' }
   assert.throws(() => put({ add }, 'request_headers.'), {
     name: 'BadValue',

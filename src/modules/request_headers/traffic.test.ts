@@ -50,7 +50,7 @@ test('host is replaced, not added', () => {
   assert.deepEqual([...headers], [])
 })
 
-test('a host that comes out empty or broken replaces nothing harmful', () => {
+test('an empty host replaces nothing, and a broken one is cleaned', () => {
   const hosts = ['${no.such}', 'a b\tc'].map((Host) => {
     const ctx = request()
     compile({ add: { Host } }).upstream?.({ headers: headerList({}) }, ctx)

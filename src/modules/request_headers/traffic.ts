@@ -19,7 +19,7 @@ export function compileRequestHeaders(
       const moment = { ctx, incoming: undefined, tools }
       change(headers, moment)
       if (hostTemplate === undefined) return
-      // A request without a host is none, so an empty value replaces nothing.
+      // A request must have a host, so an empty value replaces nothing.
       ctx.replacedHost = render(hostTemplate, moment).replace(/[^\x21-\x7e]/g, '') || ctx.replacedHost
     },
   }

@@ -12,7 +12,7 @@ export const responseHeaders = defineModule({
   needs: () => 'http',
   accept: (config, { at }) => {
     checkHeaderForm(config, at, (name) =>
-      // R-3.2: what a visitor reads in `postern-error-code` is always the truth.
+      // R-3.2: visitors can trust `postern-error-code`.
       isEdgeHeader(name) ? 'begins with `postern-`, which is kept for headers that the edge sets' : undefined,
     )
     return config

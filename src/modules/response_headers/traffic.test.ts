@@ -32,7 +32,7 @@ test('one name may be added more than once', () => {
   ])
 })
 
-test('what the edge says is never touched', () => {
+test('error pages of the edge are never changed', () => {
   const settings: HeaderSettings = {
     add: [['Postern-Error-Code', 'ERR_FORGED']],
     remove: ['POSTERN-ERROR-CODE', 'vary'],

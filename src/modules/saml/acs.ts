@@ -1,11 +1,11 @@
 /**
- * Where an identity provider posts its answers, and how a login goes on from there.
+ * The page to which an identity provider posts its answers, and how a login continues from there.
  *
- * The answer is posted from the provider's site, and browsers send no cookie along that is `SameSite=Lax`, as ours are: at
- * that moment nobody knows which browser it is. So the POST checks the answer, seals what it says about the user, and sends
- * the browser on to the same address by a 303 that has it in its query. That is a GET at the top of a tab, with cookies,
- * and ends the attempt as the callbacks of other providers do: in the browser that it began in, and in no other. Nothing
- * is kept on the server between the two, so they may come to two nodes; and no script is needed.
+ * The POST comes from the provider's site, so browsers leave out our cookies, which are `SameSite=Lax`, and we cannot tell
+ * which browser it is. So the POST only checks the answer, seals what it says about the user, and redirects (303) to the
+ * same path with the sealed text in the query. That is a top-level GET, with cookies, and it ends the attempt like the
+ * callbacks of other providers: in the browser in which it began, and in no other. The server stores nothing between the
+ * two requests, so they may reach different nodes, and no script is needed.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { ATTEMPT_MS, openState, routeOfState } from '../login/attempt.ts'
@@ -24,12 +24,12 @@ import { readForm } from './sent-form.ts'
 /** How long a browser may take from the POST to the GET after it, in milliseconds. */
 const ANSWER_MS = 2 * 60_000
 
-/** How long it is remembered that an answer to a request was used, in milliseconds: longer than its attempt lasts. */
+/** How long we remember that the answer to a request was used, in milliseconds: longer than its attempt lasts. */
 const USED_MS = ATTEMPT_MS + 2 * ANSWER_MS
 
-/** What a POST found out, on its way to the GET. */
+/** What the POST found out, sealed for the GET. */
 interface Sealed {
-  /** Random, so that it is taken once. */
+  /** Random, so that it can be accepted only once. */
   readonly id: string
   readonly at: number
   readonly user: LoggedIn['user']
@@ -38,21 +38,21 @@ interface Sealed {
 
 export interface AcsParts {
   readonly provider: () => Promise<IdentityProvider>
-  /** Whose work it is to read a document that a visitor sent. */
+  /** The owner of the work of reading a visitor's document: the work of one owner does not delay that of another. */
   readonly ownerOf: (ctx: RequestContext) => string
-  /** Whether nobody came with `id` before. */
+  /** Whether `id` is used for the first time. */
   readonly isFirst: (id: string, windowMs: number) => Promise<boolean>
   readonly forcesAuthn: boolean
   readonly allowsUnsolicited: boolean
   /** Empty: everybody. */
   readonly authorizedGroups: readonly string[]
-  /** What sealed answers are of: those of a module that was changed since are none. */
+  /** Part of what answers are sealed for: when the module changes, older sealed answers become useless. */
   readonly seal: string
 }
 
 export interface Acs {
   readonly pages: readonly ProviderPage[]
-  /** What the GET after a POST has in its query, for the attempt of `state`. */
+  /** Ends the attempt of `state` with the sealed answer in the query of the GET. */
   finish(answer: string, state: string): Promise<LoggedIn | LoginFault>
 }
 
@@ -60,7 +60,7 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
   const { provider, ownerOf, isFirst, forcesAuthn, allowsUnsolicited, authorizedGroups, seal } = parts
   const { now, sealer, samlDocuments } = tools
 
-  /** Who an answer says has logged in, when all of it is right. */
+  /** The user that an answer names, if everything in the answer is right. */
   const judged = async (
     ctx: RequestContext,
     answer: string,
@@ -83,12 +83,12 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
     return { id: randomUUID(), at: now(), user: told.user, endsAt: told.endsAt }
   }
 
-  /** What was sealed for `context`, when it is fresh and comes for the first time. */
+  /** Opens what was sealed for `context`, if it is fresh and was not used before. */
   const unsealed = async (text: string, context: string): Promise<LoggedIn | LoginFault> => {
     const opened = openText(sealer, text, context)
     if (opened === undefined)
       return { fault: 'LOGIN_STATE_INVALID', reason: 'the answer was not sealed for this login' }
-    const { id, at, user, endsAt } = JSON.parse(opened) as Sealed // nobody else seals for this context
+    const { id, at, user, endsAt } = JSON.parse(opened) as Sealed // only this file seals for this context
     if (now() - at > ANSWER_MS) return { fault: 'LOGIN_STATE_EXPIRED', reason: 'the answer was sealed too long ago' }
     if (!(await isFirst(`sealed ${id}`, USED_MS))) {
       return { fault: 'LOGIN_ANSWER_REPEATED', reason: 'the sealed answer was used before' }
@@ -151,7 +151,7 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
     )
   }
 
-  /** The module was changed since: sealed answers of a login that it would not take any more are none. */
+  /** The GET after an unsolicited POST. The setting is checked again, since it may have changed in between. */
   const admitUnsolicited = async (ctx: RequestContext, { refuse, admit }: LoginVisit): Promise<RequestVerdict> => {
     const params = new URLSearchParams(ctx.query)
     const to = localPath(params.get('to') ?? '')
@@ -174,12 +174,12 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
   }
 }
 
-/** Made of the relay state, so that the POST, which has no cookie, knows it again. */
+/** Derived from the relay state, so that the POST, which has no cookies, can compute it again. */
 export function requestIdOf(state: string): string {
   return `_${createHash('sha256').update(state).digest('hex').slice(0, 40)}`
 }
 
-/** Where a login goes that began at the provider: a path, or a URL of the host that it was posted to. */
+/** The page to show after a login that began at the provider: a path, or a URL of the host that got the POST. */
 function targetOf(relayState: string, host: string): string | undefined {
   const path = localPath(relayState)
   if (path !== undefined) return path

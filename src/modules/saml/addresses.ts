@@ -1,27 +1,27 @@
-/** The addresses of a route towards an identity provider: each name of an edge is a service provider of its own. */
+/** The URLs of a route for an identity provider. Each name of an edge is a service provider of its own. */
 import { uriOf } from '../login/flow.ts'
 import { pathOfRoute, type RequestContext } from '../phases.ts'
 
 /**
- * With the route in them: which of an edge's routes a POST is for must be known before its body is read, and that is where
- * its relay state stands.
+ * The paths hold the id of the route: a POST must be matched to a route before its body is read, and the relay state is in
+ * the body.
  */
 export const paths = {
   metadata: '/postern/saml/{route}/metadata',
   acs: '/postern/saml/{route}/acs',
   logout: '/postern/saml/{route}/slo',
-  /** Where a login that began at the identity provider goes on. */
+  /** Where a login that began at the identity provider continues. */
   unsolicited: '/postern/saml/{route}/in',
 } as const
 
 export interface Addresses {
-  /** The address of the metadata too. */
+  /** Also the URL of the metadata. */
   readonly entityId: string
   readonly acs: string
   readonly logout: string
 }
 
-/** By the name and port that the visitor knows. */
+/** The URLs with the name and port that the visitor used. */
 export function addressesOf(ctx: RequestContext): Addresses {
   return addressesAt(uriOf(ctx, ''), ctx.routeId)
 }
@@ -34,7 +34,7 @@ export function addressesAt(origin: string, routeId: string): Addresses {
   }
 }
 
-/** The addresses of the same name and route as one of them. */
+/** The other URLs of the same name and route, from the one for answers. */
 export function addressesBeside(acs: string): Addresses {
   const { origin, pathname } = new URL(acs)
   return addressesAt(origin, pathname.split('/')[3] ?? '')

@@ -1,9 +1,9 @@
 /**
  * Reads what an identity provider posts: a response with one signed assertion. The library verifies the signature. Before
- * that the document must have the one shape in which what is signed, and what is read, cannot be two things: attacks that
- * move signed elements about (signature wrapping) all need a second assertion, a second id or a signature elsewhere.
+ * that, the document must have a shape in which the signed part and the part that is read are surely the same: attacks
+ * that move signed elements (signature wrapping) all need a second assertion, a duplicate id or a misplaced signature.
  *
- * All of it runs on a thread of its own: the library takes a millisecond for each KiB.
+ * This runs on a separate thread, since the library takes a millisecond for each KiB.
  */
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { childrenOf, everyElement, isNamed, onlyChild } from './elements.ts'
@@ -12,14 +12,14 @@ import { signedAssertion } from './signed-xml.ts'
 import { readXml, type XmlElement } from './xml.ts'
 
 export interface Answer {
-  /** What the response around the assertion says; not signed in general, so it can only be refused for it. */
+  /** Fields of the response around the assertion. They are usually not signed, so they can only be a reason to refuse. */
   readonly destination: string | undefined
   readonly inResponseTo: string | undefined
   readonly issuer: string | undefined
   readonly assertion: Assertion
 }
 
-/** A signed assertion, as data. Times and names are as they are written. */
+/** A signed assertion as data, with times and names as they are written. */
 export interface Assertion {
   readonly id: string
   readonly issuer: string
@@ -41,7 +41,7 @@ export interface Confirmation {
 export interface Conditions {
   readonly notBefore: string | undefined
   readonly notOnOrAfter: string | undefined
-  /** The audiences of each restriction; every one of them has to hold. */
+  /** The audiences of each restriction; all restrictions must be met. */
   readonly audiences: readonly (readonly string[])[]
   /** Whether it sets a condition that we do not know. */
   readonly hasOthers: boolean
@@ -55,11 +55,11 @@ export interface Statement {
 
 export interface AnswerFault {
   readonly fault: 'unreadable' | 'encrypted' | 'unsigned' | 'ambiguous' | 'denied' | 'failed' | 'busy'
-  /** For the log; holds nothing of the document but names of SAML. */
+  /** For the log; of the document it holds only names that SAML defines. */
   readonly reason: string
 }
 
-/** `base64` as the form has it; `certificates` in PEM. */
+/** `base64` is the form field; `certificates` are in PEM. */
 export async function readAnswer(base64: string, certificates: readonly string[]): Promise<Answer | AnswerFault> {
   try {
     const xml = readText(base64)
@@ -80,11 +80,11 @@ export async function readAnswer(base64: string, certificates: readonly string[]
   }
 }
 
-/** Throws `BadInput` for what is no base64 of UTF-8, and for what XML has that SAML does not. */
+/** Throws `BadInput` unless it is base64 of UTF-8, and for parts of XML that SAML does not use. */
 export function readText(base64: string): string {
   const text = base64.replace(/[\r\n\t ]+/g, '')
   const bytes = Buffer.from(text, 'base64')
-  // Decoders overlook what they do not know, and what is missing at the end.
+  // Decoders ignore unknown characters and missing padding.
   if (text === '' || bytes.toString('base64') !== text) throw new BadInput('it is not base64')
   let xml: string
   try {
@@ -92,12 +92,12 @@ export function readText(base64: string): string {
   } catch {
     throw new BadInput('it is not UTF-8')
   }
-  // A comment cuts a name in two for some readers, and not for signatures.
-  if (xml.includes('<!')) throw new BadInput('comments, CDATA sections and DTDs are not taken')
+  // A comment inside a name splits it for some parsers, but does not change the signature.
+  if (xml.includes('<!')) throw new BadInput('comments, CDATA sections and DTDs are not allowed')
   return xml
 }
 
-/** Exactly one assertion, directly in the response; nothing encrypted; every id once. */
+/** There must be one assertion, directly in the response, nothing encrypted, and no duplicate id. */
 function shapeFault(response: XmlElement): AnswerFault | undefined {
   if (!isNamed(response, PROTOCOL, 'Response')) return { fault: 'unreadable', reason: 'it is no SAML 2.0 response' }
   const ids = new Set<string>()
@@ -105,16 +105,16 @@ function shapeFault(response: XmlElement): AnswerFault | undefined {
   for (const { element, parent } of everyElement(response)) {
     const { namespace, name, attributes } = element
     if (name.startsWith('Encrypted')) return { fault: 'encrypted', reason: `it holds an ${name}` }
-    // By their names alone, since some readers look at no more.
+    // Compared without the namespace, since some parsers ignore it.
     if (name === 'Assertion') {
       assertions += 1
-      if (namespace !== ASSERTION || parent !== response) return unsigned('an assertion stands where it should not')
+      if (namespace !== ASSERTION || parent !== response) return unsigned('an assertion is in the wrong place')
     }
-    if (name === 'Response' && element !== response) return unsigned('a response stands inside the response')
+    if (name === 'Response' && element !== response) return unsigned('there is a response inside the response')
     if (name === 'Object' && namespace === SIGNATURE) return unsigned('a signature holds an object')
     for (const [attribute, value] of attributes) {
       if (!/^(?:\{.*\})?id$/i.test(attribute)) continue
-      if (ids.has(value)) return unsigned('an id stands in it twice')
+      if (ids.has(value)) return unsigned('two elements have the same id')
       ids.add(value)
     }
   }
@@ -140,7 +140,7 @@ function statusFault(response: XmlElement): AnswerFault | undefined {
   return { fault: isDenied ? 'denied' : 'failed', reason: `the identity provider answered ${word}` }
 }
 
-/** Signatures stand in the response or the assertion, at most one in each, and sign what they stand in. */
+/** Signatures must be in the response or the assertion, at most one in each, and sign the element that they are in. */
 function signatureShapeFault(response: XmlElement): AnswerFault | undefined {
   const [assertion] = childrenOf(response, ASSERTION, 'Assertion')
   const holders = [response, assertion]
@@ -149,7 +149,7 @@ function signatureShapeFault(response: XmlElement): AnswerFault | undefined {
     if (element.name !== 'Signature') continue
     count += 1
     if (element.namespace !== SIGNATURE || !parent || !holders.includes(parent)) {
-      return unsigned('a signature stands where it should not')
+      return unsigned('a signature is in the wrong place')
     }
     if (childrenOf(parent, SIGNATURE, 'Signature').length > 1) return unsigned('an element has two signatures')
     const reason = signatureFault(element, parent)
@@ -158,7 +158,7 @@ function signatureShapeFault(response: XmlElement): AnswerFault | undefined {
   return count === 0 ? unsigned('it has no signature') : undefined
 }
 
-/** Why a signature over the element that it stands in is not taken, however right it may be. */
+/** Why a signature over the element that holds it is refused, even if it verifies. */
 export function signatureFault(signature: XmlElement, holder: XmlElement): string | undefined {
   const info = onlyChild(signature, SIGNATURE, 'SignedInfo')
   const reference = info && onlyChild(info, SIGNATURE, 'Reference')
@@ -172,14 +172,14 @@ export function signatureFault(signature: XmlElement, holder: XmlElement): strin
   ] as const
   for (const [element, name, allowed] of methods) {
     if (!allowed.has(onlyChild(element, SIGNATURE, name)?.attributes.get('Algorithm') ?? '')) {
-      return `a signature has a ${name} that is not taken, such as one with SHA-1`
+      return `a signature has a ${name} that is not accepted, such as one with SHA-1`
     }
   }
   const transforms = onlyChild(reference, SIGNATURE, 'Transforms')?.children ?? []
   const areKnown = transforms.every(
     (each) => isNamed(each, SIGNATURE, 'Transform') && signing.transform.has(each.attributes.get('Algorithm') ?? ''),
   )
-  return transforms.length === 2 && areKnown ? undefined : 'a signature has transforms that are not taken'
+  return transforms.length === 2 && areKnown ? undefined : 'a signature has transforms that are not accepted'
 }
 
 function unsigned(reason: string): AnswerFault {
@@ -219,7 +219,7 @@ function readConfirmation(element: XmlElement): Confirmation {
   }
 }
 
-/** Which may stand beside the audiences: both bind others, and each answer is taken once anyway. */
+/** Conditions that we can ignore: the first holds anyway, since each answer is accepted once; the second binds others. */
 const harmless: ReadonlySet<string> = new Set(['OneTimeUse', 'ProxyRestriction', 'AudienceRestriction'])
 
 function readConditions(element: XmlElement): Conditions {

@@ -1,32 +1,32 @@
-/** Whether a signed assertion is about a login here and now, and who it says has logged in. */
+/** Checks that a signed assertion is about a login here and now, and reads who has logged in. */
 import type { LoginFault } from '../login/provider.ts'
 import type { LoginUser } from '../login/sessions.ts'
 import type { Answer, Assertion } from './answer.ts'
 import { readGroups, readPerson } from './attributes.ts'
 import { BEARER } from './names.ts'
 
-/** By how much the clocks of two servers may differ, in milliseconds. */
+/** How far the clock of the identity provider may be off, in milliseconds. */
 const TOLERANCE_MS = 60_000
 
-/** How long one that nobody asked for may hold, in milliseconds: for as long it must be remembered that it was used. */
+/** The longest validity of an unsolicited assertion, in milliseconds: for that long we must remember that it was used. */
 export const MAX_HOLDS_MS = 24 * 3_600_000
 
 export interface Expected {
   readonly idpEntityId: string
   readonly entityId: string
   readonly acs: string
-  /** Undefined: nothing was asked for, the login began at the identity provider. */
+  /** Undefined when there was no request: the login began at the identity provider. */
   readonly requestId: string | undefined
-  /** Since when the user must have proved who it is; undefined: whenever. */
+  /** The user must have given credentials after this time; undefined: at any time. */
   readonly provedSince: number | undefined
 }
 
-/** A login as an assertion tells of it. */
+/** A login as an assertion describes it. */
 export interface Told {
   readonly assertionId: string
   readonly user: LoginUser
   readonly groups: ReadonlySet<string>
-  /** When the session at the identity provider ends, in milliseconds since 1970; SAML core §2.7.2: this one then too. */
+  /** When the session at the identity provider ends, in milliseconds since 1970; SAML core §2.7.2: ours must end too. */
   readonly endsAt: number | undefined
 }
 
@@ -52,7 +52,7 @@ function addressFault(
   return undefined
 }
 
-/** SAML profiles §4.1.4.3: who bears the assertion must have got it for this address, this request, and just now. */
+/** SAML profiles §4.1.4.3: the assertion must be meant for this URL and this request, and be valid now. */
 function confirmationFault(
   { confirmations }: Assertion,
   { acs, requestId }: Expected,
@@ -60,16 +60,17 @@ function confirmationFault(
 ): LoginFault | undefined {
   const bearers = confirmations.filter(({ method }) => method === BEARER)
   const [here] = bearers.filter(({ recipient }) => recipient === acs)
-  if (!here) return elsewhere(bearers.length === 0 ? 'no bearer is confirmed' : 'the recipient is another address')
+  if (!here)
+    return elsewhere(bearers.length === 0 ? 'it has no bearer confirmation' : 'the recipient is another address')
   const ours = bearers.filter(({ recipient, inResponseTo }) => recipient === acs && inResponseTo === requestId)
   if (ours.length === 0) return elsewhere('it answers another request')
   const holding = ours.filter(
     ({ notBefore, notOnOrAfter }) => notOnOrAfter !== undefined && isNow({ notBefore, notOnOrAfter }, now),
   )
-  if (holding.length === 0) return outdated('the confirmation does not hold now')
-  // What answers a request of ours ends with that.
+  if (holding.length === 0) return outdated('the confirmation is expired or not yet valid')
+  // The answer to a request of ours cannot outlive that request.
   const isTooLong = holding.some(({ notOnOrAfter }) => timeOf(notOnOrAfter) > now + MAX_HOLDS_MS)
-  return requestId === undefined && isTooLong ? outdated('the confirmation holds for longer than a day') : undefined
+  return requestId === undefined && isTooLong ? outdated('the confirmation is valid for longer than a day') : undefined
 }
 
 function conditionsFault(
@@ -78,8 +79,8 @@ function conditionsFault(
   now: number,
 ): LoginFault | undefined {
   if (!conditions || another) return ambiguous('it has no conditions, or several')
-  if (conditions.hasOthers) return ambiguous('it sets a condition that is not known here')
-  if (!isNow(conditions, now)) return outdated('its conditions do not hold now')
+  if (conditions.hasOthers) return ambiguous('it has a condition of an unknown kind')
+  if (!isNow(conditions, now)) return outdated('it is expired or not yet valid')
   const { audiences } = conditions
   const isForUs = audiences.length > 0 && audiences.every((each) => each.includes(entityId))
   return isForUs ? undefined : elsewhere('the audience is another one')
@@ -97,7 +98,7 @@ function statementFault(
   }
   if (provedSince === undefined) return undefined
   const proved = timeOf(authnInstant)
-  // An identity provider that does not know the request, or whose user changed it, lets an old login count.
+  // An identity provider may ignore our demand for credentials, or the user may have removed it from the request.
   if (Number.isNaN(proved) || proved < provedSince - TOLERANCE_MS) {
     return outdated('the user was not asked for credentials again')
   }
@@ -115,7 +116,7 @@ function told(assertion: Assertion): Told | LoginFault {
   return { assertionId: id, user, groups: readGroups(attributes), endsAt }
 }
 
-/** What cannot be read as a time never holds. */
+/** False for a time that cannot be read. */
 function isNow(
   { notBefore, notOnOrAfter }: { notBefore: string | undefined; notOnOrAfter: string | undefined },
   now: number,

@@ -1,4 +1,4 @@
-/** What is posted in the place of an answer of the identity provider: none of it lets anybody in, and the page says why. */
+/** Forged and wrong answers instead of one of the identity provider: none lets anybody in, and the page says why. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Asked, type Facts, goodFacts, RSA_SHA1, responseXml, TestIdp } from './test-idp.ts'
@@ -120,7 +120,7 @@ const wrongFacts: Record<string, readonly [code: string, changed: (asked: Asked)
   'a name that is too long': ['LOGIN_ANSWER_AMBIGUOUS', () => ({ nameId: 'x'.repeat(257) })],
 }
 
-describe('what is signed, and wrong', () => {
+describe('a signed answer with wrong content is refused', () => {
   for (const [name, [code, changed]] of Object.entries(wrongFacts)) {
     test(name, async () => {
       const stage = setUp()
@@ -226,7 +226,7 @@ const forged: Record<string, readonly [code: string, make: (asked: Asked) => Pro
   ],
 }
 
-describe('what the provider did not sign so', () => {
+describe('a document that the provider did not sign in this form is refused', () => {
   for (const [name, [code, make]] of Object.entries(forged)) {
     test(name, async () => {
       const stage = setUp()
@@ -238,7 +238,7 @@ describe('what the provider did not sign so', () => {
   }
 })
 
-test('what is no base64 of UTF-8 is refused', async () => {
+test('anything but base64 of UTF-8 is refused', async () => {
   const stage = setUp()
   const asked = await ask(stage)
   const good = base64(await idp.answer(asked))

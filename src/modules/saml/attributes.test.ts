@@ -5,7 +5,7 @@ import { readGroups, readPerson } from './attributes.ts'
 const of = (attributes: Readonly<Record<string, readonly string[]>>) =>
   Object.entries(attributes).map(([name, values]) => ({ name, values }))
 
-test('a user is told by the names that providers use', () => {
+test('reads a user by the attribute names that providers use', () => {
   const said = [
     { mail: ['ada@example.com'], displayName: ['Ada'], uid: ['al'] },
     {
@@ -30,17 +30,17 @@ test('a user is told by the names that providers use', () => {
   assert.deepEqual(readPerson('id-1', []), { id: 'id-1', name: '', email: '', username: '' })
 })
 
-test('what is too long for its purpose or holds control characters is left out', () => {
+test('values that are too long or hold control characters are left out', () => {
   const user = readPerson('id-1', of({ mail: [`${'x'.repeat(254)}@`], displayName: ['A\nB'], uid: ['x'.repeat(256)] }))
   assert.deepEqual(user, { id: 'id-1', name: '', email: '', username: '' })
 })
 
-test('nobody is known by an empty name, a long one, or one with control characters', () => {
+test('an empty or long name, or one with control characters, is no id', () => {
   assert.ok(readPerson('x'.repeat(256), []))
   for (const name of ['', 'x'.repeat(257), 'a\0b', 'a\nb']) assert.equal(readPerson(name, []), undefined)
 })
 
-test('groups are those of all attributes that mean groups', () => {
+test('groups are read from all attributes that name groups', () => {
   const attributes = of({ Groups: ['a', 'b'], memberOf: ['cn=c,dc=example'], role: ['admin'], email: ['d'] })
   assert.deepEqual([...readGroups(attributes)], ['a', 'b', 'cn=c,dc=example'])
 })

@@ -1,16 +1,16 @@
-/** From the attributes of an assertion to the user that we know, and its groups: providers name them in their own ways. */
+/** Reads the user and the groups from the attributes of an assertion, which every provider names differently. */
 import type { LoginUser } from '../login/sessions.ts'
 import type { Assertion } from './answer.ts'
 
 type Attributes = Assertion['attributes']
 
-/** SAML core §8.3.7 bounds a persistent name so, in characters. */
+/** SAML core §8.3.7: the longest persistent name, in characters. */
 const MAX_ID_LENGTH = 256
 /** RFC 5321 §4.5.3.1.3 */
 const MAX_EMAIL_LENGTH = 254
 const MAX_NAME_LENGTH = 255
 
-/** In lower case: the names in clear that providers use, those of Microsoft, and the object ids of LDAP. */
+/** In lower case: plain names that providers use, URIs of Microsoft, and object ids of LDAP. */
 const emailNames = [
   'email',
   'mail',
@@ -44,7 +44,7 @@ const groupNames = [
   'urn:oid:1.3.6.1.4.1.5923.1.5.1.1',
 ]
 
-/** Undefined when the name is none that a user could be known by. */
+/** Undefined when the name cannot serve as an id. */
 export function readPerson(nameId: string, attributes: Attributes): LoginUser | undefined {
   if (nameId === '' || nameId.length > MAX_ID_LENGTH || /\p{Cc}/u.test(nameId)) return undefined
   const [email, name, username] = [emailNames, nameNames, usernameNames].map((names) => valuesOf(attributes, names)[0])
@@ -60,7 +60,7 @@ export function readGroups(attributes: Attributes): ReadonlySet<string> {
   return new Set(valuesOf(attributes, groupNames))
 }
 
-/** Of all attributes of these names, in the order of the names. */
+/** The values of all attributes with these names, in the order of the names. */
 function valuesOf(attributes: Attributes, names: readonly string[]): string[] {
   return names.flatMap((wanted) =>
     attributes.filter(({ name }) => name.toLowerCase() === wanted).flatMap(({ values }) => values),

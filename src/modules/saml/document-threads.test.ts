@@ -29,7 +29,7 @@ test('metadata, answers and requests for a logout are read', async () => {
   assert.equal(logout.nameId, 'ada')
 })
 
-test('what is wrong comes back as a value', async () => {
+test('faults are returned as values', async () => {
   assert.deepEqual(await threads.metadata('a', '<a>'), {
     fault: 'unreadable',
     reason: 'metadata must be XML that is well-formed and has no DTD; line 1: it ends before its elements are closed',

@@ -1,4 +1,4 @@
-/** Documents of SAML on threads of their own; none runs before there is work. */
+/** Reads SAML documents on separate threads, which are started when there is work. */
 import { OffLoop } from '../../lib/threads/off-loop.ts'
 import { threadFile } from '../../lib/threads/thread-file.ts'
 import { type SamlDocuments, samlDocuments } from './documents.ts'

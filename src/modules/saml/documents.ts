@@ -1,13 +1,13 @@
-/** The documents of SAML, read where it may take long: the port, and what stands on both of its sides. */
+/** The port for reading SAML documents on another thread, with the code of both sides. */
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { type Answer, type AnswerFault, readAnswer } from './answer.ts'
 import { type LogoutRequest, readLogoutRequest, type SentLogout } from './logout-request.ts'
 import { type IdentityProvider, readMetadata } from './metadata.ts'
 
-/** `owner` is whose work it is: the work of one waits for no other's. Rejects with `WorkRefused` or `WorkTooHeavy`. */
+/** Work of one `owner` does not delay that of another. Rejects with `WorkRefused` or `WorkTooHeavy`. */
 export interface SamlDocuments {
   metadata(owner: string, xml: string): Promise<IdentityProvider | AnswerFault>
-  /** `certificates` in PEM, as below. */
+  /** `certificates` are in PEM, here and below. */
   answer(owner: string, base64: string, certificates: readonly string[]): Promise<Answer | AnswerFault>
   logoutRequest(owner: string, sent: SentLogout, certificates: readonly string[]): Promise<LogoutRequest | AnswerFault>
 }
@@ -17,9 +17,9 @@ export type SamlWork =
   | { readonly kind: 'answer'; readonly base64: string; readonly certificates: readonly string[] }
   | { readonly kind: 'logout'; readonly sent: SentLogout; readonly certificates: readonly string[] }
 
-/** `run` does a piece of work with `doSamlWork`, on whichever thread. */
+/** `run` does a piece of work with `doSamlWork`, on any thread. */
 export function samlDocuments(run: (owner: string, work: SamlWork) => Promise<unknown>): SamlDocuments {
-  // What comes back is what `doSamlWork` makes of this kind of work.
+  // `T` is what `doSamlWork` returns for this kind of work.
   const ask = <T>(owner: string, work: SamlWork): Promise<T | AnswerFault> =>
     run(owner, work) as Promise<T | AnswerFault>
   return {

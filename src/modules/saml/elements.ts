@@ -1,4 +1,4 @@
-/** Finds elements of documents that were read. */
+/** Finds elements in parsed documents. */
 import type { XmlElement } from './xml.ts'
 
 export function isNamed(element: XmlElement, namespace: string, name: string): boolean {
@@ -16,7 +16,7 @@ export function onlyChild(element: XmlElement, namespace: string, name: string):
   return another ? undefined : child
 }
 
-/** An element and all inside it, each with the one around it; the outermost first. */
+/** An element and all its descendants, each with its parent; outermost first. */
 export function* everyElement(
   root: XmlElement,
   parent?: XmlElement,

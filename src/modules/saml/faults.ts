@@ -1,4 +1,4 @@
-/** From what is wrong with a document or its provider to why a login failed. */
+/** Turns faults of documents and identity providers into login faults. */
 
 import { FetchFault } from '../../lib/http/outbound-fetch.ts'
 import { WorkRefused, WorkTooHeavy } from '../../lib/threads/off-loop.ts'
@@ -6,7 +6,7 @@ import type { LoginFault } from '../login/provider.ts'
 import type { AnswerFault } from './answer.ts'
 import { MetadataFault } from './identity-provider.ts'
 
-/** Of an identity provider whose metadata cannot be had. */
+/** The fault for metadata that cannot be fetched or used. */
 export function asDown(error: unknown): LoginFault {
   if (error instanceof FetchFault || error instanceof MetadataFault) {
     return { fault: 'LOGIN_PROVIDER_DOWN', reason: error.message }
@@ -14,7 +14,7 @@ export function asDown(error: unknown): LoginFault {
   return asLoginFault(asBusy(error))
 }
 
-/** Throws what is no want of room on the threads that read documents. */
+/** The fault for when the threads that read documents are full; rethrows any other error. */
 export function asBusy(error: unknown): AnswerFault {
   if (error instanceof WorkRefused) return { fault: 'busy', reason: error.message }
   if (error instanceof WorkTooHeavy) return { fault: 'unreadable', reason: error.message }

@@ -30,13 +30,13 @@ function setUp() {
   return { web, provider, later, certificate }
 }
 
-test('metadata that is written down is read once', async () => {
+test('metadata in the settings is read once', async () => {
   const fetch: Fetch = () => assert.fail('nothing is asked for')
   const provider = identityProvider({ idp_metadata: first.metadata, idp_metadata_url: '' }, testTools({ fetch }))
   assert.equal(await provider(), await provider())
 })
 
-test('many who wait ask once, and what is known is used for a quarter of an hour', async () => {
+test('waiting requests share one fetch, and its result is used for a quarter of an hour', async () => {
   const { web, provider, later } = setUp()
   await Promise.all([provider(), provider(), provider()])
   later(15 * 60_000 - 1)
@@ -44,7 +44,7 @@ test('many who wait ask once, and what is known is used for a quarter of an hour
   assert.equal(web.asked, 1)
 })
 
-test('then it is read again, and nobody waits for that', async () => {
+test('after that it is fetched again in the background', async () => {
   const { web, later, certificate } = setUp()
   assert.equal(await certificate(), first.key.certificate)
   web.body = second.metadata
@@ -54,7 +54,7 @@ test('then it is read again, and nobody waits for that', async () => {
   assert.equal(web.asked, 2)
 })
 
-test('what is known is used for a day when it cannot be read again, and no longer', async () => {
+test('metadata that cannot be fetched again is used for a day, and no longer', async () => {
   const { web, provider, later } = setUp()
   await provider()
   web.isDown = true
@@ -78,7 +78,7 @@ test('a failure is remembered for a moment', async () => {
   await provider()
 })
 
-test('what is no metadata is refused with the reason', async () => {
+test('invalid metadata is refused with the reason', async () => {
   for (const [answer, message] of [
     [{ status: 404 }, /answered 404/],
     [{ body: '<html/>' }, /EntityDescriptor/],

@@ -1,10 +1,10 @@
-/** The identity provider of a route: from metadata that is written down, or from an address where it is read again and again. */
+/** The identity provider of a route, from metadata in the settings, or from a URL where it is read periodically. */
 import { randomUUID } from 'node:crypto'
 import type { ModuleTools } from '../tools.ts'
 import type { IdentityProvider } from './metadata.ts'
 
 export interface MetadataSource {
-  /** One of the two; the other is empty. */
+  /** Exactly one of the two is set; the other is empty. */
   readonly idp_metadata: string
   readonly idp_metadata_url: string
 }
@@ -12,18 +12,18 @@ export interface MetadataSource {
 /** How long metadata is used before it is read again, in milliseconds. */
 const FRESH_MS = 15 * 60_000
 
-/** How long it is used when it cannot be read again, in milliseconds: keys that were withdrawn must end some time. */
+/** How long it is used when it cannot be read again, in milliseconds: a withdrawn key must not stay valid for ever. */
 const STALE_MS = 24 * 3_600_000
 
-/** How long nobody asks again after a failure, in milliseconds: each who does waits for the provider. */
+/** How long a failed request is not repeated, in milliseconds, since visitors wait for its answer. */
 const FAILED_MS = 2000
 
-/** Longest that is read, in bytes; as for what is written down. */
+/** The longest metadata that is read, in bytes; the same as for metadata in the settings. */
 const MAX_METADATA_BYTES = 256 * 1024
 
 type Tools = Pick<ModuleTools, 'fetch' | 'now' | 'log' | 'samlDocuments'>
 
-/** Rejects when the metadata cannot be had or used; nobody is let in then. */
+/** Rejects when the metadata cannot be read or used; then nobody is let in. */
 export function identityProvider(
   { idp_metadata, idp_metadata_url }: MetadataSource,
   { fetch, now, log, samlDocuments }: Tools,
@@ -64,7 +64,7 @@ export function identityProvider(
 
   return () => {
     if (!known) return readOnce()
-    // What is written down changes with the module alone.
+    // Metadata in the settings changes only with the module.
     if (idp_metadata !== '') return Promise.resolve(known.provider)
     const age = now() - known.readAt
     if (age >= STALE_MS) return readOnce()
@@ -83,7 +83,7 @@ export class MetadataFault extends Error {
   }
 }
 
-/** Its path or query may be what keeps others from reading it. */
+/** The URL without path and query, which may hold a secret. */
 function originOf(url: string): string {
   return URL.parse(url)?.origin ?? ''
 }

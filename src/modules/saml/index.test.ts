@@ -39,7 +39,7 @@ const show = (hostports: readonly string[]) =>
     requestCertificate: 'PEM',
   })
 
-test('an answer shows every field, with what to tell the identity provider', () => {
+test('the API shows every field, with the URLs for the identity provider', () => {
   assert.deepEqual(show(['*.example.com:443', 'app.example.com:443', 'b.example.com:443']), {
     ...defaults,
     idp_metadata,
@@ -55,14 +55,14 @@ test('an answer shows every field, with what to tell the identity provider', () 
   )
 })
 
-test('without a name of the edge there are no addresses', () => {
+test('without a name of the edge there are no URLs', () => {
   for (const hostports of [[], ['*.example.com:443']]) {
     assert.equal(show(hostports)?.entity_id, '')
     assert.equal(show(hostports)?.request_signing_certificate_pem, 'PEM')
   }
 })
 
-test('metadata may be read from an address instead, of which there is one', () => {
+test('metadata may come from a URL instead, but not from both', () => {
   const idp_metadata_url = 'https://idp.example.com/metadata?tenant=1'
   assert.equal(put({ idp_metadata_url }).idp_metadata_url, idp_metadata_url)
   assert.equal(put({ idp_metadata_url: 'http://127.0.0.1:8080/m' }).enabled, true)
@@ -81,7 +81,7 @@ test('metadata may be read from an address instead, of which there is one', () =
   }
 })
 
-test('what only the server says is no field of a request', () => {
+test('fields that the server sets are refused in requests', () => {
   for (const field of ['entity_id', 'metadata_url']) {
     assert.throws(() => put({ idp_metadata, [field]: '' }), { field, kind: 'unknown_field' })
   }
@@ -106,7 +106,7 @@ test('refuses metadata that is wrong or too long, on a disabled module too', () 
   }
 })
 
-test('takes four formats of names; an empty one is the persistent', () => {
+test('accepts four name formats; an empty one means persistent', () => {
   for (const nameid_format of [
     persistent,
     'urn:oasis:names:tc:SAML:2.0:nameid-format:transient',

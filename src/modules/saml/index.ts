@@ -8,7 +8,7 @@ import { type Addresses, addressesAt } from './addresses.ts'
 import { checkMetadata, isAddress } from './metadata.ts'
 import { compileSaml } from './traffic.ts'
 
-/** Far above what identity providers write, which is some ten KiB. */
+/** Real metadata has some ten KiB. */
 const MAX_METADATA_BYTES = 256 * 1024
 const MAX_GROUPS = 1000
 
@@ -110,7 +110,7 @@ export const saml = defineModule({
   price: (config) => config.idp_metadata.length / CHARACTERS_PER_INSTRUCTION,
 })
 
-/** Of XML, which are read in the time of an instruction: metadata of over 32 KiB is read off the event loop. */
+/** How many characters of XML cost as much as one instruction of a pattern. Over 32 KiB are read on another thread. */
 const CHARACTERS_PER_INSTRUCTION = 32
 
 function given(description: string) {
@@ -119,7 +119,7 @@ function given(description: string) {
   })
 }
 
-/** By the first name of the edge that is no wildcard; the others have addresses of the same form. */
+/** The URLs for the first name of the edge that is no wildcard; other names have URLs of the same form. */
 function shownAddresses({ id, hostports }: ShownAt): Addresses | undefined {
   const hostport = hostports.find((each) => !each.startsWith('*'))
   return hostport === undefined ? undefined : addressesAt(`https://${hostport.replace(/:443$/, '')}`, id)

@@ -1,4 +1,4 @@
-/** Reads what an identity provider sends to end a login: a signed request, by either binding. Runs where `answer.ts` does. */
+/** Reads a signed logout request of an identity provider, by either binding. Runs on the same threads as `answer.ts`. */
 import { createPublicKey, verify } from 'node:crypto'
 import { inflateRawSync } from 'node:zlib'
 import { BadInput } from '../../lib/shape/bad-input.ts'
@@ -17,19 +17,19 @@ export interface LogoutRequest {
   readonly notOnOrAfter: string | undefined
 }
 
-/** As it came. */
+/** A logout request as it was received. */
 export type SentLogout =
   | { readonly binding: 'post'; readonly request: string }
   | {
       readonly binding: 'redirect'
       readonly request: string
-      /** The part of the query that is signed (SAML bindings §3.4.4.1), to the letter as it was sent. */
+      /** The signed part of the query (SAML bindings §3.4.4.1), exactly as it was sent. */
       readonly signed: string
       readonly algorithm: string
       readonly signature: string
     }
 
-/** What a request may come to when it is inflated, in bytes; they have a few hundred. */
+/** The largest request after inflating, in bytes; real ones have a few hundred. */
 const MAX_INFLATED = 64 * 1024
 
 const digests: Readonly<Record<string, string>> = {
@@ -66,27 +66,27 @@ export async function readLogoutRequest(
   }
 }
 
-/** Gives base64 again, of what was deflated inside. */
+/** Inflates the content of base64, and returns base64 again. */
 function inflated(base64: string): string {
   try {
     return inflateRawSync(Buffer.from(base64, 'base64'), { maxOutputLength: MAX_INFLATED }).toString('base64')
   } catch {
-    throw new BadInput('it cannot be inflated, or comes to more than 64 KiB')
+    throw new BadInput('it cannot be inflated, or is longer than 64 KiB then')
   }
 }
 
-/** One signature in the whole document, of its root. */
+/** The document must have exactly one signature, that of its root. */
 function postFault(root: XmlElement): string | undefined {
   const [signature] = childrenOf(root, SIGNATURE, 'Signature')
   if (!signature) return 'it has no signature'
   const names = [...everyElement(root)].map(({ element }) => element.name)
   if (names.filter((name) => name === 'Signature').length > 1 || names.includes('Object')) {
-    return 'a signature stands where it should not'
+    return 'a signature is in the wrong place'
   }
   const ids = [...everyElement(root)].flatMap(({ element }) =>
     [...element.attributes].filter(([name]) => /^(?:\{.*\})?id$/i.test(name)).map(([, value]) => value),
   )
-  if (new Set(ids).size < ids.length) return 'an id stands in it twice'
+  if (new Set(ids).size < ids.length) return 'two elements have the same id'
   return signatureFault(signature, root)
 }
 
@@ -95,7 +95,7 @@ function redirectFault(
   certificates: readonly string[],
 ): string | undefined {
   const digest = Object.hasOwn(digests, algorithm) ? digests[algorithm] : undefined
-  if (digest === undefined) return 'a signature by a method that is not taken, such as one with SHA-1'
+  if (digest === undefined) return 'the signature method is not accepted; SHA-1, for one, is not'
   const bytes = Buffer.from(signature, 'base64')
   const isRight = certificates.some((each) => verify(digest, Buffer.from(signed), createPublicKey(each), bytes))
   return isRight ? undefined : 'no key of the identity provider verifies the signature'

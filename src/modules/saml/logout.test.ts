@@ -76,7 +76,7 @@ test('a signed request ends the login, and the identity provider is told', async
   assert.equal(await isIn(stage.browser), false)
 })
 
-test('by the POST binding it ends the same, though no cookie comes with it', async () => {
+test('the POST binding does the same, without any cookie', async () => {
   const stage = await loggedIn()
   const field = idp.logoutForm(SLO, { logoutNameID: 'ada' })
   const page = await post(stage.browser, { SAMLRequest: field, RelayState: 'back' }, { path: `${ROUTE}/slo` })
@@ -84,7 +84,7 @@ test('by the POST binding it ends the same, though no cookie comes with it', asy
   assert.equal(await isIn(stage.browser), false)
 })
 
-test('it ends the logins of that user in all browsers, and of nobody else', async () => {
+test('a request ends the logins of that user in all browsers, and of nobody else', async () => {
   const stage = await loggedIn()
   const other = { ...stage, browser: new TestBrowser(stage.phases) }
   assert.equal((await logIn(other)).status, 302)
@@ -148,7 +148,7 @@ for (const [what, [code, query]] of Object.entries(refused)) {
   })
 }
 
-test('a request is taken once', async () => {
+test('a request is accepted once', async () => {
   const stage = await loggedIn()
   const query = signedQuery(requestXml({}))
   assert.equal((await send(stage.browser, query)).status, 303)

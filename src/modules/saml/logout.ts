@@ -1,6 +1,6 @@
 /**
- * Ends logins when the identity provider says so: single logout, by either binding. A request that it signed names a user,
- * whose logins at this route end in all browsers, so that it need not come with the cookies of one.
+ * Single logout, by either binding: ends logins when the identity provider says so. A signed request names a user, whose
+ * logins at this route end in all browsers; so the request needs no cookies.
  */
 import { isFault, type LoginVisit, type ProviderPage } from '../login/provider.ts'
 import type { RequestContext, RequestVerdict } from '../phases.ts'
@@ -14,17 +14,17 @@ import type { IdentityProvider } from './metadata.ts'
 import { onwards } from './responses.ts'
 import { readForm, readSignedQuery } from './sent-form.ts'
 
-/** How old a request may be, and how long it is remembered that it was used, in milliseconds. */
+/** How old a request may be, in milliseconds; that it was used is remembered for twice as long. */
 const REQUEST_MS = 10 * 60_000
 
-/** Longest relay state that is given back, in characters; SAML bindings §3.4.3 allows 80. */
+/** The longest relay state that is sent back, in characters; SAML bindings §3.4.3 allows 80. */
 const MAX_RELAY_STATE = 1024
 
 export interface LogoutParts {
   readonly provider: () => Promise<IdentityProvider>
-  /** Whose work it is to read a document that a visitor sent. */
+  /** The owner of the work of reading a visitor's document: the work of one owner does not delay that of another. */
   readonly ownerOf: (ctx: RequestContext) => string
-  /** Whether nobody came with `id` before. */
+  /** Whether `id` is used for the first time. */
   readonly isFirst: (id: string, windowMs: number) => Promise<boolean>
 }
 
@@ -43,11 +43,11 @@ export function logoutPages({ provider, ownerOf, isFirst }: LogoutParts, tools: 
     const { id, nameId, issuer, destination, issueInstant, notOnOrAfter } = read
     const addresses = addressesOf(ctx)
     if (issuer !== idp.entityId || (destination !== undefined && destination !== addresses.logout)) {
-      return refuse({ fault: 'LOGIN_ANSWER_ELSEWHERE', reason: 'a logout request is of or for another' })
+      return refuse({ fault: 'LOGIN_ANSWER_ELSEWHERE', reason: 'a logout request has another issuer or destination' })
     }
     const isOver = notOnOrAfter !== undefined && !(timeOf(notOnOrAfter) > now())
     if (isOver || !(Math.abs(timeOf(issueInstant) - now()) <= REQUEST_MS)) {
-      return refuse({ fault: 'LOGIN_ANSWER_OUTDATED', reason: 'a logout request does not hold now' })
+      return refuse({ fault: 'LOGIN_ANSWER_OUTDATED', reason: 'a logout request is expired or not yet valid' })
     }
     if (!(await isFirst(`logout ${addresses.logout} ${id}`, 2 * REQUEST_MS))) {
       return refuse({ fault: 'LOGIN_ANSWER_REPEATED', reason: 'a logout request was used before' })

@@ -1,6 +1,6 @@
 /**
- * What we send to an identity provider, through the browser: by the redirect binding (SAML bindings §3.4), in which it is
- * the query that is signed, and not the XML. Deflated and signed on threads of Node's own.
+ * The messages that we send to an identity provider through the browser, by the redirect binding (SAML bindings §3.4), in
+ * which the query is signed and not the XML. Node deflates and signs on its own threads.
  */
 import { randomBytes, sign } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -16,7 +16,7 @@ const deflate = promisify(deflateRaw)
 const signLater = promisify<string, Buffer, string, Buffer>(sign)
 
 export interface Sending {
-  /** Where it goes. */
+  /** The URL at the provider. */
   readonly to: string
   readonly addresses: Addresses
   readonly requestKey: RequestKey
@@ -30,7 +30,7 @@ export interface LoginRequest {
   readonly isForced: boolean
 }
 
-/** The address that asks the provider to log the visitor in. */
+/** The URL that asks the provider to log the visitor in. */
 export function loginRequestUrl(sending: Sending, { id, nameIdFormat, isForced }: LoginRequest): Promise<string> {
   const { acs } = sending.addresses
   const force = isForced ? ' ForceAuthn="true"' : ''
@@ -39,7 +39,7 @@ export function loginRequestUrl(sending: Sending, { id, nameIdFormat, isForced }
   return signedUrl('SAMLRequest', message('AuthnRequest', id, attributes, policy, sending), sending)
 }
 
-/** The address that tells the provider that its request to log a user out was carried out. */
+/** The URL that tells the provider that its logout request was carried out. */
 export function logoutAnswerUrl(sending: Sending, requestId: string): Promise<string> {
   const id = `_${randomBytes(20).toString('hex')}`
   const body = `<samlp:Status><samlp:StatusCode Value="${status.success}"/></samlp:Status>`
@@ -58,7 +58,7 @@ function message(name: string, id: string, attributes: string, body: string, { t
   ].join('')
 }
 
-/** SAML bindings §3.4.4.1: what is signed is these parameters, in this order, as they stand in the address. */
+/** SAML bindings §3.4.4.1: the signature covers these parameters, in this order, encoded as in the URL. */
 async function signedUrl(
   parameter: 'SAMLRequest' | 'SAMLResponse',
   xml: string,

@@ -23,7 +23,7 @@ function entity(role: string, attributes = 'entityID="x"'): string {
 }
 const idp = (inside: string): string => entity(`<IDPSSODescriptor>${inside}</IDPSSODescriptor>`)
 
-test('takes an entity with an identity provider, whatever else it holds', () => {
+test('accepts an entity with an identity provider, whatever else it holds', () => {
   for (const text of [
     idp(KEY + SSO),
     entity(`<SPSSODescriptor/><IDPSSODescriptor>${KEY}${SSO}</IDPSSODescriptor>`, 'entityID="urn:x" ID="_1"'),

@@ -6,7 +6,7 @@ import { childrenOf, isNamed } from './elements.ts'
 import { binding, METADATA, SIGNATURE } from './names.ts'
 import { readXml, type XmlElement } from './xml.ts'
 
-/** What logins need of it. */
+/** The part of the metadata that logins need. */
 export interface IdentityProvider {
   readonly entityId: string
   /** Where requests for a login go, by the redirect binding. */
@@ -17,16 +17,16 @@ export interface IdentityProvider {
   readonly certificates: readonly string[]
 }
 
-/** Of SAML 2.0 metadata §2.2.1, in characters. */
+/** SAML 2.0 metadata §2.2.1: the longest entity id, in characters. */
 const MAX_ENTITY_ID = 1024
 
-/** Of one provider. Each is tried with each answer, and a provider that changes its key has two. */
+/** A provider that changes its key has two. Each certificate is tried with every answer. */
 const MAX_CERTIFICATES = 10
 
 /** In characters. */
 const MAX_URL = 2048
 
-/** In bits; shorter keys of RSA are not safe any more. */
+/** In bits; shorter RSA keys are no longer safe. */
 const MIN_KEY_BITS = 2048
 
 /** Throws `BadValue` unless `xml` is one EntityDescriptor that describes an identity provider we can use. */
@@ -77,7 +77,7 @@ function read(xml: string): XmlElement {
   }
 }
 
-/** The first address of a service that is reached by redirects. */
+/** The first URL of a service with the redirect binding. */
 function addressOf(role: XmlElement, service: string, attribute: string): string | undefined {
   return childrenOf(role, METADATA, service)
     .filter(({ attributes }) => attributes.get('Binding') === binding.redirect)
@@ -85,14 +85,14 @@ function addressOf(role: XmlElement, service: string, attribute: string): string
     .find(isAddress)
 }
 
-/** Whether browsers may be sent there, or we ask there ourselves. Over http only to the machine that they run on, where somebody tries this out. */
+/** Whether a URL may be used, by browsers or by us: https, or http on loopback, where somebody tries this out. */
 export function isAddress(text: string): boolean {
   const url = text.length <= MAX_URL && /^https?:\/\/[^\s\\]+$/i.test(text) ? URL.parse(text) : null
   if (url?.username !== '' || url.password !== '' || url.hash !== '') return false
   return url.protocol === 'https:' || ['localhost', '[::1]', '127.0.0.1'].includes(url.hostname)
 }
 
-/** Those of keys that say nothing of their use, or say signing. */
+/** The certificates of keys for signing, or without a stated use. */
 function certificatesOf(role: XmlElement): string[] {
   const written = childrenOf(role, METADATA, 'KeyDescriptor')
     .filter(({ attributes }) => (attributes.get('use') ?? 'signing') === 'signing')
@@ -109,7 +109,7 @@ function certificatesOf(role: XmlElement): string[] {
   return distinct.map(pemOf)
 }
 
-/** When a certificate ends says nothing here: what counts is the key, and that the metadata names it. */
+/** The dates of a certificate are ignored: what counts is that the metadata names the key. */
 function pemOf(base64: string): string {
   const { asymmetricKeyType, asymmetricKeyDetails } = certificateOf(base64).publicKey
   if (asymmetricKeyType !== 'rsa' || (asymmetricKeyDetails?.modulusLength ?? 0) < MIN_KEY_BITS) {

@@ -1,4 +1,4 @@
-/** Our side of SAML as identity providers read it: what they are told to know a route by. */
+/** The metadata of a route, which identity providers read. */
 import type { Addresses } from './addresses.ts'
 import { escaped } from './escaped.ts'
 import { binding, METADATA, PROTOCOL, SIGNATURE } from './names.ts'

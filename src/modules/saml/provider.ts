@@ -29,7 +29,7 @@ export function samlProvider(client: SamlClient, tools: ModuleTools): LoginProvi
   const id = randomUUID()
   const parts = {
     provider,
-    // Of each visitor by itself: who sends much waits for nobody but itself.
+    // One owner for each visitor: a visitor who sends a lot delays nobody else.
     ownerOf: ({ peer }: RequestContext) => `${id} ${peer.ip}`,
     isFirst: async (key: string, windowMs: number) =>
       (await counters.take(`saml ${key}`, { capacity: 1, windowMs })).isAllowed,
@@ -71,12 +71,12 @@ export function samlProvider(client: SamlClient, tools: ModuleTools): LoginProvi
 
     finish: ({ state, params }) => acs.finish(params.get('answer') ?? '', state),
 
-    /** An identity provider cannot be asked about a user; it is asked to log the visitor in once more. */
+    /** SAML has no way to ask about a user later, so the visitor must log in again. */
     check: () => Promise.resolve({ fault: 'log_in_again', reason: 'the authorized groups changed' }),
   }
 }
 
-/** For a digest alone: whether it is the right one is found out when the document is read. */
+/** Only for a digest; the document is checked when it is read. */
 function writtenEntityId(metadata: string): string {
   return /\sentityID\s*=\s*(["'])(.*?)\1/s.exec(metadata)?.[2] ?? ''
 }

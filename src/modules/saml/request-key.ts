@@ -1,4 +1,4 @@
-/** The key that signs requests to identity providers, and its certificate: what they are told to know this server by. */
+/** The key that signs requests to identity providers, and its certificate, by which they recognise this server. */
 import { generateKeyPair, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 import { Secret } from '../../lib/secrets/secret.ts'
@@ -16,16 +16,16 @@ export interface RequestKey {
   readonly key: Secret
 }
 
-/** RSA, since identity providers take little else. */
+/** RSA, since most identity providers accept nothing else. */
 const KEY_BITS = 2048
 
-/** Long: whoever replaces it has to tell every identity provider, and what counts there is the key. */
+/** Long, since replacing it means telling every identity provider. */
 const YEARS = 20
 const YEAR_MS = 365.25 * 86_400_000
-/** How far back it begins, for clocks that are slow. */
+/** The certificate is valid from this long ago, for clocks that are slow. */
 const SKEW_MS = 3_600_000
 
-/** Made on another thread: it takes a fraction of a second. */
+/** Made on another thread, since it takes a fraction of a second. */
 export async function makeRequestKey(now: number): Promise<RequestKey> {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: KEY_BITS })
   const spki = publicKey.export({ type: 'spki', format: 'der' })

@@ -1,7 +1,7 @@
-/** Answers of our own to browsers and identity providers. */
+/** Responses of the login pages to browsers and identity providers. */
 import type { Respond } from '../phases.ts'
 
-/** 303, and not 302: what follows is a GET whatever the browser. */
+/** 303 and not 302, so that every browser follows with a GET. */
 export function onwards(location: string, more: readonly (readonly [string, string])[] = []): Respond {
   const headers = [
     ['Location', location],

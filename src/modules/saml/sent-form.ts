@@ -1,11 +1,11 @@
-/** What comes to us by the two bindings: a form in a body, or parameters of an address. */
+/** Reads messages of the two bindings: a form in a body, or parameters of a URL. */
 import { bodyMemoryRefusal, type RequestContext, type RequestVerdict } from '../phases.ts'
 import type { SentLogout } from './logout-request.ts'
 
-/** Far above what identity providers send, which is some ten KiB, or a hundred with very many groups. */
+/** Identity providers send some ten KiB, or a hundred with very many groups. */
 const MAX_BODY_BYTES = 256 * 1024
 
-/** A form that a browser was made to post, or why it is not taken. Each field of `names` stands in it once at most. */
+/** The posted form, or the refusal. Each field of `names` may occur once at most. */
 export async function readForm(
   ctx: RequestContext,
   names: readonly string[],
@@ -19,7 +19,7 @@ export async function readForm(
   return readParams(new URLSearchParams(body.toString()), names) ?? unreadable
 }
 
-/** Undefined when one stands there twice: two readers could take another one each. */
+/** Undefined when a name occurs twice, since two parsers could choose different values. */
 export function readParams(params: URLSearchParams, names: readonly string[]): ReadonlyMap<string, string> | undefined {
   const found = new Map<string, string>()
   for (const name of names) {
@@ -30,12 +30,12 @@ export function readParams(params: URLSearchParams, names: readonly string[]): R
   return found
 }
 
-/** A request for a logout that came in the address; undefined when it is none, or lacks a signature. */
+/** The logout request in a query; undefined when there is none, or no signature. */
 export function readSignedQuery(query: string): (SentLogout & { readonly relayState: string }) | undefined {
   const params = readParams(new URLSearchParams(query), ['SAMLRequest', 'RelayState', 'SigAlg', 'Signature'])
   const [request, algorithm, signature] = ['SAMLRequest', 'SigAlg', 'Signature'].map((name) => params?.get(name) ?? '')
   if (!request || !algorithm || !signature) return undefined
-  // SAML bindings §3.4.4.1: these three, in this order, as they were encoded by whoever signed them.
+  // SAML bindings §3.4.4.1: the signature covers these three, in this order, in the sender's own encoding.
   const raw = (name: string): string[] => query.split('&').filter((pair) => pair.startsWith(`${name}=`))
   const pairs = [...raw('SAMLRequest'), ...raw('RelayState'), ...raw('SigAlg')]
   if (pairs.length !== (params?.has('RelayState') ? 3 : 2)) return undefined

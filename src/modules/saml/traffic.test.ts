@@ -25,7 +25,7 @@ test('a stranger is sent to the identity provider with a signed request', async 
   await assert.rejects(idp.read(location, await metadataOf(setUp({}, { requestKey: async () => idp.key }))))
 })
 
-test('who logged in comes back to the page, and the service knows who it is', async () => {
+test('after a login the visitor gets the page that was asked for, and the service is told who it is', async () => {
   for (const signs of ['assertion', 'response', 'both'] as const) {
     const stage = setUp()
     const end = await logIn(stage, {}, { visit: { path: '/page?x=1' }, signing: { signs } })
@@ -40,7 +40,7 @@ test('who logged in comes back to the page, and the service knows who it is', as
   }
 })
 
-test('the answer goes on by a 303 that holds nothing readable, and not by a page with a script', async () => {
+test('the POST answers with a 303 that holds only sealed text, and no script', async () => {
   const stage = setUp()
   const asked = await ask(stage)
   const sent = await post(stage.browser, {
@@ -54,7 +54,7 @@ test('the answer goes on by a 303 that holds nothing readable, and not by a page
   assert.deepEqual(sent.headers.all('set-cookie'), [])
 })
 
-test('a login that began in another browser ends in none', async () => {
+test('a login that began in another browser is refused', async () => {
   const stage = setUp()
   const asked = await ask(stage)
   const victim = new TestBrowser(stage.phases)
@@ -63,7 +63,7 @@ test('a login that began in another browser ends in none', async () => {
   assert.equal((await victim.visit()).status, 302)
 })
 
-test('an answer that was sealed for one attempt ends no other, and only once, and soon', async () => {
+test('a sealed answer works for its own attempt only, once, and for a short time', async () => {
   const stage = setUp()
   const [first, second] = [await ask(stage), await ask(stage)]
   const sent = await post(stage.browser, {
@@ -89,7 +89,7 @@ test('an answer that was sealed for one attempt ends no other, and only once, an
   assert.equal((await stage.browser.visit({ path: late.location })).code, 'LOGIN_STATE_EXPIRED')
 })
 
-test('an attempt that took too long, or is of another host, is over', async () => {
+test('an attempt that took too long, or is of another host, is refused', async () => {
   const stage = setUp()
   const asked = await ask(stage)
   const xml = await idp.answer(asked)
@@ -113,7 +113,7 @@ test('each name of an edge is a service provider of its own', async () => {
   assert.equal((await logIn(stage, {}, { visit: { host: 'b.example.com' } })).status, 302)
 })
 
-test('asks for credentials at every login when it should, and sees that they were asked for', async () => {
+test('demands credentials at every login where configured, and checks that they were given', async () => {
   const stage = setUp({ force_authn: true })
   assert.match((await ask(stage)).xml, /ForceAuthn="true"/)
   assert.equal((await logIn(stage, { authnInstant: -3600 })).code, 'LOGIN_ANSWER_OUTDATED')
@@ -123,7 +123,7 @@ test('asks for credentials at every login when it should, and sees that they wer
   assert.match((await ask(easy, { path: '/postern/login' })).xml, /ForceAuthn="true"/)
 })
 
-test('only users of an authorized group are let in, and all are asked again when the groups change', async () => {
+test('only users of an authorized group are let in, and all must log in again when the groups change', async () => {
   const stage = setUp({ authorized_groups: ['Engineers', 'admins'] })
   assert.equal((await logIn(stage, { attributes: { groups: ['engineers'] } })).code, 'LOGIN_NOT_ALLOWED')
   assert.equal((await logIn(stage, { attributes: {} })).code, 'LOGIN_NOT_ALLOWED')
@@ -137,7 +137,7 @@ test('only users of an authorized group are let in, and all are asked again when
   assert.equal((await again.visit()).status, 302)
 })
 
-test('a login that began at the identity provider needs leave, and a page of this name to go to', async () => {
+test('a login that began at the identity provider must be allowed, and lead to a page of this host', async () => {
   const unsolicited = { requestId: '', relayState: '', acs: ACS, entityId: `https://${HOST}${ROUTE}/metadata` }
   const answer = () => idp.answer(unsolicited, { inResponseTo: undefined })
   const closed = setUp()
@@ -171,13 +171,13 @@ test('a login that began at the identity provider needs leave, and a page of thi
   assert.equal((await deliver(stage.browser, answering, '/')).code, 'LOGIN_ANSWER_ELSEWHERE')
   const long = await idp.answer(unsolicited, { inResponseTo: undefined, confirmedUntil: 3 * 86_400 })
   assert.equal((await deliver(stage.browser, long, '/')).code, 'LOGIN_ANSWER_OUTDATED')
-  // Nor is one that was asked for let in as if nobody had asked.
+  // An answer to a request cannot be used as an unsolicited one either.
   stage.browser.cookies.clear()
   const asked = await ask(stage)
   assert.equal((await deliver(stage.browser, await idp.answer(asked), '/')).code, 'LOGIN_ANSWER_ELSEWHERE')
 })
 
-test('the sealed answer of one host or page is of no use at another', async () => {
+test('the sealed answer for one host or page is refused at another', async () => {
   const stage = setUp({ allow_idp_initiated: true })
   const unsolicited = { requestId: '', relayState: '', acs: ACS, entityId: `https://${HOST}${ROUTE}/metadata` }
   const xml = await idp.answer(unsolicited, { inResponseTo: undefined })
@@ -215,7 +215,7 @@ test('a login ends when the session at the identity provider does, or after its 
   assert.equal((await logIn(setUp(), { sessionUntil: -61 })).code, 'LOGIN_ANSWER_OUTDATED')
 })
 
-test('an identity provider that says no is told apart from one that fails', async () => {
+test('a denial by the identity provider and a failure of it have different errors', async () => {
   const stage = setUp()
   const status = (name: string): string => `urn:oasis:names:tc:SAML:2.0:status:${name}`
   assert.equal((await logIn(stage, { status: status('AuthnFailed') })).code, 'LOGIN_DENIED')
@@ -224,7 +224,7 @@ test('an identity provider that says no is told apart from one that fails', asyn
   assert.equal((await logIn(stage, { status: '' })).code, 'LOGIN_PROVIDER_ERROR')
 })
 
-test('when there is no room to read an answer, nobody is let in', async () => {
+test('when the threads are too busy to read an answer, nobody is let in', async () => {
   const refusing = (error: Error): ModuleTools['samlDocuments'] => {
     const documents = testTools().samlDocuments
     return { ...documents, answer: () => Promise.reject(error) }
@@ -235,7 +235,7 @@ test('when there is no room to read an answer, nobody is let in', async () => {
   assert.equal((await logIn(heavy)).code, 'LOGIN_ANSWER_UNREADABLE')
 })
 
-test('the documents of each visitor wait for those of no other', async () => {
+test('documents of one visitor do not delay those of another', async () => {
   const owners: string[] = []
   const documents = testTools().samlDocuments
   const samlDocuments: ModuleTools['samlDocuments'] = {
@@ -250,7 +250,7 @@ test('the documents of each visitor wait for those of no other', async () => {
   assert.match(owners[0] ?? '', /^[\w-]{36} 192\.0\.2\.7$/)
 })
 
-test('an address takes the methods that it is for', async () => {
+test('each path accepts only its own methods', async () => {
   const { browser } = setUp()
   for (const [path, method, allowed] of [
     [`${ROUTE}/acs`, 'PUT', 'GET, POST'],
@@ -265,7 +265,7 @@ test('an address takes the methods that it is for', async () => {
   assert.equal((await browser.visit({ path: `${ROUTE}/in` })).code, 'LOGIN_STATE_MISSING')
 })
 
-test('nothing that an answer says stands in the log', async () => {
+test('nothing of an answer is logged', async () => {
   const stage = setUp()
   await logIn(stage, { audience: 'urn:somebody-else' })
   await logIn(stage)

@@ -11,7 +11,7 @@ export type XmlToken = OpenTag | CloseTag | Characters
 export interface OpenTag {
   readonly kind: 'open'
   readonly at: number
-  /** As it is written, with its prefix. */
+  /** The name as it is written, with its prefix. */
   readonly written: string
   /** Empty for none. */
   readonly prefix: string
@@ -30,9 +30,9 @@ export interface CloseTag {
 export interface Characters {
   readonly kind: 'characters'
   readonly at: number
-  /** Whether it is white space, which may stand outside of the root too. */
+  /** Whether it is white space, which may also occur outside of the root. */
   readonly isBlank: boolean
-  /** What is meant, with references replaced. */
+  /** The text with references replaced. */
   readonly text: string
 }
 
@@ -75,7 +75,7 @@ export function* xmlTokens(text: string): Generator<XmlToken> {
   }
 }
 
-/** What is wrong with a document, and in which line. */
+/** An error with the line in which it is. */
 export function badXml(text: string, at: number, what: string): BadInput {
   return new BadInput(`line ${text.slice(0, at).split('\n').length}: ${what}`)
 }
@@ -88,7 +88,7 @@ const NAME = `[${NAME_START}][${NAME_START}\\-.0-9\\u{b7}\\u{300}-\\u{36f}\\u{20
 const QUALIFIED = `(?:(?<prefix>${NAME}):)?(?<name>${NAME})`
 
 const ALLOWED = /^[\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]*$/u
-/** A byte order mark and the XML declaration. The text was decoded before, so the encoding that it names says nothing. */
+/** A byte order mark and the XML declaration. The encoding that it names is ignored: the text is already decoded. */
 const PROLOG = pattern(
   `\\u{feff}?(?:<\\?xml${option('version', '1\\.0')}(?:${option('encoding', '[A-Za-z][A-Za-z0-9._\\-]*')})?(?:${option('standalone', 'yes|no')})?${SPACE}*\\?>)?`,
 )
@@ -96,7 +96,7 @@ const OPEN = pattern(`<${QUALIFIED}`)
 const ATTRIBUTE = pattern(`${SPACE}+${QUALIFIED}${SPACE}*=${SPACE}*(?:"(?<double>[^<"]*)"|'(?<single>[^<']*)')`)
 const OPEN_END = pattern(`${SPACE}*(?<slash>/?)>`)
 const CLOSE = pattern(`</(?<written>${QUALIFIED})${SPACE}*>`)
-/** Bounded, so that a row of `&` is not read to its end from each of them. */
+/** Bounded, so that a long row of `&` does not take quadratic time. */
 const REFERENCE = /&(?:([a-z]{1,4})|#([0-9]{1,7})|#x([0-9A-Fa-f]{1,6}));|&/g
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', apos: "'", quot: '"' }
 
@@ -146,7 +146,7 @@ function characters(text: string, at: number, end: number): Characters {
   return { kind: 'characters', at, isBlank: /^[ \t\r\n]*$/.test(raw), text: resolved(text, at, lines(raw)) }
 }
 
-/** XML 1.0 §2.11: a line ends with one character. */
+/** XML 1.0 §2.11: every line break becomes one character. */
 function lines(raw: string): string {
   return raw.replace(/\r\n?/g, '\n')
 }

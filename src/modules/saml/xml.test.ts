@@ -19,7 +19,7 @@ const accepted: Record<string, string> = {
 }
 
 for (const [what, text] of Object.entries(accepted)) {
-  test(`takes ${what}`, () => {
+  test(`reads ${what}`, () => {
     readXml(text)
   })
 }
@@ -79,7 +79,7 @@ const refused: Record<string, readonly [message: RegExp, ...texts: readonly stri
     '<a b="\u001f"/>',
   ],
   'tags that do not fit': [
-    /closing tag does not fit/,
+    /closing tag does not match/,
     '<a></b>',
     '<a><b></a></b>',
     '</a>',
@@ -146,7 +146,7 @@ for (const [what, [message, ...texts]] of Object.entries(refused)) {
   })
 }
 
-test('tells elements and attributes apart by namespace, and reads values as they are meant', () => {
+test('tells elements and attributes apart by namespace, and replaces references in values', () => {
   const text = `<p:a xmlns:p="u" xmlns="v" b=" 1&#10;2\r\n3 " p:b='"'>text<c/><p:c xmlns:p="w"/></p:a>`
   assert.deepEqual(readXml(text), {
     namespace: 'u',
@@ -163,14 +163,14 @@ test('tells elements and attributes apart by namespace, and reads values as they
   })
 })
 
-test('reads text as it is meant', () => {
+test('reads text with references replaced and comments left out', () => {
   assert.equal(
     readXml('<a>1&lt;\r\n<b>not mine</b>&#x41;<!-- nor this --><![CDATA[<&amp;\r]]></a>').text,
     '1<\nA<&amp;\n',
   )
 })
 
-test('a message says the line', () => {
+test('a message names the line', () => {
   assert.throws(() => readXml('<a>\n<b>\n</a>'), { message: /^line 3: / })
 })
 

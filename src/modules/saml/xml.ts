@@ -23,7 +23,7 @@ export interface XmlElement {
 const MAX_DEPTH = 32
 const MAX_ELEMENTS = 10_000
 
-/** Namespaces in XML §3: the two that no document may give another prefix. */
+/** Namespaces in XML §3: these two have fixed prefixes. */
 const XML = 'http://www.w3.org/XML/1998/namespace'
 const XMLNS = 'http://www.w3.org/2000/xmlns/'
 
@@ -41,7 +41,7 @@ export function readXml(text: string): XmlElement {
       continue
     }
     if (token.kind === 'close') {
-      if (inner?.written !== token.written) throw bad('a closing tag does not fit what is open')
+      if (inner?.written !== token.written) throw bad('a closing tag does not match the open element')
       open.pop()
       continue
     }
@@ -72,7 +72,7 @@ interface Growing extends XmlElement {
   text: string
 }
 
-/** Prefixes that an element declares, before those around it. A chain, since copies would make long documents slow. */
+/** The prefixes that an element declares, linked to those of its parent. Copying them would make long documents slow. */
 interface Scope {
   readonly declared: ReadonlyMap<string, string>
   readonly outer: Scope | undefined
@@ -87,7 +87,7 @@ function declarations({ attributes }: OpenTag, bad: Bad): Map<string, string> {
     const given = prefix === '' ? '' : name
     if (declared.has(given)) throw bad('a namespace is declared twice')
     const isReserved = given === 'xmlns' || value === XMLNS || (given === 'xml') !== (value === XML)
-    if (isReserved || (given !== '' && value === '')) throw bad('a namespace is declared that cannot be')
+    if (isReserved || (given !== '' && value === '')) throw bad('a declaration uses a reserved or empty namespace')
     declared.set(given, value)
   }
   return declared

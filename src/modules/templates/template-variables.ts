@@ -6,7 +6,7 @@ import type { Moment } from './templates.ts'
 
 type Variable = (moment: Moment) => string
 
-/** What gives the value; what this table does not know, modules may have found out about the request. */
+/** The function that reads a variable. A name that is not in the table is looked up in what modules found out. */
 export function findVariable(name: string): Variable {
   return table.get(name) ?? (({ ctx }) => ctx.found.get(name) ?? '')
 }

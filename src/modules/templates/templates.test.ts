@@ -92,12 +92,12 @@ test('text without a variable goes through unchanged', () => {
   )
 })
 
-test('as many variables as allowed are filled in, and one more compiles to nothing', () => {
+test('the allowed number of variables is filled in, and one more is refused', () => {
   assert.equal(filled('${conn.client_port}'.repeat(MAX_VARIABLES)).length, 5 * MAX_VARIABLES)
   assert.throws(() => compileTemplate('${1}'.repeat(MAX_VARIABLES + 1)), /over 1000 variables/)
 })
 
-test('variables are counted in one pass, also where none is closed', () => {
+test('variables are counted in one pass, even when none is closed', () => {
   // A search for each would take minutes, which the limit on a test file ends.
   assert.equal(countVariables('${'.repeat(1024 * 1024)), 0)
   assert.equal(countVariables(`${'${'.repeat(1024 * 1024)}}`), 1)

@@ -21,7 +21,7 @@ test('an empty or null min_version is unset', () => {
   }
 })
 
-test('takes the four TLS versions and no other', () => {
+test('accepts the four TLS versions and no other', () => {
   for (const min_version of ['1.0', '1.1', '1.2', '1.3']) {
     assert.deepEqual(put('https', { min_version }), { enabled: true, terminate_at: 'edge', min_version })
   }
@@ -30,7 +30,7 @@ test('takes the four TLS versions and no other', () => {
   }
 })
 
-test('takes only the places that exist', () => {
+test('refuses other values of terminate_at', () => {
   for (const terminate_at of ['', 'agent', 'Edge']) {
     assert.throws(() => put('tls', { terminate_at }), { field: 'terminate_at', kind: 'value' })
   }

@@ -29,7 +29,7 @@ const tlsForm = Type.Object(
 const httpsForm = Type.Object(
   {
     enabled,
-    // D34: taken so that the body of a GET can be sent back.
+    // D34: accepted, so that what a GET returned can be sent back.
     terminate_at: Type.Enum(['edge'], { default: 'edge', description: 'Always `edge` on an HTTPS edge.' }),
     min_version: minVersion,
   },
@@ -44,7 +44,7 @@ export const tlsTermination = defineModule({
   accept: (config, { at }) => {
     const { min_version, ...rest } = config
     if (min_version === undefined || min_version === '') return rest
-    // A disabled module too: enabling it must not be what makes it invalid.
+    // Checked on a disabled module too: enabling it later must not make it invalid.
     if (config.terminate_at === 'upstream') {
       throw new Refusal(
         'MIN_VERSION_NOT_ALLOWED',

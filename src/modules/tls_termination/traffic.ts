@@ -1,11 +1,11 @@
-/** Says whether TLS ends at the edge, and how: demands mean that it does, none that it passes through. */
+/** Says whether TLS ends at the edge, and how. With demands it does; without any, TLS passes through. */
 import type { Phases, TlsDemands } from '../phases.ts'
 
 export interface TlsTerminationSettings {
   readonly terminate: 'edge' | 'upstream'
   /** Null serves 1.2 and up. */
   readonly minVersion: '1.0' | '1.1' | '1.2' | '1.3' | null
-  /** PEM; what an agent brought along for its endpoint. */
+  /** In PEM; an agent may give one for its endpoint. */
   readonly certificate?: { readonly cert: string; readonly key: string }
 }
 

@@ -10,7 +10,7 @@ function put(body: unknown, at = ''): ModuleConfig {
   return userAgentFilter.accept(check(userAgentFilter.at.route, body), { place: 'route', at })
 }
 
-test('takes RE2 patterns and stores them as they are', () => {
+test('accepts RE2 patterns and stores them unchanged', () => {
   const body = { allow: ['(?i)google(bot)?', '^$', '(?P<v>\\d+)'], deny: ['\\pL+', '.*'] }
   assert.deepEqual(put(body), { enabled: true, ...body })
   assert.deepEqual(put({}), { enabled: true, allow: [], deny: [] })
@@ -37,14 +37,14 @@ for (const [pattern, reason] of [
   })
 }
 
-test('refuses a pattern that compiles to too much', () => {
+test('refuses a pattern that compiles to too many instructions', () => {
   assert.throws(() => put({ allow: ['x{900}'.repeat(20)] }), {
     code: 'BAD_REGEX',
     message: /`allow\[0\]` is too costly/,
   })
 })
 
-test('refuses patterns that are too much together', () => {
+test('refuses patterns that are too costly together', () => {
   const one = 'x{900}y{900}'
   put({ allow: Array(5).fill(one), deny: Array(5).fill(one) })
   assert.throws(() => put({ allow: Array(6).fill(one), deny: Array(6).fill(one) }), {
@@ -58,7 +58,7 @@ test('a full module of ordinary patterns fits', () => {
   put({ allow: list, deny: list })
 })
 
-test('holds the bounds on count and length', () => {
+test('enforces limits on count and length', () => {
   assert.throws(() => put({ deny: Array(101).fill('a') }), { field: 'deny', kind: 'value' })
   put({ deny: ['a'.repeat(1024)] })
   assert.throws(() => put({ deny: ['a'.repeat(1025)] }), { field: 'deny[0]', kind: 'too_long' })

@@ -33,7 +33,7 @@ export const userAgentFilter = defineModule({
     const written = Object.entries({ allow, deny }).flatMap(([list, entries]) =>
       entries.map((pattern, i) => ({ pattern, field: `${at}${list}[${i}]` })),
     )
-    // All are priced before one is compiled.
+    // Prices come first: nothing is compiled unless all of it is affordable.
     let total = 0
     for (const { pattern, field } of written) {
       total += asRefusal(field, () => affordable(pattern))

@@ -48,7 +48,7 @@ test('a long header cannot carry a denied word past the filter', () => {
   assert.equal(verdict('x'.repeat(30_000)), true)
 })
 
-test('what is too costly to judge is refused', () => {
+test('a header that is too costly to judge is refused', () => {
   const verdict = judge({ deny: ['[ab]*a[ab]{900}c'] })
   assert.equal(verdict('ab'.repeat(2000)), false)
   assert.equal(verdict('Mozilla/5.0'), true)
@@ -58,7 +58,7 @@ test('a costly allow pattern does not open the door', () => {
   assert.equal(judge({ allow: ['[ab]*a[ab]{900}c'], deny: ['zzz'] })('ab'.repeat(2000)), false)
 })
 
-test('the full number of elaborate patterns still judges the header of a browser', () => {
+test("the largest number of elaborate patterns can still judge a browser's header", () => {
   const list = Array.from({ length: 100 }, (_, i) => `(?i)^mozilla/\\d+\\.\\d+ .*(bot|crawler|spider)-${i}/`)
   const browser =
     'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36'

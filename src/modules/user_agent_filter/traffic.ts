@@ -10,14 +10,15 @@ export interface UserAgentFilterSettings {
 }
 
 /**
- * Steps of all patterns of a list for one request: about a millisecond. A hundred elaborate patterns take 110,000 for
- * the header of a browser, one takes 1,000. What needs more is refused: a `deny` pattern might have matched.
+ * The most steps that all patterns of a list may take for one request: about a millisecond. For the header of a browser, a
+ * hundred elaborate patterns take 110,000 steps, and one takes 1,000. A request that needs more is refused, since a `deny`
+ * pattern might have matched.
  */
 const MAX_STEPS = 200_000
 
-/** Verdicts to remember, of the headers seen last: real traffic repeats a few. Twice as many at most. */
+/** How many recent headers have their verdict remembered, up to twice as many: real traffic repeats a few. */
 const REMEMBERED = 256
-/** Characters of a header that is worth remembering: longer ones are rare, and each holds memory. */
+/** Longer headers are not remembered, in characters: they are rare, and each takes memory. */
 const MAX_REMEMBERED_LENGTH = 512
 
 export function compileUserAgentFilter(
@@ -63,7 +64,7 @@ function passes(agent: string, isAllowed: PatternSearch, isDenied: PatternSearch
   return isDenied(agent, MAX_STEPS) === false
 }
 
-/** Patterns are about text, and a header is held as bytes. */
+/** Decodes a header, which is held as bytes, into the text that patterns expect. */
 function readable(agent: string): string {
   return /^[\x20-\x7e]*$/.test(agent) ? agent : Buffer.from(agent, 'latin1').toString('utf8')
 }

@@ -1,13 +1,13 @@
-/** Questions by which some senders make sure that an address is meant for them: answered here, as the secret is. */
+/** Answers the challenges by which some senders verify a URL. The edge answers them, since it holds the secret. */
 import { createHmac } from 'node:crypto'
 import type { RequestContext, Respond } from '../phases.ts'
 
 export interface Challenge {
-  /** Asked without a signature, before the body is read. */
+  /** Answers a challenge that comes without a signature, before the body is read. */
   readonly unsigned?: (ctx: RequestContext, secret: string) => Respond | undefined
-  /** Asked like any other webhook; the signature was right. */
+  /** Answers a challenge that comes as a correctly signed webhook. */
   readonly signed?: (body: Buffer, secret: string) => Respond | undefined
-  /** What a wrong signature is answered with, where the sender insists. */
+  /** The answer to a wrong signature, where the sender requires a certain one. */
   readonly refusal?: Respond
 }
 
@@ -15,7 +15,7 @@ export const webhookChallenges: Readonly<Record<string, Challenge>> = {
   twitter: {
     unsigned({ method, query }, secret) {
       const token = new URLSearchParams(query).get('crc_token') ?? ''
-      // The answer signs the token, so no text that could be a webhook may be one.
+      // The answer signs the token, so a text that could be a webhook must not pass for a token.
       if (method !== 'GET' || !/^[\w+/=-]{8,256}$/.test(token)) return undefined
       return json({ response_token: `sha256=${createHmac('sha256', secret).update(token).digest('base64')}` })
     },
@@ -51,7 +51,7 @@ function json(value: unknown): Respond {
 function answer(status: number, type: string, body: string): Respond {
   const headers = [
     ['Content-Type', type],
-    // What a visitor sent comes back in some of these.
+    // Some of these responses repeat what the visitor sent.
     ['X-Content-Type-Options', 'nosniff'],
     ['Cache-Control', 'no-store'],
   ] as const

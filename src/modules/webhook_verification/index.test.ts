@@ -6,13 +6,13 @@ import { webhookVerification } from './index.ts'
 
 const put = (body: unknown) => check(webhookVerification.at.route, body)
 
-test('takes every sender that can be verified', () => {
+test('accepts every supported sender', () => {
   for (const provider of webhookProviders) {
     assert.deepEqual(put({ provider, secret: 's' }), { enabled: true, provider, secret: 's' })
   }
 })
 
-test('refuses another sender with the nearest and the list', () => {
+test('refuses an unknown sender, and suggests the nearest or lists all', () => {
   assert.throws(() => put({ provider: 'githup', secret: 's' }), {
     field: 'provider',
     message: /did you mean `github`\?/,

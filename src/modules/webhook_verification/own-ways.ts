@@ -1,17 +1,17 @@
-/** The senders whose signatures are like no other's. */
+/** Verifies webhooks of the senders whose signatures fit no common scheme. */
 import { createHash, createHmac } from 'node:crypto'
 import { isSameText } from '../../lib/secrets/constant-time.ts'
 import type { RequestContext } from '../phases.ts'
 import { urlsOf } from './url.ts'
 
-/** Fields of a form; real ones have some dozens, and sorting costs more than reading. */
+/** The most fields of a form. Real ones have some dozens, and sorting costs more than reading. */
 const MAX_FIELDS = 1000
 
 export const TWILIO_HEADER = 'x-twilio-signature'
 
 /**
- * Twilio: base64 HMAC-SHA1 over the URL and the fields of the form, sorted. Other bodies are not part of that; the URL
- * then holds their SHA-256.
+ * Twilio: base64 HMAC-SHA1 over the URL and the sorted fields of the form. A body that is no form is not signed itself;
+ * the URL then holds its SHA-256.
  */
 export function verifyTwilio(secret: string): (ctx: RequestContext, body: Buffer) => boolean {
   return (ctx, body) => {
@@ -27,7 +27,7 @@ export function verifyTwilio(secret: string): (ctx: RequestContext, body: Buffer
   }
 }
 
-/** Names with their values, in order and each pair once; undefined when there are too many. */
+/** The names and values, sorted and without duplicates; undefined when there are too many. */
 function formFields(body: Buffer): string | undefined {
   const text = body.toString('utf8')
   if (text.split('&', MAX_FIELDS + 2).length > MAX_FIELDS) return undefined
@@ -45,8 +45,8 @@ function isBodyOf(query: string, body: Buffer): boolean {
 }
 
 /**
- * Mailgun: time, token and their hex HMAC-SHA256 stand in the body itself, as JSON or as a form. They do not sign the
- * rest of it.
+ * Mailgun: the body holds a time, a token and the hex HMAC-SHA256 of both, as JSON or as a form. The rest of the body is
+ * not signed.
  */
 export function verifyMailgun(secret: string, body: Buffer, isRecent: (time: string) => boolean): boolean {
   const { timestamp, token, signature } = mailgunFields(body.toString('utf8'))

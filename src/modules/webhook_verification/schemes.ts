@@ -1,7 +1,7 @@
-/** How each sender signs its webhooks, as its public documentation says; R-3.18: any other is refused when it is saved. */
+/** How each sender signs its webhooks, by its public documentation. R-3.18: other senders are refused on save. */
 import type { WebhookProvider } from '../../model/webhook-providers.ts'
 
-/** A keyed digest, the way of most. */
+/** A keyed digest, which most senders use. */
 export interface HmacScheme {
   readonly kind: 'hmac'
   /** The headers that may carry the signature, in lower case. */
@@ -10,11 +10,11 @@ export interface HmacScheme {
   readonly encoding: 'hex' | 'base64'
   /** What is signed: text, and in braces `body`, `timestamp`, `url`, `method` or the name of a header. */
   readonly signed: string
-  /** What stands before the signature, such as `sha256=`. */
+  /** The text before the signature, such as `sha256=`. */
   readonly prefix?: string
-  /** What stands between several signatures, of which one has to be right. */
+  /** The separator between several signatures, of which one must be right. */
   readonly separator?: ',' | ' '
-  /** The header is a list such as `t=…,v1=…`: the names there of the time and of the signature. */
+  /** Set when the header is a list such as `t=…,v1=…`: the names of the time and of the signature in it. */
   readonly fields?: { readonly timestamp: string; readonly signature: string }
   readonly timestamp?: Timestamp
   /** How the key is made from the secret; `utf8` when left out. */
@@ -26,7 +26,7 @@ export interface Timestamp {
   readonly header?: string
   readonly body?: string
   readonly unit: 'seconds' | 'milliseconds' | 'iso'
-  /** How far it may be from our clock; the sender's advice, or else three minutes. */
+  /** How far the time may be from our clock: what the sender recommends, or else three minutes. */
   readonly toleranceSeconds: number
 }
 
@@ -36,10 +36,10 @@ export type Scheme =
   | { readonly kind: 'token'; readonly header: string }
   /** A signature that a public key, in base64, verifies; over time and body. */
   | { readonly kind: 'ecdsa'; readonly header: string; readonly timestamp: Timestamp }
-  /** Ways that only one sender goes. */
+  /** Schemes that only one sender uses. */
   | { readonly kind: 'twilio' | 'mailgun' }
 
-/** When a sender gives no advice. */
+/** For senders that recommend nothing. */
 const USUAL_SECONDS = 180
 
 /** A digest of the body alone. */
@@ -112,7 +112,7 @@ export const webhookSchemes = {
   gitlab: { kind: 'token', header: 'x-gitlab-token' },
   heroku: ofBody('heroku-webhook-hmac-sha256', 'base64'),
   hostedhooks: dated('hostedhooks-signature', 't', 's'),
-  // The versions before the third are no keyed digests: whoever has seen one signature can lengthen what it signs.
+  // Versions 1 and 2 are no keyed digests: with one signature, an attacker can sign a longer text (length extension).
   hubspot: ofBody('x-hubspot-signature-v3', 'base64', {
     signed: '{method}{url}{body}{timestamp}',
     timestamp: inHeader('x-hubspot-request-timestamp', 'milliseconds', 300),

@@ -278,7 +278,7 @@ const tolerances: Record<string, number> = {
 }
 
 for (const [provider, seconds] of Object.entries(tolerances)) {
-  test(`${provider}: what was signed over ${seconds} s ago, or will be, is refused`, async () => {
+  test(`${provider}: a signature more than ${seconds} s old, or that far in the future, is refused`, async () => {
     const sample = ours[provider]
     assert.ok(sample)
     for (const off of [seconds - 1, 1 - seconds]) {
@@ -290,13 +290,13 @@ for (const [provider, seconds] of Object.entries(tolerances)) {
   })
 }
 
-test('the published samples of SendGrid and Svix grow old', async () => {
+test('the published samples of SendGrid and Svix expire', async () => {
   for (const sample of Object.values(published).filter(({ provider }) => ['svix', 'sendgrid'].includes(provider))) {
     assert.deepEqual((await judge({ ...sample, seconds: sample.seconds + 400 })).verdict, refused)
   }
 })
 
-test('times that are none are refused, though they were signed', async () => {
+test('invalid times are refused, even when they are signed', async () => {
   for (const time of ['', 'now', '-1', '1e9', '0x65', ' 1700000000', '9'.repeat(400), 'NaN', 'Infinity']) {
     const headers = { 'X-Slack-Signature': `v0=${hex(`v0:${time}:${body}`)}`, 'X-Slack-Request-Timestamp': time }
     const sample = { provider: 'slack', secret, seconds: NOW, given: { body, headers } }
@@ -309,7 +309,7 @@ describe('Twilio', () => {
   const twilio = (given: Given): Sample => ({ provider: 'twilio', secret: token, seconds: NOW, given })
   const signature = (text: string) => base64(text, 'sha1', token)
 
-  test('JSON is signed by its digest in the address', async () => {
+  test('JSON is signed by its digest in the URL', async () => {
     const digest = createHash('sha256').update(body).digest('hex')
     const target = `/hooks?bodySHA256=${digest}`
     const headers = {
@@ -323,7 +323,7 @@ describe('Twilio', () => {
     assert.deepEqual((await judge(twilio({ target: '/hooks', body, headers: unsigned }))).verdict, refused)
   })
 
-  test('a call without a body is signed by its address, with or without the port', async () => {
+  test('a call without a body is signed by its URL, with or without the port', async () => {
     for (const signed of ['https://app.example.com/hooks', 'https://app.example.com:443/hooks']) {
       const headers = { 'X-Twilio-Signature': signature(signed) }
       assert.equal((await judge(twilio({ method: 'GET', target: '/hooks', headers }))).verdict, undefined)
@@ -353,14 +353,14 @@ test('Mailgun: the older form is verified too', async () => {
   assert.equal((await judge(sample)).verdict, undefined)
 })
 
-test('HubSpot: needless escapes in the address do not matter', async () => {
+test('HubSpot: needless escapes in the URL do not matter', async () => {
   const signed = `POST${'https://app.example.com/hooks?to=a@b.c'}${body}${NOW}000`
   const headers = { 'X-HubSpot-Signature-v3': base64(signed), 'X-HubSpot-Request-Timestamp': `${NOW}000` }
   const given = { target: '/hooks?to=a%40b.c', body, headers }
   assert.equal((await judge({ provider: 'hubspot', secret, seconds: NOW, given })).verdict, undefined)
 })
 
-test('senders that sign the address decide by the path, and no others', () => {
+test('`readsPath` is set for senders that sign the URL, and for no others', () => {
   const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'der', type: 'spki' })
   const readers = webhookProviders.filter((provider) => {
     const secret = provider === 'sendgrid' ? key.toString('base64') : 'c2VjcmV0'
@@ -369,7 +369,7 @@ test('senders that sign the address decide by the path, and no others', () => {
   assert.deepEqual(readers, ['hubspot', 'square', 'twilio'])
 })
 
-describe('the question whose address this is', () => {
+describe('a challenge that verifies the URL', () => {
   const answered = (verdict: RequestVerdict): { status: number; body: string } => {
     assert.ok(verdict && 'respond' in verdict)
     const headers = new Map(verdict.respond.headers.map(([name, value]) => [name.toLowerCase(), value]))
@@ -403,7 +403,7 @@ describe('the question whose address this is', () => {
     assert.deepEqual(await ask('NDYxYjNkYzctZDBk', 'POST'), refused)
   })
 
-  test('Worldline: told what it sent', async () => {
+  test('Worldline: answered with what it sent', async () => {
     const headers = { 'X-GCS-Webhooks-Endpoint-Verification': 'f3b4c2' }
     const sample = { provider: 'worldline', secret, seconds: NOW, given: { method: 'GET', headers } }
     assert.deepEqual(answered((await judge(sample)).verdict), { status: 200, body: 'f3b4c2' })
@@ -426,7 +426,7 @@ test('a body that is too large is not verified', async () => {
   assert.deepEqual(verdict, { refuse: 'BODY_TOO_LARGE_TO_CHECK' })
 })
 
-test('what cannot be verified cannot be compiled', () => {
+test('an unknown sender or an invalid secret cannot be compiled', () => {
   const bad: [provider: string, secret: string, reason: RegExp][] = [
     ['sns', 's', /cannot be verified/],
     ['__proto__', 's', /cannot be verified/],
@@ -457,7 +457,7 @@ test('SendGrid: only a signature of its own key over time and body counts', asyn
   assert.deepEqual((await judge(sample, { headers: later })).verdict, refused)
 })
 
-test('no headers and no body make it throw', async () => {
+test('never throws, whatever headers and body it gets', async () => {
   const soup = fc.string({
     unit: fc.constantFrom('=', ',', 't', 'v', '1', '0', ' ', '{', '}', '"', ':', 'é', '%'),
     maxLength: 30,

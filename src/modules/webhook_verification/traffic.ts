@@ -1,4 +1,4 @@
-/** Lets in webhooks that their sender signed, and answers for the upstream when a sender asks whose address this is. */
+/** Lets in webhooks that their sender signed, and answers the challenges by which senders verify a URL. */
 import { bodyMemoryRefusal, type Phases } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { webhookChallenges } from './challenges.ts'
@@ -12,7 +12,7 @@ export interface WebhookVerificationSettings {
 /** */
 const MAX_BODY_BYTES = 10 * 1024 * 1024
 
-/** For senders that do not sign it. */
+/** Stands for the body when the sender does not sign it. */
 const NO_BODY = Buffer.alloc(0)
 
 export function compileWebhookVerification(
@@ -26,7 +26,7 @@ export function compileWebhookVerification(
     async request(ctx) {
       const asked = challenge?.unsigned?.(ctx, secret)
       if (asked) return asked
-      // Nobody can make us hold a body by sending one unsigned.
+      // The head is checked first, so that an unsigned request cannot make us hold a body.
       const isRead = needsBody || challenge?.signed !== undefined
       const body = !isPossible(ctx, now()) ? undefined : isRead ? await ctx.readBody(MAX_BODY_BYTES) : NO_BODY
       const isVerified = body instanceof Buffer && verify(ctx, body, now())

@@ -45,7 +45,7 @@ test('a sender that does not sign the body is let in without reading it', async 
   assert.equal(await compile({ provider: 'gitlab' })(ctx), undefined)
 })
 
-test('a body for which there is no memory is refused for now', async () => {
+test('a body for which there is no memory is refused with Retry-After', async () => {
   const headers = { 'X-Hub-Signature-256': `sha256=${'0'.repeat(64)}` }
   const ctx = { ...request({ method: 'POST', headers }), readBody: async () => 'no_memory' as const }
   const verdict = await compile({ provider: 'github' })(ctx)

@@ -1,7 +1,7 @@
-/** The address of a request, in the ways in which its sender may have written it before signing it. */
+/** The URL of a request, in all forms in which the sender may have signed it. */
 import type { RequestContext } from '../phases.ts'
 
-/** All name the same place: with and without the usual port, and with and without needless escapes. */
+/** With and without the default port, and with and without needless escapes. */
 export function urlsOf({ scheme, authority, target }: RequestContext): readonly string[] {
   const host = authority.replace(/:\d+$/, '')
   const authorities = [authority, host, `${host}:${scheme === 'https' ? 443 : 80}`]

@@ -16,24 +16,24 @@ export class BadSecret extends Error {}
 
 export interface Verifier {
   /**
-   * Whether the signature can still be right, as far as the head of the request tells: nobody makes us hold a body with
-   * a header that is missing, has no form of a signature, or is out of date.
+   * Whether the signature can be right, judging by the head of the request. With a header that is missing, malformed or
+   * out of date, the body is not even read, so that nobody can make us hold it.
    */
   readonly isPossible: (ctx: RequestContext, now: number) => boolean
-  /** Whether the body is part of what is verified; one that is not need not be read. */
+  /** Whether the signature covers the body; otherwise the body is not read. */
   readonly needsBody: boolean
   /** Whether the signature covers the path. */
   readonly readsPath: boolean
   readonly verify: Verify
 }
 
-/** Throws when the sender is not known, and `BadSecret`. */
+/** Throws when the sender is unknown, and `BadSecret` when the secret cannot be one of this sender. */
 export function compileVerifier(provider: string, secret: string): Verifier {
   const scheme: Scheme | undefined = Object.hasOwn(webhookSchemes, provider)
-    ? webhookSchemes[provider as keyof typeof webhookSchemes] // it has just been found there
+    ? webhookSchemes[provider as keyof typeof webhookSchemes] // a key of the table, by the check before
     : undefined
   if (!scheme) throw new Error(`webhooks of ${provider} cannot be verified`)
-  // A digest with an empty key is one that anybody can make.
+  // With an empty key, anybody could make the digest.
   if (secret === '') throw new BadSecret('must not be empty')
   switch (scheme.kind) {
     case 'hmac':
@@ -63,7 +63,7 @@ export function compileVerifier(provider: string, secret: string): Verifier {
       }
     case 'mailgun':
       return {
-        // All of it stands in the body.
+        // Everything is in the body.
         isPossible: () => true,
         needsBody: true,
         readsPath: false,
@@ -74,12 +74,12 @@ export function compileVerifier(provider: string, secret: string): Verifier {
 
 const usual: Timestamp = { unit: 'seconds', toleranceSeconds: 180 }
 
-/** Signatures in one header that are looked at. */
+/** How many signatures of one header are tried. */
 const MAX_SIGNATURES = 16
 
 function hmac(scheme: HmacScheme, key: Buffer): Verify {
   const { digest, encoding, timestamp } = scheme
-  // Texts and names in turn, beginning with a text.
+  // Text and names alternate, beginning with text.
   const parts = scheme.signed.split(/[{}]/)
   const needsUrl = parts.includes('url')
   return (ctx, body, now) => {
@@ -112,14 +112,14 @@ function isHmacPossible(scheme: HmacScheme, headers: HeaderList, now: number): b
 
 const digestBytes = { sha1: 20, sha256: 32, sha512: 64 } as const
 
-/** Whether `text` has the form of such a digest. */
+/** Whether `text` has the length and the characters of such a digest. */
 function isDigest(text: string, digest: HmacScheme['digest'], encoding: HmacScheme['encoding']): boolean {
   const bytes = digestBytes[digest]
   if (encoding === 'hex') return text.length === 2 * bytes && /^[\da-f]+$/.test(text)
   return text.length === 4 * Math.ceil(bytes / 3) && /^[\w+/-]+={0,2}$/.test(text)
 }
 
-/** The signatures that a request brings, and the time that it names, as they stand in its headers. */
+/** The signatures and the time of a request, as its headers hold them. */
 function given(scheme: HmacScheme, headers: HeaderList): { signatures: string[]; time: string | undefined } {
   const { fields, prefix = '', separator, encoding, timestamp } = scheme
   const values = scheme.headers.flatMap((name) => headers.get(name) ?? [])
@@ -143,7 +143,7 @@ function valuesOf(entries: readonly string[], prefix: string): string[] {
   return entries.filter((each) => each.startsWith(prefix)).map((each) => each.slice(prefix.length))
 }
 
-/** The header of one of several names, parted by `|`. */
+/** The first header that is present; `names` are separated by `|`. */
 function headerOf(headers: HeaderList, names: string): string | undefined {
   for (const name of names.split('|')) if (headers.has(name)) return headers.get(name)
   return undefined
@@ -173,10 +173,10 @@ const MAX_TIME_LENGTH = 40
 
 type EcdsaScheme = Extract<Scheme, { kind: 'ecdsa' }>
 
-/** Two numbers of at most 66 bytes, as DER writes them. */
+/** The DER of two numbers of at most 66 bytes. */
 const MAX_ECDSA_BYTES = 141
 
-/** The time and the signature that a request brings; undefined when they cannot be right, whatever is signed. */
+/** The time and the signature of a request; undefined when they cannot be right, whatever was signed. */
 function ecdsaGiven(
   { header, timestamp }: EcdsaScheme,
   headers: HeaderList,

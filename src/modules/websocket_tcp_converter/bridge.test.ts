@@ -188,7 +188,7 @@ test('pings are answered here, also while the visitor does not read: with the ne
   over(both)
 })
 
-test('each side waits for the other', () => {
+test('backpressure of each side pauses the other', () => {
   const both = bridged()
   const { visitor, backend } = both
   backend.seen.hasRoom = false
@@ -204,7 +204,7 @@ test('each side waits for the other', () => {
   over(both)
 })
 
-test('bytes of a long frame go on before the frame is whole', () => {
+test('bytes of a long frame are passed on before the frame is complete', () => {
   const both = bridged()
   const frame = clientFrame('binary', Buffer.alloc(1_000_000, 'x'))
   both.visitor.sink().data(frame.subarray(0, 1000))
@@ -212,7 +212,7 @@ test('bytes of a long frame go on before the frame is whole', () => {
   over(both)
 })
 
-test('after the goodbye nothing more is sent, and what comes is dropped', () => {
+test('after the close frame nothing more is sent, and what arrives is dropped', () => {
   const both = bridged()
   const { visitor, backend } = both
   backend.sink().end()
@@ -225,7 +225,7 @@ test('after the goodbye nothing more is sent, and what comes is dropped', () => 
   over(both)
 })
 
-test('a backend that breaks off is told as 1011, a visitor that does breaks off the backend', () => {
+test('a broken backend closes the visitor with 1011, and a broken visitor resets the backend', () => {
   const first = bridged()
   first.backend.sink().closed(new Error('reset'))
   assert.equal(first.visitor.text().toString('hex'), '880203f3')
@@ -236,7 +236,7 @@ test('a backend that breaks off is told as 1011, a visitor that does breaks off 
   second.backend.sink().closed(undefined)
 })
 
-test('whoever does not go after the goodbye is made to', (t) => {
+test('a side that does not close after the close frame is reset', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const stuck = bridged()
   stuck.visitor.sink().data(clientFrame('close', Buffer.alloc(0)))
@@ -247,7 +247,7 @@ test('whoever does not go after the goodbye is made to', (t) => {
   over(stuck)
 })
 
-test('a backend that stays after its visitor is gone is made to go', (t) => {
+test('a backend that stays open after its visitor is gone is reset', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const both = bridged()
   both.visitor.sink().closed(undefined)
@@ -256,7 +256,7 @@ test('a backend that stays after its visitor is gone is made to go', (t) => {
   assert.ok(both.backend.seen.isReset)
 })
 
-test('a bridge that is over is left alone', (t) => {
+test('a bridge that has ended resets nothing later', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const both = bridged()
   over(both)

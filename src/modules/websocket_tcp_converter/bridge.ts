@@ -1,26 +1,26 @@
-/** Joins a visitor who speaks WebSocket with a backend that speaks bytes: messages are bytes, however they are cut. */
+/** Joins a WebSocket visitor with a backend of plain bytes; where messages begin and end does not matter. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { binaryHead, closeCode, closeFrame, FrameReader, pongFrame } from './frames.ts'
 
-/** How long whoever was told goodbye may take to go, in milliseconds; what it has not read yet comes before. */
+/** How long a side may take to close after it was told to, in milliseconds; it may have data left to read. */
 const LINGER_MS = 60_000
-/** Bytes up to which copying a chunk behind its head is cheaper than a second write. */
+/** Up to this many bytes, copying a chunk behind its frame head is cheaper than a second write. */
 const MAX_COPIED_BYTES = 8192
 
 /** */
 export function bridgeWebSocket(visitor: ByteStream, backend: ByteStream): void {
   let openStreams = 2
-  /** We sent our close: nothing follows it to the visitor, and what still comes from either side is dropped. */
+  /** Set once we sent our close frame: nothing follows it, and what either side still sends is dropped. */
   let isClosing = false
   let visitorIsFull = false
-  /** The newest ping that could not be answered yet; RFC 6455 §5.5.3 asks for no more. */
+  /** The latest ping that could not be answered yet; RFC 6455 §5.5.3 requires no more. */
   let owedPong: Buffer | undefined
   let linger: NodeJS.Timeout | undefined
 
   const send = (bytes: Buffer): void => {
     if (!visitor.write(bytes)) visitorIsFull = true
   }
-  /** Says goodbye to both; whoever does not go is made to. */
+  /** Ends both sides; a side that does not close in time is reset. */
   const finish = (code: number): void => {
     if (isClosing) return
     isClosing = true
@@ -56,7 +56,7 @@ export function bridgeWebSocket(visitor: ByteStream, backend: ByteStream): void 
       const fault = frames.read(chunk)
       if (fault === undefined) return
       finish(fault)
-      // What it sent is not whole, so a clean end would be a lie.
+      // The visitor's data is incomplete, so the backend must not see a clean end.
       backend.reset()
     },
     end: () => finish(closeCode.normal),
@@ -67,7 +67,7 @@ export function bridgeWebSocket(visitor: ByteStream, backend: ByteStream): void 
       if (!visitorIsFull) backend.resume()
     },
     closed(error) {
-      // Gone without a goodbye: only what came whole may end cleanly.
+      // The visitor is gone without a close frame: its data may be incomplete, so the backend must not see a clean end.
       if (error && !isClosing) backend.reset()
       finish(closeCode.normal)
       closed()

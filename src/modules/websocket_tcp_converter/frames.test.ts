@@ -41,7 +41,7 @@ const piece = fc.record({
   parts: fc.integer({ min: 1, max: 4 }),
 })
 
-test('reads whatever clients write, however it is cut', () => {
+test('reads whatever clients send, in chunks of any size', () => {
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 6 }), fc.array(fc.nat(), { maxLength: 12 }), (pieces, cuts) => {
       const wire: Buffer[] = []
@@ -110,7 +110,7 @@ test('refuses a length that cannot be counted', () => {
   assert.equal(read(Buffer.from('82ff001fffffffffffff37fa213d', 'hex')).fault, undefined)
 })
 
-test('no bytes make it throw', () => {
+test('never throws, whatever bytes it gets', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), fc.array(fc.nat(), { maxLength: 5 }), (bytes, cuts) => {
       const { fault } = read(Buffer.from(bytes), cuts)

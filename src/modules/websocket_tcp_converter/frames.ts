@@ -19,12 +19,12 @@ const opcode = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 1
 const MAX_CONTROL_BYTES = 125
 const MIN_HEAD_BYTES = 2
 const MASK_BYTES = 4
-/** With a long length. */
+/** A head with the longest form of the length. */
 const MAX_HEAD_BYTES = MIN_HEAD_BYTES + 8 + MASK_BYTES
 
-/** What a visitor's frames say. */
+/** Called for the visitor's frames. */
 export interface FrameEvents {
-  /** Bytes of a message, as they come: a message of any size is never held. */
+  /** Bytes of a message as they arrive; a message is never held as a whole. */
   data(bytes: Buffer): void
   ping(payload: Buffer): void
   /** The visitor sends no more. */
@@ -35,10 +35,10 @@ export class FrameReader {
   readonly #events: FrameEvents
   readonly #head = Buffer.alloc(MAX_HEAD_BYTES)
   readonly #control = Buffer.alloc(MAX_CONTROL_BYTES)
-  /** Bytes of the head that are there, and how many there must be before more can be said. */
+  /** How many bytes of the head have arrived, and how many are needed for the next step. */
   #headBytes = 0
   #headNeed = MIN_HEAD_BYTES
-  /** Of the payload of this frame; undefined while its head is read. */
+  /** How many bytes of this frame's payload are left; undefined while its head is read. */
   #remaining: number | undefined
   #read = 0
   #maskAt = 0
@@ -50,7 +50,7 @@ export class FrameReader {
     this.#events = events
   }
 
-  /** Takes the next bytes; gives the code to close with when they break the protocol. */
+  /** Reads the next bytes; returns the close code when they violate the protocol. */
   read(chunk: Buffer): number | undefined {
     for (let at = 0; at < chunk.length && !this.#isClosed; ) {
       let fault: number | undefined
@@ -73,7 +73,7 @@ export class FrameReader {
     return undefined
   }
 
-  /** Its first two bytes tell how long the head is; the whole of it tells how long the payload is. */
+  /** The first two bytes tell the length of the head; the whole head tells the length of the payload. */
   #readHead(): number | undefined {
     const [first, second] = [this.#head[0] ?? 0, this.#head[1] ?? 0]
     const length = second & 0x7f
@@ -93,7 +93,7 @@ export class FrameReader {
     return undefined
   }
 
-  /** RFC 6455 §5.1 to §5.5, as far as the first two bytes tell. */
+  /** Checks the first two bytes by RFC 6455 §5.1 to §5.5. */
   #judge(first: number, isMasked: boolean, length: number): number | undefined {
     const [isFinal, reserved, code] = [(first & 0x80) !== 0, first & 0x70, first & 0x0f]
     if (reserved !== 0 || !isMasked) return closeCode.protocolError
@@ -114,7 +114,7 @@ export class FrameReader {
     for (let i = 0; i < bytes.length; i++) {
       plain[i] = (bytes[i] ?? 0) ^ (this.#head[this.#maskAt + ((this.#read + i) & 3)] ?? 0)
     }
-    // The mask goes round in fours, so of a payload, which may be longer than 32 bits can count, only that matters.
+    // The mask repeats every four bytes, so the position modulo four is enough; payloads may exceed 32-bit counts.
     this.#read = isControl ? this.#read + bytes.length : (this.#read + bytes.length) & 3
     this.#remaining = (this.#remaining ?? 0) - bytes.length
     if (!isControl) this.#events.data(plain)
@@ -133,12 +133,12 @@ export class FrameReader {
   }
 }
 
-/** RFC 6455 §7.4: those that may stand in a frame. */
+/** RFC 6455 §7.4: whether a frame may hold this code. */
 function isCloseCode(code: number): boolean {
   return (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999)
 }
 
-/** What comes before `length` bytes that make one binary message. */
+/** The head of a binary message of `length` bytes. */
 export function binaryHead(length: number): Buffer {
   return head(opcode.binary, length)
 }

@@ -8,7 +8,7 @@ const key = 'dGhlIHNhbXBsZSBub25jZQ=='
 const handshake = { 'Sec-WebSocket-Key': key, 'Sec-WebSocket-Version': '13' }
 const refused = { refuse: 'WEBSOCKET_REQUIRED', headers: [['Sec-WebSocket-Version', '13']] }
 
-test('takes a handshake', () => assert.equal(judge?.(request({ isUpgrade: true, headers: handshake })), undefined))
+test('accepts a handshake', () => assert.equal(judge?.(request({ isUpgrade: true, headers: handshake })), undefined))
 
 const others: Record<string, NonNullable<Parameters<typeof request>[0]>> = {
   'a plain request': {},

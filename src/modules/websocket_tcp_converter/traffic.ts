@@ -1,4 +1,4 @@
-/** Takes WebSocket connections alone, and joins them with plain bytes. */
+/** Accepts WebSocket connections only, and joins them with plain bytes. */
 import type { Phases, RequestContext, RequestVerdict } from '../phases.ts'
 import { bridgeWebSocket } from './bridge.ts'
 
@@ -11,7 +11,7 @@ export function compileWebsocketTcpConverter(): Phases {
 
 const refused: RequestVerdict = { refuse: 'WEBSOCKET_REQUIRED', headers: [['Sec-WebSocket-Version', '13']] }
 
-/** RFC 6455 §4.2.1, as far as it can be told without answering; the key is 16 bytes in base64. */
+/** Whether a request is a WebSocket handshake by RFC 6455 §4.2.1; the key is 16 bytes in base64. */
 function isHandshake({ isUpgrade, method, headers }: RequestContext): boolean {
   if (!isUpgrade || method !== 'GET') return false
   const [key = '', ...more] = headers.all('sec-websocket-key')

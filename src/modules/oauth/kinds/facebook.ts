@@ -10,7 +10,7 @@ export const facebook: OAuthKind = {
   scopes: () => ['email', 'public_profile'],
   forced: { auth_type: 'reauthenticate' },
   async readProfile(ask) {
-    // An address that is not confirmed is not told.
+    // Facebook returns confirmed addresses only.
     const me = await ask(`${GRAPH}/me?fields=id,name,email`)
     return { user: { id: textOf(me, 'id'), name: textOf(me, 'name'), email: textOf(me, 'email'), username: '' } }
   },

@@ -4,7 +4,7 @@ import { type Ask, field, type Json, listOf, type OAuthKind, textOf } from '../k
 const API = 'https://api.github.com'
 
 const PAGE_SIZE = 100
-/** Pages of a list that are read at most. */
+/** The most pages of a list that are read. */
 const MAX_PAGES = 10
 
 const headers = { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' }
@@ -30,7 +30,7 @@ export const github: OAuthKind = {
       organizations,
       teams: teams.flatMap(({ id, handle }) => [id, handle]),
       told: {
-        // The name of the header is the vendor's, whose `user-id` of GitHub is what others call a user name.
+        // The vendor's name for this header: its `user-id` for GitHub is what others call a user name.
         'postern-auth-github-user-id': username,
         ...(organization !== undefined && { 'postern-auth-github-organization': organization }),
         ...(team && { 'postern-auth-github-team': team.handle }),
@@ -46,7 +46,7 @@ interface Team {
   readonly handle: string
 }
 
-/** Of what the user has, the first that the list names, in the order of the list. */
+/** The first entry of `list` that the user has. */
 function firstListed<T>(list: readonly string[] = [], has: readonly T[], names: (each: T) => string[]): T | undefined {
   for (const wanted of list) {
     const found = has.find((each) => names(each).some((name) => name.toLowerCase() === wanted.toLowerCase()))
@@ -55,7 +55,7 @@ function firstListed<T>(list: readonly string[] = [], has: readonly T[], names: 
   return undefined
 }
 
-/** Anybody can write any address into the profile; of this list we know which are verified. */
+/** The address in a GitHub profile can be anything; only this list says which addresses are verified. */
 async function mainAddress(ask: Ask): Promise<string> {
   const verified = (await pages(ask, '/user/emails')).filter((each) => field(each, 'verified') === true)
   const main = verified.find((each) => field(each, 'primary') === true) ?? verified[0]

@@ -9,7 +9,7 @@ export const gitlab: OAuthKind = {
   forced: { prompt: 'login' },
   async readProfile(ask) {
     const user = await ask('https://gitlab.com/api/v4/user')
-    // An account can be used before its first address is confirmed; later ones count once they are.
+    // An account can be used before its first address is confirmed. Later addresses appear only once they are confirmed.
     const isConfirmed = typeof field(user, 'confirmed_at') === 'string'
     const email = isConfirmed ? textOf(user, 'email') : ''
     return { user: { id: textOf(user, 'id'), name: textOf(user, 'name'), email, username: textOf(user, 'username') } }

@@ -6,7 +6,7 @@ const GROUPS_URL = 'https://cloudidentity.googleapis.com/v1/groups/-/memberships
 
 const EVERY_GROUP = 'cloudidentity.googleapis.com/groups.discussion_forum'
 
-/** Pages of groups that are read at most, of 200 each. */
+/** The most pages of groups that are read, with 200 groups each. */
 const MAX_PAGES = 10
 
 export const google: OAuthKind = {
@@ -14,7 +14,7 @@ export const google: OAuthKind = {
   tokenUrl: 'https://oauth2.googleapis.com/token',
   usesPkce: true,
   scopes: ({ groups }) => ['openid', 'email', 'profile', ...(groups ? [GROUPS_SCOPE] : [])],
-  // An access token lives for an hour; only with this is there a way to get the next one.
+  // An access token lasts for an hour. Only with this parameter does Google give a refresh token.
   params: ({ later }): Readonly<Record<string, string>> => (later ? { access_type: 'offline' } : {}),
   forced: { prompt: 'select_account' },
   async readProfile(ask, { groups }) {
@@ -25,7 +25,7 @@ export const google: OAuthKind = {
 
 async function groupsOf(ask: Ask, email: string): Promise<string[]> {
   const found: string[] = []
-  // Quotes and backslashes would end the text of the query, which must name a label; every group has this one.
+  // Quotes and backslashes are escaped, since they would end the string. The query must name a label; every group has this.
   const query = `member_key_id == '${email.replaceAll(/['\\]/g, '\\$&')}' && '${EVERY_GROUP}' in labels`
   let pageToken = ''
   for (let page = 0; page < MAX_PAGES; page++) {

@@ -4,7 +4,7 @@ import { type OAuthKind, userOfClaims } from '../kind.ts'
 export const linkedin: OAuthKind = {
   authorizeUrl: 'https://www.linkedin.com/oauth/v2/authorization',
   tokenUrl: 'https://www.linkedin.com/oauth/v2/accessToken',
-  // Its token endpoint refuses a verifier from applications that have a secret.
+  // The token endpoint refuses a PKCE verifier from applications that have a secret.
   usesPkce: false,
   scopes: () => ['openid', 'profile', 'email'],
   forced: { prompt: 'login' },

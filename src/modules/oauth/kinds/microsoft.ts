@@ -12,8 +12,8 @@ export const microsoft: OAuthKind = {
   async readProfile(ask) {
     const me = await ask('https://graph.microsoft.com/v1.0/me?$select=id,displayName,userPrincipalName')
     const principal = textOf(me, 'userPrincipalName')
-    // Whoever runs an organization can write any address into `mail`; the name to log in with must be of a domain that
-    // the organization has proved to be its own. That of a guest is another's, written down.
+    // The administrator of an organization can write any address into `mail`. The principal name must be of a domain that
+    // the organization has proved to own; only that of a guest, which has a `#`, holds an address of another domain.
     const email = principal.includes('@') && !principal.includes('#') ? principal : ''
     return { user: { id: textOf(me, 'id'), name: textOf(me, 'displayName'), email, username: principal } }
   },

@@ -9,7 +9,7 @@ export const twitch: OAuthKind = {
   forced: { force_verify: 'true' },
   async readProfile(ask, { clientId }) {
     const [user] = listOf(field(await ask('https://api.twitch.tv/helix/users', { 'client-id': clientId }), 'data'))
-    // Twitch tells verified addresses alone.
+    // Twitch returns verified addresses only.
     const about = { name: textOf(user, 'display_name'), email: textOf(user, 'email'), username: textOf(user, 'login') }
     return { user: { id: textOf(user, 'id'), ...about } }
   },
