@@ -56,7 +56,7 @@ export class AccessLog {
       ip: peer.ip,
       port: peer.serverPort,
       name: record.serverName && cutText(record.serverName),
-      // A clock that was set back makes no negative times.
+      // If the clock was set back, the duration is zero, not negative.
       ms: Math.max(0, this.#options.now() - peer.startedAt),
       bytes_in: record.bytesIn,
       bytes_out: record.bytesOut,
@@ -67,7 +67,7 @@ export class AccessLog {
     })
   }
 
-  /** Writes what waits. */
+  /** Writes the lines that are waiting. */
   flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -76,7 +76,7 @@ export class AccessLog {
     if (lines !== '') this.#options.write(lines)
   }
 
-  /** What is undefined is left out of the line; every text goes through JSON, so nobody can write a line of their own. */
+  /** Undefined fields are left out. Every text goes through JSON, so nobody can forge a line. */
   #add(msg: string, fields: Readonly<Record<string, unknown>>): void {
     const time = new Date(this.#options.now()).toISOString()
     this.#lines += `{"level":"info","time":"${time}","msg":"${msg}",${JSON.stringify(fields).slice(1)}\n`

@@ -1,4 +1,4 @@
-/** Serves what agents ask for: from a bind to an edge of its own, unless somebody else stands on that address. */
+/** Serves what agents bind: each endpoint is an edge of its own, unless somebody else holds the address. */
 import { createHash } from 'node:crypto'
 import type { EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
 import { BindRefusal, type EndpointRequest, type Endpoints, type OpenEndpoint } from '../model/endpoint.ts'
@@ -15,25 +15,25 @@ export interface Holders {
 
 export interface AgentEndpointsOptions {
   readonly edges: Edges
-  /** The modules that a bind asks for; not found out on the event loop when that takes long. */
+  /** The modules that a bind asks for; expensive ones are checked off the event loop. */
   readonly bindModules: (request: EndpointRequest) => Promise<AgentModules | BindRefusal>
   readonly holdersOfName: (name: string) => Promise<Holders>
   readonly holdersOfPort: (port: number) => Promise<Holders>
-  /** What stands in URLs. */
+  /** The ports shown in URLs. */
   readonly publicPorts: { readonly https: number; readonly http: number }
 }
 
-/** The vendor's numbers. */
+/** Error numbers of the vendor, which agents know. */
 const ALREADY_ONLINE = 334
 const HELD_BY_EDGE = 381
 const PORT_UNAVAILABLE = 309
 
-/** Of the id of a route: 132 bits. */
+/** Length of a route id: 132 bits. */
 const ROUTE_ID_CHARS = 22
 
 export class AgentEndpoints implements Endpoints {
   readonly #options: AgentEndpointsOptions
-  /** Names, by endpoint, that may not stand below a wildcard that somebody holds (D66). */
+  /** Names of endpoints that must go when somebody claims a wildcard above them (D66), by endpoint id. */
   readonly #unnamed = new Map<string, string>()
 
   constructor(options: AgentEndpointsOptions) {
@@ -56,7 +56,7 @@ export class AgentEndpoints implements Endpoints {
     if (held.wildcard && !isOwn) return belowWildcard(host, held.wildcard)
     if (request.isRandom && held.reservationId !== undefined) return taken(ALREADY_ONLINE, `${hostport} is reserved`)
     const compiled = await edges.compileAhead(config)
-    // Nothing is awaited between these looks and the taking.
+    // No await from these checks until the address is taken, or two binds could take it.
     const above = isOwn || port !== undefined ? undefined : edges.wildcardEdge(host)
     if (above !== undefined) {
       compiled.release()
@@ -84,7 +84,7 @@ export class AgentEndpoints implements Endpoints {
     }
   }
 
-  /** Endpoints that may not stand below `wildcard`, were it held. */
+  /** Endpoints that would have to go if somebody claimed `wildcard`. */
   below(wildcard: string): string[] {
     const ending = wildcard.slice(1)
     return [...this.#unnamed].flatMap(([id, name]) => (name !== wildcard && name.endsWith(ending) ? [id] : []))
@@ -99,7 +99,7 @@ export class AgentEndpoints implements Endpoints {
   }
 }
 
-/** A route that takes every path, when the endpoint speaks HTTP. */
+/** The configuration of an endpoint; for HTTP, with one route for all paths. */
 function configOf(
   { id, proto, host, port, tunnel, credentialId }: EndpointRequest,
   modules: { edge: ModuleSettings; route: ModuleSettings },
@@ -125,8 +125,8 @@ function configOf(
 }
 
 /**
- * Logins of visitors are kept by name and route. So they outlast an agent that is started anew with the same credential,
- * and whoever has the name after it with another one inherits none of them.
+ * Logins of visitors are stored by name and route. They survive a restart of the agent with the same credential, and
+ * are not inherited by another credential that gets the name later.
  */
 function routeIdOf(credentialId: string): string {
   return createHash('sha256').update(`route of ${credentialId}`).digest('base64url').slice(0, ROUTE_ID_CHARS)

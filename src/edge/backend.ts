@@ -1,4 +1,4 @@
-/** From the plan of a backend to targets: who gets the next connection or request, and who if that one cannot be dialled. */
+/** Turns the plan of a backend into targets: where the next connection or request goes, and what to try after that. */
 
 import type { Dial, FollowGroup, GroupMember } from '../model/dial.ts'
 import type { BackendPlan, TunnelPlan } from '../model/edge-config.ts'
@@ -20,7 +20,7 @@ export function createBackend(plan: BackendPlan, reach: Reach): Backend {
     case 'static':
       return single({
         kind: 'dial',
-        // With its address: connections that were kept to where it was before must not be used.
+        // Includes the address, so that connections kept to an earlier address are not reused.
         key: `${plan.id} ${plan.tls ? 'tls' : 'tcp'}://${plan.host}:${plan.port}`,
         httpVersion: 1,
         proxyHeader: 0,
@@ -40,7 +40,7 @@ export function createBackend(plan: BackendPlan, reach: Reach): Backend {
   }
 }
 
-/** One target that is always there; whether it can be dialled shows when it is. */
+/** A backend with a single target, which always counts as online; dialling shows whether it is. */
 function single(target: Target): Backend {
   const targets = [target]
   return { targets: () => targets, isOnline: true, release() {} }
@@ -58,7 +58,7 @@ function tunnelTarget({ tunnelId, httpVersion, proxyHeader }: TunnelPlan, { dial
 
 const DEFAULT_TYPE = 'text/plain; charset=utf-8'
 
-/** R-2.3 */
+/** R-2.3: a fixed response has a text type by default. */
 function fixedTarget({ status, headers, body }: Extract<BackendPlan, { kind: 'http_response' }>): FixedTarget {
   const pairs = Object.entries(headers)
   const hasType = pairs.some(([name]) => name.toLowerCase() === 'content-type')
@@ -83,7 +83,7 @@ function group(labels: Readonly<Record<string, string>>, reach: Reach): Backend 
   }
   return {
     targets() {
-      // The list is replaced, never changed: who is in it is looked up once.
+      // The list is replaced, never changed, so targets are rebuilt only when it is another list.
       if (members !== followed.members) {
         members = followed.members
         targets = members.map(targetOf)
@@ -97,7 +97,10 @@ function group(labels: Readonly<Record<string, string>>, reach: Reach): Backend 
   }
 }
 
-/** Each of `targets` once, from the one whose turn it is. Not a generator: nothing else in a request cost as much. */
+/**
+ * Each of `targets` once, starting with the one whose turn it is. Not a generator: those cost more than anything else
+ * in a request.
+ */
 class Round implements IterableIterator<DialTarget, undefined> {
   readonly #targets: readonly DialTarget[]
   #next: number
@@ -119,7 +122,7 @@ class Round implements IterableIterator<DialTarget, undefined> {
   }
 }
 
-/** A child fails only when it cannot be dialled: what a service answers is its answer. */
+/** A child fails only when it cannot be dialled. An error that a service answers with is its answer. */
 function failover(children: readonly Backend[]): Backend {
   return {
     *targets() {

@@ -8,13 +8,13 @@ export interface BodyHolder {
   readonly ip: string
 }
 
-/** What one body holds of the budget. */
+/** The share of the budget that one body holds. */
 export interface BodyLease {
-  /** Takes so many bytes more; false, and nothing taken, when they cannot be had now. */
+  /** Takes this many more bytes; false, with nothing taken, when they are not available. */
   take(bytes: number): boolean
-  /** Gives so many of them back. */
+  /** Gives this many bytes back. */
   give(bytes: number): void
-  /** Gives all of it back. What comes after the first time does nothing, and takes nothing. */
+  /** Gives everything back. Later calls do nothing. */
   release(): void
 }
 
@@ -30,7 +30,7 @@ export interface BodyLease {
 const EDGE_SHARE = 1 / 2
 const SOURCE_SHARE = 1 / 4
 
-/** What holding a piece costs beside its bytes, in bytes: many of one byte each must not be free. */
+/** Overhead of holding one piece, in bytes: a thousand pieces of one byte must not be free. */
 export const PIECE_BYTES = 256
 
 export class BodyMemory {
@@ -103,14 +103,14 @@ export class BodyMemory {
   }
 }
 
-/** Who holds nothing is not in the map. */
+/** An owner that holds nothing is removed from the map. */
 function addTo(holders: Map<string, number>, key: string, bytes: number): void {
   const held = (holders.get(key) ?? 0) + bytes
   if (held === 0) holders.delete(key)
   else holders.set(key, held)
 }
 
-/** An IPv4 address, or the /64 network of an IPv6 one: whoever has one address there has them all. */
+/** An IPv4 address, or the /64 network of an IPv6 address: whoever has one address in it can use them all. */
 function sourceOf(ip: string): string {
   const bytes = ipBytes(ip)
   return bytes?.length === 16 ? bytes.toString('hex', 0, 8) : ip

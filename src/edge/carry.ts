@@ -7,7 +7,7 @@ import { dialFirst } from './dial-first.ts'
 import type { Edge } from './edge.ts'
 import type { Visit } from './target.ts'
 
-/** What became of a connection: one line of the access log. */
+/** The outcome of a connection: one line of the access log. */
 export interface ConnectionRecord {
   readonly edge: string
   readonly peer: Peer
@@ -16,7 +16,7 @@ export interface ConnectionRecord {
   readonly bytesOut: number
   /** The service that was dialled. */
   readonly target: string | undefined
-  /** Why it was not served, or not to its end. */
+  /** Why it was refused, or cut short. */
   readonly fault: VisitorErrorCode | 'CUT' | undefined
 }
 
@@ -30,7 +30,7 @@ export interface Carrying {
   readonly onDone: (record: ConnectionRecord) => void
 }
 
-/** Hands `visitor` to the backend of `edge`; nothing of it was read yet that is not in the stream. */
+/** Relays `visitor` to the backend of `edge`; no byte of the stream may have been read yet. */
 export async function carry(visitor: ByteStream, carrying: Carrying): Promise<void> {
   const { edge, peer, serverName, passthroughTls, idleMs, onDone } = carrying
   const record = { edge: edge.id, peer, serverName, bytesIn: 0, bytesOut: 0, target: undefined }

@@ -11,7 +11,7 @@ export interface CertificatePair {
 }
 
 export interface ServerCertificate extends CertificatePair {
-  /** Equal for equal pairs: what was prepared for one serves for the other. */
+  /** Equal for equal pairs, so that a server prepared for one can be used for the other. */
   readonly id: string
 }
 
@@ -27,12 +27,12 @@ interface Issued {
   askedAt: number
 }
 
-/** How many certificates of our own are kept; the one not asked for longest goes first, and is made anew when needed. */
+/** How many certificates of our own are cached. The least recently used goes first and is issued again when needed. */
 const MAX_ISSUED = 4096
 
 const DAY_MS = 86_400_000
 
-/** How long before its end a certificate of our own is made anew, in milliseconds. */
+/** How long before it expires a certificate of our own is renewed, in milliseconds. */
 const RENEW_MS = 30 * DAY_MS
 
 export class Certificates {
@@ -54,17 +54,17 @@ export class Certificates {
   }
 
   /**
-   * From now on these are the uploaded ones, by exact name or `*.…`, normalised. The map must not change afterwards;
-   * pairs that are the same objects as before are not read again.
+   * Replaces the uploaded certificates, which are keyed by exact name or `*.…`, normalised. The map must not change
+   * afterwards. Pairs that are the same objects as before are not parsed again.
    */
   replace(uploaded: ReadonlyMap<string, CertificatePair>): void {
     this.#uploaded = uploaded
   }
 
   /**
-   * For a normalised name that a visitor asked for; throws only when the authority does. Names that an edge serves by a
-   * `wildcard` share one of our own with their siblings, since visitors can think of any number of them; and those deep
-   * below it are shown that of the wildcard itself where too many have one of their own.
+   * The certificate for a normalised name that a visitor asked for; throws only when the authority does. Names below a
+   * `wildcard` of an edge share a certificate of our own with their siblings, since visitors can make up any number of
+   * names. Deeper names get the certificate of the wildcard itself once too many have one of their own.
    */
   find(name: string, { wildcard }: { readonly wildcard?: string | undefined } = {}): ServerCertificate {
     const uploaded = this.#uploadedFor(name)
@@ -75,15 +75,15 @@ export class Certificates {
   }
 
   /**
-   * For a name that nobody serves: what is uploaded for it when it is `domain` or right below it, else for `domain`, else
-   * one of our own for all of these together, since strangers can think of any number of names.
+   * The certificate for a name that nobody serves: an uploaded one for that name if it is `domain` or directly below
+   * it, else an uploaded one for `domain`, else one of our own for both. Strangers can make up any number of names.
    */
   findDefault(name: string, { domain }: { readonly domain: string }): ServerCertificate {
     const below = `*.${domain}`
     return this.#uploadedFor(wildcardOver(name) === below ? name : domain) ?? this.#issuedFor([domain, below])
   }
 
-  /** A pair that comes from elsewhere, such as with an endpoint. */
+  /** Identifies a pair that comes from elsewhere, such as from an agent. */
   identify(pair: CertificatePair): ServerCertificate {
     let known = this.#known.get(pair)
     if (!known) {
@@ -93,7 +93,7 @@ export class Certificates {
     return known
   }
 
-  /** Drops those of our own for a single name that nobody serves any more, and that was not asked for since `before`. */
+  /** Drops certificates of our own for single names that nobody serves any more and nobody asked for since `before`. */
   dropGone(isServed: (name: string) => boolean, before: number): void {
     for (const [name, { askedAt }] of this.#issued) {
       const isSingle = !name.includes(' ') && !name.startsWith('*.')
@@ -101,7 +101,7 @@ export class Certificates {
     }
   }
 
-  /** When each uploaded certificate ends, in milliseconds since 1970, by name; those that cannot be read are left out. */
+  /** When each uploaded certificate expires, in milliseconds since 1970, by name; unreadable ones are left out. */
   *expiries(): Generator<readonly [name: string, notAfter: number]> {
     for (const [name, pair] of this.#uploaded) {
       const end = this.#ends.get(pair) ?? readEnd(pair)
@@ -110,7 +110,7 @@ export class Certificates {
     }
   }
 
-  /** When the first of them ends; undefined without any. */
+  /** When the first uploaded certificate expires; undefined when there is none. */
   get firstExpiry(): number | undefined {
     let first: number | undefined
     for (const [, end] of this.expiries()) first = Math.min(first ?? end, end)
@@ -139,7 +139,7 @@ export class Certificates {
 
   #issue(names: readonly string[], now: number): Issued {
     const issued = this.#authority.issue(names)
-    // An authority near its own end issues nothing that lasts; one a day is enough then.
+    // An authority that is about to expire issues short-lived certificates; renew them daily at most.
     return {
       certificate: identified(issued),
       renewAt: Math.max(issued.notAfter - RENEW_MS, now + DAY_MS),

@@ -15,10 +15,10 @@ export interface ClientHello {
   readonly versions: readonly number[]
 }
 
-/** `bad_name`: a name that nothing can have. `plain_http`: HTTP without TLS. */
+/** `bad_name`: a name that no host can have. `plain_http`: HTTP without TLS. */
 export type HelloFault = 'not_tls' | 'plain_http' | 'malformed' | 'bad_name' | 'too_large'
 
-/** How many bytes a hello may have, the heads of its records included; real ones have 200 to 2,000. */
+/** Largest hello, in bytes, record headers included; real ones have 200 to 2,000. */
 export const MAX_HELLO_BYTES = 16 * 1024
 
 const RECORD_HEAD_BYTES = 5
@@ -30,17 +30,17 @@ const MAX_FRAGMENT_BYTES = 16 * 1024
 
 const NOTHING: Buffer = Buffer.alloc(0)
 
-/** One hello, over as many records and pieces as it comes in. */
+/** Collects one hello, across as many records and chunks as it takes. */
 export class HelloReader {
-  /** What came so far; it may have room behind its first `#length` bytes. */
+  /** The bytes so far, in the first `#length` bytes of a larger buffer. */
   #bytes = NOTHING
   #length = 0
   /** Where the next record begins. */
   #at = 0
-  /** The contents of the records before that. */
+  /** The contents of all records before that one. */
   #fragments: Buffer[] = []
   #payload = 0
-  /** How long the message is, its head included. */
+  /** Length of the message, its header included. */
   #expected: number | undefined
 
   /** Everything that was pushed. */
@@ -60,7 +60,7 @@ export class HelloReader {
     if (this.#length === 0) {
       this.#bytes = chunk
     } else {
-      // Twice the room each time: bytes that come one by one are not copied over and over.
+      // Doubles each time, so that bytes that arrive one by one are not copied over and over.
       if (total > this.#bytes.length) this.#bytes = Buffer.concat([this.bytes], total * 2)
       chunk.copy(this.#bytes, this.#length)
     }
@@ -97,7 +97,7 @@ export class HelloReader {
       if (this.#expected > MAX_HELLO_BYTES) return 'too_large'
     }
     if (this.#payload < this.#expected) return undefined
-    // Nothing may follow the hello in its record: no other message makes sense before the answer.
+    // Nothing may follow the hello in its record: a client sends nothing else before the answer.
     if (this.#payload > this.#expected) return 'malformed'
     return parseHello(new Cursor(joined(this.#fragments), MESSAGE_HEAD_BYTES))
   }
@@ -108,7 +108,7 @@ function joined(fragments: readonly Buffer[]): Buffer {
   return fragments.length === 1 && only ? only : Buffer.concat(fragments)
 }
 
-/** The longest method that we wait for, with the space behind it. */
+/** The longest HTTP method that is recognised, with the space after it. */
 const METHOD_BYTES = 'OPTIONS '.length
 
 function otherProtocol(bytes: Buffer): HelloFault | undefined {
@@ -142,7 +142,7 @@ function readHello(hello: Cursor): ClientHello | HelloFault {
     const length = hello.u16()
     const end = hello.at + length
     check(end <= hello.end)
-    // RFC 8446 §4.2: none stands twice. Two names would let us and OpenSSL each read another.
+    // RFC 8446 §4.2: no extension may appear twice. With two names, we and OpenSSL could each read a different one.
     if (type === extension.serverName) {
       check(serverName === undefined)
       serverName = readServerName(hello, end)
@@ -163,10 +163,10 @@ const RANDOM_BYTES = 32
 
 const extension = { serverName: 0, alpn: 16, versions: 43 } as const
 
-/** Stands for every name that no server can have. */
+/** Any name that no host can have. */
 const BAD_NAME = '*'
 
-/** Underscores are in no host name, but in names that people give to hosts. */
+/** Host names have no underscores, but people use them all the same. */
 const SERVER_NAME = /^[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/
 
 /** RFC 1035 §2.3.4, without the dot at the end. */
@@ -181,7 +181,7 @@ function readServerName(hello: Cursor, end: number): string {
   return type === 0 && name.length <= MAX_NAME && SERVER_NAME.test(name) ? name : BAD_NAME
 }
 
-/** The one spelling of a name that a visitor sent. */
+/** A name as visitors send it, in the one spelling that is compared. */
 export function normalServerName(name: string): string {
   const lower = name.toLowerCase()
   return lower.endsWith('.') ? lower.slice(0, -1) : lower
@@ -206,7 +206,7 @@ function readVersions(hello: Cursor, end: number): number[] {
   check(length === end - hello.at && length > 0 && length % 2 === 0)
   while (hello.at < end) {
     const version = hello.u16()
-    // RFC 8701: noise that keeps servers tolerant.
+    // RFC 8701: random values that clients send to keep servers tolerant.
     if ((version & 0x0f0f) !== 0x0a0a) versions.push(version)
   }
   return versions
@@ -216,7 +216,7 @@ function check(holds: boolean): void {
   if (!holds) throw new BadInput('this is no hello')
 }
 
-/** Reads forwards, without a copy; throws `BadInput` where the bytes end too early. */
+/** Reads forward without copying; throws `BadInput` when the bytes end early. */
 class Cursor {
   readonly #bytes: Buffer
   readonly end: number
@@ -243,7 +243,7 @@ class Cursor {
     return this.u8() * 256 + this.u8()
   }
 
-  /** The bytes from here to `end`, each a character. */
+  /** The bytes from here to `end`, one character each. */
   text(end: number): string {
     const start = this.at
     this.skip(end - start)

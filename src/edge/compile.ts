@@ -11,7 +11,7 @@ import { type Reserving, reservedPaths } from './reserved-paths.ts'
 import { routeOfEveryPath, routeTable } from './route-table.ts'
 import type { Backend } from './target.ts'
 
-/** A compiled edge, with what the next version of it may take over. */
+/** A compiled edge, with the parts that its next version may reuse. */
 export interface CompiledEdge extends Edge {
   readonly routes: readonly Route[]
   readonly parts: Parts
@@ -29,27 +29,28 @@ export interface Compiling {
   readonly tools: ModuleTools
   /** The version that is served now. */
   readonly previous?: CompiledEdge | undefined
-  /** Puts itself between the edge and each module, for who explains what they do. */
+  /** Wraps each module, for a dry run that reports what modules do. */
   readonly watch?: ((module: string, phases: Phases) => Phases) | undefined
 }
 
-/** What the next step needs; nothing where it is only a good moment to let others go first. */
+/** What the next step needs prepared; empty when the step is only a good moment to pause. */
 export interface Wanted {
-  /** Lists of patterns that it searches for. */
+  /** Lists of patterns that a module searches for. */
   readonly patterns?: readonly (readonly string[])[]
   /** Expressions of policies. */
   readonly expressions?: readonly string[]
 }
 
 /**
- * Compiles step by step. Gives what the next module needs, in case somebody has to prepare it first; when that failed it is told by a throw. Never throws itself: what cannot be compiled refuses traffic and says why.
+ * Compiles step by step. Yields what the next module needs, so that the caller can prepare it; a failed preparation is
+ * thrown into the generator. Never throws itself: an edge that cannot be compiled refuses traffic and says why.
  */
 export function* compileEdge(
   config: EdgeConfig,
   { reach, tools, previous, watch }: Compiling,
 ): Generator<Wanted, CompiledEdge, void> {
   const parts = new Map<string, Part>()
-  // A key names its settings, so a part of this key is of the kind that is asked for.
+  // Keys contain the settings, so an entry under this key has the type that is asked for.
   const kept = <P extends Part>(key: string): P | undefined => {
     const part = previous?.parts.get(key)
     if (part) parts.set(key, part)
@@ -81,7 +82,7 @@ export function* compileEdge(
     const backend = backendOf(matched.id, matched.modules)
     places.push({ matched, compiled: yield* compile(matched.id, matched), backend })
   }
-  // What one route has to hide, the upstreams of all others would see too.
+  // A cookie hidden by one route would otherwise reach the services of all other routes.
   const hidden = hideCookies(places.flatMap(({ compiled }) => compiled.phases))
   const routes: (readonly [RouteConfig, Route])[] = []
   const reserving: Reserving[] = []
@@ -131,7 +132,7 @@ interface Compiled {
   readonly broken: string | undefined
 }
 
-/** Phases that keep these cookies from upstreams; none where none are hidden, as on most edges. */
+/** Phases that hide these cookies from services; none on most edges. */
 function hideCookies(phases: readonly Phases[]): readonly Phases[] {
   const names = new Set(phases.flatMap(({ hidesCookies }) => hidesCookies ?? []))
   if (names.size === 0) return []
@@ -139,7 +140,7 @@ function hideCookies(phases: readonly Phases[]): readonly Phases[] {
   return [{ upstream: ({ headers }) => remove(headers) }]
 }
 
-/** What hangs on the edge itself stands first in the registry, so it runs before what hangs on the route. */
+/** Modules of the edge come first in the registry, so they run before those of the route. */
 function compileRoute(id: string, edge: readonly Phases[], route: Compiled, backend: Backend | undefined): Route {
   const phases = [...edge, ...route.phases]
   const { broken } = route
@@ -182,7 +183,7 @@ function* compilePlace(
       if (!compile) throw new Error('nothing enforces it')
       const key = partKey(place, name, own)
       const before = kept(key)
-      // `resolve` of the same module, or the options of a bind, made these settings.
+      // These settings were made by `resolve` of the same module, or from the options of a bind.
       if (!before && (patterns || expressions)) {
         yield { patterns: patterns?.(own) ?? [], expressions: expressions?.(own) ?? [] }
       }
@@ -196,7 +197,7 @@ function* compilePlace(
   return { phases, broken }
 }
 
-/** Others may go first after each step. */
+/** Lets others run after each step. */
 function* resting<T>(steps: Generator<void, T, void>): Generator<Wanted, T, void> {
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done) return step.value
@@ -204,7 +205,7 @@ function* resting<T>(steps: Generator<void, T, void>): Generator<Wanted, T, void
   }
 }
 
-/** What the phases of a connection throw names the module: whoever runs them knows the edge alone. */
+/** Adds the module to errors of connection phases: the caller knows only the edge. */
 function named(name: string, { accept, handshake, ...others }: Phases): Phases {
   return {
     ...others,

@@ -1,4 +1,7 @@
-/** Compiles edges: at once where that is cheap, else in many turns of the event loop, with what is dear done elsewhere. */
+/**
+ * Compiles edges: at once when that is cheap, else over many turns of the event loop, with expensive parts on another
+ * thread.
+ */
 
 import { LOOP_PRICE, patternPrice, totalPrice } from '../lib/patterns/pattern-price.ts'
 import type { PatternProgram } from '../lib/patterns/pattern-program.ts'
@@ -20,7 +23,7 @@ export interface CompilerOptions {
   readonly prepareExpressions: PrepareExpressions
 }
 
-/** What a route costs without its patterns, in the unit of `patternPrice`. */
+/** Price of a route without its patterns, in the unit of `patternPrice`. */
 const ROUTE_PRICE = 20
 
 export class Compiler {
@@ -31,7 +34,7 @@ export class Compiler {
     this.#options = options
   }
 
-  /** The edge of `config`, which takes over what did not change since `previous`; at once unless it is dear. */
+  /** Compiles `config`, reusing what did not change since `previous`; at once unless it is expensive. */
   compile(config: EdgeConfig, previous: CompiledEdge | undefined): CompiledEdge | Promise<CompiledEdge> {
     return isDear(config) ? this.#inTurns(config, previous) : this.#atOnce(config, previous)
   }
@@ -62,7 +65,7 @@ export class Compiler {
       if (step.done) return step.value
       const fault = await this.#prepare(step.value, programs, expressions)
       await breath()
-      // A module whose patterns cannot be had is broken, and no other.
+      // When its patterns cannot be compiled, a module is broken, and no other.
       step = fault === undefined ? steps.next() : steps.throw(fault)
     }
   }
@@ -84,16 +87,16 @@ export class Compiler {
   }
 }
 
-/** A list that is cheaper is compiled at once, between two turns. */
+/** Cheaper lists are compiled right here, between two turns. */
 const LIST_PRICE = LOOP_PRICE / 4
 
-/** Looked at only as far as it takes to know: an edge may have thousands of patterns. */
+/** Stops as soon as the answer is known: an edge may have thousands of patterns. */
 function isDear({ modules: own, routes }: EdgeConfig): boolean {
   let price = routes.length * ROUTE_PRICE
   const lists = modules.filter(({ patterns }) => patterns)
   const parsing = modules.filter(({ expressions }) => expressions)
   for (const settings of [own, ...routes.map((route) => route.modules)]) {
-    // To parse a single expression may take longer than anything else here.
+    // Parsing a single expression may take longer than all the rest.
     if (parsing.some(({ name }) => settings[name] !== undefined)) return true
     for (const { name, patterns } of lists) {
       if (settings[name] === undefined) continue

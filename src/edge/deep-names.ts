@@ -5,18 +5,18 @@
  */
 import type { Clock } from '../lib/clock.ts'
 
-/** Parents of names below one wildcard that have certificates of their own. */
+/** How many parents below one wildcard may have certificates of their own. */
 const MAX_PARENTS = 32
 
-/** How long one must not have been asked for before another may take its place, in milliseconds. */
+/** How long a parent must be unused before another may take its place, in milliseconds. */
 const UNUSED_MS = 3_600_000
 
-/** Wildcards that are remembered; the one not asked for longest goes first. */
+/** How many wildcards are remembered; the least recently used goes first. */
 const MAX_WILDCARDS = 4096
 
 export class DeepNames {
   readonly #now: Clock
-  /** When each parent was last asked for, the one least recently asked for first; by wildcard, in the same order. */
+  /** When each parent was last used, least recently used first; by wildcard, in the same order. */
   readonly #wildcards = new Map<string, Map<string, number>>()
 
   constructor(now: Clock) {

@@ -10,20 +10,20 @@
 import type { Socket } from 'node:net'
 import { readTcpTable, type TcpTable, tcpKey, tcpStates } from '../lib/net/tcp-table.ts'
 
-/** Between two looks, in milliseconds. */
+/** Time between two checks, in milliseconds. */
 const LOOK_MS = 2000
 
-/** Looks in a row at which a visitor was not read from before the table is asked: most pauses are short. */
+/** Checks in a row that find a visitor paused before the table is read: most pauses are short. */
 const PAUSED_LOOKS = 2
 
-/** Looks in a row at which a connection is missing before it counts as reset: the table changes while it is read. */
+/** Checks in a row that miss a connection before it counts as reset: the table changes while it is read. */
 const MISSING_LOOKS = 2
 
 interface Watched {
   readonly socket: Socket
   /** Whether the visitor may end its own side and go on to read. */
   readonly mayHalfClose: () => boolean
-  /** Whether nobody reads from it, as far as one can tell. */
+  /** Whether it is paused, as far as can be told. */
   readonly isPaused: () => boolean
   pausedLooks: number
   missingLooks: number
@@ -70,7 +70,7 @@ export class DepartedVisitors {
     this.#isLooking = true
     try {
       const stalled = this.#stalled().map((watched) => ({ watched, at: tcpKey(watched.socket) }))
-      // The system has no address any more for the other end of a connection that was reset.
+      // The system no longer has a remote address for a connection that was reset.
       for (const { watched, at } of stalled) if (!at) judge(watched, undefined)
       for (const family of [4, 6] as const) {
         const ofFamily = stalled.filter(({ at }) => at?.family === family)
@@ -82,7 +82,7 @@ export class DepartedVisitors {
     }
   }
 
-  /** Those that have not been read from for some looks. */
+  /** Visitors that were paused for several checks. */
   #stalled(): Watched[] {
     const stalled: Watched[] = []
     for (const watched of this.#watched) {
@@ -97,7 +97,7 @@ export class DepartedVisitors {
 function judge(watched: Watched, state: number | undefined): void {
   const { socket, mayHalfClose, isPaused } = watched
   watched.missingLooks = state === undefined ? watched.missingLooks + 1 : 0
-  // It may have been read from again while the table was.
+  // It may have been resumed while the table was read.
   if (!isPaused()) return
   const isReset = watched.missingLooks >= MISSING_LOOKS
   if (isReset || (state === tcpStates.closeWait && !mayHalfClose())) socket.destroy()

@@ -1,4 +1,4 @@
-/** Dials the targets of a backend in turn for a raw connection: those of TCP and TLS edges, and of modules that go between. */
+/** Dials the targets of a backend in turn, for raw bytes: TCP and TLS edges, and modules that bridge protocols. */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { Ends } from '../lib/net/proxy-protocol.ts'
 import { DialFault } from '../model/dial.ts'
@@ -10,7 +10,7 @@ export interface Dialling {
   readonly targets: Iterable<Target>
   readonly visit: Visit
   readonly ends: Ends
-  /** What it means that there is no target, or none that is online. */
+  /** The error when there is no target, or none that is online. */
   readonly offline: VisitorErrorCode
 }
 

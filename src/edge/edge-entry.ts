@@ -1,4 +1,4 @@
-/** One edge as it is found by name or port: compiled when first used, since most of many stand idle. */
+/** One edge as it is found by name or port: compiled on first use, since most edges are idle. */
 import type { EdgeConfig } from '../model/edge-config.ts'
 import type { CompiledEdge } from './compile.ts'
 import type { Edge } from './edge.ts'
@@ -12,14 +12,14 @@ export class EdgeEntry {
   #starting: Edge | undefined
   #isDropped = false
 
-  /** A function is called by the first who asks for the edge. */
+  /** A function compiles it, called by the first visitor. */
   constructor(config: EdgeConfig, compile: Compiling | (() => Compiling)) {
     this.config = config
     if (typeof compile === 'function') this.#compile = compile
     else this.#take(compile)
   }
 
-  /** The edge; while it is still compiled, one that lets nobody through and that visitors may wait for. */
+  /** The edge; while it is being compiled, a placeholder that refuses everybody and that visitors may wait for. */
   get edge(): Edge {
     return this.#compiled ?? this.#starting ?? this.#first()
   }
@@ -48,14 +48,14 @@ export class EdgeEntry {
       this.#compiled = compiled
       if (this.#isDropped) compiled.release()
     })
-    // Whoever made it says so in the log; it stays one that lets nobody through.
+    // The compiler has logged the error; the placeholder stays and refuses everybody.
     starting.catch(() => {})
     this.#starting = startingEdge(this.config, starting)
     return this.#starting
   }
 }
 
-/** Lets nobody through, whatever guards the edge will have. */
+/** Refuses everybody, whatever modules the edge will have. */
 function startingEdge({ id, kind, names, ports }: EdgeConfig, starting: Promise<void>): Edge {
   return {
     id,

@@ -7,41 +7,44 @@ import type { Backend } from './target.ts'
 export interface Edge {
   readonly id: string
   readonly kind: EdgeKind
-  /** Whether an agent brought it; then `postern` is told `none` as the kind of edge. */
+  /** Whether it is an endpoint of an agent, whose agent is then told `none` as the kind of edge. */
   readonly isEndpoint: boolean
   readonly names: readonly string[]
   readonly ports: readonly number[]
-  /** Why nothing passes: a module of the edge itself cannot be compiled. */
+  /** Set when a module of the edge itself cannot be compiled: why nothing passes. */
   readonly broken: string | undefined
-  /** Set while it is compiled for the first time: visitors may wait for this. It is broken until then. */
+  /** Set during its first compilation: visitors may wait for this. Until then the edge is broken. */
   readonly starting: Promise<void> | undefined
-  /** Null where TLS is passed through, or where there is none. */
+  /** Null where TLS passes through, and on edges without TLS. */
   readonly tls: TlsDemands | null
-  /** Equal for equal demands: a connection made under others must not be used any more. */
+  /** Equal for equal demands on TLS; a connection made under other demands must not be used any more. */
   readonly tlsKey: string
   readonly accept: readonly NonNullable<Phases['accept']>[]
   readonly handshake: readonly NonNullable<Phases['handshake']>[]
-  /** Of TCP and TLS edges. */
+  /** TCP and TLS edges only. */
   readonly backend: Backend | undefined
-  /** Of edges that speak HTTP: D41. `path` is one reading of a path. */
+  /** HTTP only: finds the route (D41) for one reading of a path. */
   route(path: string): Route | undefined
-  /** The only route, when it takes every path: then it does not matter how a path is read. */
+  /** The only route, if it takes every path; then it does not matter how a path is read. */
   readonly everyPath: Route | undefined
-  /** Paths that modules keep for themselves: asked before routes. */
+  /** Paths that modules reserve; they are checked before routes. */
   readonly reserved: ReservedPaths | undefined
 }
 
 /** A route ready for traffic. Each list is in its order of execution. */
 export interface Route {
   readonly id: string
-  /** Why nothing passes: a module cannot be compiled. */
+  /** Set when a module cannot be compiled: why nothing passes. */
   readonly broken: string | undefined
   /** Whether a module decides by the path, so that it must have one reading (D63). */
   readonly readsPath: boolean
   readonly request: readonly NonNullable<Phases['request']>[]
   readonly upstream: readonly NonNullable<Phases['upstream']>[]
   readonly response: readonly NonNullable<Phases['response']>[]
-  /** Names of headers, in lower case, that `upstream` and `response` remove: trailers of these names go no further. */
+  /**
+   * Names of headers, in lower case, that `upstream` and `response` remove; trailers of these names are dropped as
+   * well.
+   */
   readonly removedFromRequest: ReadonlySet<string>
   readonly removedFromResponse: ReadonlySet<string>
   readonly done: readonly NonNullable<Phases['done']>[]

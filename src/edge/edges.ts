@@ -9,7 +9,7 @@ import { NameIndex } from './names.ts'
 
 /** Opens and closes the ports of TCP edges. */
 export interface Ports {
-  /** Undefined when it listens; otherwise why not. Opening a port twice for one owner is as good as once. */
+  /** Undefined when it listens, otherwise why not. Opening a port twice for one owner does nothing more. */
   open(port: number, owner: string): Promise<Error | undefined>
   close(port: number, owner: string): void
 }
@@ -17,7 +17,7 @@ export interface Ports {
 export interface EdgesOptions extends CompilerOptions {
   readonly ports: Ports
   readonly log: Logger
-  /** An edge is gone: its connections may end what they began. */
+  /** Called when an edge is removed, so that its connections can be ended. */
   readonly onRemoved?: (id: string) => void
 }
 
@@ -30,7 +30,7 @@ export class Edges {
   /** Names of endpoints on the plain listener. */
   readonly #plain = new NameIndex<EdgeEntry>()
   readonly #byPort = new Map<number, EdgeEntry>()
-  /** Versions that are still compiled while the one before is served, by edge. */
+  /** Versions being compiled while the one before is served, by edge. */
   readonly #coming = new Map<string, EdgeConfig>()
 
   constructor(options: EdgesOptions) {
@@ -46,7 +46,7 @@ export class Edges {
     return this.#entries.has(id)
   }
 
-  /** Those that are stored; endpoints of agents come and go with their tunnels. */
+  /** Ids of stored edges, without endpoints of agents, which come and go with their tunnels. */
   get storedIds(): string[] {
     return [...this.#entries.keys()].filter((id) => !id.startsWith('ep_'))
   }
@@ -56,12 +56,12 @@ export class Edges {
     return this.#secure.find(name)?.edge
   }
 
-  /** Whether an edge answers to a name on the TLS listener; none is compiled for that. */
+  /** Whether an edge answers to a name on the TLS listener; does not compile it. */
   serves(name: string): boolean {
     return this.#secure.find(name) !== undefined
   }
 
-  /** How many are still served as they were, while a change of theirs is compiled. */
+  /** How many edges are served in their old version while a change is compiled. */
   get coming(): number {
     return this.#coming.size
   }
@@ -104,9 +104,9 @@ export class Edges {
   }
 
   /**
-   * Serves `config` from now on, in the place of what its edge was; gives back why a port cannot be opened. `isIdle`
-   * leaves the compiling to the first visitor. What is dear to compile takes the place of what is served once that is
-   * done, and holds up nobody else: of an edge that was not served before, visitors wait for it.
+   * Serves `config` from now on, in place of what the edge was; gives back why a port cannot be opened. `isIdle` leaves
+   * compiling to the first visitor. An expensive change replaces the old version when it is compiled and delays nobody
+   * else; visitors of a new edge wait for it.
    */
   async apply(config: EdgeConfig, { isIdle = false } = {}): Promise<Error | undefined> {
     const { id } = config
@@ -122,15 +122,15 @@ export class Edges {
       void this.#swap(new EdgeEntry(config, edge))
     }
     void compiled.then(
-      // When it comes too late, what it did not take over is its own, and nobody's now.
+      // Another version overtook it: release what it does not share with the one that is served.
       (edge) => (isOvertaken() ? releaseReplaced(edge, served) : swap(edge)),
-      // What cannot be compiled lets nobody in; the version before is not in force any more.
+      // An edge that cannot be compiled refuses everybody; its previous version is not served any more.
       () => (isOvertaken() ? undefined : swap(compiled)),
     )
     return undefined
   }
 
-  /** As `apply`, of an edge that nobody visits before it is compiled: to be called with what `compileAhead` gave. */
+  /** Like `apply`, with an edge that `compileAhead` has compiled. */
   applyCompiled(config: EdgeConfig, compiled: CompiledEdge): Promise<Error | undefined> {
     return this.#swap(new EdgeEntry(config, compiled))
   }
@@ -168,13 +168,13 @@ export class Edges {
     let failure: Error | undefined
     for (const port of ports) {
       const fault = await this.#options.ports.open(port, id)
-      if (fault) this.#options.log.warn({ edge: id, port, err: fault }, 'a port cannot be opened')
+      if (fault) this.#options.log.warn({ edge: id, port, err: fault }, 'port of an edge cannot be opened')
       failure ??= fault
     }
     return failure
   }
 
-  /** Takes away the names and ports that `now` no longer has; one that another edge has taken since stays. */
+  /** Removes names and ports that `now` no longer has, unless another edge has taken them since. */
   #forget(before: EdgeEntry, now: EdgeConfig | undefined): void {
     const names = this.#namesOf(before.config)
     const { id } = before.config
@@ -194,21 +194,21 @@ export class Edges {
 
   #compile(config: EdgeConfig, previous?: CompiledEdge): CompiledEdge | Promise<CompiledEdge> {
     const compiled = this.#compiler.compile(config, previous)
-    if (!(compiled instanceof Promise)) return this.#tell(compiled)
+    if (!(compiled instanceof Promise)) return this.#logBroken(compiled)
     compiled.catch((error: unknown) =>
       this.#options.log.error({ err: error, edge: config.id }, 'edge cannot be compiled'),
     )
-    return compiled.then((edge) => this.#tell(edge))
+    return compiled.then((edge) => this.#logBroken(edge))
   }
 
-  /** Logs what of an edge is broken. */
-  #tell(edge: CompiledEdge): CompiledEdge {
+  /** Logs which parts of an edge are broken. */
+  #logBroken(edge: CompiledEdge): CompiledEdge {
     const { log } = this.#options
     if (edge.broken !== undefined)
-      log.warn({ edge: edge.id, reason: edge.broken }, 'an edge is broken and refuses traffic')
+      log.warn({ edge: edge.id, reason: edge.broken }, 'edge is broken and refuses traffic')
     for (const { id, broken } of edge.routes) {
       if (broken !== undefined)
-        log.warn({ edge: edge.id, route: id, reason: broken }, 'a route is broken and refuses traffic')
+        log.warn({ edge: edge.id, route: id, reason: broken }, 'route is broken and refuses traffic')
     }
     return edge
   }

@@ -1,4 +1,4 @@
-/** One HTTP exchange, whatever version carries it: the ports between those who speak HTTP and the proxy in between. */
+/** One HTTP exchange, in any version: the ports between the code that speaks HTTP and the proxy. */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../lib/http/header-list.ts'
 
@@ -8,7 +8,7 @@ export interface RequestHead {
   readonly target: string
   /** `Host` or `:authority` as it was sent. */
   readonly authority: string
-  /** All but framing and `Host`: `Content-Length`, `Transfer-Encoding`, `Trailer` are not among them. */
+  /** All headers except framing and `Host`: no `Content-Length`, `Transfer-Encoding` or `Trailer`. */
   readonly headers: HeaderList
   readonly version: '1.1' | '2'
   readonly body: BodyLength
@@ -20,15 +20,17 @@ export interface ResponseHead {
   readonly status: number
   /** Empty when unknown; HTTP/2 has none. */
   readonly reason: string
-  /** As in a request, without those that frame the body. */
+  /** As in a request: without those that frame the body. */
   readonly headers: HeaderList
   readonly body: BodyLength
 }
 
-/** Bytes, or `unknown` until the end comes, or `none`: no body follows, not even an empty one. */
+/**
+ * A number of bytes; `unknown`, when only the end will tell; or `none`, when no body follows, not even an empty one.
+ */
 export type BodyLength = number | 'unknown' | 'none'
 
-/** A body as it comes in. What `sink` throws resets this exchange and nothing else. */
+/** An incoming body. An error thrown by `sink` resets this exchange and no other. */
 export interface BodyReader {
   /** Begins to read; a body of `none` ends at once. */
   read(sink: BodySink): void
@@ -37,20 +39,20 @@ export interface BodyReader {
 }
 
 export interface BodySink {
-  /** Bytes that change as soon as this returns: whoever keeps them makes a copy. */
+  /** Bytes that are valid only during the call: copy them to keep them. */
   data(chunk: Buffer): void
   /** The body is whole. */
   end(trailers: HeaderList | undefined): void
-  /** The rest will not come. */
+  /** The rest of the body will not come. */
   failed(error: Error): void
 }
 
-/** A body as it goes out. */
+/** An outgoing body. */
 export interface BodyWriter {
   /** Takes bytes that are only lent; false asks to wait for `onDrain`. */
   write(chunk: Buffer): boolean
   end(trailers?: HeaderList): void
-  /** The rest cannot come: the other end must see that the body is cut short. */
+  /** Ends the body early; the other end must see that it is cut short. */
   abort(): void
   onDrain: (() => void) | undefined
 }
@@ -61,16 +63,16 @@ export interface Exchange {
   readonly body: BodyReader
   /** An interim response such as 103; 100 too, on behalf of the upstream. */
   inform(status: number, headers: HeaderList): void
-  /** The connection takes no other request: to be called before `respond`. Others that are under way are answered. */
+  /** Ends the connection after this answer; call it before `respond`. Other requests under way are answered. */
   endConnection(): void
-  /** Ends the connection at once and without an answer, and with it whatever else is under way on it. */
+  /** Closes the connection at once without an answer, with everything else that is under way on it. */
   hangUp(): void
   respond(head: ResponseHead): BodyWriter
   /** Answers 101 and gives the connection, HTTP/1.1 alone. */
   upgrade(head: ResponseHead): ByteStream
-  /** The visitor is gone before the exchange was whole; at most once. */
+  /** Called when the visitor leaves before the exchange is complete; at most once. */
   onAbort: (() => void) | undefined
-  /** After the last byte of the answer was handed over. At most once. */
+  /** Called after the last byte of the answer was handed over; at most once. */
   onDone: (() => void) | undefined
 }
 
@@ -91,16 +93,19 @@ export interface UpstreamSink {
   respond(head: ResponseHead, body: BodyReader): void
   /** 101: from here on raw bytes, beginning with those that came already. */
   upgraded(head: ResponseHead, stream: ByteStream): void
-  /** No response, or none that could be understood. `isUntouched`: nothing on a kept connection shows that the upstream saw the request. */
+  /**
+   * There was no response, or an invalid one. `isUntouched`: on a reused connection, with no sign that the upstream saw
+   * the request.
+   */
   failed(error: UpstreamFault): void
 }
 
 /** One connection to an upstream that speaks HTTP/1.1, or one stream of HTTP/2. */
 export interface UpstreamConnection {
-  /** Begins a request; one at a time, when `isFree`. */
+  /** Begins a request; only when `isFree`. */
   send(request: UpstreamRequest, sink: UpstreamSink): UpstreamSending
   readonly isFree: boolean
-  /** Neither busy nor usable any more. */
+  /** Closed, or about to be. */
   readonly isClosed: boolean
   /** Called when it becomes free, and when it closes. */
   onChange: (() => void) | undefined
@@ -109,7 +114,7 @@ export interface UpstreamConnection {
 
 export interface UpstreamSending {
   readonly body: BodyWriter
-  /** The visitor is gone: the connection cannot be used again. */
+  /** The visitor left; the connection cannot be used again. */
   cancel(): void
 }
 

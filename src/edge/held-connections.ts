@@ -1,7 +1,7 @@
-/** Connections to an edge that is still compiled: each waits a moment, with every byte still in its socket. */
+/** Connections to an edge that is still being compiled wait a moment, with every byte still in the socket. */
 import type { Socket } from 'node:net'
 
-/** How many may wait; beyond it they are refused. */
+/** How many may wait; more are refused. */
 const MAX_HELD = 1024
 /** How long one waits, in milliseconds; longer than patterns may take to compile. */
 const HOLD_MS = 5000
@@ -14,7 +14,7 @@ export class HeldConnections {
     this.#limits = { maxHeld, holdMs }
   }
 
-  /** Calls `letIn` once `ready` is there, unless the visitor has gone by then; false when too many wait already. */
+  /** Calls `letIn` when `ready` resolves, unless the visitor has left; false when too many wait already. */
   hold(socket: Socket, ready: Promise<void>, letIn: () => void): boolean {
     const { maxHeld, holdMs } = this.#limits
     if (this.#sockets.size >= maxHeld) return false
@@ -31,12 +31,12 @@ export class HeldConnections {
       leave()
       letIn()
     }
-    // What could not be compiled lets nobody in, which they are told now.
+    // If compiling failed, `letIn` tells them so now.
     ready.then(comeIn, () => socket.destroy())
     return true
   }
 
-  /** Ends those that wait. */
+  /** Closes all that wait. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy()
   }

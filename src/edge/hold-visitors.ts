@@ -1,19 +1,22 @@
-/** Lets visitors wait until the edges are known, so that nobody hears that a name is not there which was only not read yet. */
+/**
+ * Holds visitors until the edges are loaded, so that nobody is told that a name does not exist just because it is not
+ * loaded.
+ */
 import type { Socket } from 'node:net'
 import type { MeetVisitor } from '../lib/net/trusted-hop.ts'
 
-/** How many may wait. Beyond it connections are closed, as a system does whose own queue is full. */
+/** How many may wait. More are closed, as the system does when its own queue is full. */
 const MAX_WAITING = 4096
 
 export interface Held {
   readonly meet: MeetVisitor
-  /** The edges are known: those who wait come in, and nobody waits from here on. */
+  /** The edges are loaded: visitors that wait come in, and nobody waits from here on. */
   letIn(): void
-  /** They never will be: those who wait are sent away. */
+  /** The server stops before that: visitors that wait are closed. */
   sendAway(): void
 }
 
-/** Visitors who come before `letIn` are met only then, with every byte still in their sockets. */
+/** Visitors that come before `letIn` are met only then, with every byte still in the socket. */
 export function holdVisitors(meet: MeetVisitor, { maxWaiting = MAX_WAITING } = {}): Held {
   const waiting = new Map<Socket, () => void>()
   let isOpen = false

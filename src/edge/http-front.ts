@@ -29,14 +29,14 @@ export interface HttpFrontOptions {
   readonly departed: DepartedVisitors
   readonly log: Logger
   readonly now: Clock
-  /** What stands in URLs; known once the listeners are open. */
+  /** The ports shown in URLs; known once the listeners are open. */
   readonly publicPorts: { readonly https: number }
   readonly onRequest: (record: AccessRecord) => void
-  /** Whether a visitor may reach any public address; everybody, by default. */
+  /** Whether a visitor may reach any public address; by default everybody may. */
   readonly admits?: (peer: Peer) => boolean
   /** What a visitor may send and how long it may take, over HTTP/2 too. */
   readonly limits?: Http1Limits
-  /** For a connection from this address: whether one more request may come. Undefined where there is no limit. */
+  /** For connections from this address: whether one more request may begin. Undefined when there is no limit. */
   readonly requestsOf?: (ip: string) => (() => boolean) | undefined
 }
 
@@ -105,7 +105,7 @@ export class HttpFront {
             if (mayAsk()) this.#proxy.handle(exchange, visitor)
             else refuse(exchange, count)
           }
-    const onBroken = (err: unknown): void => log.error({ err, edge: edge?.id }, 'an HTTP connection failed')
+    const onBroken = (err: unknown): void => log.error({ err, edge: edge?.id }, 'HTTP connection failed')
     let unwatch: (() => void) | undefined
     const onClosed = (): void => {
       unwatch?.()
@@ -118,7 +118,7 @@ export class HttpFront {
     if (tls?.alpn === 'h2') {
       const http2 = new Http2Connection({ ...common, socket })
       connection = http2
-      // Node does not read from a session while it writes to it, and does not say so: nothing moves though requests wait.
+      // Node stops reading from a session while it writes to it and does not say so: no bytes move while requests wait.
       let seen = -1
       const isPaused = (): boolean => {
         const moved = socket.bytesRead + socket.bytesWritten
@@ -137,29 +137,32 @@ export class HttpFront {
     if (this.#isDraining) connection.drain()
   }
 
-  /** Every connection ends with what it is at. */
+  /** Closes each connection after the requests that are under way. */
   drain(): void {
     this.#isDraining = true
     for (const connection of [...this.#connections.keys()]) connection.drain()
     this.#pool.close()
   }
 
-  /** An edge is gone. Gives back how to end what is left of its connections, and of no later edge with the same id. */
+  /**
+   * An edge was removed. Gives back how to end its remaining connections, without touching a later edge of the same id.
+   */
   retire(edgeId: string): () => void {
     const left = [...this.#connections].filter(([, { edge, current }]) => [edge?.id, current?.id].includes(edgeId))
     return () => {
       for (const [connection, { current }] of left) {
         if (!this.#connections.has(connection)) continue
-        // What is asked for after it was gone may be served by another. Over HTTP/2 something older may be under way too.
+        // Requests made since then may be for another edge. Over HTTP/2 an older request may still be under way.
         const isOver = current?.id !== edgeId && !(connection instanceof Http2Connection && connection.open > 0)
         if (!isOver) connection.reset()
-        // Nobody serves it: its next request belongs on a new connection, and this one is not counted for the edge for ever.
+        // Nobody serves the name now: the next request belongs on a new connection, and this one stops counting for the
+        // edge.
         else if (current === undefined) connection.drain()
       }
     }
   }
 
-  /** Every connection ends. */
+  /** Resets every connection. */
   cut(): void {
     for (const connection of [...this.#connections.keys()]) connection.reset()
   }

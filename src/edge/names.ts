@@ -6,20 +6,20 @@
  */
 export class NameIndex<T> {
   readonly #exact = new Map<string, T>()
-  /** By what stands behind `*.`, so that the name `*.example.com`, if a visitor asks for it, is a name like any other. */
+  /** By the part after `*.`, so that a visitor who asks for the literal name `*.example.com` finds nothing special. */
   readonly #below = new Map<string, T>()
 
   get size(): number {
     return this.#exact.size + this.#below.size
   }
 
-  /** Puts `value` on this very name or wildcard, in the place of what stood there. */
+  /** Sets the value of exactly this name or wildcard. */
   set(name: string, value: T): void {
     if (isWildcard(name)) this.#below.set(name.slice(2), value)
     else this.#exact.set(name, value)
   }
 
-  /** What stands on this very name or wildcard. */
+  /** The value of exactly this name or wildcard. */
   get(name: string): T | undefined {
     return isWildcard(name) ? this.#below.get(name.slice(2)) : this.#exact.get(name)
   }
@@ -28,7 +28,7 @@ export class NameIndex<T> {
     return isWildcard(name) ? this.#below.delete(name.slice(2)) : this.#exact.delete(name)
   }
 
-  /** Who serves this name. It costs a look-up for each label, however many names there are. */
+  /** The value for this name. Costs one look-up per label, however many names there are. */
   find(name: string): T | undefined {
     const exact = this.#exact.get(name)
     if (exact !== undefined || this.#below.size === 0) return exact
@@ -40,7 +40,9 @@ export class NameIndex<T> {
   }
 }
 
-/** The longest wildcard of `names` that stands for `name`; undefined where none does, or where `name` is one of them. */
+/**
+ * The longest wildcard in `names` that covers `name`; undefined when none does, or when `name` itself is in the list.
+ */
 export function wildcardAbove(name: string, names: readonly string[]): string | undefined {
   let longest: string | undefined
   for (const each of names) {

@@ -13,18 +13,18 @@ export interface ListenerOptions {
   readonly on: ListenOn
   /** What it throws ends that connection and nothing else. */
   readonly onConnection: (socket: Socket, visitor: Peer) => void
-  /** Finds out who is visiting; whoever connects, by default. */
+  /** Finds out who is visiting; by default, whoever connects. */
   readonly meet?: MeetVisitor | undefined
-  /** How many connections it takes on; any number, by default. */
+  /** The limit on connections; none by default. */
   readonly caps?: Pick<ConnectionCaps, 'accept' | 'admit'> | undefined
-  /** Takes a connection that is one too many; by default it is closed. */
+  /** Takes a connection over the limit; by default it is closed. */
   readonly onTooMany?: ((socket: Socket) => void) | undefined
   readonly descriptors?: Descriptors | undefined
   readonly log: Logger
   readonly now: Clock
 }
 
-/** Why a port cannot be had; `code` is that of the system, such as `EADDRINUSE`. */
+/** Why a port cannot be opened; `code` is that of the system, such as `EADDRINUSE`. */
 export class ListenFault extends Error {
   readonly reason: 'in_use' | 'forbidden' | 'unavailable'
   readonly code: string
@@ -56,7 +56,7 @@ export async function openListener(options: ListenerOptions): Promise<Server | L
   const { on, onConnection, descriptors, log, now, meet = meetVisitors([]), caps, onTooMany = close } = options
   const server = createServer(visitorSockets)
   server.on('connection', (socket) => {
-    // An error is always followed by `close`, which is what everybody listens to; without a listener it would be fatal.
+    // `close` always follows an error, and everybody listens to that; but an unhandled error would end the process.
     socket.on('error', ignore)
     if (descriptors?.admits(socket, 'visitors') === false) return
     const peer = peerOf(socket, now())
@@ -81,7 +81,7 @@ export async function openListener(options: ListenerOptions): Promise<Server | L
       try {
         onConnection(socket, visitor)
       } catch (err) {
-        log.error({ err, port: socket.localPort }, 'a connection could not be taken')
+        log.error({ err, port: socket.localPort }, 'connection handler failed')
         socket.destroy()
       }
     })

@@ -1,4 +1,4 @@
-/** Reads the hello of a connection and leaves every byte in it, or turns away what sends none. */
+/** Reads the hello of a connection and leaves every byte in it; turns away clients that send none. */
 import type { Socket } from 'node:net'
 import { type ClientHello, type HelloFault, HelloReader } from './client-hello.ts'
 
@@ -7,7 +7,7 @@ export type PeekFault = HelloFault | 'no_name' | 'timeout' | 'closed'
 /** How long a hello may take from accept to its last byte, in milliseconds. */
 export const HELLO_TIMEOUT_MS = 3000
 
-/** How long a visitor who was turned away has to read why, in milliseconds; a close at once may discard it on the way. */
+/** How long a visitor that is turned away has to read why, in milliseconds; closing at once could discard it. */
 const LINGER_MS = 1000
 
 /**
@@ -28,7 +28,7 @@ export function peekHello(
     if (typeof result !== 'string') socket.unshift(reader.bytes)
     done(result)
   }
-  // Not `data`: to make the stream flow and stop again costs a tenth of a handshake.
+  // Not `data`: starting and stopping the flow of a stream costs a tenth of a handshake.
   const onReadable = (): void => {
     const chunk = socket.read() as Buffer | null
     const result = chunk && reader.push(chunk)
@@ -42,19 +42,19 @@ export function peekHello(
   socket.on('close', onClosed)
 }
 
-/** Says why where the visitor can understand it, and closes. */
+/** Tells the visitor why, if it can understand that, and closes. */
 export function turnAway(socket: Socket, fault: PeekFault): void {
   const answer = answers[fault]
   if (answer) closeWith(socket, answer)
   else socket.destroy()
 }
 
-/** Sends last words and closes, so that they arrive. */
+/** Sends a last message and closes in a way that lets it arrive. */
 export function closeWith(socket: Socket, words: Buffer): void {
   if (socket.destroyed) return
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
   socket.once('close', () => clearTimeout(timer))
-  // What still comes is dropped, since bytes left unread would make the close a reset.
+  // Discards further bytes: unread ones would turn the close into a reset.
   socket.resume()
   socket.end(words)
 }
@@ -69,7 +69,7 @@ export const alert = { badCertificate: 42, decodeError: 50, internalError: 80, u
 const httpText = 'This port speaks TLS; ask for it with https:// in place of http://.\n'
 
 const answers: Readonly<Record<PeekFault, Buffer | undefined>> = {
-  // R-1.4: nothing here can be found without a name.
+  // R-1.4: without a name there is no edge to choose.
   no_name: alertRecord(alert.unrecognizedName),
   bad_name: alertRecord(alert.unrecognizedName),
   malformed: alertRecord(alert.decodeError),

@@ -50,7 +50,7 @@ test('a module that breaks at a connection lets nobody in and is told in the log
   )
   assert.equal(lines.length, 1)
   const [line] = lines.map((text) => JSON.parse(text))
-  assert.deepEqual([line.level, line.msg, line.edge], ['error', 'a module of an edge failed', 'edgtcp_1'])
+  assert.deepEqual([line.level, line.msg, line.edge], ['error', 'module of an edge failed', 'edgtcp_1'])
   assert.match(JSON.stringify(line.err), /module ip_restriction.*the rules are gone/s)
 
   t.mock.timers.tick(60_000)

@@ -1,4 +1,4 @@
-/** The door visitors use: from an accepted connection to the edge that it is for, and to whoever carries it from there. */
+/** The door visitors use: finds the edge of an accepted connection, and hands the connection to whoever carries it. */
 import type { Socket } from 'node:net'
 import { socketStream } from '../lib/bytes/socket-stream.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -15,13 +15,13 @@ import type { Greeted } from './public-listener.ts'
 import type { TlsEdge, TlsServers } from './tls-servers.ts'
 import type { TrafficCount } from './traffic-count.ts'
 
-/** A connection on which HTTP is spoken. */
+/** A connection that carries HTTP. */
 export interface HttpVisit {
   readonly socket: Socket
   readonly peer: Peer
   /** Undefined on the plain listener. */
   readonly tls: TlsFacts | undefined
-  /** The edge of the name that the handshake was for; undefined on the plain listener, and for a name nobody serves. */
+  /** The edge of the name in the handshake; undefined on the plain listener, and for a name that nobody serves. */
   readonly edge: Edge | undefined
 }
 
@@ -30,15 +30,15 @@ export interface PublicDoorOptions {
   readonly tls: TlsServers
   readonly serveHttp: (visit: HttpVisit) => void
   readonly counts: TrafficCount
-  /** Whether a TLS handshake with this address may begin; always, by default. */
+  /** Whether a TLS handshake with this address may begin; by default always. */
   readonly mayShake?: (ip: string) => boolean
-  /** How long nothing may move on a connection of a TCP or TLS edge, in milliseconds. */
+  /** How long a connection of a TCP or TLS edge may be idle, in milliseconds. */
   readonly idleMs?: number
   readonly departed: DepartedVisitors
   readonly log: Logger
   /** One line for each connection of a TCP or TLS edge. */
   readonly onRecord: (record: ConnectionRecord) => void
-  /** what is shown to who asks for a name that nobody serves; none is made for names that strangers think of. */
+  /** the certificate for a name that nobody serves; none is issued for names that strangers make up. */
   readonly defaultCertificate: (name: string) => CertificatePair
 }
 
@@ -47,9 +47,9 @@ const IDLE_MS = 5 * 60_000
 
 export class PublicDoor {
   readonly #options: PublicDoorOptions
-  /** Connections of TCP and TLS edges, by edge: they end some time after it is gone. */
+  /** Connections of TCP and TLS edges, by edge: they are ended some time after the edge is removed. */
   readonly #carried = new Map<string, Set<Socket>>()
-  /** Those of edges that are gone. */
+  /** Connections of removed edges. */
   readonly #retired = new Set<Set<Socket>>()
   readonly #held = new HeldConnections()
   #idleMs: number
@@ -61,7 +61,7 @@ export class PublicDoor {
     this.#options = options
     this.#idleMs = options.idleMs ?? IDLE_MS
     this.#broken = new MinuteLog((fields, visits) =>
-      options.log.error({ ...fields, visits }, 'a module of an edge failed'),
+      options.log.error({ ...fields, visits }, 'module of an edge failed'),
     )
   }
 
@@ -109,7 +109,7 @@ export class PublicDoor {
       this.#refuse(socket, edge, peer, hello.serverName, edge.starting ? 'EDGE_STARTING' : 'MODULE_UNAVAILABLE')
       return
     }
-    // strangers are turned away before a handshake costs anything.
+    // addresses are checked before a handshake costs anything.
     const door = { edgeId: edge.id, serverName: hello.serverName }
     const verdict = this.#firstVerdict(edge, edge.accept, (accept) => accept(peer, door))
     if (verdict) {
@@ -121,10 +121,10 @@ export class PublicDoor {
       return
     }
     if (!this.#mayShake(socket, peer)) return
-    // Looked at just above.
+    // Checked just above.
     tls.handshake(edge as TlsEdge, { socket, hello }, (secured) => {
       if (!('socket' in secured)) {
-        this.#options.log.debug({ edge: edge.id, peer: peer.ip, ...secured }, 'handshake failed')
+        this.#options.log.debug({ edge: edge.id, peer: peer.ip, ...secured }, 'TLS handshake failed')
         this.#options.counts.of(edge.id).refused++
         return
       }
@@ -132,7 +132,9 @@ export class PublicDoor {
     })
   }
 
-  /** An edge is gone. Gives back how to end what is left of its connections, and of no later edge with the same id. */
+  /**
+   * An edge was removed. Gives back how to end its remaining connections, without touching a later edge of the same id.
+   */
   retire(edgeId: string): () => void {
     const left = this.#carried.get(edgeId)
     if (!left) return () => {}
@@ -144,18 +146,18 @@ export class PublicDoor {
     }
   }
 
-  /** Ends what is left of all connections. */
+  /** Closes all remaining connections. */
   cut(): void {
     this.#held.cut()
     for (const sockets of [...this.#carried.values(), ...this.#retired]) for (const socket of sockets) socket.destroy()
   }
 
-  /** Logs how often modules were found broken since the last line about them. */
+  /** Logs how often modules failed since the last line about them. */
   close(): void {
     this.#broken.close()
   }
 
-  /** Closes a connection whose handshake would be one too many (D68). */
+  /** Closes a connection whose handshake would exceed the limit (D68). */
   #mayShake(socket: Socket, { ip }: Peer): boolean {
     const { mayShake } = this.#options
     if (mayShake === undefined || mayShake(ip)) return true
@@ -206,7 +208,7 @@ export class PublicDoor {
     const idleMs = this.#idleMs
     const carrying = { edge, peer, passthroughTls, idleMs, onDone, ...(serverName !== undefined && { serverName }) }
     carry(socketStream(socket), carrying).catch((error: unknown) => {
-      this.#options.log.error({ err: error, edge: edge.id }, 'a connection could not be carried')
+      this.#options.log.error({ err: error, edge: edge.id }, 'connection to an edge failed')
       socket.destroy()
       forget()
       this.#options.counts.closed(count)
@@ -227,7 +229,7 @@ export class PublicDoor {
       this.#carried.set(edgeId, sockets)
     }
     const kept = sockets.add(socket)
-    // What a visitor sent before it ended its side is still wanted, and it may wait for an answer.
+    // After a visitor has ended its side, what it sent is still wanted, and it may wait for an answer.
     const unwatch = this.#options.departed.watch(socket, { mayHalfClose: () => true })
     return () => {
       unwatch()
@@ -236,7 +238,7 @@ export class PublicDoor {
     }
   }
 
-  /** The first refusal; a phase that throws is broken, and what is broken lets nobody through. */
+  /** The first refusal; a phase that throws is broken and refuses everybody. */
   #firstVerdict<P>(
     { id }: Edge,
     phases: readonly P[],

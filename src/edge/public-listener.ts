@@ -1,4 +1,4 @@
-/** The listener that HTTPS and TLS edges share: accepts, reads who is asked for, and hands the connection on. */
+/** The listener shared by HTTPS and TLS edges: accepts, reads the hello, and hands the connection on. */
 import type { AddressInfo, Server, Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
 import type { Descriptors } from '../lib/files/descriptors.ts'
@@ -11,9 +11,9 @@ import type { ClientHello } from './client-hello.ts'
 import { ListenFault, openListener } from './open-listener.ts'
 import { type PeekFault, peekHello, turnAway } from './peek.ts'
 
-/** A connection whose hello is known, with every byte still in it. */
+/** A connection whose hello was read, with every byte still in the socket. */
 export interface Greeted {
-  /** Does not flow yet; it must be taken over before the call returns. */
+  /** Paused; it must be taken over before the call returns. */
   readonly socket: Socket
   /** Its name is never empty. */
   readonly hello: ClientHello
@@ -21,7 +21,7 @@ export interface Greeted {
 }
 
 export interface PublicListenerOptions {
-  /** What it throws ends that connection and nothing else. */
+  /** An error thrown here closes that connection and no other. */
   readonly onConnection: (greeted: Greeted) => void
   /** Somebody was turned away. */
   readonly onFault?: (fault: PeekFault | 'crowded', peer: Peer) => void
@@ -35,8 +35,8 @@ export interface PublicListenerOptions {
 }
 
 /**
- * How many connections may be without a whole hello. Beyond it the oldest goes, not the newest: an honest hello takes
- * one way through the network, so those that wait longest are the ones that never meant to send one.
+ * How many connections may wait for a complete hello. Over that, the oldest is closed, not the newest: an honest hello
+ * takes one trip through the network, so the oldest ones never meant to send one.
  */
 const MAX_PENDING = 4096
 
@@ -44,9 +44,9 @@ export class PublicListener {
   readonly #options: PublicListenerOptions
   readonly #now: Clock
   readonly #maxPending: number
-  /** Without a whole hello, in the order in which they came. */
+  /** Connections without a complete hello, oldest first. */
   readonly #pending = new Map<Socket, Peer>()
-  /** Being told why they cannot stay. */
+  /** Connections that are being refused. */
   readonly #leaving = new Set<Socket>()
   #server: Server | undefined
   #onEmpty: (() => void) | undefined
@@ -80,7 +80,10 @@ export class PublicListener {
     return server.address() as AddressInfo
   }
 
-  /** Accepts nobody from here on; resolves when the last hello has come or timed out. Connections handed on live on. */
+  /**
+   * Accepts no more connections; resolves when the last hello has arrived or timed out. Connections handed on stay
+   * open.
+   */
   async close(): Promise<void> {
     this.#server?.close()
     this.#server = undefined
@@ -90,7 +93,7 @@ export class PublicListener {
     })
   }
 
-  /** Waits for nobody's hello any more. */
+  /** Closes connections that have not sent their hello. */
   sendAway(): void {
     for (const socket of [...this.#pending.keys(), ...this.#leaving]) socket.destroy()
   }
@@ -103,24 +106,24 @@ export class PublicListener {
   }
 
   #greeted(socket: Socket, peer: Peer, result: ClientHello | PeekFault): void {
-    // Not there any more when it had to make room for another.
+    // Missing when it had to make room for another.
     if (!this.#pending.delete(socket)) return
     if (typeof result === 'string') {
       this.#leave(socket)
       turnAway(socket, result)
-      this.#tell(result, peer)
+      this.#logRefusal(result, peer)
       return
     }
     this.#checkEmpty()
     try {
       this.#options.onConnection({ socket, hello: result, peer })
     } catch (err) {
-      this.#options.log.error({ err, peer: peer.ip, name: result.serverName }, 'a connection could not be taken')
+      this.#options.log.error({ err, peer: peer.ip, name: result.serverName }, 'connection handler failed')
       socket.destroy()
     }
   }
 
-  /** Counted until it is closed, or lingering would be a way around the bound. */
+  /** Counted until it is closed; otherwise lingering would be a way around the limit. */
   #leave(socket: Socket): void {
     this.#leaving.add(socket)
     const left = (): void => {
@@ -140,7 +143,7 @@ export class PublicListener {
     for (const [socket, peer] of this.#pending) {
       this.#pending.delete(socket)
       socket.destroy()
-      this.#tell('crowded', peer)
+      this.#logRefusal('crowded', peer)
       return
     }
   }
@@ -149,8 +152,8 @@ export class PublicListener {
     if (this.pending === 0) this.#onEmpty?.()
   }
 
-  #tell(fault: PeekFault | 'crowded', peer: Peer): void {
-    this.#options.log.debug({ peer: peer.ip, reason: fault }, 'a visitor was turned away before TLS')
+  #logRefusal(fault: PeekFault | 'crowded', peer: Peer): void {
+    this.#options.log.debug({ peer: peer.ip, reason: fault }, 'connection refused before TLS')
     this.#options.onFault?.(fault, peer)
   }
 }

@@ -1,12 +1,15 @@
-/** Tells visitors of the plain listener that there is no room for them, where they can read it: 503 with `Retry-After` (D68). */
+/** Answers visitors of the plain listener that are over the limit: 503 with `Retry-After` (D68). */
 import type { Socket } from 'node:net'
 import { visitorErrors } from '../model/visitor-errors.ts'
 import { closeWith } from './peek.ts'
 
-/** How many may be told at once. Others are closed without a word, or telling would be a way around the cap. */
+/**
+ * How many are answered at once. Others are closed without an answer; otherwise answering would be a way around the
+ * limit.
+ */
 const MAX_AT_ONCE = 64
 
-/** How long a visitor may take to ask for something, in milliseconds. */
+/** How long a visitor may take to send its request, in milliseconds. */
 const REQUEST_MS = 1000
 
 const { text, status, ngrok } = visitorErrors.SERVER_BUSY
@@ -26,7 +29,7 @@ const answer = Buffer.from(
   ].join('\r\n'),
 )
 
-/** Gives what takes connections that are too many. */
+/** A handler for connections over the limit. */
 export function httpRefusals({ maxAtOnce = MAX_AT_ONCE } = {}): (socket: Socket) => void {
   let count = 0
   return (socket) => {
@@ -40,12 +43,12 @@ export function httpRefusals({ maxAtOnce = MAX_AT_ONCE } = {}): (socket: Socket)
       count--
       clearTimeout(overdue)
     })
-    // An answer before the request would be taken for a broken connection.
+    // Clients take an answer before their request for a broken connection.
     socket.once('data', () => {
       clearTimeout(overdue)
       closeWith(socket, answer)
     })
-    // Reading a PROXY header has paused it.
+    // Reading a PROXY header paused it.
     socket.resume()
   }
 }

@@ -1,22 +1,22 @@
-/** Paths that the modules of an edge keep for themselves on all its hosts, such as where a provider sends back to. */
+/** Paths that modules reserve on all hosts of an edge, such as where a provider sends visitors back. */
 import type { HeaderList } from '../lib/http/header-list.ts'
 import { type Phases, pathOfRoute, type Reserved } from '../modules/phases.ts'
 import type { Route } from './edge.ts'
 import type { Matched } from './route-table.ts'
 
-/** What a request for a reserved path says, before any module has looked at it. */
+/** A request for a reserved path, before any module has seen it. */
 export interface AskedFor {
   readonly host: string
   readonly path: string
   readonly query: string
   readonly headers: HeaderList
-  /** The route of a path as it might be sent; undefined when there is none, or several by how it is read. */
+  /** The route of a path; undefined when there is none, or when readings of the path disagree. */
   readonly routeOf: (path: string) => Route | undefined
 }
 
 export interface ReservedPaths {
   has(path: string): boolean
-  /** The route whose module answers; undefined when none takes the request for its own. */
+  /** The route whose module answers; undefined when none claims the request. */
   routeFor(request: AskedFor): Route | undefined
 }
 
@@ -53,7 +53,7 @@ export function reservedPaths(routes: readonly Reserving[]): ReservedPaths | und
   }
 }
 
-/** D52: in the order in which routes match, the most particular first. */
+/** D52: in the order in which routes match, most specific first. */
 function byMatching({ matched: a }: Reserving, { matched: b }: Reserving): number {
   if (a.matchType !== b.matchType) return a.matchType === 'exact_path' ? -1 : 1
   return b.match.length - a.match.length

@@ -1,4 +1,7 @@
-/** The routes of an edge by path: the exact one, else the longest prefix (D41), at a cost that more routes do not raise. */
+/**
+ * Finds the route of a path: the exact one, else the longest prefix (D41), at a cost that does not grow with the
+ * routes.
+ */
 
 export interface Matched {
   readonly matchType: 'exact_path' | 'path_prefix'
@@ -6,20 +9,20 @@ export interface Matched {
 }
 
 /**
- * Prefixes sorted by code units, so that what begins with one of them stands right behind it. They stand in columns: a
- * thousand of them may begin with one another, and walking along those must not touch the texts.
+ * Prefixes sorted by code units, so that longer ones follow those they begin with. Stored in columns: a thousand may
+ * begin with one another, and walking along them must not touch the strings.
  */
 interface Prefixes<T> {
   readonly matches: readonly string[]
   readonly routes: readonly T[]
   readonly lengths: Int32Array
-  /** Where the longest of the others stands that this one begins with; `NONE` when there is none. */
+  /** Index of the longest other prefix that this one begins with; `NONE` when there is none. */
   readonly within: Int32Array
 }
 
 const NONE = -1
 
-/** Gives back how to find the route of a path. */
+/** Gives a function that finds the route of a path. */
 export function routeTable<T>(routes: readonly (readonly [Matched, T])[]): (path: string) => T | undefined {
   const exact = new Map<string, T>()
   const prefixes = new Map<string, T>()
@@ -54,7 +57,7 @@ function inOrder<T>(prefixes: ReadonlyMap<string, T>): Prefixes<T> {
 }
 
 function longest<T>({ matches, routes, lengths, within }: Prefixes<T>, path: string): T | undefined {
-  // The last one that does not sort behind the path: whatever the path begins with, this one begins with as well.
+  // The last one that does not sort after the path: it begins with every prefix that the path begins with.
   let at = firstBehind(matches, path) - 1
   const shared = sharedLength(matches[at] ?? '', path)
   while (at !== NONE && (lengths[at] ?? 0) > shared) at = within[at] ?? NONE
@@ -72,7 +75,7 @@ function firstBehind(sorted: readonly string[], path: string): number {
   return low
 }
 
-/** How many characters `text` has in common with the beginning of `path`. */
+/** How many characters `text` and the start of `path` have in common. */
 function sharedLength(text: string, path: string): number {
   if (path.startsWith(text)) return text.length
   let length = 0

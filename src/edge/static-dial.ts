@@ -8,7 +8,10 @@ import { DialFault } from '../model/dial.ts'
 /** How long a service may take to accept a connection, in milliseconds. */
 const DIAL_TIMEOUT_MS = 10_000
 
-/** with TLS the name is sent and the certificate not checked, as agents do towards their services. Never rejects. */
+/**
+ * R-2.6: with TLS the name is sent as SNI and the certificate not verified, as agents do with their services. Never
+ * rejects.
+ */
 export function dialStatic({
   host,
   port,

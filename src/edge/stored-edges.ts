@@ -1,4 +1,4 @@
-/** The stored edges beside the endpoints of agents: who gives way to whom, where both could have a name. */
+/** Serves stored edges beside the endpoints of agents, and decides who gives way where both could have a name. */
 import type { EdgeConfig } from '../model/edge-config.ts'
 import type { AgentEndpoints } from './agent-endpoints.ts'
 import type { Edges } from './edges.ts'
@@ -24,7 +24,7 @@ export class StoredEdges {
     return this.#options.edges.storedIds
   }
 
-  /** Serves an edge as it is stored now, and ends what agents have below its wildcards. */
+  /** Serves an edge as it is stored now, and ends endpoints of agents below its wildcards. */
   async apply(config: EdgeConfig, how?: { isIdle: boolean }): Promise<void> {
     const { edges, agents, stopTunnel } = this.#options
     await edges.apply(config, how)
@@ -43,7 +43,10 @@ export class StoredEdges {
     this.#options.edges.remove(id)
   }
 
-  /** The endpoint of an agent that stands in the way of an edge at this address: on it, or below it where it is a wildcard. */
+  /**
+   * The endpoint of an agent that blocks an edge at this address: on the address itself, or below it if it is a
+   * wildcard.
+   */
   endpointAt(address: { readonly name: string } | { readonly port: number }): string | undefined {
     const { edges, agents } = this.#options
     const there = edges.endpointAt(address)

@@ -1,23 +1,23 @@
-/** Deadlines of many connections, looked at by one timer: setting one costs a store, not a timer. */
+/** Deadlines of many connections, checked by one timer: setting a deadline is one assignment, not a timer. */
 
-/** How often deadlines and the clock are looked at, in milliseconds: both may be off by this much. */
+/** How often deadlines and the clock are checked, in milliseconds; both may be off by this much. */
 const EVERY_MS = 1000
 
 /** A deadline that can be moved at any time. */
 export interface Deadline {
-  /** In the time of its sweep; `Infinity` for never. */
+  /** In the sweep's own time; `Infinity` for never. */
   at: number
 }
 
-/** Whoever has a deadline. */
+/** The owner of a deadline. */
 export interface Expiring {
-  /** It passed. */
+  /** The deadline passed. */
   expired(): void
 }
 
 interface Entry extends Deadline {
   readonly owner: Expiring
-  /** Where it stands among all. */
+  /** Its index in the list. */
   place: number
 }
 
@@ -30,8 +30,8 @@ export class Sweep {
   readonly #now: () => number
   readonly #everyMs: number
   /**
-   * Not a Set: one that is added to and taken from for every request is made anew again and again, and with it about
-   * twice as much of what was over outlived the collector of young objects.
+   * Not a Set: a Set that changes with every request is rebuilt again and again, and about twice as much garbage
+   * outlived the young collector because of it.
    */
   readonly #entries: Entry[] = []
   #timer: NodeJS.Timeout | undefined
@@ -43,7 +43,7 @@ export class Sweep {
     this.#time = now()
   }
 
-  /** Begins without a deadline. One that passed is taken back before its owner is told. */
+  /** Adds an owner, without a deadline yet. A deadline that passed is removed before its owner is told. */
   add(owner: Expiring): Deadline {
     const entry: Entry = { at: Number.POSITIVE_INFINITY, owner, place: this.#entries.length }
     this.#entries.push(entry)
@@ -54,7 +54,7 @@ export class Sweep {
     return entry
   }
 
-  /** Once; no harm when it is not there any more. */
+  /** Does nothing when it is not there. */
   remove(deadline: Deadline): void {
     const { place } = deadline as Entry // what `add` gave
     if (this.#entries[place] !== deadline) return
@@ -68,12 +68,12 @@ export class Sweep {
     this.#timer = undefined
   }
 
-  /** The time `ms` from the last look: reading the clock for every chunk would cost more than what it is for. */
+  /** The time `ms` after the last check: reading the clock for every chunk would cost too much. */
   after(ms: number): number {
     return this.#time + ms
   }
 
-  /** Looks once; the timer does so by itself. */
+  /** Checks once; the timer does so by itself. */
   run(): void {
     const now = this.#now()
     this.#time = now
@@ -83,7 +83,7 @@ export class Sweep {
         entry.at = Number.POSITIVE_INFINITY
         entry.owner.expired()
       }
-      // One that took itself away has another in its place. One that moved to before here is looked at the next time.
+      // An owner that removed itself has another in its place. One that moved to an earlier index is checked next time.
       if (this.#entries[place] === entry) place++
     }
   }

@@ -1,4 +1,4 @@
-/** Where one connection or request can go: what a backend offers, in the order in which it is to be tried. */
+/** Where a connection or request can go: what a backend offers, in the order to try. */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { DialFault, DialRequest } from '../model/dial.ts'
 
@@ -8,10 +8,10 @@ export type Visit = Pick<DialRequest, 'ip' | 'port' | 'proto' | 'edge' | 'passth
 /** A service that can be dialled. */
 export interface DialTarget {
   readonly kind: 'dial'
-  /** The same for the same service: connections to it may be kept and used again. */
+  /** Identifies the service: connections with the same key may be reused. */
   readonly key: string
   readonly httpVersion: 1 | 2
-  /** Which PROXY header begins each connection; with one, a connection serves a single visitor's connection. */
+  /** The PROXY header that begins each connection; with one, a connection serves a single visitor's connection. */
   readonly proxyHeader: 0 | 1 | 2
   /** Never rejects. */
   open(visit: Visit): Promise<ByteStream | DialFault>
@@ -27,12 +27,12 @@ export interface FixedTarget {
 
 export type Target = DialTarget | FixedTarget
 
-/** What stands behind an edge or a route. */
+/** The backend of an edge or a route. */
 export interface Backend {
-  /** Targets for one connection or request; the next one is asked for when the one before could not be dialled. */
+  /** Targets for one connection or request; the next is taken when the one before cannot be dialled. */
   targets(): Iterable<Target>
-  /** Whether there is one at this moment. */
+  /** Whether there is a target at the moment. */
   readonly isOnline: boolean
-  /** Nothing asks it any more. */
+  /** The backend is not used any more. */
   release(): void
 }

@@ -24,7 +24,7 @@ export interface TcpPortsOptions {
 }
 
 interface OpenPort {
-  /** None while it is still opening and nobody wants it any more. */
+  /** Undefined while it is opening and nobody wants it any more. */
   readonly owners: Set<string>
   /** Undefined when it listens. */
   readonly outcome: Promise<ListenFault | undefined>
@@ -46,20 +46,22 @@ export class TcpPorts {
     return this.#ports.size
   }
 
-  /** Undefined when it listens; otherwise why not, and then `owner` does not hold it. To open twice is as good as once. */
+  /**
+   * Undefined when it listens; otherwise why not, and then `owner` does not hold it. Opening twice does nothing more.
+   */
   open(port: number, owner: string): Promise<ListenFault | undefined> {
     const entry = this.#ports.get(port) ?? this.#listen(port)
     entry.owners.add(owner)
     return entry.outcome
   }
 
-  /** The last owner closes the port, at once; connections that came through it live on. */
+  /** The last owner closes the port at once; its connections stay open. */
   close(port: number, owner: string): void {
     const entry = this.#ports.get(port)
     if (entry?.owners.delete(owner)) this.#closeUnowned(port, entry)
   }
 
-  /** Closes them all; connections live on. */
+  /** Closes all ports; connections stay open. */
   closeAll(): void {
     for (const [port, entry] of this.#ports) {
       entry.owners.clear()
@@ -89,7 +91,7 @@ export class TcpPorts {
     return entry
   }
 
-  /** One that is still opening is closed once it is open, unless somebody wants it by then. */
+  /** A port that is still opening is closed when it is open, unless somebody wants it by then. */
   #closeUnowned(port: number, { owners, server }: OpenPort): void {
     if (owners.size > 0 || !server) return
     this.#ports.delete(port)

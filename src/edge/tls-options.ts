@@ -1,4 +1,4 @@
-/** How the server of an edge is set up: from what the edge demands to what `node:tls` takes. */
+/** The options of an edge's TLS server: from what the edge demands to what `node:tls` takes. */
 import { constants, createHash } from 'node:crypto'
 import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls'
 import { modernSuites, suitesWithOlder } from '../lib/x509/tls-suites.ts'
@@ -6,17 +6,17 @@ import type { EdgeKind } from '../model/edge-config.ts'
 import type { TlsDemands } from '../modules/phases.ts'
 import type { ServerCertificate } from './certificates.ts'
 
-/** What is told to a client that names the protocols it speaks. */
+/** How the server answers a client that offers protocols (ALPN). */
 export type Offer = 'http' | 'echo' | 'none'
 
 export function offerFor(kind: EdgeKind, alpn: readonly string[]): Offer {
   if (kind !== 'tls') return 'http'
-  // R-3.9: we cannot know what the service speaks, but where there is no choice we can agree.
+  // R-3.9: we do not know what the service speaks, but can agree when there is no choice.
   return alpn.length === 1 ? 'echo' : 'none'
 }
 
 export interface ServerPlan {
-  /** Tells the server from all others. */
+  /** Unique for each server. */
   readonly key: string
   readonly offer: Offer
   readonly certificate: ServerCertificate
@@ -24,13 +24,14 @@ export interface ServerPlan {
 
 export function serverOptions(demands: TlsDemands, plan: ServerPlan): TlsOptions {
   const { clientAuthorities } = demands
-  // Node's own timeout starts anew with each byte and closes nothing; below zero it is not set up at all.
+  // Node's own timeout restarts with each byte and closes nothing; a negative one is never set up.
   const common = { ...contextOptions(demands, plan), ...alpnOptions(plan.offer), handshakeTimeout: -1 }
   if (!clientAuthorities) return common
-  // An authority that was named is trusted as it is, though another may have certified it. A server takes this option in
-  // the context for a name alone; in all else that context is the server's own.
+  // A configured authority is trusted by itself, even if another one certified it. Node takes this option only in the
+  // context for a name; otherwise that context equals the server's own.
   const context = createSecureContext({ ...common, allowPartialTrustChain: true })
-  // OpenSSL tells who shows no certificate so. One that does not verify is Node's to refuse: see certificate-alert.ts.
+  // OpenSSL sends the alert to a client without a certificate. One that does not verify is rejected by Node: see
+  // certificate-alert.ts.
   return { ...common, requestCert: true, rejectUnauthorized: true, SNICallback: (_, done) => done(null, context) }
 }
 
@@ -41,18 +42,18 @@ function contextOptions(demands: TlsDemands, { key, certificate }: ServerPlan): 
     cert: certificate.cert,
     key: certificate.key,
     minVersion,
-    // D32: old versions only where the edge names one, and their suites only there.
+    // D32: old versions only where the edge asks for them, and old cipher suites only there.
     ciphers: isOld ? suitesWithOlder : modernSuites,
-    // An empty list keeps Node from loading the authorities of the whole world.
+    // An empty list keeps Node from loading its default authorities.
     ca: [...(clientAuthorities ?? [])],
-    // A resumed session would not look at the client's certificate again.
+    // A resumed session would skip the client's certificate.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (clientAuthorities ? constants.SSL_OP_NO_TICKET : 0),
-    // Each context has ticket keys of its own by default; this keeps sessions apart once more.
+    // Each context has its own ticket keys by default; this separates sessions once more.
     sessionIdContext: createHash('sha256').update(key).digest('hex').slice(0, 32),
   }
 }
 
-/** As TLS writes it. Node copies a view of this kind into memory of its own; a list would hold 64 KiB for each server. */
+/** In wire format. Node copies a view of this kind; a list would hold 64 KiB per server. */
 const httpProtocols = new DataView(Uint8Array.from(Buffer.from('\x02h2\x08http/1.1', 'latin1')).buffer)
 
 function alpnOptions(offer: Offer): TlsOptions {

@@ -193,7 +193,7 @@ describe('servers', () => {
       assert.match(await front.refusal('a.test'), /alert number 80|internal error/)
       assert.equal((await front.fault()).fault, 'broken')
     }
-    assert.equal(front.logged.filter((line) => line.includes('TLS of an edge cannot be served')).length, 1)
+    assert.equal(front.logged.filter((line) => line.includes('TLS server of an edge cannot be made')).length, 1)
     assert.doesNotMatch(front.logged.join(''), /no key/)
     const visitor = await front.enter('b.test')
     visitor.destroy()

@@ -20,22 +20,22 @@ import { wildcardAbove } from './names.ts'
 import { alert, alertRecord, closeWith } from './peek.ts'
 import { offerFor, type ServerPlan, serverOptions } from './tls-options.ts'
 
-/** What of an edge matters to TLS. */
+/** The part of an edge that TLS needs. */
 export interface TlsEdge extends Pick<Edge, 'id' | 'kind' | 'tlsKey'> {
   readonly tls: TlsDemands
-  /** Exact names and wildcards; without any, each name that is asked for is one of its own. */
+  /** Exact names and wildcards; when empty, every name asked for gets its own certificate. */
   readonly names?: readonly string[]
 }
 
 export interface Secured {
-  /** Nothing of it was read. */
+  /** No byte of it has been read. */
   readonly socket: TLSSocket
   readonly facts: TlsFacts
 }
 
 /**
- * `refused`: the two ends have no version, cipher, protocol or certificate in common, and `detail` says which in the
- * words of OpenSSL. `broken`: the edge's own certificates cannot be used. `crowded`: it had to make room for another.
+ * `refused`: client and server have no version, cipher, protocol or certificate in common; `detail` has OpenSSL's
+ * words. `broken`: the edge's own certificates cannot be used. `crowded`: it had to make room for another.
  */
 export interface HandshakeFault {
   readonly fault: 'timeout' | 'closed' | 'refused' | 'client_certificate' | 'broken' | 'crowded'
@@ -54,23 +54,29 @@ export interface TlsServersOptions {
 /** How long a handshake may take, in milliseconds. */
 const HANDSHAKE_TIMEOUT_MS = 10_000
 
-/** How many handshakes may be under way; beyond it the oldest goes, since honest ones take a few ways through the network. */
+/**
+ * How many handshakes may be under way; over that the oldest is closed, since an honest one takes a few round trips.
+ */
 const MAX_PENDING = 4096
 
-/** How many servers are kept, at some 33 KiB each; the one not used longest goes first, and is made anew in 0.4 ms. */
+/**
+ * How many servers are cached, at some 33 KiB each; the least recently used goes first, and is made again in 0.4 ms.
+ */
 const MAX_SERVERS = 2048
 
-/** After how long without a handshake a server is dropped, in milliseconds. Its tickets are void then. */
+/**
+ * How long a server may go without a handshake before it is dropped, in milliseconds. Its tickets then become invalid.
+ */
 const IDLE_MS = 3_600_000
 
-/** The same for a name that nobody serves any more: an agent that connects anew is back by then. */
+/** The same for a name that nobody serves any more: an agent that reconnects is back within this time. */
 const GONE_MS = 60_000
 
 interface Entry {
-  /** Undefined when it cannot be made; remembered, so that it is tried and told once. */
+  /** Undefined when it cannot be made; remembered, so that it is tried and logged once. */
   readonly server: Server | undefined
   usedAt: number
-  /** The name of an edge that was asked for last. */
+  /** The name of the edge that was last asked for. */
   name: string
 }
 
@@ -88,12 +94,12 @@ export class TlsServers {
   readonly #maxServers: number
   readonly #maxPending: number
   readonly #timeoutMs: number
-  /** The one least recently used first. */
+  /** Least recently used first. */
   readonly #servers = new Map<string, Entry>()
-  /** Handshakes by the socket below. */
+  /** Handshakes, by the socket below TLS. */
   readonly #pending = new Map<Socket, Pending>()
 
-  /** Throws where the version of Node lacks what it needs, so that the server does not start. */
+  /** Throws when this version of Node lacks something it needs, so that the server does not start. */
   constructor(options: TlsServersOptions) {
     const { certificates, log, now = Date.now } = options
     checkSocketBelow()
@@ -105,12 +111,12 @@ export class TlsServers {
     this.#timeoutMs = options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS
   }
 
-  /** How many servers are kept at the moment. */
+  /** How many servers are cached at the moment. */
   get size(): number {
     return this.#servers.size
   }
 
-  /** Drops those of names that were not asked for in a while and that nobody serves any more: agents and edges come and go. */
+  /** Drops servers of names that were not used for a while and that nobody serves: agents and edges come and go. */
   dropGone(isServed: (name: string) => boolean): void {
     const before = this.#now() - GONE_MS
     for (const [key, { usedAt, name }] of this.#servers) {
@@ -125,8 +131,9 @@ export class TlsServers {
   }
 
   /**
-   * Takes over `socket`, which a peek has left with all its bytes, and calls `done` exactly once: with the connection,
-   * or with why there is none, the socket being closed then. What `done` throws ends this connection and nothing else.
+   * Takes over `socket`, with all its bytes unread, and calls `done` exactly once: with the secured connection, or with
+   * the reason why there is none, after closing the socket. An error thrown in `done` closes this connection and no
+   * other.
    */
   handshake(
     edge: TlsEdge,
@@ -149,7 +156,8 @@ export class TlsServers {
     }
     const timer = setTimeout(() => this.#abort(socket, 'timeout'), this.#timeoutMs)
     this.#pending.set(socket, { edge, serverName: hello.serverName, timer, done })
-    // Who ends before the handshake does has gone; Node closes it then, as it would not if half-open were allowed.
+    // A client that ends its side during the handshake is gone; Node closes the socket, which it would not do if half-
+    // open were allowed.
     socket.allowHalfOpen = false
     server.emit('connection', socket)
   }
@@ -164,7 +172,7 @@ export class TlsServers {
     const offer = offerFor(edge.kind, hello.alpn)
     const certificate = this.#certificateFor(edge, hello)
     if (!certificate) return undefined
-    // Edges that ask for client certificates share with nobody, whatever else is equal.
+    // Edges that ask for client certificates never share a server, even if all else is equal.
     const owner = edge.tls.clientAuthorities ? edge.id : ''
     const key = `${owner} ${offer} ${certificate.id} ${edge.tlsKey}`
     const name = hello.serverName
@@ -183,7 +191,7 @@ export class TlsServers {
       if (tls.certificate) return this.#certificates.identify(tls.certificate)
       return this.#certificates.find(serverName, { wildcard: names && wildcardAbove(serverName, names) })
     } catch (err) {
-      this.#log.error({ edge: id, name: serverName, err }, 'there is no certificate for a name')
+      this.#log.error({ edge: id, name: serverName, err }, 'no certificate can be made for a name')
       return undefined
     }
   }
@@ -203,7 +211,7 @@ export class TlsServers {
       server.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => this.#failed(socket, error))
       return server
     } catch (err) {
-      this.#log.error({ edge: edge.id, err }, 'TLS of an edge cannot be served')
+      this.#log.error({ edge: edge.id, err }, 'TLS server of an edge cannot be made')
       return undefined
     }
   }
@@ -215,7 +223,7 @@ export class TlsServers {
       socket.destroy()
       return
     }
-    // Node closes what is not authorized before it comes here; nothing may pass if that ever changes.
+    // Node closes unauthorized connections before this point; should that change, refuse here.
     const isAuthorized = !pending.edge.tls.clientAuthorities || socket.authorized
     if (!isAuthorized || !isForName(socket, pending.serverName)) {
       socket.destroy()
@@ -224,7 +232,7 @@ export class TlsServers {
     }
     below.allowHalfOpen = true
     socket.allowHalfOpen = true
-    // Node tells of broken records and of alerts, and then leaves the connection open.
+    // Node reports invalid records and alerts, and then leaves the connection open.
     socket.on('error', () => socket.destroy())
     this.#finish(below, { socket, facts: factsOf(socket, pending) })
   }
@@ -247,15 +255,15 @@ export class TlsServers {
     try {
       done(result)
     } catch (err) {
-      this.#log.error({ err }, 'a connection could not be taken')
+      this.#log.error({ err }, 'connection handler failed')
       if ('socket' in result) result.socket.destroy()
     }
   }
 }
 
 /**
- * The name that OpenSSL read must be the one that the edge was picked by, should the two ever read a hello differently. Of
- * a session that resumes under TLS 1.2 it keeps none.
+ * The name that OpenSSL read must be the one that chose the edge, in case the two parse a hello differently. OpenSSL
+ * has none for a session resumed under TLS 1.2.
  */
 function isForName(socket: TLSSocket, serverName: string): boolean {
   const { servername } = socket
@@ -266,7 +274,7 @@ function factsOf(socket: TLSSocket, { edge, serverName }: Pending): TlsFacts {
   return {
     serverName,
     version: socket.getProtocol() ?? '',
-    // Null on a socket that is closed already, whatever its types say.
+    // Null on a closed socket, whatever the types say.
     cipher: socket.getCipher()?.name ?? '',
     alpn: socket.alpnProtocol || '',
     isResumed: socket.isSessionReused(),
@@ -275,7 +283,7 @@ function factsOf(socket: TLSSocket, { edge, serverName }: Pending): TlsFacts {
 }
 
 function faultOf(socket: TLSSocket, error: NodeJS.ErrnoException): HandshakeFault {
-  // Set by Node to a code when a certificate was shown that no authority of the edge has issued; its types say `Error`.
+  // Node sets this to a code when no authority of the edge issued the certificate; the types say `Error`.
   const authorizationError = socket.authorizationError as Error | string | null
   if (authorizationError) return { fault: 'client_certificate', detail: String(authorizationError) }
   const detail = error.code ?? error.message
@@ -283,7 +291,7 @@ function faultOf(socket: TLSSocket, error: NodeJS.ErrnoException): HandshakeFaul
   return { fault: detail.startsWith('ERR_SSL_') ? 'refused' : 'closed', detail }
 }
 
-/** A TLS socket must lead to the one it stands on; where it does not, no handshake could ever be finished. */
+/** A TLS socket must expose the socket below it; otherwise no handshake could be completed. */
 export function checkSocketBelow(find: typeof socketBelow = socketBelow): void {
   const below = new Socket()
   const socket = new TLSSocket(below, { isServer: true, secureContext: createSecureContext() })
@@ -296,7 +304,7 @@ export function checkSocketBelow(find: typeof socketBelow = socketBelow): void {
   )
 }
 
-/** Nothing public leads from a TLS socket to the one it stands on; see `checkSocketBelow`. */
+/** There is no public way from a TLS socket to the one below it; see `checkSocketBelow`. */
 function socketBelow(socket: TLSSocket): Socket | undefined {
   return (socket as unknown as { readonly _parent?: Socket })._parent
 }

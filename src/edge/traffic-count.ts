@@ -1,7 +1,7 @@
 /** Counts traffic by edge and endpoint in plain numbers, so that a request costs a few additions; whoever reads them sums up. */
 import { LatencyCount } from './latency-count.ts'
 
-/** Edges that are told apart; traffic of all others is counted together. */
+/** Edges that are counted separately; traffic of all others is counted together. */
 const MAX_EDGES = 1000
 
 /** The same for endpoints of agents, which come and go by the thousand. */
@@ -30,7 +30,7 @@ export interface EdgeCount {
 }
 
 export interface TrafficCountOptions {
-  /** What is not served any more gets no count of its own: requests and connections may end after their edge is gone. */
+  /** An edge that is no longer served gets no new count: requests may end after their edge is gone. */
   readonly isServed?: (edgeId: string) => boolean
   readonly addressOf?: (endpointId: string) => string
 }
@@ -58,13 +58,13 @@ export class TrafficCount {
     return this.#edges.get(edgeId) ?? this.#newEdge(edgeId)
   }
 
-  /** A connection that was counted as open is over. */
+  /** A connection that was counted as open has closed. */
   closed(count: EdgeCount): void {
     count.open--
     if (count.open === 0 && this.#retired.delete(count)) this.#drop(count)
   }
 
-  /** An edge is gone; what it had is forgotten when the last of its connections is over. */
+  /** An edge was removed; its count is dropped with its last connection. */
   forget(edgeId: string): void {
     const count = this.#edges.get(edgeId) ?? this.#endpoints.get(edgeId)
     if (!count) return

@@ -1,4 +1,4 @@
-/** Connections to upstreams that are kept between requests, so that a request does not wait for a dial. */
+/** Keeps connections to upstreams between requests, so that most requests need no dial. */
 
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { type Aged, AgeList } from '../lib/limits/age-list.ts'
@@ -13,9 +13,9 @@ export interface SharedUpstream {
   /** Whether another request may begin. */
   readonly hasRoom: boolean
   readonly isClosed: boolean
-  /** Resolves when it is known how much room there is, or that there will be none. */
+  /** Resolves when its capacity is known, or that it has none. */
   readonly ready: Promise<void>
-  /** One that takes one request, and has its room until it closes. */
+  /** A connection for one request, which has its slot until it closes. */
   connection(): UpstreamConnection
   /** Called once. */
   onClosed: (() => void) | undefined
@@ -27,41 +27,41 @@ export interface UpstreamPoolOptions {
   readonly http1: (stream: ByteStream) => UpstreamConnection
   /** Speaks HTTP/2 over a stream. It closes by itself when it was idle for long. */
   readonly http2: (stream: ByteStream) => SharedUpstream
-  /** Milliseconds of a clock that is never set. */
+  /** A monotonic clock, in milliseconds. */
   readonly now?: () => number
   readonly maxKept?: number
   readonly maxKeptPerTarget?: number
 }
 
-/** Free connections in all; beyond it the one that is free for longest goes. */
+/** Free connections in all; over that, the one that has been free longest is closed. */
 const MAX_KEPT = 4096
 /** Free connections to one target. */
 const MAX_KEPT_PER_TARGET = 256
 /**
- * How long a connection may have been free when it is to carry a request that must not be sent twice, in milliseconds:
- * less than any upstream waits before it closes, since a request that crosses with the close is lost.
+ * How long a connection may have been free to be used for a request that must not be sent twice, in milliseconds. It is
+ * less than any upstream waits before closing: a request that crosses with the close is lost.
  */
 const FRESH_MS = 1000
 
-/** All connections to one target that are open; there as long as one is. */
+/** The open connections to one target; exists while there is one. */
 interface Rack {
   readonly key: string
-  /** Those that wait for a request, the last one used on top. */
+  /** Free connections, most recently used last. */
   readonly free: Kept[]
-  /** How many are open, free or not. */
+  /** Open connections, free or not. */
   open: number
 }
 
 interface Kept extends Aged<Kept> {
   readonly connection: UpstreamConnection
   readonly rack: Rack
-  /** When it became free, the last time that it did. */
+  /** When it last became free. */
   freeSince: number
   /** Not to be used again. */
   isRetired: boolean
 }
 
-/** A shared connection, and the room on it that belongs to whoever dialled. */
+/** A shared connection, and the slot on it for whoever dialled. */
 interface Opened {
   readonly shared: SharedUpstream
   readonly own: UpstreamConnection
@@ -71,7 +71,7 @@ export class UpstreamPool {
   readonly #options: UpstreamPoolOptions
   readonly #now: () => number
   readonly #racks = new Map<string, Rack>()
-  /** Free ones, by when they became so. */
+  /** Free connections, by when they became free. */
   readonly #free = new AgeList<Kept>()
   /** Those that are open. */
   readonly #kept = new WeakMap<UpstreamConnection, Kept>()
@@ -89,12 +89,12 @@ export class UpstreamPool {
     return this.#free.size
   }
 
-  /** How many targets of HTTP/1.1 it knows: those alone to which a connection is open. */
+  /** How many HTTP/1.1 targets have an open connection. */
   get targetCount(): number {
     return this.#racks.size
   }
 
-  /** A connection that can be used at once. `mayRepeat` tells that the request can be sent again if this one fails. */
+  /** A connection that is ready. `mayRepeat`: the request can be sent again if this connection fails. */
   take(target: DialTarget, ends: Ends, { mayRepeat }: { mayRepeat: boolean }): UpstreamConnection | undefined {
     const key = keyOf(target, ends)
     if (target.httpVersion === 2) return this.#shared.get(key)?.find(hasRoom)?.connection()
@@ -112,25 +112,25 @@ export class UpstreamPool {
     const stream = await dialTarget(target, visit, ends)
     if (stream instanceof DialFault) return stream
     const connection = this.#options.http1(stream)
-    // The stream may have closed before it was handed over, and then it does not say so again.
+    // The stream may have closed before it was handed over; it does not say so again.
     if (connection.isClosed) return new DialFault('refused', 'the service closed the connection at once')
     this.#enter(connection, key)
     return connection
   }
 
-  /** Takes back one that was not used after all. */
+  /** Takes back a connection that was not used. */
   give(connection: UpstreamConnection): void {
     const kept = this.#kept.get(connection)
     if (kept) this.#changed(kept)
   }
 
-  /** Lets it finish what it is at, and nobody have it after. */
+  /** Closes it after its current request, so that nobody reuses it. */
   retire(connection: UpstreamConnection): void {
     const kept = this.#kept.get(connection)
     if (kept) kept.isRetired = true
   }
 
-  /** Keeps nothing from here on; what is in use may finish. */
+  /** Closes free connections and keeps none from here on; those in use may finish. */
   close(): void {
     this.#isClosed = true
     for (let kept = this.#free.oldest; kept; kept = this.#free.oldest) {
@@ -185,7 +185,7 @@ export class UpstreamPool {
     if (--rack.open === 0) this.#racks.delete(rack.key)
   }
 
-  /** One dial serves all who wait for the same target, as far as there is room. */
+  /** One dial serves everybody who waits for the same target, as far as there is room. */
   async #openShared(
     key: string,
     target: DialTarget,
@@ -197,7 +197,7 @@ export class UpstreamPool {
       if (!opening) break
       const opened = await opening
       if (opened instanceof DialFault) return opened
-      // At once, before the next who waits looks for room.
+      // Taken at once, before the next waiter looks.
       if (hasRoom(opened.shared)) return opened.shared.connection()
     }
     const opening = this.#dialShared(key, target, visit, ends)
@@ -212,7 +212,7 @@ export class UpstreamPool {
       if (stream instanceof DialFault) return stream
       const shared = this.#options.http2(stream)
       await shared.ready
-      // Otherwise whoever waits for it may use it all the same, and it closes by itself when it is idle.
+      // If it is not shared, the waiters may still use it, and it closes when idle.
       if (!this.#isClosed && !shared.isClosed) this.#share(key, shared)
       return { shared, own: shared.connection() }
     } finally {
@@ -232,7 +232,7 @@ export class UpstreamPool {
   }
 }
 
-/** R-7.7: where a connection begins by saying whose it is, it serves that visitor's connection alone. */
+/** R-7.7: a connection that begins with a PROXY header serves one visitor's connection only. */
 function keyOf({ key, httpVersion, proxyHeader }: DialTarget, { ip, port, serverIp, serverPort }: Ends): string {
   const service = httpVersion === 2 ? `2 ${key}` : key
   return proxyHeader === 0 ? service : `${service} v${proxyHeader} ${ip} ${port} ${serverIp} ${serverPort}`

@@ -351,7 +351,7 @@ describe('what cannot be compiled', () => {
       }
       assert.equal(guarded.seen.length, before)
       assert.equal((await world.ask(edge.name, { path: '/other' })).status, 200)
-      const [line] = world.logged('a route is broken and refuses traffic').filter((each) => each.route === route.id)
+      const [line] = world.logged('route is broken and refuses traffic').filter((each) => each.route === route.id)
       assert.equal(line?.edge, edge.id)
       assert.match(line?.reason, /./)
 
@@ -381,7 +381,7 @@ describe('what cannot be compiled', () => {
     const secured = await readToEnd(dial(door(tls.name), { tls: { ...one } }))
     const plain = await readToEnd(connect(tcp.port, '127.0.0.1'))
     assert.deepEqual([secured.toString(), plain.toString(), bytes.sockets.length], ['', '', 0])
-    const told = world.logged('an edge is broken and refuses traffic').map(({ edge }) => edge)
+    const told = world.logged('edge is broken and refuses traffic').map(({ edge }) => edge)
     for (const { id } of [https, tls, tcp]) assert.ok(told.includes(id))
   })
 

@@ -304,7 +304,7 @@ test('a port that somebody else listens on is told of, and holds nobody back', a
   const socket = connect(free.port, '127.0.0.1')
   assert.ok(await isAlive(socket))
   socket.destroy()
-  const [line] = world.logged('a port cannot be opened')
+  const [line] = world.logged('port of an edge cannot be opened')
   assert.deepEqual([line?.edge, line?.port], [taken.id, port])
 })
 

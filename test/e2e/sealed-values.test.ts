@@ -107,7 +107,7 @@ eachStore((store) => {
     const after = await start(t, data)
     const answer = await ask({ name: 'mine.test', port: after.httpsPort, ca: after.ca }, { method: 'POST', body: 'x' })
     assert.deepEqual([answer.status, answer.code], [503, 'ERR_MODULE_UNAVAILABLE'])
-    assert.ok(after.log.some((line) => line.includes('a route is broken and refuses traffic')))
+    assert.ok(after.log.some((line) => line.includes('route is broken and refuses traffic')))
     assert.ok(!after.log.some((line) => line.includes('hush')))
   })
 

@@ -3,19 +3,19 @@ import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { HeadFault } from './head-fault.ts'
 
 export interface BodyDecoder {
-  /** Where in the chunk the bytes begin that were not looked at yet. */
+  /** Position in the chunk of the first byte not yet decoded. */
   at: number
   readonly isWhole: boolean
-  /** Whether the end of the connection is the end of the body. */
+  /** Whether the body ends when the connection does. */
   readonly endsWithConnection: boolean
-  /** How much of the body is known to follow, in bytes. */
+  /** Bytes of the body that are known to follow. */
   readonly left: number | undefined
   readonly trailers: HeaderList | undefined
-  /** The next piece in `chunk`; undefined when there is none, since the chunk is used up or the body is whole. */
+  /** The next piece in `chunk`; undefined when the chunk is used up or the body complete. */
   next(chunk: Buffer): Buffer | undefined | HeadFault
 }
 
-/** A body of so many bytes. */
+/** A body of a known length. */
 export class LengthDecoder implements BodyDecoder {
   at = 0
   left: number
@@ -40,7 +40,7 @@ export class LengthDecoder implements BodyDecoder {
   }
 }
 
-/** A body of all that comes until the end of the connection. */
+/** A body that ends with the connection. */
 export class EndlessDecoder implements BodyDecoder {
   at = 0
   readonly isWhole = false

@@ -1,18 +1,18 @@
-/** The body of a message that goes out, framed as its head announced, or else the connection is given up. */
+/** Writes the body of a message as its head announced it, or gives up the connection. */
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { BodyWriter } from '../exchange.ts'
 import { lastChunk } from './head-writer.ts'
 import type { Outbox } from './outbox.ts'
 
-/** Bytes, or chunks, or `none`: what is written is dropped, since a message of this kind has no body. */
+/** A length in bytes, chunks, or `none`: then writes are dropped, since the message has no body. */
 export type Framing = number | 'chunked' | 'none'
 
 export interface EncoderOwner {
   /** Bytes went out. */
   bodyMoved(): void
-  /** The message is whole. */
+  /** The message is complete. */
   bodySent(): void
-  /** It will never be: the other end must not take it for whole. */
+  /** The message is cut short; the other end must not take it for complete. */
   bodyCut(reason: 'aborted' | 'wrong_length'): void
 }
 
@@ -33,7 +33,7 @@ export class BodyEncoder implements BodyWriter {
   }
 
   write(chunk: Buffer): boolean {
-    // Nothing to wait for: a reader that sends on what it reads should come to its end.
+    // Never asks to wait: a reader that forwards its input must reach the end.
     if (this.#isOver || this.#framing === 'none' || chunk.length === 0) return true
     if (this.#framing === 'chunked') this.#out.text(`${chunk.length.toString(16)}\r\n`)
     else {
@@ -69,7 +69,7 @@ export class BodyEncoder implements BodyWriter {
     if (!this.#isOver) this.#cut('aborted')
   }
 
-  /** The connection is over: what is still written goes nowhere. */
+  /** The connection is closed; further writes are dropped. */
   close(): void {
     this.#isOver = true
   }

@@ -6,7 +6,10 @@ export interface Http1Limits {
   readonly headBytes: number
   /** Headers of one request. */
   readonly headers: number
-  /** From the first byte of a head to its last, in milliseconds; absolute, so that dripping bytes does not help. */
+  /**
+   * From the first byte of a head to its last, in milliseconds; absolute, so that sending byte by byte does not extend
+   * it.
+   */
   readonly headMs: number
   /** How long a connection may wait for its visitor, in milliseconds. */
   readonly idleMs: number
@@ -28,7 +31,7 @@ export const RESPONSE_HEADERS = 256
 /** From the first byte of a response head to its last, in milliseconds. */
 export const RESPONSE_HEAD_MS = 15_000
 
-/** Interim responses to one request; an upstream that sends more will not come to an end. */
+/** Interim responses to one request; an upstream that sends more will never finish. */
 export const INTERIM_RESPONSES = 32
 
 /** How long a connection to an upstream is kept without a request, in milliseconds. */
@@ -37,7 +40,7 @@ export const UPSTREAM_IDLE_MS = 60_000
 /** How long an upstream may take to close a connection that we have ended, in milliseconds. */
 export const UPSTREAM_LINGER_MS = 30_000
 
-/** How long an upstream may leave a request unread that it did not answer, in milliseconds. */
+/** How long an upstream that has not answered may stop reading the request, in milliseconds. */
 export const UPSTREAM_STALL_MS = 300_000
 
 /** Digits of a Content-Length: enough for a petabyte, and exact as a number. */
@@ -46,10 +49,12 @@ export const LENGTH_DIGITS = 15
 /** Hexadecimal digits of the size of a chunk, leading zeros included: exact as a number. */
 export const CHUNK_SIZE_DIGITS = 13
 
-/** Chunks under this size that come together are given as one piece, in bytes: many of a byte each must not cost much. */
+/**
+ * Chunks smaller than this that arrive together are delivered as one piece, in bytes: many tiny chunks must stay cheap.
+ */
 export const SMALL_CHUNK_BYTES = 1024
 
-/** Extensions of all chunks of a body, in bytes: nobody needs them, so they must not carry much. */
+/** Chunk extensions of one body, in bytes: nobody needs them, so they must not carry much. */
 export const CHUNK_EXTENSION_BYTES = 16 * 1024
 
 /** Trailers of one body in all, in bytes. */
@@ -58,17 +63,20 @@ export const TRAILER_BYTES = 16 * 1024
 /** Trailers of one body. */
 export const TRAILERS = 64
 
-/** The rest of a request body that is read for nothing so that the connection can be kept, in bytes. */
+/** How much of an unread request body is discarded to keep the connection, in bytes. */
 export const DRAIN_BYTES = 256 * 1024
 
 /** How long that may take, in milliseconds. */
 export const DRAIN_MS = 5_000
 
-/** After our end we read on for nothing, in bytes: a close with unread bytes would make the visitor's system drop our answer. */
+/**
+ * How much is read and discarded after our last byte, in bytes: closing with unread bytes would make the visitor's
+ * system drop our answer.
+ */
 export const LINGER_BYTES = 16 * 1024 * 1024
 
-/** A visitor that sends no more may have gone: how long the rest of an answer that has begun is waited for, in milliseconds. */
+/** How long the rest of an answer waits for a visitor that has ended its side and may be gone, in milliseconds. */
 export const HALF_CLOSED_MS = 30_000
 
-/** Pieces up to this size are copied together into one write, in bytes; a write costs more than the copy. */
+/** Pieces up to this size are copied into one write, in bytes; a write costs more than the copy. */
 export const GATHER_BYTES = 16 * 1024

@@ -1,4 +1,7 @@
-/** Undoes the chunked coding, RFC 9112 §7.1: strictly, since a byte read otherwise by the next server is a request of its own. */
+/**
+ * Decodes the chunked coding, RFC 9112 §7.1, strictly: a byte that the next server reads differently is a smuggled
+ * request.
+ */
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import { asTrailers } from '../trailers.ts'
 import type { BodyDecoder } from './body-decoder.ts'
@@ -12,7 +15,7 @@ type Place = 'size' | 'extension' | 'size_lf' | 'data' | 'data_cr' | 'data_lf' |
 
 const SEMICOLON = 0x3b
 
-/** What follows the data of the last piece when no other does. */
+/** What follows the data of the last chunk when there are no trailers. */
 const LAST_BYTES = '\r\n0\r\n\r\n'.length
 
 export class ChunkedDecoder implements BodyDecoder {
@@ -53,7 +56,7 @@ export class ChunkedDecoder implements BodyDecoder {
     return gathered?.subarray(0, length)
   }
 
-  /** Goes on after so many bytes of data; gives where that is. */
+  /** Continues after this many bytes of data; gives the new position. */
   #skip(bytes: number): number {
     this.at += bytes
     this.#size -= bytes
@@ -61,7 +64,7 @@ export class ChunkedDecoder implements BodyDecoder {
     return this.at
   }
 
-  /** One byte of what stands between the data. */
+  /** Handles one byte between two pieces of data. */
   #step(byte: number): HeadFault | undefined {
     switch (this.#place) {
       case 'size':
@@ -106,7 +109,10 @@ export class ChunkedDecoder implements BodyDecoder {
     return undefined
   }
 
-  /** At the CR after size and extension. That of the last chunk is left for the trailers: without any, a blank line follows. */
+  /**
+   * At the CR after size and extensions. After the last chunk the CR is left to the trailers: without any, a blank line
+   * follows.
+   */
   #endLine(): undefined {
     if (this.#size > 0) {
       this.at++

@@ -5,7 +5,7 @@ import { COLON, CR, characters, LF, SPACE, TAB, TOKEN, VALUE } from './character
 import { HeadFault, malformed } from './head-fault.ts'
 import type { Head } from './head-reader.ts'
 
-/** RFC 9112 §6: who may say how long a body is. Each at most once. */
+/** RFC 9112 §6: the headers that give the length of a body. Each at most once. */
 export class Fields {
   /** All others, in their order. */
   readonly headers = new HeaderList()
@@ -17,14 +17,14 @@ export class Fields {
   /** Whether `Connection` names `Upgrade`. */
   namesUpgrade = false
   upgrade: string | undefined
-  /** Whether something else than `100-continue` is expected. */
+  /** Whether `Expect` asks for anything but `100-continue`. */
   isDemanding = false
   expectsContinue = false
 }
 
 export interface FieldRules {
   readonly maxFields: number
-  /** In requests. */
+  /** Requests only. */
   readonly dropsUnderscores: boolean
 }
 
@@ -38,7 +38,7 @@ export function parseFields(head: Head, at: number, rules: FieldRules): Fields |
     const nameFrom = i
     let hash = 0
     for (let byte = bytes[i] ?? 0; (bitsOf(byte) & TOKEN) !== 0; byte = bytes[++i] ?? 0) hash = mixed(hash, byte)
-    // A fold, a blank before the colon and an empty name all end here.
+    // Folded lines, blanks before the colon and empty names are refused here.
     if (i === nameFrom || bytes[i] !== COLON) return malformed('a line that does not begin with a name and a colon')
     const nameTo = i++
     while (bytes[i] === SPACE || bytes[i] === TAB) i++
@@ -62,7 +62,7 @@ function bitsOf(byte: number): number {
   return characters[byte] ?? 0
 }
 
-/** Notes what says something about the message itself; true when that is all it is for. */
+/** Notes headers about the message itself; true when a header has no other purpose. */
 function setApart(fields: Fields, key: string, value: string): boolean | HeadFault {
   switch (key) {
     case 'host':

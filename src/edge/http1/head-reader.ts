@@ -1,22 +1,22 @@
-/** Gathers the bytes of a head until it is whole; one that comes in one chunk, as most do, is not copied. */
+/** Collects the bytes of a head until it is complete; a head in one chunk, as most are, is not copied. */
 import { CR, DELETE, LF, SPACE, TAB } from './characters.ts'
 import { HeadFault, malformed } from './head-fault.ts'
 
 const empty: Buffer = Buffer.alloc(0)
 const BLANK_LINE = Buffer.from('\r\n\r\n', 'latin1')
 
-/** The first piece of a head that comes in several, in bytes; it doubles from there. */
+/** Initial buffer for a head that comes in several chunks, in bytes; it doubles from there. */
 const FIRST_BYTES = 1024
 
-/** How far the end of a head is looked for byte by byte, in bytes. */
+/** How far the end of a head is searched byte by byte, in bytes. */
 const NEAR_BYTES = 512
 
-/** Whole lines: the bytes from `from` to before `to`, with the end of the last line and without the blank line. */
+/** Complete lines: the bytes from `from` up to `to`, with the last line break and without the blank line. */
 export interface Head {
   readonly bytes: Buffer
   readonly from: number
   readonly to: number
-  /** The same as characters: slices of one string cost less than a call for each. */
+  /** The same as a string: slicing it is cheaper than decoding each part. */
   readonly text: string
 }
 
@@ -25,24 +25,24 @@ export class HeadReader implements Head {
   from = 0
   to = 0
   text = ''
-  /** Where in the last chunk that which follows the head begins. */
+  /** Position in the last chunk of the first byte after the head. */
   next = 0
   readonly #maxBytes: number
   #gathered: Buffer = empty
   #length = 0
-  /** How much of the blank line the gathered bytes end with. */
+  /** How many bytes of the blank line the collected bytes end with. */
   #seen = 0
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
 
-  /** Whether a head has begun and is not whole. */
+  /** Whether a head has begun and is not complete. */
   get isPartial(): boolean {
     return this.#length > 0
   }
 
-  /** Takes the bytes of `chunk` from `at` on; true when the head is whole. */
+  /** Takes the bytes of `chunk` from `at` on; true when the head is complete. */
   take(chunk: Buffer, at: number): boolean | HeadFault {
     if (this.#length > 0) return this.#gather(chunk, at)
     const blank = blankLine(chunk, at)
@@ -57,7 +57,7 @@ export class HeadReader implements Head {
     return this.#gathered.toString('latin1', 0, Math.min(bytes, this.#length))
   }
 
-  /** Lets go of a head that was read or refused: a kept connection would hold its bytes for as long. */
+  /** Releases the bytes of a head that was read or refused; an idle connection would hold on to them. */
   clear(): void {
     this.bytes = this.#gathered = empty
     this.text = ''
@@ -93,8 +93,8 @@ export class HeadReader implements Head {
   }
 
   /**
-   * Where the head ends in `chunk`, or the end of the chunk. Refuses here what no later byte can mend: a visitor that
-   * speaks another protocol should not have to wait for a timeout.
+   * Position of the end of the head in `chunk`, or the end of the chunk. Refuses what no later byte can repair: a
+   * client of another protocol should not wait for a timeout.
    */
   #scan(chunk: Buffer, at: number): number | HeadFault {
     let seen = this.#seen
@@ -117,9 +117,9 @@ export class HeadReader implements Head {
   }
 }
 
-/** Where the end of the last line begins, the blank line behind it; -1 when it is not there. */
+/** Position of the last line break, which the blank line follows; -1 when it is not there. */
 function blankLine(chunk: Buffer, at: number): number {
-  // Most heads are short, and then this takes less time than the call.
+  // Most heads are short; then this loop is faster than `indexOf`.
   const near = Math.min(chunk.length, at + NEAR_BYTES) - 3
   for (let i = at; i < near; i++) {
     if (chunk[i] === CR && chunk[i + 2] === CR && chunk[i + 1] === LF && chunk[i + 3] === LF) return i

@@ -1,4 +1,4 @@
-/** Writes heads: what frames the message and what is said about the connection is ours, all else is given. */
+/** Writes heads. Headers about framing and the connection are ours; all others are given. */
 import { STATUS_CODES } from 'node:http'
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import { isFieldContent } from '../../lib/http/http-header.ts'
@@ -19,7 +19,7 @@ export function requestHead({ method, target, headers, body, upgrade }: Upstream
 }
 
 export interface ResponseHeadOptions {
-  /** What is announced; see `announced`. */
+  /** The body that is announced; see `announced`. */
   readonly body: BodyLength
   readonly closes: boolean
 }
@@ -43,7 +43,7 @@ export function upgradeHead({ reason, headers }: ResponseHead, asked: string): s
   return `${text}\r\nConnection: Upgrade\r\nUpgrade: ${chosen}\r\n\r\n`
 }
 
-/** The end of a chunked body. What cannot be a trailer is left out: its sender may have spoken another version. */
+/** Ends a chunked body. Headers that cannot be trailers are left out: the sender may speak another version of HTTP. */
 export function lastChunk(trailers: HeaderList | undefined): string {
   if (trailers === undefined) return '0\r\n\r\n'
   let lines = '0'
@@ -55,7 +55,7 @@ export function lastChunk(trailers: HeaderList | undefined): string {
   return `${lines}\r\n\r\n`
 }
 
-/** Without the end of the line, as all that follows: each line ends the one before. */
+/** Lines are written without their break, which the next line adds. */
 function statusLine(status: number, reason: string): string {
   const known = STATUS_CODES[status]
   if (known !== undefined && (reason === '' || reason === known)) return `HTTP/1.1 ${status} ${known}`
@@ -83,7 +83,7 @@ function framingLine(body: BodyLength): string {
   return `\r\nContent-Length: ${body}`
 }
 
-/** Whatever a list says of framing and connection, this connection says itself. */
+/** Framing and connection headers in the list are ignored; this connection writes its own. */
 function isOwn(key: string): boolean {
   switch (key.length) {
     case 7:

@@ -1,20 +1,20 @@
-/** The body of a message that comes in: decoded for whoever reads it, at the pace of the reader. */
+/** An incoming body: decoded for its reader, at the pace of the reader. */
 import { kept } from '../../lib/bytes/byte-stream.ts'
 import type { BodyReader, BodySink } from '../exchange.ts'
 import type { BodyDecoder } from './body-decoder.ts'
 import { HeadFault } from './head-fault.ts'
 
-/** The connection that a body comes from. */
+/** The connection that a body arrives on. */
 export interface BodyOwner {
-  /** Somebody begins to read. */
+  /** A reader has attached. */
   bodyAwaited(): void
   /** `wantsMore` may have changed. */
   bodyPaced(): void
-  /** The last byte was read, before the reader is told; `rest` is what came after it. */
+  /** The last byte was read; called before the reader is told. `rest` is what came after it. */
   bodyWhole(rest: Buffer | undefined): void
-  /** The connection ended before the last byte; the reader is told after. */
+  /** The connection ended before the last byte; called before the reader is told. */
   bodyLost(error: Error): void
-  /** What frames the body is wrong; the reader is told after. */
+  /** The framing of the body is invalid; called before the reader is told. */
   bodyMalformed(fault: HeadFault): void
   /** The reader threw. */
   bodyBroken(cause: unknown): void
@@ -30,16 +30,16 @@ export const noBody: BodyReader = {
 const nobody: BodySink = { data() {}, end() {}, failed() {} }
 
 export class IncomingBody implements BodyReader {
-  /** Bytes on the wire, with all that frames them. */
+  /** Bytes on the wire, framing included. */
   received = 0
   readonly #decoder: BodyDecoder
   readonly #owner: BodyOwner
-  /** What is not read yet: at most what the connection gave in one go. */
+  /** Bytes not yet read: at most what the connection delivered at once. */
   #chunk: Buffer | undefined
   #sink: BodySink | undefined
   #isPaused = false
   #isDelivering = false
-  /** No more bytes come from the connection. */
+  /** The connection delivers no more bytes. */
   #isCut = false
   #error: Error | undefined
   #isOver = false
@@ -49,7 +49,7 @@ export class IncomingBody implements BodyReader {
     this.#owner = owner
   }
 
-  /** Whether the connection should go on to deliver. */
+  /** Whether the connection should deliver more. */
   get wantsMore(): boolean {
     return this.#chunk === undefined && !this.#isPaused
   }
@@ -58,12 +58,12 @@ export class IncomingBody implements BodyReader {
     return this.#sink !== undefined
   }
 
-  /** Whether a byte of it has come. */
+  /** Whether any byte of it has arrived. */
   get hasBegun(): boolean {
     return this.received > 0 || this.#chunk !== undefined
   }
 
-  /** How much of the body is known to follow, in bytes. */
+  /** Bytes of the body that are known to follow. */
   get left(): number | undefined {
     return this.#decoder.left
   }
@@ -94,7 +94,7 @@ export class IncomingBody implements BodyReader {
     this.#owner.bodyPaced()
   }
 
-  /** What comes is of no use any more and is dropped; its reader is told so. */
+  /** Drops what still arrives, and tells the reader. */
   discard(reason: Error): void {
     const sink = this.#sink
     this.#sink = nobody
@@ -103,7 +103,7 @@ export class IncomingBody implements BodyReader {
     this.#deliver()
   }
 
-  /** Bytes of the connection, from `at` on. They may be only lent, until `keep` is called. */
+  /** Takes bytes of the connection, from `at` on. They may be lent, until `keep` is called. */
   accept(chunk: Buffer, at: number): void {
     if (this.#isOver || at === chunk.length) return
     if (this.#chunk) this.#chunk = Buffer.concat([this.#chunk.subarray(this.#decoder.at), chunk.subarray(at)])
@@ -112,14 +112,14 @@ export class IncomingBody implements BodyReader {
     if (this.#sink) this.#deliver()
   }
 
-  /** Whatever lies in `memory` changes from here on: what is not read yet is copied. */
+  /** `memory` is about to be reused: copies what is not read yet. */
   keep(memory: ArrayBufferLike): void {
     if (this.#chunk?.buffer !== memory) return
     this.#chunk = kept(this.#chunk.subarray(this.#decoder.at))
     this.#decoder.at = 0
   }
 
-  /** The connection sends no more; with an error when bytes may be missing. What came before can still be read. */
+  /** The connection has ended; with an error when bytes may be missing. What arrived before can still be read. */
   acceptEnd(error?: Error): void {
     if (this.#isCut || this.#isOver) return
     this.#isCut = true
@@ -132,7 +132,7 @@ export class IncomingBody implements BodyReader {
     }
   }
 
-  /** The rest will not come, and what came is of no use. */
+  /** The rest will not come, and what arrived is useless. */
   fail(error: Error): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -141,7 +141,7 @@ export class IncomingBody implements BodyReader {
     this.#sink?.failed(error)
   }
 
-  /** Nobody wants it, and nobody is told. */
+  /** Drops it without telling anybody. */
   drop(): void {
     this.#isOver = true
     this.#chunk = undefined
@@ -152,7 +152,7 @@ export class IncomingBody implements BodyReader {
     this.#isDelivering = true
     try {
       while (this.#step()) {
-        // Each step is one piece, and the reader may pause after each.
+        // Delivers one piece per step; the reader may pause after each.
       }
     } catch (cause) {
       this.#isOver = true
@@ -162,7 +162,7 @@ export class IncomingBody implements BodyReader {
     }
   }
 
-  /** True when there may be another piece. */
+  /** True when another piece may follow. */
   #step(): boolean {
     const chunk = this.#chunk
     if (this.#isPaused || this.#isOver) return false
@@ -180,7 +180,7 @@ export class IncomingBody implements BodyReader {
     }
     if (this.#decoder.at === chunk.length) this.#chunk = undefined
     if (piece) this.#sink?.data(piece)
-    // The reader may have paused with the last piece, and the end is not held back for that.
+    // The end is delivered even if the reader paused with the last piece.
     if (this.#decoder.isWhole) this.#finish()
     return !this.#isOver
   }
@@ -196,7 +196,7 @@ export class IncomingBody implements BodyReader {
   #finish(): void {
     if (this.#isOver) return
     this.#isOver = true
-    // Only now: more may have come while the last piece was read.
+    // Checked only now: more may have arrived while the last piece was read.
     const rest = this.#chunk?.subarray(this.#decoder.at)
     this.#chunk = undefined
     this.#owner.bodyWhole(rest)

@@ -1,13 +1,16 @@
-/** What goes out on a connection: small pieces are gathered in one piece of memory and leave in one write, at the end of the turn at the latest. */
+/**
+ * Outgoing bytes of a connection: small pieces are collected and sent in one write, at the latest at the end of the
+ * turn.
+ */
 import { type ByteStream, kept, memoryFor, writeLent } from '../../lib/bytes/byte-stream.ts'
 import { atEndOfTurn } from '../../lib/bytes/end-of-turn.ts'
 import { GATHER_BYTES } from './bounds.ts'
 
-/** What leaves at once is written down here: whoever takes it copies it, before anybody else can come. */
+/** Scratch memory for pieces that are sent at once: the stream copies them before anybody else can write. */
 const scratch = Buffer.allocUnsafeSlow(GATHER_BYTES)
 
 export class Outbox {
-  /** All bytes that were ever put in. */
+  /** Total bytes taken so far. */
   bytes = 0
   readonly #stream: ByteStream
   readonly #isPrompt: boolean
@@ -20,7 +23,7 @@ export class Outbox {
   #isScheduled = false
   #isBlocked = false
 
-  /** `isPrompt`: whole messages and large pieces leave at once, where others may be held for a moment to leave with more. */
+  /** `isPrompt`: complete messages and large pieces are sent at once; otherwise they may wait a moment for more. */
   constructor(stream: ByteStream, { isPrompt = false }: { isPrompt?: boolean } = {}) {
     this.#stream = stream
     this.#isPrompt = isPrompt
@@ -31,13 +34,13 @@ export class Outbox {
     return this.#isBlocked
   }
 
-  /** Adds characters up to U+00FF, each a byte; so many bytes are known to follow. */
+  /** Adds characters up to U+00FF, one byte each; this many bytes are known to follow. */
   text(text: string, following = 0): void {
     this.bytes += text.length
     this.#gathered += this.#room(text.length, following).write(text, this.#gathered, 'latin1')
   }
 
-  /** The same, and sends it with what was gathered before. */
+  /** The same, and sends it with what was collected before. */
   send(text: string): void {
     if (this.#gathered > 0 || text.length > scratch.length) {
       this.text(text)
@@ -60,12 +63,12 @@ export class Outbox {
     return !this.#isBlocked
   }
 
-  /** The message is whole: what follows belongs to another, and may be long in coming. */
+  /** The message is complete; what follows is another one, and may take long to come. */
   messageEnds(): void {
     if (this.#isPrompt) this.flush()
   }
 
-  /** Sends what was gathered. */
+  /** Sends what was collected. */
   flush(): void {
     const memory = this.#memory
     if (memory === undefined) return
@@ -79,13 +82,13 @@ export class Outbox {
     this.#isBlocked = false
   }
 
-  /** Drops what was gathered. */
+  /** Drops what was collected. */
   clear(): void {
     this.#memory = undefined
     this.#gathered = 0
   }
 
-  /** Memory with room for so many more bytes behind those that were gathered; they leave at the end of the turn. */
+  /** Memory with room for this many bytes after those collected; all of it is sent at the end of the turn. */
   #room(bytes: number, following: number): Buffer {
     if (this.#gathered + bytes > GATHER_BYTES) this.flush()
     if (!this.#isScheduled) {
@@ -96,7 +99,7 @@ export class Outbox {
     const memory = this.#memory
     const needed = this.#gathered + bytes
     if (memory !== undefined && needed <= memory.length) return memory
-    // Of what follows nobody knows how soon it comes; what did not fit once may not fit again.
+    // Nobody knows how soon more comes; and what did not fit once may not fit again.
     const size = memory === undefined ? needed + following : 2 * needed
     const grown = memoryFor(Math.max(needed, Math.min(size, GATHER_BYTES)))
     memory?.copy(grown, 0, 0, this.#gathered)

@@ -7,16 +7,16 @@ import { announcedBody } from './framing.ts'
 import { HeadFault, malformed } from './head-fault.ts'
 import type { Head } from './head-reader.ts'
 
-/** How the body ends on the wire; `none` has not a byte of it, whatever is announced. */
+/** How the body ends on the wire; with `none` no byte follows, whatever is announced. */
 export type ResponseFraming = 'none' | 'length' | 'chunked' | 'until_close'
 
 export interface ParsedResponse extends ResponseHead {
   readonly framing: ResponseFraming
-  /** Nothing can follow on this connection. */
+  /** The connection cannot be used for another request. */
   readonly closes: boolean
 }
 
-/** What every response begins with, as far as it must be the same. */
+/** The fixed part that every response begins with. */
 export const RESPONSE_BEGIN = 'HTTP/1.'
 
 const STATUS_AT = RESPONSE_BEGIN.length + 2
@@ -32,7 +32,7 @@ export function parseResponseHead(head: Head, { method }: { method: string }): P
   let i = from + REASON_AT
   while (((characters[bytes[i] ?? 0] ?? 0) & VALUE) !== 0) i++
   const hasReason = bytes[from + REASON_AT] === SPACE
-  // Without a reason its blank must be there too, and with many servers is not.
+  // Without a reason phrase the blank is still required, though many servers leave it out.
   if ((i > from + REASON_AT && !hasReason) || bytes[i] !== CR || bytes[i + 1] !== LF) return malformed('no status line')
   const fields = parseFields(head, i + 2, { maxFields: RESPONSE_HEADERS, dropsUnderscores: false })
   if (fields instanceof HeadFault) return fields
@@ -40,12 +40,12 @@ export function parseResponseHead(head: Head, { method }: { method: string }): P
   return assemble({ status, reason, fields, isOld: minor === 0, method })
 }
 
-/** Three digits; not a number where they are not. */
+/** Three digits; NaN when they are not. */
 function statusAt(bytes: Buffer, at: number): number {
   return digitAt(bytes, at) * 100 + digitAt(bytes, at + 1) * 10 + digitAt(bytes, at + 2)
 }
 
-/** Not a number where there is no digit, and so neither more nor less than any. */
+/** NaN for anything but a digit, so that every comparison with it is false. */
 function digitAt(bytes: Buffer, at: number): number {
   const digit = (bytes[at] ?? 0) - ZERO
   return digit >= 0 && digit <= 9 ? digit : Number.NaN
@@ -69,15 +69,15 @@ function assemble({ status, reason, fields, isOld, method }: Parts): ParsedRespo
   let closes = fields.closes || isOld
   if (status < 200 || status === 204) {
     if (isFramed && status < 200) return malformed('an interim response with a body')
-    // It cannot have a body: if one follows nonetheless, it must not be read as the next response.
+    // It cannot have a body. If one follows all the same, it must not be read as the next response.
     closes ||= isFramed
     return { status, reason, headers, body: 'none', framing: 'none', closes }
   }
   // RFC 9110 §8.6: the length is that of the body that a GET would have had.
   if (method === 'HEAD' || status === 304) {
     const body = typeof announced === 'number' ? announced : 'none'
-    // A service that sends the body all the same may be late with it, and the next visitor would get it. One that
-    // treats HEAD as GET sends one unless it says that there is none; with a 304 it says so by not announcing any.
+    // A service that sends a body all the same may send it late, and the next visitor would get it. A service that
+    // treats HEAD like GET sends one unless it announces none; after a 304, not announcing one says so.
     closes ||= status === 304 ? isFramed : announced !== 0
     return { status, reason, headers, body, framing: 'none', closes }
   }

@@ -27,19 +27,19 @@ export interface Http1ConnectionOptions {
   readonly stream: ByteStream
   readonly sweep: Sweep
   readonly limits?: Http1Limits
-  /** Takes a request; the next one comes when this one is answered. A throw costs the connection. */
+  /** Takes a request; the next comes when this one is answered. A throw closes the connection. */
   readonly onExchange: (exchange: Http1Exchange) => void
-  /** What to answer to something that is not a request; the connection is closed after it. */
+  /** The answer to something that is not a request; the connection is closed after it. */
   readonly onBad: (code: VisitorErrorCode, what: string) => BadAnswer
-  /** The connection is over, upgraded or not. Exactly once, and not before the constructor returns. */
+  /** The connection is closed, upgraded or not. Called exactly once, and not before the constructor returns. */
   readonly onClosed?: () => void
-  /** Who was called threw: for the log. */
+  /** A callback threw; for the log. */
   readonly onBroken?: (cause: unknown) => void
 }
 
 /**
- * `head`: between requests, or within the head of one. `exchange`: a request is being answered. `drain`: it is, and the
- * rest of its body is read for nothing. `linger`: we sent our last byte. `gone`: closed, or upgraded.
+ * `head`: between requests, or inside a head. `exchange`: a request is being answered. `drain`: the same, while the
+ * rest of its body is discarded. `linger`: our last byte is sent. `gone`: closed, or upgraded.
  */
 type State = 'head' | 'exchange' | 'drain' | 'linger' | 'gone'
 
@@ -63,15 +63,15 @@ export class Http1Connection {
   #state: State = 'head'
   #exchange: Http1Exchange | undefined
   #encoder: BodyEncoder | undefined
-  /** The body of the request, until it is whole. */
+  /** The body of the current request, until it is complete. */
   #incoming: IncomingBody | undefined
-  /** What came after the request that is being answered: at most what the stream gave in one go. */
+  /** Bytes after the current request: at most what the stream delivered at once. */
   #rest: Buffer | undefined
   #restAt = 0
   #dropped = 0
   #isPumping = false
   #isDraining = false
-  /** Whether the answer says that it is the last one. */
+  /** Whether the answer announces that it is the last one. */
   #isLast = false
   #isVisitorDone = false
   #isBuilt = false
@@ -93,12 +93,12 @@ export class Http1Connection {
       lent: (chunk) => this.#data(chunk),
       end: () => this.#end(),
       drain: () => this.#drained(),
-      closed: (error) => this.#mourn(error ?? new Error('the visitor closed the connection')),
+      closed: (error) => this.#onClosed(error ?? new Error('the visitor closed the connection')),
     })
     this.#isBuilt = true
   }
 
-  /** Closed, or upgraded: no request is read from it any more. */
+  /** Closed or upgraded: no more requests are read. */
   get isGone(): boolean {
     return this.#state === 'gone'
   }
@@ -109,7 +109,7 @@ export class Http1Connection {
     if (this.#state === 'head' && !this.#reader.isPartial && this.#rest === undefined) this.#close()
   }
 
-  /** Gives up at once, also what was upgraded. */
+  /** Closes at once, even if upgraded. */
   reset(): void {
     if (this.#state === 'gone') this.#stream.reset()
     else this.#lose(new Error('we reset the connection'))
@@ -140,7 +140,7 @@ export class Http1Connection {
       case 'gone':
         return
     }
-    // What was not used yet is copied.
+    // Copies the bytes not yet used.
     this.#incoming?.keep(chunk.buffer)
     if (this.#rest && this.#rest.buffer === chunk.buffer) {
       this.#rest = kept(this.#rest.subarray(this.#restAt))
@@ -149,7 +149,7 @@ export class Http1Connection {
     this.#settle()
   }
 
-  /** The visitor sends no more. */
+  /** The visitor has ended its side. */
   #end(): void {
     this.#isVisitorDone = true
     if (this.#state === 'exchange') this.#endWithin()
@@ -158,10 +158,10 @@ export class Http1Connection {
 
   #endWithin(): void {
     if (this.#incoming) this.#lose(new Error('the visitor ended the connection within a request'))
-    // It takes what has begun, or shows by taking nothing that it is gone.
+    // It reads the answer that has begun, or shows by not reading that it is gone.
     else if (this.#encoder) this.#touch()
     else {
-      // D69: most visitors that say this are gone. Answers before this one still leave.
+      // D69: most visitors that do this are gone. Answers to earlier requests are still sent.
       const exchange = this.#exchange
       this.#close()
       this.#guard(() => exchange?.abort())
@@ -184,7 +184,7 @@ export class Http1Connection {
         else this.#close()
         break
       case 'exchange': {
-        // Who waits for the upstream may wait on.
+        // A request that waits for the upstream may go on waiting.
         const isAwaited = this.#incoming?.isRead === true && this.#incoming.wantsMore
         if (this.#isVisitorDone || this.#out.isBlocked || isAwaited) this.#lose(new Error('the visitor is too slow'))
         else this.#touch()
@@ -206,11 +206,11 @@ export class Http1Connection {
     this.#restAt = 0
   }
 
-  /** Reads heads from what came: in a loop, since a request may be answered before `onExchange` returns. */
+  /** Reads heads from the bytes so far, in a loop: a request may be answered before `onExchange` returns. */
   #pump(): void {
     if (this.#isPumping) return
     this.#isPumping = true
-    // A visitor that sends requests and reads no answers gets no more of them.
+    // A visitor that sends requests without reading the answers gets no further ones.
     while (this.#state === 'head' && this.#rest && !this.#out.isBlocked) this.#readHead(this.#rest, this.#restAt)
     this.#isPumping = false
   }
@@ -264,7 +264,7 @@ export class Http1Connection {
 
   #makePort(): ExchangeOwner & BodyOwner & EncoderOwner {
     const out = this.#out
-    // Nothing here is a getter: an object with one shares its shape with no other, and each call would look for it anew.
+    // No getters: an object with one has a shape of its own, which makes every call slower.
     return {
       sent: () => out.bytes,
       closesAfterAnswer: (isWanted) => this.#decideWhetherLast(isWanted),
@@ -303,7 +303,7 @@ export class Http1Connection {
     return encoder
   }
 
-  /** The last byte of the answer was handed over. */
+  /** The last byte of the answer was written. */
   #answered(): void {
     const exchange = this.#exchange
     this.#encoder = undefined
@@ -351,7 +351,7 @@ export class Http1Connection {
   #cutShort(reason: 'aborted' | 'wrong_length'): void {
     if (reason === 'wrong_length') this.#break(new Error('an answer is not as long as it was announced'))
     else {
-      // Who gives up need not be told.
+      // The caller gave up and need not be told.
       this.#exchange?.cease()
       this.#lose(new Error('the answer was given up'))
     }
@@ -370,7 +370,7 @@ export class Http1Connection {
     return new UpgradedStream(this.#stream, { rest: undefined, isEnded: false })
   }
 
-  /** Answers once to what is no request, and closes: nothing that follows it on the wire can be trusted. */
+  /** Answers something that is not a request, and closes: bytes that follow it cannot be trusted. */
   #refuse(code: VisitorErrorCode, what: string): void {
     const { text, body } = this.#badAnswer(code, what)
     this.#guard(() => this.#exchange?.abort())
@@ -391,13 +391,13 @@ export class Http1Connection {
     }
   }
 
-  /** We send no more, and read on until the visitor has seen it. */
+  /** Ends our side, and reads on until the visitor has seen that. */
   #close(): void {
     this.#state = 'linger'
     this.#exchange = this.#incoming = this.#rest = undefined
     this.#dropped = 0
     this.#out.flush()
-    // What the system has not sent yet takes as long as the visitor takes to read it.
+    // Bytes still in the system's buffers take as long as the visitor takes to read them.
     this.#deadline.at = this.#sweep.after(this.#limits.idleMs)
     this.#stream.end()
     this.#settle()
@@ -410,14 +410,14 @@ export class Http1Connection {
 
   #lose(error: Error): void {
     if (this.#state === 'gone') return
-    // Answers before this one may be whole and not have left yet.
+    // Earlier answers may be complete but not yet sent.
     this.#out.flush()
-    this.#mourn(error)
+    this.#onClosed(error)
     this.#stream.reset()
   }
 
-  /** The stream is gone, or is about to be. */
-  #mourn(error: Error): void {
+  /** The stream is closed, or about to be. */
+  #onClosed(error: Error): void {
     if (this.#state === 'gone') return
     const [exchange, incoming] = [this.#exchange, this.#incoming]
     this.#encoder?.close()
@@ -443,13 +443,13 @@ export class Http1Connection {
     this.#deadline.at = this.#sweep.after(this.#isVisitorDone ? HALF_CLOSED_MS : this.#limits.idleMs)
   }
 
-  /** Lets the stream flow exactly while there is room for what it brings. */
+  /** Lets the stream flow only while there is room for its bytes. */
   #settle(): void {
     if (this.#state === 'gone') return
     this.#flow.set(this.#rest === undefined && (this.#incoming?.wantsMore ?? true))
   }
 
-  /** What others throw ends this connection and nothing else. */
+  /** An error in a callback closes this connection and no other. */
   #guard(call: () => void): void {
     try {
       call()

@@ -7,11 +7,11 @@ import { interimHead, responseHead, upgradeHead } from './head-writer.ts'
 import { type IncomingBody, noBody } from './incoming-body.ts'
 import type { ParsedRequest } from './request-head.ts'
 
-/** What an exchange asks of its connection. */
+/** What an exchange needs from its connection. */
 export interface ExchangeOwner {
-  /** Bytes that were ever sent. */
+  /** Total bytes sent. */
   sent(): number
-  /** Whether the connection cannot go on after the answer; `isWanted`: or is not to. */
+  /** Whether the connection must close after the answer; with `isWanted`, it is asked to. */
   closesAfterAnswer(isWanted: boolean): boolean
   /** Ends the connection without an answer. */
   hangUp(): void
@@ -32,7 +32,7 @@ export class Http1Exchange implements Exchange {
   readonly #sentBefore: number
   #sent: number | undefined
   #isAnswered = false
-  /** The answer is whole, or nobody is there to hear it. */
+  /** The answer is complete, or the visitor is gone. */
   #isOver = false
   /** Whether the visitor waits for a 100 before it sends the body. */
   #awaitsContinue: boolean
@@ -61,7 +61,7 @@ export class Http1Exchange implements Exchange {
     return (this.#sent ?? this.#owner.sent()) - this.#sentBefore
   }
 
-  /** The visitor may send no body at all now, and nobody could tell its next request from one. */
+  /** The visitor may now skip the body, and its next request could not be told from one. */
   get isLeftWaiting(): boolean {
     return this.#awaitsContinue && this.#incoming?.hasBegun === false
   }
@@ -70,14 +70,14 @@ export class Http1Exchange implements Exchange {
     if (status < 100 || status > 199 || status === 101) throw new Error('not an interim response')
     if (this.#isAnswered || this.#isOver) return
     if (status === 100) {
-      // Only who asked for it knows what to do with it.
+      // Only a visitor that asked for it knows what to do with it.
       if (!this.#awaitsContinue) return
       this.#awaitsContinue = false
     }
     this.#owner.inform(interimHead(status, headers))
   }
 
-  /** Somebody wants the body. */
+  /** A reader wants the body. */
   proceed(): void {
     if (!this.isLeftWaiting || this.#isAnswered || this.#isOver) return
     this.#awaitsContinue = false
@@ -123,7 +123,7 @@ export class Http1Exchange implements Exchange {
     this.onAbort?.()
   }
 
-  /** It is over, and who ended it need not be told. */
+  /** The exchange is over, and whoever ended it need not be told. */
   cease(): void {
     this.#isOver = true
     this.#sent = this.#owner.sent()

@@ -1,12 +1,12 @@
-/** A connection after its last head: raw bytes, beginning with those that came along with it. */
+/** A connection after its last head: raw bytes, starting with those that arrived with the head. */
 import { type ByteSink, type ByteStream, kept, writeLent } from '../../lib/bytes/byte-stream.ts'
 
 export interface Handover {
-  /** What came already. */
+  /** Bytes that arrived already. */
   readonly rest: Buffer | undefined
-  /** Whether the other end has said that it sends no more. */
+  /** Whether the other end has ended its side. */
   readonly isEnded: boolean
-  /** Both ways are over. Exactly once. */
+  /** Both directions are closed. Exactly once. */
   readonly onClosed?: () => void
 }
 
@@ -92,7 +92,7 @@ export class UpgradedStream implements ByteStream {
   #data(chunk: Buffer): void {
     if (this.#isOpen && this.#sink) this.#sink.data(chunk)
     else {
-      // Nobody listens yet, or not to the end of what came before: the stream keeps what follows.
+      // There is no sink yet, or it has not read everything: the stream keeps what follows.
       this.#held.push(chunk)
       this.#stream.pause()
     }
@@ -120,7 +120,7 @@ export class UpgradedStream implements ByteStream {
       this.#isEndTold = true
       sink.end()
     }
-    // Without an error nothing is missing, so what waits is told first.
+    // Without an error nothing is missing, so buffered bytes are delivered first.
     if (!this.#close || (!isDry && !this.#close.error)) return
     this.#held = []
     this.#sink = undefined

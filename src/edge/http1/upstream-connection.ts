@@ -1,4 +1,4 @@
-/** A connection to an upstream that speaks HTTP/1.1: one request at a time, and kept only when nothing is in doubt. */
+/** A connection to an upstream over HTTP/1.1: one request at a time, and kept only when its state is certain. */
 import { type ByteStream, kept } from '../../lib/bytes/byte-stream.ts'
 import {
   type UpstreamConnection,
@@ -34,17 +34,17 @@ const RESPONSE_BEGIN_BYTE = RESPONSE_BEGIN.charCodeAt(0)
 export interface Http1UpstreamOptions {
   readonly stream: ByteStream
   readonly sweep: Sweep
-  /** How long the upstream may take from the whole request to its answer, in milliseconds; for ever when left out. */
+  /** How long the upstream may take to answer a complete request, in milliseconds; without it, for ever. */
   readonly answerMs?: number
   /** How long it is kept without a request, in milliseconds. */
   readonly idleMs?: number
-  /** Who was called threw, which costs the connection: for the log. */
+  /** A callback threw, which closes the connection; for the log. */
   readonly onBroken?: (cause: unknown) => void
 }
 
 /**
- * `idle`: free. `head`: waits for a response. `body`: reads one. `answered`: the answer is whole, and the request may not
- * be. `linger`: we sent our last byte. `gone`: closed, or given away.
+ * `idle`: free. `head`: waits for a response. `body`: reads its body. `answered`: the response is complete, the request
+ * may not be. `linger`: our last byte is sent. `gone`: closed, or given away.
  */
 type State = 'idle' | 'head' | 'body' | 'answered' | 'linger' | 'gone'
 
@@ -65,9 +65,9 @@ export class Http1Upstream implements UpstreamConnection {
   #sink: UpstreamSink | undefined
   #encoder: BodyEncoder | undefined
   #incoming: IncomingBody | undefined
-  /** Whether an answer came on this connection before. */
+  /** Whether the connection has carried a response before. */
   #isKept = false
-  /** Whether a byte came since the request. */
+  /** Whether any byte has arrived since the request. */
   #isTouched = false
   #isSent = false
   #isReusable = true
@@ -79,7 +79,7 @@ export class Http1Upstream implements UpstreamConnection {
     this.#sweep = sweep
     this.#answerMs = answerMs
     this.#idleMs = idleMs
-    // Upstreams may answer and close before they have the whole request, and writing to one that is closed loses its answer.
+    // Upstreams may answer and close before they have the whole request; writing to a closed one would lose its answer.
     this.#out = new Outbox(stream, { isPrompt: true })
     this.#flow = new Flow(stream)
     this.#onBroken = onBroken
@@ -110,7 +110,7 @@ export class Http1Upstream implements UpstreamConnection {
     return this.#state === 'linger' || this.#state === 'gone'
   }
 
-  /** Throws, with the connection as it was, when the request cannot be written down. */
+  /** Throws, leaving the connection as it was, when the request cannot be written. */
   send(request: UpstreamRequest, sink: UpstreamSink): UpstreamSending {
     if (this.#state !== 'idle') throw new Error('the connection is not free')
     const text = requestHead(request)
@@ -134,7 +134,7 @@ export class Http1Upstream implements UpstreamConnection {
     return { body: encoder, cancel }
   }
 
-  /** A request that is under way fails. */
+  /** Fails the request that is under way. */
   close(): void {
     if (this.#state === 'idle') this.#finish()
     else this.#fail('closed', 'the connection was closed on our side')
@@ -153,7 +153,7 @@ export class Http1Upstream implements UpstreamConnection {
       case 'idle':
       case 'answered':
       case 'linger':
-        // An answer to nothing: whatever it is, the next request must not get it.
+        // A response to no request; the next request must not get it.
         this.#abandon()
         break
       case 'gone':
@@ -239,7 +239,7 @@ export class Http1Upstream implements UpstreamConnection {
     this.#deadline.at = this.#sweep.after(this.#isSent ? this.#answerMs : UPSTREAM_STALL_MS)
   }
 
-  /** A head has begun; what is left of a shorter time holds. */
+  /** A head has begun; a shorter remaining time still holds. */
   #awaitRest(): void {
     this.#deadline.at = Math.min(this.#deadline.at, this.#sweep.after(RESPONSE_HEAD_MS))
   }
@@ -247,12 +247,12 @@ export class Http1Upstream implements UpstreamConnection {
   #respond(head: ParsedResponse, chunk: Buffer, at: number): void {
     const sink = this.#sink
     this.#isReusable &&= !head.closes
-    // How long a body may take is for its reader to say.
+    // The reader of the body decides how long it may take.
     if (this.#isSent) this.#deadline.at = Number.POSITIVE_INFINITY
     else this.#awaitAnswer()
     const incoming = this.#expectBody(head)
     if (incoming === undefined) {
-      // Bytes after the end of the answer: nobody can say whose they are.
+      // Bytes after the response: nobody knows what they belong to.
       if (at < chunk.length) this.#isReusable = false
       this.#state = 'answered'
       this.#proceed()
@@ -315,7 +315,7 @@ export class Http1Upstream implements UpstreamConnection {
     }
   }
 
-  /** The answer is whole: free when the request is as well. */
+  /** The response is complete; the connection is free once the request is too. */
   #proceed(): void {
     if (this.#state !== 'answered') return
     if (!this.#isReusable) {
@@ -341,7 +341,10 @@ export class Http1Upstream implements UpstreamConnection {
     this.#fail('closed', what, { isUntouched, cause })
   }
 
-  /** What came is no response. On a kept connection it belongs to the answer before, and says nothing of this request. */
+  /**
+   * The bytes are not a response. On a reused connection they belong to the one before, and say nothing about this
+   * request.
+   */
   #failForeign(): void {
     const isUntouched = this.#isKept && this.#interims === 0
     this.#fail('invalid', 'the upstream does not speak HTTP/1.1', { isUntouched, cause: undefined })
@@ -355,7 +358,7 @@ export class Http1Upstream implements UpstreamConnection {
     incoming?.fail(fault)
   }
 
-  /** We send no more; the upstream closes when it has seen that. */
+  /** Ends our side; the upstream closes when it sees that. */
   #finish(): void {
     this.#state = 'linger'
     this.#forget()
@@ -365,13 +368,13 @@ export class Http1Upstream implements UpstreamConnection {
     this.onChange?.()
   }
 
-  /** Who asked for the answer wants no more of it. */
+  /** The caller does not want the rest of the response. */
   #giveUp(): void {
     this.#incoming?.drop()
     this.#abandon()
   }
 
-  /** Gives up at once, and tells nobody but the owner. */
+  /** Closes at once, and tells only the owner. */
   #abandon(): void {
     if (this.#state === 'gone') return
     this.#leave()

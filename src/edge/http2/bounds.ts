@@ -23,14 +23,14 @@ export const PSEUDO_HEADERS = 4
 export const CONCURRENT_STREAMS = 128
 
 /**
- * What may come on a stream before it is read, in bytes: 256 KiB in all with the 64 KiB that Node reads ahead, for which
- * it has given the window back already, and the 80 KiB that wait to be sent on.
+ * Unread bytes per stream: 256 KiB in all, with the 64 KiB that Node reads ahead after returning their window, and the
+ * 80 KiB that wait to be forwarded.
  */
 export const STREAM_WINDOW_BYTES = 112 * 1024
 
 /**
- * Streams that a visitor may reset at once, and how many more each second: somebody who leaves a page resets all it was
- * loading, but somebody who goes on doing so makes us dial for nothing.
+ * Streams that a visitor may reset at once, and how many more per second. Leaving a page resets everything it was
+ * loading; a client that keeps resetting makes us dial for nothing.
  */
 export const RESET_BURST = 256
 export const RESETS_PER_SECOND = 32
@@ -39,7 +39,7 @@ export const RESETS_PER_SECOND = 32
 export const SETTINGS_ENTRIES = 32
 export const OUTSTANDING_PINGS = 10
 
-/** Frames that are not as they should be, and streams that are refused, before the connection goes. */
+/** Malformed frames, and refused streams, before the connection is closed. */
 export const INVALID_FRAMES = 100
 export const REJECTED_STREAMS = 256
 
@@ -51,22 +51,22 @@ export const RESPONSE_HEADERS = 256
 export const RESPONSE_HEAD_BYTES = 64 * 1024
 
 /**
- * Headers of a request to an upstream in all, in bytes: the most that an operator may allow visitors, and as much again for
+ * Headers of a request to an upstream, in bytes: the most that an operator can allow visitors, and as much again for
  * what modules add.
  */
 export const SENT_HEAD_BYTES = 256 * 1024
 
-/** Interim responses to one request; an upstream that sends more will not come to an end. */
+/** Interim responses to one request; an upstream that sends more will never finish. */
 export const INTERIM_RESPONSES = 32
 
 /** How long a connection to an upstream is kept without a request, in milliseconds. */
 export const UPSTREAM_IDLE_MS = 60_000
 
-/** Requests that are under way at once on one connection to an upstream, when it allows as many. */
+/** Concurrent requests on one connection to an upstream, if it allows as many. */
 export const UPSTREAM_STREAMS = 256
 
 /**
- * Requests that are taken back on one connection to an upstream before another one is used. Upstreams end a connection on
- * which too many are, and with it the requests of other visitors: Envoy after 500, Node after 1000.
+ * Cancelled requests on one connection to an upstream before another connection is used. Upstreams close a connection
+ * with too many of them, and with it the requests of other visitors: Envoy after 500, Node after 1000.
  */
 export const UPSTREAM_CANCELS = 200

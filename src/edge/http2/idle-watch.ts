@@ -8,22 +8,22 @@
 import type { Duplex } from 'node:stream'
 import type { Deadline, Expiring, Sweep } from '../sweep.ts'
 
-/** Looks within the time that a session may be idle: the time is kept to an eighth of it. */
+/** Checks per idle time: the time is accurate to an eighth. */
 const LOOKS = 8
 
-/** Looks at a session that is over before its connection is closed by force. */
+/** Checks of a finished session before its connection is closed by force. */
 const LAST_LOOKS = 2
 
 export interface IdleWatchOptions {
   readonly session: { readonly destroyed: boolean }
-  /** What the session is spoken over. */
+  /** The socket below the session. */
   readonly connection: Duplex
-  /** Bytes that moved in either direction, since whenever. */
+  /** Bytes moved in either direction. */
   readonly moved: () => number
   readonly sweep: Sweep
   /** Milliseconds. */
   readonly idleMs: number
-  /** Nothing moved for so long; called again for each such time. */
+  /** Called when nothing moved for this long, and again after each further period. */
   readonly onIdle: () => void
 }
 

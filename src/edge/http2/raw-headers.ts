@@ -4,7 +4,7 @@ import { headerName } from '../../lib/http/header-name.ts'
 import { isFieldContent } from '../../lib/http/http-header.ts'
 import type { BodyLength } from '../exchange.ts'
 
-/** What HTTP/2 carries besides headers: its own fields, and what says how long the body is. */
+/** What HTTP/2 carries besides headers: pseudo-headers, and the length of the body. */
 export interface Fields {
   /** By name, colon included; each comes once at most. */
   readonly pseudo: ReadonlyMap<string, string>
@@ -33,7 +33,7 @@ export function readFields(raw: readonly string[]): Fields {
     bytes += name.length + value.length + FIELD_OVERHEAD_BYTES
     if (name.startsWith(':')) pseudo.set(name, value)
     else if (name === 'cookie') cookie = cookie === undefined ? value : `${cookie}; ${value}`
-    // The library has made sure that it is one number, and that the body is as long.
+    // The library guarantees that it is one number and matches the body.
     else if (name === 'content-length') contentLength = Number(value)
     else if (name === 'trailer') hasTrailer = true
     else headers.add(name, value)
@@ -42,7 +42,7 @@ export function readFields(raw: readonly string[]): Fields {
   return { pseudo, headers, contentLength, bytes, hasTrailer }
 }
 
-/** RFC 9113 §8.2.2: what has no place in HTTP/2, and what the body says by itself. */
+/** RFC 9113 §8.2.2: headers that HTTP/2 forbids, and those that the body implies. */
 const leftOut: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -55,13 +55,13 @@ const leftOut: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Adds `headers` to `raw`, which holds what HTTP/2 has of its own already; throws when something cannot be sent. */
+/** Adds `headers` to `raw`, after the pseudo-headers; throws when one cannot be sent. */
 export function writeFields(raw: string[], headers: HeaderList, body: BodyLength): string[] {
   for (let i = 0; i < headers.size; i++) {
     const { key, isToken } = headers.nameAt(i)
     const value = headers.valueAt(i)
     if (leftOut.has(key)) continue
-    // The last line against header injection: the library would send these as they are.
+    // The last defence against header injection: the library would send these as they are.
     if (!isToken || (!headers.isChecked && !isFieldContent(value))) throw new Error('a header that cannot be sent')
     raw.push(key, value)
   }
@@ -69,7 +69,7 @@ export function writeFields(raw: string[], headers: HeaderList, body: BodyLength
   return raw
 }
 
-/** `headers` as an object, which is all that is taken for interim responses and trailers; what cannot be sent is left out. */
+/** `headers` as an object, the form required for interim responses and trailers; what cannot be sent is left out. */
 export function fieldObject(headers: HeaderList | undefined): Record<string, string[]> {
   // Without a prototype: names come from the wire.
   const object: Record<string, string[]> = Object.create(null)

@@ -1,4 +1,4 @@
-/** A connection of a visitor that speaks HTTP/2: gives its requests as they come, within bounds on all that a visitor can do. */
+/** A connection of a visitor over HTTP/2: delivers requests as they come, and bounds everything a visitor can do. */
 import {
   constants,
   performServerHandshake,
@@ -29,24 +29,24 @@ import { readFields } from './raw-headers.ts'
 import { Http2Exchange } from './server-exchange.ts'
 
 export interface Http2ConnectionOptions {
-  /** TLS ended there, and both sides agreed on `h2`. Nothing of it was read. */
+  /** A TLS socket on which both sides agreed on `h2`, with nothing read yet. */
   readonly socket: Socket
   readonly sweep: Sweep
   readonly limits?: Http2Limits
-  /** Takes a request. A throw costs that request. */
+  /** Takes a request. A throw fails that request. */
   readonly onExchange: (exchange: Http2Exchange) => void
-  /** What to answer to something that is not a request. */
+  /** The answer to something that is not a request. */
   readonly onBad: (code: VisitorErrorCode, what: string) => { readonly head: ResponseHead; readonly body: Buffer }
   /** The connection is over. Exactly once. */
   readonly onClosed?: () => void
-  /** Who was called threw: for the log. */
+  /** A callback threw; for the log. */
   readonly onBroken?: (cause: unknown) => void
 }
 
 export class Http2Connection {
   readonly #options: Http2ConnectionOptions
   readonly #maxHeadBytes: number
-  /** None when the visitor was gone before it began. */
+  /** Undefined when the visitor left before the session began. */
   readonly #session: ServerHttp2Session | undefined
   #open = 0
 
@@ -55,7 +55,7 @@ export class Http2Connection {
     this.#options = options
     this.#maxHeadBytes = limits.headBytes
     if (socket.destroyed) {
-      // The library would wait for a close that was long ago.
+      // The library would wait for a close that has happened already.
       process.nextTick(() => onClosed?.())
       return
     }
@@ -63,7 +63,7 @@ export class Http2Connection {
     socket.allowHalfOpen = false
     const session = performServerHandshake(socket, sessionOptions(limits))
     this.#session = session
-    // What is wrong with a connection ends it; `close` follows.
+    // Errors of a connection end it; `close` follows.
     session.on('error', () => {})
     session.on('stream', (stream, _headers, flags, raw: string[]) => this.#begin(stream, flags, raw))
     const watch = new IdleWatch({
@@ -90,22 +90,22 @@ export class Http2Connection {
     if (!this.#session?.closed) this.#session?.close()
   }
 
-  /** Gives up at once. */
+  /** Closes at once. */
   reset(): void {
-    // One that is over already may still wait for its visitor to read, or to close.
+    // A finished session may still wait for its visitor to read or close.
     if (this.#session?.destroyed) this.#options.socket.destroy()
     else this.#session?.destroy()
   }
 
   #begin(stream: ServerHttp2Stream, flags: number, raw: readonly string[]): void {
     const { onExchange, onBad } = this.#options
-    // Tells nothing that `close` does not; but nobody listening would end the process.
+    // `close` says the same; but without a listener the process would end.
     stream.on('error', () => {})
     this.#open++
     stream.once('close', () => this.#open--)
     const onBroken = (cause: unknown): void => this.#break(stream, cause)
     const { head, fault, bytes } = readHead(raw, { isEnded: (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0 })
-    // The library holds visitors to our settings only once they have acknowledged them, which they need not do.
+    // The library enforces our settings only once the visitor has acknowledged them, which it need not do.
     const isTooLarge = bytes > this.#maxHeadBytes
     const exchange = new Http2Exchange({ stream, head, onBroken })
     try {
@@ -135,7 +135,7 @@ export class Http2Connection {
 
 function sessionOptions({ headBytes, headers }: Http2Limits): ServerOptions {
   return {
-    // No push and no extended CONNECT: the one is a client's to allow, the other ours, and off.
+    // No push and no extended CONNECT: clients decide about the first, and we switch the second off.
     settings: {
       maxConcurrentStreams: CONCURRENT_STREAMS,
       initialWindowSize: STREAM_WINDOW_BYTES,
@@ -149,12 +149,12 @@ function sessionOptions({ headBytes, headers }: Http2Limits): ServerOptions {
     maxSessionMemory: SESSION_MEMORY_MB,
     streamResetBurst: RESET_BURST,
     streamResetRate: RESETS_PER_SECOND,
-    // Upstreams repeat headers that should stand once; that is between them and the visitor.
+    // Upstreams repeat headers that should be single; that is between them and the visitor.
     strictSingleValueFields: false,
   }
 }
 
-/** The library has refused what RFC 9113 §8 calls malformed; what it leaves to us is a fault here. */
+/** The library refuses what RFC 9113 §8 calls malformed; the rest is checked here. */
 function readHead(
   raw: readonly string[],
   { isEnded }: { isEnded: boolean },

@@ -9,7 +9,7 @@ import { noBody, StreamReader, StreamWriter } from './stream-body.ts'
 export interface Http2ExchangeOptions {
   readonly stream: ServerHttp2Stream
   readonly head: RequestHead
-  /** Somebody who was called threw. */
+  /** A callback threw. */
   readonly onBroken: (cause: unknown) => void
 }
 
@@ -34,7 +34,7 @@ export class Http2Exchange implements Exchange {
     this.#awaitsContinue = head.body !== 'none' && head.headers.get('expect')?.toLowerCase() === '100-continue'
     this.#reader = new StreamReader(stream, { length: head.body, onAwaited: () => this.#proceed(), onBroken })
     this.body = head.body === 'none' ? noBody : this.#reader
-    // Nothing comes, and a stream that is not read to its end never closes.
+    // There is no body; but a stream that is not read to its end never closes.
     if (head.body === 'none') stream.resume()
     stream.on('aborted', () => this.#drop())
     stream.on('close', () => this.#closed())
@@ -44,7 +44,7 @@ export class Http2Exchange implements Exchange {
     if (status < 100 || status > 199 || status === 101) throw new Error('not an interim response')
     if (this.#isAnswered || this.#isGone) return
     if (status === 100) {
-      // Only who asked for it knows what to do with it.
+      // Only a visitor that asked for it knows what to do with it.
       if (!this.#awaitsContinue) return
       this.#awaitsContinue = false
     }
@@ -64,12 +64,12 @@ export class Http2Exchange implements Exchange {
     if (head.status < 200) throw new Error('not a final response')
     const status = sendable(head.status)
     const hasNone = this.head.method === 'HEAD' || status === 204 || status === 304
-    // The length that another method would get is told, where there is a length.
+    // For HEAD, the length that a GET would have, where it is known.
     const body = hasNone && head.body === 'unknown' ? 'none' : status === 204 ? 'none' : head.body
     const raw = writeFields([':status', String(status)], head.headers, body)
     const isEmpty = hasNone || head.body === 'none' || head.body === 0
     this.#isAnswered = true
-    // Who says how long the body is has said that nothing follows it.
+    // A response with a length has no trailers.
     const hasTrailers = head.body === 'unknown'
     if (!this.#isGone) this.#stream.respond(raw, isEmpty ? { endStream: true } : { waitForTrailers: hasTrailers })
     return new StreamWriter(this.#stream, {
@@ -88,7 +88,7 @@ export class Http2Exchange implements Exchange {
     return this.#stream.destroyed || this.#stream.closed
   }
 
-  /** Somebody wants the body. */
+  /** A reader wants the body. */
   #proceed(): void {
     if (!this.#awaitsContinue || this.#isAnswered || this.#isGone) return
     this.#awaitsContinue = false
@@ -97,15 +97,15 @@ export class Http2Exchange implements Exchange {
 
   #answered(): void {
     this.#isWhole = true
-    // RFC 9113 §6.8: GOAWAY, and what is under way is answered.
+    // RFC 9113 §6.8: GOAWAY; requests under way are still answered.
     if (this.#endsConnection) this.#stream.session?.close()
-    // RFC 9113 §8.1: the rest of a request that is answered already is of no use, and is not waited for.
+    // RFC 9113 §8.1: the rest of a request that is answered already is not waited for.
     if (this.head.body === 'none' || this.#reader.isWhole) return
     this.#drop()
     this.#stream.close(constants.NGHTTP2_NO_ERROR)
   }
 
-  /** What is left of the body is of no use; and a stream with something to read does not close. */
+  /** Discards the rest of the body: a stream with unread bytes does not close. */
   #drop(): void {
     this.#reader.cut()
     this.#stream.resume()
@@ -114,7 +114,7 @@ export class Http2Exchange implements Exchange {
   #closed(): void {
     this.#reader.cut()
     const { rstCode, writableFinished } = this.#stream
-    // Whatever the visitor says after all was sent, it has it.
+    // Everything was sent, so the visitor has it, whatever it says after.
     const isDone = this.#isWhole && (rstCode === constants.NGHTTP2_NO_ERROR || writableFinished)
     try {
       if (isDone) this.onDone?.()

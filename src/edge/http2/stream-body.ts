@@ -7,9 +7,9 @@ import type { BodyLength, BodyReader, BodySink, BodyWriter } from '../exchange.t
 import { fieldObject, readFields } from './raw-headers.ts'
 
 export interface StreamReaderOptions {
-  /** What the head said of it. */
+  /** The length that the head announced. */
   readonly length: BodyLength
-  /** Somebody begins to read. */
+  /** A reader has attached. */
   readonly onAwaited?: () => void
   /** The reader threw. */
   readonly onBroken: (cause: unknown) => void
@@ -44,7 +44,7 @@ export class StreamReader implements BodyReader {
     }
     stream.on('data', (chunk: Buffer) => {
       this.#received += chunk.length
-      // The library reads each time into memory of its own.
+      // The library allocates memory for each read, so nothing is lent.
       noteRead(chunk.length)
       if (!this.#isOver) this.#guard(() => sink.data(chunk))
     })
@@ -71,7 +71,7 @@ export class StreamReader implements BodyReader {
     if (this.#isOver) return
     const { aborted, rstCode } = this.#stream
     const { length } = this.#options
-    // A stream that was reset comes to its end as well, as if that were all.
+    // A stream that was reset ends as well, as if it were complete.
     const isShort = typeof length === 'number' && this.#received < length
     if (aborted || rstCode !== constants.NGHTTP2_NO_ERROR || isShort) {
       this.cut()
@@ -82,7 +82,7 @@ export class StreamReader implements BodyReader {
     this.#guard(() => this.#sink?.end(this.#trailers))
   }
 
-  /** What a reader throws ends this stream and no other. */
+  /** An error in the reader ends this stream and no other. */
   #guard(call: () => void): void {
     try {
       call()
@@ -101,13 +101,13 @@ export const noBody: BodyReader = {
 }
 
 export interface StreamWriterOptions {
-  /** A message of this kind has no body: what is written is dropped. */
+  /** A message without a body: writes are dropped. */
   readonly isEmpty: boolean
   /** Whether the stream was begun so that trailers can follow. */
   readonly hasTrailers: boolean
   /** What the other end is told when the body is cut short. */
   readonly abortCode: number
-  /** The body is whole, and its end is on its way: the stream may be closed behind it. */
+  /** The body is complete and its end is on the way; the stream may be closed after it. */
   readonly onSent?: () => void
 }
 
@@ -127,7 +127,7 @@ export class StreamWriter implements BodyWriter {
   }
 
   write(chunk: Buffer): boolean {
-    // Nothing to wait for: a reader that sends on what it reads should come to its end.
+    // Never asks to wait: a reader that forwards its input must reach the end.
     if (this.#isOver || this.#options.isEmpty || this.#stream.destroyed || chunk.length === 0) return true
     return this.#stream.write(kept(chunk))
   }
@@ -151,7 +151,7 @@ export class StreamWriter implements BodyWriter {
     const { onSent } = this.#options
     if (this.#stream.destroyed || this.#stream.closed) return
     this.#stream.sendTrailers(fieldObject(this.#trailers))
-    // The library sends them with the next immediate, so this one comes after.
+    // The library sends them in the next immediate, so this one runs after it.
     if (onSent) setImmediate(onSent)
   }
 }

@@ -71,7 +71,7 @@ export class Http2Upstream implements SharedUpstream {
       })
       session.once('close', resolve)
     })
-    // Whoever says goodbye takes no more requests; those that are under way may finish.
+    // After GOAWAY the upstream takes no more requests; those under way may finish.
     session.on('goaway', () => this.close())
     const watch = new IdleWatch({
       session,
@@ -127,13 +127,13 @@ const sessionOptions: ClientSessionOptions & { strictSingleValueFields: boolean 
   maxOutstandingPings: OUTSTANDING_PINGS,
   maxSessionMemory: SESSION_MEMORY_MB,
   maxReservedRemoteStreams: 0,
-  // Visitors repeat headers that should stand once; that is between them and the upstream.
+  // Visitors repeat headers that should be single; that is between them and the upstream.
   strictSingleValueFields: false,
 }
 
 interface StreamOwner {
   begin(raw: string[], options: { endStream: boolean; waitForTrailers: boolean }): ClientHttp2Stream
-  /** A request was taken back. */
+  /** A request was cancelled. */
   onCancelled(): void
   onClosed(): void
   /** Whether the connection was broken off, so that what its streams say of themselves means nothing. */
@@ -164,7 +164,7 @@ class Http2UpstreamStream implements UpstreamConnection {
   send({ method, target, headers, body }: UpstreamRequest, sink: UpstreamSink): UpstreamSending {
     if (!this.isFree) throw new Error('a stream carries one request')
     const authority = headers.get('host') ?? ''
-    // Trailers are passed on, and some services speak gRPC only to those who say so.
+    // Trailers are forwarded, and some services speak gRPC only to clients that announce it.
     const own = [':method', method, ':scheme', 'http', ':authority', authority, ':path', target, 'te', 'trailers']
     const raw = writeFields(own, headersWithoutHost(headers), body === 'none' ? 'none' : body)
     const isEmpty = body === 'none' || body === 0
@@ -225,7 +225,7 @@ class Http2UpstreamStream implements UpstreamConnection {
     })
   }
 
-  /** The connection was closed when the request was to go out. */
+  /** The connection closed before the request was sent. */
   #lost(cause: unknown): void {
     const sink = this.#sink
     this.#sink = undefined
@@ -255,7 +255,7 @@ function readResponse(raw: readonly string[], { method, isEnded }: { method: str
   const { pseudo, headers, contentLength, hasTrailer } = readFields(raw)
   const status = Number(pseudo.get(':status'))
   let body: BodyLength = contentLength ?? (isEnded ? 'none' : 'unknown')
-  // A length would leave no place for the trailers that are announced.
+  // With a length there could be no trailers, which are announced.
   if (hasTrailer && !isEnded && method !== 'HEAD') body = 'unknown'
   return { status, reason: '', headers, body }
 }
@@ -268,7 +268,7 @@ function faultOf(
   // RFC 9113 §8.7: a stream that was refused was not looked at. But the library says the same of one that it refused
   // itself, for a head that is too large; then the upstream has looked.
   const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && isIdempotent(method)
-  // Without a number it was never sent.
+  // A stream without an id was never sent.
   const isUntouched = isRefused || stream.id === undefined
   const isClosed =
     isBroken || stream.rstCode === constants.NGHTTP2_NO_ERROR || stream.rstCode === constants.NGHTTP2_CANCEL

@@ -26,7 +26,7 @@ export function errorPage(
   return pageOf(code, formFor(method, headers), requestId)
 }
 
-/** For those who sent something that is not a request, so that nothing is known of what they can read. */
+/** For something that was not a request, when nothing is known about the client. */
 export function plainErrorPage(code: VisitorErrorCode): ErrorPage {
   return pageOf(code, 'text')
 }
@@ -40,7 +40,7 @@ function pageOf(code: VisitorErrorCode, form: Form, requestId?: string): ErrorPa
   return { head: { status: visitorErrors[code].status, reason: '', headers, body: length }, body }
 }
 
-/** gRPC-Web is left out: it runs in browsers, where the status of HTTP is what is looked at. */
+/** Not gRPC-Web: it runs in browsers, which look at the HTTP status. */
 const grpcType = /^application\/grpc(?!-web)/i
 
 function formFor(method: string, headers: HeaderList): Form {
@@ -50,7 +50,7 @@ function formFor(method: string, headers: HeaderList): Form {
   return accept.includes('application/json') ? 'json' : 'text'
 }
 
-/** What is over in a second or so. */
+/** Errors that pass within a second or so. */
 const soon: ReadonlySet<VisitorErrorCode> = new Set(['EDGE_STARTING'])
 
 interface PageForm {
@@ -66,7 +66,7 @@ const ID_MARK = '{request}'
 
 /** Built once: of a request only the id that we drew for it gets into them, and nothing that a visitor sent. */
 const pages = Object.fromEntries(
-  // The casts: these are the keys of that very table, and all of them.
+  // The casts hold: these are all the keys of that table.
   Object.keys(visitorErrors).map((code) => [code, formsOf(code as VisitorErrorCode)]),
 ) as Readonly<Record<VisitorErrorCode, Readonly<Record<Form, PageForm>>>>
 
@@ -76,7 +76,7 @@ function formsOf(code: VisitorErrorCode): Record<Form, PageForm> {
   const common: Pairs = [
     ['cache-control', 'no-store'],
     ['postern-error-code', name],
-    // Where programs written for the vendor's edge look.
+    // Programs written for the vendor's edge look here.
     ['ngrok-error-code', `ERR_NGROK_${ngrok}`],
     ['x-content-type-options', 'nosniff'],
     ...(soon.has(code) ? [['retry-after', '1'] as const] : []),

@@ -1,4 +1,4 @@
-/** What became of one request: a line of the access log. */
+/** The outcome of one request: one line of the access log. */
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Peer } from '../../modules/phases.ts'
 
@@ -8,14 +8,14 @@ export interface AccessRecord {
   readonly startedAt: number
   /** In milliseconds. */
   readonly durationMs: number
-  /** Undefined when it was refused before it had an id; one is drawn when it is first asked for. */
+  /** Undefined when it was refused before it got an id; ids are drawn when first needed. */
   readonly request: { readonly requestId: string } | undefined
   readonly scheme: 'http' | 'https'
   readonly version: '1.1' | '2'
   readonly method: string
-  /** Lower case, without port; as it was sent when it is no host. */
+  /** Lower case, without port; as sent when it is not a host. */
   readonly host: string
-  /** As it was sent, without the query: that is where secrets stand. */
+  /** As sent, without the query, which may hold secrets. */
   readonly path: string
   readonly edge: string | undefined
   readonly route: string | undefined
@@ -25,11 +25,11 @@ export interface AccessRecord {
   /** 0 when there was no answer. */
   readonly status: number
   readonly isFromUpstream: boolean
-  /** Why the edge answered by itself. */
+  /** The error that the edge answered with. */
   readonly fault: VisitorErrorCode | undefined
-  /** Whether an end went away before all was said. */
+  /** Whether either end left before the exchange was complete. */
   readonly isCut: boolean
-  /** Of bodies, or of an upgraded connection. */
+  /** Bytes of bodies, or of an upgraded connection. */
   readonly bytesIn: number
   readonly bytesOut: number
   /** What modules decided, by the names of. */

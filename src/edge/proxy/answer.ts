@@ -1,4 +1,4 @@
-/** An answer on its way to the visitor: what modules may still change of it, and its body at the visitor's pace. */
+/** An answer on its way to the visitor: what modules may still change, and its body at the visitor's pace. */
 import type { Transform } from 'node:stream'
 import { kept } from '../../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../../lib/http/header-list.ts'
@@ -13,7 +13,7 @@ export class IncomingAnswer implements Incoming {
   readonly isFromUpstream: boolean
   readonly hasBody: boolean
   readonly bodyLength: number | undefined
-  /** In the order in which the body goes through them. */
+  /** In the order in which they are applied to the body. */
   encoders: Transform[] | undefined
 
   constructor(answer: Omit<Incoming, 'encodeBody'>) {
@@ -30,21 +30,21 @@ export class IncomingAnswer implements Incoming {
   }
 }
 
-/** Who wants to know what becomes of it. */
+/** Whoever is told what happens to the answer. */
 export interface AnswerOwner {
   /** The id of the request in the log. */
   requestId(): string
   /** Bytes went to the visitor. */
   moved(): void
-  /** The rest will not come; the visitor is told already. */
+  /** The rest will not come; the visitor has been told. */
   cutShort(error: Error): void
-  /** What the service sends is not wanted any more: something else is answered. */
+  /** The service's answer is not wanted: something else is answered. */
   dropUpstream(): void
-  /** A module says that the connection is to end. */
+  /** A module asked to close the connection. */
   hangUp(): void
   /** A module failed. */
   broke(error: unknown): void
-  /** Whether nobody waits for an answer any more. */
+  /** Whether nobody waits for the answer any more. */
   readonly isOver: boolean
 }
 
@@ -59,7 +59,7 @@ export class AnswerBody implements BodySink {
   #reader: BodyReader | undefined
   #isOver = false
 
-  /** `removed` names what is no trailer of this answer. */
+  /** `removed`: names that must not be sent as trailers. */
   constructor(
     writer: BodyWriter,
     owner: AnswerOwner,
@@ -79,19 +79,19 @@ export class AnswerBody implements BodySink {
     }
   }
 
-  /** Sends on what `reader` gives. */
+  /** Forwards the body of `reader`. */
   readFrom(reader: BodyReader): void {
     this.#reader = reader
     reader.read(this)
   }
 
-  /** Sends `body`, which is all of it. */
+  /** Sends `body`, which is complete. */
   sendWhole(body: Buffer): void {
     if (body.length > 0) this.data(body)
     this.end(undefined)
   }
 
-  /** Nobody listens any more. */
+  /** Stops; nobody reads it any more. */
   stop(): void {
     this.#isOver = true
     this.#encoding?.destroy()
@@ -122,7 +122,7 @@ export class AnswerBody implements BodySink {
     this.sent += chunk.length
     this.#owner.moved()
     if (this.#writer.write(chunk)) return true
-    // Whoever waits is the one that reads last before the visitor.
+    // Backpressure applies to the last stage before the visitor.
     this.#writer.onDrain ??= () => (this.#encoding ?? this.#reader)?.resume()
     return false
   }
@@ -135,7 +135,7 @@ export class AnswerBody implements BodySink {
 }
 
 interface EncodingSink {
-  /** There is room again for what is to be encoded. */
+  /** The encoders have room again. */
   room(): void
   /** Encoded bytes; false asks to wait for `resume`. */
   data(chunk: Buffer): boolean

@@ -1,13 +1,13 @@
-/** Reads the `Host` of a request: which name is asked for, in the one spelling that names are compared by. */
+/** Reads the `Host` of a request into the one spelling by which names are compared. */
 import { isIPv6 } from 'node:net'
 
 /** RFC 1035 §2.3.4, in characters. */
 const MAX_NAME = 253
-/** Wider than what an edge can be named, since a name that nobody serves is no fault of syntax. */
+/** More than an edge can be named: a name that nobody serves is not a syntax error. */
 const name = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/
 const withPort = /^(.*?)(?::([0-9]{0,5}))?$/s
 
-/** Lower case, without port and trailing dot, an IPv6 address in its brackets; undefined for what is no host. */
+/** Lower case, without port and trailing dot, an IPv6 address in brackets; undefined when it is not a host. */
 export function hostOf(authority: string): string | undefined {
   if (authority.length <= MAX_NAME && name.test(authority)) return authority
   const [, sent = '', port = ''] = withPort.exec(authority) ?? []
@@ -17,7 +17,7 @@ export function hostOf(authority: string): string | undefined {
   return host.startsWith('[') && host.endsWith(']') && isPlainIPv6(host.slice(1, -1)) ? host : undefined
 }
 
-/** Node takes a zone, which says something inside one machine only. */
+/** Node accepts a zone id, which is meaningful on one machine only. */
 function isPlainIPv6(address: string): boolean {
   return isIPv6(address) && !address.includes('%')
 }

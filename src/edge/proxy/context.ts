@@ -6,7 +6,7 @@ import type { RequestHead } from '../exchange.ts'
 import { asSent, hasOtherReadings, splitTarget } from './path-readings.ts'
 import type { Unread, VisitorBody } from './request-body.ts'
 
-/** A request as it came. */
+/** A request as it arrived. */
 export interface Arrival {
   readonly head: RequestHead
   readonly body: VisitorBody
@@ -15,7 +15,7 @@ export interface Arrival {
   readonly tools: { readonly newRequestId: () => string; readonly bodyMemory: BodyMemory }
 }
 
-/** Where it is to go. */
+/** Where it goes. */
 export interface Place {
   readonly edgeId: string
   readonly routeId: string
@@ -24,7 +24,7 @@ export interface Place {
   readonly reservedPath: string | undefined
 }
 
-/** Not all requests ask for all of it, so what costs something is made when it is asked for. */
+/** Fields that cost something are computed when first asked for; most requests need few of them. */
 export class Context implements RequestContext {
   readonly peer: Peer
   readonly tls: TlsFacts | undefined
@@ -68,7 +68,7 @@ export class Context implements RequestContext {
     this.#arrival = arrival
   }
 
-  /** Throws when there are several to choose from: the module does not say that it reads the path, and is broken. */
+  /** Throws when the path has several readings: the module did not declare that it reads the path, and is broken. */
   get path(): string {
     const path = asSent(splitTarget(this.target).path)
     if (path === undefined || hasOtherReadings(path)) throw new Error('a module reads a path that has several readings')

@@ -1,4 +1,4 @@
-/** From the head of a request to the route that serves it: each step in its place, and all of them before any module. */
+/** From the head of a request to the route that serves it: every step in order, all of them before any module. */
 import { flatText } from '../../lib/text/flat-text.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Edge, Route } from '../edge.ts'
@@ -20,15 +20,15 @@ export interface Search {
   readonly tools: ProxyTools
 }
 
-/** How far the search came, for the log too. */
+/** How far the search got; the log uses it too. */
 export interface Found {
   readonly host: string | undefined
   readonly edge: Edge | undefined
   readonly route: Route | undefined
   readonly ctx: Context | undefined
-  /** Why it ends here. */
+  /** Why the request is refused. */
   readonly fault: VisitorErrorCode | undefined
-  /** Where the visitor should ask instead. */
+  /** Where the visitor is redirected. */
   readonly location: string | undefined
 }
 
@@ -39,24 +39,24 @@ export interface Routed extends Found {
   readonly ctx: Context
 }
 
-/** Of one that was not looked at. */
+/** For a request that was not routed. */
 export const nothingFound: Found = found({})
 
 export function isRouted(result: Found): result is Routed {
   return result.ctx !== undefined
 }
 
-/** Changes the headers of the request: what a visitor cannot say is gone from them. */
+/** Also removes headers that visitors must not send. */
 export function findRoute(search: Search): Found {
   const { head, connection, tools } = search
-  // D64: before the rules of any edge, and again with every request of a connection that is kept.
+  // D64: before the rules of any edge, and again for every request on a kept connection.
   if (!tools.admits(connection.peer)) return found({ fault: 'IP_REFUSED' })
 
-  // Who is asked for, in the one spelling that all that follows reads.
+  // The host that is asked for, in the one spelling that everything below uses.
   const host = askedHost(connection, head.authority)
   if (host === undefined) return found({ fault: 'BAD_VISITOR_REQUEST' })
 
-  // Whose name that is, and whether this connection may reach it.
+  // The edge of that name, if this connection may reach it.
   const edge = pickEdge(host, connection, tools.edges)
   if (edge === 'to_https') return found({ host, location: httpsUrl(host, tools.publicHttpsPort(), head.target) })
   if (typeof edge === 'string') return found({ host, fault: edge })
@@ -77,7 +77,7 @@ export function findRoute(search: Search): Found {
   return { host, edge, route, ctx, fault, location: undefined }
 }
 
-/** D63: the one route that all readings of a path, as it was sent, choose. */
+/** D63: the one route that every reading of the path leads to. */
 export function chooseRoute(
   edge: Pick<Edge, 'route' | 'everyPath' | 'reserved'>,
   sentPath: string,
@@ -87,7 +87,7 @@ export function chooseRoute(
   if (path === undefined) return 'BAD_VISITOR_REQUEST'
   const route = edge.route(path)
   if (hasOtherReadings(path)) {
-    // A module would decide by one reading, and the service might act on another.
+    // The module would decide by one reading while the service acts on another.
     if (route?.readsPath) return 'AMBIGUOUS_PATH'
     const { everyPath, reserved } = edge
     const isSame = (reading: string): boolean => edge.route(reading) === route && !reserved?.has(reading)
@@ -97,7 +97,7 @@ export function chooseRoute(
   return route ?? 'NO_ROUTE'
 }
 
-/** The route whose module keeps this path for itself. */
+/** The route whose module reserves this path. */
 function claimedRoute(edge: Edge, asked: Omit<AskedFor, 'routeOf'>): Route | undefined {
   if (!edge.reserved?.has(asked.path)) return undefined
   const routeOf = (path: string): Route | undefined => {
@@ -107,12 +107,12 @@ function claimedRoute(edge: Edge, asked: Omit<AskedFor, 'routeOf'>): Route | und
   return edge.reserved.routeFor({ ...asked, routeOf })
 }
 
-/** One shape for all that can be found: the log reads it with every request. */
+/** One object shape for every outcome, since the log reads it for each request. */
 function found({ host, edge, fault, location }: Partial<Found>): Found {
   return { host, edge, route: undefined, ctx: undefined, fault, location }
 }
 
-/** The host of a request; nearly always the one that was asked for before on this connection. */
+/** The host of a request; nearly always the same as before on this connection. */
 function askedHost(connection: VisitorConnection, authority: string): string | undefined {
   if (connection.asked?.authority === authority) return connection.asked.host
   const host = hostOf(authority)
@@ -120,7 +120,7 @@ function askedHost(connection: VisitorConnection, authority: string): string | u
   return host
 }
 
-/** D42a */
+/** D42a: the same URL on the TLS listener. */
 function httpsUrl(host: string, port: number, target: string): string {
   return `https://${host}${port === 443 ? '' : `:${port}`}${target === '*' ? '/' : target}`
 }

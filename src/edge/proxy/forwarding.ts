@@ -1,4 +1,4 @@
-/** One request on its way to a service: the targets of a backend in turn, and once more where nothing can have happened. */
+/** Sends one request to a service: tries the targets of a backend in turn, and repeats the request when it is safe. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { Ends } from '../../lib/net/proxy-protocol.ts'
@@ -20,17 +20,17 @@ import type { DialTarget, FixedTarget, Target, Visit } from '../target.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
 import type { VisitorBody } from './request-body.ts'
 
-/** What comes of it; of `fixed`, `respond`, `upgraded` and `failed` exactly one, unless it is cancelled. */
+/** Told the outcome: exactly one of `fixed`, `respond`, `upgraded` and `failed`, unless it is cancelled. */
 export interface ForwardingOwner {
-  /** Who visits, for a service that must be dialled. */
+  /** The visit, for a service that has to be dialled. */
   visit(): Visit
-  /** The backend answers by itself. */
+  /** The backend has a fixed response. */
   fixed(target: FixedTarget): void
   inform(status: number, headers: HeaderList): void
   respond(head: ResponseHead, body: BodyReader): void
   upgraded(head: ResponseHead, stream: ByteStream): void
   failed(code: VisitorErrorCode, cause: Error | undefined): void
-  /** Something in our own house threw. */
+  /** Our own code threw. */
   broke(error: unknown): void
 }
 
@@ -41,7 +41,7 @@ export interface ForwardingOptions {
   readonly ends: Ends
   readonly pool: UpstreamPool
   readonly owner: ForwardingOwner
-  /** What it means that there is no target, or none that is online. */
+  /** The error when there is no target, or none that is online. */
   readonly offline: VisitorErrorCode
 }
 
@@ -55,12 +55,12 @@ const faultCodes: Readonly<Record<UpstreamFaultReason, VisitorErrorCode>> = {
 export class Forwarding implements UpstreamSink {
   /** The service that the request went to. */
   target: DialTarget | undefined
-  /** Whether it went over a connection that was there already. */
+  /** Whether it was sent on a kept connection. */
   isReused = false
   readonly #options: ForwardingOptions
   readonly #targets: Iterator<Target>
   readonly #isIdempotent: boolean
-  /** Why none of the targets so far could be dialled. */
+  /** Why no target so far could be dialled. */
   #fault: VisitorErrorCode
   #cause: Error | undefined
   #sending: UpstreamSending | undefined
@@ -78,7 +78,7 @@ export class Forwarding implements UpstreamSink {
     this.#tryNext()
   }
 
-  /** The answer is of no use any more. */
+  /** The answer is no longer wanted. */
   cancel(): void {
     this.#isOver = true
     this.#sending?.cancel()
@@ -156,7 +156,7 @@ export class Forwarding implements UpstreamSink {
     this.isReused = isReused
     let sending: UpstreamSending
     try {
-      // HTTP/2 has no upgrades: the service is asked without, and says what it makes of that.
+      // HTTP/2 has no upgrades: the request is sent without, and the service answers as it likes.
       sending = connection.send(target.httpVersion === 2 ? { ...request, upgrade: undefined } : request, this)
     } catch (error) {
       pool.give(connection)
@@ -168,8 +168,8 @@ export class Forwarding implements UpstreamSink {
   }
 
   /**
-   * An upstream that closes a connection of HTTP/1.1 without an answer may have begun with the request after all; one
-   * that speaks HTTP/2 says whether it has.
+   * An upstream that closes an HTTP/1.1 connection without an answer may have begun with the request. Over HTTP/2 it
+   * says whether it has.
    */
   #mayRepeat({ httpVersion }: DialTarget): boolean {
     return this.#isIdempotent || httpVersion === 2
@@ -181,7 +181,7 @@ export class Forwarding implements UpstreamSink {
   }
 }
 
-/** With these schemes some services take the whole connection for the visitor's who logged in; it must be nobody else's. */
+/** With these schemes some services authenticate the whole connection, so it must not be shared with other visitors. */
 function bindsConnection({ headers }: UpstreamRequest): boolean {
   const credentials = headers.get('authorization')
   return credentials !== undefined && /^(?:ntlm|negotiate)(?: |$)/i.test(credentials)

@@ -1,10 +1,10 @@
-/** Which headers end at the edge, in either direction, and which the edge adds to what goes upstream. */
+/** Which headers stop at the edge, in either direction, and which ones the edge adds. */
 import { HeaderList } from '../../lib/http/header-list.ts'
 import { type HeaderName, headerName } from '../../lib/http/header-name.ts'
 import type { RequestContext } from '../../modules/phases.ts'
 import { isTrailer } from '../trailers.ts'
 
-/** RFC 9110 §7.6.1, and `Expect`, whose answer comes before the body and so from whoever takes the body: the edge. */
+/** RFC 9110 §7.6.1; and `Expect`, which is answered by whoever reads the body: the edge. */
 const hopByHop: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -21,17 +21,20 @@ const hopByHop: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Takes away, in place, what a visitor cannot say to an upstream. */
+/** Removes, in place, headers that a visitor must not send to an upstream. */
 export function stripRequest(headers: HeaderList): void {
   strip(headers, isStrippedFromRequest)
 }
 
-/** Takes away, in place, what an upstream cannot say to a visitor. */
+/** Removes, in place, headers that an upstream must not send to a visitor. */
 export function stripResponse(headers: HeaderList): void {
   strip(headers, isStrippedFromResponse)
 }
 
-/** Removes from trailers, in either direction, what is no trailer and what `removed` names; undefined when none is left. */
+/**
+ * Removes from trailers, in either direction, what cannot be a trailer and what `removed` names; undefined when none is
+ * left.
+ */
 export function stripTrailers(
   trailers: HeaderList | undefined,
   removed: ReadonlySet<string> = noNames,
@@ -40,7 +43,7 @@ export function stripTrailers(
   return trailers && trailers.size > 0 ? trailers : undefined
 }
 
-/** RFC 9110 §7.6.1: what `Connection` names is removed from trailers too. To be asked before the headers are stripped. */
+/** RFC 9110 §7.6.1: names in `Connection` are removed from trailers too. Call it before the headers are stripped. */
 export function removedAsTrailers(headers: HeaderList, removed: ReadonlySet<string> = noNames): ReadonlySet<string> {
   const named = namedByConnection(headers)
   return named === undefined ? removed : new Set([...named, ...removed])
@@ -53,10 +56,10 @@ function strip(headers: HeaderList, isStripped: (name: HeaderName) => boolean): 
   headers.removeWhere(named === undefined ? isStripped : (name) => isStripped(name) || named.has(name.key))
 }
 
-/** What goes upstream: `Host` first, as most clients send it, then the visitor's headers, then what the edge tells of the visit. */
+/** Headers sent upstream: `Host` first, as most clients do, then the visitor's, then those that describe the visit. */
 export function forwardedHeaders({ headers, authority, peer, scheme }: RequestContext): HeaderList {
   const outgoing = new HeaderList()
-  // Fit to be sent, since it was read as a host.
+  // Safe to send, since it was parsed as a host.
   outgoing.addChecked(host, authority)
   outgoing.addAll(headers)
   append(outgoing, forwardedFor, peer.ip)
@@ -70,13 +73,13 @@ const forwardedFor = headerName('X-Forwarded-For')
 const forwardedProto = headerName('X-Forwarded-Proto')
 const forwardedHost = headerName('X-Forwarded-Host')
 
-/** R-7.4: in one line with what came, so that the last value is ours whatever an upstream makes of several lines. */
+/** R-7.4: joined into one line, so that the last value is ours however an upstream treats several lines. */
 function append(headers: HeaderList, name: HeaderName, value: string): void {
   if (!headers.has(name.key)) headers.addChecked(name, value)
   else headers.set(name.spelling, [...headers.all(name.key), value].join(', '))
 }
 
-/** What is found out about a name once, and asked with every message. */
+/** Facts about a name, found once and asked for with every message. */
 const LOOKED_AT = 1
 const HOP_BY_HOP = 2
 const OURS = 4
@@ -97,8 +100,8 @@ function marksOf(name: HeaderName): number {
 }
 
 /**
- * D42b: whoever reads these trusts them, because only the edge sets them. Whatever stands after the name of ours, since
- * some servers make one name of all that differ in other characters than letters and digits.
+ * D42b: services trust these because only the edge sets them. This covers every separator after our name, since some
+ * servers treat all characters but letters and digits alike.
  */
 export function isOurs(key: string): boolean {
   return key.startsWith('postern') && key.length > 7 && !/[a-z0-9]/.test(key.charAt(7))
@@ -113,7 +116,7 @@ function isStrippedFromResponse(name: HeaderName): boolean {
   return (marksOf(name) & (HOP_BY_HOP | OURS | ERROR_CODE)) !== 0
 }
 
-/** What `Connection` says nearly always: nothing that names a header to be taken away. */
+/** The usual values of `Connection`, which name no header to remove. */
 const usualOptions = ['keep-alive', 'close', 'Upgrade', 'upgrade', 'Keep-Alive']
 
 function namedByConnection(headers: HeaderList): ReadonlySet<string> | undefined {

@@ -1,4 +1,4 @@
-/** D37: a redirect to the host that the upstream was told becomes one to the host that the visitor asked for. */
+/** D37: a redirect to the rewritten host becomes one to the host that the visitor asked for. */
 
 const absolute = /^(?:(https?):)?\/\/([^/?#]*)(.*)$/is
 
@@ -8,7 +8,7 @@ export interface PublicPlace {
   readonly authority: string
 }
 
-/** `location` as the visitor should see it; unchanged when it leads elsewhere. */
+/** `location` as the visitor should see it; unchanged when it points elsewhere. */
 export function publicLocation(location: string, replacedHost: string, { scheme, authority }: PublicPlace): string {
   const [whole, sentScheme, host = '', rest = ''] = absolute.exec(location) ?? []
   if (whole === undefined || withoutUsualPort(host) !== withoutUsualPort(replacedHost)) return location

@@ -1,4 +1,4 @@
-/** One request on its way through the edge, from its head to its last byte, each step in its place. */
+/** Leads one request through the edge, from its head to its last byte. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { relay } from '../../lib/bytes/relay.ts'
 import { HeaderList } from '../../lib/http/header-list.ts'
@@ -23,8 +23,8 @@ import { WatchedStream } from './watched-stream.ts'
 import { acceptWebSocket } from './websocket.ts'
 
 /**
- * How long a visitor may take to send a body that modules read, in milliseconds; absolute, since what came of it holds
- * memory that others wait for. 10 MiB, the most that is read, come in this time at 0.7 Mbit/s.
+ * How long a visitor may take to send a body that modules read, in milliseconds. Absolute, since the body holds memory
+ * that others wait for; 10 MiB, the most that is read, fits at 0.7 Mbit/s.
  */
 const READ_MS = 120_000
 
@@ -39,16 +39,16 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   #found: Found = nothingFound
   #forwarding: Forwarding | undefined
   #bridge: { readonly key: string; readonly stream: WatchedStream } | undefined
-  /** Bytes of a connection that was upgraded, from the visitor and to it. */
+  /** Bytes of an upgraded connection, from the visitor and to it. */
   #carriedIn = 0
   #carriedOut = 0
   #upstreamFault: VisitorErrorCode | undefined
   /** Whether all modules let it pass. */
   #isReached = false
   #deadline: Deadline | undefined
-  /** The service's side of a connection that is about to speak another protocol. */
+  /** The service's side of a connection that is being upgraded. */
   #upgraded: ByteStream | undefined
-  /** Until when the modules must be through, in the time of the sweep. */
+  /** Deadline for the modules, in the time of the sweep. */
   #readUntil = Number.POSITIVE_INFINITY
   #isOver = false
   /** The id of a request that was refused before it had a context. */
@@ -84,8 +84,9 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   }
 
   /**
-   * This connection cannot serve the name, so that a client that uses it again would be sent away for good. Over HTTP/2
-   * it may have been asked for a name that is not its own, by a client that knows what 421 means; its own it serves on.
+   * This connection cannot serve the name, so a client that reuses it would be refused for ever; close it. An HTTP/2
+   * client may have asked for a name that is not the connection's own, and knows what 421 means; then the connection
+   * goes on.
    */
   #sendAway(host: string | undefined): void {
     if (this.head.version === '1.1' || host === this.connection.tls?.serverName) this.#exchange.endConnection()
@@ -98,12 +99,12 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       length,
       removed: removedAsTrailers(headers),
       onMoved: () => this.moved(),
-      // Whoever carries the exchange says that it is over, right after.
+      // The exchange reports its end right after this.
       onFailed: () => this.#forwarding?.cancel(),
     })
   }
 
-  /** Asks the request phases from number `from` on. */
+  /** Runs the request phases from number `from` on. */
   #ask(routed: Routed, from: number): void {
     const phases = routed.route.request
     for (let i = from; i < phases.length; i++) {
@@ -130,7 +131,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   }
 
   #decide(verdict: NonNullable<RequestVerdict>, { route, ctx }: Routed): void {
-    // Whoever is slow to read the answer must not hold the body's memory meanwhile.
+    // A visitor that reads the answer slowly must not hold the body's memory meanwhile.
     this.body.forget()
     if ('refuse' in verdict) {
       this.#refuse(verdict.refuse, verdict.headers)
@@ -150,7 +151,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     this.#isReached = true
     this.#readUntil = Number.POSITIVE_INFINITY
     this.#watch()
-    if (bridge) void this.#goBetween(bridge, backend, routed)
+    if (bridge) void this.#openBridge(bridge, backend, routed)
     else this.#forward(backend, routed)
   }
 
@@ -173,7 +174,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   #outgoing({ route, ctx }: Routed): UpstreamRequest {
     const { method, target, body, upgrade } = this.head
     const headers = forwardedHeaders(ctx)
-    // Last, so that no other module sees what they change, and so that they can take away what was just added.
+    // Last, so that no other module sees the changes, and so that they can remove what was just added.
     for (const phase of route.upstream) phase({ headers }, ctx)
     if (ctx.replacedHost !== undefined) headers.set('Host', ctx.replacedHost)
     else if (!headers.has('host')) headers.prepend('Host', ctx.authority)
@@ -195,7 +196,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     }
   }
 
-  async #goBetween(bridge: NonNullable<Phases['bridge']>, backend: Backend, routed: Routed): Promise<void> {
+  async #openBridge(bridge: NonNullable<Phases['bridge']>, backend: Backend, routed: Routed): Promise<void> {
     try {
       const head = acceptWebSocket(routed.ctx, this.head.upgrade)
       if (!head) {
@@ -322,7 +323,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       }
       this.#reply.cut()
     } catch {
-      // Not even that can be said; whoever carries the exchange sees that nothing more comes.
+      // Nothing can be sent any more; the exchange notices that nothing follows.
     }
     this.#finish({ isCut: true })
   }
@@ -349,7 +350,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     this.#finish({ isCut: true })
   }
 
-  /** Nothing moved for too long. */
+  /** No byte moved for too long. */
   expired(): void {
     this.#guard(() => this.#idle())
   }
@@ -360,7 +361,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   }
 
   #watch(): void {
-    // A body that is malformed from its beginning ends the request while a module asks for it.
+    // A body that is malformed from the start ends the request while a module reads it.
     if (this.#isOver) return
     this.#deadline ??= this.tools.sweep.add(this)
     this.moved()
@@ -389,20 +390,20 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     this.#reply.stop()
     this.body.stop()
     this.#upgraded?.reset()
-    // A service that answered before it had all of the request is not told the rest.
+    // A service that answered early is not sent the rest of the request.
     if (isCut || !this.body.isWhole) this.#forwarding?.cancel()
-    this.#tell(isCut)
+    this.#report(isCut)
     this.#letGo()
   }
 
-  /** What is over and still known to somebody must not keep the rest alive: the young collector would copy it all. */
+  /** Something may still hold a finished request; drop its references, or the young collector copies all of it. */
   #letGo(): void {
     this.#exchange.onDone = this.#exchange.onAbort = undefined
     this.#forwarding = undefined
     this.#found = nothingFound
   }
 
-  #tell(isCut: boolean): void {
+  #report(isCut: boolean): void {
     const { log, now, onRequest } = this.tools
     const { status, isFromUpstream, fault, sent } = this.#reply
     const { edge, host, route, ctx } = this.#found
@@ -412,7 +413,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
         try {
           phase(summary, ctx)
         } catch (error) {
-          log.error({ edge: edge?.id, route: route.id, err: error }, 'a module failed after a request')
+          log.error({ edge: edge?.id, route: route.id, err: error }, 'module failed after a request')
         }
       }
     }
@@ -441,7 +442,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     })
   }
 
-  /** What throws in here is this request's trouble alone. */
+  /** An error thrown in `step` affects this request only. */
   #guard(step: () => void): void {
     try {
       step()
@@ -451,12 +452,12 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   }
 }
 
-/** An endpoint of an agent is gone when its agent is; an edge stays, and has nobody behind it. */
+/** An endpoint disappears with its agent; an edge remains, with nothing behind it. */
 function offlineCode({ edge }: Routed): VisitorErrorCode {
   return edge.isEndpoint ? 'ENDPOINT_OFFLINE' : 'BACKEND_OFFLINE'
 }
 
-/** Takes away what a service cannot say, and puts back the name that the visitor has for it. */
+/** Removes headers that a service must not send, and restores the public host in redirects. */
 function clean({ headers }: ResponseHead, ctx: Context): void {
   stripResponse(headers)
   if (ctx.replacedHost === undefined) return
@@ -464,7 +465,7 @@ function clean({ headers }: ResponseHead, ctx: Context): void {
   if (location !== undefined) headers.set('Location', publicLocation(location, ctx.replacedHost, ctx))
 }
 
-/** What was found, for a request that is past the search. */
+/** The route of a request that is known to have one. */
 function routed(found: Found): Routed {
   if (!isRouted(found)) throw new Error('a request is answered before it is routed')
   return found

@@ -1,20 +1,22 @@
-/** Which edge a request is for: the one of its `Host`, if this connection is one that may reach it. */
+/** Which edge a request is for: the edge of its `Host`, if this connection may reach it. */
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Peer, TlsDemands, TlsFacts } from '../../modules/phases.ts'
 import type { Edge } from '../edge.ts'
 
-/** A visitor's connection: what is the same for all its requests. */
+/** A visitor's connection: what all its requests share. */
 export interface VisitorConnection {
   readonly peer: Peer
   /** Undefined on the plain listener. */
   readonly tls: TlsFacts | undefined
   /** The edge of the name in the handshake; undefined on the plain listener, and for a name that nobody serves. */
   readonly edge: Edge | undefined
-  /** The `tlsKey` of that edge when the handshake was made. */
+  /** The `tlsKey` that the edge had at the handshake. */
   readonly tlsKey: string
-  /** The edge that served its last request, as it was compiled then, or none did; that of the handshake before the first. */
+  /**
+   * The edge that served the last request, as compiled then, if any; before the first request, that of the handshake.
+   */
   current: Edge | undefined
-  /** What its last request asked for, as it was sent and as it was read. */
+  /** The host of its last request, as sent and as parsed. */
   asked: { readonly authority: string; readonly host: string } | undefined
 }
 
@@ -25,7 +27,7 @@ export interface FindEdge {
   findPlain(host: string): Edge | undefined
 }
 
-/** An edge, or why there is none for this request; `to_https` asks to come back over TLS. */
+/** The edge, or why there is none; `to_https` redirects to TLS. */
 export function pickEdge(
   host: string,
   connection: VisitorConnection,
@@ -34,10 +36,10 @@ export function pickEdge(
   if (connection.tls === undefined) {
     const plain = edges.findPlain(host)
     if (plain) return plain
-    // Names of TLS edges too: whoever asks for one by HTTP takes what ends its TLS, here or upstream, to speak HTTP.
+    // TLS edges too: a visitor that asks for one over HTTP expects HTTP behind its TLS.
     return edges.find(host) ? 'to_https' : 'ENDPOINT_OFFLINE'
   }
-  // By name and not `connection.edge` itself, which may have changed since the handshake.
+  // Looked up by name: `connection.edge` may have changed since the handshake.
   const edge = edges.find(host)
   if (!edge) {
     connection.current = undefined
@@ -51,14 +53,15 @@ export function pickEdge(
 }
 
 /**
- * R-1.6: whether a connection went through all that the edge would ask for if it were opened now. The name in its
- * handshake may have come online since, gone from one agent to the next, or changed.
+ * R-1.6: whether the connection passed everything that the edge would ask of a new one. Since the handshake the name
+ * may have come online, moved to another agent, or changed.
  */
 function mayReach(edge: Edge, host: string, connection: VisitorConnection, tls: TlsFacts): boolean {
   if (edge.kind !== 'https' || edge.tls === null) return false
   if (edge.id !== connection.edge?.id && host !== tls.serverName) return false
   const isSameTls = edge.tlsKey === connection.tlsKey
-  // A name that nobody served had a handshake without demands, so those of the edge must be none that it did not meet.
+  // Nobody served the name at the handshake, so nothing was demanded then; the demands of the edge must happen to be
+  // met.
   if (!isSameTls && (connection.edge !== undefined || !meets(tls, edge.tls))) return false
   const door = { edgeId: edge.id, serverName: tls.serverName }
   return (
@@ -70,7 +73,10 @@ function mayReach(edge: Edge, host: string, connection: VisitorConnection, tls: 
 /** In their order. */
 const tlsVersions: readonly string[] = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
 
-/** Whether a handshake made without demands meets these. The certificate is no guard: the visitor has taken the one it was shown. */
+/**
+ * Whether a handshake without demands happens to meet these. The certificate does not matter: the visitor has accepted
+ * the one it was shown.
+ */
 function meets({ version }: TlsFacts, { minVersion = 'TLSv1.2', clientAuthorities }: TlsDemands): boolean {
   return clientAuthorities === undefined && tlsVersions.indexOf(version) >= tlsVersions.indexOf(minVersion)
 }

@@ -12,16 +12,16 @@ export interface ProxyTools {
   readonly edges: FindEdge
   readonly pool: UpstreamPool
   readonly sweep: Sweep
-  /** What bodies that modules read may take. */
+  /** The memory for bodies that modules read. */
   readonly bodyMemory: BodyMemory
   readonly log: Logger
   readonly now: Clock
   readonly newRequestId: () => string
-  /** What stands in URLs of the TLS listener. */
+  /** The port shown in URLs of the TLS listener. */
   readonly publicHttpsPort: () => number
-  /** Whether the restriction of all public addresses lets a visitor in. */
+  /** Whether the IP restriction of public addresses admits a visitor. */
   readonly admits: (peer: Peer) => boolean
-  /** How long no byte may move in either direction while a service is asked, in milliseconds. */
+  /** How long no byte may move in either direction while a request is under way, in milliseconds. */
   readonly idleMs: number
   readonly onRequest: ((record: AccessRecord) => void) | undefined
 }

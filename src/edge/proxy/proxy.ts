@@ -1,4 +1,4 @@
-/** The middle of HTTP at the edge: takes the requests of visitors, whatever version carries them, to the services behind. */
+/** Takes requests of visitors, over any version of HTTP, to the services behind the edge. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log/log.ts'
@@ -15,23 +15,23 @@ import type { ProxyTools } from './proxy-tools.ts'
 export interface HttpProxyOptions {
   readonly edges: FindEdge
   readonly pool: UpstreamPool
-  /** Looks after those who wait for too long. */
+  /** Ends requests that wait too long. */
   readonly sweep: Sweep
-  /** What bodies that modules read may take. */
+  /** The memory for bodies that modules read. */
   readonly bodyMemory: BodyMemory
   readonly log: Logger
-  /** What stands in URLs of the TLS listener. */
+  /** The port shown in URLs of the TLS listener. */
   readonly publicHttpsPort: () => number
-  /** Whether a visitor may reach any public address; asked with every request. Everybody, by default. */
+  /** Whether a visitor may reach any public address; asked for every request. By default everybody may. */
   readonly admits?: ((peer: Peer) => boolean) | undefined
-  /** One call for each request, when it is over. */
+  /** Called once for each request, when it is over. */
   readonly onRequest?: (record: AccessRecord) => void
   readonly now?: Clock
   readonly newRequestId?: () => string
   readonly idleMs?: number
 }
 
-/** How long no byte may move in either direction while a service is asked, in milliseconds. */
+/** How long no byte may move in either direction while a request is under way, in milliseconds. */
 const IDLE_MS = 5 * 60_000
 
 export class HttpProxy {
@@ -59,7 +59,7 @@ const everybody = (): boolean => true
 const ID_BYTES = 16
 const IDS_AT_ONCE = 256
 
-/** 128 random bits each, drawn for many at once: one call of the system costs more than all the rest of it. */
+/** 128 random bits each, drawn in batches: a system call per id would cost more than all the rest. */
 function requestIds(): () => string {
   let drawn = Buffer.alloc(0)
   let at = 0

@@ -1,4 +1,6 @@
-/** What a visitor is answered, once: a page of ours, a module's answer, or the service's, past the modules that may change it. */
+/**
+ * The one answer to a visitor: an error page, a module's answer, or the service's after the modules have changed it.
+ */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { HeaderList } from '../../lib/http/header-list.ts'
@@ -11,12 +13,12 @@ import { AnswerBody, type AnswerOwner, IncomingAnswer } from './answer.ts'
 
 type Pairs = readonly (readonly [string, string])[]
 
-/** An answer that a module or a service gave. */
+/** An answer from a module or a service. */
 export interface Given {
   readonly head: ResponseHead
   readonly body: BodyReader | Buffer
   readonly isFromUpstream: boolean
-  /** Names that are no trailers of it. */
+  /** Names that must not be sent as trailers. */
   readonly removed?: ReadonlySet<string> | undefined
 }
 
@@ -38,7 +40,7 @@ export class Reply {
     this.#now = now
   }
 
-  /** Whether there is no other answer possible any more. */
+  /** Whether the answer has begun, so that no other is possible. */
   get hasBegun(): boolean {
     return this.status !== 0
   }
@@ -48,7 +50,7 @@ export class Reply {
     return this.#body?.sent ?? 0
   }
 
-  /** An error, past all modules: what it says of itself is to be trusted (R-3.2). */
+  /** Sends an error page, past all modules, so that its error code can be trusted (R-3.2). */
   page(code: VisitorErrorCode, more: Pairs = []): void {
     const { head, body } = errorPage(code, this.#exchange.head, this.#owner.requestId())
     for (const [name, value] of more) head.headers.add(name, value)
@@ -56,7 +58,7 @@ export class Reply {
     this.#begin(head, false).sendWhole(body)
   }
 
-  /** D42a */
+  /** D42a: redirects to TLS. */
   redirect(location: string): void {
     const headers = HeaderList.of([
       ['location', location],
@@ -65,7 +67,7 @@ export class Reply {
     this.#begin({ status: 307, reason: '', headers, body: 0 }, false).sendWhole(Buffer.alloc(0))
   }
 
-  /** An answer that the response phases of `route` see first. Throws when it cannot be sent as they left it. */
+  /** Sends an answer after the response phases of `route`. Throws when the result cannot be sent. */
   send(given: Given, route: Route, ctx: RequestContext): void {
     if (route.response.length === 0) this.#deliver(given, undefined)
     else
@@ -77,8 +79,8 @@ export class Reply {
   }
 
   /**
-   * Switches the visitor to another protocol and gives `then` its connection, unless a response phase answers otherwise:
-   * that is then sent.
+   * Upgrades the visitor and passes its connection to `then`, unless a response phase answers something else, which is
+   * sent instead.
    */
   upgrade(head: ResponseHead, route: Route, ctx: RequestContext, then: (visitor: ByteStream) => void): void {
     const given: Given = { head, body: NO_BODY, isFromUpstream: true }
@@ -96,7 +98,7 @@ export class Reply {
     this.#ask({ given, answer: incoming(given, ctx) }, 0, { route, ctx, deliver })
   }
 
-  /** Asks the response phases from number `from` on, and has what they leave delivered. */
+  /** Runs the response phases from number `from` on, then delivers the result. */
   #ask(first: Asked, from: number, asking: Asking): void {
     let asked = first
     const { route, ctx, deliver } = asking
@@ -125,7 +127,7 @@ export class Reply {
     }
   }
 
-  /** What is answered instead; undefined when that is done already. */
+  /** The answer given instead; undefined when it is already sent. */
   #replace(verdict: NonNullable<ResponseVerdict>, { given }: Asked, ctx: RequestContext): Asked | undefined {
     if (given.isFromUpstream) this.#owner.dropUpstream()
     if ('respond' in verdict) {
@@ -151,20 +153,20 @@ export class Reply {
     else sending.readFrom(body)
   }
 
-  /** Switches the visitor to a protocol that is spoken here. */
+  /** Upgrades the visitor to a protocol that the edge speaks itself. */
   accept(head: ResponseHead): ByteStream {
     const stream = this.#exchange.upgrade(head)
     this.status = head.status
     return stream
   }
 
-  /** The visitor must see that the answer is not whole. */
+  /** Cuts the answer off, so that the visitor sees it is incomplete. */
   cut(): void {
     this.#body?.stop()
     this.#writer?.abort()
   }
 
-  /** Nobody is there to see it. */
+  /** The visitor is gone. */
   stop(): void {
     this.#body?.stop()
   }
@@ -175,7 +177,7 @@ export class Reply {
     encoders?: AnswerBodyEncoders,
     removed?: ReadonlySet<string>,
   ): AnswerBody {
-    // RFC 9110 §6.6.1: whoever makes an answer and has a clock says when.
+    // RFC 9110 §6.6.1: an origin with a clock sends `Date`.
     if (!isFromUpstream && !head.headers.has('date')) head.headers.add('date', new Date(this.#now()).toUTCString())
     const writer = this.#exchange.respond(head)
     this.status = head.status
@@ -190,7 +192,7 @@ type AnswerBodyEncoders = IncomingAnswer['encoders']
 
 const NO_BODY = Buffer.alloc(0)
 
-/** An answer, and what the response phases see and change of it. */
+/** An answer, and the view of it that response phases change. */
 interface Asked {
   readonly given: Given
   readonly answer: IncomingAnswer
@@ -218,7 +220,7 @@ function incoming({ head, isFromUpstream }: Given, { method }: RequestContext): 
   return new IncomingAnswer({ status, headers, bodyLength, isFromUpstream, hasBody: hasBody(head, method) })
 }
 
-/** RFC 9112 §6.3: some have none whatever they announce. */
+/** RFC 9112 §6.3: some responses have no body, whatever they announce. */
 function hasBody({ status, body }: ResponseHead, method: string): boolean {
   return status !== 101 && body !== 'none' && body !== 0 && method !== 'HEAD' && status !== 204 && status !== 304
 }

@@ -1,44 +1,47 @@
-/** The body of a visitor's request: read by modules that need all of it, and sent upstream, again if need be. */
+/** The body of a visitor's request: read by modules that need all of it, sent upstream, and sent again if necessary. */
 import { kept } from '../../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import { type BodyLease, PIECE_BYTES } from '../body-memory.ts'
 import type { BodyReader, BodySink, BodyWriter, RequestHead } from '../exchange.ts'
 import { stripTrailers } from './headers.ts'
 
-/** How much of a body is kept while it is sent, so that it can be sent once more on another connection, in bytes. */
+/** How much of a body is kept while it is sent, in bytes, so that it can be sent again on another connection. */
 const REPLAY_BYTES = 64 * 1024
 
-/** What is kept is sent in pieces of this size, in bytes, each when there is room: a slow service must not get it all at once. */
+/**
+ * Kept bytes are sent in pieces of this size, in bytes, as there is room: a slow service must not get everything at
+ * once.
+ */
 const SENT_BYTES = 64 * 1024
 
 /** Why a body was not read: it is longer than asked for, or there is no memory for it now. */
 export type Unread = 'too_large' | 'no_memory'
 
-/** What becomes of the body of a request. */
+/** What can be done with the body of a request. */
 export interface VisitorBody {
-  /** Bytes that came. */
+  /** Bytes received. */
   readonly received: number
-  /** Whether all that came could be sent once more. */
+  /** Whether everything received so far could be sent again. */
   readonly isReplayable: boolean
   readonly isWhole: boolean
   /**
-   * Reads all of it into memory of `lease`, and keeps it. `too_large` leaves it as it is, to be refused or to be sent on.
-   * After `no_memory` it can only be refused. What the lease holds is released when the body is not needed any more.
+   * Reads all of it into the memory of `lease`, and keeps it. After `too_large` it can still be refused or sent on;
+   * after `no_memory` it can only be refused. The lease is released when the body is no longer needed.
    */
   readWhole(maxBytes: number, lease: () => BodyLease): Promise<Buffer | Unread>
-  /** Sends it to `writer`, from its beginning. With `mayRepeat` as much as may be kept is kept, for another writer. */
+  /** Sends it to `writer`, from the beginning. With `mayRepeat` it keeps as much as it may, for another writer. */
   sendTo(writer: BodyWriter, options: { mayRepeat: boolean }): void
-  /** The writer is gone; what comes is kept until there is another. */
+  /** The writer is gone; bytes are kept until there is another. */
   hold(): void
-  /** What was sent will not be wanted again. */
+  /** The bytes sent will not be needed again. */
   forget(): void
-  /** Headers of these names are removed from the request: no trailer of them goes upstream either. */
+  /** These headers are removed from the request, so they must not go upstream as trailers either. */
   removeTrailers(names: ReadonlySet<string>): void
-  /** Nobody wants it any more. */
+  /** The body is no longer wanted. */
   stop(): void
 }
 
-/** Most requests have none, and pay nothing for it. */
+/** Most requests have no body; they share this object. */
 export const noRequestBody: VisitorBody = {
   received: 0,
   isReplayable: true,
@@ -53,22 +56,22 @@ export const noRequestBody: VisitorBody = {
 
 export interface RequestBodyOptions {
   readonly body: BodyReader
-  /** Not `none`, and not nothing. */
+  /** Neither `none` nor 0. */
   readonly length: RequestHead['body']
-  /** Names that are no trailers of this request. */
+  /** Names that must not be sent as trailers. */
   readonly removed: ReadonlySet<string>
-  /** Bytes came. */
+  /** Bytes arrived. */
   readonly onMoved: () => void
-  /** The rest will not come, while it is sent. */
+  /** The rest will not come, while the body is being sent. */
   readonly onFailed: (error: Error) => void
 }
 
 export class RequestBody implements VisitorBody, BodySink {
   readonly #options: RequestBodyOptions
-  /** Chunks that came and are still needed, in order. */
+  /** Received chunks that are still needed, in order. */
   #kept: Buffer[] = []
   #keptBytes = 0
-  /** Whether all that comes is kept, from the first byte on. */
+  /** Whether everything is kept, from the first byte on. */
   #isKeeping = true
   #isStarted = false
   #isPaused = false
@@ -78,11 +81,11 @@ export class RequestBody implements VisitorBody, BodySink {
   #error: Error | undefined
   #writer: BodyWriter | undefined
   #whole: { readonly maxBytes: number; readonly settle: () => void } | undefined
-  /** Pays for what is kept; undefined when nobody asked for the whole of it. */
+  /** The memory for kept bytes; undefined unless a module asked for the whole body. */
   #lease: BodyLease | undefined
   /** Whether there was no memory for it. */
   #isUnaffordable = false
-  /** Which of the kept chunks is sent to the writer next, and from where on. */
+  /** The next kept chunk for the writer, and the position in it. */
   #nextKept = 0
   #nextByte = 0
   #mayRepeat = false
@@ -138,7 +141,7 @@ export class RequestBody implements VisitorBody, BodySink {
   }
 
   forget(): void {
-    // What the writer has not taken yet is still wanted.
+    // Bytes that the writer has not taken are still needed.
     if (this.#writer && this.#hasUnsent) this.#mayRepeat = false
     else this.#drop()
   }
@@ -180,12 +183,12 @@ export class RequestBody implements VisitorBody, BodySink {
     this.#settle()
   }
 
-  /** Whether some of what is kept was not given to the writer yet. */
+  /** Whether some kept bytes were not given to the writer yet. */
   get #hasUnsent(): boolean {
     return this.#nextKept < this.#kept.length
   }
 
-  /** Gives the writer what it has room for: first what is kept, then what comes. */
+  /** Gives the writer as much as it has room for: first kept bytes, then new ones. */
   #proceed(): void {
     const writer = this.#writer
     if (!writer) return
@@ -198,7 +201,7 @@ export class RequestBody implements VisitorBody, BodySink {
       }
       const hasRoom = writer.write(piece)
       if (!hasRoom && this.#hasUnsent) return
-      // It may be over by now, for a writer that failed.
+      // The writer may have failed and ended it.
       if (this.#writer !== writer) return
       if (!hasRoom && !this.#isWhole && !this.#error) {
         if (!this.#mayRepeat) this.#drop()
@@ -230,7 +233,7 @@ export class RequestBody implements VisitorBody, BodySink {
     this.#keptBytes += chunk.length
   }
 
-  /** Makes one buffer of what is kept. For a moment there are both; that is at once, so of one body at a time. */
+  /** Joins the kept chunks into one buffer. Both exist for a moment, for one body at a time. */
   #join(): Buffer {
     const { length } = this.#kept
     if (length > 1) {

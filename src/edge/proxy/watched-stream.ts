@@ -1,17 +1,17 @@
-/** A stream whose bytes are counted and whose end is told, for whoever handed it to somebody else. */
+/** Counts the bytes of a stream and reports its end to whoever handed it on. */
 import { type ByteSink, type ByteStream, writeLent } from '../../lib/bytes/byte-stream.ts'
 
 export interface StreamWatch {
-  /** Bytes went either way. */
+  /** Bytes moved in either direction. */
   readonly onMoved: () => void
-  /** Both ways are over. */
+  /** Both directions are closed. */
   readonly onClosed: (error: Error | undefined) => void
 }
 
 export class WatchedStream implements ByteStream {
-  /** Bytes that were written to it. */
+  /** Bytes written to it. */
   written = 0
-  /** Bytes that came from it. */
+  /** Bytes received from it. */
   received = 0
   readonly #stream: ByteStream
   readonly #watch: StreamWatch

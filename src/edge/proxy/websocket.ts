@@ -6,11 +6,11 @@ import type { ResponseHead } from '../exchange.ts'
 
 /** RFC 6455 §1.3 */
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
-/** 16 bytes in base64; the last digit of 22 holds two bits that count. */
+/** 16 bytes in base64; the last of 22 digits carries only two bits. */
 const key = /^[A-Za-z0-9+/]{21}[AQgw]==$/
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
-/** RFC 6455 §4.2: the 101 for this request; undefined when it does not ask for a WebSocket as it should. */
+/** RFC 6455 §4.2: the 101 for this request; undefined when it is not a valid WebSocket request. */
 export function acceptWebSocket(
   { method, headers }: RequestContext,
   upgrade: string | undefined,
@@ -25,7 +25,7 @@ export function acceptWebSocket(
     ['Upgrade', 'websocket'],
     ['Sec-WebSocket-Accept', accept],
   ])
-  // Browsers give up when they offer protocols and none is taken, and to plain bytes all are alike.
+  // Browsers fail when they offer subprotocols and none is accepted; for plain bytes any will do.
   const [offered = ''] = headers.get('sec-websocket-protocol')?.split(',') ?? []
   if (token.test(offered.trim())) answer.add('Sec-WebSocket-Protocol', offered.trim())
   return { status: 101, reason: '', headers: answer, body: 'none' }
