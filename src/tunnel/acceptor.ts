@@ -1,4 +1,4 @@
-/** The listener of the agents: TCP and TLS up to a connection that can speak, which is nobody yet. */
+/** The listener for agents: accepts TCP and TLS connections, whose owner is not known yet. */
 import { constants } from 'node:crypto'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type SecureVersion, type Server, type TLSSocket } from 'node:tls'
@@ -9,7 +9,7 @@ import type { Admission } from './admission.ts'
 import { Doorstep, type DoorstepOptions } from './doorstep.ts'
 import type { Trial } from './trial.ts'
 
-/** What the listener shows of itself, in PEM form. */
+/** The certificate and key of the listener, in PEM. */
 export interface DoorCertificate {
   readonly cert: string
   readonly key: string
@@ -17,7 +17,7 @@ export interface DoorCertificate {
 
 export interface AcceptorOptions extends Omit<DoorstepOptions, 'onTrial'> {
   readonly certificate: DoorCertificate
-  /** The lowest version of TLS that is spoken. */
+  /** The lowest TLS version accepted. */
   readonly tlsMinVersion: SecureVersion
   readonly onConnection: (transport: Transport, trial: Trial) => void
 }
@@ -30,7 +30,7 @@ export class Acceptor {
 
   constructor(options: AcceptorOptions) {
     this.#options = options
-    // Two servers, so that a connection can be turned away before TLS costs anything. No ALPN: agents send none.
+    // Two servers, so that a connection can be refused before TLS costs anything. No ALPN: agents send none.
     this.#doorstep = new Doorstep({ ...options, onTrial: (socket, trial) => this.#shake(socket, trial) })
     this.#tls = createServer(tlsOptions(options.certificate, options.tlsMinVersion))
     this.#tls.on('secureConnection', (socket) => this.#begin(socket))
@@ -40,12 +40,12 @@ export class Acceptor {
     })
   }
 
-  /** Of connections that have not proved who they are: how many there are, had to make room, and failed. */
+  /** Unauthenticated connections: how many there are, how many had to make room, how many failed. */
   get numbers(): Pick<Admission, 'unproven' | 'turnedAway' | 'failures'> {
     return this.#doorstep.numbers
   }
 
-  /** All connections, whoever they are. */
+  /** All connections, authenticated or not. */
   get connections(): number {
     return this.#doorstep.connections
   }
@@ -59,7 +59,7 @@ export class Acceptor {
     this.#tls.setSecureContext(tlsOptions(certificate, tlsMinVersion))
   }
 
-  /** Accepts nobody more, and drops whoever has not proved who it is. */
+  /** Accepts no more connections, and closes unauthenticated ones. */
   stop(): void {
     this.#doorstep.stop()
   }
@@ -83,7 +83,7 @@ export class Acceptor {
   }
 }
 
-/** As good as the longer key for all that is known, and a quarter faster; agents that do not offer it get another. */
+/** As secure as the longer key for all that is known, and a quarter faster; agents that do not offer it get another. */
 const FIRST_CIPHER = 'TLS_AES_128_GCM_SHA256'
 
 function tlsOptions({ cert, key }: DoorCertificate, minVersion: SecureVersion) {
@@ -92,7 +92,7 @@ function tlsOptions({ cert, key }: DoorCertificate, minVersion: SecureVersion) {
   return { cert, key, minVersion, ciphers, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const
 }
 
-/** What a socket and the TLS over it have in common: both ends of the connection. */
+/** What a socket and the TLS socket over it have in common: the addresses of both ends. */
 function pathOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }

@@ -10,13 +10,13 @@ import type { DoorLimits } from './limits.ts'
 
 const WINDOW_MS = 60_000
 
-/** Sources whose failures are counted at once; beyond it the oldest are forgotten first. */
+/** Sources whose failures are counted; over that, the oldest are forgotten. */
 const MAX_SOURCES = 10_000
 
-/** Why somebody had to go. */
+/** Why a connection had to make room. */
 export type Crowd = 'too many connections' | 'too many connections from this address'
 
-/** A connection that has not proved yet who it is. */
+/** An unauthenticated connection. */
 export interface Candidate {
   readonly peer: { readonly ip: string }
   /** Closes it. */
@@ -26,10 +26,10 @@ export interface Candidate {
 export class Admission {
   readonly #limits: DoorLimits
   readonly #now: Clock
-  /** The oldest first, as in the sets by source. */
+  /** Oldest first, as in the sets by source. */
   readonly #all = new Set<Candidate>()
   readonly #bySource = new Map<string, Set<Candidate>>()
-  /** Connections that had to go, and failures, since the start. */
+  /** Connections that had to make room, and failures, since the start. */
   turnedAway = 0
   failures = 0
   readonly #failures = new Map<string, { readonly startedAt: number; count: number }>()
@@ -39,12 +39,12 @@ export class Admission {
     this.#now = now
   }
 
-  /** Connections that have not proved yet who they are. */
+  /** Unauthenticated connections. */
   get unproven(): number {
     return this.#all.size
   }
 
-  /** Lets one in, who must `leave` later; says why when another had to go for it. */
+  /** Admits a connection, which must `leave` later; gives the reason when another had to make room. */
   enter(candidate: Candidate): Crowd | undefined {
     const source = sourceOf(candidate.peer.ip)
     const crowd = this.#makeRoom(source)
@@ -55,7 +55,7 @@ export class Admission {
     return crowd
   }
 
-  /** It has proved who it is, or is gone. Twice is as good as once. */
+  /** It is authenticated, or closed. Calling it twice does no harm. */
   leave(candidate: Candidate): void {
     if (!this.#all.delete(candidate)) return
     const source = sourceOf(candidate.peer.ip)
@@ -64,7 +64,7 @@ export class Admission {
     if (here?.size === 0) this.#bySource.delete(source)
   }
 
-  /** Counts a failure; true when the source fails so often that it is answered late and logged by number. */
+  /** Counts a failure; true when the source fails so often that answers are delayed and failures only counted. */
   fail(ip: string): boolean {
     this.failures++
     const source = sourceOf(ip)
@@ -102,7 +102,7 @@ export class Admission {
   #windowOf(source: string) {
     const window = this.#failures.get(source)
     const age = window ? this.#now() - window.startedAt : 0
-    // A clock that was set back must hold nobody up for long, so a window from the future is over too.
+    // If the clock was set back, a window in the future counts as over, so that nobody is held up.
     return age >= 0 && age < WINDOW_MS ? window : undefined
   }
 }

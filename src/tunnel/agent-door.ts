@@ -1,4 +1,4 @@
-/** The door agents use: it listens, and lets in who has a credential. */
+/** The door agents use: listens, and lets in whoever has a credential. */
 import type { AddressInfo } from 'node:net'
 import type { SecureVersion } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
@@ -20,23 +20,23 @@ import type { Seal } from './sealed.ts'
 export interface AgentDoorOptions {
   readonly online: Online
   readonly certificate: DoorCertificate
-  /** The lowest version of TLS that agents may speak; 1.2 unless it is said. */
+  /** The lowest TLS version that agents may use; 1.2 by default. */
   readonly tlsMinVersion?: SecureVersion
-  /** Finds out whose connection it is, where a load balancer stands in front; whoever connects, by default. */
+  /** Finds out whose connection it is, behind a load balancer; by default, whoever connects. */
   readonly meet?: MeetVisitor
-  /** How much it takes on; without limit, by default. */
+  /** Limits on connections; none by default. */
   readonly caps?: ConnectionCaps
   readonly credentials: Credentials
-  /** For cookies, which must outlive this process. */
+  /** Seals cookies, which must survive a restart. */
   readonly seal: Seal
   readonly ids: IdSource
   readonly now: Clock
   readonly log: Logger
   readonly descriptors?: Descriptors | undefined
-  /** Of this server. */
+  /** The version of this server. */
   readonly version: string
   readonly limits?: Partial<DoorLimits>
-  /** Whether the IP restriction of agents lets an address in; everybody, by default. */
+  /** Whether the IP restriction of agents admits an address; by default everybody. */
   readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }
 
@@ -86,12 +86,12 @@ export class AgentDoor {
     return this.#acceptor.numbers
   }
 
-  /** Accepts nobody more. */
+  /** Accepts no more connections. */
   stop(): void {
     this.#acceptor.stop()
   }
 
-  /** Resolves when the connections of all are closed; whoever is online must be told to go. */
+  /** Resolves when all connections are closed; sessions must be ended separately. */
   closed(): Promise<void> {
     return this.#acceptor.closed()
   }

@@ -18,12 +18,12 @@ export interface Authenticating {
 }
 
 export interface Authenticated extends Cookie {
-  /** Of the protocol. */
+  /** The protocol version. */
   readonly version: string
   readonly isResumed: boolean
 }
 
-/** What an authtoken looks like; those that operators choose have 32 characters or more. */
+/** The form of an authtoken; those chosen by operators have 32 or more characters. */
 const authtoken = /^[A-Za-z0-9_]{32,256}$/
 
 export async function authenticate(

@@ -1,4 +1,4 @@
-/** The token of a bind: with it an agent gets the same address and the same tunnel id again, also from a new process. */
+/** The token of a bind: with it an agent gets the same address and tunnel id again, even from a new process. */
 import { isId } from '../lib/ids.ts'
 import { openFacts, type Seal, sealFacts } from './sealed.ts'
 
@@ -9,7 +9,7 @@ export interface BindToken {
   readonly startedAt: number
   readonly proto: string
   readonly host: string
-  /** TCP alone. */
+  /** TCP only. */
   readonly port: number | undefined
 }
 
@@ -17,7 +17,7 @@ export function sealBindToken(seal: Seal, { port, ...token }: BindToken): string
   return sealFacts(seal, 'bind', { ...token, ...(port !== undefined && { port }) })
 }
 
-/** The token in `text` if it was given for the same credential and protocol; a bad one counts as none. */
+/** The token in `text`, if it belongs to the same credential and protocol; an invalid one counts as none. */
 export function openBindToken(
   seal: Seal,
   text: string,

@@ -23,7 +23,7 @@ import type { Seal } from './sealed.ts'
 import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
 import type { BindRequest } from './tunnel-request.ts'
 
-/** What binding takes. */
+/** What binding needs. */
 export interface Binding extends Surroundings {
   readonly credentials: CurrentCredentials
   readonly endpoints: Endpoints
@@ -33,7 +33,7 @@ export interface Binding extends Surroundings {
   readonly now: Clock
   readonly random: RandomBytes
   readonly log: Logger
-  /** Ids of tunnels that were stopped from here; their agents may not know, and ask for them again. */
+  /** Ids of tunnels stopped by the server; their agents may not know, and ask for them again. */
   readonly stopped: { has(id: string): boolean }
 }
 
@@ -44,13 +44,13 @@ export interface Bound {
   readonly token: string
 }
 
-/** Random addresses that are tried before an agent is told that none is free. */
+/** How many random addresses are tried before the agent is told that none is free. */
 const MAX_TRIES = 100
 
-/** The id of a bind as an agent repeats it, in characters. */
+/** Longest id that an agent may give a bind, in characters. */
 const MAX_WIRE_ID = 128
 
-/** Gives an agent an address that is served from here on, or says why not. */
+/** Gives an agent an address and serves it, or says why not. */
 export async function bind(session: LiveSession, request: BindRequest, binding: Binding): Promise<Bound | BindRefusal> {
   const { proto, id: wireId } = request
   if (!isProto(proto)) return proto === '' ? refusals.noLabels() : refusals.unknownProtocol(proto)
@@ -79,7 +79,7 @@ interface Wanted {
 interface Attempt extends Wanted {
   readonly acl: readonly string[]
   readonly token: BindToken | undefined
-  /** Nobody asked for this address. */
+  /** No particular address was asked for. */
   readonly isRandom: boolean
 }
 
@@ -94,11 +94,11 @@ async function bindAllowed(wanted: Wanted, { isSecond = false } = {}): Promise<B
   if (!chosen) return bindAnywhere(attempt)
   const bound = await bindAt(chosen, attempt)
   if (isSecond || !(bound instanceof BindRefusal) || !bound.isTaken) return bound
-  // Once, so that of two who waited one is refused; and all is looked at again, since it took seconds.
+  // Only once, so that one of two waiters is refused; and everything is checked again, since seconds have passed.
   return (await isFreed(chosen, attempt)) ? bindAllowed(wanted, { isSecond: true }) : bound
 }
 
-/** A name, a port or what an earlier token stands for: the ACL must cover it, and nobody else may have it. */
+/** A name, a port, or the address of an earlier token: the ACL must cover it and nobody else may hold it. */
 async function bindAt({ host, port }: Address, attempt: Attempt): Promise<Bound | BindRefusal> {
   const { acl, session } = attempt
   if (port === undefined && !mayBindName(acl, host)) return refusals.nameNotAllowed(session.credentialId, host)
@@ -109,8 +109,8 @@ async function bindAt({ host, port }: Address, attempt: Attempt): Promise<Bound 
 }
 
 /**
- * Whether an address is free after its holder was asked for a sign of life: an agent that vanished without a word must
- * not keep it from its successor. For those alone who may have the address.
+ * Whether an address is free after its holder was asked for a sign of life: an agent that vanished must not keep it
+ * from its successor. Asked only for agents that may have the address.
  */
 async function isFreed(address: Address, { session, proto, binding: { registry } }: Attempt): Promise<boolean> {
   const place = placeOf(proto, address)
@@ -120,13 +120,15 @@ async function isFreed(address: Address, { session, proto, binding: { registry }
   return registry.holderOf(place) !== holder && !session.isEnded
 }
 
-/** What two endpoints cannot share: a port, whatever name is in its URL, or a name on one of the two listeners. */
+/**
+ * The key that two endpoints cannot share: a port, whatever name its URL shows, or a name on one of the two listeners.
+ */
 function placeOf(proto: Attempt['proto'], { host, port }: Address): string {
   if (port !== undefined) return `:${port}`
   return `${proto === 'http' ? 'plain' : 'secure'}:${host}`
 }
 
-/** D48: a random address needs a rule that covers all it may be. */
+/** D48: a random address needs a rule that covers every possible one. */
 async function bindAnywhere(attempt: Attempt): Promise<Bound | BindRefusal> {
   const { acl, session, proto, binding } = attempt
   const { domain } = binding
@@ -153,10 +155,10 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
   const { session, request, proto, token, isRandom, acl, binding } = attempt
   const { ids, registry, now, seal } = binding
   const { host, port } = address
-  // An id that somebody has is not given twice, even to who can prove that it was theirs.
+  // An id in use is not given twice, even to an agent that can prove it held the id.
   const former = token && !registry.hasTunnel(token.tunnelId) ? token : undefined
   const id = former?.tunnelId ?? ids.next('tn_')
-  // The same characters in both ids: who reads one knows the other.
+  // Tunnel and endpoint share the characters of their ids, so that one tells the other.
   const endpointId = `ep_${id.slice('tn_'.length)}`
   const httpVersion = request.forwardsProto === 'http2' ? 2 : 1
   const plan = { kind: 'tunnel', tunnelId: id, httpVersion, proxyHeader: proxyHeader(request) ?? 0 } as const
@@ -189,7 +191,7 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
       try {
         open.close()
       } catch (error) {
-        // The rest of a session that ends must be given back all the same.
+        // The rest of the session must still be released.
         binding.log.error({ tunnel: id, error }, 'endpoint cannot be closed')
       }
     },
@@ -229,13 +231,13 @@ function faultOf(session: LiveSession, request: BindRequest): BindRefusal | unde
   return undefined
 }
 
-/** Which PROXY header the agent wants; undefined when that cannot be said. */
+/** The PROXY header version that the agent wants; undefined when invalid. */
 function proxyHeader({ opts }: BindRequest): 0 | 1 | 2 | undefined {
   const version = option(opts, 'ProxyProto') ?? 0
   return version === 0 || version === 1 || version === 2 ? version : undefined
 }
 
-/** A token for another address than the one that is asked for proves nothing about it. */
+/** A token for another address proves nothing about this one. */
 function readToken(
   { credentialId }: LiveSession,
   { proto, token }: BindRequest,

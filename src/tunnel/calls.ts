@@ -1,4 +1,4 @@
-/** What an agent may ask for once it is let in: one entry for each call, and one way to answer them all. */
+/** The calls of an authenticated agent: one entry for each, and one way to answer them. */
 
 import { Secret } from '../lib/secrets/secret.ts'
 import { MESSAGE_BYTES, UNAUTHENTICATED_BYTES } from '../wire/bounds.ts'
@@ -18,7 +18,7 @@ import { BindRefusal } from './ports.ts'
 import { refusals, refusalText } from './refusals.ts'
 import { boundTexts } from './tunnel-bounds.ts'
 
-/** Messages of one session that may be long while they are read; further ones at the same time must be short. */
+/** How many long messages one session may have in transit; further ones must be short. */
 const LONG_MESSAGES = 8
 
 export class AgentCalls {
@@ -33,7 +33,7 @@ export class AgentCalls {
     this.#door = door
   }
 
-  /** Serves one call; its type is read already. */
+  /** Serves one call, whose type has been read. */
   serve(stream: WireStream, type: number): void {
     const run = this.#calls.get(type)
     if (!run) {
@@ -47,7 +47,7 @@ export class AgentCalls {
       (message) => {
         this.#reading--
         void this.#run(run, message, maxBytes).then(({ reply, tunnel }) => {
-          // Nobody hears of it, and whoever asks again must not find the name taken by itself.
+          // The answer reaches nobody, so undo it: whoever asks again must not find the name taken by itself.
           if (tunnel && stream.isClosed) this.#stop(tunnel)
           answer(stream, reply)
         })
@@ -81,7 +81,7 @@ export class AgentCalls {
     if (request instanceof WireError) return request
     const policy = Fields.parse(message, (fields) => fields.object('Extra').text('IPPolicyRef'))
     if (policy instanceof WireError) return policy
-    // Of old agents; what it asks for must not be served without.
+    // Sent by old agents; the option cannot be honoured, so the bind is refused.
     if (policy !== '') return refusals.ipPolicyRef()
     const bound = await this.#door.online.bind(this.#session, request)
     if (bound instanceof BindRefusal) return bound
@@ -106,7 +106,7 @@ export class AgentCalls {
     return { reply: buildLabelAnswer(tunnel.id), tunnel }
   }
 
-  /** Agents repeat it, so that what is not there is as good as ended. */
+  /** Agents repeat this call, so a tunnel that is not there counts as ended. */
   #unbind(message: Message): Result {
     const request = parseUnbind(message)
     if (request instanceof WireError) return request
@@ -141,7 +141,7 @@ export class AgentCalls {
   }
 }
 
-/** The answer to a call, and the tunnel that came of it. */
+/** The answer to a call, and the tunnel it created. */
 interface Done {
   readonly reply: Message
   readonly tunnel?: Tunnel

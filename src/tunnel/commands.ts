@@ -17,10 +17,10 @@ export function commandSupport(auth: AuthRequest): CommandSupport {
   return { restart: auth.restartUnsupported, stop: auth.stopUnsupported, update: auth.updateUnsupported }
 }
 
-/** Of an answer to a command, in bytes: it is a sentence. */
+/** Largest answer to a command, in bytes: it is one sentence. */
 const ANSWER_BYTES = 16 * 1024
 
-/** Characters of the agent's own words that are repeated. */
+/** How much of the agent's own words is repeated, in characters. */
 const MAX_WORDS = 500
 
 const messages = {
@@ -42,7 +42,7 @@ export class AgentCommands {
     this.#timeoutMs = timeoutMs
   }
 
-  /** Streams that a command holds open. */
+  /** Number of streams that a command holds open. */
   get pending(): number {
     return this.#pending === undefined ? 0 : 1
   }
@@ -70,7 +70,7 @@ export class AgentCommands {
     const answer = message instanceof WireError ? message : parseAnswer(message)
     if (answer instanceof WireError) throw refusalOf(command, answer, this.#timeoutMs)
     if (answer.error === '') return
-    // D44: what an agent answers to update tells of its state, which may be another one later.
+    // D44: an update is refused because of the agent's current state, which may change.
     throw new Refusal(command === 'update' ? 'COMMAND_REFUSED' : 'COMMAND_FAILED', words(answer.error))
   }
 }
@@ -88,7 +88,7 @@ function refusalOf(command: AgentCommand, cause: WireError, timeoutMs: number): 
   return new Refusal('COMMAND_FAILED', `the agent could not be asked to ${command}: ${words(cause.message)}`, { cause })
 }
 
-/** The agent's own words, on one line and not too many. */
+/** The agent's own words, on one line and cut to length. */
 function words(text: string): string {
   return printable(text.trim().slice(0, MAX_WORDS)).toWellFormed()
 }

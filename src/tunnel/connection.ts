@@ -1,4 +1,4 @@
-/** One connection of an agent: nobody until it has authenticated, then its session. */
+/** One connection of an agent: unauthenticated at first, then its session. */
 
 import { Secret } from '../lib/secrets/secret.ts'
 import { UNAUTHENTICATED_BYTES } from '../wire/bounds.ts'
@@ -20,13 +20,13 @@ import { refusals, refusalText } from './refusals.ts'
 import { sealCookie } from './resume.ts'
 import { AgentSession } from './session.ts'
 
-/** What the connection tells whoever let it in; exactly one of the two, once. */
+/** Events of the connection; exactly one of the two, once. */
 export interface Outcome {
-  /** It is known who it is. */
+  /** It is authenticated. */
   passed(): void
   /**
-   * It sent what is not allowed. `isFault` is false when that may be no fault of its. Gives how long the answer is to be
-   * held back, in milliseconds.
+   * It sent something invalid or was refused. `isFault` is false when that may not be its fault. Gives how long to
+   * delay the answer, in milliseconds.
    */
   failed(reason: string, options: { readonly isFault: boolean }): number
 }
@@ -100,7 +100,7 @@ export class AgentConnection {
     if (authenticated instanceof BindRefusal) {
       this.#refuse(stream, authenticated, { isFault: authenticated.ngrok !== refusals.storeAway().ngrok })
     } else if (this.#options.door.admits?.(this.#options.peer) === false) {
-      // The restriction came while this connection proved who it is.
+      // The restriction was enforced while this connection authenticated.
       this.#refuse(stream, refusals.addressRestricted(), { isFault: false })
     } else this.#admit(stream, request, authenticated)
   }
@@ -110,7 +110,7 @@ export class AgentConnection {
     const lateMs = this.#options.outcome.failed(refusal.message, options)
     const refuse = (): void => {
       answer(stream, buildAuthRefusal(refusalText(refusal)))
-      // Some agents forget what they read when the session ends, so they are given the time to end it themselves.
+      // Some agents drop unread data when the session ends, so they get time to end it themselves.
       this.#grace = setTimeout(() => this.#mux.close(), this.#options.door.limits.refusalMs)
     }
     if (lateMs > 0) this.#grace = setTimeout(refuse, lateMs)
@@ -124,7 +124,7 @@ export class AgentConnection {
     this.#mux.adapt(traits)
     outcome.passed()
     const { sessionId } = authenticated
-    // Written before the session begins, whose heartbeat must not come first.
+    // Written before the session begins: its heartbeat must not come first.
     answer(
       stream,
       buildAuthAnswer({
@@ -146,7 +146,7 @@ export class AgentConnection {
     void this.#checkAgain(session)
   }
 
-  /** A credential that was deleted while we looked it up: nobody has told this session, which was not there yet (D25). */
+  /** The credential may have been deleted during the lookup, before this session could be told (D25). */
   async #checkAgain(session: AgentSession): Promise<void> {
     const { credentials, log } = this.#options.door
     try {

@@ -1,4 +1,4 @@
-/** The ACL that a session stands under at this moment: it may have changed since the agent connected. */
+/** The ACL of a session at this moment: it may have changed since the agent connected. */
 import type { Logger } from '../lib/log/log.ts'
 import type { LiveSession } from './live.ts'
 import type { AgentCredential, BindRefusal, CurrentCredentials } from './ports.ts'

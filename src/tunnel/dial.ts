@@ -1,4 +1,4 @@
-/** Opens connections of visitors through a session, no more of them than its agent can take. */
+/** Opens connections of visitors through a session, no more than its agent can handle. */
 import { DialFault, type DialRequest } from '../model/dial.ts'
 import { RUST_STREAMS } from '../wire/bounds.ts'
 import type { Mux } from '../wire/mux.ts'
@@ -9,14 +9,14 @@ import type { WireStream } from '../wire/wire-stream.ts'
 import type { Tunnel } from './live.ts'
 import { UntakenConnections } from './untaken.ts'
 
-/** Streams of a session that visitors leave free, for heartbeats, calls and commands. */
+/** Streams of a session reserved for heartbeats, calls and commands. */
 const SPARE_STREAMS = 16
 
 export class Dialler {
   readonly #mux: Mux
   readonly #now: () => number
   readonly #maxStreams: number
-  /** Whether its agent has queues that must not fill up. */
+  /** Whether the agent has small queues that must not fill up. */
   readonly #isFragile: boolean
   readonly #tellsRequestIds: boolean
   readonly #untaken = new WeakMap<Tunnel, UntakenConnections>()
@@ -33,7 +33,7 @@ export class Dialler {
     this.#tellsRequestIds = readsRequestIds
   }
 
-  /** Waits for nothing, but with agents that must be spared, and then not for long. */
+  /** Opens at once, except with fragile agents, where it may wait briefly. */
   open(tunnel: Tunnel, request: DialRequest): WireStream | DialFault | Promise<WireStream | DialFault> {
     if (!this.#isFragile) return this.#open(tunnel, request)
     const untaken = this.#untakenOf(tunnel)
@@ -44,7 +44,7 @@ export class Dialler {
     })
   }
 
-  /** The whole head goes out in one frame: while it is incomplete, some agents serve nothing else. */
+  /** The head is sent in one frame: some agents serve nothing else while it is incomplete. */
   #open(
     tunnel: Tunnel,
     { ip, port, proto, edge, passthroughTls, requestId = '' }: DialRequest,

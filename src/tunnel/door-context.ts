@@ -6,11 +6,11 @@ import type { Online } from './online.ts'
 
 export interface DoorContext extends Authenticating {
   readonly online: Online
-  /** Of this server. */
+  /** The version of this server. */
   readonly version: string
   readonly formerLabels: FormerLabels
   readonly limits: DoorLimits
-  /** Whether the IP restriction of agents lets an address in; everybody when left out. */
+  /** Whether the IP restriction of agents admits an address; everybody when left out. */
   readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }
 

@@ -1,4 +1,7 @@
-/** Where connections to a door arrive: over TCP, counted, met through trusted hops, and on trial until they prove who they are. */
+/**
+ * Accepts the connections of a door: counts them, finds their source behind trusted hops, and gives them a time limit
+ * to authenticate.
+ */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
 import type { Descriptors } from '../lib/files/descriptors.ts'
@@ -14,14 +17,14 @@ import type { DoorLimits } from './limits.ts'
 import { Trial } from './trial.ts'
 
 export interface DoorstepOptions {
-  /** Finds out whose connection it is, where a load balancer stands in front. */
+  /** Finds out whose connection it is, behind a load balancer. */
   readonly meet: MeetVisitor
   readonly caps: ConnectionCaps | undefined
   readonly limits: DoorLimits
   readonly now: Clock
   readonly log: Logger
   readonly descriptors?: Descriptors | undefined
-  /** Not a byte of the socket was read; it is closed when the trial is over time. */
+  /** Takes a socket with no byte read; it is closed when the time limit is over. */
   readonly onTrial: (socket: Socket, trial: Trial, peer: Peer) => void
 }
 
@@ -31,7 +34,7 @@ export class Doorstep {
   readonly #tcp: Server
   readonly #sockets = new Set<Socket>()
   readonly #trials = new Set<Trial>()
-  /** From a load balancer that has not told yet for whom. */
+  /** Connections from a load balancer that has not said yet for whom. */
   readonly #unmet = new Set<Socket>()
   readonly #crowds: MinuteLog<{ readonly peer: string; readonly reason: Crowd }>
   readonly #noisy: MinuteLog<{ readonly peer: string }>
@@ -47,13 +50,13 @@ export class Doorstep {
     this.#tcp = createServer(agentSockets, (socket) => this.#accept(socket))
   }
 
-  /** Of connections that have not proved who they are: how many there are, had to make room, and failed. */
+  /** Unauthenticated connections: how many there are, how many had to make room, how many failed. */
   get numbers(): Pick<Admission, 'unproven' | 'turnedAway' | 'failures'> {
     const { unproven, turnedAway, failures } = this.#admission
     return { unproven, turnedAway, failures }
   }
 
-  /** All connections, whoever they are. */
+  /** All connections, authenticated or not. */
   get connections(): number {
     return this.#sockets.size
   }
@@ -66,7 +69,7 @@ export class Doorstep {
     })
   }
 
-  /** Accepts nobody more, and drops whoever has not proved who it is. */
+  /** Accepts no more connections, and closes unauthenticated ones. */
   stop(): void {
     this.#tcp.close()
     for (const trial of [...this.#trials]) trial.drop()
@@ -84,7 +87,7 @@ export class Doorstep {
     socket.on('error', () => {})
     if (this.#options.descriptors?.admits(socket, 'agents') === false) return
     const peer = peerOf(socket, this.#options.now())
-    // Without an address it is gone already.
+    // Without an address it is closed already.
     if (!peer || this.#options.caps?.accept(socket) === false) {
       socket.destroy()
       return
@@ -101,12 +104,12 @@ export class Doorstep {
       else if (agent) this.#try(socket, agent)
       else {
         socket.destroy()
-        this.#options.log.debug({ peer: peer.ip }, 'a trusted proxy did not say whose connection it is')
+        this.#options.log.debug({ peer: peer.ip }, 'trusted proxy sent no valid PROXY header')
       }
     })
   }
 
-  /** D68. Handshakes too: one begins here for each connection. */
+  /** D68. Counts handshakes too: each connection begins one. */
   #isTooMany(socket: Socket, { ip }: Peer): boolean {
     const { caps } = this.#options
     return caps !== undefined && !(caps.admit(socket, ip) && caps.shake(ip))

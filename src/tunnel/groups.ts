@@ -1,10 +1,10 @@
-/** Which tunnels carry which labels, and the groups that want to know it the moment it changes. */
+/** Knows which tunnels carry which labels, and updates the groups that follow them. */
 import type { GroupMember, TunnelGroup } from '../model/dial.ts'
 import type { Tunnel } from './live.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-/** A group that somebody follows; equal label sets share one. */
+/** A followed group; equal label sets share one. */
 interface Followed {
   readonly labels: Labels
   members: readonly GroupMember[]
@@ -12,7 +12,7 @@ interface Followed {
 }
 
 export class TunnelGroups {
-  /** Tunnels by each of their labels: what a change costs depends on who carries the same label, not on all. */
+  /** Tunnels by each of their labels: the cost of a change depends on tunnels with the same label, not on all. */
   readonly #tunnels = new Map<string, Set<Tunnel>>()
   readonly #followed = new Map<string, Followed>()
   /** Followed groups by one of their labels, which every member must carry. */
@@ -49,7 +49,7 @@ export class TunnelGroups {
     for (const group of this.#groupsOf(tunnel)) {
       const { id: tunnelId, httpVersion } = tunnel
       const after = group.members.findIndex((member) => member.tunnelId > tunnelId)
-      // Mostly the newest comes last; one that returns goes back to its place.
+      // The newest usually belongs at the end; one that returns goes back to its place.
       const place = after === -1 ? group.members.length : after
       group.members = group.members.toSpliced(place, 0, { tunnelId, httpVersion })
     }
@@ -77,7 +77,7 @@ export class TunnelGroups {
   }
 }
 
-/** The same text for equal label sets, in whatever order they were written. */
+/** A key for a label set, whatever its order. */
 export function labelsKey(labels: Labels): string {
   return JSON.stringify(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
@@ -87,7 +87,7 @@ function carries({ labels }: Tunnel, wanted: Labels): boolean {
   return Object.entries(wanted).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value)
 }
 
-/** Neither half holds a `=`. */
+/** Neither part contains `=`. */
 function labelText(key: string, value: string): string {
   return `${key}=${value}`
 }

@@ -1,21 +1,23 @@
-/** Ids of label tunnels, which agents do not bring back: a session that returns gets the same ids for the same labels. */
+/**
+ * Ids of label tunnels. Agents do not send them back, so a session that returns gets the same ids for the same labels.
+ */
 import { createHash } from 'node:crypto'
 import type { Tunnel } from './live.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-/** Characters at the end of an id that tell session and labels; those before tell the time, by which ids are sorted. */
+/** Characters at the end of an id that identify session and labels; those before are the time, by which ids sort. */
 const MARK_LENGTH = 14
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** Ids of ended tunnels that a session remembers. */
+/** How many ids of ended tunnels a session remembers. */
 const MAX_ENDED = 1000
 
-/** Label tunnels that are remembered of sessions that are gone, over all of them. */
+/** How many label tunnels of ended sessions are remembered, in all. */
 const MAX_REMEMBERED = 100_000
 
-/** A label tunnel of a session that is gone. */
+/** A label tunnel of an ended session. */
 interface Former {
   readonly id: string
   readonly startedAt: number
@@ -27,9 +29,12 @@ type FormerByLabels = ReadonlyMap<string, Former[]>
 export class LabelIds {
   readonly #sessionId: string
   readonly #former: FormerByLabels | undefined
-  /** Whether the agent may know tunnels by ids that nobody here remembers. */
+  /** Whether the agent may use ids that this process does not know. */
   readonly #mayKnowOthers: boolean
-  /** What the agent ended: it may say so up to three times, and must not hit the next tunnel with the same labels. */
+  /**
+   * Ids that the agent ended: it may repeat that up to three times, and must not hit the next tunnel with the same
+   * labels.
+   */
   readonly #ended = new Set<string>()
 
   constructor(sessionId: string, { isResumed, former }: { isResumed: boolean; former: FormerByLabels | undefined }) {
@@ -38,7 +43,7 @@ export class LabelIds {
     this.#mayKnowOthers = isResumed && former === undefined
   }
 
-  /** The id for a further tunnel with these labels, and since when it had it if it is one of before. */
+  /** The id for another tunnel with these labels, and when it started if it existed before. */
   assign(labels: Labels, present: readonly Tunnel[], fresh: () => string): { id: string; startedAt?: number } {
     const former = this.#former?.get(digestOf(labels))?.shift()
     if (former) return former
@@ -49,8 +54,8 @@ export class LabelIds {
   }
 
   /**
-   * The label tunnel that an agent ends by an id of before a restart of the server: it goes on using such ids, and by
-   * their marks they are known.
+   * Finds the label tunnel that an agent ends by an id from before a restart of the server: agents go on using such
+   * ids, which are recognised by their marks.
    */
   findEnding(id: string, present: readonly Tunnel[]): Tunnel | undefined {
     if (!this.#mayKnowOthers || this.#ended.has(id)) return undefined
@@ -72,7 +77,7 @@ export class LabelIds {
   }
 }
 
-/** Remembers what sessions had that are gone; the longest gone are forgotten first. */
+/** Remembers the label tunnels of ended sessions; the oldest are forgotten first. */
 export class FormerLabels {
   readonly #bySession = new Map<string, FormerByLabels>()
   readonly #max: number
@@ -104,7 +109,7 @@ export class FormerLabels {
     }
   }
 
-  /** What the session had, by its labels; it is not remembered any longer. */
+  /** The tunnels of the session, by labels; they are then forgotten. */
   take(sessionId: string): FormerByLabels | undefined {
     const found = this.#bySession.get(sessionId)
     if (!found) return undefined
@@ -114,7 +119,7 @@ export class FormerLabels {
   }
 }
 
-/** The same for equal labels in whatever order, and short however long they are. */
+/** A short key for a set of labels, whatever its order. */
 function digestOf(labels: Labels): string {
   const sorted = Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))
   return createHash('sha256').update(JSON.stringify(sorted)).digest('base64')

@@ -37,7 +37,7 @@ export async function startLabelTunnel(
   try {
     const acl = await currentAcl(session, { credentials, log })
     if (acl instanceof BindRefusal) return acl
-    //
+    // each label needs a rule that allows it.
     const denied = Object.entries(labels).find(([key, value]) => !mayBindLabel(acl, key, value))
     if (denied) return refusals.labelNotAllowed(session.credentialId, denied.join('='))
     const { id, startedAt = now() } = labelIds.assign(labels, session.tunnels.values(), () => ids.next('tn_'))

@@ -1,21 +1,24 @@
-/** What the door lets happen to it; every bound has its unit, and tests may make them small. */
+/** The limits of a door, each with its unit; tests may make them small. */
 
 export interface DoorLimits {
   /** From connect to authenticated, TLS handshake included, in milliseconds. */
   readonly authenticationMs: number
-  /** Connections that have not proved yet who they are. */
+  /** Unauthenticated connections. */
   readonly unproven: number
   /** The same from one address. */
   readonly unprovenPerIp: number
-  /** Failed authentications from one address in a minute; further ones are answered late and logged by number. */
+  /**
+   * Failed authentications from one address per minute; answers to further ones are delayed, and the failures only
+   * counted.
+   */
   readonly failuresPerMinute: number
-  /** How long such a refusal is held back, in milliseconds: an agent that tries a wrong token in a loop is slowed. */
+  /** How long such an answer is delayed, in milliseconds: it slows an agent that retries a wrong token in a loop. */
   readonly lateRefusalMs: number
   /** How long a refused agent has to read why, in milliseconds. */
   readonly refusalMs: number
-  /** The least that an agent may want between signs of life, in milliseconds. */
+  /** The shortest heartbeat interval that an agent may ask for, in milliseconds. */
   readonly leastHeartbeatMs: number
-  /** How long who holds an address may be silent when somebody else asks for it, in milliseconds. */
+  /** How long the holder of an address may be silent when somebody else asks for it, in milliseconds. */
   readonly signOfLifeMs: number
   /** How long a command may go unanswered, in milliseconds (D44). */
   readonly commandMs: number

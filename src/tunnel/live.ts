@@ -1,4 +1,4 @@
-/** Who is connected and what they serve, whatever carries it: what the registry keeps. */
+/** Sessions and tunnels as the registry keeps them, whichever door they came through. */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { DialFault, DialRequest } from '../model/dial.ts'
 import type { AgentCommand, PresentSession } from '../model/presence.ts'
@@ -9,23 +9,23 @@ import type { TunnelTable } from './tunnel-table.ts'
 export interface LiveSession {
   readonly id: string
   readonly credentialId: string
-  /** Of the SSH certificate that it was let in by, if it was. */
+  /** The SSH certificate that it logged in with, if any. */
   readonly certificateId?: string | undefined
   readonly present: PresentSession
   readonly tunnels: TunnelTable
   readonly isEnded: boolean
-  /** Connections of visitors that are open. */
+  /** Open connections of visitors. */
   readonly connections: number
   readonly bytesIn: number
   readonly bytesOut: number
-  /** Asks its agent for a sign of life, and ends it when none comes; many may ask at once. */
+  /** Asks the agent for a sign of life, and ends the session when none comes; callers share one question. */
   proveAlive(): Promise<void>
   open(tunnel: Tunnel, request: DialRequest): ByteStream | DialFault | Promise<ByteStream | DialFault>
   /** Resolves once the agent acknowledged; throws a `Refusal`. */
   command(command: AgentCommand): Promise<void>
-  /** Tells the agent that a tunnel of its is over, where it can be told. */
+  /** Tells the agent that one of its tunnels is over, if it can be told. */
   tellStopped(tunnel: Tunnel, why: { readonly message: string; readonly ngrok: number }): void
-  /** Ends it now and gives back all that it holds; what it is for is logged. */
+  /** Ends the session at once and releases everything it holds; the reason is logged. */
   end(reason: string): void
 }
 
@@ -33,29 +33,29 @@ export interface LiveSession {
 export interface Tunnel {
   /** `tn_…` */
   readonly id: string
-  /** How the agent calls it; unique in its session. */
+  /** The id that the agent uses; unique in its session. */
   readonly wireId: string
   readonly session: LiveSession
   /** In milliseconds since 1970. */
   readonly startedAt: number
   readonly forwardsTo: string
-  /** What to speak over a stream that carries HTTP. */
+  /** The HTTP version for streams that carry HTTP. */
   readonly httpVersion: 1 | 2
-  /** Agent-initiated: it has a URL of its own. */
+  /** Set when it has an address of its own. */
   readonly endpoint?: {
     readonly id: string
     readonly proto: EndpointRequest['proto']
-    /** No other endpoint can be there. */
+    /** A key that no two endpoints share. */
     readonly place: string
     readonly open: OpenEndpoint
   }
-  /** Backend: tunnel groups find it by these. */
+  /** Set when tunnel groups find it by labels. */
   readonly labels?: Readonly<Record<string, string>>
-  /** What the agent may change while the tunnel is online. */
+  /** Fields that the agent may change while the tunnel is online. */
   metadata: string
   name: string
   description: string
   updatedAt: number
-  /** Gives back its address. Called once, when it leaves the registry. */
+  /** Releases its address. Called once, when it leaves the registry. */
   close(): void
 }

@@ -3,7 +3,7 @@ import { adjectives, nouns } from './words.ts'
 
 export type RandomBytes = (bytes: number) => Uint8Array
 
-/** `<word>-<word>-<4 hex>.<domain>`: some seven hundred million, so that two agents hardly ever meet. */
+/** `<word>-<word>-<4 hex>.<domain>`: some seven hundred million, so that collisions are rare. */
 export function randomName(domain: string, random: RandomBytes): string {
   const [a = 0, b = 0, c = 0, d = 0, ...hex] = random(6)
   const adjective = adjectives[((a << 8) | b) % adjectives.length]

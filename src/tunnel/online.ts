@@ -1,4 +1,4 @@
-/** Who is online, whichever door they came through: sessions and what they serve, and who may have which address. */
+/** Who is online, through whichever door: sessions and their tunnels, and who may have which address. */
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -18,7 +18,7 @@ import { WatchedRequests } from './watched-requests.ts'
 export interface OnlineOptions {
   readonly credentials: CurrentCredentials
   readonly endpoints: Endpoints
-  /** For tokens, which must outlive this process. */
+  /** Seals tokens, which must survive a restart. */
   readonly seal: Seal
   readonly ids: IdSource
   readonly now: Clock
@@ -26,16 +26,16 @@ export interface OnlineOptions {
   readonly log: Logger
   /** Shown in sessions, tunnels and endpoints. */
   readonly region: string
-  /** Random names stand under it; TCP endpoints have it in their URL. */
+  /** The domain of random names, and the host in URLs of TCP endpoints. */
   readonly domain: string
   readonly tcpPorts: PortRange
-  /** What stands in public URLs; asked at every bind, since a port may be known only after listening. */
+  /** The ports shown in public URLs; asked at each bind, since a port may be known only after listening. */
   readonly publicPorts: () => { readonly http: number; readonly https: number }
 }
 
 export class Online {
   readonly registry: Registry
-  /** Told by whoever serves visitors. */
+  /** Requests, as reported by the edge. */
   readonly requests = new WatchedRequests()
   readonly region: string
   readonly domain: string
@@ -56,31 +56,31 @@ export class Online {
     }
   }
 
-  /** Gives a session an address that is served from here on, or says why not. */
+  /** Gives a session an address and serves it, or says why not. */
   async bind(session: LiveSession, request: BindRequest): Promise<Bound | BindRefusal> {
     const bound = await bind(session, request, this.#binding)
     if ('tunnel' in bound) this.#logStart(bound.tunnel, { url: bound.url })
     return bound
   }
 
-  /** Sends a session the visitors of tunnel groups that its labels fit, or says why not. */
+  /** Starts a tunnel with labels, for tunnel groups, or says why not. */
   async startLabels(session: LiveSession, request: LabelRequest, labelIds: LabelIds): Promise<Tunnel | BindRefusal> {
     const tunnel = await startLabelTunnel(session, request, labelIds, this.#binding)
     if ('session' in tunnel) this.#logStart(tunnel, { labels: tunnel.labels })
     return tunnel
   }
 
-  /** A session ends a tunnel of its own. */
+  /** A session ends one of its own tunnels. */
   unbind(tunnel: Tunnel): void {
     this.registry.removeTunnel(tunnel)
     this.#log.info({ session: tunnel.session.id, tunnel: tunnel.id }, 'tunnel stopped')
   }
 
-  /** Ends one tunnel and tells its agent why, where that is possible; false when it is not online. */
+  /** Ends a tunnel and tells its agent why, if possible; false when it is not online. */
   stopTunnel(tunnelId: string, why: { readonly message: string; readonly ngrok: number }): boolean {
     const tunnel = this.registry.liveTunnel(tunnelId)
     if (!tunnel) return false
-    // Some agents do not hear it after they reconnected; so nobody is sent there any more, and it does not come back.
+    // Some agents miss this after they reconnected; so nobody is sent to the tunnel, and it may not come back.
     this.#stopped.add(tunnelId)
     this.registry.removeTunnel(tunnel)
     tunnel.session.tellStopped(tunnel, why)
@@ -88,7 +88,7 @@ export class Online {
     return true
   }
 
-  /** D64: a restriction that changed ends the sessions of addresses that it no longer admits. */
+  /** D64: ends sessions from addresses that a changed restriction no longer admits. */
   dropUnadmitted(admits: (peer: { readonly ip: string }) => boolean): void {
     for (const session of this.registry.liveSessions()) {
       if (!admits({ ip: session.present.ip })) session.end('an IP restriction no longer admits its address')
@@ -100,24 +100,24 @@ export class Online {
     return new Set(this.registry.liveSessions().map(({ credentialId }) => credentialId))
   }
 
-  /** D25: a credential that opens nothing any more ends the sessions that it started. */
+  /** D25: ends the sessions of a credential that is no longer valid. */
   endSessionsOf(credentialId: string, reason: string): void {
     for (const session of this.registry.sessionsOf(credentialId)) session.end(reason)
   }
 
-  /** The ids of the SSH certificates that live sessions were let in by. */
+  /** The ids of the SSH certificates that live sessions logged in with. */
   certificatesInUse(): ReadonlySet<string> {
     return new Set(this.registry.liveSessions().flatMap(({ certificateId }) => certificateId ?? []))
   }
 
-  /** A certificate that was deleted ends the sessions that it let in. */
+  /** Ends the sessions of a certificate that was deleted. */
   endSessionsBy(certificateId: string, reason: string): void {
     for (const session of this.registry.liveSessions()) {
       if (session.certificateId === certificateId) session.end(reason)
     }
   }
 
-  /** Ends every session; the doors they came through must be closed by then. */
+  /** Ends every session; the doors must be closed before. */
   endAll(reason: string): void {
     for (const session of this.registry.liveSessions()) session.end(reason)
   }

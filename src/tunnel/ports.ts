@@ -1,4 +1,4 @@
-/** What the door of the agents asks of the rest of the server. */
+/** What the doors need from the rest of the server. */
 import type { Secret } from '../lib/secrets/secret.ts'
 
 export { BindRefusal, type EndpointRequest, type Endpoints, type OpenEndpoint } from '../model/endpoint.ts'
@@ -11,11 +11,13 @@ export interface AgentCredential {
 }
 
 export interface CurrentCredentials {
-  /** The credential that started a session, later: its ACL may be another, or it may be gone. Throws when the store is away. */
+  /**
+   * Looks up a session's credential again: its ACL may have changed, or it may be gone. Throws when the store is away.
+   */
   current(id: string): Promise<AgentCredential | undefined>
 }
 
 export interface Credentials extends CurrentCredentials {
-  /** The credential whose token this is; throws when the store is away. */
+  /** The credential with this token; throws when the store is away. */
   find(token: Secret): Promise<AgentCredential | undefined>
 }

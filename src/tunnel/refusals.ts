@@ -1,4 +1,4 @@
-/** All that the door refuses an agent: the vendor's numbers, which SDKs look for, and sentences that say what to do. */
+/** Every refusal of an agent: the vendor's numbers, which SDKs look for, and a sentence that says what to do. */
 import { printable } from '../lib/text/printable.ts'
 import { errorText } from '../wire/messages/error-text.ts'
 import { BindRefusal } from './ports.ts'
@@ -83,10 +83,10 @@ function refuse(ngrok: number, message: string): BindRefusal {
   return new BindRefusal(ngrok, message)
 }
 
-/** Characters of a text of the agent that an answer repeats. */
+/** How much of an agent's text an answer repeats, in characters. */
 const MAX_SHOWN = 100
 
-/** What an agent sent, in a form that can be repeated to it. */
+/** An agent's text, made safe to repeat. */
 function shown(text: string): string {
   const cut = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
   return `\`${printable(cut).toWellFormed()}\``

@@ -1,4 +1,4 @@
-/** Who is online at this node, and what they serve: the truth that the API lists and that visitors are sent by. */
+/** Who is online at this node and what they serve: the API lists it, and visitors are routed by it. */
 import { timestamp } from '../lib/clock.ts'
 import { Shelf } from '../lib/shelf.ts'
 import { type Dial, DialFault, type FollowGroup } from '../model/dial.ts'
@@ -33,12 +33,12 @@ export class Registry implements Presence {
     return { sessions: this.#sessions.size, tunnels: this.#tunnels.size, endpoints: this.#endpoints.size }
   }
 
-  /** What sessions carried that are gone. */
+  /** Bytes carried by sessions that have ended. */
   get past(): { readonly bytesIn: number; readonly bytesOut: number } {
     return this.#past
   }
 
-  /** Takes in a session. One with the same id is the same agent on a connection that it lost: it ends first. */
+  /** Adds a session. A session with the same id is the same agent on a lost connection; it is ended first. */
   addSession(session: LiveSession): void {
     this.#sessions.get(session.id)?.end('its agent came back on another connection')
     this.#sessions.add(session.id, session)
@@ -47,7 +47,7 @@ export class Registry implements Presence {
     else this.#byCredential.set(session.credentialId, new Set([session]))
   }
 
-  /** Lets go of a session with all that it serves. */
+  /** Removes a session with all its tunnels. */
   removeSession(session: LiveSession): void {
     for (const tunnel of session.tunnels.values()) this.removeTunnel(tunnel)
     if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id)
@@ -72,7 +72,7 @@ export class Registry implements Presence {
     if (tunnel.labels) this.#groups.add(tunnel)
   }
 
-  /** No new visitors; those that are there may go on. */
+  /** Takes no new visitors; those that are connected may go on. */
   removeTunnel(tunnel: Tunnel): void {
     if (this.#tunnels.get(tunnel.id) !== tunnel) return
     tunnel.session.tunnels.delete(tunnel)
@@ -93,7 +93,7 @@ export class Registry implements Presence {
     return this.#tunnels.get(id)
   }
 
-  /** The session that serves from a place, which no two can share. */
+  /** The session that holds a place, which no two can share. */
   holderOf(place: string): LiveSession | undefined {
     return this.#byPlace.get(place)?.session
   }

@@ -11,15 +11,15 @@ type Proto = EndpointRequest['proto']
 
 export interface Address {
   readonly host: string
-  /** TCP alone. */
+  /** TCP only. */
   readonly port: number | undefined
 }
 
-/** What the server serves, so that what cannot be served is refused. */
+/** What the server can serve; anything else is refused. */
 export interface Surroundings {
   readonly domain: string
   readonly tcpPorts: TcpPorts
-  /** The ports that stand in public URLs. */
+  /** The ports shown in public URLs. */
   readonly publicPorts: () => { readonly http: number; readonly https: number }
 }
 
@@ -29,7 +29,7 @@ export function isProto(text: string): text is Proto {
   return protos.includes(text)
 }
 
-/** Undefined when the choice is left to the server. */
+/** Undefined when the server may choose. */
 export function requestedAddress(
   proto: Proto,
   opts: Readonly<Record<string, unknown>>,
@@ -41,7 +41,7 @@ export function requestedAddress(
   const address = readAddress(proto, asked, around)
   if (address instanceof BindRefusal) return asked.field === 'URL' ? ofUrl(address) : address
   if (address === undefined) return address
-  // Agents mean an endpoint by it that the public cannot reach, unless it is how this server itself is called.
+  // Agents use it for endpoints that are not public, unless it is the name of this server.
   if (address.host.endsWith(INTERNAL) && !around.domain.endsWith(INTERNAL)) {
     return refusals.badName(TLD_NOT_PUBLIC, address.host, 'is for internal endpoints, which this server does not have')
   }
@@ -59,7 +59,7 @@ function readAddress(
   return proto === 'tcp' ? tcpAddress(rest, around) : nameAddress(proto, rest, around)
 }
 
-/** Agents give URLs with a scheme, without one, and a scheme alone, which names nothing. */
+/** Agents send URLs with or without a scheme, or a scheme alone, which names nothing. */
 function withoutScheme(proto: Proto, text: string): string | BindRefusal {
   const [, scheme, rest = text] = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/is.exec(text) ?? []
   if (scheme !== undefined && scheme.toLowerCase() !== proto) {
@@ -80,7 +80,7 @@ function nameAddress(proto: 'http' | 'https' | 'tls', text: string, around: Surr
   return readable(host)
 }
 
-/** `host:port`, `:port` or `port`; port 0 leaves the choice to the server. */
+/** `host:port`, `:port` or `port`; with port 0 the server chooses. */
 function tcpAddress(text: string, { domain, tcpPorts }: Surroundings): Address | BindRefusal | undefined {
   const [match, host = '', digits] = /^(?:(.*):)?(\d{1,5})$/s.exec(text) ?? []
   if (match === undefined) return refusals.bindInvalid('a TCP address has the form `host:port`')
@@ -112,7 +112,7 @@ function badName(text: string, error: unknown): BindRefusal {
   return refusals.badName(nameFaults.find(([matches]) => matches(text))?.[1] ?? INVALID_CHARACTER, text, error.message)
 }
 
-/** The vendor tells a URL that is none from a name that is none. */
+/** The vendor has different numbers for an invalid URL and an invalid name. */
 function ofUrl(refusal: BindRefusal): BindRefusal {
   return refusal.ngrok === INVALID_CHARACTER ? new BindRefusal(INVALID_URL, refusal.message) : refusal
 }
@@ -122,12 +122,12 @@ const INVALID_URL = 9037
 const NAME_TOO_LONG = 397
 const TLD_NOT_PUBLIC = 331
 const INTERNAL = '.internal'
-/** Longer than any URL that holds nothing but a name, in characters. */
+/** Longer than any URL with just a name, in characters. */
 const MAX_ASKED = 1024
 
 const hasLabel = (pattern: RegExp) => (text: string) => text.split('.').some((label) => pattern.test(label))
 
-/** What is wrong with a name in the vendor's numbers; the first that fits. */
+/** What is wrong with a name, as the vendor's numbers; the first that applies. */
 const nameFaults: readonly [matches: (text: string) => boolean, ngrok: number][] = [
   [(text) => text.includes('_'), 355],
   [(text) => /[^a-z0-9.*\-\u0080-\u{10ffff}]/iu.test(text), INVALID_CHARACTER],
@@ -137,6 +137,6 @@ const nameFaults: readonly [matches: (text: string) => boolean, ngrok: number][]
   [hasLabel(/^-/), 328],
   [hasLabel(/-$/), 329],
   [hasLabel(/^(?!xn).{2}--/i), 330],
-  // Names in other scripts that cannot be spelled in ASCII.
+  // Names in other scripts that have no ASCII form.
   [(text) => /[^\0-\x7f]|(^|\.)xn--/i.test(text), 347],
 ]

@@ -13,7 +13,7 @@ export function sealCookie(seal: Seal, cookie: Cookie): string {
   return sealFacts(seal, 'session', { ...cookie })
 }
 
-/** What an agent says of the session it had; `leg` numbers the connections of one session, 0 being the first. */
+/** What an agent says about its previous session; `leg` numbers the connections of one session, from 0. */
 export interface Return {
   readonly clientId: string
   readonly cookie: string
@@ -22,11 +22,11 @@ export interface Return {
 }
 
 /**
- * The session that an agent returns to; undefined when it is a new one. It never expires: an agent may have been away
- * for as long as it ran. What does not fit is a new session and never an error, since agents repeat it for ever.
+ * The session that an agent returns to; undefined for a new one. Cookies never expire: an agent may have been away for
+ * as long as it ran. An invalid one means a new session, never an error, since agents repeat it for ever.
  */
 export function findReturn(seal: Seal, { clientId, cookie, leg, credentialId }: Return): Cookie | undefined {
-  // A further leg asks for a connection beside the one that is there, not for its place.
+  // A further leg asks for an additional connection, not for a replacement.
   if (clientId === '' || leg !== 0) return undefined
   const facts = openFacts(seal, 'session', cookie)
   if (facts?.sessionId !== clientId || facts.credentialId !== credentialId) return undefined

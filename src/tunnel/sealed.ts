@@ -1,16 +1,16 @@
-/** Facts that an agent keeps for us and brings back: sealed, so that nobody else can have written or changed them. */
+/** Facts that an agent keeps for us and brings back: sealed, so that nobody can forge or change them. */
 
 import { isFirstForm } from '../lib/secrets/seal.ts'
 
-/** Encrypts and authenticates; `open` throws on what it did not seal for the same context. */
+/** Encrypts and authenticates; `open` throws unless the text was sealed for the same context. */
 export interface Seal {
   seal(text: string, context: string): string
   open(text: string, context: string): string
-  /** Opens what an earlier version sealed, which had no context. */
+  /** Opens texts of an earlier version, which were sealed without a context. */
   openFirstForm(text: string): string
 }
 
-/** What a fact is about: a token of one kind is worth nothing as one of another. */
+/** The kind of a fact: a token of one kind is worthless as another. */
 type Kind = 'session' | 'bind'
 
 type Facts = Readonly<Record<string, string | number>>
@@ -26,13 +26,13 @@ export function sealFacts(seal: Seal, kind: Kind, facts: Facts): string {
 export function openFacts(seal: Seal, kind: Kind, text: string): Readonly<Record<string, unknown>> | undefined {
   if (text === '' || text.length > MAX_SEALED) return undefined
   try {
-    // Agents keep theirs for as long as they run, so those of earlier versions still come. They say their kind inside, and
-    // nothing else that was ever sealed is an object with a kind.
+    // Agents keep their texts as long as they run, so texts of earlier versions still arrive. Those contain their kind,
+    // and nothing else that was ever sealed is an object with a kind.
     const opened = isFirstForm(text) ? seal.openFirstForm(text) : seal.open(text, contextOf(kind))
     const facts: unknown = JSON.parse(opened)
     return isRecord(facts) && facts.kind === kind ? facts : undefined
   } catch {
-    // From before a new key, or made up: agents send such a text for as long as they run, so it is no reason to fail.
+    // From before a key rotation, or made up. Agents go on sending such a text, so it is not an error.
     return undefined
   }
 }

@@ -30,10 +30,10 @@ export interface SessionOptions {
   readonly door: DoorContext
 }
 
-/** Characters of what an agent says of itself that are kept. */
+/** How much an agent may say about itself, in characters. */
 const MAX_SAID = 255
 
-/** The first version of the protocol in which an agent can be told that a tunnel is over. */
+/** The first protocol version in which an agent can be told that a tunnel is over. */
 const STOP_TUNNEL_VERSION = 3
 
 export class AgentSession implements LiveSession {
@@ -50,7 +50,7 @@ export class AgentSession implements LiveSession {
   readonly #stopWatching: () => void
   #isEnded = false
 
-  /** Takes the place of a former connection of the same session, and is online from here on. */
+  /** Replaces a former connection of the same session, and is online from here on. */
   constructor(options: SessionOptions) {
     const { mux, traits, peer, request, authenticated, door } = options
     const { sessionId, credentialId, startedAt, isResumed } = authenticated
@@ -71,7 +71,7 @@ export class AgentSession implements LiveSession {
     this.#dialler = new Dialler(mux, traits)
     this.#commands = new AgentCommands(mux, commandSupport(request), { timeoutMs: door.limits.commandMs })
     door.online.registry.addSession(this)
-    // Behind the line above, which made a former connection leave what it had.
+    // After the line above, which made a former connection release its tunnels.
     const former = door.formerLabels.take(sessionId)
     this.#labelIds = new LabelIds(sessionId, { isResumed, former })
     this.#calls = new AgentCalls(this, this.#labelIds, door)
@@ -89,7 +89,7 @@ export class AgentSession implements LiveSession {
   }
 
   get connections(): number {
-    // All streams that we opened, but for our heartbeat and commands.
+    // All streams that we opened, except heartbeat and commands.
     return Math.max(0, this.#options.mux.opened - 1 - this.#commands.pending)
   }
 
@@ -122,7 +122,7 @@ export class AgentSession implements LiveSession {
 
   tellStopped({ id, wireId }: Tunnel, { message, ngrok }: { readonly message: string; readonly ngrok: number }): void {
     this.#labelIds.ended(id)
-    // Older agents would take it for a connection of a visitor.
+    // Older agents would take it for a visitor's connection.
     if (Number(this.#options.authenticated.version) < STOP_TUNNEL_VERSION) return
     const stop = buildStopTunnel({ id: wireId, message, errorCode: `ERR_NGROK_${ngrok}` })
     tell(this.#options.mux, streamTypes.stopTunnel, stop)
@@ -133,7 +133,7 @@ export class AgentSession implements LiveSession {
     this.#options.mux.close('no_error', reason)
   }
 
-  /** The connection is over: everything is given back, at once. */
+  /** The connection is closed: releases everything at once. */
   left(reason: string): void {
     if (this.#isEnded) return
     this.#isEnded = true

@@ -1,17 +1,17 @@
-/** How often an agent is pinged, and how long it may be silent before it is taken for dead (D47). */
+/** How often an agent is pinged, and how long it may be silent before it counts as dead (D47). */
 import { LONGEST_SILENCE_MS } from '../wire/heartbeat.ts'
 import type { AuthRequest } from '../wire/messages/auth.ts'
 import type { DoorLimits } from './limits.ts'
 
 type Announced = Pick<AuthRequest, 'heartbeatIntervalMs' | 'heartbeatToleranceMs'>
 
-/** Pings for each time that an agent may be silent: it has more than one chance. */
+/** Pings per allowed silence: an agent gets more than one chance. */
 const PINGS = 3
 
 /**
- * Silence is counted from any byte, and our own pings make an agent speak that says little by itself. A ping that is
- * lost on its way there is found in the same time, though the agent is still heard: the wait for a ping to be sent and
- * the wait for its answer are together no longer than the silence.
+ * Any byte ends the silence, and our pings make quiet agents speak. A lost ping is noticed in the same time, even while
+ * other bytes arrive: waiting to send a ping and waiting for its answer together take no longer than the allowed
+ * silence.
  */
 export function signsOfLife(announced: Announced, { leastHeartbeatMs }: Pick<DoorLimits, 'leastHeartbeatMs'>) {
   const { heartbeatIntervalMs, heartbeatToleranceMs } = announced

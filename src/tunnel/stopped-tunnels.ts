@@ -1,6 +1,6 @@
-/** Tunnels that were stopped from here: their agents may not have heard it, and would start them again. */
+/** Tunnels that the server stopped: their agents may not have heard of it, and would start them again. */
 
-/** The longest ago are forgotten first. */
+/** The oldest are forgotten first. */
 const MAX_STOPPED = 10_000
 
 export class StoppedTunnels {

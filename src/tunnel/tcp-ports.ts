@@ -1,4 +1,4 @@
-/** The TCP ports that endpoints may have, and which of them to try when an agent leaves the choice to us. */
+/** The TCP ports for endpoints, and the order in which to try them when an agent leaves the choice to us. */
 import type { RandomBytes } from './names.ts'
 
 export interface PortRange {
@@ -10,7 +10,7 @@ export class TcpPorts {
   readonly range: PortRange
   readonly #random: RandomBytes
   readonly #used = new Set<number>()
-  /** Given up, the longest ago first: whoever lost its connection will ask for its port again. */
+  /** Released ports, oldest first: an agent that lost its connection will ask for its port again. */
   readonly #left = new Set<number>()
 
   constructor(range: PortRange, random: RandomBytes) {
@@ -33,7 +33,7 @@ export class TcpPorts {
     this.#left.add(port)
   }
 
-  /** Ports to try, best first: those that nobody had, in random order, then those that were given up longest ago. */
+  /** Ports to try, best first: unused ones in random order, then released ones, oldest first. */
   *choices(): Generator<number> {
     const { from, to } = this.range
     const size = to - from + 1
@@ -49,7 +49,7 @@ export class TcpPorts {
   }
 }
 
-/** The first number from `start` on with which steps through `size` places meet every one of them. */
+/** The first step size from `start` on that visits all of `size` slots. */
 function coprime(start: number, size: number): number {
   let step = (start % size) + 1
   while (divisor(step, size) !== 1) step++

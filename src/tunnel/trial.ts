@@ -1,4 +1,4 @@
-/** One connection that has yet to prove who it is: it has little time, and what it does wrong is told once. */
+/** One unauthenticated connection: it has little time, and its mistakes are reported once. */
 import type { Socket } from 'node:net'
 import type { Logger } from '../lib/log/log.ts'
 import type { Admission, Candidate } from './admission.ts'
@@ -9,14 +9,14 @@ export interface TrialOptions {
   readonly socket: Socket
   readonly peer: Peer
   readonly admission: Admission
-  /** How long a refusal is held back from a source that fails too often, in milliseconds. */
+  /** How long answers to a source that fails too often are delayed, in milliseconds. */
   readonly lateRefusalMs: number
   /** How long it may take, TLS handshake included, in milliseconds. */
   readonly limitMs: number
   readonly log: Logger
-  /** A source fails too often, so that its failures are not logged one by one. */
+  /** The source fails too often, so its failures are not logged one by one. */
   readonly onNoisy: (ip: string) => void
-  /** It is not on trial any more: it passed, or it is gone. */
+  /** The trial is over: it passed, or it is closed. */
   readonly onOver: () => void
 }
 
@@ -26,7 +26,7 @@ export class Trial implements Outcome, Candidate {
   readonly #overdue: NodeJS.Timeout
   #isTold = false
   #isOver = false
-  /** What it did wrong so far. */
+  /** Its mistake so far. */
   #blame: string | undefined
   #whenOver: (() => void) | undefined
 
@@ -45,12 +45,12 @@ export class Trial implements Outcome, Candidate {
     })
   }
 
-  /** Calls `done` once, when it is not on trial any more; for one listener. */
+  /** Calls `done` once, when the trial is over; one listener only. */
   whenOver(done: () => void): void {
     this.#whenOver = done
   }
 
-  /** It did something wrong and may still pass; when it leaves instead, that was a failure. */
+  /** It made a mistake and may still pass; if it leaves instead, that was a failure. */
   blame(reason: string): void {
     this.#blame = reason
   }
@@ -59,7 +59,7 @@ export class Trial implements Outcome, Candidate {
     this.#end()
   }
 
-  /** Ends it; the server does not wait for it any longer. */
+  /** Closes it; the server does not wait for it any longer. */
   drop(): void {
     this.#options.socket.destroy()
   }
@@ -70,7 +70,7 @@ export class Trial implements Outcome, Candidate {
     const { admission, log, lateRefusalMs, onNoisy } = this.#options
     const { ip } = this.peer
     const isNoisy = isFault && admission.fail(ip)
-    // Who only looks in, as port scanners and health checks do, is of no interest.
+    // Connections that send nothing, such as port scans and health checks, are not reported.
     if (isNoisy) onNoisy(ip)
     else log[isFault ? 'info' : 'debug']({ peer: ip, reason }, 'agent connection refused')
     return isNoisy ? lateRefusalMs : 0

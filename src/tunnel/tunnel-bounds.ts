@@ -1,4 +1,4 @@
-/** What a tunnel may carry with it. */
+/** Limits on the texts of a tunnel. */
 import type { BindRefusal } from './ports.ts'
 import { refusals } from './refusals.ts'
 
@@ -10,7 +10,7 @@ export const MAX_METADATA_BYTES = 4096
 const MAX_DESCRIPTION_BYTES = 255
 const MAX_NAME_BYTES = 255
 
-/** Where traffic goes, as the agent puts it, in bytes; it may hold the path of a program. */
+/** The address that traffic is forwarded to, as the agent puts it, in bytes; it may hold the path of a program. */
 const MAX_FORWARDS_TO_BYTES = 4096
 
 interface Texts {

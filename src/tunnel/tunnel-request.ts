@@ -1,21 +1,21 @@
-/** What a session may ask for, whatever carries it: an address of its own, or visitors that are sent to its labels. */
+/** What a session may ask for, through whichever door: an address of its own, or visitors for its labels. */
 import type { Secret } from '../lib/secrets/secret.ts'
 
 interface Served {
   /** Where traffic goes, for people. */
   readonly forwardsTo: string
-  /** What to speak over a stream: `''`, `http1` or `http2`. */
+  /** The protocol over a stream: `''`, `http1` or `http2`. */
   readonly forwardsProto: string
   readonly metadata: string
 }
 
 export interface BindRequest extends Served {
-  /** How the session calls it; `''` leaves that to the server. */
+  /** The session's own id for it; `''` when the server chooses. */
   readonly id: string
   readonly proto: string
-  /** The address, and what guards and changes traffic, as agents spell it. */
+  /** The address and the modules, as agents spell them. */
   readonly opts: Readonly<Record<string, unknown>>
-  /** What an earlier answer gave, to claim the same address with. */
+  /** The token of an earlier answer, to claim the same address. */
   readonly token: Secret
   readonly bindings: readonly string[]
   readonly name: string

@@ -1,4 +1,4 @@
-/** The tunnels of one session by the ids that its agent calls them by, and those that are still being started. */
+/** The tunnels of one session, by the agent's ids, and those that are being started. */
 import type { Tunnel } from './live.ts'
 
 export class TunnelTable {
@@ -6,7 +6,7 @@ export class TunnelTable {
   readonly #reserved = new Set<string>()
   #starting = 0
 
-  /** With those that are being started. */
+  /** Including those that are being started. */
   get size(): number {
     return this.#tunnels.size + this.#starting
   }
@@ -27,7 +27,7 @@ export class TunnelTable {
     this.#tunnels.delete(tunnel.wireId)
   }
 
-  /** Keeps a place while a tunnel is being started; undefined when its id is taken. `''` is an id yet to be given. */
+  /** Reserves a place while a tunnel is started; undefined when its id is taken. `''` is an id yet to be given. */
   reserve(wireId: string): (() => void) | undefined {
     if (wireId !== '') {
       if (this.#tunnels.has(wireId) || this.#reserved.has(wireId)) return undefined

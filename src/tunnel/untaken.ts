@@ -1,16 +1,18 @@
 /**
- * How many connections of one tunnel may wait at its agent for the application to take them. Agents in Rust keep 64,
- * and one more stops all other tunnels of the session too; so those that are too many wait here, and not for long.
+ * How many connections of one tunnel may wait at its agent for the application to accept them. Agents in Rust queue 64,
+ * and one more stops all other tunnels of the session; so the rest wait here, briefly.
  */
 import type { WireStream } from '../wire/wire-stream.ts'
 
 /** Connections that may wait at the agent. */
 const MAX_UNTAKEN = 60
 
-/** How long a connection waits here, in milliseconds; an application that takes none in this time does not listen. */
+/**
+ * How long a connection waits here, in milliseconds; an application that accepts none in this time is not listening.
+ */
 const WAIT_MS = 1000
 
-/** How often it is looked whether the application has taken some, in milliseconds; only while one waits. */
+/** How often to check whether the application has accepted some, in milliseconds; only while one waits. */
 const LOOK_MS = 2
 
 /** Connections that wait here. */
@@ -36,14 +38,14 @@ export class UntakenConnections {
     this.#now = now
   }
 
-  /** Whether one more may be opened now. */
+  /** Whether another may be opened now. */
   hasRoom(): boolean {
     if (this.#untaken.length < MAX_UNTAKEN) return this.#waiters.length === 0
     this.#forgetTaken()
     return this.#waiters.length === 0 && this.#untaken.length < MAX_UNTAKEN
   }
 
-  /** Resolves when it is its turn; with false when the application takes none. */
+  /** Resolves when its turn comes; with false when the application accepts none. */
   wait(): Promise<boolean> {
     if (this.#waiters.length >= MAX_WAITING) return Promise.resolve(false)
     return new Promise((resolve) => {
@@ -52,7 +54,7 @@ export class UntakenConnections {
     })
   }
 
-  /** One more was opened, with a head of so many bytes. */
+  /** Another was opened, with a head of this many bytes. */
   add(stream: WireStream, headBytes: number): void {
     this.#untaken.push({ stream, headBytes })
   }
@@ -78,7 +80,7 @@ export class UntakenConnections {
     if (this.#waiters.length > 0) this.#lookLater()
   }
 
-  /** The agent reads the head on its own; whatever goes beyond is the doing of its application. */
+  /** The agent reads the head by itself; anything beyond was read by its application. */
   #forgetTaken(): void {
     this.#untaken = this.#untaken.filter(({ stream, headBytes }) => {
       return !stream.isClosed && !stream.isHeard && !stream.isEndReceived && stream.credited <= headBytes

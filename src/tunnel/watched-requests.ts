@@ -1,22 +1,22 @@
-/** Who watches the requests to an endpoint: a look at one number for all others. */
+/** Lets somebody watch the requests to an endpoint; for all others this costs one comparison. */
 import type { ServedRequest } from '../model/served-request.ts'
 
 export type Watcher = (request: ServedRequest) => void
 
 export class WatchedRequests {
-  /** By the id of the endpoint, which has one tunnel and so at most one who watches. */
+  /** By endpoint id: an endpoint has one tunnel, and so at most one watcher. */
   readonly #watchers = new Map<string, Watcher>()
 
-  /** Gives back how to stop. */
+  /** Gives a function that stops watching. */
   watch(endpointId: string, watcher: Watcher): () => void {
     this.#watchers.set(endpointId, watcher)
     return () => {
-      // Somebody else may have the endpoint by now.
+      // Another watcher may have replaced this one.
       if (this.#watchers.get(endpointId) === watcher) this.#watchers.delete(endpointId)
     }
   }
 
-  /** Called for every request that was served; `edge` is also the id of an endpoint. */
+  /** Called for every request served; `edge` may be the id of an endpoint. */
   saw(request: ServedRequest & { readonly edge: string | undefined }): void {
     if (this.#watchers.size === 0 || request.edge === undefined) return
     this.#watchers.get(request.edge)?.(request)

@@ -1,17 +1,20 @@
-/** Frames on their way out, side by side in memory that is borrowed until the transport has sent them. */
+/** Outgoing frames, side by side in memory that is borrowed until the transport has sent them. */
 import { LENT_BYTES } from '../lib/bytes/lent-reads.ts'
 import { Stages } from '../lib/bytes/stages.ts'
 import { BATCH_BYTES } from './bounds.ts'
 import { FRAME_HEADER_BYTES, frameTypes } from './frame.ts'
 import type { Transport } from './transport.ts'
 
-/** What all control frames of a turn may need, in bytes: as many resets as can wait, and a GOAWAY. */
+/** Room for all control frames of a turn, in bytes: as many resets as may wait, and a GOAWAY. */
 const CONTROL_BYTES = 24 * 1024
 
-/** Memory of a batch, in bytes: one that is not full takes one read of a socket more, whole. */
+/** Memory of a batch, in bytes: one that is not full can take another whole socket read. */
 const STAGE_BYTES = BATCH_BYTES + LENT_BYTES + 2 * CONTROL_BYTES
 
-/** Batches up to this size leave in memory of their own size, in bytes: many sessions may wait with a few frames each. */
+/**
+ * Batches up to this size are copied to memory of their exact size, in bytes: many sessions may wait with a few frames
+ * each.
+ */
 const SMALL_BYTES = 4 * 1024
 
 const stages = new Stages({ bytes: STAGE_BYTES, spares: 32 })
@@ -20,12 +23,12 @@ export class Batch {
   #stage: Buffer | undefined
   #bytes = 0
 
-  /** What was written since it was sent. */
+  /** Bytes written since it was last sent. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Whether what has to be sent should wait for the next one. */
+  /** Whether further frames should wait for the next batch. */
   get isFull(): boolean {
     return this.#bytes >= BATCH_BYTES
   }
@@ -35,7 +38,7 @@ export class Batch {
     return STAGE_BYTES - CONTROL_BYTES - FRAME_HEADER_BYTES - this.#bytes
   }
 
-  /** Begins a DATA frame; exactly `length` bytes of `body` must follow, `room` at most. */
+  /** Begins a DATA frame; exactly `length` bytes, at most `room`, must follow by `body`. */
   data(id: number, flags: number, length: number): void {
     this.#header(frameTypes.DATA, flags, id, length)
   }
@@ -64,7 +67,7 @@ export class Batch {
     this.body(text)
   }
 
-  /** Gives `transport` all that was written; false asks to wait for room. */
+  /** Sends everything written to `transport`; false asks to wait for room. */
   sendTo(transport: Transport): boolean {
     const stage = this.#memory()
     const bytes = stage.subarray(0, this.#bytes)

@@ -1,34 +1,34 @@
-/** Bytes that wait, in order, in memory of about their own size however small or sliced the chunks were. */
+/** A queue of bytes, in memory of about their own size, however small or sliced the chunks were. */
 import { Stages } from '../lib/bytes/stages.ts'
 
-/** Size of the blocks that small chunks are gathered in, in bytes. */
+/** Size of the blocks that collect small chunks, in bytes. */
 const BLOCK_BYTES = 8 * 1024
 
-/** Chunks under this size are gathered, in bytes. */
+/** Chunks smaller than this are collected, in bytes. */
 const SMALL_BYTES = 2 * 1024
 
-/** Size of the blocks of a queue that grew, in bytes; they are used again, here or in another queue. */
+/** Size of the blocks of a queue that grew, in bytes; they are reused, here or in another queue. */
 const LARGE_BLOCK_BYTES = 64 * 1024
 
-/** Slots for chunks that a queue keeps when it is empty, at most: it is filled and emptied for every message. */
+/** Slots that an empty queue keeps: it is filled and emptied for every message. */
 const KEPT_SLOTS = 16
 
 const largeBlocks = new Stages({ bytes: LARGE_BLOCK_BYTES, spares: 128 })
 
 export class ByteQueue {
-  /** Those from `#first` to before `#end`; the other slots are free, and used again. */
+  /** Used from `#first` up to `#end`; the other slots are free. */
   #chunks: (Buffer | undefined)[] = [undefined]
   #first = 0
   #end = 0
   #length = 0
-  /** The block that chunks are gathered in, and how much of it is used. */
+  /** The block that collects chunks, and how much of it is used. */
   #block: Buffer | undefined
   #used = 0
-  /** Whether the last chunk ends where the used part of the block does, so that it can grow. */
+  /** Whether the last chunk ends at the used part of the block, so that it can grow. */
   #isLastInBlock = false
   /** Large blocks that hold bytes of this queue, in order. */
   readonly #borrowed: Buffer[] = []
-  /** One whose last bytes `shift` gave; they may be looked at until the next call. */
+  /** The block of the bytes that `shift` gave last; they are valid until the next call. */
   #spent: Buffer | undefined
 
   get length(): number {
@@ -39,13 +39,13 @@ export class ByteQueue {
   push(chunk: Buffer): void {
     if (chunk.length === 0) return
     const isFirst = this.#length === 0
-    // A lone small chunk most often leaves at once, so it is not worth a copy. A slice would keep all of its source.
+    // A lone small chunk usually leaves at once and is not worth a copy. A slice would keep its whole source alive.
     if (isFirst || (chunk.length >= SMALL_BYTES && chunk.length * 2 >= chunk.buffer.byteLength)) {
       this.#length += chunk.length
       this.#chunks[this.#end++] = chunk
       this.#isLastInBlock = false
-      // A large block goes back with the one chunk that lies in it. A small one may hold several, or each few bytes
-      // between two large chunks would take a block of their own.
+      // A large block is returned with the one chunk in it. Small blocks hold several chunks; otherwise a few bytes
+      // between two large chunks would each take a block.
       if (this.#block?.length === LARGE_BLOCK_BYTES) this.#block = undefined
     } else this.pushLent(chunk)
   }
@@ -82,7 +82,7 @@ export class ByteQueue {
     return chunk
   }
 
-  /** Exactly `bytes` bytes to keep; undefined, and nothing taken, when there are fewer. */
+  /** Takes exactly `bytes` bytes to keep; undefined, with nothing taken, when there are fewer. */
   take(bytes: number): Buffer | undefined {
     if (this.#length < bytes) return undefined
     const taken = Buffer.allocUnsafe(bytes)
@@ -90,10 +90,10 @@ export class ByteQueue {
     return taken
   }
 
-  /** Drops everything; what `shift` gave last may still be looked at. */
+  /** Drops everything; the bytes that `shift` gave last stay valid. */
   clear(): void {
     this.#spent = undefined
-    // The first may be what `shift` gave a part of, so it is left to the collector.
+    // The first may be partly in use by the caller of `shift`, so it is left to the collector.
     this.#borrowed.shift()
     for (const block of this.#borrowed) largeBlocks.giveBack(block)
     this.#borrowed.length = 0
@@ -114,7 +114,7 @@ export class ByteQueue {
     this.#spent = undefined
   }
 
-  /** Copies as much as one block takes; gives how much that was. */
+  /** Copies as much as fits into one block; gives how much. */
   #gather(chunk: Buffer, at: number): number {
     this.#giveBackSpent()
     if (this.#block === undefined || this.#used === this.#block.length) this.#addBlock(chunk.length - at)
@@ -130,9 +130,9 @@ export class ByteQueue {
     return copied
   }
 
-  /** For so many bytes at least. */
+  /** A block for at least this many bytes. */
   #addBlock(bytes: number): void {
-    // A block that is full tells of a row of chunks to gather; a first one may be for a few bytes.
+    // A full block means more chunks to collect; a first one may be for a few bytes.
     const isRow = this.#isLastInBlock && this.#length > BLOCK_BYTES
     this.#used = 0
     this.#isLastInBlock = false

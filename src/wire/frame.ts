@@ -10,7 +10,7 @@ export const SYN = 0x2
 
 export const FRAME_HEADER_BYTES = 8
 
-/** Hears what the frames say; a DATA body comes in as many pieces as it arrived in. */
+/** Receives decoded frames; a DATA body comes in as many pieces as it arrived in. */
 export interface FrameSink {
   dataBegins(id: number, flags: number, length: number): void
   dataPiece(piece: Buffer): void
@@ -18,14 +18,14 @@ export interface FrameSink {
   reset(id: number, code: number): void
   credit(id: number, increment: number): void
   goAway(lastId: number, code: number, text: string): void
-  /** The peer broke the protocol; nothing more is decoded. */
+  /** The peer violated the protocol; nothing more is decoded. */
   broken(error: WireError): void
 }
 
-/** An empty body lets `dataEnds` follow `dataBegins` at once; every length is known before a byte of it is looked at. */
+/** With an empty body `dataEnds` follows `dataBegins` at once; every length is known before a byte is read. */
 export class FrameDecoder {
   readonly #sink: FrameSink
-  /** A header or a control body whose bytes came in parts. */
+  /** Collects a header or control body that arrived in parts. */
   readonly #parts = Buffer.alloc(FRAME_HEADER_BYTES)
   #partsLength = 0
   #inBody = false
@@ -40,15 +40,15 @@ export class FrameDecoder {
     this.#sink = sink
   }
 
-  /** Nothing is decoded after this. */
+  /** Stops decoding. */
   stop(): void {
     this.#stopped = true
   }
 
-  /** Decodes what `chunk` holds; the pieces handed on are views of it. */
+  /** Decodes `chunk`; the pieces passed on are views of it. */
   push(chunk: Buffer): void {
     let at = 0
-    // A body of no bytes ends without one, so an empty remainder is still looked at.
+    // An empty body ends without a byte, so even an empty rest is checked.
     while (!this.#stopped && (at < chunk.length || (this.#inBody && this.#left === 0))) {
       at = this.#inBody ? this.#body(chunk, at) : this.#header(chunk, at)
     }
@@ -126,7 +126,7 @@ export class FrameDecoder {
     else this.#sink.credit(this.#id, value & 0x7fffffff)
   }
 
-  /** Peers disagree on how long a GOAWAY is, so it is the last thing read: of its text, what is already here. */
+  /** Peers disagree on the length of a GOAWAY, so it is the last frame read; of its text, what has arrived. */
   #goAway(chunk: Buffer, at: number): number {
     const end = this.#gather(chunk, at, 8)
     if (this.#partsLength < 8) return end

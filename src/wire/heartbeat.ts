@@ -1,4 +1,4 @@
-/** Signs of life: answering the peer's pings, sending our own, and noticing when a peer has gone silent. */
+/** Heartbeats: answers the peer's pings, sends our own, and notices when a peer is silent. */
 import { randomBytes } from 'node:crypto'
 import type { Mux } from './mux.ts'
 import { streamTypes, typeHead } from './stream-types.ts'
@@ -7,29 +7,29 @@ import type { StreamSink, WireStream } from './wire-stream.ts'
 
 const PING_BYTES = 4
 
-/** A session without a sign of life ends after this at the latest, in milliseconds. */
+/** Longest silence before a session ends, in milliseconds. */
 export const LONGEST_SILENCE_MS = 60_000
 
-/** What agents announce when they announce nothing, in milliseconds. */
+/** Defaults for agents that announce nothing, in milliseconds. */
 export const DEFAULT_INTERVAL_MS = 10_000
 export const DEFAULT_TOLERANCE_MS = 15_000
 
-/** A round trip time is forgotten this much with every slower one: the least of late counts, as queues only add to it. */
+/** How much each slower round trip moves the estimate: the recent minimum counts, since queues only add to it. */
 const FORGETTING = 1.25
 
-/** The last part of every wait, in milliseconds; it begins when the loop is known to run. */
+/** The last part of every wait, in milliseconds; it starts only when the event loop is known to run. */
 const LAST_PART_MS = 2000
 
-/** Who asks for a sign of life waits for this many round trips at least. */
+/** A question for a sign of life waits at least this many round trips. */
 const ROUND_TRIPS = 4
 
-/** What lies before a ping on its way is given the time that it takes on a slow link, in bytes for each millisecond. */
+/** Data queued before a ping is given time at this rate, that of a slow link, in bytes per millisecond. */
 const SLOW_LINK_RATE = 64
 
-/** However slow the link, a question is over after this, in milliseconds. */
+/** Longest wait for an answer, however slow the link, in milliseconds. */
 const LONGEST_QUESTION_MS = 10_000
 
-/** Sends back every ping; each in one frame, since some agents read an answer in one go. */
+/** Answers every ping, each in one frame, since some agents read an answer in a single read. */
 export function answerPings(stream: WireStream): void {
   let rest = Buffer.alloc(0)
   stream.attach({
@@ -48,7 +48,7 @@ export function answerPings(stream: WireStream): void {
 export interface HeartbeatOptions {
   readonly intervalMs?: number
   readonly toleranceMs?: number
-  /** No answer came in time, or a wrong one. */
+  /** There was no answer in time, or a wrong one. */
   readonly onDead: (error: WireError) => void
   readonly random?: (bytes: number) => Buffer
   readonly now?: () => number
@@ -59,12 +59,12 @@ export class Heartbeat {
   readonly #mux: Mux
   readonly #options: Required<HeartbeatOptions>
   readonly #stream: WireStream | undefined
-  /** Ends the wait for the next ping or its answer; undefined when there are no pings any more. */
+  /** Cancels the wait for the next ping or its answer; undefined when pings have stopped. */
   #cancel: (() => void) | undefined
   #sentAt = 0
   #ping: Buffer = Buffer.alloc(0)
   #answer: Buffer = Buffer.alloc(0)
-  /** What had gone out before the last ping, and before the last one that was answered, in bytes. */
+  /** Bytes sent before the last ping, and before the last answered one. */
   #outBefore = 0
   #outProven = 0
   #question: Promise<boolean> | undefined
@@ -82,8 +82,8 @@ export class Heartbeat {
   }
 
   /**
-   * Whether anything at all comes from the peer within `ms`, or somewhat later when its link is slow. All who ask at the
-   * same time share one ping. A peer that takes no pings cannot be asked, and passes for alive.
+   * Whether anything arrives from the peer within `ms`, or somewhat later on a slow link. Concurrent callers share one
+   * ping. A peer that takes no pings cannot be asked and counts as alive.
    */
   ask(ms: number): Promise<boolean> {
     this.#question ??= this.#ask(ms).finally(() => {
@@ -92,7 +92,7 @@ export class Heartbeat {
     return this.#question
   }
 
-  /** No more pings. The stream stays as it is: some agents spin on the end of a heartbeat. */
+  /** Stops pinging. The stream stays open: some agents spin when a heartbeat ends. */
   stop(): void {
     this.#cancel?.()
     this.#cancel = undefined
@@ -112,7 +112,7 @@ export class Heartbeat {
     return this.#mux.bytesIn > heard
   }
 
-  /** A live peer behind a slow link must not seem dead because its ping waits behind what visitors send. */
+  /** A peer behind a slow link must not seem dead because its ping waits behind visitors' data. */
   #patience(ms: number): number {
     const least = Math.max(ms, ROUND_TRIPS * (this.#mux.roundTripMs ?? 0))
     return Math.min(least + (this.#outBefore - this.#outProven) / SLOW_LINK_RATE, LONGEST_QUESTION_MS)
@@ -160,12 +160,12 @@ export class Heartbeat {
   }
 }
 
-/** D47: calls `onDead` once when nothing at all came for `limitMs`; gives back how to stop watching. */
+/** D47: calls `onDead` once when nothing arrived for `limitMs`; gives a function that stops watching. */
 export function watchSilence(mux: Mux, { limitMs, onDead }: { limitMs: number; onDead: (error: WireError) => void }) {
   const limit = Math.min(limitMs, LONGEST_SILENCE_MS)
   const last = lastPart(limit)
   let cancel = (): void => {}
-  // One timer that looks back, not one for each chunk.
+  // One timer that checks the past, not one per chunk.
   const look = (): void => {
     if (mux.isClosed) return
     const left = limit - last - mux.silenceMs
@@ -180,9 +180,9 @@ export function watchSilence(mux: Mux, { limitMs, onDead }: { limitMs: number; o
 }
 
 /**
- * Calls `run` after `ms`, when whatever came by then has been read; gives back how to prevent it. After the process stood
- * still (a suspended machine, a long collection of garbage) all timers are due at once, and nobody had the time to be
- * asked or heard: so the last part of the wait begins only then.
+ * Calls `run` after `ms`, once everything received by then has been read; gives a function that cancels it. After the
+ * process stood still (a suspended machine, a long garbage collection) all timers are due at once, before anybody could
+ * answer; so the last part of the wait starts only then.
  */
 function afterReading(ms: number, run: () => void): () => void {
   const last = lastPart(ms)

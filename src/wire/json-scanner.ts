@@ -1,4 +1,4 @@
-/** Finds where a JSON object ends while its bytes are still coming: senders of messages do not mark their end. */
+/** Finds the end of a JSON object while its bytes arrive: senders do not mark the end of messages. */
 import { MESSAGE_DEPTH } from './bounds.ts'
 
 const QUOTE = 0x22
@@ -13,7 +13,7 @@ export class JsonScanner {
   #inString = false
   #isEscaped = false
 
-  /** How many bytes of `chunk` belong to the object: all while it is open, `'bad'` when no object can come of it. */
+  /** How many bytes of `chunk` belong to the object: all while it is open; `'bad'` when it cannot become an object. */
   scan(chunk: Buffer): { readonly bytes: number; readonly isWhole: boolean } | 'bad' {
     for (let i = 0; i < chunk.length; i++) {
       const byte = chunk[i] ?? 0

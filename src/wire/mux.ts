@@ -24,13 +24,13 @@ export interface MuxOptions {
   readonly transport: Transport
   /** The peer opened a stream; `type` is the number that says what for. Attach a sink, or refuse with `reset`. */
   readonly onStream: (stream: WireStream, type: number) => void
-  /** The session is over. Exactly once; without an error when either side meant it. */
+  /** The session ended. Exactly once; without an error when either side intended it. */
   readonly onClosed: (error: WireError | undefined) => void
   /** Streams that the peer may have open at once. */
   readonly maxAccepted?: number
-  /** What the peer may send before `adapt` is called, in bytes. */
+  /** How much the peer may send before `adapt` is called, in bytes. */
   readonly maxUntrustedBytes?: number
-  /** Runs a function at the end of this turn of the event loop, so that one write carries all that the turn brought. */
+  /** Runs a function at the end of this turn of the event loop, so that one write carries everything from the turn. */
   readonly schedule?: (run: () => void) => void
   readonly now?: () => number
 }
@@ -44,7 +44,7 @@ export class Mux {
   readonly #growth: Growth
   readonly #maxAccepted: number
   #traits: PeerTraits
-  /** Where the body of the current DATA frame goes. */
+  /** The stream that gets the body of the current DATA frame. */
   #target: MuxStream | undefined
   #nextId: number
   #lastAcceptedId = 0
@@ -91,12 +91,12 @@ export class Mux {
     return this.#isClosed
   }
 
-  /** How many streams are open, from both sides. */
+  /** Open streams, from both sides. */
   get size(): number {
     return this.#streams.size
   }
 
-  /** How many of them we opened. */
+  /** Open streams that we opened. */
   get opened(): number {
     return this.#streams.size - this.#accepted
   }
@@ -109,7 +109,7 @@ export class Mux {
     return this.#outbox.bytesOut
   }
 
-  /** For how long nothing came, in milliseconds. */
+  /** How long nothing has arrived, in milliseconds. */
   get silenceMs(): number {
     return this.#growth.now() - this.#heardAt
   }
@@ -118,12 +118,12 @@ export class Mux {
     return this.#growth.roundTripMs
   }
 
-  /** What a heartbeat measured; windows grow by it. */
+  /** The round trip time of the last heartbeat; windows grow by it. */
   set roundTripMs(value: number | undefined) {
     this.#growth.roundTripMs = value
   }
 
-  /** Takes account of who the peer turned out to be; it is trusted from here on. */
+  /** Adapts to the peer, which is authenticated and trusted from here on. */
   adapt(traits: PeerTraits): void {
     this.#traits = traits
     this.#growth.streamBytes = traits.windowBytes
@@ -131,8 +131,8 @@ export class Mux {
   }
 
   /**
-   * Opens a stream that begins with `first`: the number of its type, and what belongs to it. A head of up to 16 KiB goes
-   * out in one frame: some agents stop serving the whole session while the head of a stream is incomplete.
+   * Opens a stream that begins with `first`: the number of its type and its head. A head of up to 16 KiB is sent in one
+   * frame: some agents stop serving the whole session while a head is incomplete.
    */
   open(first: Buffer): WireStream | WireError {
     if (this.#isClosed) return new WireError('session_closed', 'us', 'the session is closed')
@@ -150,7 +150,7 @@ export class Mux {
     return stream
   }
 
-  /** Ends the session: what fits one write, a GOAWAY, and the connection, since agents lose count after a GOAWAY. */
+  /** Ends the session: sends one more write, a GOAWAY, and closes, since agents lose count after a GOAWAY. */
   close(code: WireCode = 'no_error', text = ''): void {
     if (this.#isClosed) return
     this.#outbox.close(this.#lastAcceptedId, code, text)
@@ -231,7 +231,7 @@ export class Mux {
   #find(id: number, flags: number, length: number): MuxStream | undefined {
     const stream = this.#streams.get(id)
     if (stream && !stream.isEndReceived) return stream
-    // Agents repeat the FIN of a stream, also of one that is forgotten here.
+    // Agents repeat the FIN of a stream, even of one that is gone here.
     if (length === 0 && (stream || flags & FIN)) return undefined
     if (stream) stream.violate('stream_closed', 'the peer sent on a stream that it had ended')
     else this.#sendReset(id, 'stream_closed', false)

@@ -1,4 +1,4 @@
-/** What a session has to send, and in which order: all of a turn in one write, control frames first, streams in turn. */
+/** What a session sends, in which order: one write per turn, control frames first, streams in turn. */
 import { Batch } from './batch.ts'
 import {
   EAGER_MESSAGES,
@@ -14,7 +14,7 @@ import type { Transport } from './transport.ts'
 import { Turns } from './turns.ts'
 import { type WireCode, wireCodes } from './wire-error.ts'
 
-/** WNDINC for this stream is ignored by every agent: a frame that says nothing. */
+/** Every agent ignores WNDINC for this stream: a frame without effect. */
 const NO_STREAM = STREAM_ID_LIMIT
 
 interface Reset {
@@ -29,7 +29,7 @@ export class Outbox {
   readonly #batch = new Batch()
   /** Streams that have a frame to send. */
   readonly #ready = new Turns<MuxStream>(1)
-  /** Streams whose peer is owed credit. */
+  /** Streams that owe their peer credit. */
   readonly #owed = new Turns<MuxStream>(2)
   /** Streams whose writers wait until the batch is sent. */
   readonly #waiting = new Turns<MuxStream>(4)
@@ -42,7 +42,7 @@ export class Outbox {
   }
   #resets: Reset[] = []
   #bytesOut = 0
-  /** How often somebody had something to say since the last write. */
+  /** How many messages were queued since the last write. */
   #gathered = 0
   #isKickDue = false
   #isScheduled = false
@@ -64,21 +64,21 @@ export class Outbox {
     this.#wake()
   }
 
-  /** Takes bytes that are only lent, while no other stream has something to say and as far as they fit; gives how many. */
+  /** Takes lent bytes, as many as fit, while no other stream has data to send; gives how many. */
   takeLent(stream: MuxStream, chunk: Buffer): number {
     const batch = this.#batch
     if (this.#isClosed || this.#ready.size > 0 || batch.isFull) return 0
     let taken = 0
     while (taken < chunk.length && stream.isClear && batch.room > 0)
       taken += stream.emitLent(batch, chunk, taken, Math.min(LONE_FRAME_BYTES, batch.room))
-    // Better now than at the end of the turn: there is room for more then, and its writer need not stop.
+    // Sent now and not at the end of the turn: then there is room for more, and the writer need not stop.
     if (batch.isFull && !this.#isBlocked) this.#send()
     this.#count()
     this.#wake()
     return taken
   }
 
-  /** Whether a writer need not wait; one that must is told when the batch is sent. */
+  /** Whether a writer may go on; if not, it is told when the batch is sent. */
   hasRoomFor(stream: MuxStream): boolean {
     if (this.#batch.isFull) this.#waiting.add(stream)
     return !this.#batch.isFull
@@ -90,9 +90,9 @@ export class Outbox {
     this.#wake()
   }
 
-  /** False when the peer has to be told more than it cares to read. */
+  /** False when the peer has more pending resets than it reads. */
   addReset(reset: Reset): boolean {
-    // A stream that goes on sending is told once a turn, not once a frame.
+    // A peer that goes on sending on a stream is told once a turn, not once a frame.
     if (this.#resets.at(-1)?.id === reset.id) return true
     if (this.#resets.length >= PENDING_RESETS) return false
     this.#resets.push(reset)
@@ -100,13 +100,13 @@ export class Outbox {
     return true
   }
 
-  /** Sends a frame that says nothing, unless something else goes out this turn. */
+  /** Sends a frame without effect, unless something else is sent this turn. */
   kick(): void {
     this.#isKickDue = true
     this.#wake()
   }
 
-  /** Credit that is due still goes out: a peer without a window could not even learn that nobody reads. */
+  /** Credit that is due is still sent: without it, a peer could not even learn that nobody reads. */
   forget(stream: MuxStream): void {
     this.#ready.remove(stream)
     this.#waiting.remove(stream)
@@ -118,11 +118,11 @@ export class Outbox {
     this.#flush()
   }
 
-  /** Sends what goes into one batch, a GOAWAY, and then nothing more. */
+  /** Sends one batch, a GOAWAY, and then nothing more. */
   close(lastId: number, code: WireCode, text: string): void {
     if (this.#isClosed) return
     this.#fill()
-    // A stream may have ended the session when it was told that it can write.
+    // A stream may have ended the session when it was told to go on.
     if (this.#isClosed) return
     this.stop()
     this.#batch.goAway(lastId, wireCodes[code], Buffer.from(text).subarray(0, GOAWAY_TEXT_BYTES))
@@ -138,7 +138,7 @@ export class Outbox {
     this.#resets = []
   }
 
-  /** One more has something to say. When many do, the peer can begin with these while we go on with the turn. */
+  /** Counts a message. When there are many, the peer can start on these while the turn goes on. */
   #count(): void {
     if (++this.#gathered === EAGER_MESSAGES) queueMicrotask(this.#runEarly)
   }
@@ -171,7 +171,7 @@ export class Outbox {
     }
     if (batch.isFull) return
     if (this.#resets.length > 0) this.#fillResets()
-    // A stream that goes to the back of the queue is met again by the same loop.
+    // The same loop meets a stream again that went to the back of the queue.
     for (let stream = this.#ready.shift(); stream !== undefined; stream = this.#ready.shift()) {
       const max = this.#ready.size > 0 ? SHARED_FRAME_BYTES : LONE_FRAME_BYTES
       if (stream.emit(batch, max)) this.#ready.add(stream)
@@ -195,7 +195,7 @@ export class Outbox {
 
   #callWaiting(): void {
     if (this.#waiting.size === 0) return
-    // All of them first: one that waits again meanwhile is told after the next batch.
+    // Takes all of them first: one that waits again meanwhile is told after the next batch.
     for (const stream of this.#waiting.takeAll()) stream.proceed()
   }
 }

@@ -1,4 +1,4 @@
-/** What the known kinds of peers need of us, told apart by the `UserAgent` they announce. */
+/** What the known kinds of peers need, recognised by the `UserAgent` they send. */
 import {
   AGENT_OPENED_STREAMS,
   GROWN_WINDOW_BYTES,
@@ -8,11 +8,11 @@ import {
 } from './bounds.ts'
 
 export interface PeerTraits {
-  /** Streams that may be open at once, from both sides. */
+  /** Most open streams, from both sides. */
   readonly maxStreams: number
-  /** A reset alone does not wake its reader: it needs to see an end first. */
+  /** A reset alone does not wake its reader; it must see an end first. */
   readonly needsFinBeforeReset: boolean
-  /** It sends without TCP_NODELAY, and waits 40 ms for an acknowledgement that only something sent from here carries. */
+  /** It sends without TCP_NODELAY, and waits 40 ms for an acknowledgement that only data from us carries. */
   readonly needsKick: boolean
   /** It is told the id of the request that a stream is opened for. */
   readonly readsRequestIds: boolean
@@ -20,7 +20,7 @@ export interface PeerTraits {
   readonly windowBytes: number
 }
 
-/** Safe for every agent; the kick saves those that need it 40 ms of their authentication. */
+/** Safe for every agent; the extra frame saves those that need it 40 ms during authentication. */
 export const unknownAgent: PeerTraits = {
   maxStreams: RUST_STREAMS,
   needsFinBeforeReset: true,
@@ -29,7 +29,7 @@ export const unknownAgent: PeerTraits = {
   windowBytes: WINDOW_BYTES,
 }
 
-/** A server of ours, as its agents see it. Two ends that kick each other would never stop. */
+/** Our own server, as agents see it. Two ends that send each other extra frames would never stop. */
 export function serverTraits({ agreedWindow = 0 } = {}): PeerTraits {
   return {
     maxStreams: AGENT_OPENED_STREAMS + SERVER_OPENED_STREAMS,
@@ -40,7 +40,7 @@ export function serverTraits({ agreedWindow = 0 } = {}): PeerTraits {
   }
 }
 
-/** The traits of an agent; `agreedWindow` is what `agreeWindow` gave. */
+/** The traits of an agent; `agreedWindow` is the result of `agreeWindow`. */
 export function peerTraits(userAgent: string, { agreedWindow = 0 } = {}): PeerTraits {
   const isRust = userAgent.includes('ngrok-rust/')
   const isOurs = agreedWindow > 0
@@ -53,7 +53,7 @@ export function peerTraits(userAgent: string, { agreedWindow = 0 } = {}): PeerTr
   }
 }
 
-/** The window that both ends can live with; 0, which is never sent, when the other end asked for none. */
+/** The window that both ends can use; 0, which is never sent, when the other end asked for none. */
 export function agreeWindow(asked: number, offered = GROWN_WINDOW_BYTES): number {
   return asked > WINDOW_BYTES ? Math.min(asked, offered) : 0
 }

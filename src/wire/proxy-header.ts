@@ -1,4 +1,4 @@
-/** The head of a proxied connection: which tunnel it is for and who is visiting. */
+/** The head of a proxied connection: its tunnel and its visitor. */
 import { PROXY_HEADER_BYTES } from './bounds.ts'
 import { Fields } from './messages/fields.ts'
 import { parseMessage } from './rpc.ts'
@@ -6,13 +6,13 @@ import { streamTypes, TYPE_BYTES } from './stream-types.ts'
 import { WireError } from './wire-error.ts'
 import type { WireStream } from './wire-stream.ts'
 
-/** How the wire spells the kind of edge; `none` is an endpoint that an agent asked for. */
+/** The kind of edge, as the wire spells it; `none` is an endpoint of an agent. */
 export const edgeTypes = { none: '0', tcp: '1', tls: '2', https: '3' } as const
 
 export type EdgeType = keyof typeof edgeTypes
 
 export interface ProxyHeader {
-  /** The id that the bind or the label tunnel was given. */
+  /** The id that the bind or label tunnel was given. */
   readonly id: string
   /** `ip:port` of the visitor, IPv6 in brackets. */
   readonly clientAddr: string
@@ -24,7 +24,7 @@ export interface ProxyHeader {
   readonly requestId: string
 }
 
-/** Length of the length, in bytes; it is little-endian, unlike all else. */
+/** Bytes of the length field; it is little-endian, unlike everything else. */
 const LENGTH_BYTES = 8
 
 /** The whole head of a proxied stream, to be given to `Mux.open`. */
@@ -34,7 +34,7 @@ export function buildProxyHead(header: ProxyHeader): Buffer {
       Id: header.id,
       ClientAddr: header.clientAddr,
       Proto: header.proto,
-      // A number here makes some agents refuse the stream.
+      // A number here would make some agents refuse the stream.
       EdgeType: edgeTypes[header.edgeType],
       PassthroughTLS: header.passthroughTls,
       // Left out for agents that do not know it.
@@ -47,7 +47,7 @@ export function buildProxyHead(header: ProxyHeader): Buffer {
   return Buffer.concat([head, json])
 }
 
-/** Reads the header of a stream whose type is already read, and leaves the rest to whoever attaches to it. */
+/** Reads the header of a stream whose type has been read; the rest is left to whoever attaches. */
 export function readProxyHeader(stream: WireStream, done: (header: ProxyHeader | WireError) => void): void {
   let length: number | undefined
   const finish = (result: ProxyHeader | WireError): void => {

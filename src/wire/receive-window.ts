@@ -1,21 +1,24 @@
-/** What the peer may still send on one stream, what we owe it, and how far that grows where both ends agreed to it. */
+/**
+ * The receive window of one stream: what the peer may still send, what we owe it, and how the window grows if both ends
+ * agreed.
+ */
 import { CREDIT_SHARE, WINDOW_BYTES } from './bounds.ts'
 
-/** What the windows of a session share; the session sets it as it learns. */
+/** What the windows of a session share; the session updates it. */
 export interface Growth {
-  /** Largest window of a stream, in bytes; `WINDOW_BYTES` while nothing else is agreed. */
+  /** Largest window of a stream, in bytes; `WINDOW_BYTES` until another is agreed. */
   streamBytes: number
-  /** What the windows of the session may still grow by, in bytes. */
+  /** How much the windows of the session may still grow, in bytes. */
   spareBytes: number
-  /** Round trip time in milliseconds; undefined while unknown, and then nothing grows. */
+  /** Round trip time in milliseconds; while it is unknown, nothing grows. */
   roundTripMs: number | undefined
   readonly now: () => number
 }
 
-/** A window that the bandwidth-delay product fills to this share is too small. */
+/** A window is too small when the bandwidth-delay product fills this share of it. */
 const FULL_SHARE = 1 / 8
 
-/** A window that it fills to less than this share is too large: the stream is slow, and others may need the memory. */
+/** A window is too large when it fills less than this share: the stream is slow, and others may need the memory. */
 const SPARSE_SHARE = 1 / 32
 
 export class ReceiveWindow {
@@ -23,7 +26,7 @@ export class ReceiveWindow {
   #size = WINDOW_BYTES
   #open = WINDOW_BYTES
   #owed = 0
-  /** Since when the rate is measured, and what was read since. */
+  /** Start of the rate measurement, and bytes read since. */
   #since: number | undefined
   #read = 0
   #isClosed = false
@@ -32,7 +35,7 @@ export class ReceiveWindow {
     this.#growth = growth
   }
 
-  /** The most that the peer's bytes can hold of our memory. */
+  /** The most memory that the peer's bytes can take. */
   get size(): number {
     return this.#size
   }
@@ -47,14 +50,14 @@ export class ReceiveWindow {
     return this.#owed
   }
 
-  /** Takes note of a frame that begins; false when the peer was not allowed to send it. */
+  /** Records a frame that begins; false when it exceeds the window. */
   receive(bytes: number): boolean {
     if (bytes > this.#open) return false
     this.#open -= bytes
     return true
   }
 
-  /** Takes note of bytes that were read; true when it is time to send credit. */
+  /** Records bytes that were read; true when credit should be sent. */
   consume(bytes: number): boolean {
     this.#owed += bytes
     this.#read += bytes
@@ -65,7 +68,7 @@ export class ReceiveWindow {
   credit(): number {
     const change = this.#resize()
     const credit = Math.max(0, this.#owed + change)
-    // A window shrinks by credit that is not given, so no further than what is owed.
+    // A window shrinks by withholding credit, so by no more than is owed.
     this.#size += credit - this.#owed
     this.#growth.spareBytes -= credit - this.#owed
     this.#owed = 0
@@ -73,7 +76,7 @@ export class ReceiveWindow {
     return credit
   }
 
-  /** Gives back what it took of the session's share. */
+  /** Returns its share of the session's budget. */
   close(): void {
     this.#isClosed = true
     this.#growth.spareBytes += this.#size - WINDOW_BYTES
@@ -86,7 +89,7 @@ export class ReceiveWindow {
     const time = now()
     this.#since ??= time
     const elapsed = time - this.#since
-    // Bytes come in bursts: a rate is one only when measured over a round trip.
+    // Bytes arrive in bursts: a rate must be measured over at least a round trip.
     if (elapsed < roundTripMs || elapsed === 0) return 0
     const product = (this.#read / elapsed) * roundTripMs
     this.#since = time

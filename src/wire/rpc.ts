@@ -9,18 +9,18 @@ import { type StreamType, typeHead } from './stream-types.ts'
 import { WireError } from './wire-error.ts'
 import type { WireStream } from './wire-stream.ts'
 
-/** A message as it stands on the wire. */
+/** A message in its wire form. */
 export type Message = Readonly<Record<string, unknown>>
 
-/** Messages that take more than a millisecond or so to parse. */
+/** Messages longer than this take more than a millisecond or so to parse. */
 const LARGE_MESSAGE_BYTES = 16 * 1024
 
 /** How long a command may go unanswered, in milliseconds; some agents never answer (D44). */
 export const CALL_TIMEOUT_MS = 10_000
 
 /**
- * Reads one message and calls `done` once: with it, or with what kept it from coming. Senders wait for the answer before
- * they end their side, so the message is whole when its last bracket came.
+ * Reads one message and calls `done` once: with the message, or with the error. Senders wait for the answer before they
+ * end their side, so a message is complete with its last bracket.
  */
 export function readMessage(
   stream: WireStream,
@@ -56,7 +56,7 @@ export function readMessage(
   })
 }
 
-/** Answers and is done with the stream: some agents wait for its end, others never send theirs. */
+/** Answers and closes the stream: some agents wait for its end, others never send theirs. */
 export function answer(stream: WireStream, message: Message): void {
   stream.write(Buffer.from(JSON.stringify(message)))
   stream.close()
@@ -93,7 +93,7 @@ export function tell(mux: Mux, type: StreamType, message: Message): WireError | 
   return undefined
 }
 
-/** The number of the type and the message in one: some agents read the number in a single go. */
+/** The type number and the message in one write: some agents read the number in a single read. */
 function messageHead(type: StreamType, message: Message): Buffer {
   return Buffer.concat([typeHead(type), Buffer.from(JSON.stringify(message))])
 }
@@ -109,7 +109,7 @@ export function parseMessage(bytes: Buffer): Message | WireError {
   }
 }
 
-/** In turns of its own, after the one that received it and before the one that uses it. */
+/** In turns of the event loop of its own, between receiving the message and using it. */
 async function readLargeMessage(bytes: Buffer, done: (message: Message | WireError) => void): Promise<void> {
   await ownTurn()
   const message = await readJson(bytes, bounds).then(asMessage, notTaken)

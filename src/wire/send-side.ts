@@ -1,10 +1,10 @@
-/** The sending side of a stream: what is unsent, what the peer allows, and the frames that come of it. */
+/** The sending side of a stream: unsent bytes, the peer's window, and the frames made of them. */
 import type { Batch } from './batch.ts'
 import { WINDOW_BYTES, WRITE_HIGH_BYTES, WRITE_LOW_BYTES } from './bounds.ts'
 import { ByteQueue } from './byte-queue.ts'
 import { FIN, SYN } from './frame.ts'
 
-/** A window counts at most this much, in bytes; what a peer allows beyond is of no use to anyone. */
+/** Largest window that is believed, in bytes; more is of no use. */
 const LARGEST_WINDOW_BYTES = 0x7fffffff
 
 export class SendSide {
@@ -38,13 +38,13 @@ export class SendSide {
     return this.#isFinSent
   }
 
-  /** Whether there is a frame that may be sent now. */
+  /** Whether a frame may be sent now. */
   get isReady(): boolean {
     if (this.#isFinSent) return false
     return this.#unsent.length > 0 ? this.#window > 0 : this.#isEnding
   }
 
-  /** Whether bytes may go straight into a frame: nothing waits before them, and the peer takes them. */
+  /** Whether bytes may go straight into a frame: nothing is queued, and the window is open. */
   get isClear(): boolean {
     return this.#unsent.length === 0 && this.#window > 0 && this.#isSynSent && !this.#isEnding
   }
@@ -84,7 +84,7 @@ export class SendSide {
   /** Writes one frame of at most `max` bytes. */
   emit(batch: Batch, max: number): void {
     const length = Math.min(this.#unsent.length, this.#window, max)
-    // Never SYN and FIN together: agents in Go then cannot answer.
+    // Never SYN and FIN together: agents in Go could not answer.
     const fin = this.#isEnding && this.#isSynSent && length === this.#unsent.length
     batch.data(this.#id, (this.#isSynSent ? 0 : SYN) | (fin ? FIN : 0), length)
     for (let left = length; left > 0; ) {
@@ -107,7 +107,7 @@ export class SendSide {
     return length
   }
 
-  /** Whether a waiting writer can go on; true once for each time it had to wait. */
+  /** Whether a waiting writer may go on; true once for each wait. */
   releaseWaiter(): boolean {
     if (!this.#hasWaiter || this.#isEnding || this.#unsent.length > WRITE_LOW_BYTES) return false
     this.#hasWaiter = false

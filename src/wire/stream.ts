@@ -1,4 +1,4 @@
-/** One stream of a session, as the session drives it: its two sides, who hears it, and when it is over. */
+/** One stream of a session: its two directions, its sink, and its end. */
 import { kept } from '../lib/bytes/byte-stream.ts'
 import type { Batch } from './batch.ts'
 import { LONE_FRAME_BYTES } from './bounds.ts'
@@ -9,11 +9,11 @@ import type { Standing } from './turns.ts'
 import { type WireCode, WireError } from './wire-error.ts'
 import type { StreamSink, WireStream } from './wire-stream.ts'
 
-/** What a stream asks of its session. */
+/** What a stream needs from its session. */
 export interface StreamOwner {
   readonly growth: Growth
   hasToSend(stream: MuxStream): void
-  /** Sends bytes that are only lent, as many as it can at once; gives how many. */
+  /** Sends lent bytes, as many as possible at once; gives how many. */
   sendLent(stream: MuxStream, chunk: Buffer): number
   /** False: `proceed` is called when there is room again. */
   hasRoomFor(stream: MuxStream): boolean
@@ -27,9 +27,9 @@ export class MuxStream implements WireStream, Standing {
   /** Whether we opened it. */
   readonly isOurs: boolean
   readonly window: ReceiveWindow
-  /** Where it stands in the outbox of its session, which alone sets this. */
+  /** Which queues of the outbox it is in; set by the outbox only. */
   queues = 0
-  /** Whether the number that says what it is for has been read. */
+  /** Whether its type number has been read. */
   isTyped: boolean
   onArrival: (() => void) | undefined
   readonly #owner: StreamOwner
@@ -42,7 +42,7 @@ export class MuxStream implements WireStream, Standing {
   #isDelivering = false
   #isEndReceived = false
   #isEndTold = false
-  /** Nobody wants to read; see `close`. */
+  /** Set when nobody wants to read; see `close`. */
   #isUnwanted = false
   #isClosed = false
   #error: WireError | undefined
@@ -81,7 +81,7 @@ export class MuxStream implements WireStream, Standing {
   }
 
   write(chunk: Buffer): boolean {
-    // Lost, and only read to its end: there is nothing to wait for.
+    // Lost, and only read to its end: no need to wait.
     if (this.#error) return true
     if (this.#isClosed || this.#sending.isEnding) return false
     const hasRoom = this.#sending.push(chunk)
@@ -98,7 +98,7 @@ export class MuxStream implements WireStream, Standing {
       if (this.#sending.isReady) this.#owner.hasToSend(this)
       return hasRoom
     }
-    // Better to leave what follows where it is than to copy it twice.
+    // Leaves the rest where it is, to avoid a second copy.
     if (this.#sending.isClear && this.#owner.hasRoomFor(this)) return true
     this.#sending.makeWait()
     return false
@@ -155,16 +155,16 @@ export class MuxStream implements WireStream, Standing {
     return taken
   }
 
-  /** A DATA frame begins; false when it is longer than the window allows. */
+  /** A DATA frame begins; false when it exceeds the window. */
   receive(bytes: number): boolean {
     if (bytes > 0) this.#isHeard = true
     return this.window.receive(bytes)
   }
 
-  /** A piece of its body came; it is only lent. */
+  /** A piece of its body arrived; it is lent. */
   accept(piece: Buffer): void {
     if (this.#isClosed) return
-    // Credit is given for what nobody wants too: a peer without a window could never be told that it sends in vain.
+    // Credit is sent even for unwanted bytes: without a window, a peer could never be told to stop.
     if (this.#isUnwanted) this.#consumed(piece.length)
     else if (this.#isFlowing && !this.#isDelivering && this.#unread.length === 0) this.#lend(piece)
     else {
@@ -189,24 +189,24 @@ export class MuxStream implements WireStream, Standing {
     else this.proceed()
   }
 
-  /** There is room to write, where a writer waits and nothing else is in its way. */
+  /** Tells a waiting writer that there is room, unless something else blocks it. */
   proceed(): void {
     if (this.#sending.isClear && this.#sending.releaseWaiter()) this.#tellRoom()
   }
 
-  /** RST came, or the session is over. What was complete before can still be read: the peer only stopped listening. */
+  /** RST arrived, or the session ended. Bytes received before can still be read: the peer only stopped listening. */
   lose(error: WireError): void {
     const canBeRead = this.#isEndReceived && !this.#isEndTold && !this.#isUnwanted
     if (!canBeRead || this.#isClosed) this.#finish(error)
     else {
       this.#error = error
       this.#sending.abandon()
-      // A reader that waits to write what it read would otherwise wait for ever.
+      // Otherwise a reader that waits to forward its bytes would wait for ever.
       this.#tellRoom()
     }
   }
 
-  /** The peer broke a rule of this stream. */
+  /** The peer violated the protocol on this stream. */
   violate(code: WireCode, what: string): void {
     this.#abort(new WireError(code, 'peer', what), code)
   }
@@ -266,7 +266,7 @@ export class MuxStream implements WireStream, Standing {
     }
   }
 
-  /** A sink threw: that is a fault of ours, and no other stream pays for it. */
+  /** A sink threw: our own fault, which must not affect other streams. */
   #fail(cause: unknown): void {
     this.#abort(new WireError('internal_error', 'us', 'the handler of a stream failed', { cause }), 'internal_error')
   }
@@ -289,7 +289,7 @@ export class MuxStream implements WireStream, Standing {
     try {
       this.#sink?.closed(error)
     } catch {
-      // The stream is gone already; there is nothing left to reset.
+      // The stream is gone; there is nothing left to reset.
     }
     this.onArrival?.()
   }

@@ -1,15 +1,15 @@
-/** What carries a session: ordered bytes with backpressure. A socket is one; a pair in memory is another. */
+/** The transport of a session: ordered bytes with backpressure, over a socket or a pair in memory. */
 import type { Duplex } from 'node:stream'
 import { readLent } from '../lib/bytes/lent-reads.ts'
 import { noteRead } from '../lib/bytes/read-memory.ts'
 import { CLOSE_GRACE_MS } from './bounds.ts'
 
 export interface TransportEvents {
-  /** Bytes that are only lent: they change as soon as this returns. */
+  /** Lent bytes, valid only during the call. */
   data(chunk: Buffer): void
   /** There is room again, after a `write` that gave false. */
   drain(): void
-  /** It carries nothing more, in either direction. */
+  /** It is closed in both directions. */
   closed(error: Error | undefined): void
 }
 
@@ -24,7 +24,7 @@ export interface Transport {
   destroy(): void
 }
 
-/** A TCP or TLS socket, or another Duplex, as transport; from here on the socket belongs to it. */
+/** Makes a transport of a TCP or TLS socket, or another Duplex, and takes it over. */
 export function socketTransport(socket: Duplex): Transport {
   if ('setNoDelay' in socket && typeof socket.setNoDelay === 'function') socket.setNoDelay(true)
   return {
@@ -42,7 +42,7 @@ export function socketTransport(socket: Duplex): Transport {
       socket.on('error', (error: Error) => {
         failure = error
       })
-      // A session cannot go on one way, so the end of the peer's half is the end of both.
+      // A session needs both directions, so the end of one is the end of both.
       socket.on('end', () => socket.end())
       socket.on('close', () => events.closed(failure))
     },

@@ -1,24 +1,26 @@
-/** A queue of those who take turns: each stands in it once at most, and coming and going makes no garbage, as a Set does. */
+/**
+ * A queue for taking turns: each member is in it at most once, and coming and going makes no garbage, as with a Set.
+ */
 
 export interface Standing {
-  /** The queues it stands in, a bit for each. */
+  /** The queues it is in, one bit each. */
   queues: number
 }
 
-/** Slots of a queue that never was long; a power of two. */
+/** Initial slots of a queue; a power of two. */
 const FEW_SLOTS = 16
 
-/** Slots that a queue may keep while nobody stands in it: one that was long once lets go of its memory. */
+/** Most slots that an empty queue keeps: one that was long releases its memory. */
 const KEPT_SLOTS = 1024
 
 export class Turns<T extends Standing> {
   readonly #bit: number
-  /** A ring; its length is a power of two. A free slot is undefined, so that nobody is held who has left. */
+  /** A ring whose length is a power of two. Free slots are undefined, so that they hold nobody. */
   #slots = new Array<T | undefined>(FEW_SLOTS).fill(undefined)
   #first = 0
   #size = 0
 
-  /** `bit` stands for this queue in `queues`; two queues that somebody may stand in at once need two. */
+  /** `bit` marks this queue in `queues`; two queues with common members need different bits. */
   constructor(bit: number) {
     this.#bit = bit
   }
@@ -27,7 +29,7 @@ export class Turns<T extends Standing> {
     return this.#size
   }
 
-  /** Puts `one` at the back; who stands in the queue keeps its place, and false is given. */
+  /** Adds `one` at the back; false when it is in the queue already, where it keeps its place. */
   add(one: T): boolean {
     if ((one.queues & this.#bit) !== 0) return false
     one.queues |= this.#bit
@@ -37,7 +39,7 @@ export class Turns<T extends Standing> {
     return true
   }
 
-  /** Takes out who stands in front. */
+  /** Takes out the first. */
   shift(): T | undefined {
     const one = this.#slots[this.#first]
     if (one === undefined) return undefined
@@ -49,14 +51,14 @@ export class Turns<T extends Standing> {
     return one
   }
 
-  /** Takes out all of them, in order. */
+  /** Takes out all, in order. */
   takeAll(): T[] {
     const all: T[] = []
     for (let one = this.shift(); one !== undefined; one = this.shift()) all.push(one)
     return all
   }
 
-  /** Takes out `one` wherever it stands; those behind it move up. */
+  /** Removes `one` from wherever it is; those after it move up. */
   remove(one: T): void {
     if ((one.queues & this.#bit) === 0) return
     one.queues &= ~this.#bit

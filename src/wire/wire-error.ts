@@ -1,4 +1,4 @@
-/** What can go wrong on the wire: one error type with a stable code, and the numbers the protocol gives some of them. */
+/** Errors of the wire: one type with a stable code, and the protocol's numbers for some of them. */
 
 /** Codes that RST and GOAWAY carry. */
 export const wireCodes = {
@@ -23,12 +23,12 @@ export const wireCodes = {
 
 export type WireCode = keyof typeof wireCodes
 
-/** Codes of ours, which no frame carries. */
+/** Our own codes, which no frame carries. */
 export type LocalCode = 'too_many_streams' | 'message_invalid' | 'message_too_large' | 'timed_out' | 'dead_peer'
 
 export type WireErrorCode = WireCode | LocalCode
 
-/** Who brought it about: we, the peer, or the connection between us. */
+/** Who caused it: we, the peer, or the connection. */
 export type Side = 'us' | 'peer' | 'connection'
 
 export class WireError extends Error {

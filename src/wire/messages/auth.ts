@@ -1,4 +1,4 @@
-/** Authentication: who an agent is, and what the server makes of it. */
+/** Authentication: who an agent is, and the server's answer. */
 import { Secret } from '../../lib/secrets/secret.ts'
 import { DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS } from '../heartbeat.ts'
 import type { Message } from '../rpc.ts'
@@ -8,10 +8,10 @@ import { Fields } from './fields.ts'
 export interface AuthRequest {
   /** Protocol versions, preferred first. */
   readonly versions: readonly string[]
-  /** Of the session to resume; `''` for a new one. */
+  /** The session to resume; `''` for a new one. */
   readonly clientId: string
   readonly authtoken: Secret
-  /** What the last answer gave, to resume with. */
+  /** The cookie of the last answer, to resume with. */
   readonly cookie: Secret
   readonly os: string
   readonly arch: string
@@ -26,7 +26,7 @@ export interface AuthRequest {
   readonly updateUnsupported: string | null
   readonly stopUnsupported: string | null
   readonly restartUnsupported: string | null
-  /** Of several connections of one session; 0 is the first. */
+  /** Number of the connection within a session; 0 is the first. */
   readonly leg: number
   /** Largest window of a stream that the agent can use, in bytes; 0 from agents that are not ours. */
   readonly windowBytes: number
@@ -100,11 +100,11 @@ export interface AuthAnswer {
   readonly accountName: string
   readonly planName: string
   readonly banner: string
-  /** How long the session may live, in seconds; 0 is for ever. */
+  /** Lifetime of the session, in seconds; 0 is for ever. */
   readonly sessionDurationS: number
   /** The id that the API shows for the session. */
   readonly sessionId: string
-  /** What `agreeWindow` gave, in bytes; 0 keeps it from the wire. */
+  /** The agreed window, in bytes; 0 is not sent. */
   readonly windowBytes: number
 }
 
@@ -129,12 +129,12 @@ export function buildAuthAnswer(answer: AuthAnswer): Message {
   }
 }
 
-/** A refusal; agents want the other fields to be there all the same. */
+/** A refusal; agents expect the other fields all the same. */
 export function buildAuthRefusal(error: string): Message {
   return { Version: '', ClientId: '', Error: error, Extra: {} }
 }
 
-/** `error` is `''` when the agent was let in. */
+/** `error` is `''` when the agent is accepted. */
 export function parseAuthAnswer(message: Message): { error: string; answer: AuthAnswer } | WireError {
   return Fields.parse(message, (fields) => {
     const extra = fields.object('Extra')

@@ -1,4 +1,4 @@
-/** The options of a bind: which name an agent asks for, and the echo that it needs to see. */
+/** The options of a bind: the name an agent asks for, and the options it expects to see again. */
 
 type Options = Readonly<Record<string, unknown>>
 
@@ -10,7 +10,7 @@ const required: Readonly<Record<string, Options>> = {
   tls: { Hostname: '', Subdomain: '', ProxyProto: 0, MutualTLSAtAgent: false },
 }
 
-/** Where agents put the name they want, the first that is set wins; a subdomain still needs our domain. */
+/** Fields that may hold the name; the first that is set wins. A subdomain still needs our domain. */
 const nameFields = ['URL', 'Domain', 'Hostname', 'Subdomain'] as const
 const addressFields = ['URL', 'Addr'] as const
 
@@ -32,8 +32,8 @@ export function option(opts: Options, name: string): unknown {
 }
 
 /**
- * The options to answer with: the agent's own, in its own spelling, with the address it got. `TLSTermination` stays as
- * it was, since agents tell from the echo whether the bytes of a stream are TLS.
+ * The options of the answer: the agent's own, in its spelling, with the address it got. `TLSTermination` is unchanged,
+ * since agents learn from it whether streams carry TLS.
  */
 export function echoOptions(proto: string, opts: Options, got: { host: string; port?: number; url?: string }): Options {
   const echo: Record<string, unknown> = { ...opts }

@@ -1,4 +1,4 @@
-/** Binds: an agent asks for a public address, and the server answers with what it got. */
+/** Binds: an agent asks for a public address, and the server answers with the one it got. */
 import { Secret } from '../../lib/secrets/secret.ts'
 import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
@@ -9,11 +9,11 @@ export interface BindRequest {
   readonly id: string
   readonly proto: string
   readonly forwardsTo: string
-  /** What to speak over the stream: `''`, `http1` or `http2`. */
+  /** The protocol over the stream: `''`, `http1` or `http2`. */
   readonly forwardsProto: string
-  /** As sent, since it must be echoed in the agent's own spelling; see `bind-options.ts`. */
+  /** As sent, since the answer repeats it in the agent's spelling; see `bind-options.ts`. */
   readonly opts: Readonly<Record<string, unknown>>
-  /** What the last answer gave, to claim the same address with. */
+  /** The token of the last answer, to claim the same address. */
   readonly token: Secret
   readonly metadata: string
   readonly bindings: readonly string[]
@@ -64,7 +64,7 @@ export interface BindAnswer {
   readonly id: string
   readonly url: string
   readonly proto: string
-  /** What `echoOptions` gave; agents in Rust refuse an answer without. */
+  /** The result of `echoOptions`; agents in Rust refuse an answer without it. */
   readonly opts: Readonly<Record<string, unknown>>
   readonly token: Secret
   /** The id that the API shows for the tunnel. */

@@ -1,4 +1,4 @@
-/** What the server asks of an agent: to restart, stop or update itself, or to end one tunnel. */
+/** Commands to an agent: restart, stop or update itself, or end one tunnel. */
 import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
 import { Fields } from './fields.ts'
@@ -8,7 +8,7 @@ export const restartCommand: Message = {}
 export const stopCommand: Message = {}
 
 export interface UpdateCommand {
-  /** `''` is the newest. */
+  /** `''` means the newest. */
   readonly version: string
   readonly permitMajorVersion: boolean
 }

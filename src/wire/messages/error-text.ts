@@ -1,9 +1,9 @@
-/** Errors in answers: one text that people read and that SDKs find a code in. */
+/** Errors in answers: one text, for people to read and for SDKs to find a code in. */
 import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
 import { Fields } from './fields.ts'
 
-/** A text that SDKs can take apart: they look for the code on a line of its own. */
+/** A text that SDKs can parse: they look for the code on a line of its own. */
 export function errorText(message: string, code: string): string {
   return `${message}\n\n${code}\n`
 }

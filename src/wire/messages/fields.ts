@@ -1,10 +1,10 @@
 /**
- * Reads the fields of a message as agents really send them: names in any case, unknown ones left alone, `null` for
- * absent. What has the wrong type is refused by name.
+ * Reads message fields as agents really send them: names in any case, unknown ones ignored, `null` for absent. A wrong
+ * type is an error that names the field.
  */
 import { WireError } from '../wire-error.ts'
 
-/** Entries that a list or map in a message may have. */
+/** Most entries of a list or map in a message. */
 const MAX_ENTRIES = 1000
 
 export class Fields {
@@ -19,7 +19,7 @@ export class Fields {
     }
   }
 
-  /** Runs `read` on the fields of `message`; what it finds wrong comes back as an error. */
+  /** Runs `read` on the fields of `message`; errors come back as values. */
   static parse<T>(message: Readonly<Record<string, unknown>>, read: (fields: Fields) => T): T | WireError {
     try {
       return read(new Fields(message))
@@ -34,7 +34,7 @@ export class Fields {
     return this.optionalText(name) ?? ''
   }
 
-  /** Null when absent, which agents tell apart from `''`. */
+  /** Null when absent, which agents distinguish from `''`. */
   optionalText(name: string): string | null {
     const value = this.#get(name)
     if (value === undefined) return null
@@ -89,7 +89,7 @@ export class Fields {
     return value
   }
 
-  /** The fields of an object; all absent when it is. */
+  /** The fields of a nested object; all absent when it is absent. */
   object(name: string): Fields {
     return new Fields(this.record(name), `${this.#at}${name}.`)
   }
