@@ -1,13 +1,16 @@
-/** Which names and ports are spoken for in the store: agents may not take what an edge has, and random choices keep clear of reservations. */
+/**
+ * Which names and ports are taken in the store: agents may not take those of an edge, and random choices avoid
+ * reservations.
+ */
 import { EDGE_NAMES, EDGE_PORTS } from '../resources/hostports.ts'
 import { RESERVED_PORTS } from '../resources/reserved-addrs.ts'
 import { RESERVED_NAMES } from '../resources/reserved-domains.ts'
 import type { Store } from '../store/store.ts'
 
 export interface Holders {
-  /** The edge that stands on it. */
+  /** The edge that has it. */
   readonly edgeId: string | undefined
-  /** The reserved domain or reserved address that keeps it. */
+  /** The reserved domain or address that keeps it. */
   readonly reservationId: string | undefined
   /** The nearest wildcard above a name that an edge or a reserved domain holds (D66). */
   readonly wildcard?: { readonly name: string; readonly holderId: string } | undefined
@@ -33,11 +36,11 @@ export async function holdersOfName(store: Store, name: string): Promise<Holders
   })
 }
 
-/** The wildcards that stand for `name`, nearest first; one stands for all that is below it, at any depth. */
+/** The wildcards that cover `name`, nearest first; one covers everything below it, at any depth. */
 function wildcardsAbove(name: string): string[] {
   const wildcards: string[] = []
   for (let dot = name.indexOf('.'); dot > 0; dot = name.indexOf('.', dot + 1)) wildcards.push(`*${name.slice(dot)}`)
-  // A wildcard does not stand below itself.
+  // A wildcard does not cover itself.
   return wildcards.filter((wildcard) => wildcard !== name)
 }
 

@@ -1,4 +1,4 @@
-/** What agents prove themselves with, as the store knows it: authtokens and SSH keys, and the ACL they carry at this moment. */
+/** Looks up what agents authenticate with: authtokens and SSH keys, with their current ACL. */
 import type { Secret } from '../lib/secrets/secret.ts'
 import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
 import { SSH_KEYS, sshCredentials } from '../resources/ssh-credentials.ts'
@@ -11,10 +11,10 @@ export interface AgentCredential {
   readonly acl: readonly string[]
 }
 
-/** How long a lookup may take, in milliseconds: an agent must hear why before its own time for authentication is over. */
+/** How long a lookup may take, in milliseconds: an agent must get the error before its own authentication timeout. */
 export const LOOKUP_MS = 5000
 
-/** The credential whose token this is; undefined when it opens nothing. */
+/** The credential with this token; undefined when it is not valid. */
 export async function findCredential(store: Store, token: Secret): Promise<AgentCredential | undefined> {
   const text = token.reveal()
   if (!wellFormedToken(text)) return undefined
@@ -29,7 +29,7 @@ export async function findCredential(store: Store, token: Secret): Promise<Agent
   )
 }
 
-/** The credential whose public key has this fingerprint; undefined when there is none. */
+/** The credential with this public key fingerprint; undefined when there is none. */
 export async function findSshCredential(store: Store, fingerprint: string): Promise<AgentCredential | undefined> {
   return store.read(
     async (reader) => {
@@ -42,14 +42,14 @@ export async function findSshCredential(store: Store, fingerprint: string): Prom
   )
 }
 
-/** The same credential later: its ACL may be another, or it may be gone. */
+/** The same credential, looked up again: its ACL may have changed, or it may be gone. */
 export async function currentCredential(store: Store, id: string): Promise<AgentCredential | undefined> {
   return store.read(async (reader) => usable(await reader.resource(kindOf(id), id), (ids) => reader.resources(ids)), {
     withinMs: LOOKUP_MS,
   })
 }
 
-/** Whom a credential belongs to; undefined when it is gone. */
+/** The owner of a credential; undefined when it is gone. */
 export async function ownerOfCredential(store: Store, id: string): Promise<string | undefined> {
   const found = await store.read((reader) => reader.resource(kindOf(id), id))
   return found?.ownerId ?? undefined
@@ -60,7 +60,7 @@ function kindOf(id: string): string {
   return id.startsWith(sshCredentials.prefix) ? sshCredentials.kind : credentials.kind
 }
 
-/** A bot that was put to sleep takes its credentials along, as it does its keys. */
+/** Credentials of an inactive owner are not valid, as its keys are not. */
 async function usable(
   credential: StoredResource | undefined,
   find: (ids: readonly string[]) => Promise<StoredResource[]>,

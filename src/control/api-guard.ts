@@ -10,19 +10,19 @@ export type ApiPart = Extract<RestrictedPart, 'api' | 'dashboard'>
 export class ApiGuard {
   readonly #store: Store
   readonly #refused: RefusedLog
-  /** Null when what is stored may have changed since it was compiled. */
+  /** Null when the stored rules may have changed since they were compiled. */
   #current: Promise<Restrictions> | null = null
 
   constructor(store: Store, refused: RefusedLog) {
     this.#store = store
     this.#refused = refused
-    // Read again by the next call, which waits for it: whoever enforced a restriction finds it in force.
+    // The next call reads the rules again and waits for them: whoever enforced a restriction finds it in force.
     store.feed.subscribe(() => {
       this.#current = null
     })
   }
 
-  /** Whether `address` may reach `part`. Fails when the rules cannot be read: then nobody may. */
+  /** Whether `address` may reach `part`. Rejects when the rules cannot be read: then nobody may. */
   async admits(part: ApiPart, address: string): Promise<boolean> {
     this.#current ??= this.#store.read(readRestrictions)
     const reading = this.#current
@@ -32,7 +32,7 @@ export class ApiGuard {
       this.#refused.note(part, address, restriction)
       return !restriction.isEnforced
     } catch (error) {
-      // What failed is not kept: the next call tries again.
+      // A failed read is not cached: the next call tries again.
       if (this.#current === reading) this.#current = null
       throw error
     }

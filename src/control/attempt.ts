@@ -1,10 +1,10 @@
-/** Runs a write so that losing a race is told like any other refusal. */
+/** Runs a write so that a lost race is reported like any other refusal. */
 import { Refusal } from '../model/errors.ts'
 import { StoreConflict } from '../store/store.ts'
 
 /**
- * The checks inside a transaction name what is wrong; the database's own constraints hold when somebody was faster.
- * Then a second try meets the checks.
+ * Checks inside the transaction name what is wrong; constraints of the database catch whoever was slower. Then a second
+ * try fails in the checks.
  */
 export async function attempt<T>(write: () => Promise<T>): Promise<T> {
   try {

@@ -9,10 +9,10 @@ import type { Writer } from '../store/writer.ts'
 import type { Reseal } from './reseal.ts'
 import { holdKey } from './sealing.ts'
 
-/** The facts that hold the authority: its certificate, readable, and behind it its key, sealed. */
+/** The stored facts: the certificate in the open, and the key, sealed. */
 const AUTHORITY = 'certificate_authority'
 
-/** What its key is sealed for. */
+/** The context that its key is sealed for. */
 const CONTEXT = `meta/${AUTHORITY}/key`
 
 interface Kept {
@@ -20,7 +20,10 @@ interface Kept {
   readonly key: string
 }
 
-/** Opens the authority of `store`; a new database gets a new one. `certificateFile` is written for whoever is to trust it. */
+/**
+ * Opens the authority of `store`; a new database gets a new one. `certificateFile` is written for clients that should
+ * trust it.
+ */
 export async function openAuthority(store: Store, sealer: Sealer, certificateFile: string): Promise<Authority> {
   const known = await store.read((reader) => reader.meta(AUTHORITY))
   const text =
@@ -36,7 +39,7 @@ export async function openAuthority(store: Store, sealer: Sealer, certificateFil
   return new Authority(cert, opened(sealer, key))
 }
 
-/** Seals the key of the authority anew; gives how many there were. */
+/** Seals the key of the authority again; gives how many there were. */
 export async function resealAuthority(writer: Writer, reseal: Reseal): Promise<number> {
   const text = await writer.meta(AUTHORITY)
   if (text === undefined) return 0
@@ -55,7 +58,7 @@ function opened(sealer: Sealer, key: string): string {
   }
 }
 
-/** The database holds the authority; the file is a copy, replaced whole so that nobody reads half of it. */
+/** The database holds the authority; the file is a copy, replaced in one step so that nobody reads half of it. */
 function publish(path: string, cert: string): void {
   makeFolder(dirname(path))
   const draft = `${path}.${process.pid}`

@@ -28,14 +28,14 @@ export interface BackupContents extends BackupFacts {
   readonly key: string
 }
 
-/** A file that is no backup, or not whole; the message says which. */
+/** A file that is not a backup, or incomplete; the message says which. */
 export class BadBackup extends Error {}
 
 const FORMAT = 1
 const plainMark = `postern-backup ${FORMAT} plain\n`
 const sealedMark = `postern-backup ${FORMAT} sealed\n`
 const MARK_BYTES = 64
-/** No row is longer: a request body of 1 MiB, escaped twice. */
+/** Longest row: a request body of 1 MiB, escaped twice. */
 const MAX_LINE = 8 * 1024 * 1024
 
 export interface Making {
@@ -43,13 +43,13 @@ export interface Making {
   readonly keyFile: string
   readonly version: string
   readonly now: () => number
-  /** Without one everything can be read by whoever gets the file. */
+  /** Without a passphrase, whoever gets the file can read everything. */
   readonly passphrase: string | undefined
-  /** Told of the rows so far, now and then. */
+  /** Called now and then with the number of rows so far. */
   readonly onProgress?: (rows: number) => void
 }
 
-/** Hands `take` the bytes of a backup of one moment; gives what it holds. */
+/** Passes the bytes of a backup, taken at one moment, to `take`; gives what it holds. */
 export async function makeBackup(
   { store, keyFile, version, now, passphrase, onProgress = () => {} }: Making,
   take: (bytes: AsyncIterable<Uint8Array>) => Promise<void>,
@@ -75,7 +75,7 @@ export async function makeBackup(
   })
 }
 
-/** Whether a file that begins with these bytes asks for a passphrase; throws `BadBackup` when it is no backup. */
+/** Whether a file that begins with these bytes needs a passphrase; throws `BadBackup` when it is not a backup. */
 export function isSealed(start: Uint8Array): boolean {
   const text = Buffer.from(start).toString('latin1')
   if (text.startsWith(sealedMark)) return true
@@ -84,7 +84,7 @@ export function isSealed(start: Uint8Array): boolean {
   throw new BadBackup('is not a backup of Postern')
 }
 
-/** The rows of a backup, then what it holds; throws `BadBackup` or `NotOpened` unless it is whole. */
+/** The rows of a backup, then a summary; throws `BadBackup` or `NotOpened` unless it is complete. */
 export async function* readBackup(
   file: AsyncIterable<Uint8Array>,
   passphrase: string | undefined,
@@ -111,7 +111,7 @@ export async function* readBackup(
   return { version, createdAt, database, rows: tally.rows, kinds: tally.kinds, key }
 }
 
-/** Reads a backup to its end, to see that it is whole and what it holds. */
+/** Reads a backup to its end, to check that it is complete and what it holds. */
 export async function inspectBackup(
   file: AsyncIterable<Uint8Array>,
   passphrase: string | undefined,
@@ -123,7 +123,7 @@ export async function inspectBackup(
   }
 }
 
-/** Counts rows on their way, and remembers which key they go with. */
+/** Counts rows as they pass, and remembers the key they belong to. */
 class Tally {
   rows = 0
   readonly kinds = new Map<string, number>()
@@ -141,7 +141,7 @@ class Tally {
     if (this.rows % PROGRESS_EVERY === 0) this.#onProgress(this.rows)
   }
 
-  /** A backup whose key opens none of its secrets is worth nothing: it must be noticed now, not when it is needed. */
+  /** A backup whose key does not open its secrets is worthless; that must be noticed now, not when it is needed. */
   checkKey(key: string): void {
     if (readKeyText(key, 'the key of the backup').keyId !== this.#keyId) {
       throw new BadBackup(
@@ -185,7 +185,7 @@ async function* marked(mark: string, bytes: AsyncIterable<Uint8Array>): AsyncGen
   yield* bytes
 }
 
-/** What stands behind the mark, opened when it is sealed. */
+/** The bytes after the mark, opened if they are sealed. */
 async function* unsealed(file: AsyncIterable<Uint8Array>, passphrase: string | undefined): AsyncGenerator<Uint8Array> {
   const bytes = file[Symbol.asyncIterator]()
   let start = Buffer.alloc(0)
@@ -224,7 +224,7 @@ async function* linesOf(packed: AsyncIterable<Uint8Array>): AsyncGenerator<strin
   if (line !== '') throw new BadBackup('is cut short')
 }
 
-/** What `transform` makes of `source`; a fault of either is thrown at whoever reads. */
+/** The output of `transform` on `source`; errors of either reach the reader. */
 function through(source: AsyncIterable<string | Uint8Array>, transform: Transform): Transform {
   pipeline(Readable.from(source), transform, () => {})
   return transform

@@ -1,23 +1,26 @@
-/** Databases of earlier versions: their sealed values did not say what they belong to, and are sealed anew, once. */
+/**
+ * Upgrades databases of earlier versions, whose sealed values did not say what they belong to: each is sealed again,
+ * once.
+ */
 import { isFirstForm, type Sealer } from '../lib/secrets/seal.ts'
 import type { Store } from '../store/store.ts'
 import { resealAll } from './reseal.ts'
 import { holdKey } from './sealing.ts'
 
-/** The fact that says in which form all values of the database are sealed. */
+/** The stored fact that says in which form values are sealed. */
 const FORM = 'sealed_form'
 const FIRST = '1'
 const BOUND = '2'
 
 /**
- * Makes sure that every sealed value is bound to its place. From then on one in the first form is refused, so that who can
- * write the database cannot bring an old one back.
+ * Binds every sealed value to its place. From then on the old form is refused, so that nobody with write access to the
+ * database can bring an old value back.
  */
 export async function bindSecrets(store: Store, sealer: Sealer): Promise<void> {
   if ((await store.read((reader) => reader.meta(FORM))) === BOUND) return
   await store.write(async (writer) => {
     await holdKey(writer, sealer)
-    // Of servers that start at once the others wait here for the one that does it.
+    // When several servers start at once, the others wait here for the one that does it.
     if ((await writer.keepMeta(FORM, FIRST)) === BOUND) return
     await resealAll(writer, (sealed, context) => bound(sealer, sealed, context))
     await writer.setMeta(FORM, BOUND)
@@ -34,7 +37,7 @@ function bound(sealer: Sealer, sealed: string, context: string): string {
   try {
     text = sealer.openFirstForm(sealed)
   } catch {
-    // Nobody could open it before either. It stays, and is refused wherever it is used.
+    // It could not be opened before either. It stays, and is refused wherever it is used.
     return sealed
   }
   return sealer.seal(text, context)

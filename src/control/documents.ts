@@ -1,6 +1,6 @@
 /**
- * Checks and compiles what people write: at once where that is cheap, on another thread where it may take long. Nothing
- * dear is read, parsed or compiled on the thread that serves everybody.
+ * Checks and compiles what people write: at once when that is cheap, on another thread when it may take long. Nothing
+ * expensive runs on the main thread.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { LOOP_PRICE } from '../lib/patterns/pattern-price.ts'
@@ -17,7 +17,7 @@ import type { PreparedExpression } from '../policy/parsed.ts'
 import type { Fields, Resource, Surroundings } from '../resources/resource.ts'
 import { type HeavyResult, type HeavyWork, outcomeOf } from './heavy-work.ts'
 
-/** A module as it was written, to be checked. */
+/** A module to be checked, as it was written. */
 export interface WrittenModule {
   readonly module: Module
   /** The spelling in which it was written. */
@@ -26,10 +26,13 @@ export interface WrittenModule {
   readonly where: Where
 }
 
-/** Patterns of edges are compiled one list at a time, whoever wrote them: they were checked before. */
+/**
+ * The owner of work for edges: patterns are compiled one list at a time, whoever wrote them, since they were checked
+ * before.
+ */
 const EDGES = 'edges'
 
-/** How often a list that was checked in time before may take too long. */
+/** How often a list that passed its check may time out. */
 const MAX_TRIES = 5
 /** Between two tries, in milliseconds. */
 const REFUSED_PAUSE_MS = 200
@@ -49,7 +52,9 @@ export class Documents {
     return this.#offLoop.threads
   }
 
-  /** From a form that fits its schema to what is stored; throws `BadValue` or `Refusal`. `owner` is whose work it is. */
+  /**
+   * From a form that matches its schema to what is stored; throws `BadValue` or `Refusal`. `owner` is whose work it is.
+   */
   async readModule(owner: string, { module, form, given, where }: WrittenModule): Promise<ModuleConfig> {
     if (form.price(given) <= LOOP_PRICE) return form.read(given, where)
     const { place, at } = where
@@ -61,7 +66,7 @@ export class Documents {
     }
   }
 
-  /** What is kept of a resource whose fields fit its schema; throws `BadValue` or `Refusal`. */
+  /** What is stored of a resource whose fields match its schema; throws `BadValue` or `Refusal`. */
   async settle(owner: string, resource: Resource, fields: Fields, around: Surroundings): Promise<Fields> {
     if (!resource.price || resource.price(fields) <= LOOP_PRICE) return resource.settle(fields, around)
     try {
@@ -88,8 +93,8 @@ export class Documents {
   }
 
   /**
-   * Compiles patterns that were checked before. They wait here and not among the work of callers, who may be refused: an edge
-   * whose patterns were refused would let nobody in until its next change.
+   * Compiles patterns that were checked before. They queue here, not with the work of callers, which may be refused: an
+   * edge whose patterns were refused would let nobody in until its next change.
    */
   compilePatterns(patterns: readonly string[]): Promise<PatternProgram> {
     const compiled = this.#lastOfEdges.then(() => this.#insist<PatternProgram>({ kind: 'patterns', patterns }))
@@ -111,7 +116,7 @@ export class Documents {
     return this.#offLoop.close()
   }
 
-  /** Asks again after a refusal, and a few times when a busy machine took too long for what was checked in time before. */
+  /** Tries again after a refusal, and a few times after a timeout, since the work passed its check before. */
   async #insist<T>(work: HeavyWork): Promise<T> {
     for (let tries = 1; ; ) {
       try {
@@ -126,7 +131,7 @@ export class Documents {
   }
 
   async #run<T>(owner: string, work: HeavyWork, given?: T): Promise<T> {
-    // A turn of its own: a large document was just parsed, and is now copied to the other thread.
+    // In a turn of its own: a large document was just parsed, and is now copied to the other thread.
     await ownTurn()
     // The thread runs `doHeavyWork`.
     return outcomeOf((await this.#offLoop.run(owner, work)) as HeavyResult, given as T)
@@ -138,10 +143,10 @@ const BIND_TOO_COSTLY = 301
 const BIND_BUSY = 802
 
 const BUSY = 'Too many of your documents are still being checked.'
-/** How long who sent too many is asked to wait, in seconds. */
+/** How long a caller with too many documents is asked to wait, in seconds. */
 const BUSY_SECONDS = Math.ceil(WORK_LIMIT_MS / 1000)
 
-/** Work that another thread would not do, as the API answers it; anything else is passed through. */
+/** Turns work that was refused or too heavy into the API's answer; other errors are passed through. */
 export function asRefusal(error: unknown, name: string): unknown {
   if (error instanceof WorkTooHeavy) {
     return new Refusal('TOO_COSTLY', `\`${name}\` ${tooHeavy(error)}`, { field: name, cause: error })

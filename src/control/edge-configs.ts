@@ -1,4 +1,4 @@
-/** From stored edges to what the data plane is told of them: everything that they name is written out. */
+/** Turns stored edges into edge configurations for the data plane, with everything they refer to written out. */
 
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { othersTurn } from '../lib/threads/others-turn.ts'
@@ -22,7 +22,7 @@ export const edgeResources: ReadonlyMap<string, { resource: Resource; kind: Edge
   [httpsEdges.kind, { resource: httpsEdges, kind: 'https' }],
 ])
 
-/** Reads what `edges` name, some queries for all of them together, and writes it out. */
+/** Reads everything that `edges` refer to, in a few queries for all of them, and writes it out. */
 export async function readEdgeConfigs(
   reader: Reader,
   sealer: Sealer,
@@ -46,7 +46,7 @@ export async function readEdgeConfigs(
       }
       configs.push(edgeConfig(edge, known, ofEdge, sealer, lookup))
     } catch (error) {
-      // It has no name by which anybody could reach it, and it must not hold back the others.
+      // Without names nobody can reach it, and it must not hold back the others.
       const broken = error instanceof Error ? error.message : String(error)
       configs.push({ id: edge.id, kind: known.kind, names: [], ports: [], modules: {}, routes: [], broken })
     }
@@ -83,7 +83,7 @@ function routeConfig(route: StoredResource, sealer: Sealer, lookup: Lookup): Rou
   }
 }
 
-/** The enabled modules; one that cannot be written out leaves a reason instead, and nothing passes. */
+/** The enabled modules; if one cannot be written out, the reason why nothing passes. */
 function settingsOf(
   resource: Resource,
   stored: StoredResource,
@@ -123,7 +123,7 @@ async function readNamed(reader: Reader, from: readonly StoredResource[]): Promi
   return { resources, rules: Map.groupBy(rules, ({ parentId }) => parentId ?? '') }
 }
 
-/** How a policy that is not stored finds the IP policies that it names, which exist. */
+/** Finds the IP policies that a policy names which is not stored; they exist. */
 export async function readIpRules(reader: Reader, ids: readonly string[]): Promise<Lookup> {
   const resources = new Map((await reader.resources(ids)).map((each) => [each.id, each]))
   const rules = await reader.children(ipPolicyRules.kind, ids)

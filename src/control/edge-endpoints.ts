@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts'
 import { holdersOfName, holdersOfPort } from './addresses.ts'
 import { edgeResources } from './edge-configs.ts'
 
-/** How much of an edge's id its endpoints share; the rest tells its hostports apart. */
+/** How many characters of an edge's id its endpoints share; the rest distinguishes its hostports. */
 const SHARED_CHARACTERS = 17
 const OWN_CHARACTERS = 10
 
@@ -25,11 +25,11 @@ export class EdgeEndpoints {
     this.#region = region
   }
 
-  /** Takes in an edge as it is stored now. */
+  /** Updates the endpoints of an edge. */
   set(edge: StoredResource): void {
     const endpoints = this.#endpointsOf(edge)
     const ids = new Set(endpoints.map(({ id }) => id))
-    // Most changes leave the hostports alone, and what stays on the shelf costs least.
+    // Most changes leave the hostports alone, and entries that stay cost least.
     for (const id of this.#byEdge.get(edge.id) ?? []) if (!ids.has(id)) this.#endpoints.delete(id)
     for (const endpoint of endpoints) this.#endpoints.add(endpoint.id, endpoint)
     if (ids.size > 0) this.#byEdge.set(edge.id, [...ids])
@@ -41,7 +41,7 @@ export class EdgeEndpoints {
     this.#byEdge.delete(edgeId)
   }
 
-  /** What is online, with these endpoints among those of agents. */
+  /** The presence, with these endpoints among those of agents. */
   beside(presence: Presence): Presence {
     return {
       sessions: (page) => presence.sessions(page),
@@ -74,7 +74,7 @@ export class EdgeEndpoints {
 
   #endpointsOf({ id, kind, fields, createdAt }: StoredResource): PresentEndpoint[] {
     const proto = edgeResources.get(kind)?.kind
-    // Endpoints on the plain listener are agents' alone.
+    // Only agents have endpoints on the plain listener.
     if (proto === undefined || proto === 'http') return []
     // What is stored has passed the form of its resource.
     return (fields.hostports as readonly string[]).map((hostport) => {
@@ -97,7 +97,7 @@ export class EdgeEndpoints {
   }
 }
 
-/** The same at every start and on every node, and in the order of the edges' creation. */
+/** The same after every start and on every node, in the order in which the edges were created. */
 function endpointId(edgeId: string, hostport: string): string {
   const shared = edgeId.slice(edgeId.indexOf('_') + 1).slice(0, SHARED_CHARACTERS)
   const own = createHash('sha256').update(`${edgeId} ${hostport}`).digest('hex').slice(0, OWN_CHARACTERS)

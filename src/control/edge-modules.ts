@@ -14,7 +14,7 @@ import { rootOf } from './records.ts'
 import { checkMentions } from './references.ts'
 import { type ShowingModules, shownAt } from './shown-at.ts'
 
-/** Whose module is meant, and who asks. */
+/** Which module is meant, and who asks. */
 export interface ModuleTarget {
   readonly resource: Resource
   readonly principal: Principal
@@ -42,7 +42,7 @@ export class EdgeModules {
     this.#requestKey = requestKey
   }
 
-  /** Replaces a module whole and gives it back; `input` has passed the schema of its form. */
+  /** Replaces a module as a whole and gives it back; `input` has passed the schema of its form. */
   async put({ resource, principal, target, module, form }: ModuleTarget, input: ModuleConfig): Promise<ModuleConfig> {
     const checking = { checks: this.#checks, principal }
     const write = await moduleWrite(checking, resource, { module, form, given: input, at: '' })
@@ -73,7 +73,7 @@ export class EdgeModules {
     return config
   }
 
-  /** Where a module is shown; undefined for those that show nothing of their own. */
+  /** Where a module is shown; undefined for modules that show nothing of their own. */
   async shownAt({ module, target }: ModuleTarget): Promise<ShownAt | undefined> {
     if (!module.shows) return undefined
     const { id, parentId = null } = target

@@ -1,6 +1,6 @@
-/** What ended lately, so that a lookup that began before does not bring it back. */
+/** Remembers what ended recently, so that a lookup that began before does not bring it back. */
 
-/** Endings that are told apart. Beyond it all of them count as one, which costs others a second lookup. */
+/** How many endings are distinguished. Over that all count as one, which costs others a second lookup. */
 const MAX_NAMED = 10_000
 
 export class Endings {
@@ -18,19 +18,19 @@ export class Endings {
     return this.#moment
   }
 
-  /** Notes that what goes by this name ended. */
+  /** Records that something with this name ended. */
   note(name: string): void {
     if (this.#named.size >= this.#maxNamed) this.noteAll()
     this.#named.set(name, ++this.#moment)
   }
 
-  /** Notes that anything may have ended. */
+  /** Records that anything may have ended. */
   noteAll(): void {
     this.#allAt = ++this.#moment
     this.#named.clear()
   }
 
-  /** Whether something that goes by one of `names` ended after `moment`. */
+  /** Whether something with one of these names ended after `moment`. */
   hasEnded(names: readonly string[], moment: number): boolean {
     return this.#allAt > moment || names.some((name) => (this.#named.get(name) ?? 0) > moment)
   }

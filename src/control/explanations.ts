@@ -1,4 +1,4 @@
-/** Explains what an edge, a route or a policy would do to described traffic: finds what is meant, and has it explained. */
+/** Explains what an edge, route or policy would do to described traffic: finds it, and has it explained. */
 
 import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
@@ -31,7 +31,7 @@ export interface ExplanationsOptions {
   readonly store: Store
   readonly sealer: Sealer
   readonly checks: Pick<ModuleChecks, 'readModule'>
-  /** Does it where it holds up nobody; `owner` is whose work it is. */
+  /** Runs the explanation on another thread; `owner` is whose work it is. */
   readonly explain: (owner: string, work: ExplainWork) => Promise<Explanation>
   readonly region: string
   readonly publicHttpsPort: () => number
@@ -136,7 +136,7 @@ export class Explanations {
   }
 }
 
-/** What can be handed to another thread in a few milliseconds, in characters. */
+/** Largest input that can be passed to another thread in a few milliseconds, in characters. */
 const MAX_SIZE = 4 * 1024 * 1024
 
 /** Throws `Refusal` for an edge that is too large. */

@@ -1,16 +1,16 @@
-/** Follows the change feed: what changed is handed on in order, again after a failure, and from the whole after a gap. */
+/** Follows the change feed: delivers changes in order, retries after a failure, and reloads everything after a gap. */
 import type { Logger } from '../lib/log/log.ts'
 import type { Change } from '../store/feed.ts'
 import type { Store } from '../store/store.ts'
 
 export interface Followed {
-  /** Takes in everything that is stored; before the first change, and whenever changes were missed. */
+  /** Loads everything that is stored; before the first change, and whenever changes were missed. */
   load(): Promise<void>
-  /** Takes in what changed, oldest first; may see a change twice. */
+  /** Applies changes, oldest first; may see a change twice. */
   apply(changes: readonly Change[]): Promise<void>
 }
 
-/** How long a failure is waited out, in milliseconds. */
+/** Pause after a failure, in milliseconds. */
 const RETRY_MS = 1000
 
 export class Follower {
@@ -30,7 +30,7 @@ export class Follower {
     this.#log = log
   }
 
-  /** Resolves once everything is taken in that was stored before. */
+  /** Resolves once everything stored before is loaded. */
   async start(): Promise<void> {
     this.#unsubscribe = this.#store.feed.subscribe(() => this.#wake())
     await this.#load()
@@ -45,7 +45,7 @@ export class Follower {
   }
 
   async #load(): Promise<void> {
-    // Read before the whole: what changes meanwhile is applied once more, which does no harm.
+    // Read before loading: changes made meanwhile are applied again, which does no harm.
     const revision = await this.#store.feed.latest()
     await this.#followed.load()
     this.#revision = revision
@@ -67,7 +67,7 @@ export class Follower {
         await this.#readOn()
       }
     } catch (error) {
-      this.#log.warn({ err: error }, 'changes cannot be followed at the moment')
+      this.#log.warn({ err: error }, 'change feed cannot be read; retrying')
       this.#isBehind = true
       this.#retry = setTimeout(() => {
         this.#retry = undefined

@@ -1,4 +1,4 @@
-/** What is done with documents on another thread when it takes long: as plain data there, and as plain data back. */
+/** The work that runs on another thread when it takes long: plain data in, plain data out. */
 
 import { compileProgram, programBuffers } from '../lib/patterns/pattern-program.ts'
 import { BadValue, type BadValueKind } from '../lib/shape/check.ts'
@@ -27,7 +27,7 @@ export type HeavyWork =
   | { readonly kind: 'expressions'; readonly texts: readonly string[] }
   | { readonly kind: 'settle'; readonly resource: string; readonly fields: Fields }
 
-/** `given` stands for the document as it was sent, which need not come back. */
+/** `given` means the document as it was sent, which need not be copied back. */
 export type HeavyResult =
   | { readonly value: unknown }
   | { readonly isGiven: true }
@@ -61,7 +61,7 @@ function resultOf(work: HeavyWork): Done {
     case 'settle': {
       const resource = resources.find(({ kind }) => kind === work.resource)
       if (!resource?.price) throw new Error(`there is no resource ${work.resource} that is settled here`)
-      // What has a price needs no surroundings.
+      // A resource with a price needs no surroundings.
       return { result: { value: resource.settle(work.fields, {} as never) } satisfies HeavyResult }
     }
     case 'expressions': {

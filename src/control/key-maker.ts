@@ -1,14 +1,16 @@
-/** Makes key pairs: those of RSA on a thread of their own, one at a time for each caller, since they take long. */
+/** Makes key pairs; RSA keys on a thread of their own, one at a time per caller, since they take long. */
 
 import { makeSshKeyPair, type SshKeyChoice, type SshKeyPair } from '../lib/ssh-keys/ssh-key-pair.ts'
 import { OffLoop, WorkRefused, WorkTooHeavy } from '../lib/threads/off-loop.ts'
 import { threadFile } from '../lib/threads/thread-file.ts'
 import { Refusal } from '../model/errors.ts'
 
-/** A key of 4096 bits takes a second, and by bad luck on a busy machine many times that. In milliseconds. */
+/**
+ * Time limit, in milliseconds. A key of 4096 bits takes a second, but many times that with bad luck on a busy machine.
+ */
 const KEY_LIMIT_MS = 30_000
 
-/** How long who asks for too many keys at once is told to wait, in seconds. */
+/** How long a caller that asks for too many keys is told to wait, in seconds. */
 const BUSY_SECONDS = 5
 
 export class KeyMaker {

@@ -1,4 +1,4 @@
-/** Goes over to a new key: every secret of the database is sealed anew, in one transaction. */
+/** Rotates the key: every secret of the database is sealed again, in one transaction. */
 import { makeKeyFile, readKeyFile, removeKeyFile, replaceKeyFile, type Sealer } from '../lib/secrets/seal.ts'
 import type { Store } from '../store/store.ts'
 import { bindSecrets } from './bound-secrets.ts'
@@ -6,14 +6,14 @@ import { resealAll } from './reseal.ts'
 import { KEY_ID, nextKeyFile, openSealer } from './sealing.ts'
 
 /**
- * Replaces the key file and seals all secrets anew; gives the number of rows. Whenever it is cut off, the database and
- * one of the two key files belong together, and the next start finds out which.
+ * Replaces the key file and seals all secrets again; gives the number of rows. Whenever it is interrupted, the database
+ * matches one of the two key files, and the next start finds out which.
  */
 export async function rotateKey(store: Store, keyFile: string): Promise<number> {
   const old = await openSealer(store, keyFile)
   await bindSecrets(store, old)
   const next = nextKeyFile(keyFile)
-  // One that was left over belongs to no database: `openSealer` would have taken it.
+  // A leftover file belongs to no database: `openSealer` would have used it.
   removeKeyFile(next)
   makeKeyFile(next)
   const sealer = readKeyFile(next)

@@ -1,4 +1,4 @@
-/** Keeps the data plane told of uploaded certificates: which one serves which name. */
+/** Keeps the data plane up to date with uploaded certificates: which one serves which name. */
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { readName } from '../model/hostport.ts'
@@ -18,7 +18,7 @@ export interface ServedCertificate {
   readonly notAfter: string
 }
 
-/** By name, exact or `*.…`; the whole of what is uploaded. */
+/** All uploaded certificates by name, exact or `*.…`. */
 export type CertificatesByName = ReadonlyMap<string, ServedCertificate>
 
 interface Uploaded {
@@ -33,7 +33,7 @@ export class LiveCertificates implements Followed {
   readonly #sealer: Sealer
   readonly #replace: (served: CertificatesByName) => void
   readonly #log: Logger
-  /** Opened once, when they come or change. */
+  /** Opened once, when they are added or changed. */
   readonly #certificates = new Map<string, Uploaded>()
   /** By the id of a reserved domain; those without a certificate are left out. */
   readonly #domains = new Map<string, { readonly name: string; readonly certificateId: string }>()
@@ -55,7 +55,7 @@ export class LiveCertificates implements Followed {
     this.#domains.clear()
     await this.#takeAll(tlsCertificates)
     await this.#takeAll(reservedDomains)
-    this.#tell()
+    this.#publish()
   }
 
   async apply(changes: readonly Change[]): Promise<void> {
@@ -67,7 +67,7 @@ export class LiveCertificates implements Followed {
       this.#domains.delete(id)
     }
     for (const resource of found) this.#take(resource)
-    this.#tell()
+    this.#publish()
   }
 
   async #takeAll({ kind }: Resource): Promise<void> {
@@ -94,7 +94,7 @@ export class LiveCertificates implements Followed {
   }
 
   /** A newer certificate wins over an older one of the same name, and what a reserved domain names over both. */
-  #tell(): void {
+  #publish(): void {
     const served = new Map<string, ServedCertificate>()
     const byAge = [...this.#certificates.values()].sort((a, b) => (a.served.id < b.served.id ? -1 : 1))
     for (const { names, served: each } of byAge) for (const name of names) served.set(name, each)
@@ -115,7 +115,7 @@ export class LiveCertificates implements Followed {
       )
       return { id, cert: String(certificate_pem), key: String(private_key_pem), notAfter: String(not_after) }
     } catch (error) {
-      this.#log.error({ err: error, certificate: id }, 'a certificate cannot be opened and is not served')
+      this.#log.error({ err: error, certificate: id }, 'certificate cannot be opened and is not served')
       return undefined
     }
   }
@@ -123,7 +123,7 @@ export class LiveCertificates implements Followed {
 
 const followedKinds: ReadonlySet<string> = new Set([tlsCertificates.kind, reservedDomains.kind])
 
-/** Names as they are compared; what a certificate holds besides names serves nobody here. */
+/** Normalised names; other entries of a certificate are of no use here. */
 function namesOf({ fields }: StoredResource): string[] {
   // What is stored has passed the form of its resource.
   const { dns_names: names } = fields.subject_alternative_names as { dns_names: readonly string[] }

@@ -1,4 +1,7 @@
-/** Ends sessions whose credential opens nothing any more: it was deleted, or its owner deleted or made inactive (D25, D65). */
+/**
+ * Ends sessions whose credential is no longer valid: it was deleted, or its owner was deleted or made inactive (D25,
+ * D65).
+ */
 import { botUsers } from '../resources/bot-users.ts'
 import { credentials } from '../resources/credentials.ts'
 import { sshCredentials } from '../resources/ssh-credentials.ts'
@@ -33,7 +36,7 @@ export class LiveCredentials implements Followed {
 
   async apply(changes: readonly Change[]): Promise<void> {
     const touched = new Set(changes.filter(({ kind }) => credentialKinds.has(kind)).map(({ id }) => id))
-    // Of an owner that was deleted each credential is a change of its own.
+    // When an owner is deleted, each of its credentials is a change of its own.
     for (const { id } of changes.filter(({ kind }) => ownerKinds.has(kind))) {
       for (const owned of await this.#store.read((reader) => reader.ownedBy(id))) touched.add(owned.id)
     }

@@ -1,4 +1,4 @@
-/** Keeps the data plane told of the stored edges: all of them at first, then those that a change touches. */
+/** Keeps the data plane up to date with the stored edges: all of them at first, then those that a change touches. */
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { ownTurn } from '../lib/threads/others-turn.ts'
@@ -15,8 +15,8 @@ import type { Followed } from './follower.ts'
 /** Who serves edges. */
 export interface EdgeSink {
   /**
-   * Serves it from now on in the place of what it was; never throws: one broken edge holds nobody back. `isIdle` leaves
-   * the work to the first visitor.
+   * Serves it from now on, in place of what it was; never throws, so that one broken edge holds nobody back. `isIdle`
+   * leaves the work to the first visitor.
    */
   apply(config: EdgeConfig, options?: { isIdle: boolean }): Promise<unknown>
   remove(id: string): void
@@ -24,7 +24,7 @@ export interface EdgeSink {
   readonly storedIds: Iterable<string>
 }
 
-/** Edges that are read together; each may bring many routes along. */
+/** How many edges are read at once; each may have many routes. */
 const AT_A_TIME = 100
 
 /** More levels than backends can be nested (D28), so that none is missed. */
@@ -65,7 +65,7 @@ export class LiveEdges implements Followed {
           gone.delete(config.id)
           await this.#sink.apply(config, { isIdle: true })
         }
-        // SQLite answers at once: without a pause neither agents nor visitors would be served until all is read.
+        // SQLite answers at once: without a pause nobody would be served until everything is read.
         await ownTurn()
       } while (beforeId !== undefined)
     }
@@ -82,7 +82,7 @@ export class LiveEdges implements Followed {
         return readEdgeConfigs(reader, this.#sealer, edges)
       })
       const found = new Set(configs.map(({ id }) => id))
-      // Names that go are free for those that come, so what is gone goes first.
+      // Removed edges go first, so that their names are free for the others.
       for (const id of some) if (!found.has(id)) this.#remove(id)
       for (const config of configs) await this.#sink.apply(config)
       this.#log.debug({ edges: some }, 'edges changed')
@@ -95,7 +95,7 @@ export class LiveEdges implements Followed {
       this.#endpoints.set(edge)
     } catch (error) {
       this.#endpoints.delete(edge.id)
-      this.#log.warn({ err: error, edge: edge.id }, 'the endpoints of an edge cannot be listed')
+      this.#log.warn({ err: error, edge: edge.id }, 'endpoints of an edge cannot be listed')
     }
   }
 

@@ -1,4 +1,4 @@
-/** The IP restrictions of agents and endpoints, compiled when they change, so that listeners ask without waiting (D64). */
+/** The IP restrictions of agents and endpoints, compiled when they change, so that listeners need not wait (D64). */
 import type { RestrictedPart } from '../resources/ip-restrictions.ts'
 import type { Change } from '../store/feed.ts'
 import type { Store } from '../store/store.ts'
@@ -14,7 +14,7 @@ interface Peer {
   readonly ip: string
 }
 
-/** A change of one of these may change a restriction; that of a rule is filed under its policy. */
+/** A change of one of these may change a restriction; a change of a rule is filed under its policy. */
 const followedKinds: ReadonlySet<string> = new Set(['ip_restriction', 'ip_policy'])
 
 export class LiveRestrictions implements Followed {
@@ -28,7 +28,7 @@ export class LiveRestrictions implements Followed {
     this.#refused = refused
   }
 
-  /** Whether `peer` may reach `part`. The answer is remembered with the peer, so a connection is judged once a change. */
+  /** Whether `peer` may reach `part`. The answer is cached with the peer, so a connection is judged once per change. */
   admits(part: LivePart, peer: Peer): boolean {
     const test = this.#tests.get(part)
     return test === undefined || test(peer)

@@ -1,4 +1,7 @@
-/** Ends sessions that were let in by an SSH certificate which was deleted. Its authority stays for as long as it does. */
+/**
+ * Ends sessions that logged in with an SSH certificate that was deleted. An authority cannot be deleted before its
+ * certificates.
+ */
 import { sshUserCertificates } from '../resources/ssh-user-certificates.ts'
 import type { Change } from '../store/feed.ts'
 import type { Store } from '../store/store.ts'
@@ -6,7 +9,7 @@ import type { Followed } from './follower.ts'
 
 /** Who serves the sessions. */
 export interface CertifiedSessions {
-  /** The ids of the certificates that live sessions were let in by. */
+  /** The ids of the certificates that live sessions logged in with. */
   certificatesInUse(): ReadonlySet<string>
   endSessionsBy(certificateId: string, reason: string): void
 }

@@ -1,4 +1,4 @@
-/** Logins that were used lately, held in memory up to so many bytes; those that were not used for longest go first. */
+/** A cache of recently used logins, limited in bytes; the least recently used go first. */
 import type { Login } from '../modules/login/sessions.ts'
 
 export interface CachedLogin {
@@ -8,25 +8,25 @@ export interface CachedLogin {
   readonly routeId: string
   login: Login
   readonly expiresAt: number | null
-  /** When the store was last asked about it. */
+  /** When the store was last asked for it. */
   readAt: number
-  /** The latest time of the user being here that is stored, or about to be. */
+  /** The latest visit of the user that is stored, or about to be. */
   notedAt: number
 }
 
 interface Held {
   readonly cached: CachedLogin
   readonly bytes: number
-  /** Whether it was asked for since it last came up for removal. */
+  /** Whether it was used since it was last considered for removal. */
   isUsed: boolean
 }
 
-/** What a login takes beside what its module keeps, in bytes: an estimate of the objects and keys. */
+/** Memory of a login besides what its module keeps, in bytes: an estimate for objects and keys. */
 const LOGIN_BYTES = 1024
 
 export class LoginCache {
   readonly #maxBytes: number
-  /** By browser and route; a Map keeps the order, so what comes up for removal stands first. */
+  /** By browser and route; a Map keeps its order, so the first entry is the next to be considered for removal. */
   readonly #held = new Map<string, Held>()
   readonly #keys = new Map<string, string>()
   readonly #browsers = new Map<string, Set<string>>()
@@ -44,14 +44,14 @@ export class LoginCache {
     return this.at(keyOf(browser, routeId))
   }
 
-  /** For who asks often, and keeps the key. */
+  /** The key, for callers that ask often. */
   at(key: string): CachedLogin | undefined {
     const held = this.#held.get(key)
     if (held) held.isUsed = true
     return held?.cached
   }
 
-  /** Holds a login, in the place of the one before. */
+  /** Stores a login, replacing the one before. */
   set(cached: CachedLogin): void {
     const key = keyOf(cached.browser, cached.routeId)
     this.#remove(key)
@@ -86,7 +86,7 @@ export class LoginCache {
     this.#bytes = 0
   }
 
-  /** What was used since it last came up goes to the end once more. */
+  /** An entry that was used since goes to the end once more. */
   #shrink(): void {
     while (this.#bytes > this.#maxBytes) {
       const [first] = this.#held

@@ -7,18 +7,18 @@ import type { StoredLoginSession, StoredLoginUser } from '../store/login-reader.
 import type { Writer } from '../store/writer.ts'
 import type { Reseal } from './reseal.ts'
 
-/** What a module may keep of a login, as JSON in bytes: two or three tokens of a provider that writes long ones. */
+/** Most that a module may keep of a login, as JSON in bytes: two or three tokens of a provider with long ones. */
 export const MAX_KEPT_BYTES = 16 * 1024
 
-/** What a provider may call a user for good, in bytes; OpenID Connect allows 255 characters. */
+/** Longest user id of a provider, in bytes; OpenID Connect allows 255 characters. */
 const MAX_USER_ID_BYTES = 1024
 
-/** Texts that are only shown are cut to this, in bytes. */
+/** Texts that are only displayed are cut to this, in bytes. */
 const MAX_SHOWN_BYTES = 512
 
-/** Found by a digest, so that neither a database nor how long a look takes tells a secret. */
+/** Looked up by a digest, so that neither the database nor the time of a lookup reveals a secret. */
 export function browserOf({ secret, host }: Pick<LoginPlace, 'secret' | 'host'>): string {
-  // With every request, and at a third of what an object for it would cost.
+  // Runs for every request, at a third of the cost of a Hash object.
   return hash('sha256', `${host}\0${secret}`, 'base64url')
 }
 
@@ -43,7 +43,7 @@ export function userRow(id: string, login: Login, origin: LoginOrigin): StoredLo
   }
 }
 
-/** What a user is found by. Users of two providers may have one and the same id. */
+/** The key of a user. Users of two providers may have the same id. */
 export function userKey({ provider, providerUrl = '', identity, userId }: LoginOwner): string {
   const where = providerUrl === '' ? `identity ${identity}` : `url ${providerUrl}`
   return createHash('sha256')
@@ -73,7 +73,7 @@ export function sessionRow(
   }
 }
 
-/** The columns that asking the provider again may change. */
+/** The columns that may change when the provider is asked again. */
 export function changingColumns(id: string, { user, kept, checkedAt }: Login, sealer: Sealer) {
   const text = JSON.stringify(kept)
   if (Buffer.byteLength(text) > MAX_KEPT_BYTES) {
@@ -83,7 +83,7 @@ export function changingColumns(id: string, { user, kept, checkedAt }: Login, se
   return { login_user, kept: sealer.seal(text, keptAt(id)), checked_at: checkedAt }
 }
 
-/** The login of a row; undefined when what is sealed is not of this row or this key, so that it opens nothing. */
+/** The login of a row; undefined when the sealed part does not belong to this row or key. */
 export function loginOf(row: StoredLoginSession, sealer: Sealer): Login | undefined {
   try {
     return {
@@ -103,7 +103,7 @@ export function loginOf(row: StoredLoginSession, sealer: Sealer): Login | undefi
 /** How many rows are held in memory at a time. */
 const AT_A_TIME = 500
 
-/** Seals anew what is kept of every login; gives the number of rows. One that cannot be opened is no login, and removed. */
+/** Seals every login again; gives the number of rows. One that cannot be opened is removed. */
 export async function resealLogins(writer: Writer, reseal: Reseal): Promise<number> {
   let count = 0
   let beforeId: string | undefined
@@ -128,7 +128,7 @@ function attempt(reseal: () => string): string | undefined {
   }
 }
 
-/** The id is what the user is known by, and is never cut. */
+/** The id identifies the user and is never cut. */
 function boundedUser({ id, name, email, username }: LoginUser): LoginUser {
   return { id, name: shown(name), email: shown(email), username: shown(username) }
 }
@@ -141,7 +141,7 @@ function shown(text: string): string {
   return stored(cutText(text, MAX_SHOWN_BYTES))
 }
 
-/** PostgreSQL stores no NUL, and no half of a character. */
+/** PostgreSQL stores neither NUL nor half a character. */
 function stored(text: string): string {
   return text.replaceAll('\0', '').toWellFormed()
 }

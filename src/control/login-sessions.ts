@@ -25,25 +25,25 @@ import { SeenLogins } from './seen-logins.ts'
 /** How long a visitor waits for the database, in milliseconds. */
 const LOOKUP_MS = 3000
 
-/** Lookups under way at once. A flood of cookies that nobody was given must not keep the database from everybody else. */
+/** Concurrent lookups. A flood of made-up cookies must not keep the database from everybody else. */
 const MAX_LOOKUPS = 200
 
 /**
- * How long a login that nobody uses here counts as what is stored, in milliseconds: its user may be active at another node
- * meanwhile, which is not told through the feed.
+ * How long an unused cached login counts as current, in milliseconds: its user may be active on another node, which the
+ * feed does not report.
  */
 const FRESH_MS = 60_000
 
 /** Memory for logins, in bytes: some 40,000 of the usual size. */
 const CACHE_BYTES = 64 * 1024 * 1024
 
-/** Logins of one user: a person with three browsers at more than 150 routes. More of them come from a script. */
+/** Most logins of one user: three browsers at more than 150 routes. More than that is a script. */
 const MAX_OF_USER = 500
 
-/** A login that nobody used for so long is over, in milliseconds, whatever its route allows: 90 days. */
+/** A login unused for this long ends, in milliseconds, whatever its route allows: 90 days. */
 export const MAX_IDLE_MS = 90 * 24 * 3600 * 1000
 
-/** A user has one login too many after each, and a few at most when the bound was lowered. */
+/** There is one login too many after each new one, and more only when the limit was lowered. */
 const REMOVED_AT_ONCE = 100
 
 export interface StoredSessionsOptions {
@@ -58,7 +58,7 @@ export interface StoredSessionsOptions {
   readonly lookupMs?: number
 }
 
-/** What a place is found by. */
+/** The key of a place. */
 interface Handle {
   readonly browser: string
   readonly key: string
@@ -109,11 +109,11 @@ export class StoredSessions implements LoginSessions, Followed {
       for (const each of touched) writer.changed(applicationSessions.kind, each)
       return touched
     })
-    // Its old secret opens nothing any more.
+    // The old secret is no longer valid.
     if (browserBefore !== browser) this.#forgetBrowser(browserBefore)
-    // The new one is held in memory once it is read: another node may end it between its commit and this line.
+    // Cached only when it is read: another node may end it between the commit and this line.
     this.#forget(gone)
-    // One that ended elsewhere, which this node has not heard of yet.
+    // It ended on another node, which this one has not heard of yet.
     const known = this.#cache.get(browser, place.routeId)
     if (known) this.#cache.drop(known.id)
   }
@@ -132,7 +132,7 @@ export class StoredSessions implements LoginSessions, Followed {
       // Another login may have taken its place.
       if (row?.identity !== login.identity || row.created_at !== login.createdAt) return undefined
       const isThere = await writer.logins.renew({ id: row.id, ...changingColumns(row.id, login, sealer) })
-      // Others hold what was kept before, and a provider may take a token only once.
+      // Others hold the old values, and a provider may accept a token only once.
       if (isThere) writer.changed(applicationSessions.kind, row.id)
       return row.id
     })
@@ -145,7 +145,7 @@ export class StoredSessions implements LoginSessions, Followed {
     await this.#store.write(async (writer) => {
       for (const id of await writer.logins.removeBrowser(browser)) writer.changed(applicationSessions.kind, id)
     })
-    // What was read again while it was being removed.
+    // Entries that were read again while being removed.
     this.#forgetBrowser(browser)
   }
 
@@ -180,7 +180,7 @@ export class StoredSessions implements LoginSessions, Followed {
     return wasThere
   }
 
-  /** Changes were missed, so nothing that is held can be trusted. */
+  /** Changes were missed, so nothing cached can be trusted. */
   async load(): Promise<void> {
     this.#cache.clear()
     this.#endings.noteAll()
@@ -193,13 +193,13 @@ export class StoredSessions implements LoginSessions, Followed {
     if (users.size > 0) this.#forgetUsers(users)
   }
 
-  /** Stores what is still to be noted. */
+  /** Writes what is still waiting. */
   async close(): Promise<void> {
     await this.#seen.close()
     this.#troubles.close()
   }
 
-  /** Who asks about the same place again is spared the digest. */
+  /** Repeated calls for the same place skip the digest. */
   #handleOf(place: LoginPlace): Handle {
     const known = this.#handles.get(place)
     if (known) return known
@@ -209,7 +209,7 @@ export class StoredSessions implements LoginSessions, Followed {
     return handle
   }
 
-  /** The login, unless its time is over. */
+  /** The login, unless it has expired. */
   #current(cached: CachedLogin | undefined): Login | undefined {
     if (!cached) return undefined
     const now = this.#now()
@@ -217,13 +217,13 @@ export class StoredSessions implements LoginSessions, Followed {
     return isOver || cached.login.lastSeenAt <= now - MAX_IDLE_MS ? undefined : cached.login
   }
 
-  /** Reads a login again that is in memory; while the database is silent, what is in memory counts. */
+  /** Reads a cached login again; while the database is silent, the cached one counts. */
   async #refreshed(cached: CachedLogin): Promise<Login | undefined> {
     try {
       return this.#current(await this.#lookUp(cached.browser, cached.routeId))
     } catch (err) {
       this.#troubles.note({ err })
-      // So that not each of its requests waits.
+      // So that not every request waits.
       cached.readAt = this.#now()
       // It may have ended here meanwhile.
       return this.#cache.get(cached.browser, cached.routeId) === cached ? this.#current(cached) : undefined
@@ -262,7 +262,7 @@ export class StoredSessions implements LoginSessions, Followed {
       readAt: this.#now(),
       notedAt: lastSeenAt,
     }
-    // It was read before it ended, and a request of that moment may have it; the next one may not.
+    // It was read before it ended; this request may use it, the next one may not.
     if (!this.#endings.hasEnded([browser, row.id, row.user_id], moment)) this.#cache.set(cached)
     return cached
   }

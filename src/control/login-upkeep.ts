@@ -1,4 +1,4 @@
-/** Removes logins that are over and those beyond what a server keeps, in the background and some at a time. */
+/** Removes logins that have ended and those over the limits, in the background, a few at a time. */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { applicationSessions } from '../resources/application-sessions.ts'
@@ -7,18 +7,18 @@ import type { LoginWriter } from '../store/login-writer.ts'
 import type { Store } from '../store/store.ts'
 import { MAX_IDLE_MS } from './login-sessions.ts'
 
-/** How long one round waits for the next, in milliseconds. */
+/** Pause between two rounds, in milliseconds. */
 const EVERY_MS = 60_000
 
-/** Rows removed in one transaction: few enough that nobody waits for it. */
+/** Rows removed per transaction: few enough that nobody waits for it. */
 const AT_A_TIME = 200
 
-/** Transactions in one round, of each kind; what is left then is removed in the next. */
+/** Transactions per round, of each kind; the rest is left to the next round. */
 const BATCHES = 50
 
 /**
- * Logins, and users, in all. A row takes 1 to 2 KiB, so this is half a gigabyte of disk, and counting them takes the database a tenth of a second.
- * Whoever was away for longest goes first, and logs in again.
+ * Most logins, and most users. A row takes 1 to 2 KiB, so this is half a gigabyte of disk, and counting takes the
+ * database a tenth of a second. The longest absent go first, and have to log in again.
  */
 const MAX_KEPT = 250_000
 
@@ -31,7 +31,7 @@ export interface LoginUpkeepOptions {
   readonly everyMs?: number
 }
 
-/** One transaction's share of a round: removes at most `limit` and tells of them where others must know. */
+/** One transaction of a round: removes at most `limit` and announces them where others must know. */
 type Share = (logins: LoginWriter, limit: number) => Promise<readonly string[]>
 
 export class LoginUpkeep {
@@ -66,11 +66,11 @@ export class LoginUpkeep {
     await this.#round
   }
 
-  /** One round. What fails is tried in the next. */
+  /** One round. Failures are retried in the next. */
   async tidy(): Promise<void> {
     const now = this.#now()
     try {
-      // Each node knows by itself that their time is over.
+      // Each node knows by itself that these have expired.
       await this.#remove(Infinity, null, (logins, limit) => logins.removeEnded(now, limit))
       await this.#remove(Infinity, null, (logins, limit) => logins.removeUnseen(now - MAX_IDLE_MS, limit))
       const sessions = await this.#store.read(({ logins }) => logins.count('login_sessions'))
@@ -82,7 +82,7 @@ export class LoginUpkeep {
         logins.removeOldestUsers(limit),
       )
     } catch (err) {
-      this.#log.warn({ err }, 'logins that are over cannot be removed at the moment')
+      this.#log.warn({ err }, 'ended logins cannot be removed; retrying')
     }
   }
 

@@ -1,4 +1,4 @@
-/** Modules between a request and their rows: accepted, checked together, sealed, and opened again. */
+/** Modules on their way between requests and rows: accepted, checked together, sealed, and opened again. */
 
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { BadValue } from '../lib/shape/check.ts'
@@ -13,15 +13,15 @@ import type { Principal } from './principal.ts'
 import { holdKey } from './sealing.ts'
 import { moduleAt, openFields, sealFields } from './secrets.ts'
 
-/** A module and what is to be written for it. */
+/** A module and the configuration to write for it. */
 export interface ModuleWrite {
   readonly module: Module
   readonly config: ModuleConfig
-  /** What stands before its fields in a message: empty for its own PUT, `policy.` inside a body. */
+  /** Prefix of its fields in messages: empty for its own PUT, `policy.` inside a body. */
   readonly at: string
 }
 
-/** Lets modules check what a schema cannot say, where it does not hold up others. `owner` is whose work it is. */
+/** Lets modules check what a schema cannot express, without blocking others. `owner` is whose work it is. */
 export interface ModuleChecks {
   readModule(
     owner: string,
@@ -31,7 +31,7 @@ export interface ModuleChecks {
   settle(owner: string, resource: Resource, fields: Fields, around: Surroundings): Promise<Fields>
 }
 
-/** Who writes, and who checks it: outside of any transaction, since it may take seconds. */
+/** Who writes, and who checks: outside of any transaction, since it may take seconds. */
 export interface Checking {
   readonly checks: ModuleChecks
   readonly principal: Pick<Principal, 'id'>
@@ -78,8 +78,8 @@ function twice(form: ModuleForm, another: ModuleForm): BadValue {
 }
 
 /**
- * Refuses modules that cannot stand together, once `writes` are done and `without` is gone. Opens none that it need not
- * read: to replace or delete one that cannot be opened is how such a resource is mended.
+ * Refuses modules that contradict each other once `writes` are done and `without` is gone. Opens only those that it has
+ * to read: replacing or deleting a module that cannot be opened is how such a resource is repaired.
  */
 export function checkTogether(
   sealer: Sealer,
@@ -97,7 +97,7 @@ export function checkTogether(
   )
 }
 
-/** Every resource that `writes` name. */
+/** Every resource that `writes` refer to. */
 export function mentionsOf({ place }: Resource, writes: readonly ModuleWrite[]): Mention[] {
   if (!place) return []
   return writes.flatMap(({ module, config, at }) =>
@@ -105,7 +105,7 @@ export function mentionsOf({ place }: Resource, writes: readonly ModuleWrite[]):
   )
 }
 
-/** Writes modules with what they name; `isNew` when the resource, or its only module here, was not there before. */
+/** Writes modules with their references; `isNew` when the resource, or this module of it, did not exist before. */
 export async function writeModules(
   writer: Writer,
   sealer: Sealer,

@@ -1,4 +1,4 @@
-/** Backends inside backends: no circles, no deep nests, and no HTTP response behind an edge that carries bytes. */
+/** Backends inside backends: no cycles, no deep nesting, and no HTTP response behind an edge that carries bytes. */
 import { plural } from '../lib/text/plural.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Mention } from '../modules/module.ts'
@@ -7,19 +7,19 @@ import { resourceOf } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'
 import type { Writer } from '../store/writer.ts'
 
-/** How many weighted and failover backends may stand one inside the other. */
+/** How deep weighted and failover backends may be nested. */
 const MAX_LEVELS = 8
-/** How many backends may stand below one, in all; each is looked at whenever traffic finds its way. */
+/** How many backends may be below one, in all; each is visited when traffic is routed. */
 const MAX_BELOW = 1000
 
 const WAY_UP = { through: NESTING_KINDS, levels: MAX_LEVELS }
-/** R-2.3: these carry bytes, in which a fixed HTTP response has no place. */
+/** R-2.3: these carry bytes, so a fixed HTTP response makes no sense behind them. */
 const BYTE_EDGES = ['tcp_edge', 'tls_edge']
 const HTTP_ONLY = 'http_response_backend'
 
 /**
- * Refuses what a write of `resource` would bring about; `mentions` is all that it is to name, `id` is null while it is
- * new. D28, R-2.3: refused in whichever request would bring it about.
+ * Refuses a write of `resource` that would break these rules; `mentions` is everything it will refer to, `id` is null
+ * while it is new. D28, R-2.3: refused in whichever request would cause it.
  */
 export async function checkNesting(
   writer: Writer,
@@ -43,9 +43,9 @@ export async function checkNesting(
 }
 
 /**
- * How many levels of nesting `ids` bring with them, and an HTTP response among all that is there. What is passed on the
- * way is held: of two writes that together would close a circle one has to wait for the other, or for each other, which
- * the database notices; either way the second sees what the first did.
+ * How many levels `ids` bring along, and an HTTP response among them. Rows on the way are locked: of two writes that
+ * together would close a cycle, one waits for the other, or the database detects a deadlock; either way the second sees
+ * what the first did.
  */
 async function lookBelow(
   writer: Writer,

@@ -4,7 +4,7 @@ import type { Resource } from '../resources/resource.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Principal } from './principal.ts'
 
-/** Which one: a resource's id, and its parent's where the path names it. */
+/** The id of a resource, and of its parent where the path names it. */
 export interface Target {
   readonly id: string
   readonly parentId?: string

@@ -23,14 +23,14 @@ export const nobodyPresent: Presence = {
 
 type Shown = Record<string, unknown>
 
-/** What an answer about presence is made with. */
+/** What answers about presence need. */
 export interface Presenting {
   readonly links: Links
   /** Ids of the tunnel groups that a tunnel with these labels serves. */
   readonly groupsOf: (labels: Readonly<Record<string, string>>) => readonly string[]
 }
 
-/** A page of what `resource` stands for, as it is shown. */
+/** A page of `resource`, as it is shown. */
 export async function presentPage(
   presence: Presence,
   resource: Resource,
@@ -49,7 +49,7 @@ export async function presentPage(
   }
 }
 
-/** One of what `resource` stands for, as it is shown. */
+/** One of `resource`, as it is shown. */
 export async function presentOne(
   presence: Presence,
   resource: Resource,

@@ -13,12 +13,12 @@ export interface Principal {
 /** Tokens are 27 + 1 + 27 characters; a preset one may be longer. More is not looked up. */
 const TOKEN = /^[0-9A-Za-z_]{32,255}$/
 
-/** Whether a text can be a token at all. */
+/** Whether a text has the form of a token. */
 export function wellFormedToken(token: string): boolean {
   return TOKEN.test(token)
 }
 
-/** How a token is stored and found: by hash, so that a copy of the database opens nothing. */
+/** The hash that a token is stored and found by, so that a copy of the database opens nothing. */
 export function tokenHash(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }
@@ -26,7 +26,7 @@ export function tokenHash(token: string): string {
 /** The principal behind an API key's token; undefined when it opens nothing. */
 export async function authenticate(store: Store, token: string): Promise<Principal | undefined> {
   if (!wellFormedToken(token)) return undefined
-  // Looking up the hash compares nothing that depends on how much of the token was right.
+  // A lookup by hash compares nothing that depends on how much of the token was right.
   const found = await store.read((reader) => reader.holderWithOwner(API_KEY_TOKENS, tokenHash(token)))
   if (!found || found.owner.fields.active === false) return undefined
   return { id: found.owner.id, role: found.owner.fields.role === 'admin' ? 'admin' : 'member', keyId: found.id }

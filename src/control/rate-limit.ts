@@ -2,7 +2,7 @@
 import type { Clock } from '../lib/clock.ts'
 
 const WINDOW_MS = 60_000
-/** Beyond this many keys in one minute the oldest windows are forgotten first. */
+/** How many keys are tracked; over that the oldest windows are forgotten first. */
 const MAX_KEYS = 10_000
 
 export class RateLimit {
@@ -10,7 +10,7 @@ export class RateLimit {
   readonly #now: Clock
   readonly #windows = new Map<string, { startedAt: number; used: number }>()
 
-  /** `perMinute` 0 limits nothing. */
+  /** With `perMinute` 0 there is no limit. */
   constructor({ perMinute, now }: { perMinute: number; now: Clock }) {
     this.#perMinute = perMinute
     this.#now = now
@@ -26,7 +26,7 @@ export class RateLimit {
     if (this.#perMinute === 0) return 0
     const now = this.#now()
     const window = this.#windows.get(key)
-    // A clock that was set back must not lock a key out, so a window from the future is over too.
+    // If the clock was set back, a window in the future counts as over, so that no key is locked out.
     if (!window || now - window.startedAt >= WINDOW_MS || now < window.startedAt) {
       this.#windows.delete(key)
       this.#windows.set(key, { startedAt: now, used: 1 })

@@ -23,7 +23,7 @@ import type { Complete } from './show.ts'
 import { placed, type ShowingModules } from './shown-at.ts'
 import { checkRules } from './write-rules.ts'
 
-/** What records stand on. */
+/** What records need. */
 export interface RecordsOptions {
   readonly store: Store
   readonly ids: IdSource
@@ -104,7 +104,7 @@ export class Records {
     return placed(made, this.#showing)
   }
 
-  /** A page, newest first, of those that the caller may see. */
+  /** A page of what the caller may see, newest first. */
   async list(
     resource: Resource,
     principal: Principal,
@@ -113,7 +113,7 @@ export class Records {
     const page = await this.#store.read(async (reader) => {
       const found = await reader.page({
         kind: resource.kind,
-        // One more than asked for tells whether a next page would be empty.
+        // One more than asked for, to know whether there is a next page.
         limit: limit + 1,
         ...(beforeId !== undefined && { beforeId }),
         ...(seesOnlyOwn(resource, principal) && { ownerId: principal.id }),
@@ -134,7 +134,9 @@ export class Records {
     return placed(found, this.#showing)
   }
 
-  /** D10: what `input` does not name stays as it is; a module it names is replaced whole. `cleared` is unset. */
+  /**
+   * D10: fields that `input` does not name stay as they are; a module that it names is replaced. `cleared` is unset.
+   */
   async update(
     resource: Resource,
     principal: Principal,
@@ -185,7 +187,7 @@ export class Records {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
         await checkRules(writer, { resource, principal, parentId: before.parentId, before, after: null })
         await checkUnreferenced(writer, resource, before.id)
-        // D24: keys and credentials go with their owner, and whoever serves their sessions must hear of it.
+        // D24: keys and credentials are deleted with their owner, and whoever serves their sessions must be told.
         for (const owned of await writer.ownedBy(before.id)) writer.changed(owned.kind, owned.id)
         await writer.remove(before.id)
         writer.changed(...rootOf(resource, before))
@@ -218,7 +220,7 @@ export class Records {
     return complete
   }
 
-  /** What takes long is made before a transaction begins, for an id that is then already known. */
+  /** Slow work happens before the transaction, for an id that is chosen in advance. */
   async #prepared(
     resource: Resource,
     principal: Principal,
@@ -276,7 +278,7 @@ export class Records {
   }
 }
 
-/** What a change is filed under: data planes load an edge with its routes, a policy with its rules. */
+/** What a change is filed under: data planes load an edge with its routes, and a policy with its rules. */
 export function rootOf(
   resource: Resource,
   { id, parentId }: Pick<StoredResource, 'id' | 'parentId'>,
@@ -284,7 +286,7 @@ export function rootOf(
   return resource.parent && parentId ? [resource.parent.kind, parentId] : [resource.kind, id]
 }
 
-/** Takes a field that is not one of the resource's own out of its body. */
+/** Removes a field from the body that is not the resource's own. */
 function take(own: Record<string, unknown>, field: string | null): unknown {
   if (field === null) return undefined
   const value = own[field]

@@ -1,4 +1,4 @@
-/** What a write names must exist, and the unique names it takes must be free; both are kept inside its transaction. */
+/** References of a write must exist, and the unique names it claims must be free; both are kept in its transaction. */
 import { Refusal } from '../model/errors.ts'
 import type { Mention } from '../modules/module.ts'
 import { resourceOf } from '../resources/index.ts'
@@ -44,7 +44,7 @@ export async function checkUnreferenced(reader: Reader, resource: Resource, id: 
   )
 }
 
-/** Makes `mentions` the whole of what the fields of a resource name, by field. */
+/** Makes `mentions` all that the fields of a resource refer to, field by field. */
 export async function setMentions(
   writer: Writer,
   id: string,
@@ -59,7 +59,7 @@ export async function setMentions(
   }
 }
 
-/** Claims what is new; a scope in which nothing is claimed any more is emptied. */
+/** Claims new keys; a scope without any is emptied. */
 export async function setClaims(
   writer: Writer,
   id: string,

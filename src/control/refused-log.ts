@@ -1,9 +1,9 @@
-/** Logs whom IP restrictions refuse, or would refuse: enough lines to see who it is, and never a flood. */
+/** Logs addresses that IP restrictions refuse, or would refuse: enough to see who it is, never a flood. */
 import type { Logger } from '../lib/log/log.ts'
 import { MinuteLog } from '../lib/log/minute-log.ts'
 import type { RestrictedPart } from '../resources/ip-restrictions.ts'
 
-/** Lines a minute for each part. Anybody can cause one by connecting, so the log must not grow with the attack. */
+/** Lines per minute for each part. Anybody can cause one by connecting, so the log must not grow with an attack. */
 const LINES_PER_MINUTE = 20
 
 interface Refused {
@@ -23,12 +23,12 @@ export class RefusedLog {
     this.#lines = new MinuteLog(write, { lines: LINES_PER_MINUTE })
   }
 
-  /** `address` is not admitted to `part`; it was refused if the restriction is enforced. */
+  /** `address` is not admitted to `part`; if the restriction is enforced, it was refused. */
   note(part: RestrictedPart, address: string, { isEnforced }: { readonly isEnforced: boolean }): void {
     this.#lines.note({ part, address, isEnforced }, part)
   }
 
-  /** Tells what is still to be told. */
+  /** Logs what is still waiting. */
   close(): void {
     this.#lines.close()
   }

@@ -8,10 +8,10 @@ import type { Writer } from '../store/writer.ts'
 import type { Reseal } from './reseal.ts'
 import { holdKey } from './sealing.ts'
 
-/** The facts that hold it: its certificate, readable, and behind it the key, sealed. */
+/** The stored facts: its certificate in the open, and the key, sealed. */
 const REQUEST_KEY = 'saml_request_key'
 
-/** What it is sealed for. */
+/** The context that it is sealed for. */
 const CONTEXT = `meta/${REQUEST_KEY}/key`
 
 interface Kept {
@@ -19,14 +19,17 @@ interface Kept {
   readonly key: string
 }
 
-/** Gives what to ask for the key of `store` with; not inside a transaction, since it may need one of its own. */
+/**
+ * Gives a function that returns the key of `store`. Do not call it inside a transaction, since it may need one of its
+ * own.
+ */
 export function requestKeyOf(store: Store, sealer: Sealer, now: () => number): () => Promise<RequestKey> {
   let found: Promise<RequestKey> | undefined
   const find = async (): Promise<RequestKey> => {
     const known = await store.read((reader) => reader.meta(REQUEST_KEY))
     if (known !== undefined) return opened(known)
     const { certificate, key } = await makeRequestKey(now())
-    // Another node may have been faster: then its key is the one.
+    // Another node may have been faster; then its key is used.
     const text = await store.write(async (writer) => {
       await holdKey(writer, sealer)
       const kept: Kept = { certificate, key: sealer.seal(key.reveal(), CONTEXT) }
@@ -40,7 +43,7 @@ export function requestKeyOf(store: Store, sealer: Sealer, now: () => number): (
   }
   return () => {
     found ??= find().catch((error: unknown) => {
-      // The next who needs it tries again.
+      // The next caller tries again.
       found = undefined
       throw error
     })

@@ -1,4 +1,4 @@
-/** Goes through every sealed value of a database, so that each can be sealed anew. */
+/** Visits every sealed value of a database, so that each can be sealed again. */
 import { modules } from '../modules/index.ts'
 import { resources } from '../resources/index.ts'
 import type { StoredModule } from '../store/reader.ts'
@@ -9,7 +9,7 @@ import { resealRequestKey } from './request-key.ts'
 import { changeFields, moduleAt, resourceAt } from './secrets.ts'
 import { resealSshHostKey } from './ssh-host-key.ts'
 
-/** Gives the new text for a sealed one; `context` says what it belongs to. */
+/** The new text for a sealed value; `context` says what it belongs to. */
 export type Reseal = (sealed: string, context: string) => string
 
 /** How many rows are held in memory at a time. */

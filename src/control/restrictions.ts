@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts'
 
 /** One restriction, compiled. */
 export interface Restriction {
-  /** False: what it does not admit is let in and logged. */
+  /** When false, addresses that it does not admit are let in and logged. */
   readonly isEnforced: boolean
   readonly admits: (address: string) => boolean
 }
@@ -32,7 +32,7 @@ export async function readRestrictions(reader: Reader): Promise<Restrictions> {
   )
 }
 
-/** Stops enforcing the restrictions of `parts`, for somebody who is locked out; gives the parts that had one. */
+/** Stops enforcing the restrictions of `parts`, for an admin who is locked out; gives the parts that had one. */
 export async function liftRestrictions(
   store: Store,
   parts: readonly RestrictedPart[] = restrictedParts,
@@ -48,7 +48,7 @@ export async function liftRestrictions(
   })
 }
 
-/** Whether a stored IP restriction turns anybody away. */
+/** Whether a stored IP restriction is enforced. */
 export function isEnforced({ fields }: Pick<StoredResource, 'fields'>): boolean {
   return fields.enforced === true
 }

@@ -1,4 +1,4 @@
-/** Seals secret fields on their way into the store, each bound to its row and name, and opens them on their way out. */
+/** Seals secret fields on their way into the store, each bound to its row and name, and opens them on the way out. */
 import { type Sealer, SealFault } from '../lib/secrets/seal.ts'
 import { Refusal } from '../model/errors.ts'
 
@@ -23,7 +23,7 @@ export function openFields<T extends object>(sealer: Sealer, names: readonly str
     try {
       return JSON.parse(sealer.open(String(each), context)) as unknown
     } catch (cause) {
-      // The start made sure of the key, so it has changed since.
+      // The key was checked at the start, so it has changed since.
       if (cause instanceof SealFault && cause.reason === 'other_key')
         throw new Refusal('KEY_ROTATED', undefined, { cause })
       throw new Refusal('SECRET_UNREADABLE', `the stored secret \`${context}\` cannot be opened: ${WHY}`, { cause })

@@ -1,4 +1,4 @@
-/** Notes when the users of logins were last here: at once in memory, and in the store in batches. */
+/** Records when users of logins were last here: at once in memory, and in batches in the store. */
 import type { Logger } from '../lib/log/log.ts'
 import type { Seen } from '../store/login-writer.ts'
 import type { Store } from '../store/store.ts'
@@ -7,16 +7,16 @@ import type { CachedLogin } from './login-cache.ts'
 /** How often one login is written at most, in milliseconds. */
 const NOTE_EVERY_MS = 60_000
 
-/** How long what is to be written is gathered, in milliseconds. */
+/** How long writes are collected, in milliseconds. */
 const GATHER_MS = 5000
 
 /** Logins written in one transaction. */
 const AT_A_TIME = 200
 
-/** Logins that wait to be written. Beyond it the oldest wait is given up: it only moves the end of inactivity. */
+/** Logins waiting to be written. Over that the oldest is dropped: it only changes when inactivity ends. */
 const MAX_WAITING = 50_000
 
-/** In memory a login is moved on once a second at most, so that a busy page makes no new object for each request. */
+/** In memory a login is updated at most once a second, so that a busy page makes no object for each request. */
 const MOVE_EVERY_MS = 1000
 
 interface Waiting {
@@ -44,12 +44,12 @@ export class SeenLogins {
     this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS).unref()
   }
 
-  /** The time that waits to be written for this login; 0 when none does. */
+  /** The time waiting to be written for this login; 0 when there is none. */
   pending(id: string): number {
     return this.#waiting.get(id)?.at ?? 0
   }
 
-  /** Writes what waits; resolves when that is done or has failed. */
+  /** Writes what is waiting; resolves when that is done or has failed. */
   async close(): Promise<void> {
     this.#flush()
     await this.#writing
@@ -80,11 +80,11 @@ export class SeenLogins {
           await logins.markSeen('login_users', latestOfUsers(some))
         })
       } catch (err) {
-        this.#log.warn({ err, logins: this.#waiting.size }, 'when users were last seen cannot be stored at the moment')
+        this.#log.warn({ err, logins: this.#waiting.size }, 'last visits of users cannot be stored; retrying')
         this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS).unref()
         return
       }
-      // One that was noted anew meanwhile waits on.
+      // A login that was updated meanwhile keeps waiting.
       for (const [id, waiting] of some) if (this.#waiting.get(id) === waiting) this.#waiting.delete(id)
     }
   }

@@ -1,4 +1,4 @@
-/** From what is stored to what the API answers. */
+/** From stored resources to answers of the API. */
 import { shape } from '../lib/shape/schema.ts'
 import { formsOf } from '../modules/forms.ts'
 import { modulesAt } from '../modules/index.ts'
@@ -8,12 +8,12 @@ import type { Resource } from '../resources/resource.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Links } from './links.ts'
 
-/** A stored resource with all that its answer needs: opened secrets, its children, and a token just made. */
+/** A stored resource with everything its answer needs: opened secrets, children, and a token if just created. */
 export interface Complete extends StoredResource {
   readonly children: readonly Complete[]
   readonly live: Readonly<Record<string, readonly string[]>>
   readonly token: string | null
-  /** Where modules that show something of their own need it. */
+  /** For modules that show addresses of their own. */
   readonly shownAt?: ShownAt
 }
 

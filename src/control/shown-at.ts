@@ -1,4 +1,4 @@
-/** Where modules are shown whose answers hold addresses of their own: looked up for those alone, which are few. */
+/** Where modules are shown whose answers contain addresses of their own; looked up only for those, which are few. */
 import { modules } from '../modules/index.ts'
 import type { ShownAt } from '../modules/module.ts'
 import type { RequestKey } from '../modules/saml/request-key.ts'
@@ -12,7 +12,7 @@ export interface ShowingModules {
 
 const showing: readonly string[] = modules.filter(({ shows }) => shows).map(({ name }) => name)
 
-/** `record`, and what it embeds, with all that its modules need to be shown. Not inside a transaction. */
+/** `record` and its children, with everything that their modules need to be shown. Not inside a transaction. */
 export async function placed(record: Complete, from: ShowingModules, parent?: Complete): Promise<Complete> {
   const children: Complete[] = []
   for (const child of record.children) children.push(await placed(child, from, record))

@@ -5,14 +5,14 @@ import { SSH_USER_CERTIFICATES, sshUserCertificates } from '../resources/ssh-use
 import type { Store } from '../store/store.ts'
 import { LOOKUP_MS } from './agent-credentials.ts'
 
-/** A certificate that was issued here, and is still there. */
+/** A certificate that was issued here and not deleted. */
 export interface IssuedCertificate {
   readonly id: string
-  /** The public key of its authority, in the wire form. */
+  /** The public key of its authority, in wire form. */
   readonly authorityBlob: Buffer
 }
 
-/** The certificate with this digest; undefined when there is none, or not any more. */
+/** The certificate with this digest; undefined when there is none. */
 export async function findSshCertificate(store: Store, digest: string): Promise<IssuedCertificate | undefined> {
   return store.read(
     async (reader) => {

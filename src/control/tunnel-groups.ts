@@ -1,4 +1,4 @@
-/** Which tunnel groups a labelled tunnel serves: kept by label, so that nobody looks through all groups. */
+/** Which tunnel groups a labelled tunnel serves; indexed by label, so that nobody searches all groups. */
 import { tunnelGroupBackends } from '../resources/tunnel-group-backends.ts'
 import type { Change } from '../store/feed.ts'
 import type { StoredResource } from '../store/reader.ts'
@@ -19,7 +19,7 @@ export class TunnelGroups implements Followed {
     this.#store = store
   }
 
-  /** Ids of the groups all of whose labels are among `labels`, newest first. */
+  /** Ids of the groups whose labels are all among `labels`, newest first. */
   serving(labels: Labels): string[] {
     const ids = Object.entries(labels).flatMap(([key, value]) => [...(this.#byLabel.get(`${key}=${value}`) ?? [])])
     return ids

@@ -1,4 +1,4 @@
-/** Reads the header `User-Agent` for people who look at a list of sessions: nothing is decided by it. */
+/** Reads the header `User-Agent` for people who look at a list of sessions; nothing is decided by it. */
 
 export interface UserAgent {
   readonly raw: string

@@ -1,4 +1,4 @@
-/** Users outside of the API: the first start makes one, and `postern admin` works with them when no key is at hand. */
+/** Users without the API: the first start creates one, and `postern admin` manages them when no key is at hand. */
 import { type Clock, timestamp } from '../lib/clock.ts'
 import { type IdSource, randomText } from '../lib/ids.ts'
 import { Refusal } from '../model/errors.ts'
@@ -11,21 +11,21 @@ import { type Store, StoreConflict } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
 import { tokenHash } from './principal.ts'
 
-/** Held by the first user, so that of two servers started at once one makes it. */
+/** Claimed by the first user, so that only one of two servers started at once creates it. */
 const FIRST_USER = { scope: 'first_user', key: 'first' }
-/** The fact that there was a first user: it stays when that user is deleted, or the next start would make another. */
+/** The stored fact that there was a first user. It outlives that user, or the next start would create another. */
 const FIRST_START = 'first_start'
-/** The fact that writes which may take an admin away change, so that two of them follow each other. */
+/** A fact changed by every write that may remove an admin, so that two such writes run one after the other. */
 const ADMINS = 'admins'
 const MAX_USERS_LISTED = 1000
-/** Users that are read together in search of an admin. */
+/** Users read at a time in search of an admin. */
 const AT_A_TIME = 500
 
 export type Role = 'admin' | 'member'
 
 export type User = Readonly<{ id: string; name: string; role: Role; active: boolean; created_at: string }>
 
-/** What the first start made: shown once. */
+/** What the first start created: shown once. */
 export interface FirstStart {
   readonly userId: string
   readonly apiKey: string
@@ -38,7 +38,7 @@ export interface Making {
   readonly now: Clock
 }
 
-/** Makes the first admin with a key and an authtoken, preset or random; null when there is a user already. */
+/** Creates the first admin with a key and an authtoken, preset or random; null when there is a user already. */
 export async function makeFirstUser(
   making: Making,
   preset: { apiKey: string | null; authtoken: string | null },
@@ -73,7 +73,7 @@ export async function listUsers({ store }: Making): Promise<User[]> {
   return rows.map(userOf)
 }
 
-/** Lets a user's keys and credentials open nothing, or open everything again; gives the user as it is then. */
+/** Deactivates or reactivates a user, and with it the user's keys and credentials; gives the user as it is then. */
 export async function setUserActive({ store }: Making, id: string, active: boolean): Promise<User> {
   return store.write(async (writer) => {
     const before = await existing(writer, id)
@@ -97,13 +97,13 @@ export async function deleteUser({ store }: Making, id: string): Promise<void> {
 }
 
 /**
- * Refuses a write that would leave the account without an active admin: nobody could make another. `after` is null when
- * the user is deleted.
+ * Refuses a write that would leave the account without an active admin, since nobody could create another. `after` is
+ * null when the user is deleted.
  */
 export async function keepAnAdmin(writer: Writer, before: StoredResource, after: Fields | null): Promise<void> {
   if (after === null) await writer.keepMeta(FIRST_START, before.id)
   if (!isActiveAdmin(before.fields) || (after !== null && isActiveAdmin(after))) return
-  // Of two admins who remove each other at the same moment the second waits here, and then is the last.
+  // Of two admins who remove each other at once, the second waits here, and then is the last.
   await writer.setMeta(ADMINS, before.id)
   if (await hasActiveAdmin(writer, before.id)) return
   throw new Refusal('LAST_ADMIN')
@@ -140,7 +140,7 @@ function userOf({ id, fields, createdAt }: Pick<StoredResource, 'id' | 'fields' 
   }
 }
 
-/** A key for whoever lost theirs; works without one. */
+/** Creates a key for somebody who lost theirs; needs none. */
 export async function createKey(
   making: Making,
   { ownerId, description }: { ownerId: string; description: string },

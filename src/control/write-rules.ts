@@ -1,4 +1,4 @@
-/** Rules of single resources that take a look at others: asked inside the transaction of every write. */
+/** Rules of single resources that depend on others: checked inside the transaction of every write. */
 import { Refusal } from '../model/errors.ts'
 import { ipPolicies } from '../resources/ip-policies.ts'
 import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
@@ -35,12 +35,12 @@ export async function checkRules(writer: Writer, write: Write): Promise<void> {
   if (resource.kind === ipPolicyRules.kind && write.parentId !== null) await checkNotGuarding(writer, write.parentId)
 }
 
-/** D65: who could change the rules of an enforced restriction could lock the admins out, or let others in. */
+/** D65: whoever can change the rules of an enforced restriction could lock admins out, or let others in. */
 async function checkNotGuarding(writer: Writer, policyId: string): Promise<void> {
-  // Every write of a restriction writes its references anew, which need the policy: one that begins to name it, or to be
-  // enforced, waits for this write, or this write for it.
+  // Every write of a restriction rewrites its references, which lock the policy: a write that begins to name it, or to
+  // enforce it, waits for this one, or this one for it.
   await writer.lock(ipPolicies.kind, policyId)
-  // One for each part, by a claim.
+  // There is one per part, by a claim.
   const restrictions = await writer.page({ kind: ipRestrictions.kind, limit: restrictedParts.length })
   const enforced = restrictions.find((each) => isEnforced(each) && names(each.fields, policyId))
   if (!enforced) return
@@ -52,8 +52,8 @@ async function checkNotGuarding(writer: Writer, policyId: string): Promise<void>
 }
 
 /**
- * A certificate opens the SSH gateway as the credentials that its principals name. So only who may use a credential may have
- * it named, and one of somebody else is as unknown as one that does not exist (D22).
+ * A certificate logs in as the credentials that its principals name. So a caller may name only credentials that it may
+ * use; one of somebody else counts as unknown (D22).
  */
 async function checkPrincipals(
   reader: Writer,
