@@ -32,7 +32,7 @@ import { PublicListener } from './edge/public-listener.ts'
 import { httpRefusals } from './edge/refuse-http.ts'
 import { retireEdge } from './edge/retire-edge.ts'
 import { StoredEdges } from './edge/stored-edges.ts'
-import { TcpPorts } from './edge/tcp-ports.ts'
+import { PublicTcpPorts } from './edge/tcp-ports.ts'
 import { TlsServers } from './edge/tls-servers.ts'
 import { TrafficCount } from './edge/traffic-count.ts'
 import type { Clock } from './lib/clock.ts'
@@ -134,7 +134,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const { meet } = held
     const meetSecure = meetAdmitted(meet, admitsVisitor)
     opened.push(() => held.sendAway())
-    const ports = new TcpPorts({
+    const ports = new PublicTcpPorts({
       host: settings.tcpListen,
       handed: listeners.tcp,
       onConnection: (socket, port, peer) => visitors.onPort(socket, port, peer),

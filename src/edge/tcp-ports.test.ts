@@ -4,18 +4,18 @@ import { createServer, type Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { createLog } from '../lib/log/log.ts'
 import type { Peer } from '../modules/phases.ts'
-import { TcpPorts, type TcpPortsOptions } from './tcp-ports.ts'
+import { PublicTcpPorts, type TcpPortsOptions } from './tcp-ports.ts'
 import { closed, dialled } from './test-front.ts'
 
 const quiet = createLog({ level: 'silent' })
-const all: TcpPorts[] = []
+const all: PublicTcpPorts[] = []
 after(() => {
   for (const ports of all) ports.closeAll()
 })
 
-function make(options: Partial<TcpPortsOptions> = {}): TcpPorts {
+function make(options: Partial<TcpPortsOptions> = {}): PublicTcpPorts {
   const onConnection = (socket: Socket, port: number) => socket.end(`port ${port}`)
-  const ports = new TcpPorts({ host: '127.0.0.1', log: quiet, onConnection, ...options })
+  const ports = new PublicTcpPorts({ host: '127.0.0.1', log: quiet, onConnection, ...options })
   all.push(ports)
   return ports
 }

@@ -31,7 +31,7 @@ interface OpenPort {
   server: Server | undefined
 }
 
-export class TcpPorts {
+export class PublicTcpPorts {
   readonly #options: TcpPortsOptions
   readonly #now: Clock
   readonly #ports = new Map<number, OpenPort>()

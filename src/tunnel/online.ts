@@ -11,7 +11,7 @@ import type { BindRefusal, CurrentCredentials, Endpoints } from './ports.ts'
 import { Registry } from './registry.ts'
 import type { Seal } from './sealed.ts'
 import { StoppedTunnels } from './stopped-tunnels.ts'
-import { type PortRange, TcpPorts } from './tcp-ports.ts'
+import { AgentTcpPorts, type PortRange } from './tcp-ports.ts'
 import type { BindRequest, LabelRequest } from './tunnel-request.ts'
 import { WatchedRequests } from './watched-requests.ts'
 
@@ -51,7 +51,7 @@ export class Online {
     this.#binding = {
       ...given,
       registry: this.registry,
-      tcpPorts: new TcpPorts(tcpPorts, given.random),
+      tcpPorts: new AgentTcpPorts(tcpPorts, given.random),
       stopped: this.#stopped,
     }
   }

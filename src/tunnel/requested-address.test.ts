@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { BindRefusal, type EndpointRequest } from './ports.ts'
 import { requestedAddress } from './requested-address.ts'
-import { TcpPorts } from './tcp-ports.ts'
+import { AgentTcpPorts } from './tcp-ports.ts'
 
 const around = {
   domain: 'example.test',
-  tcpPorts: new TcpPorts({ from: 20_000, to: 20_009 }, randomBytes),
+  tcpPorts: new AgentTcpPorts({ from: 20_000, to: 20_009 }, randomBytes),
   publicPorts: () => ({ http: 8080, https: 8443 }),
 }
 

@@ -5,7 +5,7 @@ import { readHostport, readName } from '../model/hostport.ts'
 import { requestedName } from '../wire/messages/bind-options.ts'
 import { BindRefusal, type EndpointRequest } from './ports.ts'
 import { refusals } from './refusals.ts'
-import type { TcpPorts } from './tcp-ports.ts'
+import type { AgentTcpPorts } from './tcp-ports.ts'
 
 type Proto = EndpointRequest['proto']
 
@@ -18,7 +18,7 @@ export interface Address {
 /** What the server can serve; anything else is refused. */
 export interface Surroundings {
   readonly domain: string
-  readonly tcpPorts: TcpPorts
+  readonly tcpPorts: AgentTcpPorts
   /** The ports shown in public URLs. */
   readonly publicPorts: () => { readonly http: number; readonly https: number }
 }

@@ -6,7 +6,7 @@ export interface PortRange {
   readonly to: number
 }
 
-export class TcpPorts {
+export class AgentTcpPorts {
   readonly range: PortRange
   readonly #random: RandomBytes
   readonly #used = new Set<number>()
