@@ -11,7 +11,7 @@ import type { BindRefusal, CurrentCredentials, Endpoints } from './ports.ts'
 import { Registry } from './registry.ts'
 import type { Seal } from './sealed.ts'
 import { StoppedTunnels } from './stopped-tunnels.ts'
-import { AgentTcpPorts, type PortRange } from './tcp-ports.ts'
+import { type AgentPortRange, AgentTcpPorts } from './tcp-ports.ts'
 import type { BindRequest, LabelRequest } from './tunnel-request.ts'
 import { WatchedRequests } from './watched-requests.ts'
 
@@ -28,7 +28,7 @@ export interface OnlineOptions {
   readonly region: string
   /** The domain of random names, and the host in URLs of TCP endpoints. */
   readonly domain: string
-  readonly tcpPorts: PortRange
+  readonly tcpPorts: AgentPortRange
   /** The ports shown in public URLs; asked at each bind, since a port may be known only after listening. */
   readonly publicPorts: () => { readonly http: number; readonly https: number }
 }

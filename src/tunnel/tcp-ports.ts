@@ -1,19 +1,19 @@
 /** The TCP ports for endpoints, and the order in which to try them when an agent leaves the choice to us. */
 import type { RandomBytes } from './names.ts'
 
-export interface PortRange {
+export interface AgentPortRange {
   readonly from: number
   readonly to: number
 }
 
 export class AgentTcpPorts {
-  readonly range: PortRange
+  readonly range: AgentPortRange
   readonly #random: RandomBytes
   readonly #used = new Set<number>()
   /** Released ports, oldest first: an agent that lost its connection will ask for its port again. */
   readonly #left = new Set<number>()
 
-  constructor(range: PortRange, random: RandomBytes) {
+  constructor(range: AgentPortRange, random: RandomBytes) {
     this.range = range
     this.#random = random
   }
