@@ -15,7 +15,7 @@ import { LiveRestrictions } from './control/live-restrictions.ts'
 import { LiveSshCertificates } from './control/live-ssh-certificates.ts'
 import type { RefusedLog } from './control/refused-log.ts'
 import { findSshCertificate } from './control/ssh-certificates.ts'
-import { TunnelGroups } from './control/tunnel-groups.ts'
+import { StoredTunnelGroups } from './control/tunnel-groups.ts'
 import { AccessLog } from './edge/access-log.ts'
 import { AgentEndpoints, type AgentEndpointsOptions } from './edge/agent-endpoints.ts'
 import { BodyMemory } from './edge/body-memory.ts'
@@ -322,7 +322,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     opened.push(() => clearInterval(renewal))
 
     // What is stored, and every change of it.
-    const groups = new TunnelGroups(store)
+    const groups = new StoredTunnelGroups(store)
     const endpoints = new EdgeEndpoints({ store, region })
     const stored = new StoredEdges({
       edges,

@@ -9,7 +9,7 @@ type Labels = Readonly<Record<string, string>>
 
 const AT_A_TIME = 1000
 
-export class TunnelGroups implements Followed {
+export class StoredTunnelGroups implements Followed {
   readonly #store: Store
   readonly #labels = new Map<string, Labels>()
   /** Groups by one of their labels, always the same one. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { TunnelGroups } from './groups.ts'
+import { LiveTunnelGroups } from './groups.ts'
 import type { Tunnel } from './live.ts'
 
 /** Groups look at no more of a tunnel than this. */
@@ -10,7 +10,7 @@ function tunnel(id: string, labels: Readonly<Record<string, string>>, httpVersio
 }
 
 test('a group has the tunnels that carry all of its labels, oldest first, at every moment', () => {
-  const groups = new TunnelGroups()
+  const groups = new LiveTunnelGroups()
   const web = groups.follow({ app: 'web' })
   const [b, a] = [tunnel('tn_2', { app: 'web', dc: '1' }), tunnel('tn_1', { app: 'web' }, 2)]
   groups.add(b)
@@ -30,7 +30,7 @@ test('a group has the tunnels that carry all of its labels, oldest first, at eve
 })
 
 test('nothing is kept of a group that nobody follows, and those who still do go on', () => {
-  const groups = new TunnelGroups()
+  const groups = new LiveTunnelGroups()
   const one = groups.follow({ a: 'b', c: 'd' })
   const two = groups.follow({ c: 'd', a: 'b' })
   one.release()
@@ -44,7 +44,7 @@ test('nothing is kept of a group that nobody follows, and those who still do go 
 })
 
 test('no labels find nothing, and a label called like a property of every object is a label', () => {
-  const groups = new TunnelGroups()
+  const groups = new LiveTunnelGroups()
   groups.add(tunnel('tn_1', { a: 'b' }))
   assert.deepEqual(groups.find({}), [])
   assert.deepEqual(groups.find({ toString: 'x' }), [])
@@ -56,7 +56,7 @@ test('whoever comes and goes, every group is what a look at all tunnels would gi
   const steps = fc.array(fc.record({ at: fc.nat({ max: 9 }), labels }), { maxLength: 40 })
   fc.assert(
     fc.property(steps, fc.array(labels, { maxLength: 5 }), (steps, wanted) => {
-      const groups = new TunnelGroups()
+      const groups = new LiveTunnelGroups()
       const online = new Map<number, Tunnel>()
       const followed = wanted.map((each) => ({ each, group: groups.follow(each) }))
       for (const { at, labels } of steps) {
@@ -89,7 +89,7 @@ test('whoever comes and goes, every group is what a look at all tunnels would gi
 })
 
 test('a tunnel that joins costs no more when there are many others', () => {
-  const groups = new TunnelGroups()
+  const groups = new LiveTunnelGroups()
   let looks = 0
   const counted = (id: string, labels: Record<string, string>): Tunnel => {
     const it = { id, httpVersion: 1 }

@@ -11,7 +11,7 @@ interface Followed {
   followers: number
 }
 
-export class TunnelGroups {
+export class LiveTunnelGroups {
   /** Tunnels by each of their labels: the cost of a change depends on tunnels with the same label, not on all. */
   readonly #tunnels = new Map<string, Set<Tunnel>>()
   readonly #followed = new Map<string, Followed>()

@@ -11,7 +11,7 @@ import type {
   PresentSession,
   PresentTunnel,
 } from '../model/presence.ts'
-import { TunnelGroups } from './groups.ts'
+import { LiveTunnelGroups } from './groups.ts'
 import type { LiveSession, Tunnel } from './live.ts'
 
 export class Registry implements Presence {
@@ -21,7 +21,7 @@ export class Registry implements Presence {
   /** By the ids of their endpoints. */
   readonly #endpoints = new Shelf<Tunnel>()
   readonly #byPlace = new Map<string, Tunnel>()
-  readonly #groups = new TunnelGroups()
+  readonly #groups = new LiveTunnelGroups()
   readonly #byCredential = new Map<string, Set<LiveSession>>()
   #past = { bytesIn: 0, bytesOut: 0 }
 
