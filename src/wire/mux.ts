@@ -11,7 +11,7 @@ import {
   WINDOW_BYTES,
 } from './bounds.ts'
 import { FIN, FrameDecoder, type FrameSink, SYN } from './frame.ts'
-import { Outbox } from './outbox.ts'
+import { MuxOutbox } from './outbox.ts'
 import { type PeerTraits, serverTraits, unknownAgent } from './peer.ts'
 import type { Growth } from './receive-window.ts'
 import { MuxStream, type StreamOwner } from './stream.ts'
@@ -37,7 +37,7 @@ export interface MuxOptions {
 
 export class Mux {
   readonly #options: MuxOptions
-  readonly #outbox: Outbox
+  readonly #outbox: MuxOutbox
   readonly #decoder: FrameDecoder
   readonly #streams = new Map<number, MuxStream>()
   readonly #owner: StreamOwner
@@ -62,7 +62,7 @@ export class Mux {
     this.#untrustedBytes = maxUntrustedBytes
     this.#traits = isServer ? unknownAgent : serverTraits()
     this.#nextId = isServer ? 2 : 3 // id 1 is never used: both reference implementations count before they open
-    this.#outbox = new Outbox(transport, schedule)
+    this.#outbox = new MuxOutbox(transport, schedule)
     this.#growth = {
       streamBytes: WINDOW_BYTES,
       spareBytes: SESSION_GROWTH_BYTES,

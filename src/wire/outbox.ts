@@ -23,7 +23,7 @@ interface Reset {
   readonly withFin: boolean
 }
 
-export class Outbox {
+export class MuxOutbox {
   readonly #transport: Transport
   readonly #schedule: (run: () => void) => void
   readonly #batch = new Batch()

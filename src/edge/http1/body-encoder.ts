@@ -2,7 +2,7 @@
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { BodyWriter } from '../exchange.ts'
 import { lastChunk } from './head-writer.ts'
-import type { Outbox } from './outbox.ts'
+import type { Http1Outbox } from './outbox.ts'
 
 /** A length in bytes, chunks, or `none`: then writes are dropped, since the message has no body. */
 export type Framing = number | 'chunked' | 'none'
@@ -18,14 +18,14 @@ export interface EncoderOwner {
 
 export class BodyEncoder implements BodyWriter {
   onDrain: (() => void) | undefined
-  readonly #out: Outbox
+  readonly #out: Http1Outbox
   readonly #owner: EncoderOwner
   readonly #framing: Framing
   #left: number
   #isWaiting = false
   #isOver = false
 
-  constructor(framing: Framing, out: Outbox, owner: EncoderOwner) {
+  constructor(framing: Framing, out: Http1Outbox, owner: EncoderOwner) {
     this.#framing = framing
     this.#left = typeof framing === 'number' ? framing : 0
     this.#out = out

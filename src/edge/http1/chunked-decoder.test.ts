@@ -6,7 +6,7 @@ import { BodyEncoder } from './body-encoder.ts'
 import { CHUNK_EXTENSION_BYTES, SMALL_CHUNK_BYTES, TRAILER_BYTES, TRAILERS } from './bounds.ts'
 import { ChunkedDecoder } from './chunked-decoder.ts'
 import { HeadFault } from './head-fault.ts'
-import { Outbox } from './outbox.ts'
+import { Http1Outbox } from './outbox.ts'
 import { TestStream } from './test-stream.ts'
 
 interface Decoded {
@@ -166,7 +166,7 @@ test('what is put into chunks comes out of them', () => {
       (pieces, trailers, size) => {
         const stream = new TestStream()
         const owner = { bodyMoved() {}, bodySent() {}, bodyCut: () => assert.fail() }
-        const out = new Outbox(stream)
+        const out = new Http1Outbox(stream)
         const encoder = new BodyEncoder('chunked', out, owner)
         for (const piece of pieces) encoder.write(Buffer.from(piece))
         encoder.end(trailers.length > 0 ? HeaderList.of(trailers) : undefined)

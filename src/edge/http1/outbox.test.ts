@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { GATHER_BYTES } from './bounds.ts'
-import { Outbox } from './outbox.ts'
+import { Http1Outbox } from './outbox.ts'
 import { TestStream } from './test-stream.ts'
 import { turn } from './test-visitor.ts'
 
 describe('an outbox', () => {
   test('sends small pieces together at the end of the turn, in their order', async () => {
     const stream = new TestStream()
-    const out = new Outbox(stream)
+    const out = new Http1Outbox(stream)
     out.text('h\xe9ad ')
     out.write(Buffer.from('one '))
     out.write(Buffer.from('two'))
@@ -22,7 +22,7 @@ describe('an outbox', () => {
 
   test('sends them earlier when they are many', () => {
     const stream = new TestStream()
-    const out = new Outbox(stream)
+    const out = new Http1Outbox(stream)
     const piece = Buffer.alloc(1000, 'x')
     for (let i = 0; i < 100; i++) out.write(piece)
     assert.ok(stream.writes.length >= 5)
@@ -31,7 +31,7 @@ describe('an outbox', () => {
 
   test('sends a large piece as it is, after what came before it', () => {
     const stream = new TestStream()
-    const out = new Outbox(stream)
+    const out = new Http1Outbox(stream)
     const large = Buffer.alloc(GATHER_BYTES + 1, 'x')
     out.text('before')
     out.write(large)
@@ -45,7 +45,7 @@ describe('an outbox', () => {
 
   test('keeps nothing of what it is lent, small or large', () => {
     const stream = new TestStream()
-    const out = new Outbox(stream)
+    const out = new Http1Outbox(stream)
     for (const bytes of [5, 1000, GATHER_BYTES, GATHER_BYTES + 1]) {
       const lent = Buffer.alloc(bytes, 'x')
       out.write(lent)
@@ -57,7 +57,7 @@ describe('an outbox', () => {
 
   test('sends a head and the body that was announced with it in one piece of their size', () => {
     const stream = new TestStream()
-    const out = new Outbox(stream)
+    const out = new Http1Outbox(stream)
     out.text('head ', 8)
     out.write(Buffer.from('half'))
     out.write(Buffer.from('half'))
@@ -68,7 +68,7 @@ describe('an outbox', () => {
 
   test('sends more than was announced, and less, as it is', () => {
     const stream = new TestStream()
-    const out = new Outbox(stream)
+    const out = new Http1Outbox(stream)
     out.text('a', 2)
     out.write(Buffer.from('longer'))
     out.flush()
@@ -80,7 +80,7 @@ describe('an outbox', () => {
 
   test('sends what leaves at once behind what was gathered, however long it is', () => {
     const stream = new TestStream()
-    const out = new Outbox(stream)
+    const out = new Http1Outbox(stream)
     out.send('one ')
     out.text('two ')
     out.send('three ')
@@ -92,7 +92,7 @@ describe('an outbox', () => {
 
   test('asks to wait from when the stream does until it drains', () => {
     const stream = new TestStream()
-    const out = new Outbox(stream)
+    const out = new Http1Outbox(stream)
     stream.hasRoom = false
     assert.equal(out.write(Buffer.from('x')), true)
     out.flush()

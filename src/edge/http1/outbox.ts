@@ -9,7 +9,7 @@ import { GATHER_BYTES } from './bounds.ts'
 /** Scratch memory for pieces that are sent at once: the stream copies them before anybody else can write. */
 const scratch = Buffer.allocUnsafeSlow(GATHER_BYTES)
 
-export class Outbox {
+export class Http1Outbox {
   /** Total bytes taken so far. */
   bytes = 0
   readonly #stream: ByteStream

@@ -12,7 +12,7 @@ import { HeadFault, type HeadFaultKind } from './head-fault.ts'
 import { HeadReader } from './head-reader.ts'
 import { responseHead } from './head-writer.ts'
 import { type BodyOwner, IncomingBody } from './incoming-body.ts'
-import { Outbox } from './outbox.ts'
+import { Http1Outbox } from './outbox.ts'
 import { type ParsedRequest, parseRequestHead } from './request-head.ts'
 import { type ExchangeOwner, Http1Exchange } from './server-exchange.ts'
 import { UpgradedStream } from './upgraded-stream.ts'
@@ -57,7 +57,7 @@ export class Http1Connection {
   readonly #sweep: Sweep
   readonly #deadline: Deadline
   readonly #reader: HeadReader
-  readonly #out: Outbox
+  readonly #out: Http1Outbox
   readonly #flow: Flow
   readonly #port: ExchangeOwner & BodyOwner & EncoderOwner
   #state: State = 'head'
@@ -83,7 +83,7 @@ export class Http1Connection {
     this.#stream = stream
     this.#sweep = sweep
     this.#reader = new HeadReader(limits.headBytes)
-    this.#out = new Outbox(stream)
+    this.#out = new Http1Outbox(stream)
     this.#flow = new Flow(stream)
     this.#port = this.#makePort()
     this.#deadline = sweep.add({ expired: () => this.#expire() })

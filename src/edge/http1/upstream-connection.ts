@@ -25,7 +25,7 @@ import { HeadFault } from './head-fault.ts'
 import { HeadReader } from './head-reader.ts'
 import { requestHead } from './head-writer.ts'
 import { type BodyOwner, IncomingBody, noBody } from './incoming-body.ts'
-import { Outbox } from './outbox.ts'
+import { Http1Outbox } from './outbox.ts'
 import { type ParsedResponse, parseResponseHead, RESPONSE_BEGIN } from './response-head.ts'
 import { UpgradedStream } from './upgraded-stream.ts'
 
@@ -56,7 +56,7 @@ export class Http1Upstream implements UpstreamConnection {
   readonly #idleMs: number
   readonly #deadline: Deadline
   readonly #reader = new HeadReader(RESPONSE_HEAD_BYTES)
-  readonly #out: Outbox
+  readonly #out: Http1Outbox
   readonly #flow: Flow
   readonly #onBroken: ((cause: unknown) => void) | undefined
   readonly #port: BodyOwner & EncoderOwner
@@ -80,7 +80,7 @@ export class Http1Upstream implements UpstreamConnection {
     this.#answerMs = answerMs
     this.#idleMs = idleMs
     // Upstreams may answer and close before they have the whole request; writing to a closed one would lose its answer.
-    this.#out = new Outbox(stream, { isPrompt: true })
+    this.#out = new Http1Outbox(stream, { isPrompt: true })
     this.#flow = new Flow(stream)
     this.#onBroken = onBroken
     this.#port = this.#makePort()
