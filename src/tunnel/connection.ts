@@ -14,7 +14,7 @@ import type { Transport } from '../wire/transport.ts'
 import { WireError } from '../wire/wire-error.ts'
 import type { WireStream } from '../wire/wire-stream.ts'
 import { type Authenticated, authenticate } from './authenticate.ts'
-import type { DoorContext, Peer } from './door-context.ts'
+import type { AgentPeer, DoorContext } from './door-context.ts'
 import { BindRefusal } from './ports.ts'
 import { refusals, refusalText } from './refusals.ts'
 import { sealCookie } from './resume.ts'
@@ -33,7 +33,7 @@ export interface Outcome {
 
 export interface ConnectionOptions {
   readonly transport: Transport
-  readonly peer: Peer
+  readonly peer: AgentPeer
   readonly outcome: Outcome
   readonly door: DoorContext
 }

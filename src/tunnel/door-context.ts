@@ -15,7 +15,7 @@ export interface DoorContext extends Authenticating {
 }
 
 /** Where a connection comes from. */
-export interface Peer {
+export interface AgentPeer {
   readonly ip: string
   readonly port: number
 }

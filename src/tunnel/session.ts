@@ -15,7 +15,7 @@ import type { Authenticated } from './authenticate.ts'
 import { AgentCalls } from './calls.ts'
 import { AgentCommands, commandSupport } from './commands.ts'
 import { Dialler } from './dial.ts'
-import type { DoorContext, Peer } from './door-context.ts'
+import type { AgentPeer, DoorContext } from './door-context.ts'
 import { LabelIds } from './label-ids.ts'
 import type { LiveSession, Tunnel } from './live.ts'
 import { signsOfLife } from './signs-of-life.ts'
@@ -24,7 +24,7 @@ import { TunnelTable } from './tunnel-table.ts'
 export interface SessionOptions {
   readonly mux: Mux
   readonly traits: PeerTraits
-  readonly peer: Peer
+  readonly peer: AgentPeer
   readonly request: AuthRequest
   readonly authenticated: Authenticated
   readonly door: DoorContext

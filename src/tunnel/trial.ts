@@ -3,11 +3,11 @@ import type { Socket } from 'node:net'
 import type { Logger } from '../lib/log/log.ts'
 import type { Admission, Candidate } from './admission.ts'
 import type { Outcome } from './connection.ts'
-import type { Peer } from './door-context.ts'
+import type { AgentPeer } from './door-context.ts'
 
 export interface TrialOptions {
   readonly socket: Socket
-  readonly peer: Peer
+  readonly peer: AgentPeer
   readonly admission: Admission
   /** How long answers to a source that fails too often are delayed, in milliseconds. */
   readonly lateRefusalMs: number
@@ -21,7 +21,7 @@ export interface TrialOptions {
 }
 
 export class Trial implements Outcome, Candidate {
-  readonly peer: Peer
+  readonly peer: AgentPeer
   readonly #options: TrialOptions
   readonly #overdue: NodeJS.Timeout
   #isTold = false
