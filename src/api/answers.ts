@@ -3,10 +3,10 @@ import type { FastifyReply } from 'fastify'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
 import { refusalOf } from './body.ts'
 import type { Dialect } from './dialect/dialect.ts'
-import type { Route } from './routes.ts'
+import type { ApiRoute } from './routes.ts'
 
 /** The body of an error; `details` holds strings only, since some clients read nothing else. */
-export function errorBody(refusal: Refusal, operationId: string, dialect: Dialect, route?: Route) {
+export function errorBody(refusal: Refusal, operationId: string, dialect: Dialect, route?: ApiRoute) {
   return {
     error_code: dialect.errorCode(refusal, route),
     status_code: refusal.status,

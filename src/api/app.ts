@@ -30,7 +30,7 @@ import { type Behind, perform } from './operations.ts'
 import { methodsAt } from './paths.ts'
 import { mountPublic, type PublicPages } from './public-pages.ts'
 import { readQuery } from './query.ts'
-import { type Route, routeTable } from './routes.ts'
+import { type ApiRoute, routeTable } from './routes.ts'
 
 /** Clients keep connections; one that closes under a POST would lose it, since none of them retries. */
 const KEEP_ALIVE_MS = 75_000
@@ -59,7 +59,7 @@ declare module 'fastify' {
     readonly dialect: Dialect
   }
   interface FastifyContextConfig {
-    route?: Route
+    route?: ApiRoute
   }
 }
 
@@ -157,7 +157,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
 /** One call, from its parts on the wire to its answer. */
 async function serve(
   options: ApiOptions,
-  route: Route,
+  route: ApiRoute,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readBody } from './body.ts'
 import { own } from './dialect/own.ts'
-import { type Route, routeTable } from './routes.ts'
+import { type ApiRoute, routeTable } from './routes.ts'
 
 const routes = routeTable()
 const create = route('create_ip_policy')
@@ -50,7 +50,7 @@ test('where no body is taken, none is looked at', async () => {
   assert.deepEqual(await readBody(get, { bytes: Buffer.from('{"'), contentType: 'x', params: { id } }, own), {})
 })
 
-const refused: [what: string, route: Route, text: string, code: string][] = [
+const refused: [what: string, route: ApiRoute, text: string, code: string][] = [
   ['text that is not JSON', create, 'hello', 'BODY_MALFORMED'],
   ['a blank', create, ' ', 'BODY_MALFORMED'],
   ['a key twice', create, '{"description":"","description":""}', 'BODY_MALFORMED'],
@@ -81,11 +81,11 @@ test('an update fills nothing in, and null in it is nothing', async () => {
   assert.deepEqual(await read(update, '{"description":null}'), {})
 })
 
-function read(route: Route, text: string) {
+function read(route: ApiRoute, text: string) {
   const params = route === update ? { id } : {}
   return readBody(route, { bytes: Buffer.from(text), contentType: JSON_TYPE, params }, own)
 }
 
-function route(operation: string): Route {
+function route(operation: string): ApiRoute {
   return routes.find((each) => each.operation === operation) ?? assert.fail(`no operation ${operation}`)
 }

@@ -5,7 +5,7 @@ import { ownTurn } from '../lib/threads/others-turn.ts'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
 import type { Fields } from '../resources/resource.ts'
 import type { Dialect } from './dialect/dialect.ts'
-import type { Route } from './routes.ts'
+import type { ApiRoute } from './routes.ts'
 
 export const MAX_BODY_BYTES = 1024 * 1024
 const MAX_DEPTH = 32
@@ -23,7 +23,7 @@ const LARGE_BODY_BYTES = 16 * 1024
 
 /** Reads the body of a request to `route`; rejects with `Refusal`. */
 export async function readBody(
-  route: Route,
+  route: ApiRoute,
   { bytes, contentType, params }: RawBody,
   dialect: Dialect,
 ): Promise<Fields> {
@@ -68,7 +68,7 @@ async function parse(bytes: Buffer, contentType: string | undefined): Promise<un
 
 /** D8: clients send the ids of the path in the body too; that is fine as long as they agree. */
 function withoutPathIds(
-  route: Route,
+  route: ApiRoute,
   value: Readonly<Record<string, unknown>>,
   params: RawBody['params'],
 ): Readonly<Record<string, unknown>> {

@@ -15,7 +15,7 @@ const documented: readonly Resource[] = [...resources, policyExplanations]
 
 /** Describes `routes` as a document. */
 export function openApiDocument(
-  routes: readonly Route[],
+  routes: readonly ApiRoute[],
   { version, sshHostKey }: { readonly version: string; readonly sshHostKey: string },
 ): OpenApiDocument {
   return {
@@ -72,7 +72,7 @@ const errorSchema = {
   },
 }
 
-function paths(routes: readonly Route[]): Record<string, Record<string, unknown>> {
+function paths(routes: readonly ApiRoute[]): Record<string, Record<string, unknown>> {
   const all: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
     const shared = { parameters: [ref('parameters', 'version'), ...pathParameters(route)] }
@@ -110,7 +110,7 @@ function answerOf({ resource, action }: Route, response: NonNullable<Route['resp
 
 const said = { 200: 'Done.', 201: 'Created.', 204: 'Done; there is nothing to say.' } as const
 
-function pathParameters({ path, resource }: Route) {
+function pathParameters({ path, resource }: ApiRoute) {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     name,
     in: 'path',

@@ -14,11 +14,11 @@ import type { Presence } from '../model/presence.ts'
 import type { ModuleConfig } from '../modules/module.ts'
 import type { Fields, Resource } from '../resources/resource.ts'
 import type { Page } from './query.ts'
-import type { Action, Route } from './routes.ts'
+import type { Action, ApiRoute } from './routes.ts'
 
 /** One call, checked. */
 export interface Call extends Showing {
-  readonly route: Route
+  readonly route: ApiRoute
   readonly principal: Principal
   readonly target: Target
   readonly parentId: string | null

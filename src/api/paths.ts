@@ -1,8 +1,8 @@
 /** Which methods an address takes, for `Allow` and for preflights. */
-import type { Method, Route } from './routes.ts'
+import type { ApiRoute, Method } from './routes.ts'
 
 /** The methods of the routes that `url`, which can be decoded, fits, in the order of the table; none when it fits none. */
-export function methodsAt(routes: readonly Route[], url: string): readonly Method[] {
+export function methodsAt(routes: readonly ApiRoute[], url: string): readonly Method[] {
   const path = decodeURI(url.split('?')[0] ?? '')
     .replace(/\/{2,}/g, '/')
     .replace(/(?<=.)\/$/, '')

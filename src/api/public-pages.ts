@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { mountDocs } from './docs-page.ts'
 import { type KeptPage, keepPage, sendPage } from './kept-page.ts'
 import { openApiDocument } from './openapi.ts'
-import type { Route } from './routes.ts'
+import type { ApiRoute } from './routes.ts'
 
 /** Whether the server can serve, and where. */
 export interface Readiness {
@@ -29,7 +29,7 @@ declare module 'fastify' {
 const open = { config: { isPublic: true } } as const
 const page = { config: { isPublic: true, isPage: true } } as const
 
-export function mountPublic(app: FastifyInstance, pages: PublicPages, routes: readonly Route[]): void {
+export function mountPublic(app: FastifyInstance, pages: PublicPages, routes: readonly ApiRoute[]): void {
   app.get('/healthz', open, async (_request, reply) => reply.send({ status: 'ok' }))
 
   app.get('/readyz', open, async (_request, reply) => {

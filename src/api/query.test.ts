@@ -5,7 +5,7 @@ import { Refusal } from '../model/errors.ts'
 import { ngrok } from './dialect/ngrok.ts'
 import { own } from './dialect/own.ts'
 import { readQuery } from './query.ts'
-import { type Route, routeTable } from './routes.ts'
+import { type ApiRoute, routeTable } from './routes.ts'
 
 const routes = routeTable()
 const list = route('list_api_keys')
@@ -92,6 +92,6 @@ test('any query is read or refused with a short sentence', () => {
   )
 })
 
-function route(operation: string): Route {
+function route(operation: string): ApiRoute {
   return routes.find((each) => each.operation === operation) ?? assert.fail(`no operation ${operation}`)
 }

@@ -4,7 +4,7 @@ import { nearest } from '../lib/text/nearest.ts'
 import { plural } from '../lib/text/plural.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Dialect } from './dialect/dialect.ts'
-import type { Route } from './routes.ts'
+import type { ApiRoute } from './routes.ts'
 
 export interface Page {
   readonly limit: number

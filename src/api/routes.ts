@@ -16,7 +16,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** What a route does, and so which handler of `operations.ts` serves it. */
 export type Action = Verb | 'clear' | 'put_module' | 'get_module' | 'delete_module' | 'command' | 'explain'
 
-export interface Route {
+export interface ApiRoute {
   readonly method: Method
   /** With parameters as `{id}`. */
   readonly path: string
@@ -39,7 +39,7 @@ export interface Route {
 }
 
 /** Every route of the API, in the order of the document. */
-export function routeTable(): readonly Route[] {
+export function routeTable(): readonly ApiRoute[] {
   return [
     ...resources.flatMap((resource) => [
       ...resourceRoutes(resource),
@@ -52,7 +52,7 @@ export function routeTable(): readonly Route[] {
   ]
 }
 
-function explain(resource: Resource): Route {
+function explain(resource: Resource): ApiRoute {
   return {
     method: 'POST',
     path: resource.path,
@@ -75,7 +75,7 @@ function routesOfOtherName(resource: Resource): Route[] {
 function resourceRoutes(resource: Resource, name = resource.kind): Route[] {
   const { noun, path, verbs, create, update, view } = resource
   const one = `${path}/{id}`
-  const all: Record<Verb, Omit<Route, 'action' | 'resource'>> = {
+  const all: Record<Verb, Omit<ApiRoute, 'action' | 'resource'>> = {
     create: {
       method: 'POST',
       path,
@@ -125,7 +125,7 @@ function resourceRoutes(resource: Resource, name = resource.kind): Route[] {
   return verbs.map((verb) => ({ ...all[verb], action: verb, resource }))
 }
 
-function clearRoutes(resource: Resource): Route[] {
+function clearRoutes(resource: Resource): ApiRoute[] {
   return resource.clears.map(({ name, field }) => ({
     method: 'DELETE',
     path: `${resource.path}/{id}/${name}`,
@@ -140,7 +140,7 @@ function clearRoutes(resource: Resource): Route[] {
   }))
 }
 
-function moduleRoutes(resource: Resource): Route[] {
+function moduleRoutes(resource: Resource): ApiRoute[] {
   const { place } = resource
   if (!place) return []
   return modulesAt(place).flatMap((module) =>
@@ -148,7 +148,7 @@ function moduleRoutes(resource: Resource): Route[] {
   )
 }
 
-function formRoutes(of: Required<Pick<Route, 'resource' | 'module' | 'form'>>): Route[] {
+function formRoutes(of: Required<Pick<ApiRoute, 'resource' | 'module' | 'form'>>): ApiRoute[] {
   const { kind, noun, path } = of.resource
   const { name, body, view } = of.form
   const base = { ...of, path: `${path}/{id}/${name}` }
@@ -187,7 +187,7 @@ function formRoutes(of: Required<Pick<Route, 'resource' | 'module' | 'form'>>): 
   ]
 }
 
-function commands(resource: Resource): Route[] {
+function commands(resource: Resource): ApiRoute[] {
   return resource.commands.map((command) => ({
     method: 'POST',
     path: `${resource.path}/{id}/${command}`,

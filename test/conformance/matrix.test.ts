@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { before, describe, test } from 'node:test'
-import { type Action, type Route, routeTable } from '../../src/api/routes.ts'
+import { type Action, type ApiRoute, routeTable } from '../../src/api/routes.ts'
 import { ApiClient } from '../support/api-client.ts'
 import { startPlatform } from '../support/platform.ts'
 import { assertEnvelope } from './envelope.ts'
@@ -177,7 +177,7 @@ function headOf(method: string, path: string): string[] {
   return method === 'GET' ? [`HEAD ${path}`] : []
 }
 
-function expected({ resource, action, method, path }: Route): Row {
+function expected({ resource, action, method, path }: ApiRoute): Row {
   const access = Object.hasOwn(accesses, resource.path) ? accesses[resource.path] : undefined
   assert.ok(access, `nobody has said who may use ${resource.path}; see D22 and D24`)
   const row = expectations[access][action]
@@ -194,7 +194,7 @@ interface Prepared {
 /** A path and a body with which a caller who may will succeed; `instance` is what must stay when one may not. */
 async function prepared(
   { api }: Target,
-  { resource, action, form, path: pattern }: Route,
+  { resource, action, form, path: pattern }: ApiRoute,
   ownerId: string,
 ): Promise<Prepared> {
   if (action === 'explain') return { path: pattern, body: { policy: {}, request: {} }, instance: null }

@@ -1,6 +1,6 @@
 /** What a dialect is: the same service, spelled as the clients of one vendor read and write it. */
 import type { Refusal } from '../../model/errors.ts'
-import type { Route } from '../routes.ts'
+import type { ApiRoute } from '../routes.ts'
 
 /** What the code of an error is chosen by. */
 export type Refused = Pick<Refusal, 'code' | 'field' | 'reason'>
@@ -15,9 +15,9 @@ export interface Dialect {
   /** The `error_code` of a refusal; `route` is undefined where none was reached. */
   readonly errorCode: (refusal: Refused, route: Route | undefined) => string
   /** A body as it was sent, less the ids of the path, as the route's schema knows it. */
-  readonly readBody: (route: Route, body: Readonly<Record<string, unknown>>) => unknown
+  readonly readBody: (route: ApiRoute, body: Readonly<Record<string, unknown>>) => unknown
   /** Whether edges and routes show their modules in all spellings. */
   readonly showsSpellings: boolean
   /** The body of an answer, undefined for none, as these clients need it. A 204 that gets a body is sent as a 200. */
-  readonly answer: (route: Route, answer: unknown, userAgent: string) => unknown
+  readonly answer: (route: ApiRoute, answer: unknown, userAgent: string) => unknown
 }

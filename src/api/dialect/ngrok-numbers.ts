@@ -17,7 +17,7 @@ function lastName(field: string): string {
 }
 
 /** `field` is the name of a field, `path` the whole of it. */
-type Finer = (route: Route, field: string, path: string) => number | undefined
+type Finer = (route: ApiRoute, field: string, path: string) => number | undefined
 
 const finer: Readonly<Partial<Record<ErrorCode, Finer>>> = {
   FIELD_TOO_LONG: ({ resource }, field) => tooLong[resource.kind]?.[field],

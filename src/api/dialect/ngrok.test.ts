@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Route, routeTable } from '../routes.ts'
+import { type ApiRoute, routeTable } from '../routes.ts'
 import { dialectOf } from './choose.ts'
 import type { Dialect } from './dialect.ts'
 import { ngrok } from './ngrok.ts'
@@ -184,6 +184,6 @@ for (const [operation, given, spelled] of answers) {
   })
 }
 
-function route(operation: string): Route {
+function route(operation: string): ApiRoute {
   return routes.find((each) => each.operation === operation) ?? assert.fail(`no operation ${operation}`)
 }

@@ -23,7 +23,7 @@ export const ngrok: Dialect = {
 }
 
 /** The npm client parses the body of every answer, and the Python client takes a 204 to a command for a failure. */
-function breaksOnEmpty({ action }: Route, userAgent: string): boolean {
+function breaksOnEmpty({ action }: ApiRoute, userAgent: string): boolean {
   if (userAgent.startsWith('ngrok-api-typescript/')) return true
   return userAgent.startsWith('ngrok-api-python/') && action === 'command'
 }
