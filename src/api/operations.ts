@@ -14,7 +14,7 @@ import type { Presence } from '../model/presence.ts'
 import type { ModuleConfig } from '../modules/module.ts'
 import type { Fields, Resource } from '../resources/resource.ts'
 import type { Page } from './query.ts'
-import type { Action, ApiRoute } from './routes.ts'
+import type { ApiRoute, RouteAction } from './routes.ts'
 
 /** One call, checked. */
 export interface Call extends Showing {
@@ -49,7 +49,7 @@ export function perform(behind: Behind, call: Call): Promise<unknown> {
   }
 }
 
-const actions: Record<Action, (behind: Behind, call: Call) => Promise<unknown>> = {
+const actions: Record<RouteAction, (behind: Behind, call: Call) => Promise<unknown>> = {
   async create({ records }, call) {
     const { resource } = call.route
     return show(resource, await records.create(resource, call.principal, call.body, call.parentId), call)

@@ -14,7 +14,7 @@ import type { Resource, Verb } from '../resources/resource.ts'
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** What a route does, and so which handler of `operations.ts` serves it. */
-export type Action = Verb | 'clear' | 'put_module' | 'get_module' | 'delete_module' | 'command' | 'explain'
+export type RouteAction = Verb | 'clear' | 'put_module' | 'get_module' | 'delete_module' | 'command' | 'explain'
 
 export interface ApiRoute {
   readonly method: Method
@@ -23,7 +23,7 @@ export interface ApiRoute {
   /** Unique name: `create_api_key`. */
   readonly operation: string
   readonly summary: string
-  readonly action: Action
+  readonly action: RouteAction
   readonly resource: Resource
   readonly module?: Module
   /** The spelling of the module. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { before, describe, test } from 'node:test'
-import { type Action, type ApiRoute, routeTable } from '../../src/api/routes.ts'
+import { type ApiRoute, type RouteAction, routeTable } from '../../src/api/routes.ts'
 import { ApiClient } from '../support/api-client.ts'
 import { startPlatform } from '../support/platform.ts'
 import { assertEnvelope } from './envelope.ts'
@@ -55,7 +55,7 @@ const forOwner: Row = ['ok', 404, 'ok']
 const forAdmin: Row = [403, 403, 'ok']
 const forNobody: Row = [404, 404, 404]
 
-const expectations: Readonly<Record<Access, Readonly<Partial<Record<Action, Row>>>>> = {
+const expectations: Readonly<Record<Access, Readonly<Partial<Record<RouteAction, Row>>>>> = {
   owner: { create: forAll, list: forAll, get: forOwner, update: forOwner, delete: forOwner },
   account: {
     create: forAll,
