@@ -20,7 +20,7 @@ import type { AgentEvent } from './agent/events.ts'
 import { AgentFault } from './agent/fault.ts'
 import type { Visitor } from './agent/forward.ts'
 import { DEFAULT_SERVER, parseServer } from './agent/server-address.ts'
-import type { Tunnel } from './agent/tunnel.ts'
+import type { AgentTunnel } from './agent/tunnel.ts'
 import { Secret } from './lib/secrets/secret.ts'
 import { certificatesPem } from './options/file-values.ts'
 import { type Problem, Reader } from './options/reader.ts'
@@ -158,7 +158,7 @@ function plansOf(options: Readonly<Record<string, unknown>>, handler?: Handler):
 
 async function open(agent: Agent, plans: TunnelPlans): Promise<OpenTunnel> {
   const [plan, twin] = plans
-  const tunnels: Tunnel[] = [await agent.open(plan)]
+  const tunnels: AgentTunnel[] = [await agent.open(plan)]
   const close = async (): Promise<void> => {
     await Promise.all(tunnels.map((each) => agent.closeTunnel(each)))
   }

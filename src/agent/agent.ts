@@ -17,7 +17,7 @@ import type { ServerAddress } from './server-address.ts'
 import { ServiceWatch } from './service-watch.ts'
 import { Session } from './session.ts'
 import { systemTimers, type Timers } from './timers.ts'
-import { Tunnel, type TunnelPlan } from './tunnel.ts'
+import { AgentTunnel, type TunnelPlan } from './tunnel.ts'
 import { watchWorld } from './world.ts'
 
 /** A session that lasted this long was a good one: what ended it was no failure to connect. Milliseconds. */
@@ -53,9 +53,9 @@ export class Agent {
   readonly figures = new Figures()
   readonly #options: AgentOptions
   readonly #timers: Timers
-  readonly #tunnels = new Set<Tunnel>()
+  readonly #tunnels = new Set<AgentTunnel>()
   /** By the id that visitors come with. */
-  readonly #byId = new Map<string, Tunnel>()
+  readonly #byId = new Map<string, AgentTunnel>()
   /** How to give up asking again for tunnels that were refused. */
   readonly #rebinds = new Map<Tunnel, () => void>()
   readonly #services: ServiceWatch
@@ -79,7 +79,7 @@ export class Agent {
     })
   }
 
-  get tunnels(): ReadonlySet<Tunnel> {
+  get tunnels(): ReadonlySet<AgentTunnel> {
     return this.#tunnels
   }
 
@@ -115,9 +115,9 @@ export class Agent {
   }
 
   /** Opens a tunnel; resolves when it is online. It comes back by itself after every reconnect, until it is closed. */
-  async open(plan: TunnelPlan, { twin }: { twin?: Tunnel | undefined } = {}): Promise<Tunnel> {
+  async open(plan: TunnelPlan, { twin }: { twin?: AgentTunnel | undefined } = {}): Promise<AgentTunnel> {
     if (this.#closing.signal.aborted) throw new AgentFault('closed', 'the agent was closed')
-    const tunnel = new Tunnel(plan, { twin })
+    const tunnel = new AgentTunnel(plan, { twin })
     this.#tunnels.add(tunnel)
     if (this.#session) void this.#bind(this.#session, tunnel)
     await tunnel.ready
@@ -125,7 +125,7 @@ export class Agent {
   }
 
   /** Gives the address of a tunnel back. Its open connections go on. */
-  async closeTunnel(tunnel: Tunnel): Promise<void> {
+  async closeTunnel(tunnel: AgentTunnel): Promise<void> {
     if (!this.#tunnels.has(tunnel)) return
     this.#forget(tunnel, new AgentFault('closed', 'the tunnel was closed'))
     if (tunnel.id !== '') await this.#session?.unbind(tunnel.id)
@@ -221,7 +221,7 @@ export class Agent {
     return { restart: reported('restart'), stop: reported('stop'), update: reported('update') }
   }
 
-  async #bind(session: Session, tunnel: Tunnel): Promise<void> {
+  async #bind(session: Session, tunnel: AgentTunnel): Promise<void> {
     try {
       await tunnel.twinIsReady()
       const answer = await this.#ask(session, tunnel)
@@ -235,7 +235,7 @@ export class Agent {
     }
   }
 
-  async #ask(session: Session, tunnel: Tunnel) {
+  async #ask(session: Session, tunnel: AgentTunnel) {
     const labels = tunnel.labelRequest()
     if (labels) {
       const id = await session.label(labels)
@@ -246,7 +246,7 @@ export class Agent {
     return session.bind(request)
   }
 
-  #notBound(session: Session, tunnel: Tunnel, fault: AgentFault): void {
+  #notBound(session: Session, tunnel: AgentTunnel, fault: AgentFault): void {
     // The next session asks for it again.
     if (session !== this.#session || !this.#tunnels.has(tunnel)) return
     const isFinal = fault.code === 'refused' || fault.code === 'closed'
@@ -260,7 +260,7 @@ export class Agent {
     this.#rebinds.set(tunnel, this.#timers.after(REBIND_MS, again))
   }
 
-  #forget(tunnel: Tunnel, fault: AgentFault): void {
+  #forget(tunnel: AgentTunnel, fault: AgentFault): void {
     this.#tunnels.delete(tunnel)
     this.#byId.delete(tunnel.id)
     this.#rebinds.get(tunnel)?.()

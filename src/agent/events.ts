@@ -2,7 +2,7 @@
 import type { Command } from './commands.ts'
 import type { AgentFault } from './fault.ts'
 import type { ConnectionEnd, Visitor } from './forward.ts'
-import type { Tunnel } from './tunnel.ts'
+import type { AgentTunnel } from './tunnel.ts'
 
 export type AgentEvent =
   | {
@@ -15,9 +15,9 @@ export type AgentEvent =
     }
   | { readonly type: 'offline'; readonly fault: AgentFault; readonly retryMs: number }
   /** It has an address, for the first time or another one. */
-  | { readonly type: 'tunnel-online'; readonly tunnel: Tunnel }
+  | { readonly type: 'tunnel-online'; readonly tunnel: AgentTunnel }
   /** The server does not give it back its address; it is asked again. */
-  | { readonly type: 'tunnel-refused'; readonly tunnel: Tunnel; readonly fault: AgentFault }
+  | { readonly type: 'tunnel-refused'; readonly tunnel: AgentTunnel; readonly fault: AgentFault }
   /** The server ended it for good. */
   | { readonly type: 'tunnel-stopped'; readonly tunnel: Tunnel; readonly message: string }
   | { readonly type: 'connection-opened'; readonly tunnel: Tunnel; readonly visitor: Visitor }

@@ -26,7 +26,7 @@ export class Tunnel {
   readonly ready: Promise<void>
   readonly #ready = Promise.withResolvers<void>()
   /** The tunnel whose name this one takes too. */
-  readonly #twin: Tunnel | undefined
+  readonly #twin: AgentTunnel | undefined
   #got: BindAnswer | undefined
   #isOnline = false
 

@@ -3,12 +3,12 @@ import { test } from 'node:test'
 import { UpstreamFault } from '../../agent/dial-upstream.ts'
 import type { AgentEvent } from '../../agent/events.ts'
 import { AgentFault } from '../../agent/fault.ts'
-import { Tunnel } from '../../agent/tunnel.ts'
+import { AgentTunnel } from '../../agent/tunnel.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import { linesDisplay } from './lines.ts'
 
-function tunnelOf(url: string, labels?: Record<string, string>): Tunnel {
-  const tunnel = new Tunnel({
+function tunnelOf(url: string, labels?: Record<string, string>): AgentTunnel {
+  const tunnel = new AgentTunnel({
     name: 'web',
     asks: labels ? { labels } : { proto: 'https', opts: {} },
     forwardsTo: 'http://localhost:3000',

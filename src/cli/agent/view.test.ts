@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { Agent } from '../../agent/agent.ts'
 import { AgentFault } from '../../agent/fault.ts'
 import { Figures } from '../../agent/figures.ts'
-import { Tunnel } from '../../agent/tunnel.ts'
+import { AgentTunnel } from '../../agent/tunnel.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import type { KeySignal, Keys } from './keys.ts'
 import { Canvas, type Screen } from './screen.ts'
@@ -60,8 +60,8 @@ class TestScreen implements Screen {
   }
 }
 
-function tunnelOf(name: string, url: string, forwardsTo: string, labels?: Record<string, string>): Tunnel {
-  const tunnel = new Tunnel({
+function tunnelOf(name: string, url: string, forwardsTo: string, labels?: Record<string, string>): AgentTunnel {
+  const tunnel = new AgentTunnel({
     name,
     asks: labels ? { labels } : { proto: 'https', opts: {} },
     forwardsTo,
@@ -131,7 +131,7 @@ Requests
 })
 
 test('the view says why there is no session, when the next attempt is, and what else to know', () => {
-  const agent = { figures: new Figures(), latencyMs: undefined, tunnels: new Set<Tunnel>() }
+  const agent = { figures: new Figures(), latencyMs: undefined, tunnels: new Set<AgentTunnel>() }
   const offline = {
     ...told,
     status: 'offline' as const,

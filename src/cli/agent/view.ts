@@ -3,7 +3,7 @@ import { styleText } from 'node:util'
 import type { Agent } from '../../agent/agent.ts'
 import type { AgentConfig } from '../../agent/config/connection.ts'
 import { formatServer } from '../../agent/server-address.ts'
-import type { Tunnel } from '../../agent/tunnel.ts'
+import type { AgentTunnel } from '../../agent/tunnel.ts'
 import { printable } from '../../lib/text/printable.ts'
 import type { Display } from './display.ts'
 import type { KeySignal } from './keys.ts'
@@ -180,7 +180,7 @@ function serverOf({ server }: Frame['config'], { region, serverVersion }: Told):
   return [formatServer(server), ...more].join(', ')
 }
 
-function forwarding({ url, labels, plan, isOnline }: Tunnel, paint: Paint): string {
+function forwarding({ url, labels, plan, isOnline }: AgentTunnel, paint: Paint): string {
   const shown = labels ? Object.entries(labels).map(([name, value]) => `${name}=${value}`) : [url]
   const from = printable(shown.join(' ')) || '…'
   return `${isOnline ? paint('cyan', from) : paint('dim', from)} -> ${printable(plan.forwardsTo)}`
