@@ -17,7 +17,7 @@ import type { ServerAddress } from './server-address.ts'
 import { ServiceWatch } from './service-watch.ts'
 import { Session } from './session.ts'
 import { systemTimers, type Timers } from './timers.ts'
-import { AgentTunnel, type TunnelPlan } from './tunnel.ts'
+import { AgentTunnel, type AgentTunnelPlan } from './tunnel.ts'
 import { watchWorld } from './world.ts'
 
 /** A session that lasted this long was a good one: what ended it was no failure to connect. Milliseconds. */
@@ -115,7 +115,7 @@ export class Agent {
   }
 
   /** Opens a tunnel; resolves when it is online. It comes back by itself after every reconnect, until it is closed. */
-  async open(plan: TunnelPlan, { twin }: { twin?: AgentTunnel | undefined } = {}): Promise<AgentTunnel> {
+  async open(plan: AgentTunnelPlan, { twin }: { twin?: AgentTunnel | undefined } = {}): Promise<AgentTunnel> {
     if (this.#closing.signal.aborted) throw new AgentFault('closed', 'the agent was closed')
     const tunnel = new AgentTunnel(plan, { twin })
     this.#tunnels.add(tunnel)

@@ -3,7 +3,7 @@ import { Secret } from '../lib/secrets/secret.ts'
 import { Agent, type AgentOptions } from './agent.ts'
 import type { AgentEvent } from './events.ts'
 import { TestTimers } from './test-timers.ts'
-import type { TunnelPlan } from './tunnel.ts'
+import type { AgentTunnelPlan } from './tunnel.ts'
 
 export function testAgent(options: Partial<AgentOptions> & Pick<AgentOptions, 'server' | 'ca'>) {
   const timers = new TestTimers()
@@ -39,7 +39,7 @@ export function testAgent(options: Partial<AgentOptions> & Pick<AgentOptions, 's
 }
 
 /** A web tunnel whose visitors are told `served`. */
-export function testPlan(given: Partial<TunnelPlan> = {}): TunnelPlan {
+export function testPlan(given: Partial<AgentTunnelPlan> = {}): AgentTunnelPlan {
   return {
     name: 'web',
     asks: { proto: 'https', opts: {} },

@@ -6,7 +6,7 @@ import type { LabelRequest } from '../wire/messages/tunnels.ts'
 import type { AgentFault } from './fault.ts'
 import type { Target } from './forward.ts'
 
-export interface TunnelPlan {
+export interface AgentTunnelPlan {
   /** What people call it. */
   readonly name: string
   /** An address of its own, or labels by which an edge finds it. */

@@ -6,7 +6,7 @@ import { certificatesPem, type ReadText } from '../../options/file-values.ts'
 import type { Reader } from '../../options/reader.ts'
 import { type UpstreamTls, upstreamDialer } from '../dial-upstream.ts'
 import type { Target } from '../forward.ts'
-import type { TunnelPlan } from '../tunnel.ts'
+import type { AgentTunnelPlan } from '../tunnel.ts'
 import { parseUpstream, type Upstream } from '../upstream.ts'
 
 /** The keys of a tunnel, the same in `postern-agent.yml` and in code. Values that are files may be their content instead. */
@@ -93,7 +93,7 @@ export interface HeaderRules {
 }
 
 /** What one tunnel asks for: one address, or two of the same name. */
-export type TunnelPlans = readonly [TunnelPlan] | readonly [TunnelPlan, twin: TunnelPlan]
+export type TunnelPlans = readonly [AgentTunnelPlan] | readonly [AgentTunnelPlan, twin: AgentTunnelPlan]
 
 export interface TunnelContext {
   readonly name: string

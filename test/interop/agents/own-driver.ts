@@ -5,7 +5,7 @@ import { textReader } from '../../../src/agent/config/text-files.ts'
 import { readTunnel, type TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
 import { AgentFault } from '../../../src/agent/fault.ts'
 import { parseServer } from '../../../src/agent/server-address.ts'
-import type { TunnelPlan } from '../../../src/agent/tunnel.ts'
+import type { AgentTunnelPlan } from '../../../src/agent/tunnel.ts'
 import { Secret } from '../../../src/lib/secrets/secret.ts'
 import { type Problem, Reader } from '../../../src/options/reader.ts'
 import { authtokenAccess, authtokenCredential } from './authtokens.ts'
@@ -68,7 +68,7 @@ function commandsOf(given: NonNullable<ConnectOptions['commands']>): Commands {
   return Object.fromEntries(handlers) as Commands // one for each name
 }
 
-function planOf(options: TunnelOptions): TunnelPlan {
+function planOf(options: TunnelOptions): AgentTunnelPlan {
   const problems: Problem[] = []
   const plans = readTunnel(new Reader({ ...options }, problems), { name: 'test', readText: textReader('/') })
   if (!plans || problems.length > 0) throw new Error(`not a tunnel: ${JSON.stringify(problems)}`)
