@@ -6,7 +6,7 @@ import type { Trial } from '../tunnel/trial.ts'
 import { type Entry, entryBy } from './certificate-login.ts'
 import type { SshContext } from './door-context.ts'
 import type { Link, LinkOwner, Login, Reply } from './link.ts'
-import type { Place } from './plan.ts'
+import type { ForwardPlace } from './plan.ts'
 import { isCertificate, isProven, isUsable, type KeyOffer } from './proof.ts'
 import { refusalText, sshRefusals } from './refusals.ts'
 import { SshSession } from './session.ts'
@@ -57,12 +57,12 @@ export class SshConnection implements LinkOwner {
     void this.#checkAgain(this.#session, entry)
   }
 
-  forward(place: Place, reply: Reply): void {
+  forward(place: ForwardPlace, reply: Reply): void {
     if (this.#session) this.#session.forward(place, reply)
     else reply.reject()
   }
 
-  cancel(place: Place): void {
+  cancel(place: ForwardPlace): void {
     this.#session?.cancel(place)
   }
 

@@ -1,15 +1,15 @@
 /** The forwards of one connection: where the client wants us to listen, and how it knows each once that is a tunnel. */
 import type { Tunnel } from '../tunnel/live.ts'
 import type { Reply } from './link.ts'
-import { type Place, usualPort } from './plan.ts'
+import { type ForwardPlace, usualPort } from './plan.ts'
 
 export interface Forward {
-  readonly asked: Place
+  readonly asked: ForwardPlace
   readonly reply: Reply
   /** Once it is online. */
   tunnel?: Tunnel
   /** The same place with the port that the client was told. */
-  told?: Place
+  told?: ForwardPlace
   isCancelled?: boolean
 }
 
@@ -34,17 +34,17 @@ export class Forwards {
   }
 
   /** Whether the client asks for the same place again; port 0 is another each time. */
-  has({ address, port }: Place): boolean {
+  has({ address, port }: ForwardPlace): boolean {
     return port !== 0 && [...this.#all].some(({ asked }) => asked.address === address && asked.port === port)
   }
 
   /** The one that the client knows by this place. */
-  at({ address, port }: Place): Forward | undefined {
+  at({ address, port }: ForwardPlace): Forward | undefined {
     return [...this.#all].find(({ asked, told = asked }) => told.address === address && told.port === port)
   }
 
   /** Where the client listens for a tunnel. */
-  placeOf(tunnelId: string): Place | undefined {
+  placeOf(tunnelId: string): ForwardPlace | undefined {
     return this.#online.get(tunnelId)?.told
   }
 

@@ -6,7 +6,7 @@ import { DialFault } from '../model/dial.ts'
 import { type Carrier, ChannelStream, firstWindow, LEAST_PACKET } from './channel-stream.ts'
 import { heedGuesses } from './guesses.ts'
 import type { SshLimits } from './limits.ts'
-import type { Place } from './plan.ts'
+import type { ForwardPlace } from './plan.ts'
 import { type KeyOffer, rsaSignature } from './proof.ts'
 import { quicken, readByLoan, writeByTurns } from './quick-link.ts'
 import { RoundTrips } from './round-trips.ts'
@@ -35,8 +35,8 @@ export interface Reply {
 export interface LinkOwner {
   login(login: Login): void
   ready(): void
-  forward(place: Place, reply: Reply): void
-  cancel(place: Place): void
+  forward(place: ForwardPlace, reply: Reply): void
+  cancel(place: ForwardPlace): void
   terminal(terminal: Terminal): void
   /** It asked for what is not served: `direct` for -L and -D, `socket` for unix sockets. */
   unserved(what: 'direct' | 'socket'): void
@@ -182,7 +182,7 @@ export class Link implements Carrier {
   }
 
   /** Asks the client to connect to its service. */
-  open(place: Place, from: { readonly ip: string; readonly port: number }): Promise<ChannelStream | DialFault> {
+  open(place: ForwardPlace, from: { readonly ip: string; readonly port: number }): Promise<ChannelStream | DialFault> {
     if (this.#isEnding) return Promise.resolve(new DialFault('offline', 'the session of the tunnel is over'))
     if (this.#channels >= this.#limits.channels) {
       return Promise.resolve(new DialFault('busy', 'the client has as many connections open as it may'))
@@ -309,7 +309,7 @@ export class Link implements Carrier {
     }
   }
 
-  #forward(place: Place, accept: ((port?: number) => void) | undefined, reject: (() => void) | undefined): void {
+  #forward(place: ForwardPlace, accept: ((port?: number) => void) | undefined, reject: (() => void) | undefined): void {
     if (this.#undecided++ === 0) this.#heard = 0
     const decide = (answer: () => void): void => {
       this.#undecided--

@@ -16,7 +16,7 @@ import type { SshContext } from './door-context.ts'
 import { type Forward, Forwards } from './forwards.ts'
 import { helpText } from './help.ts'
 import type { Link, Reply } from './link.ts'
-import { type Place, planOf } from './plan.ts'
+import { type ForwardPlace, planOf } from './plan.ts'
 import { refusalText, sshRefusals } from './refusals.ts'
 import type { Asked, Terminal } from './terminal.ts'
 
@@ -160,7 +160,7 @@ export class SshSession implements LiveSession {
   }
 
   /** The client wants us to listen. */
-  forward(asked: Place, reply: Reply): void {
+  forward(asked: ForwardPlace, reply: Reply): void {
     const { forwards: max } = this.#options.door.limits
     const isTwice = this.#forwards.has(asked)
     if (this.#forwards.size >= max || isTwice) {
@@ -173,7 +173,7 @@ export class SshSession implements LiveSession {
     if (this.#command) void this.#start(forward, this.#command)
   }
 
-  cancel(place: Place): void {
+  cancel(place: ForwardPlace): void {
     const forward = this.#forwards.at(place)
     if (!forward) return
     forward.isCancelled = true
@@ -255,7 +255,7 @@ export class SshSession implements LiveSession {
     }
   }
 
-  async #serve(place: Place, command: TunnelCommand): Promise<Tunnel | BindRefusal> {
+  async #serve(place: ForwardPlace, command: TunnelCommand): Promise<Tunnel | BindRefusal> {
     const { online } = this.#options.door
     const plan = planOf(place, command)
     if (plan instanceof BindRefusal) return plan

@@ -16,7 +16,7 @@ export interface Arrival {
 }
 
 /** Where it goes. */
-export interface Place {
+export interface Destination {
   readonly edgeId: string
   readonly routeId: string
   readonly host: string
@@ -48,7 +48,7 @@ export class Context implements RequestContext {
   #found: Map<string, string> | undefined
   #slots: Map<Slot<unknown>, unknown> | undefined
 
-  constructor(arrival: Arrival, { edgeId, routeId, host, query, reservedPath }: Place) {
+  constructor(arrival: Arrival, { edgeId, routeId, host, query, reservedPath }: Destination) {
     const { head, connection, startedAt } = arrival
     this.peer = connection.peer
     this.tls = connection.tls
