@@ -26,7 +26,7 @@ export function addressesOf(ctx: RequestContext): Addresses {
   return addressesAt(uriOf(ctx, ''), ctx.routeId)
 }
 
-export function addressesAt(origin: string, routeId: string): Addresses {
+export function addressesAt(origin: string, routeId: string): SamlAddresses {
   return {
     entityId: origin + pathOfRoute(paths.metadata, routeId),
     acs: origin + pathOfRoute(paths.acs, routeId),

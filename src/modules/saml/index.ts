@@ -4,7 +4,7 @@ import { BadValue } from '../../lib/shape/check.ts'
 import { enabled, refuseRepeats } from '../../model/fields.ts'
 import { loginFields } from '../login-form.ts'
 import { defineModule, type ShownAt } from '../module.ts'
-import { type Addresses, addressesAt } from './addresses.ts'
+import { addressesAt, type SamlAddresses } from './addresses.ts'
 import { checkMetadata, isAddress } from './metadata.ts'
 import { compileSaml } from './traffic.ts'
 

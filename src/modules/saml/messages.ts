@@ -5,7 +5,7 @@
 import { randomBytes, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw } from 'node:zlib'
-import type { Addresses } from './addresses.ts'
+import type { SamlAddresses } from './addresses.ts'
 import { escaped } from './escaped.ts'
 import { ASSERTION, binding, PROTOCOL, status } from './names.ts'
 import type { RequestKey } from './request-key.ts'
@@ -18,7 +18,7 @@ const signLater = promisify<string, Buffer, string, Buffer>(sign)
 export interface Sending {
   /** The URL at the provider. */
   readonly to: string
-  readonly addresses: Addresses
+  readonly addresses: SamlAddresses
   readonly requestKey: RequestKey
   readonly relayState: string
   readonly now: number

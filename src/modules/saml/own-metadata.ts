@@ -4,7 +4,7 @@ import { escaped } from './escaped.ts'
 import { binding, METADATA, PROTOCOL, SIGNATURE } from './names.ts'
 
 export interface OwnMetadata {
-  readonly addresses: Addresses
+  readonly addresses: SamlAddresses
   /** In PEM. */
   readonly certificate: string
   readonly nameIdFormat: string
