@@ -4,7 +4,7 @@ import type { TObject } from 'typebox'
 import { nearest } from '../lib/text/nearest.ts'
 import type { Module, Place } from '../modules/module.ts'
 import type { Verb } from '../resources/resource.ts'
-import { type Answer, apiCaller, type Call, DEFAULT_API_URL, type Method } from './api/client.ts'
+import { type ApiAnswer, apiCaller, type Call, DEFAULT_API_URL, type Method } from './api/client.ts'
 import { bodyOf, type FieldFlag, fieldFlags, readData } from './api/flags.ts'
 import { columnsOf, headingOf, listAll, rowOf } from './api/list.ts'
 import { dashed, pathParameters, resourceAliases, resourceName } from './api/names.ts'
@@ -128,7 +128,7 @@ function addVerbs(
   add: Add,
 ): void {
   const idArgument = ['<id>', `id of the ${noun}`] as const
-  const show = (answer: Answer | null, { options }: Job) => printAnswer(terminal, answer, options.json === true)
+  const show = (answer: ApiAnswer | null, { options }: Job) => printAnswer(terminal, answer, options.json === true)
   if (verbs.includes('list') && listKey !== null) {
     add('list', `list every ${noun}`, async ({ call, options, path }) => {
       const limit = options.limit
@@ -196,7 +196,7 @@ function addBodyFlags(leaf: Command, flags: readonly FieldFlag[]): void {
   leaf.option('--data <json>', 'the body as JSON, @file, or - for standard input; flags win over it')
 }
 
-function printAnswer(terminal: Terminal, answer: Answer | null, asJson: boolean): void {
+function printAnswer(terminal: Terminal, answer: ApiAnswer | null, asJson: boolean): void {
   if (answer === null) return
   if (asJson) printJson(terminal, answer)
   else printFields(terminal, answer)

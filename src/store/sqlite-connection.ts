@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { threadEnv } from '../lib/threads/thread-env.ts'
 import { threadFile } from '../lib/threads/thread-file.ts'
 import { within } from './limits.ts'
-import type { Answer, Asked, Fault, Said, ThreadData } from './sqlite-thread.ts'
+import type { Asked, Fault, Said, ThreadAnswer, ThreadData } from './sqlite-thread.ts'
 
 /** The shortest and the longest pause before the thread is restarted, in milliseconds. */
 const RESTART_MS = { first: 100, last: 5000 }
@@ -26,7 +26,7 @@ export interface ThreadOptions {
 }
 
 interface Waiting {
-  readonly resolve: (answer: Answer) => void
+  readonly resolve: (answer: ThreadAnswer) => void
   readonly reject: (error: Error) => void
 }
 

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { CompiledQuery, DatabaseConnection, Driver, QueryResult, TransactionSettings } from 'kysely'
 import { Overdue, type StoreLimits, within } from './limits.ts'
 import type { SqliteConnection, Thread } from './sqlite-connection.ts'
-import type { Answer } from './sqlite-thread.ts'
+import type { ThreadAnswer } from './sqlite-thread.ts'
 import type { SqliteTurns } from './sqlite-turns.ts'
 
 /** The first and the longest pause before a locked database is tried again, in milliseconds. */
@@ -130,7 +130,7 @@ class Lease implements DatabaseConnection {
       })
   }
 
-  #askAlone(sql: string, parameters: readonly unknown[]): Promise<Answer> {
+  #askAlone(sql: string, parameters: readonly unknown[]): Promise<ThreadAnswer> {
     const { connection, turns, limits } = this.#options
     return patiently(limits.connectionMs, async (leftMs) => {
       await turns.pass(leftMs)
@@ -143,11 +143,11 @@ class Lease implements DatabaseConnection {
     })
   }
 
-  #ask(sql: string, parameters: readonly unknown[]): Promise<Answer> {
+  #ask(sql: string, parameters: readonly unknown[]): Promise<ThreadAnswer> {
     return patiently(this.#options.limits.connectionMs, () => this.#once(sql, parameters))
   }
 
-  #once(sql: string, parameters: readonly unknown[]): Promise<Answer> {
+  #once(sql: string, parameters: readonly unknown[]): Promise<ThreadAnswer> {
     const { connection, limits } = this.#options
     const answer = connection.run(sql, parameters, this.#thread)
     return within(limits.statementMs, 'a statement', answer).catch((error: unknown) => {
@@ -179,7 +179,7 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === 5
 }
 
-function rowsOf<R>({ columns, rows }: Answer): R[] {
+function rowsOf<R>({ columns, rows }: ThreadAnswer): R[] {
   return rows.map((values) => {
     const row: Record<string, unknown> = {}
     for (let i = 0; i < columns.length; i++) row[columns[i] ?? ''] = values[i]

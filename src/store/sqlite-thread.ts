@@ -42,7 +42,7 @@ export interface Fault {
 /** `opened` comes first, `changed` at any time; the others come in the order of the statements. */
 export type Said =
   | { readonly type: 'opened' }
-  | { readonly type: 'answer'; readonly answer: Answer }
+  | { readonly type: 'answer'; readonly answer: ThreadAnswer }
   | { readonly type: 'fault'; readonly fault: Fault }
   /** Another process has written. */
   | { readonly type: 'changed' }
@@ -50,9 +50,9 @@ export type Said =
 /** Prepared statements that are kept; our queries have a few dozen shapes, and more for lists of ids. */
 const MAX_STATEMENTS = 256
 
-type Prepared = (parameters: readonly unknown[]) => Answer
+type Prepared = (parameters: readonly unknown[]) => ThreadAnswer
 
-const NOTHING: Answer = { columns: [], rows: [], changes: 0 }
+const NOTHING: ThreadAnswer = { columns: [], rows: [], changes: 0 }
 
 function serve(data: ThreadData, port: NonNullable<typeof parentPort>): void {
   const say = (said: Said) => port.postMessage(said)
@@ -121,7 +121,7 @@ function prepare(db: DatabaseSync, sql: string): Prepared {
   })
 }
 
-function run(statement: StatementSync, parameters: readonly unknown[]): Answer {
+function run(statement: StatementSync, parameters: readonly unknown[]): ThreadAnswer {
   const { changes } = statement.run(...bound(parameters))
   return { ...NOTHING, changes: Number(changes) }
 }

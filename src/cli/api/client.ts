@@ -9,10 +9,10 @@ export const DEFAULT_API_URL = 'http://127.0.0.1:7400'
 const CALL_TIMEOUT_MS = 60_000
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
-export type Answer = Readonly<Record<string, unknown>>
+export type ApiAnswer = Readonly<Record<string, unknown>>
 
 /** Calls the API; `path` begins with a slash. A 204 answers null. */
-export type Call = (method: Method, path: string, body?: unknown) => Promise<Answer | null>
+export type Call = (method: Method, path: string, body?: unknown) => Promise<ApiAnswer | null>
 
 export interface Access {
   readonly apiUrl?: string | undefined
@@ -55,7 +55,7 @@ function addressOf(text: string): string {
   }
 }
 
-async function answerOf(response: Response, base: string): Promise<Answer | null> {
+async function answerOf(response: Response, base: string): Promise<ApiAnswer | null> {
   if (response.status === 204) return null
   const location = response.headers.get('location')
   if (response.status >= 300 && response.status < 400 && location) {
@@ -69,11 +69,11 @@ async function answerOf(response: Response, base: string): Promise<Answer | null
   return answer
 }
 
-function isAnswer(value: unknown): value is Answer {
+function isAnswer(value: unknown): value is ApiAnswer {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function refusalText({ msg, error_code, details }: Answer): string {
+function refusalText({ msg, error_code, details }: ApiAnswer): string {
   const operation = isAnswer(details) ? details.operation_id : undefined
   const marks = [error_code, typeof operation === 'string' ? `operation ${operation}` : ''].filter(Boolean)
   return printable(`${String(msg)} (${marks.join(', ')})`)

@@ -1,7 +1,7 @@
 /** Lists: following the pages, and choosing the columns. */
 import type { SchemaNode } from '../../lib/shape/check.ts'
 import { Failure } from '../failure.ts'
-import type { Answer, Call } from './client.ts'
+import type { ApiAnswer, Call } from './client.ts'
 
 /** The largest page the API gives. */
 const PAGE = 100
@@ -14,11 +14,16 @@ const plainOnly: ReadonlySet<string> = new Set(['uri', 'metadata', 'token', 'pub
 const last: readonly string[] = ['description', 'created_at', 'started_at']
 
 /** All items, or the first `limit` of them. */
-export async function listAll(call: Call, path: string, listKey: string, limit = Infinity): Promise<readonly Answer[]> {
-  const items: Answer[] = []
+export async function listAll(
+  call: Call,
+  path: string,
+  listKey: string,
+  limit = Infinity,
+): Promise<readonly ApiAnswer[]> {
+  const items: ApiAnswer[] = []
   let query: string | null = `?limit=${Math.min(PAGE, limit)}`
   while (query !== null && items.length < limit) {
-    const page: Answer | null = await call('GET', `${path}${query}`)
+    const page: ApiAnswer | null = await call('GET', `${path}${query}`)
     const found = page?.[listKey]
     if (!Array.isArray(found)) throw new Failure(`the answer has no list \`${listKey}\`; check --api-url`)
     items.push(...found)

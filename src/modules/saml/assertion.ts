@@ -1,7 +1,7 @@
 /** Checks that a signed assertion is about a login here and now, and reads who has logged in. */
 import type { LoginFault } from '../login/provider.ts'
 import type { LoginUser } from '../login/sessions.ts'
-import type { Answer, Assertion } from './answer.ts'
+import type { Assertion, SamlAnswer } from './answer.ts'
 import { readGroups, readPerson } from './attributes.ts'
 import { BEARER } from './names.ts'
 
@@ -30,7 +30,7 @@ export interface Told {
   readonly endsAt: number | undefined
 }
 
-export function judgeAnswer(answer: Answer, expected: Expected, now: number): Told | LoginFault {
+export function judgeAnswer(answer: SamlAnswer, expected: Expected, now: number): Told | LoginFault {
   const { assertion } = answer
   return (
     addressFault(answer, expected) ??
@@ -42,7 +42,7 @@ export function judgeAnswer(answer: Answer, expected: Expected, now: number): To
 }
 
 function addressFault(
-  { destination, inResponseTo, issuer, assertion }: Answer,
+  { destination, inResponseTo, issuer, assertion }: SamlAnswer,
   { idpEntityId, acs, requestId }: Expected,
 ): LoginFault | undefined {
   if (assertion.issuer !== idpEntityId) return elsewhere('the issuer is not the identity provider')

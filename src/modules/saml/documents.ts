@@ -1,6 +1,6 @@
 /** The port for reading SAML documents on another thread, with the code of both sides. */
 import { BadInput } from '../../lib/shape/bad-input.ts'
-import { type Answer, type AnswerFault, readAnswer } from './answer.ts'
+import { type AnswerFault, readAnswer, type SamlAnswer } from './answer.ts'
 import { type LogoutRequest, readLogoutRequest, type SentLogout } from './logout-request.ts'
 import { type IdentityProvider, readMetadata } from './metadata.ts'
 
@@ -24,12 +24,12 @@ export function samlDocuments(run: (owner: string, work: SamlWork) => Promise<un
     run(owner, work) as Promise<T | AnswerFault>
   return {
     metadata: (owner, xml) => ask<IdentityProvider>(owner, { kind: 'metadata', xml }),
-    answer: (owner, base64, certificates) => ask<Answer>(owner, { kind: 'answer', base64, certificates }),
+    answer: (owner, base64, certificates) => ask<SamlAnswer>(owner, { kind: 'answer', base64, certificates }),
     logoutRequest: (owner, sent, certificates) => ask<LogoutRequest>(owner, { kind: 'logout', sent, certificates }),
   }
 }
 
-export async function doSamlWork(work: SamlWork): Promise<IdentityProvider | Answer | LogoutRequest | AnswerFault> {
+export async function doSamlWork(work: SamlWork): Promise<IdentityProvider | SamlAnswer | LogoutRequest | AnswerFault> {
   switch (work.kind) {
     case 'answer':
       return readAnswer(work.base64, work.certificates)
