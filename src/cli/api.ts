@@ -4,7 +4,7 @@ import type { TObject } from 'typebox'
 import { nearest } from '../lib/text/nearest.ts'
 import type { Module, Place } from '../modules/module.ts'
 import type { Verb } from '../resources/resource.ts'
-import { type ApiAnswer, apiCaller, type Call, DEFAULT_API_URL, type Method } from './api/client.ts'
+import { type ApiAnswer, apiCaller, type Call, type CallMethod, DEFAULT_API_URL } from './api/client.ts'
 import { bodyOf, type FieldFlag, fieldFlags, readData } from './api/flags.ts'
 import { columnsOf, headingOf, listAll, rowOf } from './api/list.ts'
 import { dashed, pathParameters, resourceAliases, resourceName } from './api/names.ts'
@@ -174,7 +174,7 @@ function addVerbs(
 }
 
 function addModuleVerbs(terminal: Terminal, { noun }: ApiResource, modules: readonly string[], add: Add): void {
-  const verbs: readonly [verb: string, method: Method, about: string][] = [
+  const verbs: readonly [verb: string, method: CallMethod, about: string][] = [
     ['set-module', 'PUT', 'replace one module'],
     ['get-module', 'GET', 'show one module'],
     ['delete-module', 'DELETE', 'remove one module'],

@@ -8,11 +8,11 @@ export const DEFAULT_API_URL = 'http://127.0.0.1:7400'
 /** How long one call may take in milliseconds; agent commands answer within 10 s. */
 const CALL_TIMEOUT_MS = 60_000
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+export type CallMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 export type ApiAnswer = Readonly<Record<string, unknown>>
 
 /** Calls the API; `path` begins with a slash. A 204 answers null. */
-export type Call = (method: Method, path: string, body?: unknown) => Promise<ApiAnswer | null>
+export type Call = (method: CallMethod, path: string, body?: unknown) => Promise<ApiAnswer | null>
 
 export interface Access {
   readonly apiUrl?: string | undefined
