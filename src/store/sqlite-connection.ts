@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { threadEnv } from '../lib/threads/thread-env.ts'
 import { threadFile } from '../lib/threads/thread-file.ts'
 import { within } from './limits.ts'
-import type { Asked, Fault, Said, ThreadAnswer, ThreadData } from './sqlite-thread.ts'
+import type { Fault, Said, ThreadAnswer, ThreadData, ThreadRequest } from './sqlite-thread.ts'
 
 /** The shortest and the longest pause before the thread is restarted, in milliseconds. */
 const RESTART_MS = { first: 100, last: 5000 }
@@ -184,7 +184,7 @@ export class SqliteConnection {
   }
 }
 
-function post({ worker }: Thread, asked: Asked): void {
+function post({ worker }: Thread, asked: ThreadRequest): void {
   worker.postMessage(asked)
 }
 

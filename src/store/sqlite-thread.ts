@@ -17,7 +17,7 @@ export interface ThreadData {
   readonly makes: boolean
 }
 
-export type Asked =
+export type ThreadRequest =
   | { readonly type: 'run'; readonly sql: string; readonly parameters: readonly unknown[] }
   | { readonly type: 'listen'; readonly pollMs: number }
   | { readonly type: 'close' }
@@ -75,7 +75,7 @@ function serve(data: ThreadData, port: NonNullable<typeof parentPort>): void {
       return { type: 'fault', fault: faultOf(error) }
     }
   }
-  port.on('message', (asked: Asked) => {
+  port.on('message', (asked: ThreadRequest) => {
     if (asked.type === 'run') {
       say(answer(asked.sql, asked.parameters))
     } else if (asked.type === 'listen') {
