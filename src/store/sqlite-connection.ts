@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { threadEnv } from '../lib/threads/thread-env.ts'
 import { threadFile } from '../lib/threads/thread-file.ts'
 import { within } from './limits.ts'
-import type { Fault, Said, ThreadAnswer, ThreadData, ThreadRequest } from './sqlite-thread.ts'
+import type { Fault, ThreadAnswer, ThreadData, ThreadMessage, ThreadRequest } from './sqlite-thread.ts'
 
 /** The shortest and the longest pause before the thread is restarted, in milliseconds. */
 const RESTART_MS = { first: 100, last: 5000 }
@@ -121,7 +121,7 @@ export class SqliteConnection {
     this.#thread = thread
     return new Promise((resolve, reject) => {
       let cause: unknown
-      worker.on('message', (said: Said) => {
+      worker.on('message', (said: ThreadMessage) => {
         if (thread.isOpen) {
           this.#hear(thread, said)
         } else if (said.type === 'fault') {
@@ -144,7 +144,7 @@ export class SqliteConnection {
     })
   }
 
-  #hear(thread: Thread, said: Said): void {
+  #hear(thread: Thread, said: ThreadMessage): void {
     if (said.type === 'changed') {
       this.announce()
       return

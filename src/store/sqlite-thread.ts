@@ -55,7 +55,7 @@ type Prepared = (parameters: readonly unknown[]) => ThreadAnswer
 const NOTHING: ThreadAnswer = { columns: [], rows: [], changes: 0 }
 
 function serve(data: ThreadData, port: NonNullable<typeof parentPort>): void {
-  const say = (said: Said) => port.postMessage(said)
+  const say = (said: ThreadMessage) => port.postMessage(said)
   let db: DatabaseSync
   try {
     db = open(data)
@@ -67,7 +67,7 @@ function serve(data: ThreadData, port: NonNullable<typeof parentPort>): void {
   const statements = new Map<string, Prepared>()
   let poll: NodeJS.Timeout | undefined
 
-  const answer = (sql: string, parameters: readonly unknown[]): Said => {
+  const answer = (sql: string, parameters: readonly unknown[]): ThreadMessage => {
     try {
       const run = statements.get(sql) ?? keep(statements, sql, prepare(db, sql))
       return { type: 'answer', answer: run(parameters) }
