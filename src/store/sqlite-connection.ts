@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { threadEnv } from '../lib/threads/thread-env.ts'
 import { threadFile } from '../lib/threads/thread-file.ts'
 import { within } from './limits.ts'
-import type { Fault, ThreadAnswer, ThreadData, ThreadMessage, ThreadRequest } from './sqlite-thread.ts'
+import type { ThreadAnswer, ThreadData, ThreadFault, ThreadMessage, ThreadRequest } from './sqlite-thread.ts'
 
 /** The shortest and the longest pause before the thread is restarted, in milliseconds. */
 const RESTART_MS = { first: 100, last: 5000 }
@@ -188,14 +188,14 @@ function post({ worker }: Thread, asked: ThreadRequest): void {
   worker.postMessage(asked)
 }
 
-function errorOf(fault: Fault): Error {
+function errorOf(fault: ThreadFault): Error {
   return Object.assign(new Error(fault.message), codesOf(fault))
 }
 
 /** The fields by which errors of SQLite and of the file system are classified. */
 function codesOf(error: unknown): Partial<Fault> {
   if (typeof error !== 'object' || error === null) return {}
-  const { code, errcode, errstr, syscall, path } = error as Partial<Fault>
+  const { code, errcode, errstr, syscall, path } = error as Partial<ThreadFault>
   return Object.fromEntries(
     Object.entries({ code, errcode, errstr, syscall, path }).filter(([, value]) => value !== undefined),
   )

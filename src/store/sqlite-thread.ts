@@ -155,9 +155,9 @@ function watch(db: DatabaseSync, pollMs: number, changed: () => void): NodeJS.Ti
   }, pollMs)
 }
 
-function faultOf(error: unknown): Fault {
+function faultOf(error: unknown): ThreadFault {
   if (!(error instanceof Error)) return { message: String(error) }
-  const { message, code, errcode, errstr, syscall, path } = error as Error & Partial<Fault>
+  const { message, code, errcode, errstr, syscall, path } = error as Error & Partial<ThreadFault>
   return { message, code, errcode, errstr, syscall, path }
 }
 
