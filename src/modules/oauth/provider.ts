@@ -4,7 +4,7 @@ import { FetchFault } from '../../lib/http/outbound-fetch.ts'
 import { compileAllowLists } from '../login/allow-list.ts'
 import type { LoggedIn, LoginFault, LoginProvider } from '../login/provider.ts'
 import type { ModuleTools } from '../tools.ts'
-import { type Ask, AskFault, type OAuthKind, type Profile, type Wanted } from './kind.ts'
+import { AskFault, type AskProvider, type OAuthKind, type Profile, type Wanted } from './kind.ts'
 import type { ProviderSettings } from './providers.ts'
 import { exchange, readJson, type TokenFault, type Tokens } from './tokens.ts'
 
@@ -110,7 +110,7 @@ export function oauthProvider(
   }
 
   async function profileOf({ accessToken }: Tokens): Promise<Profile | AskFault> {
-    const ask: Ask = async (url, headers = {}) => {
+    const ask: AskProvider = async (url, headers = {}) => {
       const accept = { accept: 'application/json', authorization: `Bearer ${accessToken}` }
       const { status, body } = await fetch(url, { headers: { ...accept, ...headers }, followsRedirects: false })
       if (status !== 200) throw new AskFault(status, `${new URL(url).host} answered ${status}`)

@@ -1,5 +1,5 @@
 /** GitHub, with the organizations and teams that a user is in. */
-import { type Ask, field, type Json, listOf, type OAuthKind, textOf } from '../kind.ts'
+import { type AskProvider, field, type Json, listOf, type OAuthKind, textOf } from '../kind.ts'
 
 const API = 'https://api.github.com'
 
@@ -70,7 +70,7 @@ function readTeam(team: Json): Team[] {
     : [{ id, organization, handle: `${organization}/${slug}` }]
 }
 
-async function pages(ask: Ask, path: string): Promise<Json[]> {
+async function pages(ask: AskProvider, path: string): Promise<Json[]> {
   const all: Json[] = []
   for (let page = 1; page <= MAX_PAGES; page++) {
     const entries = listOf(await ask(`${API}${path}?per_page=${PAGE_SIZE}&page=${page}`, headers))

@@ -1,5 +1,5 @@
 /** Google, with the groups of Google Workspace that a user is in. */
-import { type Ask, field, listOf, type OAuthKind, textOf, userOfClaims } from '../kind.ts'
+import { type AskProvider, field, listOf, type OAuthKind, textOf, userOfClaims } from '../kind.ts'
 
 const GROUPS_SCOPE = 'https://www.googleapis.com/auth/cloud-identity.groups.readonly'
 const GROUPS_URL = 'https://cloudidentity.googleapis.com/v1/groups/-/memberships:searchDirectGroups'
@@ -23,7 +23,7 @@ export const google: OAuthKind = {
   },
 }
 
-async function groupsOf(ask: Ask, email: string): Promise<string[]> {
+async function groupsOf(ask: AskProvider, email: string): Promise<string[]> {
   const found: string[] = []
   // Quotes and backslashes are escaped, since they would end the string. The query must name a label; every group has this.
   const query = `member_key_id == '${email.replaceAll(/['\\]/g, '\\$&')}' && '${EVERY_GROUP}' in labels`
