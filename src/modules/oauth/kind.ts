@@ -13,7 +13,7 @@ export interface OAuthKind {
   readonly params?: (wanted: Wanted) => Readonly<Record<string, string>>
   /** Parameters of the authorization request that make the user give credentials again. */
   readonly forced: Readonly<Record<string, string>>
-  readonly readProfile: (ask: AskProvider, wanted: Wanted) => Promise<Profile>
+  readonly readProfile: (ask: AskProvider, wanted: WantedFacts) => Promise<Profile>
 }
 
 /** What the settings require to be found out about a user. */

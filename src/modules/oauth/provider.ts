@@ -4,7 +4,7 @@ import { FetchFault } from '../../lib/http/outbound-fetch.ts'
 import { compileAllowLists } from '../login/allow-list.ts'
 import type { LoggedIn, LoginFault, LoginProvider } from '../login/provider.ts'
 import type { ModuleTools } from '../tools.ts'
-import { AskFault, type AskProvider, type OAuthKind, type Profile, type Wanted } from './kind.ts'
+import { AskFault, type AskProvider, type OAuthKind, type Profile, type WantedFacts } from './kind.ts'
 import type { ProviderSettings } from './providers.ts'
 import { exchange, readJson, type TokenFault, type Tokens } from './tokens.ts'
 
@@ -29,7 +29,7 @@ export function oauthProvider(
   // No provider has all of these lists.
   const lists: Parameters<typeof compileAllowLists>[0] = application
   const isAllowed = compileAllowLists(lists)
-  const wanted: Wanted = {
+  const wanted: WantedFacts = {
     clientId,
     teams: keepsMemberships || (lists.teams?.length ?? 0) > 0,
     organizations: keepsMemberships || (lists.organizations?.length ?? 0) > 0,
