@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
 import { type AuthAnswer, type AuthRequest, buildAuth, parseAuthAnswer } from '../wire/messages/auth.ts'
-import { type BindAnswer, type BindRequest, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
+import { type BindAnswer, type BindMessage, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
 import { parseStopTunnel, parseUpdate, type StopTunnel } from '../wire/messages/commands.ts'
 import { buildAnswer, readErrorText } from '../wire/messages/error-text.ts'
 import { buildLabelRequest, buildUnbind, type LabelRequest, parseLabelAnswer } from '../wire/messages/tunnels.ts'
@@ -89,7 +89,7 @@ export class Session {
     return this.#mux.roundTripMs
   }
 
-  async bind(request: BindRequest): Promise<BindAnswer> {
+  async bind(request: BindMessage): Promise<BindAnswer> {
     return this.#bind(streamTypes.bind, buildBind(request), parseBindAnswer)
   }
 

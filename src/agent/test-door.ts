@@ -7,7 +7,7 @@ import { ByteDuplex } from '../lib/bytes/byte-duplex.ts'
 import { Secret } from '../lib/secrets/secret.ts'
 import { answerPings } from '../wire/heartbeat.ts'
 import { type AuthRequest, buildAuthAnswer, buildAuthRefusal, parseAuth } from '../wire/messages/auth.ts'
-import { type BindRequest, buildBindAnswer, parseBind } from '../wire/messages/bind.ts'
+import { type BindMessage, buildBindAnswer, parseBind } from '../wire/messages/bind.ts'
 import { echoOptions, requestedName } from '../wire/messages/bind-options.ts'
 import { buildAnswer } from '../wire/messages/error-text.ts'
 import { buildLabelAnswer, type LabelRequest, parseLabelRequest, parseUnbind } from '../wire/messages/tunnels.ts'
@@ -24,7 +24,7 @@ export interface DoorSession {
   readonly auth: AuthRequest
   readonly mux: Mux
   readonly socket: TLSSocket
-  readonly binds: BindRequest[]
+  readonly binds: BindMessage[]
   readonly labels: LabelRequest[]
   readonly unbound: string[]
   readonly closed: Promise<WireError | undefined>
@@ -33,7 +33,7 @@ export interface DoorSession {
 export interface DoorRules {
   /** An error text refuses. */
   auth?: (request: AuthRequest) => string
-  bind?: (request: BindRequest) => string
+  bind?: (request: BindMessage) => string
   /** Does not answer pings. */
   isMute?: boolean
   /** Does not answer binds. */

@@ -1,7 +1,7 @@
 /** One tunnel of an agent: what it asks the server for, what it got, and where its connections go. */
 import { Secret } from '../lib/secrets/secret.ts'
 import type { Proto } from '../options/described-tunnel.ts'
-import type { BindAnswer, BindRequest } from '../wire/messages/bind.ts'
+import type { BindAnswer, BindMessage } from '../wire/messages/bind.ts'
 import type { LabelRequest } from '../wire/messages/tunnels.ts'
 import type { AgentFault } from './fault.ts'
 import type { Target } from './forward.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, describe, type TestContext, test } from 'node:test'
 import { makeIdentity } from '../../test/support/make-certificate.ts'
 import { Secret } from '../lib/secrets/secret.ts'
-import { type BindRequest, buildBind } from '../wire/messages/bind.ts'
+import { type BindMessage, buildBind } from '../wire/messages/bind.ts'
 import { call } from '../wire/rpc.ts'
 import { streamTypes } from '../wire/stream-types.ts'
 import { bindRequest } from './test-agent.ts'
@@ -14,7 +14,7 @@ const identity = await makeIdentity()
 /** Longer than a test waits for an answer: who is refused in time was refused because of a sign of life. */
 const NEVER_MS = 10_000
 
-const name: Partial<BindRequest> = { opts: { Domain: 'app.example.com' } }
+const name: Partial<BindMessage> = { opts: { Domain: 'app.example.com' } }
 
 /** A door, and an agent that serves `address`; a frozen one keeps its connection, and neither answers nor says anything. */
 async function start({ signOfLifeMs = 200, isAlive = false, address = name } = {}) {
@@ -33,7 +33,7 @@ function watchQuestions(t: TestContext, { registry }: TestDoor): () => number {
 }
 
 describe('an agent that is frozen', () => {
-  const addresses: Record<string, Partial<BindRequest>> = {
+  const addresses: Record<string, Partial<BindMessage>> = {
     'name of https': name,
     'name of http': { proto: 'http', ...name },
     'name of tls': { proto: 'tls', ...name },

@@ -4,7 +4,7 @@ import { after, describe, test } from 'node:test'
 import { makeIdentity } from '../../test/support/make-certificate.ts'
 import { Sealer } from '../lib/secrets/seal.ts'
 import { Secret } from '../lib/secrets/secret.ts'
-import type { BindRequest } from '../wire/messages/bind.ts'
+import type { BindMessage } from '../wire/messages/bind.ts'
 import { streamTypes } from '../wire/stream-types.ts'
 import { type DoorOptions, ok, refusedWith, TestDoor, until } from './test-door.ts'
 
@@ -161,7 +161,7 @@ describe('a bind', () => {
     assert.equal(door.load.tunnels, 0)
   })
 
-  const refused: Record<string, [change: Partial<BindRequest>, ngrok: number]> = {
+  const refused: Record<string, [change: Partial<BindMessage>, ngrok: number]> = {
     'of no protocol': [{ proto: '' }, 394],
     'of an unknown protocol': [{ proto: 'ssh' }, 332],
     'of a protocol in capitals': [{ proto: 'HTTPS' }, 332],
@@ -203,7 +203,7 @@ describe('a bind', () => {
 
 describe('an ACL', () => {
   const address = (host: string) => ({ proto: 'tcp', opts: { Addr: host } })
-  const rows: [acl: string[], change: Partial<BindRequest>, ngrok: number | 'ok'][] = [
+  const rows: [acl: string[], change: Partial<BindMessage>, ngrok: number | 'ok'][] = [
     [[], {}, 'ok'],
     [['*'], {}, 'ok'],
     [['bind:*'], { proto: 'tcp' }, 'ok'],

@@ -3,7 +3,7 @@ import { connect } from 'node:tls'
 import { Secret } from '../lib/secrets/secret.ts'
 import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
 import { type AuthAnswer, type AuthRequest, buildAuth, parseAuthAnswer } from '../wire/messages/auth.ts'
-import { type BindAnswer, type BindRequest, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
+import { type BindAnswer, type BindMessage, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
 import { readErrorText } from '../wire/messages/error-text.ts'
 import { buildLabelRequest, buildUnbind, type LabelRequest, parseLabelAnswer } from '../wire/messages/tunnels.ts'
 import { Mux } from '../wire/mux.ts'
@@ -64,7 +64,7 @@ export class TestAgent {
     return outcome(result, ({ answer }) => answer)
   }
 
-  async bind(overrides: Partial<BindRequest> = {}): Promise<Outcome<BindAnswer>> {
+  async bind(overrides: Partial<BindMessage> = {}): Promise<Outcome<BindAnswer>> {
     const result = parseBindAnswer(await this.call(streamTypes.bind, buildBind({ ...bindRequest, ...overrides })))
     return outcome(result, ({ answer }) => answer)
   }
@@ -131,7 +131,7 @@ export const authRequest: AuthRequest = {
   windowBytes: 0,
 }
 
-export const bindRequest: BindRequest = {
+export const bindRequest: BindMessage = {
   id: '',
   proto: 'https',
   forwardsTo: 'localhost:80',

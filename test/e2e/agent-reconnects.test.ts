@@ -8,7 +8,7 @@ import { authRequest } from '../../src/agent/auth-request.ts'
 import { noCommands } from '../../src/agent/commands.ts'
 import { Session } from '../../src/agent/session.ts'
 import { Secret } from '../../src/lib/secrets/secret.ts'
-import type { BindAnswer, BindRequest } from '../../src/wire/messages/bind.ts'
+import type { BindAnswer, BindMessage } from '../../src/wire/messages/bind.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { assertNobodyOnline, gauges, online, sessionsOnline } from '../support/presence.ts'
 import { until } from '../support/until.ts'
@@ -58,7 +58,7 @@ async function connectAgain(former: Former | undefined): Promise<Former & { read
   return { session, binds, socket }
 }
 
-function bindOf(proto: string, got: BindAnswer | undefined): BindRequest {
+function bindOf(proto: string, got: BindAnswer | undefined): BindMessage {
   return {
     ...{ id: '', proto, forwardsTo: '', forwardsProto: '', opts: {}, token: new Secret(''), metadata: '' },
     ...{ bindings: [], poolingEnabled: false, name: '', description: '' },

@@ -4,7 +4,7 @@ import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
 import { Fields } from './fields.ts'
 
-export interface BindRequest {
+export interface BindMessage {
   /** `''` for a new tunnel; the former id, which must be kept, when an agent binds again. */
   readonly id: string
   readonly proto: string
@@ -22,7 +22,7 @@ export interface BindRequest {
   readonly description: string
 }
 
-export function parseBind(message: Message): BindRequest | WireError {
+export function parseBind(message: Message): BindMessage | WireError {
   return Fields.parse(message, (fields) => {
     const extra = fields.object('Extra')
     return {
@@ -41,7 +41,7 @@ export function parseBind(message: Message): BindRequest | WireError {
   })
 }
 
-export function buildBind(request: BindRequest): Message {
+export function buildBind(request: BindMessage): Message {
   return {
     Id: request.id,
     Proto: request.proto,

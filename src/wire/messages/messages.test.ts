@@ -12,7 +12,7 @@ import {
   parseAuth,
   parseAuthAnswer,
 } from './auth.ts'
-import { type BindRequest, buildBind, buildBindAnswer, parseBind, parseBindAnswer } from './bind.ts'
+import { type BindMessage, buildBind, buildBindAnswer, parseBind, parseBindAnswer } from './bind.ts'
 import { echoOptions, option, requestedName } from './bind-options.ts'
 import { buildStopTunnel, buildUpdate, parseStopTunnel, parseUpdate } from './commands.ts'
 import { errorText, parseAnswer, readErrorText } from './error-text.ts'
@@ -131,7 +131,7 @@ describe('authentication', () => {
 })
 
 describe('a bind', () => {
-  const request: BindRequest = {
+  const request: BindMessage = {
     id: 'tn_1',
     proto: 'https',
     forwardsTo: 'localhost:80',
