@@ -6,7 +6,7 @@ import { type AuthAnswer, type AuthRequest, buildAuth, parseAuthAnswer } from '.
 import { type BindAnswer, type BindMessage, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
 import { parseStopTunnel, parseUpdate, type StopTunnel } from '../wire/messages/commands.ts'
 import { buildAnswer, readErrorText } from '../wire/messages/error-text.ts'
-import { buildLabelRequest, buildUnbind, type LabelRequest, parseLabelAnswer } from '../wire/messages/tunnels.ts'
+import { buildLabelRequest, buildUnbind, type LabelMessage, parseLabelAnswer } from '../wire/messages/tunnels.ts'
 import { Mux } from '../wire/mux.ts'
 import { agreeWindow, serverTraits } from '../wire/peer.ts'
 import { type ProxyHeader, readProxyHeader } from '../wire/proxy-header.ts'
@@ -94,7 +94,7 @@ export class Session {
   }
 
   /** The id by which visitors of the tunnel are told. */
-  async label(request: LabelRequest): Promise<string> {
+  async label(request: LabelMessage): Promise<string> {
     return this.#bind(streamTypes.startTunnelWithLabel, buildLabelRequest(request), (message) => {
       const parsed = parseLabelAnswer(message)
       return parsed instanceof WireError ? parsed : { error: parsed.error, answer: parsed.id }

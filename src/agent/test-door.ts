@@ -10,7 +10,7 @@ import { type AuthRequest, buildAuthAnswer, buildAuthRefusal, parseAuth } from '
 import { type BindMessage, buildBindAnswer, parseBind } from '../wire/messages/bind.ts'
 import { echoOptions, requestedName } from '../wire/messages/bind-options.ts'
 import { buildAnswer } from '../wire/messages/error-text.ts'
-import { buildLabelAnswer, type LabelRequest, parseLabelRequest, parseUnbind } from '../wire/messages/tunnels.ts'
+import { buildLabelAnswer, type LabelMessage, parseLabelRequest, parseUnbind } from '../wire/messages/tunnels.ts'
 import { Mux } from '../wire/mux.ts'
 import { agreeWindow, peerTraits } from '../wire/peer.ts'
 import { buildProxyHead, type ProxyHeader } from '../wire/proxy-header.ts'
@@ -25,7 +25,7 @@ export interface DoorSession {
   readonly mux: Mux
   readonly socket: TLSSocket
   readonly binds: BindMessage[]
-  readonly labels: LabelRequest[]
+  readonly labels: LabelMessage[]
   readonly unbound: string[]
   readonly closed: Promise<WireError | undefined>
 }

@@ -2,7 +2,7 @@
 import { Secret } from '../lib/secrets/secret.ts'
 import type { Proto } from '../options/described-tunnel.ts'
 import type { BindAnswer, BindMessage } from '../wire/messages/bind.ts'
-import type { LabelRequest } from '../wire/messages/tunnels.ts'
+import type { LabelMessage } from '../wire/messages/tunnels.ts'
 import type { AgentFault } from './fault.ts'
 import type { Target } from './forward.ts'
 
@@ -100,7 +100,7 @@ export class Tunnel {
     }
   }
 
-  labelRequest(): LabelRequest | undefined {
+  labelRequest(): LabelMessage | undefined {
     const { asks, forwardsTo, forwardsProto, metadata } = this.plan
     return 'labels' in asks ? { labels: asks.labels, forwardsTo, forwardsProto, metadata } : undefined
   }

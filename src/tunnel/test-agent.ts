@@ -5,7 +5,7 @@ import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
 import { type AuthAnswer, type AuthRequest, buildAuth, parseAuthAnswer } from '../wire/messages/auth.ts'
 import { type BindAnswer, type BindMessage, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
 import { readErrorText } from '../wire/messages/error-text.ts'
-import { buildLabelRequest, buildUnbind, type LabelRequest, parseLabelAnswer } from '../wire/messages/tunnels.ts'
+import { buildLabelRequest, buildUnbind, type LabelMessage, parseLabelAnswer } from '../wire/messages/tunnels.ts'
 import { Mux } from '../wire/mux.ts'
 import { answer, call, type Message, readMessage } from '../wire/rpc.ts'
 import { type StreamType, streamTypes } from '../wire/stream-types.ts'
@@ -71,7 +71,7 @@ export class TestAgent {
 
   async startLabels(
     labels: Readonly<Record<string, string>>,
-    more: Partial<LabelRequest> = {},
+    more: Partial<LabelMessage> = {},
   ): Promise<Outcome<string>> {
     const request = { labels, forwardsTo: 'localhost:80', forwardsProto: '', metadata: '', ...more }
     const result = parseLabelAnswer(await this.call(streamTypes.startTunnelWithLabel, buildLabelRequest(request)))

@@ -3,14 +3,14 @@ import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
 import { Fields } from './fields.ts'
 
-export interface LabelRequest {
+export interface LabelMessage {
   readonly labels: Readonly<Record<string, string>>
   readonly forwardsTo: string
   readonly forwardsProto: string
   readonly metadata: string
 }
 
-export function parseLabelRequest(message: Message): LabelRequest | WireError {
+export function parseLabelRequest(message: Message): LabelMessage | WireError {
   return Fields.parse(message, (fields) => ({
     labels: fields.map('Labels'),
     forwardsTo: fields.text('ForwardsTo'),
@@ -19,7 +19,7 @@ export function parseLabelRequest(message: Message): LabelRequest | WireError {
   }))
 }
 
-export function buildLabelRequest(request: LabelRequest): Message {
+export function buildLabelRequest(request: LabelMessage): Message {
   return {
     Labels: request.labels,
     ForwardsTo: request.forwardsTo,
