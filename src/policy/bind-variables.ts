@@ -9,13 +9,13 @@ import { type Expr, literal } from './tree.ts'
 /** Prefix of a path for which the expression only asks whether it is there. */
 export const HAS = '@has '
 
-export interface Bound {
+export interface BoundVariables {
   readonly expr: Expr
   /** The paths of variables that it reads, some with `HAS` before them. */
   readonly paths: readonly string[]
 }
 
-export function bindVariables(expr: Expr, variables: Readonly<Record<string, Shape>>): Bound {
+export function bindVariables(expr: Expr, variables: Readonly<Record<string, Shape>>): BoundVariables {
   const paths = new Set<string>()
 
   const variable = (path: string): Expr => {
