@@ -17,7 +17,7 @@ import type { Page } from './query.ts'
 import type { ApiRoute, RouteAction } from './routes.ts'
 
 /** One call, checked. */
-export interface Call extends Showing {
+export interface CheckedCall extends Showing {
   readonly route: ApiRoute
   readonly principal: Principal
   readonly target: Target
@@ -37,7 +37,7 @@ export interface Behind {
 }
 
 /** Runs the action of a call's route and gives the body of the answer; undefined where it has none. */
-export function perform(behind: Behind, call: Call): Promise<unknown> {
+export function perform(behind: Behind, call: CheckedCall): Promise<unknown> {
   switch (call.route.resource.source) {
     case 'presence':
       return whatIsPresent(behind, call)
@@ -49,7 +49,7 @@ export function perform(behind: Behind, call: Call): Promise<unknown> {
   }
 }
 
-const actions: Record<RouteAction, (behind: Behind, call: Call) => Promise<unknown>> = {
+const actions: Record<RouteAction, (behind: Behind, call: CheckedCall) => Promise<unknown>> = {
   async create({ records }, call) {
     const { resource } = call.route
     return show(resource, await records.create(resource, call.principal, call.body, call.parentId), call)
@@ -101,7 +101,10 @@ const actions: Record<RouteAction, (behind: Behind, call: Call) => Promise<unkno
 }
 
 /** What is online comes from presence, not from the store. */
-async function whatIsPresent({ presence, groupsOf }: Behind, { route, target, page, links }: Call): Promise<unknown> {
+async function whatIsPresent(
+  { presence, groupsOf }: Behind,
+  { route, target, page, links }: CheckedCall,
+): Promise<unknown> {
   const { resource, action, command } = route
   if (command) {
     if (!(await presence.session(target.id))) throw missing(resource)
@@ -119,7 +122,7 @@ async function whatIsPresent({ presence, groupsOf }: Behind, { route, target, pa
 }
 
 /** Who logged in: read from the store, and ended at once. */
-async function whoIsLoggedIn({ logins }: Behind, { route, target, page, links }: Call): Promise<unknown> {
+async function whoIsLoggedIn({ logins }: Behind, { route, target, page, links }: CheckedCall): Promise<unknown> {
   const { resource, action } = route
   if (action === 'list') {
     const found = await loginPage(logins, resource, { ...page, limit: page.limit + 1 }, links)
@@ -151,7 +154,7 @@ function envelope(resource: Resource, items: readonly unknown[], lastId: string 
   return { [resource.listKey ?? '']: items, uri, next_page_uri: next }
 }
 
-function moduleOf({ route, principal, target }: Call): ModuleTarget {
+function moduleOf({ route, principal, target }: CheckedCall): ModuleTarget {
   const { resource, module, form } = route
   if (!module || !form) throw new Error('a module route names its module and form')
   return { resource, principal, target, module, form }
