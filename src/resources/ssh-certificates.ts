@@ -57,7 +57,7 @@ export const certificateShows = {
   certificate: Type.String({ description: 'The signed certificate, as the line of a `-cert.pub` file.' }),
 }
 
-export interface CertificateFields {
+export interface SshCertificateFields {
   readonly ssh_certificate_authority_id: string
   readonly public_key: string
   readonly principals: readonly string[]
@@ -72,7 +72,7 @@ interface Signing extends Pick<SshCertificateFacts, 'kind' | 'criticalOptions' |
 
 /** Signs what the fields say; gives what is kept beside them. `digest` is what the certificate is found by. */
 export async function signed(
-  fields: CertificateFields,
+  fields: SshCertificateFields,
   { kind, criticalOptions, extensions, usualMs }: Signing,
   { id, now, fieldsOf }: Making,
 ) {
@@ -108,7 +108,7 @@ export async function signed(
 }
 
 /** The authority that a certificate names. */
-export function authorityOf({ ssh_certificate_authority_id: id }: CertificateFields): Mention {
+export function authorityOf({ ssh_certificate_authority_id: id }: SshCertificateFields): Mention {
   return { field: 'ssh_certificate_authority_id', id, kinds: [sshCertificateAuthorities.kind] }
 }
 
@@ -116,7 +116,7 @@ export function authorityOf({ ssh_certificate_authority_id: id }: CertificateFie
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59)
 
 /** In milliseconds; certificates have whole seconds. */
-function validity({ valid_after, valid_until }: CertificateFields, now: number, usualMs: number) {
+function validity({ valid_after, valid_until }: SshCertificateFields, now: number, usualMs: number) {
   const validAfter = time('valid_after', valid_after) ?? now
   const validUntil = time('valid_until', valid_until) ?? Math.min(validAfter + usualMs, LAST_MS)
   if (Math.floor(validUntil / 1000) <= Math.floor(validAfter / 1000)) {
