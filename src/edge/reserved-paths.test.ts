@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HeaderList } from '../lib/http/header-list.ts'
-import type { Claim } from '../modules/phases.ts'
+import type { PathClaim } from '../modules/phases.ts'
 import type { Route } from './edge.ts'
 import { type Reserving, reservedPaths } from './reserved-paths.ts'
 
-function reserving(id: string, path: string, claim: Claim, match = '/'): Reserving {
+function reserving(id: string, path: string, claim: PathClaim, match = '/'): Reserving {
   // No more of a route is looked at.
   const route = { id } as Route
   return {

@@ -1,14 +1,18 @@
 /** Paths that modules keep for themselves on all hosts of their edge: who answers them, and that nobody else gets them. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Claim, Phases, ReservedRequest } from '../../modules/phases.ts'
+import type { PathClaim, Phases, ReservedRequest } from '../../modules/phases.ts'
 import { httpService, Plane, type TestRoute, testEdge } from '../test-plane.ts'
 import { ask, versions } from '../test-visitor.ts'
 
 const CALLBACK = '/oauth2/callback'
 
 /** A route whose module answers the callback with its own name; the service answers with the path. */
-function route(match: string, claims: (request: ReservedRequest) => Claim, rest: Partial<TestRoute> = {}): TestRoute {
+function route(
+  match: string,
+  claims: (request: ReservedRequest) => PathClaim,
+  rest: Partial<TestRoute> = {},
+): TestRoute {
   const answer: Phases['request'] = ({ reservedPath }) =>
     reservedPath === undefined ? undefined : { respond: { status: 200, headers: [], body: `${match} ${reservedPath}` } }
   return { match, reserves: [{ path: CALLBACK, claims }], request: [answer], ...rest }
@@ -37,7 +41,7 @@ for (const version of versions) {
     test('is answered by whom it is for, else by the first in the order of matching that is free', async (t) => {
       const forOne =
         (name: string) =>
-        ({ query }: ReservedRequest): Claim =>
+        ({ query }: ReservedRequest): PathClaim =>
           query === `for=${name}` ? 'own' : query === 'for=nobody' ? 'none' : 'spare'
       const get = await setUp(t, [
         route('/', forOne('root')),
@@ -52,7 +56,7 @@ for (const version of versions) {
     })
 
     test('may be claimed by the path of a route, read as a visitor would send it', async (t) => {
-      const byPath = ({ query, serves }: ReservedRequest): Claim => (serves(query) ? 'own' : 'none')
+      const byPath = ({ query, serves }: ReservedRequest): PathClaim => (serves(query) ? 'own' : 'none')
       const get = await setUp(t, [route('/', byPath), route('/app', byPath)])
       assert.equal(await get(`${CALLBACK}?/app/x`), `/app ${CALLBACK}`)
       assert.equal(await get(`${CALLBACK}?/other`), `/ ${CALLBACK}`)

@@ -2,7 +2,7 @@
 import { readCookies } from '../../lib/http/cookies.ts'
 import { type HeaderName, headerName } from '../../lib/http/header-name.ts'
 import { toHeaderValue } from '../../lib/http/http-header.ts'
-import type { Claim, Phases, RequestContext, RequestVerdict, Reserved, ReservedRequest } from '../phases.ts'
+import type { PathClaim, Phases, RequestContext, RequestVerdict, Reserved, ReservedRequest } from '../phases.ts'
 import { pathOfRoute, Slot } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { routeOfState } from './attempt.ts'
@@ -90,15 +90,16 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
   /** The state says for which login it was made. */
   const isOwnState = (query: string, routeId: string): boolean =>
     routeOfState(new URLSearchParams(query).get('state') ?? '') === placeId(routeId, scope)
-  const claimsCallback = ({ query, routeId }: ReservedRequest): Claim => (isOwnState(query, routeId) ? 'own' : 'spare')
+  const claimsCallback = ({ query, routeId }: ReservedRequest): PathClaim =>
+    isOwnState(query, routeId) ? 'own' : 'spare'
 
-  const claimsLogin = ({ query, serves }: ReservedRequest): Claim => {
+  const claimsLogin = ({ query, serves }: ReservedRequest): PathClaim => {
     const named = new URLSearchParams(query).get('auth_id')
     if (named !== null && scope !== undefined) return named === scope ? 'own' : 'none'
     return serves(wantedPath(query).replace(/[?#].*$/, '')) ? 'own' : 'spare'
   }
 
-  const claimsLogout = ({ headers }: ReservedRequest): Claim =>
+  const claimsLogout = ({ headers }: ReservedRequest): PathClaim =>
     readCookies(headers, (name) => name === cookies.session).length > 0 ? 'own' : 'spare'
 
   const reserves: readonly Reserved[] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Page, TestBrowser } from '../login/test-browser.ts'
-import type { Claim } from '../phases.ts'
+import type { PathClaim } from '../phases.ts'
 import { headerList } from '../test-request.ts'
 import { ISSUER, newKey } from './test-provider.ts'
 import { logIn, settings, setUp } from './test-stage.ts'
@@ -195,7 +195,7 @@ test('paths of a login take no other methods', async () => {
 
 test('the callback is claimed by the route that the state names, and a login by the route of its path', () => {
   const { phases } = setUp()
-  const claim = (path: string, query: string, served = ''): Claim | undefined =>
+  const claim = (path: string, query: string, served = ''): PathClaim | undefined =>
     phases.reserves
       ?.find((each) => each.path === path)
       ?.claims({
