@@ -39,7 +39,7 @@ const CLEAR_LINE = '\x1b[K'
 const CLEAR_BELOW = '\x1b[J'
 const CLEAR = '\x1b[2J'
 
-export class Display {
+export class SshDisplay {
   readonly #options: DisplayOptions
   /** With what ends the watching of their requests. */
   readonly #tunnels = new Map<Tunnel, () => void>()

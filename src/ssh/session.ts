@@ -11,7 +11,7 @@ import type { LiveSession, Tunnel } from '../tunnel/live.ts'
 import { BindRefusal } from '../tunnel/ports.ts'
 import { TunnelTable } from '../tunnel/tunnel-table.ts'
 import { readCommand, type TunnelCommand } from './command.ts'
-import { Display } from './display.ts'
+import { SshDisplay } from './display.ts'
 import type { SshContext } from './door-context.ts'
 import { type Forward, Forwards } from './forwards.ts'
 import { helpText } from './help.ts'
@@ -44,7 +44,7 @@ export class SshSession implements LiveSession {
   readonly #options: SshSessionOptions
   readonly #labelIds: LabelIds
   readonly #forwards = new Forwards()
-  readonly #display: Display
+  readonly #display: SshDisplay
   #terminal: Terminal | undefined
   #command: TunnelCommand | undefined
   #overdue: NodeJS.Timeout | undefined
@@ -70,7 +70,7 @@ export class SshSession implements LiveSession {
       transport: 'ssh',
     }
     this.#labelIds = new LabelIds(this.id, { isResumed: false, former: undefined })
-    this.#display = new Display({
+    this.#display = new SshDisplay({
       region: door.online.region,
       requests: door.online.requests,
       figures: () => this,
