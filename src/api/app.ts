@@ -43,7 +43,7 @@ const MAX_PARAM = 16_384
 /** Answered at a cap too: whoever runs the server must not take a flood for a dead process, and restart it. */
 const probes: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz'])
 
-export interface ApiOptions extends Door, Behind, PublicPages {
+export interface ApiOptions extends ApiDoor, Behind, PublicPages {
   readonly ids: IdSource
   readonly metrics: ApiMetrics
   readonly log: FastifyBaseLogger

@@ -4,7 +4,7 @@ import type { Principal } from '../control/principal.ts'
 import type { RateLimit } from '../control/rate-limit.ts'
 import { Refusal } from '../model/errors.ts'
 
-export interface Door {
+export interface ApiDoor {
   /** The principal behind a token; undefined when it opens nothing. */
   readonly authenticate: (token: string) => Promise<Principal | undefined>
   /** Whether the IP restriction of the API, or of its pages, lets an address in. */
@@ -13,7 +13,10 @@ export interface Door {
 }
 
 /** Lets a request in and says whose it is; throws `Refusal`. */
-export async function enter(request: IncomingMessage, { authenticate, admits, rateLimit }: Door): Promise<Principal> {
+export async function enter(
+  request: IncomingMessage,
+  { authenticate, admits, rateLimit }: ApiDoor,
+): Promise<Principal> {
   const principal = await caller(request, authenticate)
   if (!principal) {
     throw new Refusal('UNAUTHENTICATED', undefined, { headers: { 'www-authenticate': 'Bearer' } })
@@ -25,7 +28,7 @@ export async function enter(request: IncomingMessage, { authenticate, admits, ra
   return principal
 }
 
-async function caller(request: IncomingMessage, authenticate: Door['authenticate']): Promise<Principal | undefined> {
+async function caller(request: IncomingMessage, authenticate: ApiDoor['authenticate']): Promise<Principal | undefined> {
   // Node keeps only the first of two, and two are one too many to know which is meant.
   const [header, another] = request.headersDistinct.authorization ?? []
   if (header === undefined || another !== undefined) return undefined
