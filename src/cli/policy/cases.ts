@@ -47,7 +47,7 @@ const form = closed({
 
 export type CaseFile = Static<typeof form>
 export type Case = CaseFile['cases'][number]
-export type Expected = Static<typeof expected>
+export type ExpectedOutcome = Static<typeof expected>
 export type Subject = Pick<Case, 'edge_id' | 'route_id' | 'policy' | 'policy_file'>
 
 /** Throws `BadValue`. */

@@ -1,6 +1,6 @@
 /** Where an explanation differs from what a case expects. */
 import type { Explanation, ShownHeaders } from '../../model/explanation.ts'
-import type { Expected } from './cases.ts'
+import type { ExpectedOutcome } from './cases.ts'
 
 export interface Difference {
   readonly field: string
@@ -9,7 +9,7 @@ export interface Difference {
 }
 
 /** None when all that is expected is so; what is not named is not looked at. */
-export function differencesOf(expected: Expected, explanation: Explanation): Difference[] {
+export function differencesOf(expected: ExpectedOutcome, explanation: Explanation): Difference[] {
   const { outcome } = explanation
   const found: Difference[] = []
   const compare = (field: string, wanted: unknown, actual: unknown): void => {
@@ -32,7 +32,7 @@ export function differencesOf(expected: Expected, explanation: Explanation): Dif
   }
   return found
 
-  function compareHeaders(at: string, wanted: Expected['headers'], actual: ShownHeaders): void {
+  function compareHeaders(at: string, wanted: ExpectedOutcome['headers'], actual: ShownHeaders): void {
     for (const [name, value] of Object.entries(wanted ?? {})) {
       const key = name.toLowerCase()
       const values = Object.hasOwn(actual, key) ? (actual[key] ?? []) : []
