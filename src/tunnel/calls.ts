@@ -5,7 +5,7 @@ import { MESSAGE_BYTES, UNAUTHENTICATED_BYTES } from '../wire/bounds.ts'
 import { buildBindAnswer, parseBind } from '../wire/messages/bind.ts'
 import { echoOptions } from '../wire/messages/bind-options.ts'
 import { buildAnswer } from '../wire/messages/error-text.ts'
-import { Fields } from '../wire/messages/fields.ts'
+import { MessageFields } from '../wire/messages/fields.ts'
 import { buildLabelAnswer, parseLabelRequest, parsePatch, parseUnbind, unbindAnswer } from '../wire/messages/tunnels.ts'
 import { answer, type Message, readMessage } from '../wire/rpc.ts'
 import { streamTypes } from '../wire/stream-types.ts'
@@ -79,7 +79,7 @@ export class AgentCalls {
   async #bind(message: Message): Promise<Result> {
     const request = parseBind(message)
     if (request instanceof WireError) return request
-    const policy = Fields.parse(message, (fields) => fields.object('Extra').text('IPPolicyRef'))
+    const policy = MessageFields.parse(message, (fields) => fields.object('Extra').text('IPPolicyRef'))
     if (policy instanceof WireError) return policy
     // Sent by old agents; the option cannot be honoured, so the bind is refused.
     if (policy !== '') return refusals.ipPolicyRef()

@@ -1,6 +1,6 @@
 /** The head of a proxied connection: its tunnel and its visitor. */
 import { PROXY_HEADER_BYTES } from './bounds.ts'
-import { Fields } from './messages/fields.ts'
+import { MessageFields } from './messages/fields.ts'
 import { parseMessage } from './rpc.ts'
 import { streamTypes, TYPE_BYTES } from './stream-types.ts'
 import { WireError } from './wire-error.ts'
@@ -74,7 +74,7 @@ function readLength(stream: WireStream): number | undefined {
 export function parseProxyHeader(bytes: Buffer): ProxyHeader | WireError {
   const message = parseMessage(bytes)
   if (message instanceof WireError) return message
-  return Fields.parse(message, (fields) => {
+  return MessageFields.parse(message, (fields) => {
     const edge = fields.text('EdgeType')
     return {
       id: fields.text('Id'),

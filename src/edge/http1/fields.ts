@@ -6,7 +6,7 @@ import { HeadFault, malformed } from './head-fault.ts'
 import type { Head } from './head-reader.ts'
 
 /** RFC 9112 §6: the headers that give the length of a body. Each at most once. */
-export class Fields {
+export class HeadFields {
   /** All others, in their order. */
   readonly headers = new HeaderList()
   host: string | undefined
@@ -29,9 +29,9 @@ export interface FieldRules {
 }
 
 /** Reads the lines of `head` from `at` on. */
-export function parseFields(head: Head, at: number, rules: FieldRules): Fields | HeadFault {
+export function parseFields(head: Head, at: number, rules: FieldRules): HeadFields | HeadFault {
   const { bytes, from, to, text } = head
-  const fields = new Fields()
+  const fields = new HeadFields()
   let count = 0
   for (let i = at; i < to; ) {
     if (++count > rules.maxFields) return new HeadFault('too_large', `more than ${rules.maxFields} fields`)
@@ -63,7 +63,7 @@ function bitsOf(byte: number): number {
 }
 
 /** Notes headers about the message itself; true when a header has no other purpose. */
-function setApart(fields: Fields, key: string, value: string): boolean | HeadFault {
+function setApart(fields: HeadFields, key: string, value: string): boolean | HeadFault {
   switch (key) {
     case 'host':
       if (fields.host !== undefined) return malformed('two Host headers')
@@ -94,7 +94,7 @@ function setApart(fields: Fields, key: string, value: string): boolean | HeadFau
   }
 }
 
-function readConnection(fields: Fields, value: string): void {
+function readConnection(fields: HeadFields, value: string): void {
   if (value === 'keep-alive') return
   for (const option of value.toLowerCase().split(',')) {
     const name = option.trim()

@@ -1,13 +1,13 @@
 /** How the body of a message is framed, by RFC 9112 §6.3, with every doubt refused. */
 import type { BodyLength } from '../exchange.ts'
 import { LENGTH_DIGITS } from './bounds.ts'
-import type { Fields } from './fields.ts'
+import type { HeadFields } from './fields.ts'
 import { type HeadFault, malformed } from './head-fault.ts'
 
 const ZERO = '0'.charCodeAt(0)
 
 /** What the fields announce: `unknown` is chunked, `none` is nothing at all. */
-export function announcedBody({ contentLength, transferEncoding }: Fields): BodyLength | HeadFault {
+export function announcedBody({ contentLength, transferEncoding }: HeadFields): BodyLength | HeadFault {
   if (transferEncoding !== undefined) {
     if (contentLength !== undefined) return malformed('Content-Length beside Transfer-Encoding')
     // A coding that only one of two servers can undo is a body that only one of them sees: request smuggling.

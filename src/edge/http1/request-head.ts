@@ -8,7 +8,7 @@
 import { flatText } from '../../lib/text/flat-text.ts'
 import type { RequestHead } from '../exchange.ts'
 import { characters, SPACE, TARGET, TOKEN } from './characters.ts'
-import { type Fields, parseFields } from './fields.ts'
+import { type HeadFields, parseFields } from './fields.ts'
 import { announcedBody } from './framing.ts'
 import { HeadFault, malformed } from './head-fault.ts'
 import type { Head } from './head-reader.ts'
@@ -51,7 +51,7 @@ function is(bytes: Buffer, at: number, bit: number): boolean {
   return ((characters[bytes[at] ?? 0] ?? 0) & bit) !== 0
 }
 
-function assemble(method: string, sentTarget: string, fields: Fields): ParsedRequest | HeadFault {
+function assemble(method: string, sentTarget: string, fields: HeadFields): ParsedRequest | HeadFault {
   const { host, headers, expectsContinue, closes } = fields
   if (host === undefined) return malformed('no Host header')
   if (!isAuthority(host)) return malformed('a Host that is not a name and a port')
@@ -89,7 +89,7 @@ function targetOf(method: string, sent: string, host: string): string | HeadFaul
 }
 
 /** The protocols asked for. h2c is not offered, and some clients ask for it with every request: that counts as none. */
-function upgradeOf({ namesUpgrade, upgrade }: Fields): string | undefined {
+function upgradeOf({ namesUpgrade, upgrade }: HeadFields): string | undefined {
   if (!namesUpgrade || upgrade === undefined) return undefined
   const wanted = upgrade
     .split(',')

@@ -2,7 +2,7 @@
 import type { ResponseHead } from '../exchange.ts'
 import { RESPONSE_HEADERS } from './bounds.ts'
 import { CR, characters, LF, SPACE, VALUE } from './characters.ts'
-import { type Fields, parseFields } from './fields.ts'
+import { type HeadFields, parseFields } from './fields.ts'
 import { announcedBody } from './framing.ts'
 import { HeadFault, malformed } from './head-fault.ts'
 import type { Head } from './head-reader.ts'
@@ -54,7 +54,7 @@ function digitAt(bytes: Buffer, at: number): number {
 interface Parts {
   readonly status: number
   readonly reason: string
-  readonly fields: Fields
+  readonly fields: HeadFields
   /** HTTP/1.0: many small servers still speak it. Their connections are not kept. */
   readonly isOld: boolean
   readonly method: string

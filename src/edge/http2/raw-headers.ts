@@ -5,7 +5,7 @@ import { isFieldContent } from '../../lib/http/http-header.ts'
 import type { BodyLength } from '../exchange.ts'
 
 /** What HTTP/2 carries besides headers: pseudo-headers, and the length of the body. */
-export interface Fields {
+export interface RawFields {
   /** By name, colon included; each comes once at most. */
   readonly pseudo: ReadonlyMap<string, string>
   readonly headers: HeaderList
@@ -20,7 +20,7 @@ export interface Fields {
 const FIELD_OVERHEAD_BYTES = 32
 
 /** Takes `raw` apart. Cookies, which may come in crumbs, are put together (RFC 9113 §8.2.3). */
-export function readFields(raw: readonly string[]): Fields {
+export function readFields(raw: readonly string[]): RawFields {
   const pseudo = new Map<string, string>()
   const headers = new HeaderList()
   let contentLength: number | undefined

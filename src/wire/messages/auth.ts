@@ -3,7 +3,7 @@ import { Secret } from '../../lib/secrets/secret.ts'
 import { DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS } from '../heartbeat.ts'
 import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
-import { Fields } from './fields.ts'
+import { MessageFields } from './fields.ts'
 
 export interface AuthRequest {
   /** Protocol versions, preferred first. */
@@ -41,7 +41,7 @@ export function chooseVersion(offered: readonly string[]): string | undefined {
 }
 
 export function parseAuth(message: Message): AuthRequest | WireError {
-  return Fields.parse(message, (fields) => {
+  return MessageFields.parse(message, (fields) => {
     const extra = fields.object('Extra')
     return {
       versions: fields.texts('Version'),
@@ -136,7 +136,7 @@ export function buildAuthRefusal(error: string): Message {
 
 /** `error` is `''` when the agent is accepted. */
 export function parseAuthAnswer(message: Message): { error: string; answer: AuthAnswer } | WireError {
-  return Fields.parse(message, (fields) => {
+  return MessageFields.parse(message, (fields) => {
     const extra = fields.object('Extra')
     const answer = {
       version: fields.text('Version'),

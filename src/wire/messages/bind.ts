@@ -2,7 +2,7 @@
 import { Secret } from '../../lib/secrets/secret.ts'
 import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
-import { Fields } from './fields.ts'
+import { MessageFields } from './fields.ts'
 
 export interface BindMessage {
   /** `''` for a new tunnel; the former id, which must be kept, when an agent binds again. */
@@ -23,7 +23,7 @@ export interface BindMessage {
 }
 
 export function parseBind(message: Message): BindMessage | WireError {
-  return Fields.parse(message, (fields) => {
+  return MessageFields.parse(message, (fields) => {
     const extra = fields.object('Extra')
     return {
       id: fields.text('Id'),
@@ -84,7 +84,7 @@ export function buildBindAnswer(answer: BindAnswer): Message {
 
 /** `error` is `''` when the address was given. */
 export function parseBindAnswer(message: Message): { error: string; answer: BindAnswer } | WireError {
-  return Fields.parse(message, (fields) => {
+  return MessageFields.parse(message, (fields) => {
     const extra = fields.object('Extra')
     const answer = {
       id: fields.text('Id'),

@@ -1,7 +1,7 @@
 /** Commands to an agent: restart, stop or update itself, or end one tunnel. */
 import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
-import { Fields } from './fields.ts'
+import { MessageFields } from './fields.ts'
 
 /** Never empty: some agents wait for a whole object for ever. */
 export const restartCommand: Message = {}
@@ -18,7 +18,7 @@ export function buildUpdate({ version, permitMajorVersion }: UpdateCommand): Mes
 }
 
 export function parseUpdate(message: Message): UpdateCommand | WireError {
-  return Fields.parse(message, (fields) => ({
+  return MessageFields.parse(message, (fields) => ({
     version: fields.text('Version'),
     permitMajorVersion: fields.flag('PermitMajorVersion'),
   }))
@@ -36,7 +36,7 @@ export function buildStopTunnel({ id, message, errorCode }: StopTunnel): Message
 }
 
 export function parseStopTunnel(message: Message): StopTunnel | WireError {
-  return Fields.parse(message, (fields) => ({
+  return MessageFields.parse(message, (fields) => ({
     id: fields.text('Id'),
     message: fields.text('Message'),
     errorCode: fields.text('ErrorCode'),

@@ -1,7 +1,7 @@
 /** Errors in answers: one text, for people to read and for SDKs to find a code in. */
 import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
-import { Fields } from './fields.ts'
+import { MessageFields } from './fields.ts'
 
 /** A text that SDKs can parse: they look for the code on a line of its own. */
 export function errorText(message: string, code: string): string {
@@ -23,5 +23,5 @@ export function buildAnswer(error = ''): Message {
 }
 
 export function parseAnswer(message: Message): { error: string } | WireError {
-  return Fields.parse(message, (fields) => ({ error: fields.text('Error') }))
+  return MessageFields.parse(message, (fields) => ({ error: fields.text('Error') }))
 }

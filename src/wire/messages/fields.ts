@@ -7,7 +7,7 @@ import { WireError } from '../wire-error.ts'
 /** Most entries of a list or map in a message. */
 const MAX_ENTRIES = 1000
 
-export class Fields {
+export class MessageFields {
   readonly #at: string
   readonly #values = new Map<string, unknown>()
 
@@ -20,9 +20,9 @@ export class Fields {
   }
 
   /** Runs `read` on the fields of `message`; errors come back as values. */
-  static parse<T>(message: Readonly<Record<string, unknown>>, read: (fields: Fields) => T): T | WireError {
+  static parse<T>(message: Readonly<Record<string, unknown>>, read: (fields: MessageFields) => T): T | WireError {
     try {
-      return read(new Fields(message))
+      return read(new MessageFields(message))
     } catch (error) {
       if (error instanceof WireError) return error
       throw error
@@ -90,8 +90,8 @@ export class Fields {
   }
 
   /** The fields of a nested object; all absent when it is absent. */
-  object(name: string): Fields {
-    return new Fields(this.record(name), `${this.#at}${name}.`)
+  object(name: string): MessageFields {
+    return new MessageFields(this.record(name), `${this.#at}${name}.`)
   }
 
   #get(name: string): unknown {

@@ -1,7 +1,7 @@
 /** The smaller calls of an agent: label tunnels, unbinding, changing a tunnel, and asking for the region. */
 import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
-import { Fields } from './fields.ts'
+import { MessageFields } from './fields.ts'
 
 export interface LabelMessage {
   readonly labels: Readonly<Record<string, string>>
@@ -11,7 +11,7 @@ export interface LabelMessage {
 }
 
 export function parseLabelRequest(message: Message): LabelMessage | WireError {
-  return Fields.parse(message, (fields) => ({
+  return MessageFields.parse(message, (fields) => ({
     labels: fields.map('Labels'),
     forwardsTo: fields.text('ForwardsTo'),
     forwardsProto: fields.text('ForwardsProto'),
@@ -33,7 +33,7 @@ export function buildLabelAnswer(id: string): Message {
 }
 
 export function parseLabelAnswer(message: Message): { error: string; id: string } | WireError {
-  return Fields.parse(message, (fields) => ({ error: fields.text('Error'), id: fields.text('Id') }))
+  return MessageFields.parse(message, (fields) => ({ error: fields.text('Error'), id: fields.text('Id') }))
 }
 
 export function buildUnbind(id: string): Message {
@@ -42,7 +42,7 @@ export function buildUnbind(id: string): Message {
 
 /** The id of the tunnel to end; some agents send it up to three times. */
 export function parseUnbind(message: Message): { id: string } | WireError {
-  return Fields.parse(message, (fields) => ({ id: fields.text('Id') }))
+  return MessageFields.parse(message, (fields) => ({ id: fields.text('Id') }))
 }
 
 export const unbindAnswer: Message = { Error: '', Extra: null }
@@ -58,7 +58,7 @@ export interface PatchRequest {
 }
 
 export function parsePatch(message: Message): PatchRequest | WireError {
-  return Fields.parse(message, (fields) => ({
+  return MessageFields.parse(message, (fields) => ({
     tunnelId: fields.text('TunnelId'),
     name: fields.optionalText('Name'),
     description: fields.optionalText('Description'),
