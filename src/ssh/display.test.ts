@@ -4,7 +4,7 @@ import type { ServedRequest } from '../model/served-request.ts'
 import type { Tunnel } from '../tunnel/live.ts'
 import { WatchedRequests } from '../tunnel/watched-requests.ts'
 import { SshDisplay } from './display.ts'
-import type { Figures } from './screen-lines.ts'
+import type { ScreenFigures } from './screen-lines.ts'
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }))
 afterEach(() => mock.timers.reset())
@@ -18,7 +18,7 @@ function setUp(window: { columns: number; rows: number } | undefined) {
   const figures = { connections: 0, bytesIn: 0, bytesOut: 0, latencyMs: undefined as number | undefined }
   let measured = 0
   const measure = (): void => void measured++
-  const display = new SshDisplay({ region: 'local', requests, figures: (): Figures => figures, measure })
+  const display = new SshDisplay({ region: 'local', requests, figures: (): ScreenFigures => figures, measure })
   display.show(surface)
   const turn = (ms = 1000): void => mock.timers.tick(ms)
   const visit = (more: Partial<ServedRequest> = {}): void =>

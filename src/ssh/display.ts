@@ -4,7 +4,7 @@ import { printable } from '../lib/text/printable.ts'
 import type { ServedRequest } from '../model/served-request.ts'
 import type { Tunnel } from '../tunnel/live.ts'
 import type { WatchedRequests } from '../tunnel/watched-requests.ts'
-import { type Figures, row, screenLines, TITLE } from './screen-lines.ts'
+import { row, type ScreenFigures, screenLines, TITLE } from './screen-lines.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Where it is shown. */
@@ -14,7 +14,7 @@ export interface DisplayOptions {
   readonly region: string
   readonly requests: Pick<WatchedRequests, 'watch'>
   /** Asked at every drawing. */
-  readonly figures: () => Figures
+  readonly figures: () => ScreenFigures
   /** Has the latency measured. */
   readonly measure: () => void
 }

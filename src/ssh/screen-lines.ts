@@ -2,7 +2,7 @@
 import type { ServedRequest } from '../model/served-request.ts'
 
 /** What is asked of the connection when the screen is drawn. */
-export interface Figures {
+export interface ScreenFigures {
   /** Connections of visitors that are open. */
   readonly connections: number
   readonly bytesIn: number
@@ -14,7 +14,7 @@ export interface Figures {
 export interface ScreenContent {
   readonly region: string
   readonly addresses: readonly string[]
-  readonly figures: Figures
+  readonly figures: ScreenFigures
   /** Connections since the start. */
   readonly total: number
   /** Newest first; safe to show. */
