@@ -45,7 +45,7 @@ export interface ConnectionEnd {
   readonly requestId: string
 }
 
-export interface Forwarding {
+export interface ForwardContext {
   readonly figures: Figures
   readonly now: () => number
   /** Looks for requests; left out while nobody watches. */
