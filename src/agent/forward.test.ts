@@ -14,7 +14,7 @@ import type { ProxyHeader } from '../wire/proxy-header.ts'
 import { Agent, type AgentOptions } from './agent.ts'
 import { type DialUpstream, UpstreamFault, type UpstreamTls, upstreamDialer } from './dial-upstream.ts'
 import type { AgentEvent } from './events.ts'
-import type { Target } from './forward.ts'
+import type { ForwardTarget } from './forward.ts'
 import { TestDoor } from './test-door.ts'
 import { TestTimers } from './test-timers.ts'
 import { parseUpstream } from './upstream.ts'
@@ -54,7 +54,7 @@ async function service(serve: (socket: Socket) => void, listen: { host?: string;
 interface Through {
   readonly addr: string | number
   readonly tls?: UpstreamTls
-  readonly target?: Partial<Target>
+  readonly target?: Partial<ForwardTarget>
   readonly header?: Partial<ProxyHeader>
   readonly options?: Partial<AgentOptions>
 }
@@ -387,7 +387,7 @@ describe('a service that is not there', () => {
     assert.equal(timers.waiting, waiting)
   })
 
-  const silent: [name: string, header: Partial<ProxyHeader>, target?: Partial<Target>][] = [
+  const silent: [name: string, header: Partial<ProxyHeader>, target?: Partial<ForwardTarget>][] = [
     ['a TCP visitor', { proto: 'tcp' }],
     ['a visitor in TLS of its own', { proto: 'tls', passthroughTls: true }],
     ['a visitor in HTTP/2', { proto: 'https' }, { isHttp2: true }],

@@ -21,7 +21,7 @@ export interface Visitor {
 }
 
 /** What a tunnel leads to: a service that is dialled, or a handler in this process. */
-export type Target =
+export type ForwardTarget =
   | {
       readonly dial: DialUpstream
       /** A PROXY header comes first, and the service wants it before its TLS. */

@@ -4,7 +4,7 @@ import type { Proto } from '../options/described-tunnel.ts'
 import type { BindAnswer, BindMessage } from '../wire/messages/bind.ts'
 import type { LabelMessage } from '../wire/messages/tunnels.ts'
 import type { AgentFault } from './fault.ts'
-import type { Target } from './forward.ts'
+import type { ForwardTarget } from './forward.ts'
 
 export interface AgentTunnelPlan {
   /** What people call it. */

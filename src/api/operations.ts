@@ -3,7 +3,7 @@ import type { EdgeModules, ModuleTarget } from '../control/edge-modules.ts'
 import type { Explanations } from '../control/explanations.ts'
 import type { Links } from '../control/links.ts'
 import { type Logins, loginOne, loginPage } from '../control/logins.ts'
-import type { Target } from '../control/ownership.ts'
+import type { ResourceTarget } from '../control/ownership.ts'
 import { type Presenting, presentOne, presentPage } from '../control/presence.ts'
 import type { Principal } from '../control/principal.ts'
 import type { Records } from '../control/records.ts'
@@ -20,7 +20,7 @@ import type { ApiRoute, RouteAction } from './routes.ts'
 export interface CheckedCall extends Showing {
   readonly route: ApiRoute
   readonly principal: Principal
-  readonly target: Target
+  readonly target: ResourceTarget
   readonly parentId: string | null
   readonly page: Page
   readonly body: Fields

@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts'
 import { attempt } from './attempt.ts'
 import { checkTogether, type ModuleChecks, mentionsOf, moduleWrite, openModules, writeModules } from './module-rows.ts'
 import { checkNesting } from './nesting.ts'
-import { type Target, visible } from './ownership.ts'
+import { type ResourceTarget, visible } from './ownership.ts'
 import type { Principal } from './principal.ts'
 import { rootOf } from './records.ts'
 import { checkMentions } from './references.ts'
@@ -18,7 +18,7 @@ import { type ShowingModules, shownAt } from './shown-at.ts'
 export interface ModuleTarget {
   readonly resource: Resource
   readonly principal: Principal
-  readonly target: Target
+  readonly target: ResourceTarget
   readonly module: Module
   /** The spelling that the caller uses. */
   readonly form: ModuleForm

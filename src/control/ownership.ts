@@ -5,7 +5,7 @@ import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Principal } from './principal.ts'
 
 /** The id of a resource, and of its parent where the path names it. */
-export interface Target {
+export interface ResourceTarget {
   readonly id: string
   readonly parentId?: string
 }
@@ -14,7 +14,7 @@ export interface Target {
 export function visible(
   resource: Resource,
   principal: Principal,
-  { parentId }: Target,
+  { parentId }: ResourceTarget,
   found: StoredResource | undefined,
 ): StoredResource {
   const isThere =

@@ -14,7 +14,7 @@ import { attempt } from './attempt.ts'
 import type { KeyMaker } from './key-maker.ts'
 import { checkTogether, type ModuleChecks, mentionsOf, openModules, splitModules, writeModules } from './module-rows.ts'
 import { checkNesting } from './nesting.ts'
-import { ownerOf, seesOnlyOwn, type Target, visible } from './ownership.ts'
+import { ownerOf, type ResourceTarget, seesOnlyOwn, visible } from './ownership.ts'
 import { type Principal, tokenHash } from './principal.ts'
 import { checkClaims, checkMentions, checkUnreferenced, setClaims, setMentions } from './references.ts'
 import { holdKey } from './sealing.ts'
@@ -126,7 +126,7 @@ export class Records {
     return { ...page, records }
   }
 
-  async get(resource: Resource, principal: Principal, target: Target): Promise<Complete> {
+  async get(resource: Resource, principal: Principal, target: ResourceTarget): Promise<Complete> {
     const found = await this.#store.read(async (reader) => {
       const row = visible(resource, principal, target, await reader.resource(resource.kind, target.id))
       return only(await this.#complete(reader, resource, [row]))
@@ -140,7 +140,7 @@ export class Records {
   async update(
     resource: Resource,
     principal: Principal,
-    target: Target,
+    target: ResourceTarget,
     input: Fields,
     cleared: string | null = null,
   ): Promise<Complete> {
@@ -181,7 +181,7 @@ export class Records {
     return placed(changed, this.#showing)
   }
 
-  async remove(resource: Resource, principal: Principal, target: Target): Promise<void> {
+  async remove(resource: Resource, principal: Principal, target: ResourceTarget): Promise<void> {
     await attempt(() =>
       this.#store.write(async (writer) => {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))

@@ -5,7 +5,7 @@ import type { TunnelKind } from '../../options/endpoint-options.ts'
 import { certificatesPem, type ReadText } from '../../options/file-values.ts'
 import type { Reader } from '../../options/reader.ts'
 import { type UpstreamTls, upstreamDialer } from '../dial-upstream.ts'
-import type { Target } from '../forward.ts'
+import type { ForwardTarget } from '../forward.ts'
 import type { AgentTunnelPlan } from '../tunnel.ts'
 import { parseUpstream, type Upstream } from '../upstream.ts'
 
@@ -101,7 +101,7 @@ export interface TunnelContext {
   /** Holds secrets that are written nowhere else. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
   /** In place of `addr`, for services inside this process. */
-  readonly accept?: Extract<Target, { accept: unknown }>['accept'] | undefined
+  readonly accept?: Extract<ForwardTarget, { accept: unknown }>['accept'] | undefined
 }
 
 /** Reads a tunnel; what is wrong with it is noted by the reader, and then the plans are of no use. */
@@ -115,7 +115,7 @@ export function readTunnel(reader: Reader, { name, readText, env, accept }: Tunn
   const description = reader.text('description') ?? ''
   reader.finish()
   const isHttp2 = forwardsProto === 'http2'
-  const target: Target | undefined = accept
+  const target: ForwardTarget | undefined = accept
     ? { accept }
     : upstream && {
         dial: upstreamDialer(upstream, { ...upstreamTls, ...(isHttp2 && { protocols: ['h2'] }) }),
