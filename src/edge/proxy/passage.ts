@@ -17,7 +17,7 @@ import { publicLocation } from './location.ts'
 import { splitTarget } from './path-readings.ts'
 import type { VisitorConnection } from './pick-edge.ts'
 import type { ProxyTools } from './proxy-tools.ts'
-import { type Given, givenBy, Reply } from './reply.ts'
+import { type GivenAnswer, givenBy, Reply } from './reply.ts'
 import { noRequestBody, RequestBody, type VisitorBody } from './request-body.ts'
 import { WatchedStream } from './watched-stream.ts'
 import { acceptWebSocket } from './websocket.ts'
@@ -328,7 +328,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     this.#finish({ isCut: true })
   }
 
-  #give(given: Given): void {
+  #give(given: GivenAnswer): void {
     try {
       const { route, ctx } = routed(this.#found)
       if (given.isFromUpstream) clean(given.head, ctx)

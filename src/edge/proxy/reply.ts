@@ -14,7 +14,7 @@ import { AnswerBody, type AnswerOwner, IncomingAnswer } from './answer.ts'
 type Pairs = readonly (readonly [string, string])[]
 
 /** An answer from a module or a service. */
-export interface Given {
+export interface GivenAnswer {
   readonly head: ResponseHead
   readonly body: BodyReader | Buffer
   readonly isFromUpstream: boolean
@@ -68,7 +68,7 @@ export class Reply {
   }
 
   /** Sends an answer after the response phases of `route`. Throws when the result cannot be sent. */
-  send(given: Given, route: Route, ctx: RequestContext): void {
+  send(given: GivenAnswer, route: Route, ctx: RequestContext): void {
     if (route.response.length === 0) this.#deliver(given, undefined)
     else
       this.#ask({ given, answer: incoming(given, ctx) }, 0, {
@@ -83,7 +83,7 @@ export class Reply {
    * sent instead.
    */
   upgrade(head: ResponseHead, route: Route, ctx: RequestContext, then: (visitor: ByteStream) => void): void {
-    const given: Given = { head, body: NO_BODY, isFromUpstream: true }
+    const given: GivenAnswer = { head, body: NO_BODY, isFromUpstream: true }
     const deliver = (asked: Asked): void => {
       if (asked.given !== given || asked.answer.status !== 101) {
         this.#owner.dropUpstream()
@@ -147,7 +147,7 @@ export class Reply {
     this.#deliver({ ...given, head }, encoders)
   }
 
-  #deliver({ head, body, isFromUpstream, removed }: Given, encoders: AnswerBodyEncoders): void {
+  #deliver({ head, body, isFromUpstream, removed }: GivenAnswer, encoders: AnswerBodyEncoders): void {
     const sending = this.#begin(head, isFromUpstream, encoders, removed)
     if (Buffer.isBuffer(body)) sending.sendWhole(body)
     else sending.readFrom(body)
@@ -194,7 +194,7 @@ const NO_BODY = Buffer.alloc(0)
 
 /** An answer, and the view of it that response phases change. */
 interface Asked {
-  readonly given: Given
+  readonly given: GivenAnswer
   readonly answer: IncomingAnswer
 }
 
@@ -205,7 +205,7 @@ interface Asking {
 }
 
 /** An answer that a module made. */
-export function givenBy({ respond: { status, headers, body } }: Respond): Given {
+export function givenBy({ respond: { status, headers, body } }: Respond): GivenAnswer {
   const bytes = Buffer.from(body)
   return {
     head: { status, reason: '', headers: HeaderList.of(headers), body: bytes.length },
@@ -214,7 +214,7 @@ export function givenBy({ respond: { status, headers, body } }: Respond): Given 
   }
 }
 
-function incoming({ head, isFromUpstream }: Given, { method }: RequestContext): IncomingAnswer {
+function incoming({ head, isFromUpstream }: GivenAnswer, { method }: RequestContext): IncomingAnswer {
   const { status, headers, body } = head
   const bodyLength = typeof body === 'number' ? body : undefined
   return new IncomingAnswer({ status, headers, bodyLength, isFromUpstream, hasBody: hasBody(head, method) })
