@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { TlsDemands, TlsFacts } from '../../modules/phases.ts'
 
-export interface HandshakeFault {
+export interface DescribedHandshakeFault {
   /** The module that makes the demand. */
   readonly module: string
   readonly reason: string
@@ -18,7 +18,7 @@ export function handshakeFault(
   { minVersion = 'TLSv1.2', clientAuthorities }: TlsDemands,
   { version, clientCertificate }: TlsFacts,
   chain: readonly X509Certificate[],
-): HandshakeFault | undefined {
+): DescribedHandshakeFault | undefined {
   if (versions.indexOf(version) < versions.indexOf(minVersion)) {
     return { module: 'tls_termination', reason: `${version} is older than ${minVersion}` }
   }
