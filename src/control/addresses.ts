@@ -7,7 +7,7 @@ import { RESERVED_PORTS } from '../resources/reserved-addrs.ts'
 import { RESERVED_NAMES } from '../resources/reserved-domains.ts'
 import type { Store } from '../store/store.ts'
 
-export interface Holders {
+export interface AddressHolders {
   /** The edge that has it. */
   readonly edgeId: string | undefined
   /** The reserved domain or address that keeps it. */
@@ -17,7 +17,7 @@ export interface Holders {
 }
 
 /** Who holds a name, normalised. */
-export async function holdersOfName(store: Store, name: string): Promise<Holders> {
+export async function holdersOfName(store: Store, name: string): Promise<AddressHolders> {
   const above = wildcardsAbove(name)
   return store.read(async (reader) => {
     const found = await reader.holders([EDGE_NAMES, RESERVED_NAMES], [name, ...above])
@@ -45,11 +45,11 @@ function wildcardsAbove(name: string): string[] {
 }
 
 /** Who holds a TCP port. */
-export function holdersOfPort(store: Store, port: number): Promise<Holders> {
+export function holdersOfPort(store: Store, port: number): Promise<AddressHolders> {
   return holders(store, EDGE_PORTS, RESERVED_PORTS, String(port))
 }
 
-function holders(store: Store, edgeScope: string, reservedScope: string, key: string): Promise<Holders> {
+function holders(store: Store, edgeScope: string, reservedScope: string, key: string): Promise<AddressHolders> {
   return store.read(async (reader) => ({
     edgeId: await reader.holder(edgeScope, key),
     reservationId: await reader.holder(reservedScope, key),
