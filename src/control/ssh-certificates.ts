@@ -6,14 +6,14 @@ import type { Store } from '../store/store.ts'
 import { LOOKUP_MS } from './agent-credentials.ts'
 
 /** A certificate that was issued here and not deleted. */
-export interface IssuedCertificate {
+export interface StoredSshCertificate {
   readonly id: string
   /** The public key of its authority, in wire form. */
   readonly authorityBlob: Buffer
 }
 
 /** The certificate with this digest; undefined when there is none. */
-export async function findSshCertificate(store: Store, digest: string): Promise<IssuedCertificate | undefined> {
+export async function findSshCertificate(store: Store, digest: string): Promise<StoredSshCertificate | undefined> {
   return store.read(
     async (reader) => {
       const id = await reader.holder(SSH_USER_CERTIFICATES, digest)

@@ -7,7 +7,7 @@ import { publicBlobOf, signSsh } from '../lib/ssh-keys/ssh-signature.ts'
 import { sshStrings } from '../lib/ssh-keys/ssh-wire.ts'
 import { type AgentCredential, BindRefusal } from '../tunnel/ports.ts'
 import { type Entry, entryBy } from './certificate-login.ts'
-import type { IssuedCertificate } from './door-context.ts'
+import type { SshUserCertificate } from './door-context.ts'
 import { isCertificate, isProven, isUsable, type KeyOffer } from './proof.ts'
 
 const NOW = Date.parse('2026-06-01T12:00:00Z')
@@ -35,7 +35,7 @@ const usual: SshCertificateFacts = {
   extensions: {},
 }
 
-const issued = new Map<string, IssuedCertificate>()
+const issued = new Map<string, SshUserCertificate>()
 const present = new Map<string, AgentCredential>()
 beforeEach(() => {
   issued.clear()

@@ -6,7 +6,7 @@ import type { Online } from '../tunnel/online.ts'
 import type { AgentCredential } from '../tunnel/ports.ts'
 import type { SshLimits } from './limits.ts'
 
-export interface IssuedCertificate {
+export interface SshUserCertificate {
   readonly id: string
   readonly authorityBlob: Buffer
 }
@@ -15,7 +15,7 @@ export interface SshCredentials {
   /** The credential whose public key has this fingerprint; throws when the store is away. */
   find(fingerprint: string): Promise<AgentCredential | undefined>
   /** The user certificate with this digest, and the public key of the authority that issued it; throws likewise. */
-  certificate(digest: string): Promise<IssuedCertificate | undefined>
+  certificate(digest: string): Promise<SshUserCertificate | undefined>
   /** The same credential later. */
   current(id: string): Promise<AgentCredential | undefined>
 }

@@ -14,7 +14,7 @@ import type { LiveSession } from '../tunnel/live.ts'
 import { Online } from '../tunnel/online.ts'
 import type { AgentCredential } from '../tunnel/ports.ts'
 import { TestEndpoints } from '../tunnel/test-door.ts'
-import type { IssuedCertificate } from './door-context.ts'
+import type { SshUserCertificate } from './door-context.ts'
 import { SshDoor, type SshDoorOptions } from './ssh-door.ts'
 
 /** Keys as `ssh-keygen` makes them serve clients as well. */
@@ -24,7 +24,7 @@ export class TestGateway {
   /** By the fingerprints of their keys. */
   readonly credentials = new Map<string, AgentCredential>()
   /** By their digests. */
-  readonly certificates = new Map<string, IssuedCertificate>()
+  readonly certificates = new Map<string, SshUserCertificate>()
   readonly endpoints = new TestEndpoints()
   readonly logged: Record<string, unknown>[] = []
   readonly online: Online
