@@ -5,7 +5,7 @@ import { BindRefusal } from '../tunnel/ports.ts'
 import type { Trial } from '../tunnel/trial.ts'
 import { type Entry, entryBy } from './certificate-login.ts'
 import type { SshContext } from './door-context.ts'
-import type { Link, LinkOwner, Login, Reply } from './link.ts'
+import type { LinkOwner, Login, Reply, SshLink } from './link.ts'
 import type { ForwardPlace } from './plan.ts'
 import { isCertificate, isProven, isUsable, type KeyOffer } from './proof.ts'
 import { refusalText, sshRefusals } from './refusals.ts'
@@ -13,7 +13,7 @@ import { SshSession } from './session.ts'
 import type { Terminal } from './terminal.ts'
 
 export interface SshConnectionOptions {
-  readonly link: Link
+  readonly link: SshLink
   readonly trial: Trial
   readonly peer: Peer
   readonly door: SshContext

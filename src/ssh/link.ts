@@ -63,7 +63,7 @@ const message = { disconnect: 1, banner: 53 } as const
 /** RFC 4253 §11.1. */
 const disconnects = { service: 7, ended: 11, login: 14 } as const
 
-export class Link implements Carrier {
+export class SshLink implements Carrier {
   readonly #client: Incoming
   readonly #socket: Socket
   readonly #limits: SshLimits

@@ -15,13 +15,13 @@ import { SshDisplay } from './display.ts'
 import type { SshContext } from './door-context.ts'
 import { type Forward, Forwards } from './forwards.ts'
 import { helpText } from './help.ts'
-import type { Link, Reply } from './link.ts'
+import type { Reply, SshLink } from './link.ts'
 import { type ForwardPlace, planOf } from './plan.ts'
 import { refusalText, sshRefusals } from './refusals.ts'
 import type { Asked, Terminal } from './terminal.ts'
 
 export interface SshSessionOptions {
-  readonly link: Link
+  readonly link: SshLink
   readonly peer: Peer
   readonly door: SshContext
   readonly credentialId: string

@@ -18,7 +18,7 @@ import { algorithms } from './algorithms.ts'
 import { SshConnection } from './connection.ts'
 import type { SshContext, SshCredentials } from './door-context.ts'
 import { type SshLimits, sshLimits } from './limits.ts'
-import { Link } from './link.ts'
+import { SshLink } from './link.ts'
 
 export interface SshDoorOptions {
   readonly online: Online
@@ -92,7 +92,7 @@ export class SshDoor {
   }
 
   #begin(client: Incoming, { versions: { software } }: Header): void {
-    const link = new Link(client, { software, limits: this.#context.limits })
+    const link = new SshLink(client, { software, limits: this.#context.limits })
     const found = this.#trials.get(client._sock)
     if (found) new SshConnection({ link, ...found, door: this.#context })
     else client._sock.destroy()
