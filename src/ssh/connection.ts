@@ -5,7 +5,7 @@ import { BindRefusal } from '../tunnel/ports.ts'
 import type { Trial } from '../tunnel/trial.ts'
 import { type Entry, entryBy } from './certificate-login.ts'
 import type { SshContext } from './door-context.ts'
-import type { LinkOwner, Login, Reply, SshLink } from './link.ts'
+import type { LinkOwner, LoginAttempt, Reply, SshLink } from './link.ts'
 import type { ForwardPlace } from './plan.ts'
 import { isCertificate, isProven, isUsable, type KeyOffer } from './proof.ts'
 import { refusalText, sshRefusals } from './refusals.ts'
@@ -36,7 +36,7 @@ export class SshConnection implements LinkOwner {
     options.link.serve(this)
   }
 
-  login(login: Login): void {
+  login(login: LoginAttempt): void {
     this.#decide(login).catch((error: unknown) => {
       this.#options.door.log.error({ peer: this.#options.peer.ip, error }, 'authentication of an SSH client failed')
       this.#options.link.drop('the login could not be decided')
@@ -78,7 +78,7 @@ export class SshConnection implements LinkOwner {
     this.#session?.left(reason)
   }
 
-  async #decide(login: Login): Promise<void> {
+  async #decide(login: LoginAttempt): Promise<void> {
     // Clients ask first which methods there are.
     if (login.method === 'none' && !this.#hasAskedMethods) {
       this.#hasAskedMethods = true
@@ -90,7 +90,7 @@ export class SshConnection implements LinkOwner {
     else await this.#decideKey(login, login.offer)
   }
 
-  async #decideKey(login: Login, offer: KeyOffer): Promise<void> {
+  async #decideKey(login: LoginAttempt, offer: KeyOffer): Promise<void> {
     const { door, peer, link, trial } = this.#options
     const fingerprint = fingerprintOf(offer.blob)
     if (offer.proof && !isProven(offer)) {
@@ -120,19 +120,19 @@ export class SshConnection implements LinkOwner {
   }
 
   /** Costs a lookup each time, and those who know the public key alone can ask; who has the key proves it next. */
-  #encourage(login: Login, fingerprint: string): void {
+  #encourage(login: LoginAttempt, fingerprint: string): void {
     if (++this.#encouraged > this.#options.door.limits.tries) this.#refuse(login, sshRefusals.notProven(fingerprint))
     else login.encourage()
   }
 
-  async #entryOf({ user }: Login, offer: KeyOffer, fingerprint: string): Promise<Entry | BindRefusal> {
+  async #entryOf({ user }: LoginAttempt, offer: KeyOffer, fingerprint: string): Promise<Entry | BindRefusal> {
     const { door, peer } = this.#options
     if (isCertificate(offer)) return entryBy({ blob: offer.blob, user, ip: peer.ip }, door)
     const credential = await door.credentials.find(fingerprint)
     return credential ? { credential } : sshRefusals.unknownKey(fingerprint)
   }
 
-  #refuse(login: Login, refusal: BindRefusal): void {
+  #refuse(login: LoginAttempt, refusal: BindRefusal): void {
     const { link, trial, door } = this.#options
     // Once: a client may have many keys, and offers one after the other.
     if (!this.#isTold) link.banner(refusalText(refusal))

@@ -14,7 +14,7 @@ import { tellTakenSignatures } from './taken-signatures.ts'
 import { Terminal } from './terminal.ts'
 
 /** A client tries to log in. Exactly one of the three answers, once. */
-export interface Login {
+export interface LoginAttempt {
   readonly user: string
   readonly method: string
   readonly offer: KeyOffer | undefined
@@ -33,7 +33,7 @@ export interface Reply {
 
 /** Whoever decides what becomes of it all. */
 export interface LinkOwner {
-  login(login: Login): void
+  login(login: LoginAttempt): void
   ready(): void
   forward(place: ForwardPlace, reply: Reply): void
   cancel(place: ForwardPlace): void
@@ -321,7 +321,7 @@ export class SshLink implements Carrier {
     })
   }
 
-  #loginOf(context: AuthContext): Login {
+  #loginOf(context: AuthContext): LoginAttempt {
     // The library throws where answers and logins that came all at once are out of step.
     const answer = (say: () => void) => () => {
       try {

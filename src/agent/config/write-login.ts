@@ -8,7 +8,7 @@ import { formatServer, type ServerAddress } from '../server-address.ts'
 import { ConfigError } from './config-error.ts'
 import { readBounded } from './text-files.ts'
 
-export interface Login {
+export interface SavedLogin {
   readonly server: ServerAddress
   readonly authtoken: Secret
   /** PEM; without it the CAs of the machine are trusted. */
@@ -16,7 +16,7 @@ export interface Login {
 }
 
 /** Only the user can read what is written. */
-export async function writeLogin(path: string, { server, authtoken, ca }: Login): Promise<void> {
+export async function writeLogin(path: string, { server, authtoken, ca }: SavedLogin): Promise<void> {
   const { Document, isMap, parseDocument } = await import('yaml')
   const target = existsSync(path) ? realpathSync(path) : path
   const document = existsSync(target) ? parseDocument(readBounded(target)) : new Document({ version: 1 })

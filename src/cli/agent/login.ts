@@ -5,7 +5,7 @@ import { Agent } from '../../agent/agent.ts'
 import { ConfigError } from '../../agent/config/config-error.ts'
 import { homeFile } from '../../agent/config/find-file.ts'
 import { textReader } from '../../agent/config/text-files.ts'
-import { type Login, writeLogin } from '../../agent/config/write-login.ts'
+import { type SavedLogin, writeLogin } from '../../agent/config/write-login.ts'
 import { AgentFault } from '../../agent/fault.ts'
 import { DEFAULT_SERVER, formatServer, parseServer } from '../../agent/server-address.ts'
 import { SettingsError } from '../../config/settings-error.ts'
@@ -48,7 +48,7 @@ export function loginCommand(terminal: Terminal, ask: Ask = processAsk()): Comma
   })
 }
 
-async function gather(options: LoginOptions, terminal: Terminal, ask: Ask): Promise<Login> {
+async function gather(options: LoginOptions, terminal: Terminal, ask: Ask): Promise<SavedLogin> {
   const asked = async (text: string, settings = {}): Promise<string> =>
     ask.isPossible ? ask.question(text, settings) : ''
   const server = options.server ?? (terminal.env.POSTERN_SERVER || (await asked(`Server [${DEFAULT_SERVER}]: `)))
@@ -74,7 +74,7 @@ function checked<T>(flag: string, parse: () => T): T {
 }
 
 /** Connects once; gives what the server calls itself. */
-async function tryOut(login: Login): Promise<string> {
+async function tryOut(login: SavedLogin): Promise<string> {
   let region = ''
   const agent = new Agent({
     ...login,
