@@ -5,7 +5,7 @@ import { BindRefusal } from '../tunnel/ports.ts'
 import type { Trial } from '../tunnel/trial.ts'
 import { type Entry, entryBy } from './certificate-login.ts'
 import type { SshContext } from './door-context.ts'
-import type { LinkOwner, LoginAttempt, Reply, SshLink } from './link.ts'
+import type { ForwardReply, LinkOwner, LoginAttempt, SshLink } from './link.ts'
 import type { ForwardPlace } from './plan.ts'
 import { isCertificate, isProven, isUsable, type KeyOffer } from './proof.ts'
 import { refusalText, sshRefusals } from './refusals.ts'
@@ -57,7 +57,7 @@ export class SshConnection implements LinkOwner {
     void this.#checkAgain(this.#session, entry)
   }
 
-  forward(place: ForwardPlace, reply: Reply): void {
+  forward(place: ForwardPlace, reply: ForwardReply): void {
     if (this.#session) this.#session.forward(place, reply)
     else reply.reject()
   }

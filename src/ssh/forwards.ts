@@ -1,11 +1,11 @@
 /** The forwards of one connection: where the client wants us to listen, and how it knows each once that is a tunnel. */
 import type { Tunnel } from '../tunnel/live.ts'
-import type { Reply } from './link.ts'
+import type { ForwardReply } from './link.ts'
 import { type ForwardPlace, usualPort } from './plan.ts'
 
 export interface Forward {
   readonly asked: ForwardPlace
-  readonly reply: Reply
+  readonly reply: ForwardReply
   /** Once it is online. */
   tunnel?: Tunnel
   /** The same place with the port that the client was told. */

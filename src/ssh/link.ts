@@ -26,7 +26,7 @@ export interface LoginAttempt {
 }
 
 /** Answers to a forward; replies go out in the order of the requests. */
-export interface Reply {
+export interface ForwardReply {
   accept(port: number): void
   reject(): void
 }
@@ -35,7 +35,7 @@ export interface Reply {
 export interface LinkOwner {
   login(login: LoginAttempt): void
   ready(): void
-  forward(place: ForwardPlace, reply: Reply): void
+  forward(place: ForwardPlace, reply: ForwardReply): void
   cancel(place: ForwardPlace): void
   terminal(terminal: Terminal): void
   /** It asked for what is not served: `direct` for -L and -D, `socket` for unix sockets. */

@@ -15,7 +15,7 @@ import { SshDisplay } from './display.ts'
 import type { SshContext } from './door-context.ts'
 import { type Forward, Forwards } from './forwards.ts'
 import { helpText } from './help.ts'
-import type { Reply, SshLink } from './link.ts'
+import type { ForwardReply, SshLink } from './link.ts'
 import { type ForwardPlace, planOf } from './plan.ts'
 import { refusalText, sshRefusals } from './refusals.ts'
 import type { Asked, Terminal } from './terminal.ts'
@@ -160,7 +160,7 @@ export class SshSession implements LiveSession {
   }
 
   /** The client wants us to listen. */
-  forward(asked: ForwardPlace, reply: Reply): void {
+  forward(asked: ForwardPlace, reply: ForwardReply): void {
     const { forwards: max } = this.#options.door.limits
     const isTwice = this.#forwards.has(asked)
     if (this.#forwards.size >= max || isTwice) {
