@@ -38,7 +38,7 @@ const MARK_BYTES = 64
 /** Longest row: a request body of 1 MiB, escaped twice. */
 const MAX_LINE = 8 * 1024 * 1024
 
-export interface Making {
+export interface BackupRequest {
   readonly store: Store
   readonly keyFile: string
   readonly version: string
@@ -51,7 +51,7 @@ export interface Making {
 
 /** Passes the bytes of a backup, taken at one moment, to `take`; gives what it holds. */
 export async function makeBackup(
-  { store, keyFile, version, now, passphrase, onProgress = () => {} }: Making,
+  { store, keyFile, version, now, passphrase, onProgress = () => {} }: BackupRequest,
   take: (bytes: AsyncIterable<Uint8Array>) => Promise<void>,
 ): Promise<BackupContents> {
   return store.snapshot(async (rows) => {

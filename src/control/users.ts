@@ -32,7 +32,7 @@ export interface FirstStart {
   readonly authtoken: string
 }
 
-export interface Making {
+export interface UserTools {
   readonly store: Store
   readonly ids: IdSource
   readonly now: Clock
@@ -40,7 +40,7 @@ export interface Making {
 
 /** Creates the first admin with a key and an authtoken, preset or random; null when there is a user already. */
 export async function makeFirstUser(
-  making: Making,
+  making: UserTools,
   preset: { apiKey: string | null; authtoken: string | null },
 ): Promise<FirstStart | null> {
   const { store } = making
@@ -64,17 +64,17 @@ export async function makeFirstUser(
   })
 }
 
-export async function createUser(making: Making, { name, role }: { name: string; role: Role }): Promise<User> {
+export async function createUser(making: UserTools, { name, role }: { name: string; role: Role }): Promise<User> {
   return making.store.write((writer) => insertUser(writer, making, { name, role }))
 }
 
-export async function listUsers({ store }: Making): Promise<User[]> {
+export async function listUsers({ store }: UserTools): Promise<User[]> {
   const rows = await store.read((reader) => reader.page({ kind: users.kind, limit: MAX_USERS_LISTED }))
   return rows.map(userOf)
 }
 
 /** Deactivates or reactivates a user, and with it the user's keys and credentials; gives the user as it is then. */
-export async function setUserActive({ store }: Making, id: string, active: boolean): Promise<User> {
+export async function setUserActive({ store }: UserTools, id: string, active: boolean): Promise<User> {
   return store.write(async (writer) => {
     const before = await existing(writer, id)
     const fields = { ...before.fields, active }
@@ -86,7 +86,7 @@ export async function setUserActive({ store }: Making, id: string, active: boole
 }
 
 /** Deletes a user with its keys and credentials. */
-export async function deleteUser({ store }: Making, id: string): Promise<void> {
+export async function deleteUser({ store }: UserTools, id: string): Promise<void> {
   await store.write(async (writer) => {
     const before = await existing(writer, id)
     await keepAnAdmin(writer, before, null)
@@ -142,7 +142,7 @@ function userOf({ id, fields, createdAt }: Pick<StoredResource, 'id' | 'fields' 
 
 /** Creates a key for somebody who lost theirs; needs none. */
 export async function createKey(
-  making: Making,
+  making: UserTools,
   { ownerId, description }: { ownerId: string; description: string },
 ): Promise<{ id: string; token: string }> {
   return making.store.write(async (writer) => {
@@ -153,7 +153,11 @@ export async function createKey(
   })
 }
 
-async function insertUser(writer: Writer, { ids, now }: Making, fields: { name: string; role: Role }): Promise<User> {
+async function insertUser(
+  writer: Writer,
+  { ids, now }: UserTools,
+  fields: { name: string; role: Role },
+): Promise<User> {
   const id = ids.next(users.prefix)
   const createdAt = timestamp(now())
   const stored = { ...fields, active: true }
@@ -165,7 +169,7 @@ async function insertUser(writer: Writer, { ids, now }: Making, fields: { name: 
 /** Stores a key or credential with its token, as creation through the API does. */
 async function insertToken(
   writer: Writer,
-  { ids, now }: Making,
+  { ids, now }: UserTools,
   resource: Resource,
   scope: string,
   ownerId: string,
