@@ -2,9 +2,9 @@
 import { timestamp } from '../../lib/clock.ts'
 import { clientCertificate } from '../client-certificate.ts'
 import type { RequestContext, TlsFacts } from '../phases.ts'
-import type { Moment } from './templates.ts'
+import type { TemplateMoment } from './templates.ts'
 
-type Variable = (moment: Moment) => string
+type Variable = (moment: TemplateMoment) => string
 
 /** The function that reads a variable. A name that is not in the table is looked up in what modules found out. */
 export function findVariable(name: string): Variable {

@@ -5,11 +5,11 @@ import fc from 'fast-check'
 import { makeIdentity } from '../../../test/support/make-certificate.ts'
 import type { RequestContext } from '../phases.ts'
 import { handshake, request, response } from '../test-request.ts'
-import { compileTemplate, countVariables, MAX_VARIABLES, type Moment } from './templates.ts'
+import { compileTemplate, countVariables, MAX_VARIABLES, type TemplateMoment } from './templates.ts'
 
 const tools = { now: () => Date.UTC(2026, 5, 1), region: 'eu' }
 
-function filled(text: string, ctx: RequestContext = request(), incoming?: Moment['incoming']): string {
+function filled(text: string, ctx: RequestContext = request(), incoming?: TemplateMoment['incoming']): string {
   const template = compileTemplate(text)
   return typeof template === 'string' ? template : template({ ctx, incoming, tools })
 }
