@@ -1,6 +1,6 @@
 /** What `request_headers` and `response_headers` do to headers: remove, then add (D37). */
 import type { HeaderList } from '../../lib/http/header-list.ts'
-import { compileTemplate, type Template, type TemplateMoment } from '../templates/templates.ts'
+import { compileTemplate, type HeaderTemplate, type TemplateMoment } from '../templates/templates.ts'
 
 export interface HeaderSettings {
   /** Names and values, which may hold `${…}`. Each adds one value to the header of that name. */
@@ -20,6 +20,6 @@ export function compileHeaderChanges({ add, remove }: HeaderSettings): HeaderCha
   }
 }
 
-export function render(template: Template, moment: TemplateMoment): string {
+export function render(template: HeaderTemplate, moment: TemplateMoment): string {
   return typeof template === 'string' ? template : template(moment)
 }

@@ -43,7 +43,7 @@ export function countVariables(value: string): number {
 /** A `${` that is never closed is text, and an unknown variable is empty; throws when there are too many. */
 export function compileTemplate(value: string): Template {
   if (countVariables(value) > MAX_VARIABLES) throw new Error(`a value has over ${MAX_VARIABLES} variables`)
-  const parts: Template[] = []
+  const parts: HeaderTemplate[] = []
   for (const piece of pieces(value)) {
     // The older spelling begins with a dot.
     if ('name' in piece) parts.push(findVariable(piece.name.trim().replace(/^\./, '')))
