@@ -21,7 +21,7 @@ import { sealCookie } from './resume.ts'
 import { AgentSession } from './session.ts'
 
 /** Events of the connection; exactly one of the two, once. */
-export interface Outcome {
+export interface AuthenticationOutcome {
   /** It is authenticated. */
   passed(): void
   /**
@@ -34,7 +34,7 @@ export interface Outcome {
 export interface ConnectionOptions {
   readonly transport: Transport
   readonly peer: AgentPeer
-  readonly outcome: Outcome
+  readonly outcome: AuthenticationOutcome
   readonly door: DoorContext
 }
 

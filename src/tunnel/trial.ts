@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import type { Logger } from '../lib/log/log.ts'
 import type { Admission, Candidate } from './admission.ts'
-import type { Outcome } from './connection.ts'
+import type { AuthenticationOutcome } from './connection.ts'
 import type { AgentPeer } from './door-context.ts'
 
 export interface TrialOptions {
@@ -20,7 +20,7 @@ export interface TrialOptions {
   readonly onOver: () => void
 }
 
-export class Trial implements Outcome, Candidate {
+export class Trial implements AuthenticationOutcome, Candidate {
   readonly peer: AgentPeer
   readonly #options: TrialOptions
   readonly #overdue: NodeJS.Timeout
