@@ -25,14 +25,14 @@ export interface KeptPage {
   readonly bodies: ReadonlyMap<Coding, Buffer>
 }
 
-export interface PageContent {
+export interface KeptContent {
   readonly body: Buffer
   readonly type: string
   readonly cacheControl: string
 }
 
 /** Compresses on another thread. */
-export async function keepPage({ body, type, cacheControl }: PageContent): Promise<KeptPage> {
+export async function keepPage({ body, type, cacheControl }: KeptContent): Promise<KeptPage> {
   const bodies = new Map<Coding, Buffer>([['identity', body]])
   if (body.length >= SMALL_BYTES) {
     const params = { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY }
