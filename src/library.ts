@@ -23,7 +23,7 @@ import { DEFAULT_SERVER, parseServer } from './agent/server-address.ts'
 import type { AgentTunnel } from './agent/tunnel.ts'
 import { Secret } from './lib/secrets/secret.ts'
 import { certificatesPem } from './options/file-values.ts'
-import { type Problem, Reader } from './options/reader.ts'
+import { OptionReader, type Problem } from './options/reader.ts'
 
 export type { HeaderRules, LoginOptions, TunnelOptions } from './agent/config/tunnel-options.ts'
 export type { AgentFaultCode } from './agent/fault.ts'
@@ -151,7 +151,7 @@ async function start({ wait = false, session_metadata = '', onEvent, ...given }:
 function plansOf(options: Readonly<Record<string, unknown>>, handler?: Handler): TunnelPlans {
   const problems: Problem[] = []
   const context = { name: 'library', readText, env: process.env, ...(handler && { accept: acceptor(handler) }) }
-  const plans = readTunnel(new Reader(options, problems), context)
+  const plans = readTunnel(new OptionReader(options, problems), context)
   if (plans && problems.length === 0) return plans
   throw new ConfigError(problems.map((problem) => describeProblem(problem)))
 }

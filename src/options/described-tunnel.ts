@@ -1,7 +1,7 @@
 /** A tunnel as people describe it, but for the service behind it: what it asks of the server. */
 import { type Opts, readEndpointOptions, type TunnelKind } from './endpoint-options.ts'
 import type { ReadText } from './file-values.ts'
-import type { Reader } from './reader.ts'
+import type { OptionReader } from './reader.ts'
 
 /** What visitors speak, as a bind spells it. */
 export type Proto = 'http' | 'https' | 'tcp' | 'tls'
@@ -27,7 +27,7 @@ export interface DescriptionContext {
 }
 
 /** The kind of the tunnel that `reader` holds: labels make it one without an address. */
-export function readKind(reader: Reader): TunnelKind {
+export function readKind(reader: OptionReader): TunnelKind {
   const proto = reader.choice('proto', ['http', 'tcp', 'tls'])
   if (!reader.has('labels')) return proto ?? 'http'
   if (proto) reader.fault('proto', 'cannot stand beside `labels`: the edge decides')
@@ -35,7 +35,7 @@ export function readKind(reader: Reader): TunnelKind {
 }
 
 /** Reads all of it but the service; what is wrong is noted by the reader, and the tunnel is of no use then. */
-export function readDescription(reader: Reader, kind: TunnelKind, context: DescriptionContext): DescribedTunnel {
+export function readDescription(reader: OptionReader, kind: TunnelKind, context: DescriptionContext): DescribedTunnel {
   const labels = readLabels(reader)
   const opts = readEndpointOptions(reader, { ...context, kind })
   const protos = readProtos(reader, kind, opts)
@@ -45,13 +45,13 @@ export function readDescription(reader: Reader, kind: TunnelKind, context: Descr
   return { kind, labels, protos, opts, forwardsProto, metadata: reader.text('metadata') ?? '' }
 }
 
-function readLabels(reader: Reader): Readonly<Record<string, string>> | undefined {
+function readLabels(reader: OptionReader): Readonly<Record<string, string>> | undefined {
   const pairs = reader.pairs('labels', '=')
   if (pairs?.length === 0) reader.fault('labels', 'must not be empty')
   return pairs && Object.fromEntries(pairs)
 }
 
-function readProtos(reader: Reader, kind: TunnelKind, { URL: url }: Opts): readonly Proto[] {
+function readProtos(reader: OptionReader, kind: TunnelKind, { URL: url }: Opts): readonly Proto[] {
   const schemes = reader.texts('schemes')
   if (schemes === undefined) {
     if (kind === 'tcp' || kind === 'tls') return [kind]
@@ -67,7 +67,7 @@ function readProtos(reader: Reader, kind: TunnelKind, { URL: url }: Opts): reado
 }
 
 /** The server writes the headers, so a rewritten `Host` is a header rule. */
-function rewriteHost(reader: Reader, kind: TunnelKind, ownHost: string | undefined, opts: Opts): void {
+function rewriteHost(reader: OptionReader, kind: TunnelKind, ownHost: string | undefined, opts: Opts): void {
   const wanted = reader.word('host_header')
   if (wanted === undefined || wanted === 'preserve') return
   if (kind !== 'http') {
@@ -84,7 +84,7 @@ function rewriteHost(reader: Reader, kind: TunnelKind, ownHost: string | undefin
 }
 
 /** Written by those who come from ngrok; an address that two tunnels believe to share would be a surprise later. */
-function refusePooling(reader: Reader): void {
+function refusePooling(reader: OptionReader): void {
   if (reader.flag('pooling')) {
     reader.fault(
       'pooling',

@@ -1,7 +1,7 @@
 /** The options of an endpoint: how each is written, which tunnels can have it, and how it goes over the wire. */
 
 import { certificatesPem, type ReadText, readPolicy } from './file-values.ts'
-import type { Reader } from './reader.ts'
+import type { OptionReader } from './reader.ts'
 
 /** What a tunnel is: one of three kinds of addresses, or found by an edge through its labels. */
 export type TunnelKind = 'http' | 'tcp' | 'tls' | 'labeled'
@@ -12,7 +12,7 @@ export type Opts = Record<string, unknown>
 export interface EndpointOption {
   readonly key: string
   readonly for: readonly TunnelKind[]
-  readonly read: (reader: Reader, key: string, context: Context) => Opts
+  readonly read: (reader: OptionReader, key: string, context: Context) => Opts
 }
 
 interface Context {
@@ -66,7 +66,7 @@ const exclusive: readonly (readonly [keys: readonly string[], why: string])[] = 
 ]
 
 /** The options that `reader` holds for a tunnel of this kind; what such a tunnel cannot have is refused, never dropped. */
-export function readEndpointOptions(reader: Reader, context: Context): Opts {
+export function readEndpointOptions(reader: OptionReader, context: Context): Opts {
   const opts: Opts = {}
   for (const { key, for: kinds, read } of endpointOptions) {
     if (!reader.has(key)) continue
@@ -89,7 +89,7 @@ function given(name: string, value: unknown): Opts {
   return value === undefined ? {} : { [name]: value }
 }
 
-function ipRestriction(reader: Reader, key: string): Opts {
+function ipRestriction(reader: OptionReader, key: string): Opts {
   const map = reader.map(key)
   if (!map) return {}
   const [allow, deny] = [map.texts('allow'), map.texts('deny')]
@@ -98,17 +98,17 @@ function ipRestriction(reader: Reader, key: string): Opts {
   return { IPRestriction: { allow_cidrs: allow ?? [], deny_cidrs: deny ?? [] } }
 }
 
-function mutualTls(reader: Reader, key: string, { kind, readText }: Context): Opts {
+function mutualTls(reader: OptionReader, key: string, { kind, readText }: Context): Opts {
   const pem = reader.parsed(key, (text) => certificatesPem(readText(text)))
   return given(kind === 'tls' ? 'MutualTLSAtEdge' : 'MutualTLSCA', pem && { mutual_tls_ca: base64(pem) })
 }
 
 /** With a certificate of the server's own, unless `crt` says otherwise. */
-function termination(reader: Reader, key: string): Opts {
+function termination(reader: OptionReader, key: string): Opts {
   return reader.choice(key, ['edge', 'upstream']) === 'edge' ? { TLSTermination: {} } : {}
 }
 
-function ownCertificate(reader: Reader, key: string, { readText }: Context): Opts {
+function ownCertificate(reader: OptionReader, key: string, { readText }: Context): Opts {
   if (reader.text('terminate_at') !== 'edge') reader.fault(key, 'needs `terminate_at: edge`')
   if (!reader.has('key')) reader.fault(key, 'needs its private key as `key`')
   const cert = reader.parsed(key, (text) => certificatesPem(readText(text)))
@@ -116,12 +116,12 @@ function ownCertificate(reader: Reader, key: string, { readText }: Context): Opt
   return given('TLSTermination', cert && privateKey && { cert: base64(cert), key: base64(privateKey) })
 }
 
-function ownKey(reader: Reader, key: string): Opts {
+function ownKey(reader: OptionReader, key: string): Opts {
   if (!reader.has('crt')) reader.fault(key, 'needs its certificate as `crt`')
   return {}
 }
 
-function basicAuth(reader: Reader, key: string): Opts {
+function basicAuth(reader: OptionReader, key: string): Opts {
   const pairs = reader.texts(key)?.map((text) => /^([^:]+):(.+)$/s.exec(text))
   if (!pairs) return {}
   if (pairs.includes(null)) reader.fault(key, 'must be a list of `user:password`')
@@ -139,7 +139,12 @@ interface LoginNames {
 const oauthNames: LoginNames = { option: 'OAuth', provider: 'provider', variable: 'POSTERN_OAUTH_CLIENT_SECRET' }
 const oidcNames: LoginNames = { option: 'OIDC', provider: 'issuer_url', variable: 'POSTERN_OIDC_CLIENT_SECRET' }
 
-function login(reader: Reader, key: string, { option, provider, variable }: LoginNames, env: Context['env']): Opts {
+function login(
+  reader: OptionReader,
+  key: string,
+  { option, provider, variable }: LoginNames,
+  env: Context['env'],
+): Opts {
   const map = reader.map(key)
   if (!map) return {}
   const asked = {
@@ -161,14 +166,14 @@ function login(reader: Reader, key: string, { option, provider, variable }: Logi
   return { [option]: asked }
 }
 
-function trafficPolicy(reader: Reader, key: string, { readText }: Context): Opts {
+function trafficPolicy(reader: OptionReader, key: string, { readText }: Context): Opts {
   return given(
     'TrafficPolicy',
     reader.parsedOrJson(key, (text) => readPolicy(text, readText)),
   )
 }
 
-function webhookVerification(reader: Reader, key: string): Opts {
+function webhookVerification(reader: OptionReader, key: string): Opts {
   const map = reader.map(key)
   if (!map) return {}
   const [provider, secret] = [map.word('provider'), map.word('secret')]
@@ -177,7 +182,7 @@ function webhookVerification(reader: Reader, key: string): Opts {
   return { WebhookVerification: { provider, secret } }
 }
 
-function userAgentFilter(reader: Reader, key: string): Opts {
+function userAgentFilter(reader: OptionReader, key: string): Opts {
   const map = reader.map(key)
   if (!map) return {}
   const [allow = [], deny = []] = [map.texts('allow'), map.texts('deny')]
@@ -185,12 +190,12 @@ function userAgentFilter(reader: Reader, key: string): Opts {
   return { UserAgentFilter: { allow, deny } }
 }
 
-function circuitBreaker(reader: Reader, key: string): Opts {
+function circuitBreaker(reader: OptionReader, key: string): Opts {
   const threshold = reader.number(key, { from: 0, to: 1 })
   return given('CircuitBreaker', threshold === undefined ? undefined : { error_threshold: threshold })
 }
 
-function headers(reader: Reader, key: string): { add: string[]; remove: readonly string[] } | undefined {
+function headers(reader: OptionReader, key: string): { add: string[]; remove: readonly string[] } | undefined {
   const map = reader.map(key)
   if (!map) return undefined
   const add = (map.pairs('add', ':') ?? []).map(([name, value]) => `${name}:${value}`)

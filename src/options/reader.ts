@@ -16,7 +16,7 @@ const MAX_ENTRIES = 1000
 /** Longest text of one value, in characters; files are read from disk and have a bound of their own. */
 const MAX_TEXT = 256 * 1024
 
-export class Reader {
+export class OptionReader {
   readonly path: readonly string[]
   readonly #values: Readonly<Record<string, unknown>>
   readonly #problems: Problem[]
@@ -133,11 +133,11 @@ export class Reader {
     return this.#made(key, () => jsonOf(value))
   }
 
-  map(key: string): Reader | undefined {
+  map(key: string): OptionReader | undefined {
     const value = this.#get(key)
     if (value === undefined) return undefined
     if (!isMap(value) || Object.keys(value).length > MAX_ENTRIES) return this.fault(key, 'must be a map')
-    return new Reader(value, this.#problems, [...this.path, key])
+    return new OptionReader(value, this.#problems, [...this.path, key])
   }
 
   /** Notes what is wrong with a key. */

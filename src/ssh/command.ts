@@ -3,7 +3,7 @@ import { nearest } from '../lib/text/nearest.ts'
 import { type DescribedTunnel, readDescription, readKind } from '../options/described-tunnel.ts'
 import type { TunnelKind } from '../options/endpoint-options.ts'
 import { isContent } from '../options/file-values.ts'
-import { type Problem, Reader } from '../options/reader.ts'
+import { OptionReader, type Problem } from '../options/reader.ts'
 import { flagFor, flagsOf, flagValue, isRepeatable, setFlag } from '../options/take-flags.ts'
 import type { BindRefusal } from '../tunnel/ports.ts'
 import { sshRefusals } from './refusals.ts'
@@ -78,7 +78,7 @@ function describe(command: TunnelKind, values: Readonly<Record<string, unknown>>
   }
   const problems: Problem[] = []
   // With labels the edge decides what visitors speak.
-  const reader = new Reader(values.labels === undefined ? { proto: command, ...values } : values, problems)
+  const reader = new OptionReader(values.labels === undefined ? { proto: command, ...values } : values, problems)
   const described = readDescription(reader, readKind(reader), { readText: contentAlone, ownHost: undefined })
   const isSchemeGiven = reader.has('schemes')
   const name = reader.text('name') ?? ''

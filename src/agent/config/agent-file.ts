@@ -99,7 +99,7 @@ function readAgent(reader: Reader, path: string, env: Environment): AgentFile {
   return file
 }
 
-function readUpdate(reader: Reader, readText: (text: string) => string): UpdateSettings | undefined {
+function readUpdate(reader: OptionReader, readText: (text: string) => string): UpdateSettings | undefined {
   const map = reader.map('update')
   if (!map) return undefined
   const source = map.word('source')
@@ -115,7 +115,7 @@ function isKey(text: string): boolean {
 }
 
 function readTunnels(
-  map: Reader | undefined,
+  map: OptionReader | undefined,
   context: { readonly readText: (text: string) => string; readonly env: Environment },
 ): Map<string, TunnelPlans> {
   const tunnels = new Map<string, TunnelPlans>()

@@ -3,7 +3,7 @@
 import { readDescription, readKind } from '../../options/described-tunnel.ts'
 import type { TunnelKind } from '../../options/endpoint-options.ts'
 import { certificatesPem, type ReadText } from '../../options/file-values.ts'
-import type { Reader } from '../../options/reader.ts'
+import type { OptionReader } from '../../options/reader.ts'
 import { type UpstreamTls, upstreamDialer } from '../dial-upstream.ts'
 import type { ForwardTarget } from '../forward.ts'
 import type { AgentTunnelPlan } from '../tunnel.ts'
@@ -105,7 +105,10 @@ export interface TunnelContext {
 }
 
 /** Reads a tunnel; what is wrong with it is noted by the reader, and then the plans are of no use. */
-export function readTunnel(reader: Reader, { name, readText, env, accept }: TunnelContext): TunnelPlans | undefined {
+export function readTunnel(
+  reader: OptionReader,
+  { name, readText, env, accept }: TunnelContext,
+): TunnelPlans | undefined {
   const kind = readKind(reader)
   const upstream = readUpstream(reader, kind, { isNeeded: accept === undefined })
   const described = readDescription(reader, kind, { readText, env, ownHost: hostOf(upstream) })
@@ -131,7 +134,11 @@ export function readTunnel(reader: Reader, { name, readText, env, accept }: Tunn
   return second ? [plan, { ...shared, asks: { proto: second, opts } }] : [plan]
 }
 
-function readUpstream(reader: Reader, kind: TunnelKind, { isNeeded }: { isNeeded: boolean }): Upstream | undefined {
+function readUpstream(
+  reader: OptionReader,
+  kind: TunnelKind,
+  { isNeeded }: { isNeeded: boolean },
+): Upstream | undefined {
   if (!reader.has('addr')) {
     if (isNeeded) reader.fault('addr', 'is missing: it says where the service is, for example `3000`')
     return undefined
@@ -144,7 +151,7 @@ function hostOf(upstream: Upstream | undefined): string {
   return host.replace(upstream?.isTls ? /:443$/ : /:80$/, '')
 }
 
-function readUpstreamTls(reader: Reader, readText: ReadText): UpstreamTls {
+function readUpstreamTls(reader: OptionReader, readText: ReadText): UpstreamTls {
   const map = reader.map('upstream_tls')
   if (!map) return {}
   const tls = {

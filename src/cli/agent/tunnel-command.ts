@@ -4,7 +4,7 @@ import { describeProblem } from '../../agent/config/config-error.ts'
 import { textReader } from '../../agent/config/text-files.ts'
 import { readTunnel, type TunnelPlans } from '../../agent/config/tunnel-options.ts'
 import { SettingsError } from '../../config/settings-error.ts'
-import { type Problem, Reader } from '../../options/reader.ts'
+import { OptionReader, type Problem } from '../../options/reader.ts'
 import { flagFor } from '../../options/take-flags.ts'
 import type { Terminal } from '../terminal.ts'
 import { addAgentFlags, agentConfigOf, outputOf } from './connection-flags.ts'
@@ -60,7 +60,7 @@ export function tunnelCommand(kind: TunnelCommand, terminal: Terminal, parts?: P
 
 function plansOf(tunnel: Readonly<Record<string, unknown>>, name: string, { cwd, env }: Terminal): TunnelPlans {
   const problems: Problem[] = []
-  const plans = readTunnel(new Reader(tunnel, problems), { name, readText: textReader(cwd), env })
+  const plans = readTunnel(new OptionReader(tunnel, problems), { name, readText: textReader(cwd), env })
   if (plans && problems.length === 0) return plans
   throw new SettingsError(problems.map((problem) => inFlags(problem)))
 }

@@ -7,7 +7,7 @@ import { AgentFault } from '../../../src/agent/fault.ts'
 import { parseServer } from '../../../src/agent/server-address.ts'
 import type { AgentTunnelPlan } from '../../../src/agent/tunnel.ts'
 import { Secret } from '../../../src/lib/secrets/secret.ts'
-import { type Problem, Reader } from '../../../src/options/reader.ts'
+import { OptionReader, type Problem } from '../../../src/options/reader.ts'
 import { authtokenAccess, authtokenCredential } from './authtokens.ts'
 import { type AgentDriver, AgentRefusal, type ConnectedAgent, type ConnectOptions } from './driver.ts'
 
@@ -70,7 +70,7 @@ function commandsOf(given: NonNullable<ConnectOptions['commands']>): Commands {
 
 function planOf(options: TunnelOptions): AgentTunnelPlan {
   const problems: Problem[] = []
-  const plans = readTunnel(new Reader({ ...options }, problems), { name: 'test', readText: textReader('/') })
+  const plans = readTunnel(new OptionReader({ ...options }, problems), { name: 'test', readText: textReader('/') })
   if (!plans || problems.length > 0) throw new Error(`not a tunnel: ${JSON.stringify(problems)}`)
   return plans[0]
 }
