@@ -30,7 +30,7 @@ export interface ApiResource {
   readonly columns?: readonly string[]
 }
 
-export interface Registry {
+export interface ApiRegistry {
   readonly resources: readonly ApiResource[]
   readonly modulesAt: (place: Place) => readonly Pick<Module, 'name' | 'about' | 'spellings'>[]
 }
@@ -54,7 +54,7 @@ Examples:
 
 The key comes from POSTERN_API_KEY or --api-key, the address from POSTERN_API_URL or --api-url.`
 
-export function apiCommand(terminal: Terminal, { resources, modulesAt }: Registry): Command {
+export function apiCommand(terminal: Terminal, { resources, modulesAt }: ApiRegistry): Command {
   const api = new Command('api').description('call the management API of a running server')
   api.usage('<resource> <verb> [id] [options]').addHelpText('after', examples)
   group(api, () => printTable(terminal, ['resource', 'verbs', 'about'], resources.map(summary)))
