@@ -14,7 +14,7 @@ import { pieces } from './interpolation.ts'
 import { type Direction, directions, type ListNames, phaseOf, placeName, type Site } from './phases.ts'
 import { refusalOf } from './refused-actions.ts'
 import { replaceable } from './replace-pattern.ts'
-import { type Source, sources } from './sources.ts'
+import { type ExpressionSource, sources } from './sources.ts'
 
 /** The most bytes of CEL plus instructions of patterns in one policy. Checking more would block the server for a second. */
 const MAX_COST = 64 * 1024

@@ -2,7 +2,7 @@
 import type { Rule } from './form.ts'
 import { pieces } from './interpolation.ts'
 import type { Direction } from './phases.ts'
-import { type Source, sources } from './sources.ts'
+import { type ExpressionSource, sources } from './sources.ts'
 
 type Rules = Readonly<Record<Direction, readonly Rule[]>>
 
@@ -17,7 +17,7 @@ export function expressionsIn({ inbound, outbound }: Rules, only?: Direction): r
   return [...found]
 }
 
-function* textsOf({ kind, text }: Source): Generator<string> {
+function* textsOf({ kind, text }: ExpressionSource): Generator<string> {
   if (kind === 'condition' || kind === 'value') yield text
   else if (text.includes('${')) for (const piece of pieces(text)) if ('expression' in piece) yield piece.expression
 }

@@ -7,7 +7,7 @@ import { type Direction, directions } from './phases.ts'
 import { brief } from './shape.ts'
 
 /** A `condition` is CEL that gives true or false. */
-export interface Source {
+export interface ExpressionSource {
   readonly kind: 'condition' | SourceKind
   readonly text: string
   /** The path of its field. */
@@ -16,7 +16,7 @@ export interface Source {
 }
 
 /** The sources of a policy in order; makes no assumption on values beyond the form, so it can run before they are checked. */
-export function* sources(policy: Policy, at: string): Generator<Source> {
+export function* sources(policy: Policy, at: string): Generator<ExpressionSource> {
   for (const direction of directions) {
     for (const [i, rule] of entries(policy[direction])) {
       const path = `${at}${listPath(policy, direction)}[${i}]`
@@ -30,7 +30,11 @@ export function* sources(policy: Policy, at: string): Generator<Source> {
   }
 }
 
-function* actionSources(action: Record<string, unknown>, at: string, direction: Direction): Generator<Source> {
+function* actionSources(
+  action: Record<string, unknown>,
+  at: string,
+  direction: Direction,
+): Generator<ExpressionSource> {
   const { type, config } = action
   if (typeof type !== 'string' || !isActionName(type) || !isRecord(config)) return
   for (const [field, kind] of Object.entries(actions[type].sources ?? {})) {

@@ -3,7 +3,7 @@
 import { BadExpression } from '../../policy/cel.ts'
 import type { Policy } from '../../policy/form.ts'
 import { pieces } from '../../policy/interpolation.ts'
-import { type Source, sources } from '../../policy/sources.ts'
+import { type ExpressionSource, sources } from '../../policy/sources.ts'
 import { type Token, tokens } from '../../policy/tokens.ts'
 import type { Needs } from '../module.ts'
 
@@ -21,7 +21,7 @@ export function policyNeeds(policy: Policy): Needs {
  * Looks at the tokens only, which is cheap: this runs inside transactions, where CEL must not be parsed. An expression with
  * an unusual spelling counts as reading more than it may.
  */
-function readsTls({ kind, text }: Source): boolean {
+function readsTls({ kind, text }: ExpressionSource): boolean {
   if (kind === 'pattern' && !text.includes('${')) return false
   if (kind === 'condition' || kind === 'value' || kind === 'retry') return namesTls(text)
   try {
