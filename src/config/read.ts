@@ -5,7 +5,7 @@ import type { Secret } from '../lib/secrets/secret.ts'
 import type { Given } from './given.ts'
 import type { Listen, PortRange } from './parse.ts'
 import { SettingsError } from './settings-error.ts'
-import { gather, type Sources } from './sources.ts'
+import { gather, type SettingSources } from './sources.ts'
 import { table, type Values } from './table.ts'
 
 export interface Settings {
@@ -54,7 +54,7 @@ export interface Settings {
 }
 
 /** Reads, checks and completes the settings; throws `SettingsError` with all that is wrong with them. */
-export function readSettings(sources: Sources): Settings {
+export function readSettings(sources: SettingSources): Settings {
   const { given, problems: misnamed } = gather(sources)
   const problems = [...misnamed]
   const values: Record<string, unknown> = {}

@@ -4,7 +4,7 @@ import { readConfigFile } from './file.ts'
 import type { Given } from './given.ts'
 import { clientVariables, configFlag, envName, fileKey, type Setting, settings } from './table.ts'
 
-export interface Sources {
+export interface SettingSources {
   /** Flags by name without dashes. */
   readonly flags?: Readonly<Record<string, string | undefined>>
   readonly env: Readonly<Record<string, string | undefined>>
