@@ -5,7 +5,7 @@ import { LONE_FRAME_BYTES } from './bounds.ts'
 import { ByteQueue } from './byte-queue.ts'
 import { type Growth, ReceiveWindow } from './receive-window.ts'
 import { SendSide } from './send-side.ts'
-import type { Standing } from './turns.ts'
+import type { QueueMember } from './turns.ts'
 import { type WireCode, WireError } from './wire-error.ts'
 import type { StreamSink, WireStream } from './wire-stream.ts'
 
@@ -22,7 +22,7 @@ export interface StreamOwner {
   forget(stream: MuxStream): void
 }
 
-export class MuxStream implements WireStream, Standing {
+export class MuxStream implements WireStream, QueueMember {
   readonly id: number
   /** Whether we opened it. */
   readonly isOurs: boolean

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { type Standing, Turns } from './turns.ts'
+import { type QueueMember, Turns } from './turns.ts'
 
-interface Named extends Standing {
+interface Named extends QueueMember {
   readonly name: number
 }
 

@@ -2,7 +2,7 @@
  * A queue for taking turns: each member is in it at most once, and coming and going makes no garbage, as with a Set.
  */
 
-export interface Standing {
+export interface QueueMember {
   /** The queues it is in, one bit each. */
   queues: number
 }
@@ -13,7 +13,7 @@ const FEW_SLOTS = 16
 /** Most slots that an empty queue keeps: one that was long releases its memory. */
 const KEPT_SLOTS = 1024
 
-export class Turns<T extends Standing> {
+export class Turns<T extends QueueMember> {
   readonly #bit: number
   /** A ring whose length is a power of two. Free slots are undefined, so that they hold nobody. */
   #slots = new Array<T | undefined>(FEW_SLOTS).fill(undefined)
