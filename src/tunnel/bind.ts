@@ -18,13 +18,13 @@ import {
 } from './ports.ts'
 import { refusals } from './refusals.ts'
 import type { Registry } from './registry.ts'
-import { type Address, isProto, requestedAddress, type Surroundings } from './requested-address.ts'
+import { type Address, isProto, requestedAddress, type ServedAddresses } from './requested-address.ts'
 import type { Seal } from './sealed.ts'
 import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
 import type { BindRequest } from './tunnel-request.ts'
 
 /** What binding needs. */
-export interface Binding extends Surroundings {
+export interface Binding extends ServedAddresses {
   readonly credentials: CurrentCredentials
   readonly endpoints: Endpoints
   readonly registry: Registry

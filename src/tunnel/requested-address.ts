@@ -16,7 +16,7 @@ export interface Address {
 }
 
 /** What the server can serve; anything else is refused. */
-export interface Surroundings {
+export interface ServedAddresses {
   readonly domain: string
   readonly tcpPorts: AgentTcpPorts
   /** The ports shown in public URLs. */
@@ -33,7 +33,7 @@ export function isProto(text: string): text is Proto {
 export function requestedAddress(
   proto: Proto,
   opts: Readonly<Record<string, unknown>>,
-  around: Surroundings,
+  around: ServedAddresses,
 ): Address | BindRefusal | undefined {
   const asked = requestedName(proto, opts)
   if (!asked) return undefined
@@ -51,7 +51,7 @@ export function requestedAddress(
 function readAddress(
   proto: Proto,
   asked: { readonly field: string; readonly value: string },
-  around: Surroundings,
+  around: ServedAddresses,
 ): Address | BindRefusal | undefined {
   if (asked.field === 'Subdomain') return readable(`${asked.value}.${around.domain}`)
   const rest = withoutScheme(proto, asked.value)
@@ -68,7 +68,7 @@ function withoutScheme(proto: Proto, text: string): string | BindRefusal {
   return rest.replace(/\/$/, '')
 }
 
-function nameAddress(proto: 'http' | 'https' | 'tls', text: string, around: Surroundings): Address | BindRefusal {
+function nameAddress(proto: 'http' | 'https' | 'tls', text: string, around: ServedAddresses): Address | BindRefusal {
   const [, host = text, port] = /^([^:]*):(\d{1,5})$/.exec(text) ?? []
   if (port !== undefined) {
     const { http, https } = around.publicPorts()
@@ -81,7 +81,7 @@ function nameAddress(proto: 'http' | 'https' | 'tls', text: string, around: Surr
 }
 
 /** `host:port`, `:port` or `port`; with port 0 the server chooses. */
-function tcpAddress(text: string, { domain, tcpPorts }: Surroundings): Address | BindRefusal | undefined {
+function tcpAddress(text: string, { domain, tcpPorts }: ServedAddresses): Address | BindRefusal | undefined {
   const [match, host = '', digits] = /^(?:(.*):)?(\d{1,5})$/s.exec(text) ?? []
   if (match === undefined) return refusals.bindInvalid('a TCP address has the form `host:port`')
   const port = Number(digits)
