@@ -10,7 +10,7 @@ import type { ForwardPlace } from './plan.ts'
 import { isCertificate, isProven, isUsable, type KeyOffer } from './proof.ts'
 import { refusalText, sshRefusals } from './refusals.ts'
 import { SshSession } from './session.ts'
-import type { Terminal } from './terminal.ts'
+import type { SshTerminal } from './terminal.ts'
 
 export interface SshConnectionOptions {
   readonly link: SshLink
@@ -66,7 +66,7 @@ export class SshConnection implements LinkOwner {
     this.#session?.cancel(place)
   }
 
-  terminal(terminal: Terminal): void {
+  terminal(terminal: SshTerminal): void {
     this.#session?.terminal(terminal)
   }
 

@@ -5,10 +5,10 @@ import type { ServedRequest } from '../model/served-request.ts'
 import type { Tunnel } from '../tunnel/live.ts'
 import type { WatchedRequests } from '../tunnel/watched-requests.ts'
 import { row, type ScreenFigures, screenLines, TITLE } from './screen-lines.ts'
-import type { Terminal } from './terminal.ts'
+import type { SshTerminal } from './terminal.ts'
 
 /** Where it is shown. */
-type Surface = Pick<Terminal, 'window' | 'isBusy' | 'print' | 'complain'>
+type Surface = Pick<SshTerminal, 'window' | 'isBusy' | 'print' | 'complain'>
 
 export interface DisplayOptions {
   readonly region: string

@@ -11,7 +11,7 @@ import { type KeyOffer, rsaSignature } from './proof.ts'
 import { quicken, readByLoan, writeByTurns } from './quick-link.ts'
 import { RoundTrips } from './round-trips.ts'
 import { tellTakenSignatures } from './taken-signatures.ts'
-import { Terminal } from './terminal.ts'
+import { SshTerminal } from './terminal.ts'
 
 /** A client tries to log in. Exactly one of the three answers, once. */
 export interface LoginAttempt {
@@ -37,7 +37,7 @@ export interface LinkOwner {
   ready(): void
   forward(place: ForwardPlace, reply: ForwardReply): void
   cancel(place: ForwardPlace): void
-  terminal(terminal: Terminal): void
+  terminal(terminal: SshTerminal): void
   /** It asked for what is not served: `direct` for -L and -D, `socket` for unix sockets. */
   unserved(what: 'direct' | 'socket'): void
   /** Exactly once, and the last call. */
@@ -355,7 +355,7 @@ export class SshLink implements Carrier {
       return
     }
     this.#terminals++
-    this.#owner?.terminal(new Terminal(session))
+    this.#owner?.terminal(new SshTerminal(session))
   }
 }
 

@@ -18,7 +18,7 @@ import { helpText } from './help.ts'
 import type { ForwardReply, SshLink } from './link.ts'
 import { type ForwardPlace, planOf } from './plan.ts'
 import { refusalText, sshRefusals } from './refusals.ts'
-import type { Asked, Terminal } from './terminal.ts'
+import type { Asked, SshTerminal } from './terminal.ts'
 
 export interface SshSessionOptions {
   readonly link: SshLink
@@ -45,7 +45,7 @@ export class SshSession implements LiveSession {
   readonly #labelIds: LabelIds
   readonly #forwards = new Forwards()
   readonly #display: SshDisplay
-  #terminal: Terminal | undefined
+  #terminal: SshTerminal | undefined
   #command: TunnelCommand | undefined
   #overdue: NodeJS.Timeout | undefined
   #isEnded = false
@@ -184,7 +184,7 @@ export class SshSession implements LiveSession {
     if (this.#forwards.size === 0) this.#awaitRequests()
   }
 
-  terminal(terminal: Terminal): void {
+  terminal(terminal: SshTerminal): void {
     terminal.serve({
       asked: (asked) => this.#asked(terminal, asked),
       quit: () => {
@@ -201,7 +201,7 @@ export class SshSession implements LiveSession {
     this.#display.note(refusalText(refusal))
   }
 
-  #asked(terminal: Terminal, asked: Asked): void {
+  #asked(terminal: SshTerminal, asked: Asked): void {
     if (this.#terminal) {
       terminal.complain(`${refusalText(sshRefusals.oneCommand())}\n`)
       terminal.exit(1)
@@ -217,7 +217,7 @@ export class SshSession implements LiveSession {
     else this.#run(terminal, asked.exec)
   }
 
-  #run(terminal: Terminal, text: string): void {
+  #run(terminal: SshTerminal, text: string): void {
     const command = readCommand(text)
     if (command instanceof BindRefusal) {
       this.#fail(command)

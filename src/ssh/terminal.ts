@@ -22,7 +22,7 @@ const LARGEST = { columns: 300, rows: 100 } as const
 const ETX = 3
 const EOT = 4
 
-export class Terminal {
+export class SshTerminal {
   /** Undefined when lines are wanted, not a screen. */
   #window: WindowSize | undefined
   #channel: Channel | undefined
