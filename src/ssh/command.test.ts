@@ -4,11 +4,11 @@ import { tlsIdentity } from '../../test/support/tls-identity.ts'
 import { flagsOf } from '../options/take-flags.ts'
 import { tunnelFlags } from '../options/tunnel-flags.ts'
 import { BindRefusal } from '../tunnel/ports.ts'
-import { readCommand, type TunnelCommand } from './command.ts'
+import { readCommand, type SshTunnelCommand } from './command.ts'
 import { helpText } from './help.ts'
 import { planOf } from './plan.ts'
 
-function command(text: string): TunnelCommand {
+function command(text: string): SshTunnelCommand {
   const read = readCommand(text)
   if (read instanceof BindRefusal || 'help' in read) assert.fail(`it is no command: ${JSON.stringify(read)}`)
   return read

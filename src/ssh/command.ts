@@ -10,7 +10,7 @@ import { sshRefusals } from './refusals.ts'
 import { splitWords } from './split-words.ts'
 import { whyUnsupported } from './unsupported-flags.ts'
 
-export interface TunnelCommand extends DescribedTunnel {
+export interface SshTunnelCommand extends DescribedTunnel {
   /** The flag that names the address. */
   readonly namedBy: string | undefined
   /** Whether a flag says if it is http or https. */
@@ -29,7 +29,7 @@ const nameKeys = ['domain', 'hostname', 'subdomain', 'remote_addr', 'url'] as co
 const MAX_WORDS = 500
 
 /** `help` asks for how to use the kind, or all. */
-export function readCommand(text: string): TunnelCommand | BindRefusal | { readonly help: TunnelKind | undefined } {
+export function readCommand(text: string): SshTunnelCommand | BindRefusal | { readonly help: TunnelKind | undefined } {
   const words = splitWords(text)
   if (!words) return sshRefusals.badFlag('a quote is not closed')
   if (words.length > MAX_WORDS) return sshRefusals.badFlag(`it has more than ${MAX_WORDS} words`)
@@ -72,7 +72,7 @@ function readFlags(
   return { values }
 }
 
-function describe(command: TunnelKind, values: Readonly<Record<string, unknown>>): TunnelCommand | BindRefusal {
+function describe(command: TunnelKind, values: Readonly<Record<string, unknown>>): SshTunnelCommand | BindRefusal {
   if (command === 'labeled' && values.labels === undefined) {
     return sshRefusals.badFlag('labeled needs at least one --label name=value')
   }

@@ -3,7 +3,7 @@ import { Secret } from '../lib/secrets/secret.ts'
 import type { Proto } from '../options/described-tunnel.ts'
 import { BindRefusal } from '../tunnel/ports.ts'
 import type { BindRequest, LabelRequest } from '../tunnel/tunnel-request.ts'
-import type { TunnelCommand } from './command.ts'
+import type { SshTunnelCommand } from './command.ts'
 import { sshRefusals } from './refusals.ts'
 
 /** Where a client wants the server to listen, as it spelled it. */
@@ -17,7 +17,7 @@ export type Plan = { readonly bind: BindRequest } | { readonly labels: LabelRequ
 /** D49: what stands in a forward that names nothing; `ssh` itself writes `localhost`. */
 const noNames: ReadonlySet<string> = new Set(['', 'localhost', '127.0.0.1', '::1', '0.0.0.0', '::', '*'])
 
-export function planOf(place: ForwardPlace, command: TunnelCommand): Plan | BindRefusal {
+export function planOf(place: ForwardPlace, command: SshTunnelCommand): Plan | BindRefusal {
   const { kind, metadata, forwardsProto, labels, protos } = command
   // What the client forwards to is not told.
   const served = { forwardsTo: '', forwardsProto, metadata }
@@ -37,7 +37,7 @@ export function usualPort(proto: string): number {
   return proto === 'http' ? 80 : 443
 }
 
-function schemeOf({ port }: ForwardPlace, asked: Proto, { isSchemeGiven }: TunnelCommand): Proto | BindRefusal {
+function schemeOf({ port }: ForwardPlace, asked: Proto, { isSchemeGiven }: SshTunnelCommand): Proto | BindRefusal {
   if (port === 0) return asked
   const ofPort = port === 80 ? 'http' : port === 443 ? 'https' : undefined
   if (ofPort === undefined) return sshRefusals.badPort('http', port, '80 for http or 443 for https')
@@ -47,7 +47,7 @@ function schemeOf({ port }: ForwardPlace, asked: Proto, { isSchemeGiven }: Tunne
 
 function nameOf(
   { address, port }: ForwardPlace,
-  { kind, namedBy }: TunnelCommand,
+  { kind, namedBy }: SshTunnelCommand,
 ): Record<string, string> | BindRefusal {
   if (kind === 'tls' && port !== 0 && port !== 443) return sshRefusals.badPort('tls', port, '443')
   if (noNames.has(address)) return {}
@@ -55,7 +55,10 @@ function nameOf(
 }
 
 /** D49: any port of the server's range may be asked for, with a name or without. */
-function tcpAddress({ address, port }: ForwardPlace, { namedBy }: TunnelCommand): Record<string, string> | BindRefusal {
+function tcpAddress(
+  { address, port }: ForwardPlace,
+  { namedBy }: SshTunnelCommand,
+): Record<string, string> | BindRefusal {
   const name = noNames.has(address) ? '' : address
   if (name === '' && port === 0) return {}
   if (namedBy !== undefined) return sshRefusals.namedTwice(namedBy)

@@ -10,7 +10,7 @@ import { LabelIds } from '../tunnel/label-ids.ts'
 import type { LiveSession, Tunnel } from '../tunnel/live.ts'
 import { BindRefusal } from '../tunnel/ports.ts'
 import { TunnelTable } from '../tunnel/tunnel-table.ts'
-import { readCommand, type TunnelCommand } from './command.ts'
+import { readCommand, type SshTunnelCommand } from './command.ts'
 import { SshDisplay } from './display.ts'
 import type { SshContext } from './door-context.ts'
 import { type Forward, Forwards } from './forwards.ts'
@@ -46,7 +46,7 @@ export class SshSession implements LiveSession {
   readonly #forwards = new Forwards()
   readonly #display: SshDisplay
   #terminal: SshTerminal | undefined
-  #command: TunnelCommand | undefined
+  #command: SshTunnelCommand | undefined
   #overdue: NodeJS.Timeout | undefined
   #isEnded = false
   #isLeaving = false
@@ -233,7 +233,7 @@ export class SshSession implements LiveSession {
     for (const forward of [...this.#forwards]) void this.#start(forward, command)
   }
 
-  async #start(forward: Forward, command: TunnelCommand): Promise<void> {
+  async #start(forward: Forward, command: SshTunnelCommand): Promise<void> {
     const { door } = this.#options
     try {
       const tunnel = await this.#serve(forward.asked, command)
@@ -255,7 +255,7 @@ export class SshSession implements LiveSession {
     }
   }
 
-  async #serve(place: ForwardPlace, command: TunnelCommand): Promise<Tunnel | BindRefusal> {
+  async #serve(place: ForwardPlace, command: SshTunnelCommand): Promise<Tunnel | BindRefusal> {
     const { online } = this.#options.door
     const plan = planOf(place, command)
     if (plan instanceof BindRefusal) return plan
