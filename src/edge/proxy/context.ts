@@ -4,7 +4,7 @@ import type { Peer, RequestContext, Slot, TlsFacts } from '../../modules/phases.
 import type { BodyMemory } from '../body-memory.ts'
 import type { RequestHead } from '../exchange.ts'
 import { asSent, hasOtherReadings, splitTarget } from './path-readings.ts'
-import type { Unread, VisitorBody } from './request-body.ts'
+import type { UnreadBody, VisitorBody } from './request-body.ts'
 
 /** A request as it arrived. */
 export interface Arrival {
@@ -95,7 +95,7 @@ export class Context implements RequestContext {
     return this.#found !== undefined && this.#found.size > 0
   }
 
-  readBody(maxBytes: number): Promise<Buffer | Unread> {
+  readBody(maxBytes: number): Promise<Buffer | UnreadBody> {
     const { body, tools } = this.#arrival
     return body.readWhole(maxBytes, () => tools.bodyMemory.lease({ edgeId: this.edgeId, ip: this.peer.ip }))
   }

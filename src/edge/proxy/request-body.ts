@@ -15,7 +15,7 @@ const REPLAY_BYTES = 64 * 1024
 const SENT_BYTES = 64 * 1024
 
 /** Why a body was not read: it is longer than asked for, or there is no memory for it now. */
-export type Unread = 'too_large' | 'no_memory'
+export type UnreadBody = 'too_large' | 'no_memory'
 
 /** What can be done with the body of a request. */
 export interface VisitorBody {
@@ -28,7 +28,7 @@ export interface VisitorBody {
    * Reads all of it into the memory of `lease`, and keeps it. After `too_large` it can still be refused or sent on;
    * after `no_memory` it can only be refused. The lease is released when the body is no longer needed.
    */
-  readWhole(maxBytes: number, lease: () => BodyLease): Promise<Buffer | Unread>
+  readWhole(maxBytes: number, lease: () => BodyLease): Promise<Buffer | UnreadBody>
   /** Sends it to `writer`, from the beginning. With `mayRepeat` it keeps as much as it may, for another writer. */
   sendTo(writer: BodyWriter, options: { mayRepeat: boolean }): void
   /** The writer is gone; bytes are kept until there is another. */
@@ -108,7 +108,7 @@ export class RequestBody implements VisitorBody, BodySink {
     return this.#isWhole
   }
 
-  async readWhole(maxBytes: number, lease: () => BodyLease): Promise<Buffer | Unread> {
+  async readWhole(maxBytes: number, lease: () => BodyLease): Promise<Buffer | UnreadBody> {
     const { length } = this.#options
     if (typeof length === 'number' && length > maxBytes) return 'too_large'
     if (this.#whole) throw new Error('the body is being read')
