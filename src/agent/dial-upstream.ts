@@ -28,7 +28,7 @@ export interface UpstreamRequest {
 }
 
 /** The service cannot be had; the message names it and says why. */
-export class UpstreamFault extends Error {
+export class ServiceFault extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = 'UpstreamFault'
@@ -36,7 +36,7 @@ export class UpstreamFault extends Error {
 }
 
 /** Calls `done` once, with a connection that allows to be half open or with why there is none; gives back how to cancel. */
-export type DialUpstream = (request: UpstreamRequest, done: (result: Socket | UpstreamFault) => void) => () => void
+export type DialUpstream = (request: UpstreamRequest, done: (result: Socket | ServiceFault) => void) => () => void
 
 /** What belongs to one service is made once: its TLS settings, and which of its addresses answered last. */
 export function upstreamDialer(upstream: Upstream, tls: UpstreamTls = {}, timeoutMs = DIAL_TIMEOUT_MS): DialUpstream {
@@ -49,7 +49,7 @@ export function upstreamDialer(upstream: Upstream, tls: UpstreamTls = {}, timeou
     let socket: Socket
     let left = addresses?.length ?? 1
     let isDone = false
-    const finish = (result: Socket | UpstreamFault): void => {
+    const finish = (result: Socket | ServiceFault): void => {
       if (isDone) return
       isDone = true
       clearTimeout(timer)
@@ -57,7 +57,7 @@ export function upstreamDialer(upstream: Upstream, tls: UpstreamTls = {}, timeou
     }
     const fail = (error: NodeJS.ErrnoException): void => {
       socket.destroy()
-      finish(new UpstreamFault(fault(error, upstream), { cause: error }))
+      finish(new ServiceFault(fault(error, upstream), { cause: error }))
     }
     const cancel = (): void => {
       isDone = true

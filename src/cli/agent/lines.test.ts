@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { UpstreamFault } from '../../agent/dial-upstream.ts'
+import { ServiceFault } from '../../agent/dial-upstream.ts'
 import type { AgentEvent } from '../../agent/events.ts'
 import { AgentFault } from '../../agent/fault.ts'
 import { AgentTunnel } from '../../agent/tunnel.ts'

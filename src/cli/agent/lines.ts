@@ -1,5 +1,5 @@
 /** One line for each event: for logs, pipes and services. */
-import { UpstreamFault } from '../../agent/dial-upstream.ts'
+import { ServiceFault } from '../../agent/dial-upstream.ts'
 import type { AgentEvent } from '../../agent/events.ts'
 import type { ConnectionEnd } from '../../agent/forward.ts'
 import { formatServer, type ServerAddress } from '../../agent/server-address.ts'
