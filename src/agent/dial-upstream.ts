@@ -20,7 +20,7 @@ export interface UpstreamTls {
   readonly protocols?: readonly string[] | undefined
 }
 
-export interface UpstreamRequest {
+export interface ServiceDial {
   /** The bytes are TLS already. */
   readonly isPassthrough: boolean
   /** Goes first, before any TLS of ours. */
@@ -36,7 +36,7 @@ export class ServiceFault extends Error {
 }
 
 /** Calls `done` once, with a connection that allows to be half open or with why there is none; gives back how to cancel. */
-export type DialUpstream = (request: UpstreamRequest, done: (result: Socket | ServiceFault) => void) => () => void
+export type DialUpstream = (request: ServiceDial, done: (result: Socket | ServiceFault) => void) => () => void
 
 /** What belongs to one service is made once: its TLS settings, and which of its addresses answered last. */
 export function upstreamDialer(upstream: Upstream, tls: UpstreamTls = {}, timeoutMs = DIAL_TIMEOUT_MS): DialUpstream {
