@@ -1,6 +1,6 @@
 /** Reads the header `User-Agent` for people who look at a list of sessions; nothing is decided by it. */
 
-export interface UserAgent {
+export interface ShownUserAgent {
   readonly raw: string
   readonly browser_name: string
   readonly browser_version: string
@@ -39,7 +39,7 @@ const devices: Words = [
   ['Desktop', /\bWindows NT\b|\bMac OS X\b|\bCrOS\b|\bX11\b/],
 ]
 
-export function readUserAgent(raw: string): UserAgent {
+export function readUserAgent(raw: string): ShownUserAgent {
   const browser = first(browsers, raw)
   const system = first(systems, raw)
   return {
