@@ -75,6 +75,50 @@ describe('a broken file is found by', () => {
   }
 })
 
+/** Exported classes, interfaces and types that more than one file declares. Tests and what only they use are left out. */
+function sharedNames(sources: Iterable<readonly [file: string, text: string]>): string[] {
+  const homes = new Map<string, string[]>()
+  for (const [file, text] of sources) {
+    if (/(^|\/)test-[^/]+$|\.test\.tsx?$/.test(file)) continue
+    for (const [, name = ''] of text.matchAll(/^export (?:abstract )?(?:class|interface|type) (\w+)/gm)) {
+      homes.set(name, [...(homes.get(name) ?? []), file])
+    }
+  }
+  return [...homes].filter(([, files]) => files.length > 1).map(([name, files]) => `${name}: ${files.join(', ')}`)
+}
+
+describe('one name a thing', () => {
+  test('no two files export a class or type of one name', () => {
+    const sources = readSources('src')
+    assert.ok(sources.size > 5)
+    assert.deepEqual(sharedNames(sources), [])
+  })
+
+  test('two of one name are found, whatever they are', () => {
+    const [a, b] = ['src/lib/a.ts', 'src/model/b.ts']
+    for (const [one, other] of [
+      ['export class Port {}', 'export interface Port {}'],
+      ['export type Port = 1', 'export abstract class Port {}'],
+    ] as const) {
+      assert.deepEqual(
+        sharedNames(
+          new Map([
+            [a, one],
+            [b, `/** Ports. */\n${other}`],
+          ]),
+        ),
+        [`Port: ${a}, ${b}`],
+      )
+    }
+    const apart = new Map([
+      [a, 'export class Port {}'],
+      [b, 'interface Port {}\nexport type Ports = Port[]'],
+      ['src/lib/test-a.ts', 'export class Port {}'],
+    ])
+    assert.deepEqual(sharedNames(apart), [])
+  })
+})
+
 describe('the dependencies', () => {
   test('are pinned to one version each', () => {
     const all = ['package.json', 'test/interop/openapi/package.json'].flatMap((file) => {
