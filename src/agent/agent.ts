@@ -57,7 +57,7 @@ export class Agent {
   /** By the id that visitors come with. */
   readonly #byId = new Map<string, AgentTunnel>()
   /** How to give up asking again for tunnels that were refused. */
-  readonly #rebinds = new Map<Tunnel, () => void>()
+  readonly #rebinds = new Map<AgentTunnel, () => void>()
   readonly #services: ServiceWatch
   readonly #closing = new AbortController()
   #session: Session | undefined
@@ -293,7 +293,7 @@ export class Agent {
     this.#emit({ type: 'connection-opened', tunnel, visitor })
   }
 
-  #tapOf({ plan }: Tunnel, now: () => number): Tap {
+  #tapOf({ plan }: AgentTunnel, now: () => number): Tap {
     return {
       figures: this.figures,
       tunnel: plan.name,

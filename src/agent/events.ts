@@ -19,12 +19,12 @@ export type AgentEvent =
   /** The server does not give it back its address; it is asked again. */
   | { readonly type: 'tunnel-refused'; readonly tunnel: AgentTunnel; readonly fault: AgentFault }
   /** The server ended it for good. */
-  | { readonly type: 'tunnel-stopped'; readonly tunnel: Tunnel; readonly message: string }
-  | { readonly type: 'connection-opened'; readonly tunnel: Tunnel; readonly visitor: Visitor }
-  | { readonly type: 'connection-closed'; readonly tunnel: Tunnel; readonly end: ConnectionEnd }
+  | { readonly type: 'tunnel-stopped'; readonly tunnel: AgentTunnel; readonly message: string }
+  | { readonly type: 'connection-opened'; readonly tunnel: AgentTunnel; readonly visitor: Visitor }
+  | { readonly type: 'connection-closed'; readonly tunnel: AgentTunnel; readonly end: ConnectionEnd }
   /** The service behind it does not answer; told once for each reason. */
-  | { readonly type: 'service-down'; readonly tunnel: Tunnel; readonly reason: string }
-  | { readonly type: 'service-up'; readonly tunnel: Tunnel }
+  | { readonly type: 'service-down'; readonly tunnel: AgentTunnel; readonly reason: string }
+  | { readonly type: 'service-up'; readonly tunnel: AgentTunnel }
   | { readonly type: 'command'; readonly name: Command; readonly error: string }
   /** A request was seen; see `Figures`. */
   | { readonly type: 'request' }

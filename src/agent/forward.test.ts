@@ -12,7 +12,7 @@ import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.t
 import { Secret } from '../lib/secrets/secret.ts'
 import type { ProxyHeader } from '../wire/proxy-header.ts'
 import { Agent, type AgentOptions } from './agent.ts'
-import { type DialUpstream, UpstreamFault, type UpstreamTls, upstreamDialer } from './dial-upstream.ts'
+import { type DialUpstream, ServiceFault, type UpstreamTls, upstreamDialer } from './dial-upstream.ts'
 import type { AgentEvent } from './events.ts'
 import type { ForwardTarget } from './forward.ts'
 import { TestDoor } from './test-door.ts'
@@ -359,7 +359,7 @@ describe('a service that is not there', () => {
   })
 
   test('that a visitor finds back is up at once', async () => {
-    let fault: UpstreamFault | undefined = new UpstreamFault('it sleeps')
+    let fault: ServiceFault | undefined = new ServiceFault('it sleeps')
     const port = await service((socket) => socket.end('here'))
     const awake = upstreamDialer(parseUpstream(`127.0.0.1:${port}`))
     const dial: DialUpstream = (request, done) => {

@@ -7,7 +7,7 @@ import { relay } from '../lib/bytes/relay.ts'
 import { socketStream } from '../lib/bytes/socket-stream.ts'
 import type { ProxyHeader } from '../wire/proxy-header.ts'
 import type { WireStream } from '../wire/wire-stream.ts'
-import { type DialUpstream, UpstreamFault, type UpstreamRequest } from './dial-upstream.ts'
+import { type DialUpstream, type ServiceDial, ServiceFault } from './dial-upstream.ts'
 import type { Figures } from './figures.ts'
 import { firstBytes } from './first-bytes.ts'
 import { LINE_BYTES, noteUnserved, type Tap, tapped } from './http-tap.ts'
@@ -51,7 +51,7 @@ export interface ForwardContext {
   /** Looks for requests; left out while nobody watches. */
   readonly tap?: Tap | undefined
   /** The service took the connection, or why it did not. */
-  readonly onDialled?: (fault: UpstreamFault | undefined, request: UpstreamRequest) => void
+  readonly onDialled?: (fault: ServiceFault | undefined, request: ServiceDial) => void
   readonly onEnd: (end: ConnectionEnd) => void
 }
 
@@ -59,8 +59,8 @@ export interface ForwardContext {
 export function forwardConnection(
   stream: WireStream,
   header: ProxyHeader,
-  target: Target,
-  { figures, now, tap, onDialled, onEnd }: Forwarding,
+  target: ForwardTarget,
+  { figures, now, tap, onDialled, onEnd }: ForwardContext,
 ): void {
   const startedAt = now()
   const visitor = { address: header.clientAddr, proto: header.proto }
@@ -99,7 +99,7 @@ export function forwardConnection(
     relay(near, socketStream(socket, { outlivesFailedWrite: true }), { onDone: ended })
   }
   /** The server answers visitors with a page of its own, which says nothing of addresses here. */
-  const refuse = (fault: UpstreamFault): void => {
+  const refuse = (fault: ServiceFault): void => {
     stream.reset('stream_refused')
     ended({ error: fault })
   }
@@ -107,9 +107,9 @@ export function forwardConnection(
     const request = { isPassthrough: header.passthroughTls, preface }
     const cancel = target.dial(request, (result) => {
       stream.onArrival = undefined
-      const fault = result instanceof UpstreamFault ? result : undefined
+      const fault = result instanceof ServiceFault ? result : undefined
       onDialled?.(fault, request)
-      if (!(result instanceof UpstreamFault)) return join(result, rest)
+      if (!(result instanceof ServiceFault)) return join(result, rest)
       if (!isTapped) return refuse(result)
       firstBytes(stream, LINE_BYTES, (first) => {
         noteUnserved(first, now() - startedAt, tap)

@@ -1,7 +1,7 @@
 /** Knows which services are down, and notices when they are back: people look at the agent while they start them. */
-import { UpstreamFault, type UpstreamRequest } from './dial-upstream.ts'
+import { type ServiceDial, ServiceFault } from './dial-upstream.ts'
 import type { Timers } from './timers.ts'
-import type { Tunnel } from './tunnel.ts'
+import type { AgentTunnel } from './tunnel.ts'
 
 /** How soon a service that is down is tried again, and how seldom at last, in milliseconds. */
 const SOON_MS = 1000
@@ -13,27 +13,27 @@ const SHARE = 0.1
 export interface ServiceWatchOptions {
   readonly timers: Timers
   /** A service does not answer, or not for the reason that was told. */
-  readonly onDown: (tunnel: Tunnel, reason: string) => void
-  readonly onUp: (tunnel: Tunnel) => void
+  readonly onDown: (tunnel: AgentTunnel, reason: string) => void
+  readonly onUp: (tunnel: AgentTunnel) => void
 }
 
 interface Down {
   reason: string
   readonly since: number
-  readonly request: Pick<UpstreamRequest, 'isPassthrough'>
+  readonly request: Pick<ServiceDial, 'isPassthrough'>
   cancel: () => void
 }
 
 export class ServiceWatch {
   readonly #options: ServiceWatchOptions
-  readonly #down = new Map<Tunnel, Down>()
+  readonly #down = new Map<AgentTunnel, Down>()
 
   constructor(options: ServiceWatchOptions) {
     this.#options = options
   }
 
   /** A visitor came and the service was not there. */
-  failed(tunnel: Tunnel, { message }: UpstreamFault, { isPassthrough }: UpstreamRequest): void {
+  failed(tunnel: AgentTunnel, { message }: ServiceFault, { isPassthrough }: ServiceDial): void {
     const known = this.#down.get(tunnel)
     if (known?.reason === message) return
     if (known) known.reason = message
@@ -46,17 +46,17 @@ export class ServiceWatch {
   }
 
   /** The service took a connection. */
-  answered(tunnel: Tunnel): void {
+  answered(tunnel: AgentTunnel): void {
     if (this.forget(tunnel)) this.#options.onUp(tunnel)
   }
 
   /** Nobody asks for the service any more; true when it was down. */
-  forget(tunnel: Tunnel): boolean {
+  forget(tunnel: AgentTunnel): boolean {
     this.#down.get(tunnel)?.cancel()
     return this.#down.delete(tunnel)
   }
 
-  #later(tunnel: Tunnel, down: Down): void {
+  #later(tunnel: AgentTunnel, down: Down): void {
     const { timers } = this.#options
     // A clock that was set back makes no negative times.
     const share = Math.max(0, timers.now() - down.since) * SHARE
@@ -64,11 +64,11 @@ export class ServiceWatch {
   }
 
   /** As a visitor's connection would be made, and closed at once. */
-  #try(tunnel: Tunnel, down: Down): void {
+  #try(tunnel: AgentTunnel, down: Down): void {
     const { target } = tunnel.plan
     if (!('dial' in target)) return
     down.cancel = target.dial(down.request, (result) => {
-      if (result instanceof UpstreamFault) {
+      if (result instanceof ServiceFault) {
         this.#later(tunnel, down)
         return
       }

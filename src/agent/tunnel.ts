@@ -17,11 +17,11 @@ export interface AgentTunnelPlan {
   readonly forwardsProto: '' | 'http1' | 'http2'
   readonly metadata: string
   readonly description?: string | undefined
-  readonly target: Target
+  readonly target: ForwardTarget
 }
 
-export class Tunnel {
-  #plan: TunnelPlan
+export class AgentTunnel {
+  #plan: AgentTunnelPlan
   /** Resolves when it is online for the first time; rejects when the server refuses it or it is closed before. */
   readonly ready: Promise<void>
   readonly #ready = Promise.withResolvers<void>()
@@ -30,7 +30,7 @@ export class Tunnel {
   #got: BindAnswer | undefined
   #isOnline = false
 
-  constructor(plan: TunnelPlan, { twin }: { twin?: Tunnel | undefined } = {}) {
+  constructor(plan: AgentTunnelPlan, { twin }: { twin?: AgentTunnel | undefined } = {}) {
     this.#plan = plan
     this.#twin = twin
     this.ready = this.#ready.promise
@@ -38,12 +38,12 @@ export class Tunnel {
     this.ready.catch(() => {})
   }
 
-  get plan(): TunnelPlan {
+  get plan(): AgentTunnelPlan {
     return this.#plan
   }
 
   /** Leads its next connections elsewhere; the server learns of it with the next session. */
-  lead(plan: TunnelPlan): void {
+  lead(plan: AgentTunnelPlan): void {
     this.#plan = plan
   }
 
@@ -81,7 +81,7 @@ export class Tunnel {
   }
 
   /** What to ask for: the first time what the plan says, later exactly what the server gave. */
-  bindRequest(): BindRequest | undefined {
+  bindRequest(): BindMessage | undefined {
     const { asks, forwardsTo, forwardsProto, metadata, name, description = '' } = this.plan
     if ('labels' in asks) return undefined
     const got = this.#got

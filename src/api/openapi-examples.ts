@@ -2,12 +2,12 @@
  * Examples of bodies in the API document. They work: whoever copies one need only put ids of their own in place of
  * those in it, which stand for any resource of their kind.
  */
-import type { Route } from './routes.ts'
+import type { ApiRoute } from './routes.ts'
 
 type Example = Readonly<Record<string, unknown>>
 
 /** An example of the body that a route takes; undefined where it takes none, or none can be given. */
-export function exampleOf({ action, resource, body, form }: Route): Example | undefined {
+export function exampleOf({ action, resource, body, form }: ApiRoute): Example | undefined {
   if (!body) return undefined
   if (action === 'put_module') return modules[form?.name ?? '']
   const example = created[resource.kind]
@@ -15,7 +15,7 @@ export function exampleOf({ action, resource, body, form }: Route): Example | un
 }
 
 /** What an update takes of the example of a create. */
-function updateOf(example: Example, { properties }: NonNullable<Route['body']>): Example {
+function updateOf(example: Example, { properties }: NonNullable<ApiRoute['body']>): Example {
   return Object.fromEntries(Object.entries(example).filter(([name]) => Object.hasOwn(properties, name)))
 }
 

@@ -6,7 +6,7 @@ import { policyExplanations } from '../resources/policy-explanations.ts'
 import type { Resource } from '../resources/resource.ts'
 import { exampleOf } from './openapi-examples.ts'
 import { answered, type PublishedSchema, sent } from './openapi-schemas.ts'
-import type { Route } from './routes.ts'
+import type { ApiRoute } from './routes.ts'
 
 export type OpenApiDocument = Readonly<Record<string, unknown>>
 
@@ -81,7 +81,7 @@ function paths(routes: readonly ApiRoute[]): Record<string, Record<string, unkno
   return all
 }
 
-function operation(route: Route) {
+function operation(route: ApiRoute) {
   const { operation, summary, action, resource, status, body, response, command } = route
   return {
     operationId: operation,
@@ -98,7 +98,7 @@ function operation(route: Route) {
   }
 }
 
-function answerOf({ resource, action }: Route, response: NonNullable<Route['response']>): PublishedSchema {
+function answerOf({ resource, action }: ApiRoute, response: NonNullable<ApiRoute['response']>): PublishedSchema {
   const one = ref('schemas', resource.kind)
   if (response === resource.view) return one
   const schema = answered(response)
@@ -148,7 +148,7 @@ function tag({ noun, about }: Pick<Resource, 'noun' | 'about'>) {
   return { name: title(noun), description: about }
 }
 
-function bodyOf(route: Route, schema: PublishedSchema) {
+function bodyOf(route: ApiRoute, schema: PublishedSchema) {
   return { required: schema.required !== undefined, content: json(schema, exampleOf(route)) }
 }
 

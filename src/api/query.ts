@@ -14,7 +14,7 @@ export interface Page {
 const MAX_LIMIT = 100
 
 /** Reads the query of a request to `route`; throws `Refusal`. */
-export function readQuery(route: Route, search: string, { queryAliases, ignoresEmptyQuery }: Dialect): Page {
+export function readQuery(route: ApiRoute, search: string, { queryAliases, ignoresEmptyQuery }: Dialect): Page {
   const known = route.action === 'list' ? ['limit', 'before_id'] : []
   const query = new URLSearchParams()
   for (const [name, value] of new URLSearchParams(search)) {

@@ -66,13 +66,13 @@ function explain(resource: Resource): ApiRoute {
   }
 }
 
-function routesOfOtherName(resource: Resource): Route[] {
+function routesOfOtherName(resource: Resource): ApiRoute[] {
   if (!resource.otherName) return []
   const { name, ...other } = resource.otherName
   return resourceRoutes({ ...resource, ...other }, name)
 }
 
-function resourceRoutes(resource: Resource, name = resource.kind): Route[] {
+function resourceRoutes(resource: Resource, name = resource.kind): ApiRoute[] {
   const { noun, path, verbs, create, update, view } = resource
   const one = `${path}/{id}`
   const all: Record<Verb, Omit<ApiRoute, 'action' | 'resource'>> = {

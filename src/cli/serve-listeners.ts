@@ -8,7 +8,7 @@ import {
   openListeners,
 } from '../config/listeners.ts'
 import type { Settings } from '../config/read.ts'
-import type { Sources } from '../config/sources.ts'
+import type { SettingSources } from '../config/sources.ts'
 import { Descriptors } from '../lib/files/descriptors.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { hasLauncher } from './launcher.ts'
@@ -22,7 +22,7 @@ export interface OpenServer {
   readonly descriptors: Descriptors
 }
 
-export type ReadSettings = (how?: Pick<Sources, 'handed' | 'isServing'>) => Settings
+export type ReadSettings = (how?: Pick<SettingSources, 'handed' | 'isServing'>) => Settings
 
 /** Throws `SettingsError` when what was handed in cannot be used. */
 export async function openServer(read: ReadSettings, { log }: { readonly log: Logger }): Promise<OpenServer> {

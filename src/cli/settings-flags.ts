@@ -1,7 +1,7 @@
 /** The settings as flags of a command. */
 import { type Command, Option } from 'commander'
 import { readSettings, type Settings } from '../config/read.ts'
-import type { Sources } from '../config/sources.ts'
+import type { SettingSources } from '../config/sources.ts'
 import { configFlag, type Setting, settings } from '../config/table.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -22,7 +22,7 @@ export function addSettingsFlags(command: Command, { only }: { only?: readonly s
 export function settingsOf(
   command: Command,
   { env, cwd }: Terminal,
-  how: Pick<Sources, 'handed' | 'isServing'> = {},
+  how: Pick<SettingSources, 'handed' | 'isServing'> = {},
 ): Settings {
   const values = command.opts<Record<string, string | undefined>>()
   const names = [configFlag, ...settings.filter((each) => !each.envOnly).map((each) => each.name)]

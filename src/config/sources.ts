@@ -24,7 +24,7 @@ export interface Gathered {
 const flagSettings = settings.filter((each) => !each.envOnly)
 
 /** Reads all sources; on a clash the flag wins over the variable, and the variable over the file. What is open wins over all. */
-export function gather({ flags = {}, env, cwd, handed = new Map(), isServing = false }: Sources): Gathered {
+export function gather({ flags = {}, env, cwd, handed = new Map(), isServing = false }: SettingSources): Gathered {
   const file = readConfigFile({ named: flags[configFlag] ?? filled(env[envName(configFlag)]), cwd, isServing })
   const layers = [fromFile(file.entries), fromEnv(env), fromFlags(flags), fromHanded(handed)]
   return {

@@ -244,7 +244,7 @@ export class Records {
   async #renewed(
     resource: Resource,
     principal: Principal,
-    target: Target,
+    target: ResourceTarget,
     own: Fields,
   ): Promise<(fields: Fields) => Fields> {
     if (!resource.renews.some((name) => own[name] !== undefined)) return (fields) => fields

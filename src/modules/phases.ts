@@ -102,7 +102,7 @@ export interface Reserved {
   /** `{route}` stands for the id of the module's route. */
   readonly path: string
   /** Whether the module answers a request for it, since several modules of an edge may reserve one path. Must not throw. */
-  readonly claims: (request: ReservedRequest) => Claim
+  readonly claims: (request: ReservedRequest) => PathClaim
 }
 
 /** A path of `Reserved` with the id of a route filled in. */
@@ -111,7 +111,7 @@ export function pathOfRoute(path: string, routeId: string): string {
 }
 
 /** `own`: the request is for this module. `spare`: the module answers if no other claims it; the first such one does. */
-export type Claim = 'own' | 'spare' | 'none'
+export type PathClaim = 'own' | 'spare' | 'none'
 
 /** What is known of a request for a reserved path before it has a route. */
 export interface ReservedRequest {

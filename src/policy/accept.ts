@@ -134,7 +134,7 @@ function actionsFor(place: Place): readonly ActionName[] {
 }
 
 /** Prices the parts of a source one by one, so that the caller can stop before the end of one that is too costly. */
-function* pricesOf({ kind, text, at }: Source, site: Site): Generator<number> {
+function* pricesOf({ kind, text, at }: ExpressionSource, site: Site): Generator<number> {
   try {
     if (kind === 'pattern' && !text.includes('${')) {
       replaceable(text)

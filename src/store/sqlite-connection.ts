@@ -66,7 +66,7 @@ export class SqliteConnection {
   }
 
   /** Runs one statement on `thread`; rejects when that thread is gone. */
-  run(sql: string, parameters: readonly unknown[], thread = this.#thread): Promise<Answer> {
+  run(sql: string, parameters: readonly unknown[], thread = this.#thread): Promise<ThreadAnswer> {
     if (!thread?.isOpen || thread !== this.#thread) return Promise.reject(new ThreadGone())
     return new Promise((resolve, reject) => {
       // Only a running statement keeps the process alive; an idle thread does not.
@@ -193,7 +193,7 @@ function errorOf(fault: ThreadFault): Error {
 }
 
 /** The fields by which errors of SQLite and of the file system are classified. */
-function codesOf(error: unknown): Partial<Fault> {
+function codesOf(error: unknown): Partial<ThreadFault> {
   if (typeof error !== 'object' || error === null) return {}
   const { code, errcode, errstr, syscall, path } = error as Partial<ThreadFault>
   return Object.fromEntries(

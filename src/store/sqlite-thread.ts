@@ -23,14 +23,14 @@ export type ThreadRequest =
   | { readonly type: 'close' }
 
 /** Rows are arrays, and column names are sent once: that costs a third of passing objects between threads. */
-export interface Answer {
+export interface ThreadAnswer {
   readonly columns: readonly string[]
   readonly rows: readonly (readonly unknown[])[]
   readonly changes: number
 }
 
 /** The parts of an error that are sent between threads. */
-export interface Fault {
+export interface ThreadFault {
   readonly message: string
   readonly code?: unknown
   readonly errcode?: unknown
@@ -40,10 +40,10 @@ export interface Fault {
 }
 
 /** `opened` comes first, `changed` at any time; the others come in the order of the statements. */
-export type Said =
+export type ThreadMessage =
   | { readonly type: 'opened' }
   | { readonly type: 'answer'; readonly answer: ThreadAnswer }
-  | { readonly type: 'fault'; readonly fault: Fault }
+  | { readonly type: 'fault'; readonly fault: ThreadFault }
   /** Another process has written. */
   | { readonly type: 'changed' }
 

@@ -2,7 +2,7 @@
 import { basename, dirname } from 'node:path'
 import type { Secret } from '../../lib/secrets/secret.ts'
 import { certificatesPem } from '../../options/file-values.ts'
-import { type Problem, Reader } from '../../options/reader.ts'
+import { OptionReader, type Problem } from '../../options/reader.ts'
 import { LONGEST_SILENCE_MS } from '../../wire/heartbeat.ts'
 import { parseServer, type ServerAddress } from '../server-address.ts'
 import { ConfigError, describeProblem } from './config-error.ts'
@@ -55,7 +55,7 @@ export async function readAgentFile(
   const yaml = await parseYaml(textOf(path), name)
   if (isNamed && isNgrokFile(yaml.values)) return ngrokFile(yaml, path, env)
   const problems: Problem[] = []
-  const file = readAgent(new Reader(yaml.values, problems), path, env)
+  const file = readAgent(new OptionReader(yaml.values, problems), path, env)
   const where = (at: readonly string[]): string => `${name} line ${yaml.lineOf(at)}`
   if (problems.length > 0) throw new ConfigError(problems.map((problem) => describeProblem(problem, where)))
   return file
@@ -73,7 +73,7 @@ function ngrokFile({ values, lineOf }: YamlFile, path: string, env: Environment)
   return { ...file, notes: told(notes) }
 }
 
-function readAgent(reader: Reader, path: string, env: Environment): AgentFile {
+function readAgent(reader: OptionReader, path: string, env: Environment): AgentFile {
   const readText = textReader(dirname(path))
   // Versions 2 and 3 are those of the official agent's file.
   reader.choice('version', [1])

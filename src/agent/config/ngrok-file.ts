@@ -5,7 +5,7 @@
  */
 import { dirname } from 'node:path'
 import { certificatesPem, type ReadText } from '../../options/file-values.ts'
-import { isMap, type Problem, Reader } from '../../options/reader.ts'
+import { isMap, OptionReader, type Problem } from '../../options/reader.ts'
 import { LONGEST_SILENCE_MS } from '../../wire/heartbeat.ts'
 import { parseServer, type ServerAddress } from '../server-address.ts'
 import type { AgentFile } from './agent-file.ts'
@@ -68,9 +68,9 @@ export function readNgrokFile(values: Readonly<Record<string, unknown>>, path: s
   const notes: Problem[] = []
   const context = { readText: textReader(dirname(path)), env, problems }
   const isThird = String(values.version) === '3'
-  const top = new Reader(values, problems)
+  const top = new OptionReader(values, problems)
   top.has('version')
-  const settings = isThird ? (top.map('agent') ?? new Reader({}, problems)) : top
+  const settings = isThird ? (top.map('agent') ?? new OptionReader({}, problems)) : top
   const tunnels = readTunnels(top.map('tunnels'), values.tunnels, context)
   if (isThird) readEndpoints(top, values.endpoints, tunnels, context)
   else refuseVersion(top, ['agent', 'endpoints'], 'is of version 3 of the file; write `version: 3`')
@@ -81,12 +81,12 @@ export function readNgrokFile(values: Readonly<Record<string, unknown>>, path: s
   return { file, problems, notes }
 }
 
-function refuseVersion(reader: Reader, keys: readonly string[], fault: string): void {
+function refuseVersion(reader: OptionReader, keys: readonly string[], fault: string): void {
   for (const key of keys) if (reader.has(key)) reader.fault(key, fault)
 }
 
 function readSettings(
-  reader: Reader,
+  reader: OptionReader,
   { isThird, notes, readText }: { isThird: boolean; notes: Problem[]; readText: ReadText },
 ): Omit<AgentFile, 'path' | 'tunnels'> {
   const note = (key: string, fault: string): void => void notes.push({ path: [...reader.path, key], fault })
@@ -118,7 +118,7 @@ function readSettings(
 
 type Note = (key: string, text: string) => void
 
-function readServer(reader: Reader, key: string, note: Note): ServerAddress | undefined {
+function readServer(reader: OptionReader, key: string, note: Note): ServerAddress | undefined {
   return reader.parsed(key, (text) => {
     if (text === '' || text === 'default') return undefined
     const address = text.replace(/^(?:https|tls|tcp):\/\//, '').replace(/\/$/, '')
@@ -129,7 +129,7 @@ function readServer(reader: Reader, key: string, note: Note): ServerAddress | un
 }
 
 /** `trusted` are authorities that come with the official agent, and `host` those of the machine. */
-function readAuthorities(reader: Reader, key: string, readText: ReadText): string | undefined {
+function readAuthorities(reader: OptionReader, key: string, readText: ReadText): string | undefined {
   const given = reader.given(key)
   if (reader.has(key) && (given === 'trusted' || given === 'host' || given === '')) return undefined
   return reader.parsed(key, (text) => certificatesPem(readText(text)))
@@ -138,7 +138,7 @@ function readAuthorities(reader: Reader, key: string, readText: ReadText): strin
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
 /** Durations as Go writes them, `1m30s`. One that our servers do not take is no reason to stay away. */
-function readBeat(reader: Reader, key: string, note: Note): number | undefined {
+function readBeat(reader: OptionReader, key: string, note: Note): number | undefined {
   const text = reader.has(key) ? reader.textOrNumber(key) : undefined
   if (text === undefined) return undefined
   const parts = [...text.matchAll(/(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h)/g)]
@@ -151,7 +151,7 @@ function readBeat(reader: Reader, key: string, note: Note): number | undefined {
   return undefined
 }
 
-function readTunnels(reader: Reader | undefined, values: unknown, context: Context): Map<string, TunnelPlans> {
+function readTunnels(reader: OptionReader | undefined, values: unknown, context: Context): Map<string, TunnelPlans> {
   const tunnels = new Map<string, TunnelPlans>()
   for (const name of reader?.keys() ?? []) {
     const given = isMap(values) ? values[name] : undefined
@@ -170,7 +170,7 @@ function readTunnels(reader: Reader | undefined, values: unknown, context: Conte
 /** Entries that a list of endpoints may have. */
 const MAX_ENDPOINTS = 1000
 
-function readEndpoints(top: Reader, values: unknown, tunnels: Map<string, TunnelPlans>, context: Context): void {
+function readEndpoints(top: OptionReader, values: unknown, tunnels: Map<string, TunnelPlans>, context: Context): void {
   if (!top.has('endpoints')) return
   if (!Array.isArray(values) || values.length > MAX_ENDPOINTS) {
     top.fault('endpoints', 'must be a list of endpoints')
@@ -183,7 +183,7 @@ function readEndpoints(top: Reader, values: unknown, tunnels: Map<string, Tunnel
       continue
     }
     const { name: _, ...rest } = given
-    const name = new Reader(given, context.problems, path).textOrNumber('name') || `endpoint-${i + 1}`
+    const name = new OptionReader(given, context.problems, path).textOrNumber('name') || `endpoint-${i + 1}`
     if (tunnels.has(name)) context.problems.push({ path: [...path, 'name'], fault: 'is the name of another one too' })
     const known = takeBindings(rest, path, context)
     const plans = readOne(known, { name, path, table: endpointKeys, refused: refusedInEndpoints }, context)
@@ -223,7 +223,7 @@ function readOne(
   }
   adapt(values, found)
   const ours: Problem[] = []
-  const plans = readTunnel(new Reader(values, ours), { name, readText, env })
+  const plans = readTunnel(new OptionReader(values, ours), { name, readText, env })
   found.push(...ours.map((problem) => ({ ...problem, path: theirPath(problem.path, table) })))
   problems.push(...found.map((problem) => ({ ...problem, path: [...path, ...problem.path] })))
   return plans

@@ -13,7 +13,7 @@ export interface Dialect {
   /** Whether a query parameter without a value, such as `?before_id=`, counts as left out. */
   readonly ignoresEmptyQuery: boolean
   /** The `error_code` of a refusal; `route` is undefined where none was reached. */
-  readonly errorCode: (refusal: Refused, route: Route | undefined) => string
+  readonly errorCode: (refusal: Refused, route: ApiRoute | undefined) => string
   /** A body as it was sent, less the ids of the path, as the route's schema knows it. */
   readonly readBody: (route: ApiRoute, body: Readonly<Record<string, unknown>>) => unknown
   /** Whether edges and routes show their modules in all spellings. */

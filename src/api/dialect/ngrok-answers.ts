@@ -1,10 +1,10 @@
 /** What answers have in ngrok's spelling beyond, or other than, our own. */
-import type { Route } from '../routes.ts'
+import type { ApiRoute } from '../routes.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
 /** The answer to a call of `route`, or each item of its list, as ngrok's clients read it. */
-export function spelled({ resource, action }: Pick<Route, 'resource' | 'action'>, answer: Json): Json {
+export function spelled({ resource, action }: Pick<ApiRoute, 'resource' | 'action'>, answer: Json): Json {
   const spell = spellings[resource.kind]
   if (!spell) return answer
   const items = action === 'list' ? answer[resource.listKey ?? ''] : undefined

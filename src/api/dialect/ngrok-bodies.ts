@@ -1,11 +1,11 @@
 /** Bodies as ngrok's clients send them, read as our schemas know them. */
 import type { SchemaNode } from '../../lib/shape/check.ts'
-import type { Route } from '../routes.ts'
+import type { ApiRoute } from '../routes.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
 /** The body of a call of `route`, less the ids of its path. */
-export function readBody(route: Route, body: Json): unknown {
+export function readBody(route: ApiRoute, body: Json): unknown {
   if (route.action === 'put_module') return withoutUnset(route.body, unwrapped(body))
   const said = Object.entries(body).filter(([name, value]) => !saysNothing(route, name, value))
   if (route.action === 'create') return withoutUnset(route.body, Object.fromEntries(said))
@@ -24,7 +24,7 @@ function unwrapped(body: Json): unknown {
  * their caller did not name, newer ones for fields that there are not here; the Python client does in updates for what
  * could never be emptied, a field that a create requires or one that takes certain words only.
  */
-function saysNothing({ action, body, resource }: Route, name: string, value: unknown): boolean {
+function saysNothing({ action, body, resource }: ApiRoute, name: string, value: unknown): boolean {
   const { access, create, kind } = resource
   // Who owns a key was once named by e-mail beside the id; here nobody has an address.
   if (name === 'owner_email') return action === 'create' && access === 'owner'
@@ -40,7 +40,7 @@ function saysNothing({ action, body, resource }: Route, name: string, value: unk
 }
 
 /** Fields of earlier years, which clients of ours may still send and which decide nothing here. */
-function isObsolete(name: string, kind: string, action: Route['action']): boolean {
+function isObsolete(name: string, kind: string, action: ApiRoute['action']): boolean {
   // Rules have an action each, and must; that of their policy came before.
   if (kind === 'ip_policy') return name === 'action'
   // Edges took the place of endpoint configurations.
@@ -70,7 +70,7 @@ function withoutUnset(schema: unknown, value: unknown): unknown {
   return Object.fromEntries(kept)
 }
 
-function fieldOf(schema: Route['body'], name: string): SchemaNode | undefined {
+function fieldOf(schema: ApiRoute['body'], name: string): SchemaNode | undefined {
   const { properties = {} } = (schema ?? {}) as SchemaNode
   return Object.hasOwn(properties, name) ? properties[name] : undefined
 }

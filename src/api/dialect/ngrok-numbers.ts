@@ -1,10 +1,10 @@
 /** The numbers of ngrok's errors: one for each code of ours, and finer ones where that vendor tells more apart. */
 import { type ErrorCode, errors } from '../../model/errors.ts'
-import type { Route } from '../routes.ts'
+import type { ApiRoute } from '../routes.ts'
 import type { Refused } from './dialect.ts'
 
 /** The number of a refusal to a call of `route`, which is undefined where none was reached. */
-export function numberOf({ code, field, reason }: Refused, route: Route | undefined): number {
+export function numberOf({ code, field, reason }: Refused, route: ApiRoute | undefined): number {
   return (route && (reasons[reason] ?? finer[code]?.(route, lastName(field), field))) ?? errors[code].ngrok
 }
 

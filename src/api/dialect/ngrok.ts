@@ -1,5 +1,5 @@
 /** The dialect of ngrok's clients, chosen by their version header. */
-import type { Route } from '../routes.ts'
+import type { ApiRoute } from '../routes.ts'
 import type { Dialect } from './dialect.ts'
 import { spelled } from './ngrok-answers.ts'
 import { readBody } from './ngrok-bodies.ts'

@@ -99,7 +99,7 @@ test('as JSON each line is an object with the same fields', () => {
 const down = (requestId: string): AgentEvent => ({
   type: 'connection-closed',
   tunnel,
-  end: { ...end, error: new UpstreamFault('nothing listens at a'), requestId },
+  end: { ...end, error: new ServiceFault('nothing listens at a'), requestId },
 })
 
 test('a visitor of a service that is down is told of with the request that its error page names', () => {

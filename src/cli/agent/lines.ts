@@ -40,7 +40,7 @@ export function linesDisplay({ openLines, format, level: least, server, now = Da
     event(event) {
       const line = lineOf(event, server)
       if (line) print(line)
-      if (event.type !== 'connection-closed' || !(event.end.error instanceof UpstreamFault)) return
+      if (event.type !== 'connection-closed' || !(event.end.error instanceof ServiceFault)) return
       if (now() - failures.since >= MINUTE_MS) Object.assign(failures, { since: now(), told: 0 })
       if (failures.told === FAILURES_A_MINUTE) {
         failures.untold++
@@ -122,7 +122,7 @@ function lineOf(event: AgentEvent, server: ServerAddress): Line | undefined {
 }
 
 /** `untold` went before it without a line. */
-function failureOf({ plan }: Tunnel, { error, requestId }: ConnectionEnd, untold: number): Line {
+function failureOf({ plan }: AgentTunnel, { error, requestId }: ConnectionEnd, untold: number): Line {
   const fields = {
     tunnel: plan.name,
     reason: error?.message,
@@ -132,6 +132,6 @@ function failureOf({ plan }: Tunnel, { error, requestId }: ConnectionEnd, untold
   return { level: 'warn', msg: 'service does not answer', fields }
 }
 
-function fieldsOf({ plan, url, labels }: Tunnel): Record<string, unknown> {
+function fieldsOf({ plan, url, labels }: AgentTunnel): Record<string, unknown> {
   return { tunnel: plan.name, ...(labels ? { labels } : { url }), forwards_to: plan.forwardsTo }
 }

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Agent } from '../../agent/agent.ts'
 import type { AgentConfig } from '../../agent/config/connection.ts'
 import type { TunnelPlans } from '../../agent/config/tunnel-options.ts'
-import type { TunnelPlan } from '../../agent/tunnel.ts'
+import type { AgentTunnelPlan } from '../../agent/tunnel.ts'
 import { SettingsError } from '../../config/settings-error.ts'
 import type { AgentJob } from './run.ts'
 
@@ -92,8 +92,8 @@ export async function openTunnel(agent: Agent, [plan, twin]: TunnelPlans): Promi
 }
 
 /** Whether the server would be asked for the same. */
-function asksTheSame(before: TunnelPlan, after: TunnelPlan | undefined): boolean {
-  const asked = ({ target: _target, forwardsTo: _to, forwardsProto: _proto, ...asks }: TunnelPlan) => asks
+function asksTheSame(before: AgentTunnelPlan, after: AgentTunnelPlan | undefined): boolean {
+  const asked = ({ target: _target, forwardsTo: _to, forwardsProto: _proto, ...asks }: AgentTunnelPlan) => asks
   return after !== undefined && isDeepStrictEqual(asked(before), asked(after))
 }
 

@@ -83,7 +83,7 @@ const told = {
   region: 'eu',
   serverVersion: '0.1.0',
   note: '',
-  down: new Map<Tunnel, string>(),
+  down: new Map<AgentTunnel, string>(),
 }
 
 /** A time by the clock on the wall, wherever the test runs. */

@@ -36,7 +36,7 @@ interface Told {
   /** The last thing that somebody should know. */
   note: string
   /** Services that do not answer, and why. */
-  readonly down: Map<Tunnel, string>
+  readonly down: Map<AgentTunnel, string>
 }
 
 type Paint = (style: Parameters<typeof styleText>[0], text: string) => string

@@ -45,7 +45,7 @@ export function columnsOf(view: SchemaNode, own: readonly string[] = shortFields
 }
 
 /** An item with a value for each column, which is called by the last part of its path. */
-export function rowOf(item: Answer, columns: readonly string[]): Answer {
+export function rowOf(item: ApiAnswer, columns: readonly string[]): ApiAnswer {
   const valueAt = (path: string): unknown =>
     path.split('.').reduce<unknown>((value, part) => (isAnswer(value) ? value[part] : undefined), item)
   return Object.fromEntries(columns.map((path) => [headingOf(path), valueAt(path)]))
@@ -62,7 +62,7 @@ function shortFields(view: SchemaNode): readonly string[] {
   return own.slice(0, OWN_COLUMNS).map(([name]) => name)
 }
 
-function isAnswer(value: unknown): value is Answer {
+function isAnswer(value: unknown): value is ApiAnswer {
   return typeof value === 'object' && value !== null
 }
 

@@ -8,16 +8,16 @@ export interface OAuthKind {
   /** Whether PKCE is used. Providers that do not know it ignore it; a few refuse it. */
   readonly usesPkce: boolean
   /** The scopes that the login itself needs. */
-  readonly scopes: (wanted: Wanted) => readonly string[]
+  readonly scopes: (wanted: WantedFacts) => readonly string[]
   /** Further parameters of the authorization request. */
-  readonly params?: (wanted: Wanted) => Readonly<Record<string, string>>
+  readonly params?: (wanted: WantedFacts) => Readonly<Record<string, string>>
   /** Parameters of the authorization request that make the user give credentials again. */
   readonly forced: Readonly<Record<string, string>>
   readonly readProfile: (ask: AskProvider, wanted: WantedFacts) => Promise<Profile>
 }
 
 /** What the settings require to be found out about a user. */
-export interface Wanted {
+export interface WantedFacts {
   readonly clientId: string
   readonly teams: boolean
   readonly organizations: boolean
@@ -34,7 +34,7 @@ export interface Profile extends Belongings {
 }
 
 /** Sends a request to the provider on behalf of the user; rejects with `AskFault` and `FetchFault`. */
-export type Ask = (url: string, headers?: Readonly<Record<string, string>>) => Promise<Json>
+export type AskProvider = (url: string, headers?: Readonly<Record<string, string>>) => Promise<Json>
 
 /** An answer of a provider, unchecked. */
 export type Json = unknown

@@ -14,7 +14,7 @@ export const paths = {
   unsolicited: '/postern/saml/{route}/in',
 } as const
 
-export interface Addresses {
+export interface SamlAddresses {
   /** Also the URL of the metadata. */
   readonly entityId: string
   readonly acs: string
@@ -22,7 +22,7 @@ export interface Addresses {
 }
 
 /** The URLs with the name and port that the visitor used. */
-export function addressesOf(ctx: RequestContext): Addresses {
+export function addressesOf(ctx: RequestContext): SamlAddresses {
   return addressesAt(uriOf(ctx, ''), ctx.routeId)
 }
 
@@ -35,7 +35,7 @@ export function addressesAt(origin: string, routeId: string): SamlAddresses {
 }
 
 /** The other URLs of the same name and route, from the one for answers. */
-export function addressesBeside(acs: string): Addresses {
+export function addressesBeside(acs: string): SamlAddresses {
   const { origin, pathname } = new URL(acs)
   return addressesAt(origin, pathname.split('/')[3] ?? '')
 }

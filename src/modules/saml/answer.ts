@@ -11,7 +11,7 @@ import { ASSERTION, PROTOCOL, SIGNATURE, signing, status } from './names.ts'
 import { signedAssertion } from './signed-xml.ts'
 import { readXml, type XmlElement } from './xml.ts'
 
-export interface Answer {
+export interface SamlAnswer {
   /** Fields of the response around the assertion. They are usually not signed, so they can only be a reason to refuse. */
   readonly destination: string | undefined
   readonly inResponseTo: string | undefined
@@ -60,7 +60,7 @@ export interface AnswerFault {
 }
 
 /** `base64` is the form field; `certificates` are in PEM. */
-export async function readAnswer(base64: string, certificates: readonly string[]): Promise<Answer | AnswerFault> {
+export async function readAnswer(base64: string, certificates: readonly string[]): Promise<SamlAnswer | AnswerFault> {
   try {
     const xml = readText(base64)
     const response = readXml(xml)

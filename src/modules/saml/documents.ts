@@ -8,7 +8,7 @@ import { type IdentityProvider, readMetadata } from './metadata.ts'
 export interface SamlDocuments {
   metadata(owner: string, xml: string): Promise<IdentityProvider | AnswerFault>
   /** `certificates` are in PEM, here and below. */
-  answer(owner: string, base64: string, certificates: readonly string[]): Promise<Answer | AnswerFault>
+  answer(owner: string, base64: string, certificates: readonly string[]): Promise<SamlAnswer | AnswerFault>
   logoutRequest(owner: string, sent: SentLogout, certificates: readonly string[]): Promise<LogoutRequest | AnswerFault>
 }
 

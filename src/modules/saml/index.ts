@@ -120,7 +120,7 @@ function given(description: string) {
 }
 
 /** The URLs for the first name of the edge that is no wildcard; other names have URLs of the same form. */
-function shownAddresses({ id, hostports }: ShownAt): Addresses | undefined {
+function shownAddresses({ id, hostports }: ShownAt): SamlAddresses | undefined {
   const hostport = hostports.find((each) => !each.startsWith('*'))
   return hostport === undefined ? undefined : addressesAt(`https://${hostport.replace(/:443$/, '')}`, id)
 }

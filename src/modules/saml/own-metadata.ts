@@ -1,5 +1,5 @@
 /** The metadata of a route, which identity providers read. */
-import type { Addresses } from './addresses.ts'
+import type { SamlAddresses } from './addresses.ts'
 import { escaped } from './escaped.ts'
 import { binding, METADATA, PROTOCOL, SIGNATURE } from './names.ts'
 

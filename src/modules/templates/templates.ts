@@ -5,14 +5,14 @@ import type { ModuleTools } from '../tools.ts'
 import { findVariable } from './template-variables.ts'
 
 /** What variables are read from; `response` is set only once there is one. */
-export interface Moment {
+export interface TemplateMoment {
   readonly ctx: RequestContext
   readonly incoming: Incoming | undefined
   readonly tools: Pick<ModuleTools, 'now' | 'region'>
 }
 
 /** A constant value, or a function that gives the value. */
-export type Template = string | ((moment: Moment) => string)
+export type HeaderTemplate = string | ((moment: TemplateMoment) => string)
 
 /** The most `${…}` in all values of one module, since each is looked up with every request. */
 export const MAX_VARIABLES = 1000
@@ -41,7 +41,7 @@ export function countVariables(value: string): number {
 }
 
 /** A `${` that is never closed is text, and an unknown variable is empty; throws when there are too many. */
-export function compileTemplate(value: string): Template {
+export function compileTemplate(value: string): HeaderTemplate {
   if (countVariables(value) > MAX_VARIABLES) throw new Error(`a value has over ${MAX_VARIABLES} variables`)
   const parts: HeaderTemplate[] = []
   for (const piece of pieces(value)) {

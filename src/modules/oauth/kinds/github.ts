@@ -56,7 +56,7 @@ function firstListed<T>(list: readonly string[] = [], has: readonly T[], names: 
 }
 
 /** The address in a GitHub profile can be anything; only this list says which addresses are verified. */
-async function mainAddress(ask: Ask): Promise<string> {
+async function mainAddress(ask: AskProvider): Promise<string> {
   const verified = (await pages(ask, '/user/emails')).filter((each) => field(each, 'verified') === true)
   const main = verified.find((each) => field(each, 'primary') === true) ?? verified[0]
   return textOf(main, 'email')
