@@ -1,6 +1,8 @@
 /** Our own server and agent, as an operator would start them, and what the API of the server says. */
-import { existsSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { connect } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { ApiClient } from '../test/support/api-client.ts'
 import { freePort, freePorts, LOOPBACK, retry } from './stage/ports.ts'
@@ -25,6 +27,8 @@ export interface Place {
   readonly stage: Stage
   /** For Node in our own server and agent, such as `--cpu-prof`. */
   readonly nodeOptions: string
+  /** Further variables for both. */
+  readonly env?: Readonly<Record<string, string>>
   /** The root of another version of Postern; this one otherwise. */
   readonly root?: string
 }
@@ -102,12 +106,25 @@ export async function startPosternServer(place: Place, options?: ServerOptions):
   const server = await launchPosternServer(place, options)
   // It listens before it has its first admin.
   await server.program.listens(server.apiPort, { timeoutMs: READY_MS })
-  const isReady = async (): Promise<void> => {
-    const { ok } = await fetch(`http://${LOOPBACK}:${server.apiPort}/readyz`)
-    if (!ok) throw new Error('the server is not ready')
-  }
-  await retry(isReady, { timeoutMs: READY_MS, isLost: () => server.program.hasEnded() })
+  await retry(() => isReady(server, READY_MS), { timeoutMs: READY_MS, isLost: () => server.program.hasEnded() })
   return server
+}
+
+/** An agent's TLS handshake. A connection that is accepted may still wait for a server that is busy; an answer may not. */
+export async function greetAsAgent({ agentPort, caFile }: PosternServer, limitMs: number): Promise<void> {
+  const ca = readFileSync(caFile)
+  const socket = connect({ host: LOOPBACK, port: agentPort, servername: 'localhost', ca })
+  try {
+    await once(socket, 'secureConnect', { signal: AbortSignal.timeout(limitMs) })
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** Rejects unless the server says that it is. */
+export async function isReady({ apiPort }: PosternServer, limitMs: number): Promise<void> {
+  const answer = await fetch(`http://${LOOPBACK}:${apiPort}/readyz`, { signal: AbortSignal.timeout(limitMs) })
+  if (!answer.ok) throw new Error(`/readyz answered ${answer.status}`)
 }
 
 /** Starts an agent with the given command; resolves with the first tunnel of the server, once there is one. */
@@ -140,14 +157,14 @@ export async function awaitTunnel({ api }: PosternServer, agent: Program): Promi
 
 /** Runs `postern` with the Node that runs this, and with no settings but the given. */
 function startPostern(
-  { stage, nodeOptions, root = here }: Place,
+  { stage, nodeOptions, env: around, root = here }: Place,
   args: readonly string[],
   { env, onLine }: { env: Readonly<Record<string, string>>; onLine?: (line: string) => void },
 ): Program {
   const home = { HOME: stage.folder, XDG_CONFIG_HOME: stage.folder, NODE_OPTIONS: nodeOptions }
   return stage.programs.start(process.execPath, [join(root, 'bin', 'postern.js'), ...args], {
     cwd: stage.folder,
-    env: { ...home, ...env },
+    env: { ...home, ...around, ...env },
     ...(onLine && { onLine }),
   })
 }

@@ -6,6 +6,7 @@ const benches: Record<string, () => Promise<{ main: (args: readonly string[]) =>
   edge: () => import('./edge/main.ts'),
   policy: () => import('./policy/main.ts'),
   ssh: () => import('./ssh/main.ts'),
+  start: () => import('./start/main.ts'),
   tunnel: () => import('./tunnel/main.ts'),
   versions: () => import('./versions/main.ts'),
   wire: () => import('./wire/main.ts'),

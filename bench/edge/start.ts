@@ -1,10 +1,7 @@
 /** How long a server takes to start on what is stored: until an agent can speak to it, and until all is served. */
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { connect } from 'node:tls'
 import { median } from '../measure.ts'
-import { launchPosternServer, type PosternServer } from '../postern.ts'
-import { LOOPBACK, retry } from '../stage/ports.ts'
+import { greetAsAgent, isReady, launchPosternServer } from '../postern.ts'
+import { retry } from '../stage/ports.ts'
 import { cpuSeconds, residentBytes } from '../stage/proc.ts'
 import { grouped } from '../table.ts'
 import type { Scene } from './scene.ts'
@@ -74,25 +71,13 @@ async function startOnce(scene: Scene, { dataDir }: SeededStore): Promise<Start>
       await retry(work, { timeoutMs: TOO_LONG_MS, isLost: () => server.program.hasEnded() })
       return performance.now() - begun
     }
-    const [agentsMs, readyMs] = await Promise.all([since(() => greetAsAgent(server)), since(() => isReady(server))])
+    const [agentsMs, readyMs] = await Promise.all([
+      since(() => greetAsAgent(server, TOO_LONG_MS)),
+      since(() => isReady(server, TOO_LONG_MS)),
+    ])
     const pids = [server.program.pid]
     return { agentsMs, readyMs, cpuSeconds: cpuSeconds(pids), memory: residentBytes(pids).now }
   } finally {
     await stage.close()
   }
-}
-
-/** A connection that is accepted may still wait for a server that is busy; an answer to it may not. */
-async function greetAsAgent({ agentPort, caFile }: PosternServer): Promise<void> {
-  const socket = connect({ host: LOOPBACK, port: agentPort, servername: 'localhost', ca: readFileSync(caFile) })
-  try {
-    await once(socket, 'secureConnect', { signal: AbortSignal.timeout(TOO_LONG_MS) })
-  } finally {
-    socket.destroy()
-  }
-}
-
-async function isReady({ apiPort }: PosternServer): Promise<void> {
-  const answer = await fetch(`http://${LOOPBACK}:${apiPort}/readyz`, { signal: AbortSignal.timeout(TOO_LONG_MS) })
-  if (!answer.ok) throw new Error(`/readyz answered ${answer.status}`)
 }

@@ -10,7 +10,7 @@ const DEFAULT_FILE = 'postern.yml'
 const MAX_FILE_BYTES = 1024 * 1024
 
 /** Largest one that a running server reads, in bytes: to read more would hold up everybody. */
-const MAX_SERVING_BYTES = 32 * 1024
+const MAX_SERVING_BYTES = 16 * 1024
 
 const faults: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',

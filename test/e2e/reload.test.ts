@@ -85,7 +85,7 @@ describe('SIGHUP', () => {
     for (const [file, fault] of [
       ['api_url: nonsense\nunknown: 1\n', /unknown.*api-url/],
       ['api_url: "https://other.example.com', /not valid YAML/],
-      [`# ${'x'.repeat(40_000)}\n`, /more than 32768 bytes/],
+      [`# ${'x'.repeat(40_000)}\n`, /more than 16384 bytes/],
     ] as const) {
       const line = await reload(file)
       assert.equal(line.level, 'error')
