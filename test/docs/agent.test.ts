@@ -20,7 +20,14 @@ function authtokenIn({ printed }: Reader): string {
   return /^ {2}Agent authtoken +(\S+)$/m.exec(printed)?.[1] ?? ''
 }
 
+const ofNgrokFiles = 'src/agent/config/ngrok-file.test.ts'
+
 followPage('docs/agent.md', {
+  elsewhere: {
+    'postern start --config ~/.config/ngrok/ngrok.yml': ofNgrokFiles,
+    'version: 3\n': ofNgrokFiles,
+    'ngrok.yml:': ofNgrokFiles,
+  },
   env: { POSTERN_OAUTH_CLIENT_SECRET: 's3cret', POSTERN_OIDC_CLIENT_SECRET: 's3cret' },
   async prepare(reader) {
     await reader.stays('postern serve')

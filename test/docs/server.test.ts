@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readSettings } from '../../src/config/read.ts'
+import { ApiClient } from '../support/api-client.ts'
 import { postgresUrl } from '../support/databases.ts'
 import { openLogins } from '../support/logins.ts'
 import { tlsIdentity } from '../support/tls-identity.ts'
@@ -50,6 +51,7 @@ followPage('docs/vps.md', {
 })
 
 followPage('docs/operate.md', {
+  elsewhere: { ini: 'the units in deploy/systemd have tests of their own' },
   env: { POSTERN_BACKUP_PASSPHRASE: 'correct horse battery' },
   async prepare(reader) {
     await reader.stays('postern serve')
@@ -60,15 +62,21 @@ followPage('docs/operate.md', {
     await logins.close()
     const [, apiKey = ''] = /^ {2}Admin API key +(\S+)$/m.exec(reader.printed) ?? []
     const [, api = ''] = /^Listening: API (\S+),/m.exec(reader.printed) ?? []
-    const headers = { authorization: `Bearer ${apiKey}`, 'service-version': '2' }
-    const ask = async (path: string) => JSON.stringify(await (await fetch(`${api}${path}`, { headers })).json())
-    const [session = ''] = /as_\w{27}/.exec(await ask('/app/sessions')) ?? []
-    const users = (await ask('/app/users')).match(/au_\w{27}/g) ?? []
+    const admin = new ApiClient(api, apiKey)
+    const { application_sessions: sessions } = await admin.get('/app/sessions')
+    const { application_users: users } = await admin.get('/app/users')
     reader.meet({ POSTERN_API_KEY: apiKey })
+    const [old, renewed] = [await tlsIdentity(['app.example.com']), await tlsIdentity(['app.example.com'])]
+    const { id: certificate } = await admin.create('/tls_certificates', {
+      certificate_pem: old.cert,
+      private_key_pem: old.key,
+    })
+    reader.write('renewed.json', JSON.stringify({ certificate_pem: renewed.cert, private_key_pem: renewed.key }))
     return {
+      'cert_…': certificate,
       'usr_…': /^ {2}Admin +(usr_\S+)$/m.exec(reader.printed)?.[1] ?? '',
-      'as_…': session,
-      'au_…': users.at(-1) ?? '',
+      'as_…': sessions[0].id,
+      'au_…': users.at(-1).id,
       'postgres://postern:…@db.example.com/postern': database,
       '/var/lib/postern': dataDir,
       '/srv/postern': join(reader.folder, 'restored'),

@@ -73,3 +73,5 @@ followPage('docs/errors.md', {
     },
   },
 })
+
+followPage('docs/migrate.md', { elsewhere: { hcl: 'test/outside/terraform/run.ts' } })
