@@ -15,7 +15,7 @@ export function sendFrontPage(reply: FastifyReply): FastifyReply {
       'content-security-policy': POLICY,
       'cache-control': 'no-cache',
       'x-content-type-options': 'nosniff',
-      vary: 'accept, authorization',
+      vary: 'accept, authorization, origin',
     })
     .type('text/html; charset=utf-8')
     .send(PAGE)

@@ -181,11 +181,16 @@ test('the banner quotes a folder that a shell would take for several words', () 
 })
 
 test('Postern is called as it can be typed: through npx in a clone, by its name once installed', () => {
-  assert.equal(commandName({}), 'npx postern')
-  const installed = 'file:///usr/lib/node_modules/postern/dist/cli/command-name.js'
-  assert.equal(commandName({}, installed), 'postern')
-  assert.equal(commandName({ npm_command: 'exec' }, installed), 'npx postern')
-  assert.equal(commandName({ npm_command: 'start' }, installed), 'postern')
+  assert.equal(commandName({ env: {} }), 'npx postern')
+  const installed = {
+    self: 'file:///usr/lib/node_modules/postern/dist/cli/command-name.js',
+    program: '/usr/bin/postern',
+  }
+  assert.equal(commandName({ env: {}, ...installed }), 'postern')
+  assert.equal(commandName({ env: { npm_command: 'exec' }, ...installed }), 'npx postern')
+  assert.equal(commandName({ env: { npm_command: 'start' }, ...installed }), 'postern')
+  const inProject = { ...installed, program: '/home/ada/shop/node_modules/.bin/postern' }
+  assert.equal(commandName({ env: {}, ...inProject }), 'npx postern')
 })
 
 test('the banner does not repeat preset secrets', () => {

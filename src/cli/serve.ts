@@ -72,7 +72,7 @@ export async function serve(
     throw new Failure(`Postern cannot start: ${startFault(cause, settings)}`, { cause })
   })
   if (server.firstStart) {
-    terminal.out(firstStartBanner(server.firstStart, server.addresses, settings, commandName(terminal.env)))
+    terminal.out(firstStartBanner(server.firstStart, server.addresses, settings, commandName(terminal)))
   }
   const { api, metrics, agents, ssh, https, http } = server.addresses
   if (listeners.handed.length > 0) terminal.out(`Handed in by the service manager: ${listeners.handed.join(', ')}\n`)

@@ -1,5 +1,6 @@
 /** Follows a page from top to bottom as its reader would: one test for each block, in one home, in order. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { after, before, describe, test } from 'node:test'
 import { type Block, blocksOf } from './page.ts'
 import { Reader } from './reader.ts'
@@ -43,11 +44,16 @@ const VISITS = /^(curl (?!.*(-d|-X) ).*\n)+$/
 /** How long a visitor tries again, in milliseconds. */
 const PATIENCE_MS = 15_000
 
+/** What readers of the pages have, and a machine that runs tests may lack. */
+const missing = ['bash', 'curl', 'openssl'].filter((name) => spawnSync(name, ['--version']).error !== undefined)
+const why = missing.length > 0 && `not there: ${missing.join(', ')}`
+if (why) console.log(`the commands of the pages are not run: ${why}`)
+
 export function followPage(
   page: string,
   { env, prepare, elsewhere = {}, before: first = {}, checks = {} }: PageReader = {},
 ): void {
-  describe(page, () => {
+  describe(page, { skip: why }, () => {
     const others = Object.keys(elsewhere)
     const blocks = blocksOf(page).filter(
       ({ language, text }) => !others.some((other) => language === other || text.startsWith(other)),
