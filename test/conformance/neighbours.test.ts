@@ -87,12 +87,28 @@ eachTarget((target) => {
       const cases: [string, object][] = [
         ['ERR_PRIVATE_KEY_MISMATCH', { certificate_pem: other.certificatePem }],
         ['ERR_PRIVATE_KEY_MISMATCH', { private_key_pem: other.privateKeyPem }],
-        ['ERR_BAD_TLS_CERTIFICATE', { certificate_pem: '', private_key_pem: other.privateKeyPem }],
+        ['ERR_BAD_TLS_CERTIFICATE', { certificate_pem: 'x', private_key_pem: other.privateKeyPem }],
         ['ERR_BAD_PRIVATE_KEY', { certificate_pem: other.certificatePem, private_key_pem: 'x' }],
       ]
       for (const [code, given] of cases) await target.api.refused(code, 'PATCH', path, { body: given })
       assert.deepEqual(await target.api.get(path), body)
       await target.api.refused('ERR_NOT_FOUND', 'PATCH', `${path.slice(0, -4)}aaaa`, { body: tlsPair })
+    })
+
+    test('is one of those that were sent at the same time, and never parts of two', async () => {
+      const { path } = await world.make('tls_certificate')
+      const names = ['one', 'two', 'three', 'four', 'five'].map((each) => `${each}.example.com`)
+      const pairs = await Promise.all(names.map((each) => makeIdentity({ name: `CN=${each}`, dnsNames: [each] })))
+      await Promise.all(
+        pairs.map(({ certificatePem: certificate_pem, privateKeyPem: private_key_pem }) =>
+          target.api.update(path, { certificate_pem, private_key_pem }),
+        ),
+      )
+      const kept = await target.api.get(path)
+      const i = pairs.findIndex(({ certificatePem }) => certificatePem === kept.certificate_pem)
+      assert.deepEqual(kept.subject_alternative_names.dns_names, [names[i]])
+      // Its key is the one that is kept: the certificate alone is taken again.
+      await target.api.update(path, { certificate_pem: `${kept.certificate_pem}\n` })
     })
 
     test('needs both its parts', async () => {
