@@ -85,11 +85,11 @@ for (const [what, offers] of weak) {
 
 // Guesses (RFC 4253 §7).
 
-test('a packet on a right guess is the beginning of the exchange, as dropbear sends it', async () => {
+test('a packet sent on a right guess counts, as dropbear expects', async () => {
   assert.ok(isAgreed(await shakeHands(kexInit({ isFollowed: true }), exchangeKeys())))
 })
 
-test('a packet on a wrong guess is passed over, and the next one counts', async () => {
+test('a packet sent on a wrong guess is ignored, and the next one counts', async () => {
   for (const offer of [{ kex: 'sntrup761x25519-sha512,curve25519-sha256' }, { hostKey: 'rsa-sha2-512,ssh-ed25519' }]) {
     const guess = message(30, 'a guess')
     assert.ok(isAgreed(await shakeHands(kexInit({ ...offer, isFollowed: true }), guess, exchangeKeys())))
@@ -102,32 +102,32 @@ test('a packet on a wrong guess is passed over, and the next one counts', async 
 const strict = { kex: `curve25519-sha256,${STRICT}` }
 const ignored = message(messages.ignore, 'slipped in')
 
-test('the server says that it knows strict key exchange, and offers nothing that is weak', async () => {
+test('the server announces strict key exchange, and offers no weak algorithm', async () => {
   const [offer = Buffer.alloc(0)] = await shakeHands(kexInit(), exchangeKeys())
   const text = offer.toString('latin1')
   assert.match(text, /kex-strict-s-v00@openssh\.com/)
   assert.doesNotMatch(text, /sha1|cbc|dss|md5|zlib|arcfour|chacha20/)
 })
 
-test('a message before the offer ends a strict handshake, and one that is not goes on', async () => {
+test('a message before the offer ends a strict handshake, but not one that is not strict', async () => {
   assert.ok(!isAgreed(await shakeHands(ignored, kexInit(strict), exchangeKeys())))
   assert.ok(isAgreed(await shakeHands(ignored, kexInit(), exchangeKeys())))
 })
 
-test('a message after the offer ends a strict handshake, and one that is not goes on', async () => {
+test('a message after the offer ends a strict handshake, but not one that is not strict', async () => {
   for (const between of [ignored, message(3, 0), Buffer.concat([Buffer.of(4, 0), sized(ignored), sized(ignored)])]) {
     assert.ok(!isAgreed(await shakeHands(kexInit(strict), between, exchangeKeys())))
     assert.ok(isAgreed(await shakeHands(kexInit(), between, exchangeKeys())))
   }
 })
 
-test('a login in the clear, in the middle of a handshake, ends it', async () => {
+test('a plaintext login during the handshake ends the connection', async () => {
   const login = message(messages.authRequest, 'v2', 'ssh-connection', 'none')
   assert.ok(!isAgreed(await shakeHands(login, kexInit(), exchangeKeys())))
   assert.ok(!isAgreed(await shakeHands(kexInit(), login, exchangeKeys())))
 })
 
-test('packets are counted anew after a strict handshake, where the count is part of what is signed', async () => {
+test('after a strict handshake the packet counter, which the MAC covers, starts again at zero', async () => {
   const client = gateway.client()
   await client.login({ algorithms: { cipher: [CTR], hmac: ['hmac-sha2-256'] } })
   await client.leave()
@@ -149,7 +149,7 @@ for (const [cipher, mac] of [
   ['aes128-gcm@openssh.com', 'hmac-sha2-256'],
   [CTR, 'hmac-sha2-256-etm@openssh.com'],
 ] as const) {
-  test(`so it does behind ${cipher}`, async () => {
+  test(`and also with ${cipher}`, async () => {
     for (const length of [0, 35_001, 0x00fffff0, 0xfffffff0]) {
       const raw = await RawClient.atLogin(gateway.port, { algorithms: { cipher: [cipher], hmac: [mac] } })
       raw.ssh._sock.write(uint32(length))
@@ -159,7 +159,7 @@ for (const [cipher, mac] of [
   })
 }
 
-test('a name that does not end is not waited for', async () => {
+test('an endless identification line ends the connection', async () => {
   const socket = connect({ port: gateway.port, host: '127.0.0.1' }).on('error', () => {})
   socket.resume()
   socket.write(`SSH-2.0-${'x'.repeat(10_000)}`)

@@ -1,6 +1,6 @@
 /**
- * The algorithms the gateway offers, by name; what is not listed is not spoken. No SHA-1, no CBC, no DSA, no compression.
- * The marker of strict key exchange, against packets that are left out of a handshake, is added by the library.
+ * The algorithms that the gateway offers; it uses no others. No SHA-1, no CBC, no DSA, no compression. The library adds
+ * the marker of strict key exchange, which protects against packets being removed from a handshake.
  */
 export const algorithms = {
   kex: [
@@ -11,7 +11,7 @@ export const algorithms = {
     'ecdh-sha2-nistp521',
   ],
   serverHostKey: ['ssh-ed25519'],
-  // Without chacha20-poly1305: clients prefer it, and in a process without native code it is the slowest by far.
+  // Without chacha20-poly1305: clients would prefer it, and without native code it is by far the slowest.
   cipher: ['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com', 'aes128-ctr', 'aes192-ctr', 'aes256-ctr'],
   hmac: ['hmac-sha2-256-etm@openssh.com', 'hmac-sha2-512-etm@openssh.com', 'hmac-sha2-256', 'hmac-sha2-512'],
   compress: ['none'],

@@ -51,7 +51,7 @@ function wrongLogin(raw: RawClient): Buffer {
 
 // Before the login
 
-test('who shakes hands and then only chatters has no more time than who says nothing', async () => {
+test('a client that only chatters after the handshake gets no more time than a silent one', async () => {
   const gateway = await start({ authenticationMs: 500 })
   const raw = await RawClient.atLogin(gateway.port)
   const chatter = setInterval(() => raw.send(message(messages.ignore, 'x')), 20)
@@ -60,7 +60,7 @@ test('who shakes hands and then only chatters has no more time than who says not
   await isEmpty(gateway)
 })
 
-test('a source that fails too often is answered late, and its right key at once', async () => {
+test('a source that fails too often is refused late, and let in at once with the right key', async () => {
   const gateway = await start({ tries: 1, failuresPerMinute: 1, lateRefusalMs: 100_000 })
   const first = await RawClient.atLogin(gateway.port)
   await first.login(wrongLogin(first))
@@ -73,7 +73,7 @@ test('a source that fails too often is answered late, and its right key at once'
   late.leave()
 })
 
-test('failures of many connections count together, and each is told once', async () => {
+test('failures of many connections count together, and each is logged once', async () => {
   const gateway = await start({ tries: 1, failuresPerMinute: 3, lateRefusalMs: 0 })
   for (let i = 0; i < 6; i++) {
     const raw = await RawClient.atLogin(gateway.port)
@@ -84,7 +84,7 @@ test('failures of many connections count together, and each is told once', async
   assert.equal(gateway.logged.filter(({ msg }) => msg === 'agent connection refused').length, 3)
 })
 
-test('who leaves after its first wrong key has failed as well, and who offers its right key last has not', async () => {
+test('a client that leaves after its first wrong key has failed, and one that ends with the right key has not', async () => {
   const gateway = await start()
   const raw = await RawClient.atLogin(gateway.port)
   await raw.login(wrongLogin(raw))
@@ -119,7 +119,7 @@ test('a client that answers keep-alives stays', async () => {
   await client.leave()
 })
 
-test('an exchange of keys that is not finished ends the connection', async () => {
+test('an unfinished key exchange ends the connection', async () => {
   const gateway = await start({ authenticationMs: 1000 })
   const raw = await RawClient.serving(gateway)
   raw.send(kexInit())
@@ -127,7 +127,7 @@ test('an exchange of keys that is not finished ends the connection', async () =>
   await isEmpty(gateway)
 })
 
-test('a client that says that it sends no more is gone, even if it does not read', async () => {
+test('a client that ends its direction goes offline, even if it does not read', async () => {
   const gateway = await start()
   const { client } = await serving(gateway)
   client.ssh.on('tcp connection', (_details: unknown, accept: () => Channel) => void accept())
@@ -142,7 +142,7 @@ test('a client that says that it sends no more is gone, even if it does not read
   client.ssh._sock.destroy()
 })
 
-test('one connection has so many terminals, closed ones included', async () => {
+test('the terminals of a connection are limited, closed ones included', async () => {
   const gateway = await start({ terminals: 3 })
   const raw = await RawClient.online(gateway)
   for (let i = 0; i < 3; i++) {
@@ -155,7 +155,7 @@ test('one connection has so many terminals, closed ones included', async () => {
   await isEmpty(gateway)
 })
 
-test('one connection has so many forwards', async () => {
+test('the forwards of a connection are limited', async () => {
   const gateway = await start({ forwards: 3 })
   const { client, run } = await serving(gateway)
   await client.forward('b.example.test', 443)
@@ -165,7 +165,7 @@ test('one connection has so many forwards', async () => {
   await isEmpty(gateway)
 })
 
-test('packets that are too small to be worth it end the connection, and its visitor is told', async () => {
+test('a client that asks for tiny packets is disconnected, and its visitor is told', async () => {
   const gateway = await start()
   const raw = await RawClient.serving(gateway)
   const dialled = dial(gateway)
@@ -175,7 +175,7 @@ test('packets that are too small to be worth it end the connection, and its visi
   await isEmpty(gateway)
 })
 
-test('a terminal with packets that are too small ends the connection too', async () => {
+test('a terminal that asks for tiny packets ends the connection too', async () => {
   const gateway = await start({ requestMs: 60_000 })
   const raw = await RawClient.online(gateway)
   raw.send(message(messages.channelOpen, 'session', 0, 1_000_000, 1))
@@ -193,7 +193,7 @@ test('a client that sends much while its forward is being decided is cut off', a
   await isEmpty(gateway)
 })
 
-test('a client that asks and never reads is not read any more, before its answers fill the memory', async () => {
+test('a client that sends requests and never reads is no longer read before answers fill the memory', async () => {
   const gateway = await start()
   const raw = await RawClient.serving(gateway)
   const [socket] = sockets
@@ -215,7 +215,7 @@ test('a client that asks and never reads is not read any more, before its answer
 
 const CHANNELS = 1000
 
-test(`${CHANNELS} visitors of a client that reads nothing cost no more than what each was asked to wait with`, async () => {
+test(`${CHANNELS} visitors of a client that reads nothing cost no more than the bytes each sent before it was paused`, async () => {
   const gateway = await start()
   const { client } = await serving(gateway)
   client.ssh.on('tcp connection', (_details: unknown, accept: () => Channel) => void accept().on('error', () => {}))
@@ -262,7 +262,7 @@ test('a visitor that sends a gigabyte to a client that does not read is asked to
   await isEmpty(gateway)
 })
 
-test('all that a client may send unread is bounded, however many visitors do not read', async () => {
+test('the bytes that a client may send unread are bounded, however many visitors do not read', async () => {
   const gateway = await start()
   const raw = await RawClient.serving(gateway)
   const { channels } = sshLimits
@@ -276,7 +276,7 @@ test('all that a client may send unread is bounded, however many visitors do not
   await isEmpty(gateway)
 })
 
-test('a channel of many is granted more once it is read', async () => {
+test('one of many channels gets a larger window once it is read', async () => {
   const gateway = await start()
   const { client } = await serving(gateway)
   client.ssh.on('tcp connection', (_details: unknown, accept: () => Channel) => {
@@ -386,7 +386,7 @@ for (const [what, end] of endings) {
   })
 }
 
-test('a client that is gone takes all of its visitors along, however far they were', async () => {
+test('when a client is gone all of its visitors are disconnected, at any stage', async () => {
   const gateway = await start()
   const raw = await RawClient.serving(gateway)
   const pending = dial(gateway)

@@ -84,7 +84,7 @@ async function login(
   return answer.promise
 }
 
-test('a session that a certificate let in is one of its credential, and knows its certificate', async () => {
+test('a session opened with a certificate belongs to its credential, and knows its certificate', async () => {
   const gateway = await start()
   assert.equal(await login(gateway, await certificate(gateway)), 'in')
   const session = theSession(gateway)

@@ -99,7 +99,7 @@ async function assertOut(offer: KeyOffer, says: RegExp, options: Parameters<type
 }
 
 for (const [algorithm, key] of Object.entries(keys)) {
-  test(`a certificate of a key that signs with ${algorithm} opens as the credential that it names`, async () => {
+  test(`a certificate of a key that signs with ${algorithm} opens the gateway as the credential that it names`, async () => {
     const blob = await certificate({}, { key })
     const entry = await assertIn(await offerOf(blob, key, `${algorithm}-cert-v01@openssh.com`))
     assert.deepEqual(entry.credential, MINE)
@@ -108,7 +108,7 @@ for (const [algorithm, key] of Object.entries(keys)) {
   })
 }
 
-test('who does not hold the certified key proves nothing', async () => {
+test('a client without the certified key proves nothing', async () => {
   const other = generateKeyPairSync('ed25519').privateKey
   const blob = await certificate()
   assert.equal(await login(await offerOf(blob, other)), undefined)
@@ -120,7 +120,7 @@ test('who does not hold the certified key proves nothing', async () => {
   assert.equal(await login(await offerOf(blob, authority)), undefined)
 })
 
-test('RSA certificates prove nothing with SHA-1, nor with another hash than was said', async () => {
+test('RSA certificates prove nothing with SHA-1, nor with another hash than the one announced', async () => {
   const key = keys['rsa-sha2-512'] as KeyObject // stands above
   const blob = await certificate({}, { key })
   const sha1 = { signature: sshStrings('ssh-rsa', sign('sha1', SIGNED, key)), signed: SIGNED }
@@ -130,7 +130,7 @@ test('RSA certificates prove nothing with SHA-1, nor with another hash than was 
   assert.equal(await login(await offerOf(blob, key, 'rsa-sha2-256-cert-v01@openssh.com')), undefined)
 })
 
-test('a certificate is not taken for another type of key, nor for a plain one', async () => {
+test('a certificate is not accepted as another type of key, nor as a plain key', async () => {
   const blob = await certificate()
   for (const type of [
     'ecdsa-sha2-nistp256-cert-v01@openssh.com',
@@ -145,7 +145,7 @@ test('a certificate is not taken for another type of key, nor for a plain one', 
   assert.equal(await login(await offerOf(plain, holder, 'ssh-ed25519-cert-v01@openssh.com')), undefined)
 })
 
-test('any one bit of a certificate that is another keeps its holder out', async () => {
+test('a certificate with any bit changed is refused', async () => {
   const blob = await certificate()
   const offer = await offerOf(blob)
   await assertIn(offer)
@@ -157,13 +157,13 @@ test('any one bit of a certificate that is another keeps its holder out', async 
   }
 })
 
-test('a certificate of an authority that is not here, or that is not the one it is stored with, is kept out', async () => {
+test('a certificate of an unknown authority, or of another one than it is stored with, is refused', async () => {
   const foreign = generateKeyPairSync('ed25519').privateKey
   await assertOut(await offerOf(await certificate({}, { by: foreign, storedBy: null })), /issued this certificate/)
   await assertOut(await offerOf(await certificate({}, { by: foreign, storedBy: authority })), /issued this certificate/)
 })
 
-test('a certificate that was deleted is kept out', async () => {
+test('a deleted certificate is refused', async () => {
   const offer = await offerOf(await certificate())
   await assertIn(offer)
   issued.clear()
@@ -185,29 +185,29 @@ const kept: [what: string, facts: Partial<SshCertificateFacts>, says: RegExp][] 
   ['is for no address', { criticalOptions: { 'source-address': '' } }, /address/],
 ]
 for (const [what, facts, says] of kept) {
-  test(`a certificate that ${what} is kept out`, async () => {
+  test(`a certificate that ${what} is refused`, async () => {
     await assertOut(await offerOf(await certificate(facts)), says)
   })
 }
 
-test('a certificate of the key of its own authority is kept out', async () => {
+test('a certificate for the key of its own authority is refused', async () => {
   await assertOut(await offerOf(await certificate({}, { key: authority }), authority), /own authority/)
 })
 
-test('times count to the second', async () => {
+test('validity is checked to the second', async () => {
   const second = BigInt(NOW / 1000)
   await assertIn(await offerOf(await certificate({ validAfter: second, validBefore: second + 1n })))
   await assertIn(await offerOf(await certificate({ validAfter: 0n, validBefore: 2n ** 64n - 1n })))
 })
 
-test('addresses of the certificate let in, as networks, alone, and of both families', async () => {
+test('the source addresses of a certificate may be networks or single addresses, of both families', async () => {
   const blob = await certificate({ criticalOptions: { 'source-address': '192.0.2.7,10.1.0.0/16,2001:db8::/32' } })
   for (const ip of ['10.1.2.3', '192.0.2.7', '2001:db8::1', '::ffff:10.1.2.3'])
     await assertIn(await offerOf(blob), { ip })
   for (const ip of ['10.2.0.1', '192.0.2.8', '2001:db9::1']) await assertOut(await offerOf(blob), /address/, { ip })
 })
 
-test('of several credentials the one counts that the client logs in as, if the certificate names it', async () => {
+test('among several credentials the client chooses by its user name, if the certificate names it', async () => {
   present.set('sshcr_other', { id: 'sshcr_other', acl: [] })
   present.set('sshcr_third', { id: 'sshcr_third', acl: [] })
   const offer = await offerOf(await certificate({ principals: ['sshcr_other', 'root', MINE.id] }))
@@ -218,7 +218,7 @@ test('of several credentials the one counts that the client logs in as, if the c
   await assertOut(single, /`sshcr_other`/, { user: 'sshcr_other' })
 })
 
-test('a forced command comes along', async () => {
+test('a forced command is passed on', async () => {
   const offer = await offerOf(await certificate({ criticalOptions: { 'force-command': 'http --help' } }))
   assert.equal((await assertIn(offer)).forced, 'http --help')
 })

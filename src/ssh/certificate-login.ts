@@ -1,4 +1,4 @@
-/** Whether a user certificate opens the gateway, and as which credential; that its holder has the key is proved elsewhere. */
+/** Decides whether a user certificate opens the gateway, and as which credential. `proof.ts` checks the client's key. */
 import { isIP } from 'node:net'
 import { compileIpRules } from '../lib/net/ip-rules.ts'
 import { BadInput } from '../lib/shape/bad-input.ts'
@@ -7,12 +7,12 @@ import { type AgentCredential, BindRefusal } from '../tunnel/ports.ts'
 import type { SshContext } from './door-context.ts'
 import { sshRefusals } from './refusals.ts'
 
-/** What somebody is let in as. */
+/** As whom a client is let in. */
 export interface Entry {
   readonly credential: AgentCredential
-  /** Of the certificate that names the credential, where it is not the key itself that was proved. */
+  /** The certificate that names the credential; absent when the client used the credential's own key. */
   readonly certificate?: { readonly id: string; readonly digest: string }
-  /** What is run whatever the client asks for. */
+  /** The command that runs, whatever the client asks for. */
   readonly forced?: string | undefined
 }
 
@@ -23,10 +23,10 @@ interface Asking {
   readonly ip: string
 }
 
-/** How the id of an SSH credential begins. */
+/** The prefix of SSH credential ids. */
 const CREDENTIAL = 'sshcr_'
 
-/** Throws when the store is away. */
+/** Throws when the store is unavailable. */
 export async function entryBy(
   { blob, user, ip }: Asking,
   { credentials, now }: Pick<SshContext, 'credentials' | 'now'>,
@@ -35,12 +35,12 @@ export async function entryBy(
   if (certificate instanceof BindRefusal) return certificate
   const { authorityBlob, keyBlob, criticalOptions } = certificate
   const digest = sshCertificateDigest(blob)
-  // Authorities never give their keys away, so each certificate of theirs is known here until it is deleted.
+  // The keys of our authorities never leave the server, so every certificate they issued is stored until it is deleted.
   const issued = await credentials.certificate(digest)
   if (!issued?.authorityBlob.equals(authorityBlob)) return sshRefusals.unknownCertificate()
   const refusal = faultOf(certificate, now(), ip)
   if (refusal) return refusal
-  // Whoever has the key of an authority could certify what they like; a login with it is none that was meant.
+  // An authority's own key is not meant for logins: whoever holds it could certify anything.
   if (keyBlob.equals(authorityBlob)) return sshRefusals.badCertificate('The certificate is for its own authority.')
   const id = credentialNamed(certificate.principals, user)
   if (id instanceof BindRefusal) return id
@@ -73,13 +73,13 @@ function faultOf(
       return sshRefusals.badCertificate('The certificate has a critical option that this server does not know.')
     }
     if (!admits(value, ip)) {
-      return sshRefusals.badCertificate('The certificate does not hold for the address that you connect from.')
+      return sshRefusals.badCertificate('The certificate is not valid for the address that you connect from.')
     }
   }
   return undefined
 }
 
-/** Whether a list of addresses and networks has `ip`; nobody is in one that cannot be read. */
+/** Whether a list of addresses and networks contains `ip`; a malformed list contains nobody. */
 function admits(list: string, ip: string): boolean {
   const whole = { 0: '', 4: '/32', 6: '/128' } as const
   const networks = list.split(',').map((each) => `${each}${whole[isIP(each) as 0 | 4 | 6]}`)
@@ -91,7 +91,7 @@ function admits(list: string, ip: string): boolean {
   }
 }
 
-/** The id of the credential that is meant: the one that there is, or else the one that the client logs in as. */
+/** The id of the credential to use: the only one among the principals, or the one that the client gave as its user. */
 function credentialNamed(principals: readonly string[], user: string): string | BindRefusal {
   const [first, ...more] = new Set(principals.filter((each) => each.startsWith(CREDENTIAL)))
   if (first === undefined) return sshRefusals.noPrincipal()

@@ -49,7 +49,7 @@ class Collected implements ByteSink {
   }
 }
 
-test('a visitor reaches the service with its address, and each way ends on its own', async () => {
+test('the service sees the visitor’s address, and each direction ends on its own', async () => {
   const gateway = await start()
   const { client } = await serving(gateway)
   let details: unknown
@@ -75,7 +75,7 @@ test('a visitor reaches the service with its address, and each way ends on its o
   await until(() => theSession(gateway).connections === 0)
 })
 
-test('what came before the close is handed over, however slow the reader', async () => {
+test('bytes that came before the close are delivered, however slow the reader', async () => {
   const gateway = await start()
   const { client } = await serving(gateway)
   answering(client, (channel) => channel.end(Buffer.alloc(200_000, 1)))
@@ -166,7 +166,7 @@ test('a client that sends more than it was granted is cut off', async () => {
   await client.closed
 })
 
-test('a service that is not there is told as such, and a client that says nothing in time too', async () => {
+test('dialling reports a service that refuses, and a client that does not answer in time', async () => {
   const gateway = await start({ limits: { dialMs: 100 } })
   const { client } = await serving(gateway)
   let isSilent = false
@@ -178,7 +178,7 @@ test('a service that is not there is told as such, and a client that says nothin
   await assert.rejects(dial(gateway), (error) => error instanceof DialFault && error.reason === 'timeout')
 })
 
-test('a connection has no more channels than it may', async () => {
+test('a connection cannot exceed its limit of channels', async () => {
   const gateway = await start({ limits: { channels: 2 } })
   const { client } = await serving(gateway)
   answering(client, () => {})

@@ -1,55 +1,56 @@
 /**
- * A channel of an SSH connection as a stream of bytes. The library's own stream is passed by: it takes bytes beyond the
- * window it granted, holds two megabytes for every reader that stalls, and closes both ways when one ends.
+ * A channel of an SSH connection as a byte stream. It bypasses the library's own stream, which accepts bytes beyond the
+ * window it granted, buffers two megabytes for every stalled reader, and closes both directions when one ends.
  */
 import type { Channel } from 'ssh2'
 import { type ByteSink, type ByteStream, kept } from '../lib/bytes/byte-stream.ts'
 
 /** What a channel needs of the connection that carries it. */
 export interface Carrier {
-  /** Whether what is sent now would only wait: for the socket, or for keys that are being exchanged. */
+  /** Whether bytes sent now would only wait, for the socket or for a key exchange. */
   readonly isFull: boolean
-  /** Calls `drain` once there is room again. */
+  /** Calls the stream's `drain` once there is room again. */
   awaitRoom(stream: ChannelStream): void
-  /** Bytes that the client may send on a channel before some are read. */
+  /** Allows the client to send this many more bytes on a channel. */
   grant(channel: Channel, bytes: number): void
-  /** Takes part of what all channels together may grant beyond their first window; false when there is none left. */
+  /** Reserves bytes of the window that all channels share beyond their first windows; false when too few are left. */
   borrow(bytes: number): boolean
   giveBack(bytes: number): void
-  /** The client broke the rules of the protocol. */
+  /** The client violated the protocol. */
   violated(what: string): void
+  /** Counts bytes of visitors. */
   carried(way: 'in' | 'out', bytes: number): void
-  /** The client has let go of the channel. */
+  /** The client has closed the channel. */
   closed(stream: ChannelStream): void
 }
 
-/** What a channel may send first, in bytes; more once its reader keeps up. */
+/** The first window of a channel, in bytes; it grows while the reader keeps up. */
 const FIRST_WINDOW = 256 * 1024
 
-/** The same when there are many already: they all could send it, and nobody need read. */
+/** The same when there are many channels: each could fill its window without anybody reading. */
 const SMALL_WINDOW = 32 * 1024
 const MANY_CHANNELS = 256
 
-/** What the next channel may send first, of a connection that has so many. */
+/** The first window of the next channel on a connection that has this many. */
 export function firstWindow(channels: number): number {
   return channels > MANY_CHANNELS ? SMALL_WINDOW : FIRST_WINDOW
 }
 
 const LARGEST_WINDOW = 2 * 1024 * 1024
 
-/** The least a client must take in one packet, in bytes: each costs us the same, however small. */
+/** The smallest packet size that a client may ask for, in bytes: every packet costs us the same, however small. */
 export const LEAST_PACKET = 1024
 
 export class ChannelStream implements ByteStream {
   readonly #channel: Channel
   readonly #carrier: Carrier
   #sink: ByteSink | undefined
-  /** Came already, and was not wanted yet. */
+  /** Received, but not handed to a sink yet. */
   #unread: Buffer[] = []
   #isPaused = true
   #isEndReceived = false
   #isEndTold = false
-  /** Written, and not yet sent: the client grants no more, or the connection is full. */
+  /** Written, but not sent yet: the client's window is used up, or the connection is full. */
   #unsent: Buffer[] = []
   #isSending = false
   #isWriterWaiting = false
@@ -59,11 +60,11 @@ export class ChannelStream implements ByteStream {
   #error: Error | undefined
   readonly #first: number
   #window: number
-  /** Read since the window was last filled up. */
+  /** Bytes read since the window was last refilled. */
   #read = 0
   #wasPaused = false
 
-  /** `window` is what the client was granted when the channel was opened, in bytes. */
+  /** `window` is the window that the client was granted when the channel was opened, in bytes. */
   constructor(channel: Channel, carrier: Carrier, window: number) {
     this.#channel = channel
     this.#carrier = carrier
@@ -86,7 +87,7 @@ export class ChannelStream implements ByteStream {
     return hasRoom
   }
 
-  /** A packet of the library's is a copy, so what can leave at once needs no other. */
+  /** The library copies bytes into its packet, so bytes that can be sent at once need no copy of ours. */
   writeLent(chunk: Buffer): boolean {
     const isFree = this.#unsent.length === 0 && !this.#isSending && !this.#carrier.isFull
     return this.write(isFree && this.#channel.outgoing.window >= chunk.length ? chunk : kept(chunk))
@@ -106,7 +107,7 @@ export class ChannelStream implements ByteStream {
 
   attach(sink: ByteSink): void {
     this.#sink = sink
-    // Not before who attaches knows the stream.
+    // Later, so that the caller of `attach` is not called back before it returns.
     if (this.#isClosed) process.nextTick(() => this.resume())
     else this.resume()
   }
@@ -121,14 +122,14 @@ export class ChannelStream implements ByteStream {
     this.#deliver()
   }
 
-  /** There is room on the connection again. */
+  /** The connection has room again. */
   drain(): void {
     if (this.#isClosed) return
     this.#send()
     this.#tellRoom()
   }
 
-  /** Nothing more is sent; what came already is still handed over, unless something went wrong. */
+  /** Sends nothing more. Bytes that arrived before are still delivered, unless there was an error. */
   #close(error?: Error): void {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -141,7 +142,7 @@ export class ChannelStream implements ByteStream {
     this.#deliver()
   }
 
-  /** In place of the library's own: always false, so that it leaves the window to us. */
+  /** Replaces the library's own handler; always returns false, so that the library leaves the window to us. */
   #received(chunk: Buffer | null): boolean {
     if (chunk === null) this.#receivedEnd()
     else if (!this.#isClosed) this.#receivedBytes(chunk)
@@ -149,7 +150,7 @@ export class ChannelStream implements ByteStream {
   }
 
   #receivedEnd(): void {
-    // The end of one way and the close of both are told by the same call.
+    // The library makes the same call for the end of one direction and for the close of the channel.
     if (this.#channel.incoming.state === 'closed') {
       this.#carrier.closed(this)
       this.#close(this.#isEndReceived ? undefined : new Error('the client closed the channel before its end'))
@@ -168,7 +169,7 @@ export class ChannelStream implements ByteStream {
   }
 
   #give(sink: ByteSink, chunk: Buffer): void {
-    // Every packet is deciphered into memory of its own, so it may be kept; who passes it on gathers what is lent.
+    // Each packet has its own memory, so the bytes could be kept. They are still lent, because relays gather lent bytes.
     if (sink.lent) sink.lent(chunk)
     else sink.data(chunk)
     this.#refill(chunk.length)
@@ -190,7 +191,7 @@ export class ChannelStream implements ByteStream {
     if (this.#isClosed && (isRead || this.#error)) this.#tellClosed()
   }
 
-  /** Grants what was read once that is half of the window; who reads without a pause is granted more. */
+  /** Grants the bytes that were read once they are half of the window; doubles the window if the reader never paused. */
   #refill(bytes: number): void {
     this.#read += bytes
     if (this.#isClosed || this.#isEndReceived || this.#read < this.#window / 2) return
@@ -207,7 +208,7 @@ export class ChannelStream implements ByteStream {
       const chunk = this.#unsent.shift()
       if (!chunk) break
       this.#isSending = true
-      // Calls back at once when the client granted enough, otherwise when it has.
+      // Calls back as soon as the client's window has room for the whole chunk.
       this.#channel._write(chunk, 'latin1', () => {
         this.#isSending = false
         this.#carrier.carried('out', chunk.length)
@@ -221,7 +222,7 @@ export class ChannelStream implements ByteStream {
   }
 
   #sendEnd(): void {
-    // `eof`, since `end` would close the other way too.
+    // `eof`, because `end` would close the other direction too.
     if (!this.#isEnding || this.#isEndSent || this.#unsent.length > 0 || this.#isSending) return
     this.#isEndSent = true
     this.#channel.eof()
@@ -239,7 +240,7 @@ export class ChannelStream implements ByteStream {
     this.#sink?.drain()
   }
 
-  /** Both ways have ended in order: the client closes too once it hears of it. */
+  /** Closes the channel once both directions have ended; the client then closes its side too. */
   #closeIfOver(): void {
     if (this.#isEndReceived && this.#isEndSent) this.#channel.close()
   }

@@ -91,12 +91,12 @@ const refused: readonly [text: string, ngrok: number, says: RegExp][] = [
   ['scp -t x', 1108, /no files/],
   ['http --domian a', 1109, /did you mean --domain/],
   ['tcp --basic-auth a:b', 1109, /is for http, not for tcp/],
-  ['http --traffic-policy-file x', 1109, /give the policy with --traffic-policy/],
+  ['http --traffic-policy-file x', 1109, /give the policy itself with --traffic-policy/],
   ['http --traffic-policy-url https://x', 1109, /give the policy itself with --traffic-policy/],
   ['http --traffic-policy policy.yml', 1110, /--traffic-policy must be the content itself/],
   ['tls --mutual-tls-cas ca.pem', 1110, /--mutual-tls-cas must be the content itself/],
   ['http --upstream-verify', 1109, /use our agent/],
-  ['http --authtoken x', 1109, /your key says who you are/],
+  ['http --authtoken x', 1109, /your SSH key identifies you/],
   ['http --oauth github', 1110, /--oauth-client-id is missing: .*; --oauth-client-secret is missing: /],
   ['http --oauth-scope a', 1110, /--oauth is missing/],
   ['http --oauth github --oidc https://i.example', 1110, /visitors log in once/],
@@ -126,7 +126,7 @@ for (const [text, ngrok, says] of refused) {
   })
 }
 
-test('a flag that the agent alone has is refused with what to do instead', () => {
+test('a flag that only the agent has is refused with advice on what to do instead', () => {
   const own = tunnelFlags.filter(({ only }) => only === 'agent')
   assert.ok(own.length > 0)
   for (const { name, for: kinds, takes } of own) {
@@ -136,7 +136,7 @@ test('a flag that the agent alone has is refused with what to do instead', () =>
   }
 })
 
-test('every flag of the gateway stands for a key that is read', () => {
+test('every flag of the gateway sets an option that is read', () => {
   for (const kind of ['http', 'tls', 'tcp', 'labeled'] as const) {
     for (const { name, takes } of flagsOf('gateway', kind)) {
       const read = readCommand(`${kind} --${name}${takes === undefined ? '' : ' x'}`)
@@ -146,7 +146,7 @@ test('every flag of the gateway stands for a key that is read', () => {
   }
 })
 
-test('the help of a command shows its flags, and none that is refused', () => {
+test('the help of a command shows its flags, and none that would be refused', () => {
   for (const kind of ['http', 'tls', 'tcp', 'labeled'] as const) {
     const shown = [...helpText(kind).matchAll(/^ {2}--([a-z-]+)/gm)].map(([, name]) => name)
     assert.deepEqual(

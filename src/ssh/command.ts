@@ -1,4 +1,4 @@
-/** Reads the command of a client: what its tunnels are, and what its flags ask for. */
+/** Reads the command of a client: the kind of its tunnels, and their flags. */
 import { nearest } from '../lib/text/nearest.ts'
 import { type DescribedTunnel, readDescription, readKind } from '../options/described-tunnel.ts'
 import type { TunnelKind } from '../options/endpoint-options.ts'
@@ -13,19 +13,19 @@ import { whyUnsupported } from './unsupported-flags.ts'
 export interface SshTunnelCommand extends DescribedTunnel {
   /** The flag that names the address. */
   readonly namedBy: string | undefined
-  /** Whether a flag says if it is http or https. */
+  /** Whether a flag chooses between http and https. */
   readonly isSchemeGiven: boolean
-  /** What people call the tunnel, and what it is for. */
+  /** Given by the user, shown in the API. */
   readonly name: string
   readonly description: string
 }
 
 const kinds: readonly TunnelKind[] = ['http', 'tls', 'tcp', 'labeled']
 
-/** Keys that name the address. */
+/** Options that name the address. */
 const nameKeys = ['domain', 'hostname', 'subdomain', 'remote_addr', 'url'] as const
 
-/** Words of one command. */
+/** The most words of one command. */
 const MAX_WORDS = 500
 
 /** `help` asks for how to use the kind, or all. */
@@ -43,7 +43,7 @@ export function readCommand(text: string): SshTunnelCommand | BindRefusal | { re
   return 'ngrok' in tunnel ? tunnel : describe(kind, tunnel.values)
 }
 
-/** The tunnel that the flags describe, in the spelling of `postern-agent.yml`. */
+/** The flags as a tunnel in the spelling of `postern-agent.yml`. */
 function readFlags(
   kind: TunnelKind,
   words: readonly string[],
@@ -54,12 +54,12 @@ function readFlags(
   const queue = [...words]
   for (let word = queue.shift(); word !== undefined; word = queue.shift()) {
     const [, name, given] = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(word) ?? []
-    // Where the service is, as the agent wants to know it; ssh knows from its forward.
+    // The port of the service, which the agent's command needs. It is ignored here, since the forward has it.
     if (name === undefined && /^\d{1,5}$/.test(word)) continue
-    if (name === undefined) return sshRefusals.badFlag(`it has the word \`${word.slice(0, 100)}\` where a flag belongs`)
+    if (name === undefined) return sshRefusals.badFlag(`it has the word \`${word.slice(0, 100)}\` instead of a flag`)
     const flag = known.find((each) => each.name === name)
-    if (!flag) return notTaken(name, kind)
-    // Of two guards, nobody would know which one holds.
+    if (!flag) return unknownFlag(name, kind)
+    // If a guard were given twice, nobody would know which one applies.
     if (seen.has(name) && !isRepeatable(flag, 'gateway')) return sshRefusals.badFlag(`--${name} is given twice`)
     seen.add(name)
     const value = given ?? (flag.takes === undefined ? 'true' : queue.shift())
@@ -89,7 +89,7 @@ function describe(command: TunnelKind, values: Readonly<Record<string, unknown>>
   return { ...described, namedBy: nameKey && flagFor([nameKey], 'gateway'), isSchemeGiven, name, description }
 }
 
-/** The client's files are on its disk. */
+/** Accepts content only: a file name would mean a file on the client's disk. */
 function contentAlone(text: string): string {
   if (isContent(text)) return text
   throw new Error('must be the content itself, in quotes: this server cannot read your files')
@@ -99,7 +99,7 @@ function faultOf({ path, fault }: Problem): string {
   return `${flagFor(path, 'gateway') ?? path.join('.')} ${fault}`
 }
 
-function notTaken(name: string, kind: TunnelKind): BindRefusal {
+function unknownFlag(name: string, kind: TunnelKind): BindRefusal {
   const elsewhere = kinds.filter((each) => flagsOf('gateway', each).some((flag) => flag.name === name))
   if (elsewhere.length > 0) {
     return sshRefusals.unsupportedFlag(`--${name}`, `is for ${elsewhere.join(' and ')}, not for ${kind}`)

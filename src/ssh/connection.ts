@@ -1,4 +1,4 @@
-/** One SSH connection: nobody until it has proved that it holds a key, then its session. */
+/** One SSH connection: decides its logins, and starts its session once the client has proved that it holds a key. */
 import type { Peer } from '../lib/net/peer.ts'
 import { fingerprintOf } from '../lib/ssh-keys/ssh-public-key.ts'
 import { BindRefusal } from '../tunnel/ports.ts'
@@ -22,11 +22,12 @@ export interface SshConnectionOptions {
 export class SshConnection implements LinkOwner {
   readonly #options: SshConnectionOptions
   #failures = 0
-  /** How often it was told that a key would do. */
+  /** How often the client was told that a key would be accepted. */
   #encouraged = 0
   #hasAskedMethods = false
+  /** Whether a refusal was shown to the client. */
   #isTold = false
-  /** As whom it proved itself. */
+  /** Who the client has proved to be. */
   #entry: Entry | undefined
   #user = ''
   #session: SshSession | undefined
@@ -109,7 +110,7 @@ export class SshConnection implements LinkOwner {
     if (entry instanceof BindRefusal) this.#refuse(login, entry)
     else if (!offer.proof) this.#encourage(login, fingerprint)
     else if (door.admits?.(peer) === false) {
-      // The restriction came while this connection proved who it is.
+      // The restriction was added while this client was logging in.
       trial.failed('an IP restriction does not admit its address', { isFault: false })
       link.disconnect(refusalText(sshRefusals.addressRestricted()), 'login')
     } else {
@@ -134,11 +135,11 @@ export class SshConnection implements LinkOwner {
 
   #refuse(login: LoginAttempt, refusal: BindRefusal): void {
     const { link, trial, door } = this.#options
-    // Once: a client may have many keys, and offers one after the other.
+    // Only once: a client may have many keys and offer one after the other.
     if (!this.#isTold) link.banner(refusalText(refusal))
     this.#isTold = true
     if (++this.#failures < door.limits.tries) {
-      // Who leaves after five wrong keys and comes again is no better than who stays for the sixth.
+      // A client that leaves after five wrong keys and comes back must count as failed too.
       trial.blame(`${this.#failures} logins failed`)
       login.reject()
       return
@@ -149,7 +150,7 @@ export class SshConnection implements LinkOwner {
     else end()
   }
 
-  /** What was deleted while we looked it up: nobody has told this session, which was not there yet (D25). */
+  /** Looks again for the credential: if it was deleted during the login, nothing else would end this new session (D25). */
   async #checkAgain(session: SshSession, { certificate }: Entry): Promise<void> {
     const { credentials, log } = this.#options.door
     try {

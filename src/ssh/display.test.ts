@@ -33,7 +33,7 @@ function tunnel(url: string, { proto = 'https', id = 'ep_1' } = {}): Tunnel {
   return { endpoint: { id, proto, open: { url } } } as unknown as Tunnel
 }
 
-test('without a screen each address is a line, and nothing else comes', () => {
+test('without a screen each address is printed as a line, and nothing else is', () => {
   const { display, frames, turn, visit, measured } = setUp(undefined)
   display.add(tunnel('https://a.example'))
   display.connected()
@@ -88,7 +88,7 @@ test('it is drawn once a second at most, and only when something has changed', (
   assert.equal(frames.length, drawn + 1)
 })
 
-test('what a visitor sends cannot steer the terminal', () => {
+test('a visitor’s text cannot control the terminal', () => {
   const { display, turn, visit, last } = setUp(screen)
   display.add(tunnel('https://a.example'))
   visit({ method: 'G\x1bT', path: '/\x1b[2J\x07\u009b31m\u202e\r\nx\u200d漢' })
@@ -127,7 +127,7 @@ test('a client that does not read is sent the newest screen once it does', () =>
   assert.match(last(), /\/missed/)
 })
 
-test('a tunnel that is over, and a display that is closed, watch no requests', () => {
+test('requests are not watched for a removed tunnel or a closed display', () => {
   const { display, turn, visit, last } = setUp(screen)
   const one = tunnel('https://a.example')
   display.add(one)
@@ -144,13 +144,13 @@ test('a tunnel that is over, and a display that is closed, watch no requests', (
   assert.doesNotMatch(last(), /\/late/)
 })
 
-test('who is refused before anything was drawn keeps what stands on the terminal', () => {
+test('a refusal before the first drawing does not clear the terminal', () => {
   const { display, frames } = setUp(screen)
   display.close()
   assert.deepEqual(frames, [])
 })
 
-test('a note stays on the screen, and is a line without one', () => {
+test('a note stays on the screen, and is printed as a line without a screen', () => {
   const { display, turn, last } = setUp(screen)
   display.note(`${'word '.repeat(20)}use -R`)
   display.add(tunnel('https://a.example'))

@@ -1,4 +1,4 @@
-/** What a client sees of its tunnels: lines as they come, or on a terminal a small screen that is drawn anew. */
+/** Shows a client its tunnels: as lines, or on a terminal as a small screen that is redrawn. */
 import { flatText } from '../lib/text/flat-text.ts'
 import { printable } from '../lib/text/printable.ts'
 import type { ServedRequest } from '../model/served-request.ts'
@@ -19,19 +19,19 @@ export interface DisplayOptions {
   readonly measure: () => void
 }
 
-/** How often the screen is drawn at most, in milliseconds; all that changes in between is drawn at once. */
+/** The screen is drawn once in this many milliseconds, with everything that has changed since. */
 const DRAW_MS = 1000
 
 /** How long the first drawing waits for the first forward, in milliseconds. */
 const FIRST_DRAW_MS = 100
 
-/** How often the latency is measured, in drawings. */
+/** The latency is measured once in this many drawings. */
 const MEASURE_EVERY = 10
 
-/** Characters of a path that are shown at most: the widest screen has no room for more. */
+/** The most characters of a method or path that are kept: the widest screen has no room for more. */
 const MAX_SHOWN = 300
 
-/** Requests that are kept; no screen has room for more. */
+/** The most requests that are kept: no screen has room for more. */
 const MAX_REQUESTS = 50
 
 const HOME = '\x1b[H'
@@ -41,7 +41,7 @@ const CLEAR = '\x1b[2J'
 
 export class SshDisplay {
   readonly #options: DisplayOptions
-  /** With what ends the watching of their requests. */
+  /** Each with a function that stops watching its requests. */
   readonly #tunnels = new Map<Tunnel, () => void>()
   readonly #requests: ServedRequest[] = []
   #terminal: Surface | undefined
@@ -75,7 +75,7 @@ export class SshDisplay {
     this.#tunnels.delete(tunnel)
   }
 
-  /** Something that the client should know, and that ends nothing. */
+  /** Shows something that the client should know; the session goes on. */
   note(text: string): void {
     this.#note = text
     if (!this.#isScreen) this.#terminal?.complain(`${text}\n`)
@@ -85,14 +85,14 @@ export class SshDisplay {
     this.#total++
   }
 
-  /** The window has another size: all of it is drawn at the next turn. */
+  /** The size of the window has changed: the next turn draws all of it. */
   redraw(): void {
     this.#drawn = ''
   }
 
   close(): void {
     if (this.#isClosed) return
-    // What is said last stands below what was there last; for who was only refused, nothing is cleared.
+    // The last message goes below the last screen. If nothing was drawn yet, the terminal is not cleared.
     if (this.#turns > 0) this.#draw()
     this.#isClosed = true
     clearTimeout(this.#timer)
@@ -103,7 +103,7 @@ export class SshDisplay {
     return this.#terminal?.window !== undefined
   }
 
-  /** Nobody who has no screen to show them on costs a look at the requests. */
+  /** Without a screen to show them on, requests are not watched. */
   #watch({ endpoint }: Tunnel): () => void {
     const isHttp = endpoint?.proto === 'http' || endpoint?.proto === 'https'
     if (!isHttp || !this.#isScreen) return () => {}
@@ -123,7 +123,7 @@ export class SshDisplay {
 
   #draw(): void {
     const terminal = this.#terminal
-    // Who does not read gets the newest when it reads again, not all that it missed.
+    // A client that does not read gets the newest screen once it does, not all that it missed.
     if (!terminal?.window || terminal.isBusy || this.#isClosed) return
     const { columns, rows } = terminal.window
     const lines = screenLines({
@@ -150,7 +150,7 @@ function addressOf({ endpoint, labels = {} }: Tunnel): string {
   return printable(endpoint?.open.url ?? `labels ${pairs.join(', ')}`)
 }
 
-/** Text of a visitor as a terminal may have it: characters of one column each, no more than fit, and none kept beyond them. */
+/** A visitor's text, safe for a terminal: one-column characters only, cut to what fits, and copied so the rest is freed. */
 function shown(text: string): string {
   return flatText(text.slice(0, MAX_SHOWN).replace(/[^\x20-\x7e]/g, '?'))
 }

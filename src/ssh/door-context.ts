@@ -1,4 +1,4 @@
-/** What every part of the SSH gateway works with. */
+/** What all parts of the SSH gateway share. */
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -12,7 +12,7 @@ export interface SshUserCertificate {
 }
 
 export interface SshCredentials {
-  /** The credential whose public key has this fingerprint; throws when the store is away. */
+  /** The credential whose public key has this fingerprint; throws when the store is unavailable. */
   find(fingerprint: string): Promise<AgentCredential | undefined>
   /** The user certificate with this digest, and the public key of the authority that issued it; throws likewise. */
   certificate(digest: string): Promise<SshUserCertificate | undefined>
@@ -27,6 +27,6 @@ export interface SshContext {
   readonly now: Clock
   readonly log: Logger
   readonly limits: SshLimits
-  /** Whether the IP restriction of agents lets an address in; everybody when left out. */
+  /** Whether the IP restriction of agents admits an address; without it everybody is admitted. */
   readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }

@@ -12,7 +12,7 @@ function forward(address: string, port: number): Forward {
   return { asked: { address, port }, reply: { accept() {}, reject() {} } }
 }
 
-test('a client is told the port that it asked for, and for 0 one that no other forward has', () => {
+test('a client is told the port that it asked for, or for 0 one that no other forward has', () => {
   const forwards = new Forwards()
   const told = [443, 0, 0, 0].map((port, i) => {
     const each = forward('', port)
@@ -42,7 +42,7 @@ test('a forward is found by what the client was told, and its tunnel by its id',
   assert.deepEqual([forwards.size, forwards.placeOf('tn_1')], [0, undefined])
 })
 
-test('the same place twice is known, but for port 0', () => {
+test('the same address twice is recognised, except for port 0', () => {
   const forwards = new Forwards()
   forwards.add(forward('a.example', 443))
   forwards.add(forward('', 0))

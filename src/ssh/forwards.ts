@@ -1,4 +1,4 @@
-/** The forwards of one connection: where the client wants us to listen, and how it knows each once that is a tunnel. */
+/** The forwards of one connection: the addresses that the client asked us to listen on, and the tunnels they became. */
 import type { Tunnel } from '../tunnel/live.ts'
 import type { ForwardReply } from './link.ts'
 import { type ForwardPlace, usualPort } from './plan.ts'
@@ -13,12 +13,12 @@ export interface Forward {
   isCancelled?: boolean
 }
 
-/** Ports that clients are told where any will do, so that each forward has one of its own. */
+/** The first of the made-up ports that clients are told when the number does not matter, so that each forward has its own. */
 const MADE_UP_PORTS = 40_000
 
 export class Forwards {
   readonly #all = new Set<Forward>()
-  /** By the id of their tunnel: looked up for every visitor. */
+  /** By tunnel id, because they are looked up for every visitor. */
   readonly #online = new Map<string, Forward>()
 
   get size(): number {
@@ -48,7 +48,7 @@ export class Forwards {
     return this.#online.get(tunnelId)?.told
   }
 
-  /** It is a tunnel now; gives the port that the client is to be told. */
+  /** Notes that a forward is online as `tunnel`; returns the port to tell the client. */
   begin(forward: Forward, tunnel: Tunnel): number {
     const { address, port } = forward.asked
     const told = port === 0 ? this.#portFor(tunnel) : port
@@ -68,7 +68,7 @@ export class Forwards {
     if (forward) this.delete(forward)
   }
 
-  /** For TCP the real port. Else any will do, but for each another: the usual one first. */
+  /** For TCP the real port. Otherwise any port that is not in use: the usual one first. */
   #portFor({ endpoint }: Tunnel): number {
     const [, real] = endpoint?.proto === 'tcp' ? (/:(\d+)$/.exec(endpoint.open.hostport) ?? []) : []
     if (real !== undefined) return Number(real)

@@ -1,34 +1,35 @@
 /**
- * First packets that a client sends on a guess of what will be agreed on (RFC 4253 §7): a right one is the beginning of the
- * exchange, a wrong one is passed over. The library takes every guess for a wrong one, and then dropbear waits for good.
+ * Handles guessed packets: a client may send its first key exchange packet before the algorithms are agreed on (RFC 4253
+ * §7). If it guessed right the packet counts, otherwise it is ignored. The library ignores every guessed packet, so that
+ * dropbear would wait for ever.
  */
 import type { Protocol } from 'ssh2'
 import { algorithms } from './algorithms.ts'
 
-/** Behind the type of the message and its random bytes. */
+/** Where the lists begin: after the message type and 16 random bytes. */
 const LISTS_AT = 17
 const LISTS = 10
 
-/** From here on the connection tells guesses apart; at once, before the first packet is read. */
+/** Makes the connection handle guesses; call it before the first packet is read. */
 export function heedGuesses(protocol: Protocol): void {
   let isGuess = false
   Object.defineProperty(protocol, '_skipNextInboundPacket', {
     set: (value: boolean) => {
       isGuess = value
     },
-    // Asked about each packet of an exchange of keys.
+    // The library reads this for each packet of a key exchange.
     get: () => isGuess && isWrongGuess(protocol._kex._remoteKexinit),
   })
 }
 
-/** Wrong unless what the client likes best, of key exchanges and of host keys, is what we like best. */
+/** A guess is right if the client's first choices of key exchange and host key are ours too. */
 function isWrongGuess(offer: Buffer): boolean {
   const [kex, hostKey] = [listAt(offer, 0), listAt(offer, 1)]
   const isFollowed = offer[endOfLists(offer)] === 1
   return isFollowed && !(kex[0] === algorithms.kex[0] && hostKey[0] === algorithms.serverHostKey[0])
 }
 
-/** The library has read all of them, so they are there. */
+/** The library has parsed the offer before, so the lists are complete. */
 function listAt(offer: Buffer, nth: number): string[] {
   let at = LISTS_AT
   for (let i = 0; i < nth; i++) at += 4 + offer.readUInt32BE(at)

@@ -1,4 +1,4 @@
-/** How to use the gateway, as text. */
+/** The help text of the gateway. */
 import type { TunnelKind } from '../options/endpoint-options.ts'
 import { aboutFlag, flagsOf } from '../options/take-flags.ts'
 
@@ -9,22 +9,22 @@ interface About {
 
 const commands: Readonly<Record<TunnelKind, About>> = {
   http: {
-    about: 'HTTP and HTTPS: a name of its own',
+    about: 'HTTP and HTTPS, at a name of its own',
     examples: [
       'ssh -R 443:localhost:3000 -p 2222 SERVER http',
       'ssh -R app.example.com:443:localhost:3000 -p 2222 SERVER http --cidr-allow 192.0.2.0/24',
     ],
   },
   tls: {
-    about: 'TLS, passed through to your service: a name of its own',
+    about: 'TLS, passed through to your service, at a name of its own',
     examples: ['ssh -R app.example.com:443:localhost:8443 -p 2222 SERVER tls'],
   },
   tcp: {
-    about: 'any TCP: a port of its own',
+    about: 'any TCP, at a port of its own',
     examples: ['ssh -R 0:localhost:22 -p 2222 SERVER tcp'],
   },
   labeled: {
-    about: 'no address: edges find it by its labels',
+    about: 'no address of its own: edges find it by its labels',
     examples: ['ssh -R 0:localhost:3000 -p 2222 SERVER labeled --label app=web'],
   },
 }
@@ -44,7 +44,10 @@ export function helpText(kind: TunnelKind | undefined): string {
       ])
     const width = Math.max(...rows.map(([flag = '']) => flag.length)) + 2
     lines.push('Flags:', ...rows.map(([flag = '', about]) => `  ${flag.padEnd(width)}${about}`))
-    lines.push('', `Values with blanks need two pairs of quotes, "--name='a b'"; a file is given as its content.`)
+    lines.push(
+      '',
+      `Values with spaces need two pairs of quotes: "--name='a b'". Give the content of a file, not its name.`,
+    )
     lines.push('', 'Examples:', ...commands[kind].examples.map((example) => `  ${example}`))
   }
   return `${lines.join('\n')}\n`

@@ -1,22 +1,22 @@
-/** What the SSH gateway lets happen to it; every bound has its unit, and tests may make them small. */
+/** The limits of the SSH gateway; tests may make them small. */
 import { type DoorLimits, doorLimits } from '../tunnel/limits.ts'
 
 export interface SshLimits extends DoorLimits {
-  /** Authentications that may fail on one connection. */
+  /** After this many failed logins a connection ends. */
   readonly tries: number
-  /** How often a silent client is asked for a sign of life, in milliseconds. */
+  /** How often a silent client is sent a keep-alive, in milliseconds. */
   readonly keepAliveMs: number
-  /** How many of these may go unanswered. */
+  /** How many keep-alives may go unanswered. */
   readonly missedKeepAlives: number
   /** How long a client that has logged in may take to send its command and its forward, in milliseconds. */
   readonly requestMs: number
   /** How long a client may take to connect to its service, in milliseconds. */
   readonly dialMs: number
-  /** Forwards of one connection. */
+  /** The most forwards of one connection. */
   readonly forwards: number
-  /** Terminals that one connection may open in all; the first that asks for something has the command. */
+  /** The most terminals that one connection may open in all; the first that asks for something gives the command. */
   readonly terminals: number
-  /** Connections of visitors over one SSH connection. */
+  /** The most visitor connections at a time over one SSH connection. */
   readonly channels: number
 }
 

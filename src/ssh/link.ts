@@ -1,4 +1,4 @@
-/** One SSH connection, with the library's shapes left behind: logins, forwards and terminals come in, channels go out. */
+/** Wraps the library's SSH connection: reports logins, forwards and terminals, opens channels, and keeps limits. */
 import type { Socket } from 'node:net'
 import type { AuthContext, Channel, Incoming, Session } from 'ssh2'
 import { noteRead } from '../lib/bytes/read-memory.ts'
@@ -18,9 +18,9 @@ export interface LoginAttempt {
   readonly user: string
   readonly method: string
   readonly offer: KeyOffer | undefined
-  /** It is in. */
+  /** Lets the client in. */
   accept(): void
-  /** The key would do: the client may prove that it holds it. */
+  /** Says that the key would be accepted: the client may prove that it holds it. */
   encourage(): void
   reject(): void
 }
@@ -31,7 +31,7 @@ export interface ForwardReply {
   reject(): void
 }
 
-/** Whoever decides what becomes of it all. */
+/** Decides about everything that the client asks for. */
 export interface LinkOwner {
   login(login: LoginAttempt): void
   ready(): void
@@ -40,20 +40,20 @@ export interface LinkOwner {
   terminal(terminal: SshTerminal): void
   /** It asked for what is not served: `direct` for -L and -D, `socket` for unix sockets. */
   unserved(what: 'direct' | 'socket'): void
-  /** Exactly once, and the last call. */
+  /** Called exactly once, as the last call. */
   closed(reason: string): void
 }
 
-/** What all channels of a connection may grant beyond their first windows, in bytes. */
+/** What all channels of a connection together may grant beyond their first windows, in bytes. */
 const SHARED_WINDOW = 32 * 1024 * 1024
 
-/** What may wait to be sent before nothing more is read, in bytes: a client that asks and never reads must not fill our memory. */
+/** With more unsent bytes than this, reading stops: a client that sends requests and never reads must not fill our memory. */
 const MAX_UNSENT = 4 * 1024 * 1024
 
-/** What a client may send while a forward of its is being decided, channels apart, in bytes. */
+/** What a client may send while one of its forwards is being decided, not counting channels, in bytes. */
 const MAX_WHILE_DECIDING = 1024 * 1024
 
-/** How long the last words to a client may take, in milliseconds. */
+/** How long sending the last bytes to a client may take, in milliseconds. */
 const LAST_WORDS_MS = 1000
 
 const PACKET_BYTES = 32 * 1024
@@ -68,19 +68,19 @@ export class SshLink implements Carrier {
   readonly #socket: Socket
   readonly #limits: SshLimits
   #owner: LinkOwner | undefined
-  /** What the client calls itself: `OpenSSH_9.2p1`. */
+  /** The client's software, such as `OpenSSH_9.2p1`. */
   readonly software: string
   readonly #waiting = new Set<ChannelStream>()
   readonly #hearing = new Set<() => void>()
   readonly roundTrips: RoundTrips
-  /** Since the beginning: the library keeps those that were closed without a command. */
+  /** Counted since the start, because the library keeps terminals that were closed without a command. */
   #terminals = 0
   #channels = 0
   #borrowed = 0
   #undecided = 0
-  /** Since a forward waits for its answer. */
+  /** Bytes received since a forward has been waiting for its decision. */
   #heard = 0
-  /** Keys are being exchanged, which has a limit too: all that is to be sent waits in memory until then. */
+  /** The time limit of a key exchange, during which everything to be sent waits in memory. */
   #exchange: NodeJS.Timeout | undefined
   #isEnding = false
   #reason: string | undefined
@@ -95,7 +95,7 @@ export class SshLink implements Carrier {
     this.roundTrips = new RoundTrips(client._protocol)
   }
 
-  /** Begins to listen; at once, since the library does not wait. */
+  /** Starts serving; call it at once, because the library does not wait for listeners. */
   serve(owner: LinkOwner): void {
     this.#owner = owner
     const client = this.#client
@@ -105,7 +105,7 @@ export class SshLink implements Carrier {
       this.#reason ??= error.message
       this.#endSoon()
     })
-    // It sends no more; and without this it would be online for as long as it does not read what we still have for it.
+    // The client sends no more. Without this it would stay online for as long as it does not read what we still send.
     client.on('end', () => this.#endSoon())
     client.on('handshake', () => {
       clearTimeout(this.#exchange)
@@ -119,7 +119,7 @@ export class SshLink implements Carrier {
     })
     client.on('authentication', (context: AuthContext) => owner.login(this.#loginOf(context)))
     client.on('ready', () => {
-      // It may have left while its key was looked up.
+      // The client may have left while its key was looked up.
       if (!this.#isEnding && !this.#socket.destroyed) owner.ready()
     })
     writeByTurns(client._protocol, this.#socket)
@@ -136,7 +136,7 @@ export class SshLink implements Carrier {
     this.#socket.on('data', (chunk: Buffer) => this.#hear(chunk.length))
   }
 
-  /** Connections of visitors. */
+  /** Open connections of visitors. */
   get channels(): number {
     return this.#channels
   }
@@ -185,7 +185,7 @@ export class SshLink implements Carrier {
   open(place: ForwardPlace, from: { readonly ip: string; readonly port: number }): Promise<ChannelStream | DialFault> {
     if (this.#isEnding) return Promise.resolve(new DialFault('offline', 'the session of the tunnel is over'))
     if (this.#channels >= this.#limits.channels) {
-      return Promise.resolve(new DialFault('busy', 'the client has as many connections open as it may'))
+      return Promise.resolve(new DialFault('busy', 'the client has reached its limit of open connections'))
     }
     const { promise, resolve } = Promise.withResolvers<ChannelStream | DialFault>()
     this.#channels++
@@ -214,7 +214,7 @@ export class SshLink implements Carrier {
     return promise
   }
 
-  /** Resolves with whether anything came from the client within the time, after it was asked for a sign of life. */
+  /** Sends a keep-alive; resolves with whether anything came from the client in time. */
   isAlive(withinMs: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const finish = (isAlive: boolean): void => {
@@ -229,7 +229,7 @@ export class SshLink implements Carrier {
     return promise
   }
 
-  /** A text that clients show before the login is over. */
+  /** Sends a text that clients show during the login. */
   banner(text: string): void {
     if (!this.#isEnding) this.#send(Buffer.concat([Buffer.of(message.banner), string(`${text}\r\n`), string('')]))
   }
@@ -242,7 +242,7 @@ export class SshLink implements Carrier {
     this.#endSoon()
   }
 
-  /** Ends it at once, whatever it was about. */
+  /** Ends the connection at once, without a message. */
   drop(reason: string): void {
     this.#reason ??= reason
     this.#isEnding = true
@@ -266,7 +266,7 @@ export class SshLink implements Carrier {
   }
 
   #hear(bytes: number): void {
-    // As it was deciphered.
+    // The library deciphered as many bytes into new memory.
     noteRead(bytes)
     for (const heard of this.#hearing) heard()
     if (this.#client._protocol._kexinit !== undefined) {
@@ -336,7 +336,7 @@ export class SshLink implements Carrier {
       offer: offerOf(context),
       accept: answer(() => context.accept()),
       encourage: answer(() => {
-        // By the name the client used: dropbear signs with what stands in the answer, and the library writes the key's own.
+        // Dropbear signs with the algorithm named in our answer. The library would name the key's type, so set the client's.
         if (context.key && context.hashAlgo !== undefined) context.key.algo = rsaSignature(context.hashAlgo)
         context.accept()
       }),
@@ -359,7 +359,7 @@ export class SshLink implements Carrier {
   }
 }
 
-/** For the method `publickey` alone: a host that vouches for its users sends a key and a signature as well. */
+/** Only for the method `publickey`: host-based logins send a key and a signature as well. */
 function offerOf({ method, key, hashAlgo: hash, signature, blob }: AuthContext): KeyOffer | undefined {
   if (method !== 'publickey' || key?.algo === undefined || !key.data) return undefined
   return { type: key.algo, blob: key.data, hash, proof: signature && blob && { signature, signed: blob } }

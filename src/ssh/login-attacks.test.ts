@@ -41,7 +41,7 @@ function nobodyIsIn(gateway: TestGateway): void {
   )
 }
 
-test('who proves the key of a credential is in: the messages of these tests are right', async () => {
+test('a proved key is let in, which shows that these tests send correct messages', async () => {
   const gateway = await withPeople()
   const raw = await RawClient.atLogin(gateway.port)
   assert.equal(await raw.login(keyLogin(raw, { blob: alice.blob, algorithm: ED25519 })), keyOk)
@@ -69,7 +69,7 @@ test('RSA signs with SHA-2', async () => {
   }
 })
 
-test('clients are told which signatures are taken, right after the keys were exchanged', async () => {
+test('clients are told the accepted signature algorithms right after the key exchange', async () => {
   const gateway = await start()
   const raw = await RawClient.atLogin(gateway.port)
   assert.deepEqual(raw.signatures, [
@@ -121,7 +121,7 @@ const mixes: readonly [what: string, mix: Mix][] = [
   ['DSA', { blob: sized(Buffer.from('ssh-dss')), algorithm: 'ssh-dss', signer: () => Buffer.alloc(40, 1) }],
 ]
 for (const [what, mix] of mixes) {
-  test(`${what} is not let in`, async () => {
+  test(`${what} is refused`, async () => {
     const gateway = await withPeople()
     const raw = await RawClient.atLogin(gateway.port)
     const answer = await raw.login(keyLogin(raw, mix))
@@ -131,7 +131,7 @@ for (const [what, mix] of mixes) {
   })
 }
 
-test('who asks about one key and proves another is online as the other, with its rules', async () => {
+test('a client that asks about one key and proves another is online as the other, with its rules', async () => {
   const gateway = await withPeople()
   const raw = await RawClient.atLogin(gateway.port)
   assert.equal(await raw.login(keyLogin(raw, { blob: alice.blob, algorithm: ED25519 })), keyOk)
@@ -140,7 +140,7 @@ test('who asks about one key and proves another is online as the other, with its
   raw.leave()
 })
 
-test('who fails with one key and proves another is online as the other', async () => {
+test('a client that fails with one key and proves another is online as the other', async () => {
   const gateway = await withPeople()
   const raw = await RawClient.atLogin(gateway.port)
   const forged = keyLogin(raw, { blob: alice.blob, algorithm: ED25519, signer: bob.sign })
@@ -183,7 +183,7 @@ function hostLogin({ sessionId }: RawClient, { blob, sign }: SigningKey): Buffer
   return Buffer.concat([head, sized(signature)])
 }
 
-test('host-based authentication is not taken, not even with the key of a credential', async () => {
+test('host-based authentication is refused, even with the key of a credential', async () => {
   const gateway = await withPeople()
   const raw = await RawClient.atLogin(gateway.port)
   assert.equal(await raw.login(hostLogin(raw, alice)), authFailure)
@@ -203,7 +203,7 @@ test('a client that tells the server that it is logged in is not', async () => {
   raw.leave()
 })
 
-test('messages of a session before the login are refused, and none is kept for later', async () => {
+test('session messages before the login are refused, and none is acted on later', async () => {
   const gateway = await withPeople()
   const raw = await RawClient.atLogin(gateway.port)
   raw.send(message(messages.globalRequest, 'tcpip-forward', true, 'alice.example.test', 443))
@@ -231,7 +231,7 @@ test('a client that sends a second login before the first is answered breaks not
   await (await serving(gateway)).client.leave()
 })
 
-test('a client that asks about a key again and again is sent away', async () => {
+test('a client that keeps asking about a key without proving it is disconnected', async () => {
   const gateway = await withPeople({ limits: { tries: 3 } })
   const raw = await RawClient.atLogin(gateway.port)
   const ask = keyLogin(raw, { blob: alice.blob, algorithm: ED25519 })
@@ -277,7 +277,7 @@ test('a credential that is deleted while its key is looked up ends the session a
   nobodyIsIn(gateway)
 })
 
-test('an address that is restricted between the question and the proof is not let in', async () => {
+test('an address that is restricted between the question and the proof is refused', async () => {
   let isAdmitted = true
   const gateway = await withPeople({ admits: () => isAdmitted })
   const raw = await RawClient.atLogin(gateway.port)
@@ -290,7 +290,7 @@ test('an address that is restricted between the question and the proof is not le
   assert.equal(gateway.door.numbers.failures, 0, 'it is no fault of the client')
 })
 
-test('rules that change between the login and the forward count as they are then', async () => {
+test('rules that change between login and forward apply to the forward', async () => {
   const gateway = await start()
   const client = await gateway.client().login()
   gateway.admit(['bind:other.example.test'])

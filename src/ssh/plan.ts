@@ -1,4 +1,4 @@
-/** From a forward and the command of its connection to what is asked of the server. */
+/** Turns a forward and the command of its connection into a bind, or a request for labels. */
 import { Secret } from '../lib/secrets/secret.ts'
 import type { Proto } from '../options/described-tunnel.ts'
 import { BindRefusal } from '../tunnel/ports.ts'
@@ -14,12 +14,12 @@ export interface ForwardPlace {
 
 export type Plan = { readonly bind: BindRequest } | { readonly labels: LabelRequest }
 
-/** D49: what stands in a forward that names nothing; `ssh` itself writes `localhost`. */
+/** D49: addresses in a forward that ask for no name; `ssh` itself sends `localhost` by default. */
 const noNames: ReadonlySet<string> = new Set(['', 'localhost', '127.0.0.1', '::1', '0.0.0.0', '::', '*'])
 
 export function planOf(place: ForwardPlace, command: SshTunnelCommand): Plan | BindRefusal {
   const { kind, metadata, forwardsProto, labels, protos } = command
-  // What the client forwards to is not told.
+  // SSH does not tell the server where the client forwards to.
   const served = { forwardsTo: '', forwardsProto, metadata }
   if (labels) return { labels: { ...served, labels } }
   const [asked = 'https'] = protos
@@ -32,7 +32,7 @@ export function planOf(place: ForwardPlace, command: SshTunnelCommand): Plan | B
   return { bind: { ...served, id: '', proto, opts, token: new Secret(''), bindings: [], name: called, description } }
 }
 
-/** The port that a client is told for a forward of port 0; any will do but for TCP, where it is the real one. */
+/** The port that a client is told for a forward of port 0, except for TCP, which has a real port. */
 export function usualPort(proto: string): number {
   return proto === 'http' ? 80 : 443
 }

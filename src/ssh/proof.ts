@@ -1,4 +1,4 @@
-/** Whether a client holds the private part of the key it names: its signature over this very login (RFC 4252 §7). */
+/** Checks that a client holds the private key of the key it offers, by its signature over this login (RFC 4252 §7). */
 import { verify } from 'node:crypto'
 import { BadInput } from '../lib/shape/bad-input.ts'
 import { isSshCertificateType, plainType, readSshCertificate } from '../lib/ssh-keys/ssh-certificate.ts'
@@ -8,11 +8,14 @@ import { isSignedSsh } from '../lib/ssh-keys/ssh-signature.ts'
 /** What a client sent to log in with a key. */
 export interface KeyOffer {
   readonly type: string
-  /** Of a certificate, all of it. */
+  /** The public key, or the whole certificate. */
   readonly blob: Buffer
-  /** For RSA what is signed with; undefined is SHA-1, which proves nothing. Certificates have it in their type. */
+  /** The hash of an RSA signature; undefined means SHA-1, which proves nothing. Certificates name it in their type. */
   readonly hash: string | undefined
-  /** Left out by a client that first asks whether the key would do. With a certificate the signature has its name in front. */
+  /**
+   * Absent when the client first asks whether the key would be accepted. With a certificate, the signature begins with
+   * the name of its algorithm.
+   */
   readonly proof?: { readonly signature: Buffer; readonly signed: Buffer } | undefined
 }
 
@@ -25,7 +28,7 @@ const hashes: Readonly<Record<string, string | null>> = {
 
 const rsaHashes: readonly string[] = ['sha256', 'sha512']
 
-/** What may be signed with, as clients name it. */
+/** The accepted signature algorithms, as clients name them. */
 export const signatureAlgorithms: readonly string[] = [...Object.keys(hashes), ...rsaHashes.map(rsaSignature)]
 
 /** RFC 8332 §3: `sha256` is `rsa-sha2-256`. */
@@ -33,7 +36,7 @@ export function rsaSignature(hash: string): string {
   return `rsa-${hash.replace('sha', 'sha2-')}`
 }
 
-/** Whether the key is of a kind that can prove anything here. */
+/** Whether the type and hash of the key are accepted. */
 export function isUsable({ type, blob, hash }: KeyOffer): boolean {
   if (isSshCertificateType(type)) return typeOf(blob) === certificateTypeOf(type)
   return typeOf(blob) === type && hashOf(type, hash) !== undefined
@@ -50,23 +53,23 @@ export function isProven(offer: KeyOffer): boolean {
     const hash = hashOf(offer.type, offer.hash)
     return hash !== undefined && verify(hash, signed, keyOfBlob(offer.blob), signature)
   } catch {
-    return false // a key or a signature that is none
+    return false // the key or the signature is malformed
   }
 }
 
-/** Whether a certificate is offered, of whatever kind. */
+/** Whether the client offers a certificate, of any kind. */
 export function isCertificate({ type }: KeyOffer): boolean {
   return isSshCertificateType(type)
 }
 
-/** The type that stands in a certificate with which clients sign as `type` says; undefined is one that we do not take. */
+/** The type inside a certificate that is offered as `type`, which may name an RSA hash; undefined when not accepted. */
 function certificateTypeOf(type: string): string | undefined {
   const plain = plainType(type)
   if (Object.hasOwn(hashes, plain)) return type
   return plain === 'rsa-sha2-256' || plain === 'rsa-sha2-512' ? 'ssh-rsa-cert-v01@openssh.com' : undefined
 }
 
-/** Null is the one that comes with the key; undefined is none that we take. */
+/** Null when the key type itself defines the hash; undefined when the type or hash is not accepted. */
 function hashOf(type: string, hash: string | undefined): string | null | undefined {
   if (type !== 'ssh-rsa') return Object.hasOwn(hashes, type) ? hashes[type] : undefined
   return hash !== undefined && rsaHashes.includes(hash) ? hash : undefined

@@ -1,4 +1,4 @@
-/** What makes the library's link several times cheaper; done to it from outside, since none of it can be asked for. */
+/** Patches the library from outside to make a connection several times cheaper; it has no options for any of this. */
 import { createSecretKey } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { CipherKeys, Decipher, GcmDecipher, Protocol } from 'ssh2'
@@ -8,7 +8,7 @@ import { noteRead } from '../lib/bytes/read-memory.ts'
 import { isScratch, packetFor, packetSent } from './scratch-packets.ts'
 import { decipherWhole } from './whole-packets.ts'
 
-/** To be called whenever keys were exchanged: the ciphers are new then. */
+/** Call this after every key exchange, which makes new ciphers. */
 export function quicken(protocol: Protocol): void {
   const { _cipher: cipher, _decipher: decipher } = protocol
   for (const keys of [cipher, decipher]) for (const name of keyNames) makeReady(keys, name)
@@ -16,7 +16,7 @@ export function quicken(protocol: Protocol): void {
     decipherWhole(decipher)
     whole.add(decipher)
   }
-  // Where the length is not enciphered it is not part of what is filled up to whole blocks.
+  // A length that is sent in the clear does not count when the packet is padded to whole blocks.
   const bare = cipher._encKey !== undefined || cipher._macETM === true ? LENGTH_BYTES : 0
   const encrypt = cipher.encrypt.bind(cipher)
   cipher.allocPacket = (payloadBytes) => packetFor(payloadBytes, bare)
@@ -26,10 +26,10 @@ export function quicken(protocol: Protocol): void {
   }
 }
 
-/** Those that keep nothing of what they are handed. */
+/** Deciphers that keep none of the bytes they are given. */
 const whole = new WeakSet<Decipher>()
 
-/** To be called when keys were exchanged for the first time: from then on bytes are read into memory that is used again. */
+/** Call this after the first key exchange: from then on bytes are read into reused memory. */
 export function readByLoan(protocol: Protocol, socket: Socket): void {
   readLent(socket, (chunk) => {
     if (socket.isPaused() || socket.readableLength > 0) return socket.push(kept(chunk))
@@ -43,14 +43,14 @@ function isGcm(decipher: Decipher): decipher is GcmDecipher {
   return '_decipherSSLName' in decipher && String(decipher._decipherSSLName).endsWith('-gcm')
 }
 
-/** Of the length, in front of each packet. */
+/** Bytes of the length in front of each packet. */
 const LENGTH_BYTES = 4
 
 const keyNames = ['_encKey', '_decipherKey', '_macKey'] as const
 
 /**
- * Makes a key what the engine takes at once. The library makes a cipher or a MAC for each packet, from bytes, which Node first
- * tries as all kinds of keys: that takes longer than to encipher a packet of 16 KiB.
+ * Turns a key into a `KeyObject` once. The library creates a cipher or MAC for each packet from plain bytes, and Node
+ * then finds out each time what kind of key they are. That takes longer than enciphering a packet of 16 KiB.
  */
 function makeReady(keys: CipherKeys, name: (typeof keyNames)[number]): void {
   const key = keys[name]
@@ -58,8 +58,8 @@ function makeReady(keys: CipherKeys, name: (typeof keyNames)[number]): void {
 }
 
 /**
- * Sends what one turn of the event loop writes in one piece: the library writes each packet in three, and the requests of
- * many visitors come in the same turn.
+ * Sends all writes of one turn of the event loop together: the library writes each packet in three pieces, and requests
+ * of many visitors come in the same turn.
  */
 export function writeByTurns(protocol: Protocol, socket: Socket): void {
   let isGathering = false
@@ -74,7 +74,7 @@ export function writeByTurns(protocol: Protocol, socket: Socket): void {
       socket.cork()
       setImmediate(send)
     }
-    // The length of a packet, where that is not enciphered.
+    // A length in the clear is a view into scratch memory, which is about to be reused.
     socket.write(isScratch(bytes) ? Buffer.from(bytes) : bytes)
     noteRead(bytes.length)
   }

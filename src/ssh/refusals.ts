@@ -1,10 +1,10 @@
-/** All that the SSH gateway refuses beside what binding does: the vendor's numbers, and sentences that say what would be allowed. */
+/** The refusals of the SSH gateway, apart from those of binds: the vendor's numbers, and sentences that say what to do. */
 import { printable } from '../lib/text/printable.ts'
 import { BindRefusal } from '../tunnel/ports.ts'
 
 const EXAMPLE = 'ssh -R 80:localhost:3000 -p 2222 HOST http'
 
-/** The vendor has a number for each flag that names what the forward names too. */
+/** The vendor has one number for each flag that may repeat the name in `-R`. */
 const numbersOfNames: Readonly<Record<string, number>> = {
   '--hostname': 1114,
   '--subdomain': 1115,
@@ -16,7 +16,7 @@ const numbersOfNames: Readonly<Record<string, number>> = {
 export const sshRefusals = {
   // Login
   keysOnly: () =>
-    refuse(1100, 'This server takes public keys only. Add yours as an SSH credential, and offer it with `ssh -i`.'),
+    refuse(1100, 'This server accepts public keys only. Add yours as an SSH credential, and offer it with `ssh -i`.'),
   tooManyKeys: (tries: number) =>
     refuse(
       1101,
@@ -27,12 +27,12 @@ export const sshRefusals = {
   notProven: (fingerprint: string) =>
     refuse(
       1102,
-      `The key ${fingerprint} was offered again and again, and never proved. Check that \`ssh\` can read it.`,
+      `The key ${fingerprint} was offered too often without a proof. Check that \`ssh\` can read its private key.`,
     ),
   weakKey: (type: string) =>
     refuse(
       1102,
-      `Keys of type ${shown(type)} and signatures with SHA-1 are not taken. Use ed25519, ECDSA, or RSA with SHA-2.`,
+      `Keys of type ${shown(type)} and signatures with SHA-1 are not accepted. Use ed25519, ECDSA, or RSA with SHA-2.`,
     ),
   unknownCertificate: () =>
     refuse(
@@ -55,8 +55,9 @@ export const sshRefusals = {
 
   // The connection
   oneCommand: () =>
-    refuse(1104, 'This connection serves its first command already. Open another one, without `ControlMaster`.'),
-  tooManyForwards: (max: number) => refuse(1105, `One connection has at most ${max} forwards. Open another one.`),
+    refuse(1104, 'This connection already has a command. Open another connection, without `ControlMaster`.'),
+  tooManyForwards: (max: number) =>
+    refuse(1105, `A connection can have at most ${max} forwards. Open another connection.`),
   sameForward: (port: number) =>
     refuse(1105, `Port ${port} is forwarded twice under the same name. Leave one \`-R\` out, or give each a name.`),
   unknownVersion: (user: string) =>
@@ -78,19 +79,16 @@ export const sshRefusals = {
 
   // Names and ports
   badPort: (kind: string, port: number, allowed: string) =>
-    refuse(
-      1113,
-      `A tunnel of the kind ${kind} cannot have the port ${port}. Ask for ${allowed}, or 0 for the usual one.`,
-    ),
+    refuse(1113, `A tunnel of kind ${kind} cannot have port ${port}. Ask for ${allowed}, or 0 for the default port.`),
   namedTwice: (flag: string) =>
-    refuse(numbersOfNames[flag] ?? 1118, `The name stands in \`-R\` and in \`${flag}\`. Give it once.`),
+    refuse(numbersOfNames[flag] ?? 1118, `The name is given in \`-R\` and in \`${flag}\`. Give it once.`),
   portMissing: (name: string) =>
     refuse(1117, `A TCP address needs its port too. Ask for \`-R ${printable(name)}:PORT:…\`, or leave the name out.`),
 
   // What is not served
   notForwarded: () =>
     refuse(1108, 'This server only forwards from its own public addresses to you: use `-R`, not `-L`, `-D` or `-W`.'),
-  noSockets: () => refuse(1108, 'Unix sockets of this server cannot be forwarded. Use `-R PORT:…`.'),
+  noSockets: () => refuse(1108, 'This server does not forward Unix sockets. Use `-R PORT:…`.'),
 } as const
 
 /** A refusal as clients show it. */
@@ -102,7 +100,7 @@ function refuse(ngrok: number, message: string): BindRefusal {
   return new BindRefusal(ngrok, message)
 }
 
-/** Characters of a text of the client that an answer repeats. */
+/** The most characters of a client's text that an answer repeats. */
 const MAX_SHOWN = 100
 
 function shown(text: string): string {

@@ -11,7 +11,7 @@ function setUp() {
   return { trips, protocol, answer: () => handlers.REQUEST_FAILURE?.(), sent: () => sent }
 }
 
-test('nothing is known before the first answer', () => {
+test('there is no measurement before the first answer', () => {
   const { trips, answer, sent } = setUp()
   assert.equal(trips.lastMs, undefined)
   trips.measure()
@@ -20,7 +20,7 @@ test('nothing is known before the first answer', () => {
   assert.ok(trips.lastMs !== undefined && trips.lastMs >= 0)
 })
 
-test('one at a time is sent, and none while keys are exchanged', () => {
+test('one keep-alive at a time is sent, and none during a key exchange', () => {
   const { trips, protocol, answer, sent } = setUp()
   trips.measure()
   trips.measure()
@@ -40,7 +40,7 @@ test('keep-alives of others count too, and are never held back', () => {
   assert.ok(trips.lastMs !== undefined)
 })
 
-test('an answer that nobody asked for is none, and who leaves hundreds unanswered is not measured', () => {
+test('an unexpected answer is ignored, and a client that leaves hundreds unanswered is not measured', () => {
   const { trips, protocol, answer, sent } = setUp()
   answer()
   assert.equal(trips.lastMs, undefined)

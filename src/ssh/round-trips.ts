@@ -1,7 +1,7 @@
-/** How long keep-alives take to the client and back: each is answered, in the order in which they were sent (RFC 4254 §4). */
+/** Measures how long keep-alives take to the client and back; clients answer them in order (RFC 4254 §4). */
 import type { Protocol } from 'ssh2'
 
-/** Keep-alives whose answers are waited for; who leaves more unanswered is not measured any more. */
+/** The most unanswered keep-alives; a client that leaves more unanswered is no longer measured. */
 const MAX_PENDING = 100
 
 export class RoundTrips {
@@ -10,7 +10,7 @@ export class RoundTrips {
   #isLost = false
   #lastMs: number | undefined
 
-  /** From here on nothing else may send global requests that want an answer. */
+  /** From here on nothing else may send global requests that expect an answer. */
   constructor(protocol: Protocol) {
     this.#protocol = protocol
     const send = protocol.ping.bind(protocol)
@@ -18,17 +18,17 @@ export class RoundTrips {
       this.#sent()
       send()
     }
-    // Yes or no, both are answers; clients do not know the request and say no.
+    // Success and failure are both answers: clients do not know the request, and reply with failure.
     protocol._handlers.REQUEST_SUCCESS = () => this.#answered()
     protocol._handlers.REQUEST_FAILURE = () => this.#answered()
   }
 
-  /** The last one, in milliseconds; undefined while there was none. */
+  /** The last round trip, in milliseconds; undefined before the first. */
   get lastMs(): number | undefined {
     return this.#lastMs
   }
 
-  /** Sends a keep-alive, unless one is under way. */
+  /** Sends a keep-alive, unless one is waiting for its answer. */
   measure(): void {
     const { _kexinit: isExchangingKeys } = this.#protocol
     if (this.#sentAt.length === 0 && !this.#isLost && isExchangingKeys === undefined) this.#protocol.ping()

@@ -5,7 +5,7 @@ import { isScratch, packetFor, packetSent } from './scratch-packets.ts'
 afterEach(packetSent)
 
 for (const bare of [0, 4]) {
-  test(`packets with ${bare} bytes in the clear are whole blocks, with a length that is right and enough filling`, () => {
+  test(`packets with ${bare} bytes in the clear are whole blocks, with the right length and enough padding`, () => {
     for (let payload = 1; payload < 40_000; payload += payload < 100 ? 1 : 777) {
       const packet = packetFor(payload, bare)
       const filled = packet[4] ?? 0
@@ -18,7 +18,7 @@ for (const bare of [0, 4]) {
   })
 }
 
-test('memory is used again, once the packet before was sent', () => {
+test('memory is reused once the previous packet was sent', () => {
   const first = packetFor(100, 4)
   packetSent()
   const second = packetFor(200, 4)
@@ -34,12 +34,12 @@ test('a packet that was not sent keeps its memory', () => {
   assert.deepEqual(new Set(first.subarray(5)), new Set([7]))
 })
 
-test('a packet that is too large for it has memory of its own', () => {
+test('a packet that is too large for it gets its own memory', () => {
   const packet = packetFor(100_000, 4)
   assert.ok(!isScratch(packet) && packet.length > 100_000)
 })
 
-test('what is filled up with does not come again', () => {
+test('padding is not repeated', () => {
   const seen = new Set<string>()
   for (let i = 0; i < 5000; i++) {
     const packet = packetFor(6, 4)

@@ -1,26 +1,26 @@
 /**
- * Memory for the packet that is being made: the same for each, since it is enciphered into other memory before the next one
- * is begun. New memory for every 32 KiB, and as much again for what they become, keeps the collector busy.
+ * Reused memory for the packet that is being built: it is enciphered into other memory before the next one is begun.
+ * Allocating 32 KiB for every packet, and as much again for its ciphertext, would keep the garbage collector busy.
  */
 import { randomFillSync } from 'node:crypto'
 
-/** The largest packet that is made here, in bytes: 32 KiB of data and what is around it. */
+/** The largest packet that is built here, in bytes: 32 KiB of data and its overhead. */
 const SCRATCH_BYTES = 36 * 1024
 
-/** RFC 4253 §6: the length, and how many bytes are filled up. */
+/** RFC 4253 §6: the length of the packet and the length of its padding. */
 const HEAD_BYTES = 5
 const LEAST_FILLING = 4
-/** Of AES. */
+/** The block size of AES. */
 const BLOCK_BYTES = 16
 
 let scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
 let isTaken = false
 
-/** Random bytes to fill up with: made many at once, and each used once. */
+/** Random bytes for padding: generated many at once, each used once. */
 const filling = Buffer.allocUnsafeSlow(16 * 1024)
 let unused = 0
 
-/** A packet with its head and its filling, for a payload to be put in between; `bare` bytes of the head are not enciphered. */
+/** A packet with head and padding, and room for the payload between them; `bare` bytes of the head stay in the clear. */
 export function packetFor(payloadBytes: number, bare: number): Buffer {
   let bytes = HEAD_BYTES + payloadBytes
   let filled = BLOCK_BYTES - ((bytes - bare) & (BLOCK_BYTES - 1))
@@ -38,7 +38,7 @@ export function packetFor(payloadBytes: number, bare: number): Buffer {
   return packet
 }
 
-/** What was last taken is enciphered, or never will be. */
+/** Frees the scratch memory: the last packet has been enciphered, or never will be. */
 export function packetSent(): void {
   isTaken = false
 }
@@ -48,7 +48,7 @@ export function isScratch(bytes: Uint8Array): boolean {
 }
 
 function taken(bytes: number): Buffer {
-  // Whoever has it may still want it.
+  // The packet that uses it was not sent yet, so it keeps that memory.
   if (isTaken) scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
   isTaken = true
   return scratch.subarray(0, bytes)

@@ -7,7 +7,7 @@ export interface ScreenFigures {
   readonly connections: number
   readonly bytesIn: number
   readonly bytesOut: number
-  /** In milliseconds; undefined while nothing was measured. */
+  /** In milliseconds; undefined before the first measurement. */
   readonly latencyMs: number | undefined
 }
 
@@ -19,7 +19,7 @@ export interface ScreenContent {
   readonly total: number
   /** Newest first; safe to show. */
   readonly requests: readonly ServedRequest[]
-  /** The last thing that the client should know; `''` for nothing. */
+  /** The last message to the client; `''` for none. */
   readonly note: string
   readonly rows: number
   readonly columns: number
@@ -27,7 +27,7 @@ export interface ScreenContent {
 
 export const TITLE = 'Postern (via SSH) (Ctrl+C to quit)'
 
-/** Addresses that are listed; of more, only how many. */
+/** The most addresses that are listed; of the others only their number is shown. */
 const MAX_LISTED = 20
 
 export function screenLines(content: ScreenContent): string[] {
@@ -53,7 +53,7 @@ export function screenLines(content: ScreenContent): string[] {
   return lines.slice(0, rows).map((line) => line.slice(0, columns))
 }
 
-/** One row of what is told of a tunnel, on the screen and in lines. */
+/** One row with a name and a value, on the screen and in plain lines. */
 export function row(name: string, value: string): string {
   return `${name.padEnd(12)}${value}`
 }
@@ -62,7 +62,7 @@ function requestLine({ method, path, status, durationMs }: ServedRequest): strin
   return `${status === 0 ? '...' : status} ${milliseconds(durationMs).padStart(9)}  ${method.padEnd(7)} ${path}`
 }
 
-/** Whole words on each line, as many as fit. */
+/** Wraps text at words. */
 function wrapped(text: string, columns: number): string[] {
   const lines = ['']
   for (const word of text.split(' ')) {

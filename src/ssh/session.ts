@@ -25,14 +25,14 @@ export interface SshSessionOptions {
   readonly peer: Peer
   readonly door: SshContext
   readonly credentialId: string
-  /** Of the SSH certificate that it was let in by, if it was. */
+  /** The SSH certificate that the client logged in with, if it used one. */
   readonly certificateId?: string | undefined
   readonly user: string
-  /** What its certificate says to run, whatever the client asks for. */
+  /** The command that its certificate prescribes, whatever the client asks for. */
   readonly forced?: string | undefined
 }
 
-/** Characters of what a client says of itself that are kept. */
+/** The most characters of the client's software name that are kept. */
 const MAX_SAID = 255
 
 export class SshSession implements LiveSession {
@@ -124,7 +124,7 @@ export class SshSession implements LiveSession {
     return this.#options.link.open(place, { ip, port })
   }
 
-  /** D44: there is no agent that could be restarted or updated. */
+  /** D44: an SSH client can be stopped, but not restarted or updated. */
   async command(command: AgentCommand): Promise<void> {
     if (command !== 'stop') {
       throw new Refusal('SSH_COMMAND_UNSUPPORTED', `an SSH session cannot be told to ${command}; it can be stopped`)
@@ -147,7 +147,7 @@ export class SshSession implements LiveSession {
     this.#options.link.disconnect(`The session was ended: ${reason}.`)
   }
 
-  /** The connection is over: everything is given back, at once. */
+  /** The connection is over: frees everything that the session held. */
   left(reason: string): void {
     if (this.#isEnded) return
     this.#isEnded = true
@@ -196,7 +196,7 @@ export class SshSession implements LiveSession {
     })
   }
 
-  /** Something was asked for that is not served, and that ends nothing. */
+  /** Tells the client that something is not served; the session goes on. */
   complain(refusal: BindRefusal): void {
     this.#display.note(refusalText(refusal))
   }
@@ -251,7 +251,7 @@ export class SshSession implements LiveSession {
       this.#begin(forward, tunnel)
     } catch (error) {
       door.log.error({ session: this.id, error }, 'forward of an SSH client failed')
-      this.end('something broke on the side of the server')
+      this.end('the server failed, and its log says why')
     }
   }
 
@@ -270,13 +270,13 @@ export class SshSession implements LiveSession {
     this.#display.add(tunnel)
   }
 
-  /** Says what is wrong where the client can read it, and ends the session. */
+  /** Tells the client what is wrong, and ends the session. */
   #fail(refusal: BindRefusal): void {
     if (this.#isLeaving || this.#isEnded) return
     const text = refusalText(refusal)
     this.#display.close()
     this.#terminal?.complain(`${text}\n`)
-    // Without the text, which may repeat a password of a command that cannot be read.
+    // The log does not get the text, which may quote a password from a malformed command.
     this.#leave(1, { logged: `it was refused with ERR_NGROK_${refusal.ngrok}`, told: text })
   }
 
@@ -290,7 +290,7 @@ export class SshSession implements LiveSession {
       return
     }
     terminal.exit(status)
-    // Clients that are told more before they have read how their command ended take it for a broken connection.
+    // Later: clients that get a disconnect before they have read the exit status report a broken connection.
     setTimeout(() => this.#options.link.disconnect(told), this.#options.door.limits.refusalMs).unref()
   }
 
@@ -300,7 +300,7 @@ export class SshSession implements LiveSession {
     this.#leave(0, { logged: 'its client left' })
   }
 
-  /** A client that logs in and asks for nothing, or for half of what it takes, holds a place. */
+  /** Ends the session of a client that sends no command or no forward in time, because it takes up a place. */
   #awaitRequests(): void {
     const { requestMs } = this.#options.door.limits
     clearTimeout(this.#overdue)

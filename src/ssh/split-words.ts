@@ -1,4 +1,4 @@
-/** Splits a command into words as a shell would: quotes keep blanks, a backslash keeps the next character. */
+/** Splits a command into words as a shell does: quotes keep spaces, a backslash keeps the next character. */
 
 /** Undefined when a quote is not closed. */
 export function splitWords(text: string): string[] | undefined {

@@ -32,7 +32,7 @@ test('a client with the key of a credential is online under it', async () => {
   assert.deepEqual(gateway.endpoints.addresses, [])
 })
 
-test('an unknown key is not let in, and is told of', async () => {
+test('an unknown key is refused, and the client is told so', async () => {
   const gateway = await start()
   const client = gateway.client()
   let banner = ''
@@ -44,7 +44,7 @@ test('an unknown key is not let in, and is told of', async () => {
   assert.ok(banner.includes(readSshPublicKey(publicLine).fingerprint) && banner.includes('ERR_NGROK_1102'), banner)
 })
 
-test('who offers the key of a credential without holding it is not let in', async () => {
+test('a client that offers a credential’s key without holding it is refused', async () => {
   const gateway = await start()
   const [, base64 = ''] = /-----\n([\s\S]*)\n-----/.exec(clientKey.privateText) ?? []
   const file = Buffer.from(base64, 'base64')
@@ -57,7 +57,7 @@ test('who offers the key of a credential without holding it is not let in', asyn
   assert.deepEqual(gateway.online.registry.liveSessions(), [])
 })
 
-test('passwords are not taken', async () => {
+test('passwords are refused', async () => {
   const gateway = await start()
   const options = { password: 'x', authHandler: ['password', 'keyboard-interactive'], tryKeyboard: true }
   await assert.rejects(gateway.client().login(options), /authentication methods failed/)
@@ -88,7 +88,7 @@ test('a client whose second key is the right one has not', async () => {
   assert.equal(gateway.door.numbers.failures, 0)
 })
 
-test('a database that is away is told, and is no fault of the client', async () => {
+test('the client is told that the database is unavailable, and does not count as failed', async () => {
   const gateway = await start()
   gateway.isAway = true
   await assert.rejects(gateway.client().login(), /ERR_NGROK_802/)
@@ -103,7 +103,7 @@ test('a connection that says nothing is closed when its time is over', async () 
   await until(() => gateway.door.numbers.unproven === 0)
 })
 
-test('silent connections make room for who can prove itself', async () => {
+test('silent connections make room for clients that can log in', async () => {
   const gateway = await start({ limits: { unproven: 20, unprovenPerIp: 20 } })
   const silent = Array.from({ length: 60 }, () => connect(gateway.port, '127.0.0.1').on('error', () => {}))
   await Promise.all(silent.map((socket) => once(socket, 'connect')))
@@ -112,7 +112,7 @@ test('silent connections make room for who can prove itself', async () => {
   for (const socket of silent) socket.destroy()
 })
 
-test('an address that the IP restriction does not admit is closed before a word', async () => {
+test('a connection from an address that the IP restriction does not admit is closed without a byte', async () => {
   const gateway = await start({ admits: () => false })
   const socket = connect(gateway.port, '127.0.0.1').on('error', () => {})
   let heard = 0
@@ -131,7 +131,7 @@ const offers: readonly [what: string, algorithms: Record<string, string[]>][] = 
   ['a host key of another kind', { serverHostKey: ['ssh-rsa'] }],
 ]
 for (const [what, algorithms] of offers) {
-  test(`${what} is not spoken`, async () => {
+  test(`${what} is not supported`, async () => {
     const gateway = await start()
     await assert.rejects(gateway.client().login({ algorithms }), /no matching/)
   })
@@ -200,7 +200,7 @@ for (const [what, command, [address, port], acl, ngrok] of refusals) {
   })
 }
 
-test('the ACL of this moment counts for each forward', async () => {
+test('each forward is checked against the current ACL', async () => {
   const gateway = await start()
   const { client, run } = await serving(gateway)
   gateway.admit(['bind:app.example.test'])
@@ -228,7 +228,7 @@ test('the same forward twice is refused', async () => {
   assertTold(await run.told, 1105)
 })
 
-test('a client that asks for nothing is sent away, with the reason', async () => {
+test('a client that asks for nothing is disconnected with the reason', async () => {
   const gateway = await start({ limits: { requestMs: 50 } })
   const client = await gateway.client().login()
   await client.closed
@@ -299,14 +299,14 @@ test('stop ends the connection; restart and update are refused', async () => {
   assert.deepEqual(gateway.endpoints.addresses, [])
 })
 
-test('a credential that is gone ends its sessions', async () => {
+test('a deleted credential ends its sessions', async () => {
   const gateway = await start()
   const { client } = await serving(gateway)
   gateway.online.endSessionsOf('sshcr_test', 'its credential was deleted')
   await client.closed
 })
 
-test('a tunnel that the server stops is told of', async () => {
+test('the client is told when the server stops a tunnel', async () => {
   const gateway = await start()
   const { run } = await serving(gateway)
   const [tunnel] = theSession(gateway).tunnels.values()
@@ -314,7 +314,7 @@ test('a tunnel that the server stops is told of', async () => {
   assertTold(await run.told, 381)
 })
 
-test('a client that is gone without a word gives its name up to the next', async () => {
+test('a client that vanished loses its name to the next that asks for it', async () => {
   const gateway = await start({ limits: { signOfLifeMs: 100 } })
   const { client } = await serving(gateway)
   client.ssh._sock.pause()
@@ -324,7 +324,7 @@ test('a client that is gone without a word gives its name up to the next', async
   client.ssh._sock.destroy()
 })
 
-test('a client that answers no keep-alive is gone', async () => {
+test('a client that answers no keep-alive goes offline', async () => {
   const gateway = await start({ limits: { keepAliveMs: 20, missedKeepAlives: 3 } })
   const { client } = await serving(gateway)
   client.ssh._sock.pause()

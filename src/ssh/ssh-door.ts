@@ -1,4 +1,4 @@
-/** The SSH gateway: a door for clients that are just `ssh`, to whom the credentials are public keys. */
+/** The SSH gateway: the door for plain `ssh` clients, whose credentials are public keys. */
 import './without-native.ts'
 import type { AddressInfo, Socket } from 'node:net'
 import ssh2, { type Header, type Incoming, type Server } from 'ssh2'
@@ -22,19 +22,19 @@ import { SshLink } from './link.ts'
 
 export interface SshDoorOptions {
   readonly online: Online
-  /** The key that the server shows of itself, in OpenSSH's own form. */
+  /** The private host key of the server, in OpenSSH's own format. */
   readonly hostKey: Secret
   readonly credentials: SshCredentials
-  /** Finds out whose connection it is, where a load balancer stands in front; whoever connects, by default. */
+  /** Finds the client's address behind a load balancer; by default that of the connection. */
   readonly meet?: MeetVisitor
-  /** How much it takes on; without limit, by default. */
+  /** Limits on connections; none by default. */
   readonly caps?: ConnectionCaps
   readonly ids: IdSource
   readonly now: Clock
   readonly log: Logger
   readonly descriptors?: Descriptors | undefined
   readonly limits?: Partial<SshLimits>
-  /** Whether the IP restriction of agents lets an address in; everybody, by default. */
+  /** Whether the IP restriction of agents admits an address; by default everybody is admitted. */
   readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }
 
@@ -61,13 +61,13 @@ export class SshDoor {
     })
     this.#server = new ssh2.Server({
       hostKeys: [hostKey.reveal()],
-      // Nothing of the version: it helps those alone who look for old ones.
+      // Without a version, which would only help attackers who look for old ones.
       ident: 'Postern',
       algorithms,
       keepaliveInterval: this.#context.limits.keepAliveMs,
       keepaliveCountMax: this.#context.limits.missedKeepAlives,
     })
-    // Told once a client has said hello; before that there is nothing to serve, and the trial has the time.
+    // Emitted once a client has sent its first line; until then the trial limits its time.
     this.#server.on('connection', (client: Incoming, { header }: { header: Header }) => this.#begin(client, header))
     this.#server.on('error', (error: Error) => log.error({ error }, 'SSH listener failed'))
   }
@@ -81,12 +81,12 @@ export class SshDoor {
     return this.#doorstep.numbers
   }
 
-  /** Accepts nobody more. */
+  /** Accepts no more connections. */
   stop(): void {
     this.#doorstep.stop()
   }
 
-  /** Resolves when the connections of all are closed; whoever is online must be told to go. */
+  /** Resolves when all connections are closed; the caller must end the sessions that are online. */
   closed(): Promise<void> {
     return this.#doorstep.closed()
   }

@@ -1,4 +1,4 @@
-/** As much of ssh2 1.17.0 as the gateway uses, its inside included: what it keeps from callers is bounded from there. */
+/** Types for the parts of ssh2 1.17.0 that the gateway uses, internals included: its limits can only be set there. */
 declare module 'ssh2' {
   import type { CipherGCMTypes, KeyObject } from 'node:crypto'
   import type { EventEmitter } from 'node:events'
@@ -30,19 +30,19 @@ declare module 'ssh2' {
     }
 
     interface Protocol {
-      /** Set while keys are exchanged; what is sent meanwhile is queued. */
+      /** Set during a key exchange; messages sent meanwhile are queued. */
       readonly _kexinit: Buffer | undefined
       readonly _cipher: CipherKeys & {
         allocPacket: (payloadBytes: number) => Buffer
         encrypt: (packet: Buffer) => void
       }
-      /** Its payloads are for tests, as the session's id is. */
+      /** The payloads and the session id are used by tests only. */
       readonly _decipher: CipherKeys & Decipher
       readonly _kex: { readonly sessionID: Buffer; readonly _remoteKexinit: Buffer; remoteExtInfoEnabled: boolean }
-      /** The methods of logins that wait for an answer. */
+      /** The methods of logins that are waiting for an answer. */
       readonly _authsQueue: string[]
       _onHandshakeComplete: (negotiated: unknown) => void
-      /** Where the ciphers to come send what they made. */
+      /** Where ciphers made later write their packets. */
       _onWrite: (bytes: Uint8Array) => void
       rekey(): void
       readonly _packetRW: {
@@ -68,28 +68,28 @@ declare module 'ssh2' {
     }
 
     interface Decipher {
-      /** Anything but undefined stops it: false where it stands, a number there. */
+      /** Anything but undefined stops the decipher: false where it is, a number at that offset. */
       _onPayload: (payload: Buffer) => number | boolean | undefined
-      /** Gives where it stopped; undefined when it has read all. */
+      /** Returns where it stopped; undefined when it has read everything. */
       decrypt: (data: Buffer, from: number, end: number) => number | boolean | undefined
     }
 
-    /** What deciphers AES-GCM; it has no MAC. */
+    /** The decipher for AES-GCM, which has no MAC. */
     interface GcmDecipher extends Decipher {
       inSeqno: number
       readonly _decipherSSLName: CipherGCMTypes
       _decipherKey: Buffer | KeyObject
       readonly _decipherIV: Buffer
-      /** Bytes of a packet's length that it has read. */
+      /** How many bytes of a packet's length it has read. */
       readonly _lenBytes: number
     }
 
-    /** What the ciphers keep of their keys; each has those that it needs. */
+    /** The keys of the ciphers; each has only those that it needs. */
     interface CipherKeys {
       _encKey?: Buffer | KeyObject
       _decipherKey?: Buffer | KeyObject
       _macKey?: Buffer | KeyObject
-      /** Whether the length stays as it is. */
+      /** Whether the length is sent in the clear. */
       _macETM?: boolean
     }
 
@@ -120,7 +120,7 @@ declare module 'ssh2' {
       readonly _chanInfo: { readonly outgoing: ChannelSide }
     }
 
-    /** For tests: the other end. */
+    /** For tests: the client. */
     class Client extends EventEmitter {
       readonly _sock: Socket
       readonly _protocol: Protocol
@@ -159,7 +159,7 @@ declare module 'ssh2' {
       readonly method: string
       accept(): void
       reject(methods: string[]): void
-      /** Undefined inside where the message was cut short. */
+      /** A part is undefined when the message was cut short. */
       readonly key?: { algo: string | undefined; readonly data: Buffer | undefined }
       readonly hashAlgo?: string
       readonly signature?: Buffer

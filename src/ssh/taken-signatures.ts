@@ -1,13 +1,13 @@
 /**
- * Tells clients which signatures are taken (RFC 8308 §3.1). The library has a list of its own, with SHA-1 and DSA in it, and
- * without a comma: clients would sign with what is then refused.
+ * Tells clients which signature algorithms are accepted (RFC 8308 §3.1). The library's own list has SHA-1 and DSA in it
+ * and lacks a comma, so clients would choose algorithms that are then refused.
  */
 import type { Protocol } from 'ssh2'
 import { signatureAlgorithms } from './proof.ts'
 
 const EXT_INFO = 7
 
-/** From here on, `send` is called with the message once keys were first exchanged, for clients that want it. */
+/** Calls `send` with the message after the first key exchange, for clients that support it. */
 export function tellTakenSignatures(protocol: Protocol, send: (payload: Buffer) => void): void {
   const complete = protocol._onHandshakeComplete
   let isTold = false
@@ -16,7 +16,7 @@ export function tellTakenSignatures(protocol: Protocol, send: (payload: Buffer) 
     const isWanted = kex.remoteExtInfoEnabled && !isTold
     kex.remoteExtInfoEnabled = false
     isTold = true
-    // The very next message after the keys were taken into use, or some do not heed it.
+    // It must be the first message under the new keys, or some clients ignore it.
     if (isWanted) send(extInfo())
     complete(negotiated)
   }

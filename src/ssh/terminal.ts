@@ -1,4 +1,4 @@
-/** What a client runs and reads: its command, and the lines or the screen it gets for it. */
+/** A client's terminal: takes its command, and shows it lines or a screen. */
 import type { Channel, Session } from 'ssh2'
 
 export interface WindowSize {
@@ -13,10 +13,10 @@ export type Asked =
   | { readonly shell: true }
   | { readonly subsystem: string }
 
-/** What a client that does not read is sent at most, in bytes; the rest is left out. */
+/** The most bytes that wait for a client that does not read; further output is dropped. */
 const MAX_UNREAD = 64 * 1024
 
-/** Sizes that are believed; a screen is no larger. */
+/** The largest window that is believed; a larger one is cut to it. */
 const LARGEST = { columns: 300, rows: 100 } as const
 
 const ETX = 3
@@ -56,19 +56,19 @@ export class SshTerminal {
     return this.#window
   }
 
-  /** Whether the client has not taken all that was shown. */
+  /** Whether the client has not yet read everything that was shown. */
   get isBusy(): boolean {
     return (this.#channel?.writableLength ?? 0) > 0
   }
 
-  /** `asked` is called once, when it is known what the client wants. */
+  /** `asked` is called once, when the client says what it wants to run. */
   serve(on: { readonly asked: (asked: Asked) => void; readonly quit: () => void; readonly resized: () => void }): void {
     this.#onAsked = on.asked
     this.#onQuit = on.quit
     this.#onWindow = on.resized
   }
 
-  /** Shows text; what a client does not read in time is left out. */
+  /** Shows text; drops it when the client does not read. */
   print(text: string): void {
     const channel = this.#channel
     if (!channel?.writable || channel.writableLength > MAX_UNREAD) return
@@ -78,7 +78,7 @@ export class SshTerminal {
   complain(text: string): void {
     const channel = this.#channel
     if (!channel?.writable || channel.stderr.writableLength > MAX_UNREAD) return
-    // On a terminal both are one, and an error must not come before what was printed.
+    // A terminal shows both streams, and an error must not overtake what was printed before.
     if (this.#window) channel.write(this.#lines(text))
     else channel.stderr.write(this.#lines(text))
   }

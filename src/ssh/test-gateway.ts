@@ -1,4 +1,4 @@
-/** For tests: a gateway on a free port, with credentials and endpoints that tests can look into, and clients of it. */
+/** For tests: a gateway on a free port, with credentials and endpoints that tests can inspect, and clients for it. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import ssh2, { type Channel, type Client } from 'ssh2'
@@ -75,7 +75,7 @@ export class TestGateway {
     this.credentials.set(readSshPublicKey(clientKey.publicLine).fingerprint, { id, acl })
   }
 
-  /** Makes the next lookup of a key wait, with what it found, until it is released. */
+  /** Makes the next lookup of a key wait with its result until it is released. */
   holdLookups(): { readonly begun: Promise<void>; readonly done: Promise<void>; release(): void } {
     const held = Promise.withResolvers<void>()
     this.#held = held
@@ -109,7 +109,7 @@ export class TestGateway {
   }
 }
 
-/** What a client was told when its command was over. */
+/** What a client was told by the end of its command. */
 export interface Told {
   readonly out: string
   readonly err: string
@@ -196,13 +196,13 @@ export class RunningCommand {
   }
 }
 
-/** Fails the test when nothing was refused with this number. */
+/** Fails the test unless something was refused with this number. */
 export function assertTold({ err, out, status }: Told, ngrok: number): void {
   assert.match(`${err}${out}`, new RegExp(`ERR_NGROK_${ngrok}\\)`))
   assert.equal(status, 1)
 }
 
-/** A client with one forward, and its command under way. */
+/** A client with one forward and a running command. */
 export async function serving(
   gateway: TestGateway,
   { address = 'app.example.test', port = 443, command = 'http' } = {},

@@ -1,4 +1,4 @@
-/** For tests: a client that has come as far as its login, and says from there on whatever a test wants it to say. */
+/** For tests: a client that has exchanged keys, and from there on sends whatever messages a test wants. */
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, sign } from 'node:crypto'
 import type { Client } from 'ssh2'
@@ -33,7 +33,7 @@ export const messages = {
 } as const
 
 export interface SigningKey {
-  /** The wire form of its public part. */
+  /** The public key in wire form. */
   readonly blob: Buffer
   readonly sign: (data: Buffer, hash?: string | null) => Buffer
 }
@@ -41,9 +41,9 @@ export interface SigningKey {
 export class RawClient {
   readonly ssh: Client
   readonly closed: Promise<void>
-  /** What the server said since the keys were exchanged: payloads, the oldest first. */
+  /** The payloads that the server has sent since the key exchange, the oldest first. */
   readonly heard: Buffer[] = []
-  /** What the server says it takes. */
+  /** The signature algorithms that the server says it accepts. */
   signatures: readonly string[] | undefined
 
   private constructor(client: TestClient) {
@@ -64,7 +64,7 @@ export class RawClient {
     }
     await promise
     const { _decipher: decipher } = client.ssh._protocol
-    // The library has ideas of its own about what to do next, and does not hear of it.
+    // The library must not hear of these messages: it would act on them itself.
     decipher._onPayload = (payload) => void raw.heard.push(Buffer.from(payload))
     return raw
   }
@@ -89,7 +89,7 @@ export class RawClient {
     return raw
   }
 
-  /** Gives the number that the server has for it. */
+  /** Returns the number that the server gave the channel. */
   async openTerminal(own: number, { window = 1_000_000, packet = 32_000 } = {}): Promise<number> {
     const known = this.answers(messages.channelOpened).length
     this.send(message(messages.channelOpen, 'session', own, window, packet))
@@ -109,7 +109,7 @@ export class RawClient {
     sendPayload(this.ssh, payload)
   }
 
-  /** Of these kinds. */
+  /** The received payloads of these message types. */
   answers(...types: readonly number[]): Buffer[] {
     return this.heard.filter(([type = 0]) => types.includes(type))
   }
@@ -147,7 +147,7 @@ export function message(type: number, ...parts: readonly (Buffer | string | numb
   return Buffer.concat([Buffer.of(type), ...parts.map(part)])
 }
 
-/** A length and what it is the length of. */
+/** Bytes with their length in front. */
 export function sized(bytes: Buffer): Buffer {
   return Buffer.concat([uint32(bytes.length), bytes])
 }
@@ -158,14 +158,14 @@ export function uint32(value: number): Buffer {
   return bytes
 }
 
-/** Buffers go out as strings of SSH too; whoever wants bytes as they are concatenates them. */
+/** Buffers are written as SSH strings too; concatenate to write plain bytes. */
 function part(value: Buffer | string | number | boolean): Buffer {
   if (typeof value === 'number') return uint32(value)
   if (typeof value === 'boolean') return Buffer.of(value ? 1 : 0)
   return sized(Buffer.from(value))
 }
 
-/** A login with a key: asks whether it would do, or proves it with `signer`. */
+/** A login with a key: asks whether it would be accepted, or proves it with `signer`. */
 export function keyLogin(
   { sessionId }: { readonly sessionId: Buffer },
   { blob, algorithm, signer, signedAs = algorithm, user = 'v2' }: KeyLogin,
@@ -179,14 +179,14 @@ export function keyLogin(
 interface KeyLogin {
   readonly blob: Buffer
   readonly algorithm: string
-  /** Left out by a client that first asks. */
+  /** Absent when the client only asks. */
   readonly signer?: ((data: Buffer) => Buffer) | undefined
-  /** What its signature is called. */
+  /** The name of its signature algorithm. */
   readonly signedAs?: string
   readonly user?: string
 }
 
-/** The first message of an exchange of keys: one name, or several with commas, for each thing that is to be agreed on. */
+/** The first message of a key exchange: for each kind of algorithm one name, or several with commas. */
 export function kexInit({
   kex = 'curve25519-sha256',
   hostKey = 'ssh-ed25519',
@@ -208,7 +208,7 @@ export function kexInit({
 
 export type KeyKind = 'ed25519' | 'rsa'
 
-/** A key with what it signs, with SHA-512 where the kind leaves that open. */
+/** A key that can sign, with SHA-512 where the key type does not define a hash. */
 export function makeKey(kind: KeyKind = 'ed25519'): SigningKey {
   const { publicKey, privateKey } =
     kind === 'rsa' ? generateKeyPairSync('rsa', { modulusLength: 2048 }) : generateKeyPairSync('ed25519')

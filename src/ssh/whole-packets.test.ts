@@ -55,7 +55,7 @@ function pair(iv = randomBytes(12)): { sender: Sender; decipher: GcmDecipher; he
 describe('packets that come in pieces', () => {
   const sizes = [1, 2, 3, 4, 5, 15, 16, 17, 19, 20, 21, 36, 100, 4096, 65_536]
   for (const most of sizes) {
-    test(`of at most ${most} bytes are read, in memory that is used again`, () => {
+    test(`of at most ${most} bytes are read, in reused memory`, () => {
       const { sender, decipher, heard } = pair()
       const payloads = Array.from({ length: 40 }, (_, i) =>
         randomBytes([0, 1, 11, 12, 27, 500, 34_900 - 40][i % 7] ?? 0),
@@ -75,7 +75,7 @@ describe('packets that come in pieces', () => {
   }
 })
 
-test('the count of packets carries over all of its eight bytes and leaves the four before alone', () => {
+test('the packet counter carries over its eight bytes and leaves the four before it alone', () => {
   const { sender, decipher, heard } = pair(Buffer.from(`01020304${'ff'.repeat(8)}`, 'hex'))
   for (let i = 0; i < 3; i++) {
     const packet = sender.packet(Buffer.of(i))
@@ -85,7 +85,7 @@ test('the count of packets carries over all of its eight bytes and leaves the fo
   assert.equal(decipher._decipherIV.toString('hex'), '010203040000000000000002')
 })
 
-test('a packet of which any bit was changed is refused, and nothing of it is told', () => {
+test('a packet with any bit changed is refused, and none of it is passed on', () => {
   const iv = randomBytes(12)
   const whole = new Sender(iv).packet(Buffer.from('a payload'))
   for (let bit = 0; bit < whole.length * 8; bit++) {
@@ -105,7 +105,7 @@ test('a packet of which any bit was changed is refused, and nothing of it is tol
   }
 })
 
-test('a packet is not taken twice, nor before the one before it', () => {
+test('a packet cannot be repeated or come out of order', () => {
   const twice = pair()
   const packet = twice.sender.packet(Buffer.from('one'))
   twice.decipher.decrypt(packet, 0, packet.length)
@@ -129,7 +129,7 @@ for (const length of [0, 15, 17, 34_992, 2 ** 31, 2 ** 32 - 16]) {
   })
 }
 
-test('more filling than there is packet is refused', () => {
+test('more padding than packet is refused', () => {
   for (const [filled, isTaken] of [
     [15, true],
     [16, false],
@@ -151,7 +151,7 @@ test('more filling than there is packet is refused', () => {
   }
 })
 
-test('who hears a payload may stop, and is told where', () => {
+test('the receiver of a payload may stop, and learns where', () => {
   const iv = randomBytes(12)
   const sender = new Sender(iv)
   const packets = [sender.packet(Buffer.from('keys')), sender.packet(Buffer.from('under new keys'))]

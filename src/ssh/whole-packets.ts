@@ -1,6 +1,6 @@
 /**
- * Deciphers AES-GCM packets (RFC 5647 §7) whole. The library deciphers each piece of a packet into memory of its own and then
- * puts these together; here the pieces are put together first. Nothing of what is handed in is kept.
+ * Deciphers AES-GCM packets (RFC 5647 §7) in one go. The library deciphers each piece of a packet into its own memory and
+ * then joins them; here the pieces are joined first. It keeps none of the memory that it is given.
  */
 import { createDecipheriv } from 'node:crypto'
 import type { GcmDecipher } from 'ssh2'
@@ -9,12 +9,12 @@ const LENGTH_BYTES = 4
 const TAG_BYTES = 16
 const BLOCK_BYTES = 16
 
-/** The largest packet, its length and tag included; the library's own bound. */
+/** The largest packet, with its length and tag; the library has the same limit. */
 const MOST_BYTES = 35_000
 
-/** The beginning of a packet, until the rest of it comes. */
+/** Collects a packet that arrives in pieces. */
 class Begun {
-  /** As large as the largest so far: most clients send few packets, and small ones. */
+  /** As large as the largest packet so far: most clients send few and small ones. */
   #memory = Buffer.alloc(0)
   bytes = 0
 
@@ -22,7 +22,7 @@ class Begun {
     return this.#memory.subarray(0, this.bytes)
   }
 
-  /** Takes what is missing to `wanted` bytes from `data` at `at`, and gives how much that was. */
+  /** Copies from `data` at `at` until there are `wanted` bytes; returns how many were copied. */
   take(data: Buffer, at: number, wanted: number): number {
     if (this.#memory.length < wanted) {
       const more = Buffer.allocUnsafeSlow(wanted)
@@ -35,7 +35,7 @@ class Begun {
   }
 }
 
-/** Makes `decipher`, which must stand between two packets, work so. */
+/** Makes `decipher`, which must be between two packets, decipher whole packets. */
 export function decipherWhole(decipher: GcmDecipher): void {
   const begun = new Begun()
   decipher.decrypt = (chunk, from, end) => {
@@ -66,7 +66,7 @@ export function decipherWhole(decipher: GcmDecipher): void {
   }
 }
 
-/** How long the packet at `at` is with its length and tag. */
+/** The size of the packet at `at`, with its length and tag. */
 function sizeOf(data: Buffer, at: number): number {
   const length = data.readUInt32BE(at)
   const bytes = LENGTH_BYTES + length + TAG_BYTES
@@ -74,7 +74,7 @@ function sizeOf(data: Buffer, at: number): number {
   return bytes
 }
 
-/** What a packet carries; throws when anybody has changed it. */
+/** The payload of a packet; throws when the packet was changed. */
 function open(decipher: GcmDecipher, packet: Buffer): Buffer {
   const tag = packet.length - TAG_BYTES
   const cipher = createDecipheriv(decipher._decipherSSLName, decipher._decipherKey, decipher._decipherIV)

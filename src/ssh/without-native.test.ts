@@ -9,7 +9,7 @@ import { withoutNative } from './without-native.ts'
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'postern-ssh2-')))
 after(() => rmSync(folder, { recursive: true }))
 
-test('native ciphers of the library are not loaded, though they are there', () => {
+test('native ciphers of the library are not loaded even if they exist', () => {
   const built = join(folder, 'lib/protocol/crypto/build/Release')
   mkdirSync(built, { recursive: true })
   writeFileSync(join(built, 'sshcrypto.node'), 'no program')
@@ -21,7 +21,7 @@ test('native ciphers of the library are not loaded, though they are there', () =
   assert.deepEqual(load(), {})
 })
 
-test('the library itself has them at the place that is kept empty', () => {
+test('the library looks for them at the path that is replaced', () => {
   const source = createRequire(import.meta.url).resolve('ssh2/lib/protocol/crypto.js')
   const text = readFileSync(source, 'utf8')
   assert.ok(text.includes("binding = require('./crypto/build/Release/sshcrypto.node');"))
