@@ -10,7 +10,7 @@ import { LONGEST_SILENCE_MS } from '../../wire/heartbeat.ts'
 import { parseServer, type ServerAddress } from '../server-address.ts'
 import type { AgentFile } from './agent-file.ts'
 import type { Environment } from './find-file.ts'
-import { endpointKeys, type KeyTable, type Refused, theirPath, translate, tunnelKeys } from './ngrok-keys.ts'
+import { endpointKeys, type KeyTable, type RefusedKeys, theirPath, translate, tunnelKeys } from './ngrok-keys.ts'
 import { textReader } from './text-files.ts'
 import { readTunnel, type TunnelPlans } from './tunnel-options.ts'
 
@@ -34,16 +34,16 @@ const leftOut: Readonly<Record<string, string>> = {
 }
 
 const noProxy = 'cannot be had: the agent connects to the server by itself, without a proxy'
-const refusedSettings: Refused = { proxy_url: noProxy, http_proxy: noProxy, socks5_proxy: noProxy }
+const refusedSettings: RefusedKeys = { proxy_url: noProxy, http_proxy: noProxy, socks5_proxy: noProxy }
 
-const refusedInTunnels: Refused = {
+const refusedInTunnels: RefusedKeys = {
   auth: 'is of version 1; write `basic_auth: ["user:password"]`',
   bind_tls: 'is of version 1; write `schemes: [https]`, `[http]` or both',
 }
 
 const inAgent =
   'ends TLS in the agent, which cannot be had; a `tls` tunnel with `terminate_at: edge` ends it at the server'
-const refusedInEndpoints: Refused = { agent_tls_termination: inAgent }
+const refusedInEndpoints: RefusedKeys = { agent_tls_termination: inAgent }
 
 interface Context {
   readonly readText: ReadText
@@ -208,7 +208,7 @@ interface One {
   readonly name: string
   readonly path: readonly string[]
   readonly table: KeyTable
-  readonly refused: Refused
+  readonly refused: RefusedKeys
 }
 
 function readOne(

@@ -50,7 +50,7 @@ export const endpointKeys: KeyTable = [
 ]
 
 /** Keys that have an answer of their own: why they cannot be had. */
-export type Refused = Readonly<Record<string, string>>
+export type RefusedKeys = Readonly<Record<string, string>>
 
 export interface Translated {
   /** In our keys. */
@@ -59,7 +59,7 @@ export interface Translated {
 }
 
 /** Their values under our keys; what has none is a problem. An empty text counts as absent, as it does there. */
-export function translate(given: Readonly<Record<string, unknown>>, table: KeyTable, refused: Refused): Translated {
+export function translate(given: Readonly<Record<string, unknown>>, table: KeyTable, refused: RefusedKeys): Translated {
   const values: Record<string, unknown> = {}
   const problems: Problem[] = []
   const walk = (map: Readonly<Record<string, unknown>>, path: Path): void => {

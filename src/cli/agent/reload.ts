@@ -14,7 +14,7 @@ export interface Reloaded {
   readonly fields: Record<string, unknown>
 }
 
-export interface Reloading {
+export interface AgentReload {
   readonly agent: Agent
   readonly running: AgentConfig
   /** Undefined when the tunnel is described by flags. Rejects with what is wrong. */
@@ -23,7 +23,7 @@ export interface Reloading {
 }
 
 /** Never rejects: what is wrong is told, and changes nothing. */
-export async function reloadAgent({ agent, running, again, tell }: Reloading): Promise<void> {
+export async function reloadAgent({ agent, running, again, tell }: AgentReload): Promise<void> {
   if (!again) {
     tell({
       level: 'warn',
@@ -53,7 +53,7 @@ interface TunnelChanges {
 }
 
 /** Does not wait for the server, which may be away. */
-function changeTunnels(agent: Agent, wanted: readonly TunnelPlans[], tell: Reloading['tell']): TunnelChanges {
+function changeTunnels(agent: Agent, wanted: readonly TunnelPlans[], tell: AgentReload['tell']): TunnelChanges {
   const changes: TunnelChanges = { opened: [], closed: [], changed: [] }
   const open = Map.groupBy(agent.tunnels, ({ plan }) => plan.name)
   const names = new Set(wanted.map(([{ name }]) => name))
