@@ -28,7 +28,7 @@ export class IdSource {
       this.#millis = now
       this.#counter = 0
     } else if (this.#counter < COUNTER_MAX) {
-      // The same millisecond, or a clock that was set back: go on from where we were.
+      // The same millisecond, or the clock was set back: continue from the last id.
       this.#counter++
     } else {
       this.#millis++

@@ -26,7 +26,7 @@ export interface ByteSink {
    * its read memory calls this if the sink has it, and otherwise `data` with a copy.
    */
   lent?: ((chunk: Buffer) => void) | undefined
-  /** The other end sends no more. At most once, after the last byte. */
+  /** The other end ended its side. At most once, after the last byte. */
   end(): void
   /** There is room to write again, after a `write` that returned false. */
   drain(): void

@@ -9,7 +9,7 @@ export interface RelayOptions {
 }
 
 export interface RelayResult {
-  /** Bytes that went from the first stream to the second, and back. */
+  /** Bytes from the first stream to the second, and back. */
   readonly there: number
   readonly back: number
   /** Why bytes may be missing; undefined when both directions ended cleanly. */

@@ -64,7 +64,7 @@ class SocketStream implements ByteStream {
   #isPaused = false
   #isWriterWaiting = false
   #isClosed = false
-  /** Tells Node that a write failed, which ends the socket. */
+  /** Tells Node that a write failed, which destroys the socket. */
   #failWrite: (() => void) | undefined
 
   constructor(socket: Duplex, { outlivesFailedWrite = false }: SocketStreamOptions) {

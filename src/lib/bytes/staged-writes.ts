@@ -18,7 +18,7 @@ const STAGE_BYTES = FULL_BYTES + 32 * 1024
 /** How many turns of the event loop a stage may wait for more bytes of the same transfer: on a busy server turns are long. */
 const ROW_TURNS = 3
 
-/** More than this unsent asks the writer to wait, in bytes. */
+/** With more than this unsent, the writer is asked to wait, in bytes. */
 const HIGH_BYTES = 128 * 1024
 
 const stages = new Stages({ bytes: STAGE_BYTES, spares: 64 })

@@ -58,7 +58,7 @@ export class SlidingCounters implements Counters {
     this.#maxKeys = maxKeys
   }
 
-  /** Keys that are counted now. */
+  /** Keys being counted. */
   get size(): number {
     let size = 0
     for (const windows of this.#windows.values()) size += windows.size

@@ -6,7 +6,7 @@
  * many as soon as it can be written.
  */
 
-/** Where lines go: a file or a pipe. */
+/** The destination of lines: a file or a pipe. */
 export interface LinePort {
   readonly isTTY: boolean
   /** Writes `text` without blocking the event loop, and calls back once: with the error and the text left unwritten. */
@@ -34,7 +34,7 @@ const CHUNK_CHARACTERS = 64 * 1024
 /** How long after a failed write the next one is tried, in milliseconds. */
 const RETRY_MS = 1000
 
-/** How long the end of the process waits for a reader that does not read, in milliseconds. */
+/** How long the process waits at its end for a slow reader, in milliseconds. */
 const LAST_LIMIT_MS = 200
 
 export class LineSink {
@@ -87,7 +87,7 @@ export class LineSink {
     if (!this.#isWriting) this.#writeNext()
   }
 
-  /** Resolves when nothing waits, or after `limitMs`. */
+  /** Resolves when everything is written, or after `limitMs`. */
   flush(limitMs: number): Promise<void> {
     if (!this.#isWriting) return Promise.resolve()
     return new Promise((resolve) => {
@@ -99,7 +99,7 @@ export class LineSink {
     })
   }
 
-  /** Writes what waits before the process ends. */
+  /** Writes what is waiting before the process ends. */
   finish(): void {
     const rest = this.#queue.join('')
     this.#queue = []

@@ -36,7 +36,7 @@ function mask(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || value instanceof Secret) return value
   if (depth > MAX_DEPTH) return '[deep]'
   if (Array.isArray(value)) return value.map((each) => mask(each, depth + 1))
-  // Errors go to their serializer; a Date, a Buffer or a socket is not ours to take apart.
+  // Errors have a serializer; dates, buffers and sockets are not taken apart.
   return isPlain(value) ? copy(value, depth) : value
 }
 

@@ -7,7 +7,7 @@ export interface OwnPorts {
   readonly range: { readonly from: number; readonly to: number }
 }
 
-/** Interfaces come and go, so they are looked at each time, by `addresses`, and only for a port of ours. */
+/** Interfaces come and go, so `addresses` is asked each time, and only for a port of ours. */
 export function ownListeners(
   { ports, range }: OwnPorts,
   addresses: () => readonly string[] = ownAddresses,

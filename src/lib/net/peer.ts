@@ -13,7 +13,7 @@ export interface Peer {
   readonly startedAt: number
 }
 
-/** Undefined when the other end is gone already. */
+/** Undefined when the other end is gone. */
 export function peerOf(socket: Socket, startedAt: number): Peer | undefined {
   const { remoteAddress, remotePort, localAddress, localPort } = socket
   if (remoteAddress === undefined || remotePort === undefined) return undefined

@@ -24,7 +24,7 @@ export class WorkRefused extends Error {
 export interface OffLoopOptions {
   /** The module that a thread runs; see `serveOffLoop`. */
   readonly entry: URL
-  /** How long one piece may take once its thread has begun with it, in milliseconds. */
+  /** How long one piece may take once its thread has begun, in milliseconds. */
   readonly limitMs?: number
 }
 
@@ -34,7 +34,7 @@ export const WORK_LIMIT_MS = 3000
 const THREADS = 2
 /** Pieces of one owner that may wait: deployment tools send several at a time. */
 const MAX_WAITING_OF_OWNER = 32
-/** Pieces of all owners that may wait: each holds a document of up to 1 MiB. */
+/** Waiting pieces of all owners: each holds a document of up to 1 MiB. */
 const MAX_WAITING = 256
 /** How long a thread may take to load its code, in milliseconds. */
 const START_LIMIT_MS = 30_000

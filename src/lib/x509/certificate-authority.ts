@@ -40,7 +40,7 @@ const LEAF_DAYS = 397
 /** Bytes of a serial number: 128 random bits. */
 const SERIAL_BYTES = 16
 
-/** Makes the certificate and the key of a new authority, both in PEM. */
+/** Creates the certificate and key of a new authority, both in PEM. */
 export function createAuthority({ now = Date.now, random = randomBytes }: AuthorityOptions = {}): {
   certPem: string
   keyPem: string
@@ -142,7 +142,7 @@ function read<T>(what: string, parse: () => T): T {
   try {
     return parse()
   } catch {
-    // The cause is left out: parsers may quote what they read.
+    // Without the cause: parsers may quote what they read.
     throw new BadInput(`The ${what} of the authority cannot be read; it must be in PEM form.`)
   }
 }

@@ -3,7 +3,7 @@
  *
  * Written by hand: `node:crypto` reads certificates and makes none. A certificate is issued while a visitor waits in a
  * handshake, so it has to be signed in one step; `@peculiar/x509` signs through WebCrypto, in turns of the event loop,
- * and brings eleven packages along. The tests read what is written here with it and with OpenSSL.
+ * and brings eleven packages along. The tests have OpenSSL verify what is written here.
  */
 import { createHash, type KeyObject, sign } from 'node:crypto'
 import { ipBytes } from '../net/ip-bytes.ts'
