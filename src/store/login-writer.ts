@@ -160,7 +160,7 @@ export class LoginWriter extends LoginReader {
     )
   }
 
-  /** Removes the users that were away for longest, with their logins. */
+  /** Removes the users that were absent longest, with their logins. */
   async removeOldestUsers(limit: number): Promise<string[]> {
     const gone = await this.db
       .deleteFrom('login_users')

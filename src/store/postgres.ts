@@ -10,7 +10,7 @@ const POOL_SIZE = 10
 /** Migrations run one after the other; Kysely may need a second connection meanwhile. */
 const MIGRATION_POOL_SIZE = 2
 
-/** How long a connection is idle before the kernel asks whether the other side is still there, in milliseconds. */
+/** How long a connection is idle before the kernel probes the other side, in milliseconds. */
 const KEEP_ALIVE_MS = 10_000
 
 /**

@@ -8,7 +8,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { parentPort, workerData } from 'node:worker_threads'
 import { makeFolder } from '../lib/files/make-folder.ts'
 
-/** What the thread is started with. */
+/** The start options of the thread. */
 export interface ThreadData {
   readonly path: string
   /** How long opening waits for another process, in milliseconds. */
