@@ -80,12 +80,12 @@ describe('forward', () => {
     [
       'an address to share',
       { addr: 1, pooling: true },
-      /^ConfigError: `pooling` cannot be had: .*`labels`.*tunnel group/,
+      /^ConfigError: `pooling` is not supported: .*`labels`.*tunnel group/,
     ],
     [
       'a policy that is no JSON',
       { addr: 1, traffic_policy: { size: 1n } },
-      /^ConfigError: `traffic_policy` holds what JSON/,
+      /^ConfigError: `traffic_policy` cannot be written as JSON/,
     ],
     ['no authtoken', { addr: 1, authtoken: '' }, /^ConfigError: `authtoken` is missing/],
     ['a bad server', { addr: 1, server: 'http://x' }, /^ConfigError: `server` must be `host:port`/],

@@ -1,28 +1,28 @@
-/** A tunnel as people describe it, but for the service behind it: what it asks of the server. */
+/** Reads a tunnel as people describe it, in a file or with flags: all that the server needs, without the service behind it. */
 import { type Opts, readEndpointOptions, type TunnelKind } from './endpoint-options.ts'
 import type { ReadText } from './file-values.ts'
 import type { OptionReader } from './reader.ts'
 
-/** What visitors speak, as a bind spells it. */
+/** The protocol of visitors, as a bind spells it. */
 export type Proto = 'http' | 'https' | 'tcp' | 'tls'
 
 export interface DescribedTunnel {
   readonly kind: TunnelKind
-  /** In place of an address. */
+  /** Instead of an address. */
   readonly labels: Readonly<Record<string, string>> | undefined
-  /** One, or for http both, HTTPS first. */
+  /** One protocol, or for http tunnels both, HTTPS first. */
   readonly protos: readonly Proto[]
   readonly opts: Opts
-  /** What the service speaks; `''` when nothing was said. */
+  /** The HTTP version of the service; `''` when it was not given. */
   readonly forwardsProto: '' | 'http1' | 'http2'
   readonly metadata: string
 }
 
 export interface DescriptionContext {
   readonly readText: ReadText
-  /** Holds secrets that are written nowhere else. */
+  /** Environment variables, which may hold secrets that are not in the file or flags. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** The `Host` that the service has itself; undefined where nobody knows. */
+  /** The service's own `Host`; undefined when it is not known. */
   readonly ownHost: string | undefined
 }
 
@@ -30,7 +30,7 @@ export interface DescriptionContext {
 export function readKind(reader: OptionReader): TunnelKind {
   const proto = reader.choice('proto', ['http', 'tcp', 'tls'])
   if (!reader.has('labels')) return proto ?? 'http'
-  if (proto) reader.fault('proto', 'cannot stand beside `labels`: the edge decides')
+  if (proto) reader.fault('proto', 'cannot be combined with `labels`: the edge decides')
   return 'labeled'
 }
 
@@ -58,7 +58,7 @@ function readProtos(reader: OptionReader, kind: TunnelKind, { URL: url }: Opts):
     return [typeof url === 'string' && /^http:\/\//i.test(url) ? 'http' : 'https']
   }
   if (kind !== 'http') reader.fault('schemes', `is for http tunnels, and this one is ${kind}`)
-  // HTTPS first: the other takes its name.
+  // HTTPS first, because the plain HTTP endpoint takes its name.
   const protos = (['https', 'http'] as const).filter((each) => schemes.includes(each))
   if (protos.length === 0 || protos.length !== new Set(schemes).size) {
     reader.fault('schemes', 'must be `http`, `https` or both')
@@ -76,8 +76,9 @@ function rewriteHost(reader: OptionReader, kind: TunnelKind, ownHost: string | u
   }
   if (/[\r\n\0]/.test(wanted)) reader.fault('host_header', 'must be a name')
   const host = wanted === 'rewrite' ? ownHost : wanted
-  if (host === undefined) reader.fault('host_header', 'must be a name here: that of your service is not known')
-  // Written by `readEndpointOptions` a moment ago, or not there.
+  if (host === undefined)
+    reader.fault('host_header', 'must be a name here: the server does not know that of your service')
+  // Only `readEndpointOptions` sets this, in this form.
   const rules = opts.RequestHeaders as { add: string[]; remove: readonly string[] } | undefined
   opts.RequestHeaders = { add: [...(rules?.add ?? []), `host:${host}`], remove: rules?.remove ?? [] }
   opts.HostHeaderRewrite = true
@@ -88,7 +89,7 @@ function refusePooling(reader: OptionReader): void {
   if (reader.flag('pooling')) {
     reader.fault(
       'pooling',
-      'cannot be had: an address has one tunnel; give the tunnels the same `labels`, and an edge a tunnel group backend with them',
+      'is not supported: an address has one tunnel; give the tunnels the same `labels`, and an edge a tunnel group backend with them',
     )
   }
 }

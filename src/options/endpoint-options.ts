@@ -1,9 +1,9 @@
-/** The options of an endpoint: how each is written, which tunnels can have it, and how it goes over the wire. */
+/** The options of an endpoint: how each is written, which kinds of tunnels can have it, and how a bind spells it. */
 
 import { certificatesPem, type ReadText, readPolicy } from './file-values.ts'
 import type { OptionReader } from './reader.ts'
 
-/** What a tunnel is: one of three kinds of addresses, or found by an edge through its labels. */
+/** A tunnel has one of three kinds of addresses, or edges find it by its labels. */
 export type TunnelKind = 'http' | 'tcp' | 'tls' | 'labeled'
 
 /** Fields of the options of a bind. */
@@ -18,7 +18,7 @@ export interface EndpointOption {
 interface Context {
   readonly kind: TunnelKind
   readonly readText: ReadText
-  /** Left out where there are no variables to stand in for secrets. */
+  /** Environment variables that may hold secrets; absent where there are none. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
@@ -27,7 +27,7 @@ const http: readonly TunnelKind[] = ['http']
 const tls: readonly TunnelKind[] = ['tls']
 const all: readonly TunnelKind[] = ['http', 'tcp', 'tls']
 
-/** In the order in which they are looked at. */
+/** In the order in which they are read. */
 export const endpointOptions: readonly EndpointOption[] = [
   { key: 'url', for: all, read: (reader, key) => given('URL', reader.word(key)) },
   { key: 'domain', for: named, read: (reader, key) => given('Domain', reader.word(key)) },
@@ -58,7 +58,7 @@ export const endpointOptions: readonly EndpointOption[] = [
   { key: 'policy', for: all, read: trafficPolicy },
 ]
 
-/** Of each of these a tunnel has at most one. */
+/** A tunnel has at most one option of each group. */
 const exclusive: readonly (readonly [keys: readonly string[], why: string])[] = [
   [['url', 'domain', 'hostname', 'subdomain', 'remote_addr'], 'a tunnel has one name'],
   [['traffic_policy', 'policy'], 'both are the one policy of a tunnel'],
@@ -75,13 +75,13 @@ export function readEndpointOptions(reader: OptionReader, context: Context): Opt
   }
   for (const [keys, why] of exclusive) {
     const [first, second] = keys.filter((key) => reader.has(key))
-    if (second !== undefined) reader.fault(second, `cannot stand beside \`${first}\`: ${why}`)
+    if (second !== undefined) reader.fault(second, `cannot be combined with \`${first}\`: ${why}`)
   }
   return opts
 }
 
 function misplaced(kind: TunnelKind, kinds: readonly TunnelKind[]): string {
-  if (kind === 'labeled') return 'cannot stand beside `labels`: it is set on the edge'
+  if (kind === 'labeled') return 'cannot be combined with `labels`: it is set on the edge'
   return `is for ${kinds.join(' and ')} tunnels, and this one is ${kind}`
 }
 
@@ -94,7 +94,7 @@ function ipRestriction(reader: OptionReader, key: string): Opts {
   if (!map) return {}
   const [allow, deny] = [map.texts('allow'), map.texts('deny')]
   map.finish()
-  if (allow === undefined) map.fault('allow', 'is missing: nobody else gets in')
+  if (allow === undefined) map.fault('allow', 'is missing: without it nobody gets in')
   return { IPRestriction: { allow_cidrs: allow ?? [], deny_cidrs: deny ?? [] } }
 }
 
@@ -129,7 +129,7 @@ function basicAuth(reader: OptionReader, key: string): Opts {
   return { BasicAuth: { credentials } }
 }
 
-/** What the two kinds of logins call things: in a bind, the key of the provider, and the variable of the secret. */
+/** Names that differ between the two kinds of logins: the option of the bind, the provider's key, the secret's variable. */
 interface LoginNames {
   readonly option: string
   readonly provider: string
@@ -160,7 +160,7 @@ function login(
   if (!map.has(provider)) map.fault(provider, 'is missing: it says where visitors log in')
   if (!map.has('client_id')) map.fault('client_id', 'is missing: register an application of your own at the provider')
   if (asked.client_secret === undefined && !map.has('client_secret')) {
-    const elsewhere = env && `; it may stand in ${variable} instead, for files when they are named with --config`
+    const elsewhere = env && `; ${variable} may hold it instead, but for a file only if it was named with --config`
     map.fault('client_secret', `is missing${elsewhere ?? ': it is shown with the id of the application'}`)
   }
   return { [option]: asked }

@@ -1,20 +1,20 @@
-/** Values that are files: text that is the content itself is taken as it is, anything else names one. */
+/** Values that may be files: text that looks like content is the value itself, any other text names a file. */
 import { X509Certificate } from 'node:crypto'
 
-/** The content of what a value names. Throws an `Error` whose text goes on from the name of the option. */
+/** The content that a value names. Throws an `Error` whose text continues after the name of the option. */
 export type ReadText = (text: string) => string
 
-/** Content has lines; a path has none. */
+/** Whether `text` is content: unlike a path, content has line breaks or begins as PEM. */
 export function isContent(text: string): boolean {
   return /[\r\n]|^\s*-----BEGIN /.test(text)
 }
 
-/** The content of a traffic policy, which as JSON or with one key fits on a line. */
+/** The content of a traffic policy; unlike other content it may fit on one line, as JSON or as YAML with one key. */
 export function readPolicy(text: string, readText: ReadText): string {
   return /^\s*(\{|["']?\w{2,}["']?\s*:(\s|$))/.test(text) ? text : readText(text)
 }
 
-/** `pem` as it is, when it holds certificates. */
+/** Returns `pem` unchanged; throws unless it consists of certificates. */
 export function certificatesPem(pem: string): string {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
   if (blocks.length === 0 || !blocks.every(isCertificate))

@@ -1,4 +1,4 @@
-/** Reads a map that a person wrote, key by key: what is wrong is noted by its path, and what nobody asked for is refused. */
+/** Reads a map that a person wrote, key by key: notes each problem with its path, and refuses keys that nobody asked for. */
 
 import { Secret } from '../lib/secrets/secret.ts'
 import { nearest } from '../lib/text/nearest.ts'
@@ -6,14 +6,14 @@ import { nearest } from '../lib/text/nearest.ts'
 export interface Problem {
   /** From the top: `['tunnels', 'web', 'addr']`. */
   readonly path: readonly string[]
-  /** Goes on from the name: "must be …". Never quotes a value, which may be a secret. */
+  /** Continues after the name: "must be …". Never quotes a value, which may be a secret. */
   readonly fault: string
 }
 
-/** Entries that a list or map may have. */
+/** The most entries of a list or map. */
 const MAX_ENTRIES = 1000
 
-/** Longest text of one value, in characters; files are read from disk and have a bound of their own. */
+/** The longest text of one value, in characters; files are read from disk and have their own limit. */
 const MAX_TEXT = 256 * 1024
 
 export class OptionReader {
@@ -86,7 +86,7 @@ export class OptionReader {
     return found ?? this.fault(key, `must be one of ${choices.map((each) => `\`${each}\``).join(', ')}`)
   }
 
-  /** A list of texts; one alone counts as a list of one. */
+  /** A list of texts; a single text counts as a list of one. */
   texts(key: string): readonly string[] | undefined {
     const value = this.#get(key)
     if (value === undefined) return undefined
@@ -95,7 +95,7 @@ export class OptionReader {
     return this.fault(key, `must be a list of at most ${MAX_ENTRIES} texts`)
   }
 
-  /** Names and values: a map of texts, or a list of texts in which `mark` parts the two. */
+  /** Names and values: a map of texts, or a list of texts in which `mark` separates the two. */
   pairs(key: string, mark: '=' | ':'): readonly (readonly [name: string, value: string])[] | undefined {
     const value = this.#get(key)
     if (value === undefined) return undefined
@@ -120,13 +120,13 @@ export class OptionReader {
     return this.fault(key, `must be a duration such as \`10s\`, from ${from / 1000}s to ${to / 1000}s`)
   }
 
-  /** What `parse` makes of the text; what it throws goes on from the name. */
+  /** The result of `parse`; the message of an error it throws continues after the name. */
   parsed<T>(key: string, parse: (text: string) => T): T | undefined {
     const value = this.textOrNumber(key)
     return value === undefined ? undefined : this.#made(key, () => parse(value))
   }
 
-  /** The same, or for a map that stands there itself its JSON. */
+  /** The same; if the value is a map, its JSON. */
   parsedOrJson(key: string, parse: (text: string) => string): string | undefined {
     const value = this.#get(key)
     if (!isMap(value)) return this.parsed(key, parse)
@@ -146,7 +146,7 @@ export class OptionReader {
     return undefined
   }
 
-  /** To be called when all that can be asked for was: the rest is refused. */
+  /** Refuses all keys that were not asked for; call it last. */
   finish(): void {
     const known = [...this.#asked]
     for (const key of Object.keys(this.#values)) {
@@ -181,7 +181,7 @@ function jsonOf(value: object): string {
   try {
     json = JSON.stringify(value)
   } catch (cause) {
-    throw new Error('holds what JSON cannot say', { cause })
+    throw new Error('cannot be written as JSON', { cause })
   }
   if (json.length > MAX_TEXT) throw new Error(`must not be longer than ${MAX_TEXT} characters`)
   return json

@@ -1,13 +1,13 @@
-/** Reads and explains flags, for all who take them. */
+/** Reads and explains the flags of a tunnel, for the agent and for the SSH gateway. */
 import type { TunnelKind } from './endpoint-options.ts'
 import { type FlagTaker, type TunnelFlag, tunnelFlags } from './tunnel-flags.ts'
 
-/** The flags that `taker` has, for all commands or for one. */
+/** The flags of `taker`, for all commands or for one. */
 export function flagsOf(taker: FlagTaker, kind?: TunnelKind): readonly TunnelFlag[] {
   return tunnelFlags.filter((flag) => (flag.only ?? taker) === taker && (kind === undefined || flag.for.includes(kind)))
 }
 
-/** How a key is spelled as a flag. */
+/** The flag that sets the key at `path`. */
 export function flagFor(path: readonly string[], taker: FlagTaker): string | undefined {
   const found = flagsOf(taker).find((flag) => path.every((part, i) => flag.path[i] === part))
   return found && `--${found.name}`
@@ -17,7 +17,7 @@ export function isRepeatable({ isMany = false }: TunnelFlag, taker: FlagTaker): 
   return isMany === true || isMany === taker
 }
 
-/** What a flag is for, in the words of its help. */
+/** The help text of a flag. */
 export function aboutFlag(flag: TunnelFlag, taker: FlagTaker): string {
   const { about, agentAdds = '' } = flag
   return `${about}${taker === 'agent' ? agentAdds : ''}${isRepeatable(flag, taker) ? ' (repeatable)' : ''}`
@@ -26,14 +26,14 @@ export function aboutFlag(flag: TunnelFlag, taker: FlagTaker): string {
 /** One value of a flag: text, a number, or for a switch whether it is on. */
 export type FlagValue = string | number | boolean
 
-/** The value of a flag as it was written. What is no number stays one that nobody takes, for whoever checks it. */
+/** Parses the value of a flag. Text that should be a number and is not becomes NaN, which the reader refuses. */
 export function flagValue({ isNumber, takes }: TunnelFlag, text: string): FlagValue {
   if (takes === undefined) return text === 'true'
   if (!isNumber) return text
   return text.trim() === '' ? Number.NaN : Number(text)
 }
 
-/** Puts the value of a flag where the key that it stands for belongs; values of a list come one by one. */
+/** Sets the key of a flag in `tunnel`; a value of a repeatable flag is appended to its list. */
 export function setFlag(tunnel: Record<string, unknown>, { path, isMany }: TunnelFlag, value: FlagValue): void {
   const [key, inner] = path
   tunnel[key] =
@@ -44,7 +44,7 @@ export function setFlag(tunnel: Record<string, unknown>, { path, isMany }: Tunne
   }
 }
 
-/** Written by `setFlag` alone, so that it is a map or not there. */
+/** Only `setFlag` writes these, so each is a map or absent. */
 function mapOf(value: unknown): Readonly<Record<string, unknown>> {
   return (value ?? {}) as Readonly<Record<string, unknown>>
 }

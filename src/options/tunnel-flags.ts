@@ -1,4 +1,4 @@
-/** The flags of a tunnel, one table for all who take them: each is a key of `postern-agent.yml` in another spelling. */
+/** The flags of a tunnel, for the agent and the SSH gateway: each sets a key of `postern-agent.yml`. */
 import type { TunnelKind } from './endpoint-options.ts'
 
 /** Who reads flags: the agent from its command line, the SSH gateway from the command of a client. */
@@ -7,23 +7,23 @@ export type FlagTaker = 'agent' | 'gateway'
 export interface TunnelFlag {
   /** Without dashes. */
   readonly name: string
-  /** What stands for the value in the help; without it the flag is a switch. */
+  /** The placeholder of the value in the help; a flag without one is a switch. */
   readonly takes?: string
   readonly about: string
-  /** What is true for the agent alone. */
+  /** Added to `about` in the agent's help. */
   readonly agentAdds?: string
   /** The commands that have it. */
   readonly for: readonly TunnelKind[]
-  /** The key it stands for. */
+  /** The key it sets. */
   readonly path: readonly [string] | readonly [string, string]
-  /** May be given more than once, by all or by one of those who take it. */
+  /** Whether it may be given more than once: for both takers, or for one. */
   readonly isMany?: boolean | FlagTaker
   readonly isNumber?: boolean
-  /** Names a file that holds the value, where there are files to read. */
+  /** Whether the value may be the name of a file, where files can be read. */
   readonly isFile?: boolean
-  /** Known, so that it can be answered, and not offered. */
+  /** Recognised, so that it gets a helpful answer, but not shown in the help. */
   readonly isHidden?: boolean
-  /** Who has it, where the other cannot. */
+  /** The only taker that has it. */
   readonly only?: FlagTaker
 }
 
@@ -51,14 +51,28 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'label',
     takes: 'name=value',
-    about: 'serve the edges that look for these labels, in place of an address of its own',
+    about: 'serve edges that look for these labels, instead of an address of its own',
     for: each,
     path: ['labels'],
     isMany: true,
   },
   { name: 'metadata', takes: 'text', about: 'shown in the API', for: each, path: ['metadata'] },
-  { name: 'name', takes: 'text', about: 'what people call the tunnel', for: all, path: ['name'], only: 'gateway' },
-  { name: 'description', takes: 'text', about: 'what it is for', for: all, path: ['description'], only: 'gateway' },
+  {
+    name: 'name',
+    takes: 'text',
+    about: 'name of the tunnel, shown in the API',
+    for: all,
+    path: ['name'],
+    only: 'gateway',
+  },
+  {
+    name: 'description',
+    takes: 'text',
+    about: 'what the tunnel is for, shown in the API',
+    for: all,
+    path: ['description'],
+    only: 'gateway',
+  },
   {
     name: 'host-header',
     takes: 'name',
@@ -70,7 +84,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'basic-auth',
     takes: 'user:password',
-    about: 'who may visit',
+    about: 'user name and password that visitors need',
     agentAdds: '; the file keeps it out of process lists',
     for: http,
     path: ['basic_auth'],
@@ -86,7 +100,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'oauth-client-id',
     takes: 'id',
-    about: 'of your application at the provider',
+    about: 'client id of your application at the provider',
     for: http,
     path: ['oauth', 'client_id'],
   },
@@ -132,7 +146,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'oidc-client-id',
     takes: 'id',
-    about: 'of your application at the issuer',
+    about: 'client id of your application at the issuer',
     for: http,
     path: ['oidc', 'client_id'],
   },
@@ -171,7 +185,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'cidr-allow',
     takes: 'cidr',
-    about: 'addresses that may visit',
+    about: 'networks whose visitors are let in',
     for: all,
     path: ['ip_restriction', 'allow'],
     isMany: true,
@@ -179,7 +193,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'cidr-deny',
     takes: 'cidr',
-    about: 'addresses among them that may not',
+    about: 'networks among them whose visitors are kept out',
     for: all,
     path: ['ip_restriction', 'deny'],
     isMany: true,
@@ -188,7 +202,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
     name: 'mutual-tls-cas',
     takes: 'pem',
     isFile: true,
-    about: 'CAs of the certificates that visitors must show',
+    about: 'CAs of the client certificates that visitors need',
     for: named,
     path: ['mutual_tls'],
   },
@@ -205,7 +219,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'request-header-add',
     takes: 'name:value',
-    about: 'header that the service gets too',
+    about: 'header to add to requests',
     for: http,
     path: ['request_headers', 'add'],
     isMany: true,
@@ -213,7 +227,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'request-header-remove',
     takes: 'name',
-    about: 'header that the service does not get',
+    about: 'header to remove from requests',
     for: http,
     path: ['request_headers', 'remove'],
     isMany: true,
@@ -221,7 +235,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'response-header-add',
     takes: 'name:value',
-    about: 'header that visitors get too',
+    about: 'header to add to responses',
     for: http,
     path: ['response_headers', 'add'],
     isMany: true,
@@ -229,16 +243,16 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'response-header-remove',
     takes: 'name',
-    about: 'header that visitors do not get',
+    about: 'header to remove from responses',
     for: http,
     path: ['response_headers', 'remove'],
     isMany: true,
   },
-  { name: 'compression', about: 'compress answers', for: http, path: ['compression'] },
+  { name: 'compression', about: 'compress responses', for: http, path: ['compression'] },
   {
     name: 'circuit-breaker',
     takes: 'share',
-    about: 'share of failed answers, 0 to 1, at which visitors are turned away for a while',
+    about: 'share of failed responses, 0 to 1, at which visitors are turned away for a while',
     for: http,
     path: ['circuit_breaker'],
     isNumber: true,
@@ -246,21 +260,21 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'verify-webhook',
     takes: 'provider',
-    about: 'take only signed webhooks of this provider',
+    about: 'accept only signed webhooks of this provider',
     for: http,
     path: ['webhook_verification', 'provider'],
   },
   {
     name: 'verify-webhook-secret',
     takes: 'secret',
-    about: 'what they are signed with',
+    about: 'secret that the webhooks are signed with',
     for: http,
     path: ['webhook_verification', 'secret'],
   },
   {
     name: 'ua-filter-allow',
     takes: 'regex',
-    about: 'user agents that may visit',
+    about: 'user agents that are let in',
     for: http,
     path: ['user_agent_filter', 'allow'],
     isMany: true,
@@ -268,7 +282,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'ua-filter-deny',
     takes: 'regex',
-    about: 'user agents that may not',
+    about: 'user agents that are kept out',
     for: http,
     path: ['user_agent_filter', 'deny'],
     isMany: true,
@@ -292,27 +306,27 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   },
   {
     name: 'websocket-tcp-converter',
-    about: 'turn websockets into plain TCP',
+    about: 'turn WebSockets into plain TCP',
     for: http,
     path: ['websocket_tcp_converter'],
   },
   {
     name: 'proxy-proto',
     takes: 'version',
-    about: 'PROXY header that the service wants: 1 or 2',
+    about: 'version of the PROXY header that the service expects: 1 or 2',
     for: all,
     path: ['proxy_proto'],
   },
   {
     name: 'app-protocol',
     takes: 'name',
-    about: 'what the service speaks: http1 or http2',
+    about: 'HTTP version of the service: http1 or http2',
     for: ['http', 'labeled'],
     path: ['app_protocol'],
   },
   {
     name: 'upstream-verify',
-    about: 'check the certificate of a service with https or tls',
+    about: 'check the certificate of an https or tls service',
     for: all,
     path: ['upstream_tls', 'verify'],
     only: 'agent',
@@ -329,10 +343,10 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'upstream-server-name',
     takes: 'name',
-    about: 'the name to ask the service for in TLS',
+    about: 'name to send to the service in the TLS handshake',
     for: all,
     path: ['upstream_tls', 'server_name'],
     only: 'agent',
   },
-  { name: 'pooling', about: 'refused, with what to do instead', for: all, path: ['pooling'], isHidden: true },
+  { name: 'pooling', about: 'refused, with advice on what to do instead', for: all, path: ['pooling'], isHidden: true },
 ]

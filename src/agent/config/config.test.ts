@@ -276,12 +276,12 @@ describe('a file is refused, by key and line, for', () => {
     [
       'two policies',
       tunnel('policy: {}', 'traffic_policy: policy.yml'),
-      /^`tunnels\.web\.policy` .* beside `traffic_policy`: both are the one policy/,
+      /^`tunnels\.web\.policy` .* combined with `traffic_policy`: both are the one policy/,
     ],
     [
       'two logins',
       tunnel(`oauth: {provider: github, ${client}}`, `oidc: {issuer_url: "https://id.test", ${client}}`),
-      /^`tunnels\.web\.oidc` .* beside `oauth`: visitors log in once$/,
+      /^`tunnels\.web\.oidc` .* combined with `oauth`: visitors log in once$/,
     ],
     ['a login without a provider', tunnel(`oauth: {${client}}`), /^`tunnels\.web\.oauth\.provider` .* is missing: /],
     ['a login without an issuer', tunnel(`oidc: {${client}}`), /^`tunnels\.web\.oidc\.issuer_url` .* is missing: /],
@@ -293,7 +293,7 @@ describe('a file is refused, by key and line, for', () => {
     [
       'a login without a secret',
       tunnel('oidc: {issuer_url: "https://id.test", client_id: app}'),
-      /^`tunnels\.web\.oidc\.client_secret` .* POSTERN_OIDC_CLIENT_SECRET instead/,
+      /^`tunnels\.web\.oidc\.client_secret` .* POSTERN_OIDC_CLIENT_SECRET may hold it instead/,
     ],
     [
       'a login with an unknown key',
@@ -331,17 +331,21 @@ describe('a file is refused, by key and line, for', () => {
     [
       'an address to share',
       tunnel('pooling: true'),
-      /^`tunnels\.web\.pooling` \(postern-agent\.yml line 4\) cannot be had: .* same `labels`, .* tunnel group backend/,
+      /^`tunnels\.web\.pooling` \(postern-agent\.yml line 4\) is not supported: .* same `labels`, .* tunnel group backend/,
     ],
     ['no labels at all', tunnel('labels: {}'), /^`tunnels\.web\.labels` .* must not be empty$/],
-    ['two names', tunnel('domain: a', 'subdomain: b'), /^`tunnels\.web\.subdomain` .* cannot stand beside `domain`/],
+    [
+      'two names',
+      tunnel('domain: a', 'subdomain: b'),
+      /^`tunnels\.web\.subdomain` .* cannot be combined with `domain`/,
+    ],
     ['an unknown scheme', tunnel('schemes: [ftp]'), /must be `http`, `https` or both/],
     ['a user without a password', tunnel('basic_auth: [ada]'), /must be a list of `user:password`$/],
     ['a threshold of 2', tunnel('circuit_breaker: 2'), /must be a number from 0 to 1$/],
     [
       'deny without allow',
       tunnel('ip_restriction: {deny: [10.0.0.0/8]}'),
-      /^`tunnels\.web\.ip_restriction\.allow` .* is missing: nobody else gets in$/,
+      /^`tunnels\.web\.ip_restriction\.allow` .* is missing: without it nobody gets in$/,
     ],
     [
       'a certificate without its key',
