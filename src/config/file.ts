@@ -1,4 +1,4 @@
-/** Reads `postern.yml`: a flat map of settings, each with the line it stands on. */
+/** Reads `postern.yml`: a flat map of settings, each with its line number for error messages. */
 import { basename, resolve } from 'node:path'
 import { isMap, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml'
 import { readSmallFile } from '../lib/files/read-small-file.ts'
@@ -17,7 +17,7 @@ const faults: Readonly<Record<string, string>> = {
   ENOTDIR: 'there is no such file',
   EISDIR: 'it is a folder',
   ETIMEDOUT: 'it is a pipe that nobody writes to',
-  EACCES: 'this user may not read it',
+  EACCES: 'the user that runs Postern is not allowed to read it',
 }
 
 export interface ConfigFile {
@@ -48,12 +48,12 @@ export function readConfigFile({ named, cwd, isServing }: FilePlace): ConfigFile
 function parseConfig(text: string, file: string): ConfigFile {
   const lines = new LineCounter()
   const at = (offset: number) => `${file} line ${lines.linePos(offset).line}`
-  // The failsafe schema keeps every value as the text that was written: settings have their own parsers.
+  // The failsafe schema keeps every value as the text in the file: settings have their own parsers.
   const document = parseDocument(text, { schema: 'failsafe', lineCounter: lines, prettyErrors: false, strict: true })
   const entries = new Map<string, Given>()
   const problems = document.errors.map((error) => `${at(error.pos[0])} ${faultOf(error)}`)
   if (problems.length > 0) return { entries, problems }
-  // A file of comments alone sets nothing.
+  // A file with nothing but comments sets nothing.
   if (document.contents === null || (isScalar(document.contents) && document.contents.value === '')) {
     return { entries, problems }
   }
@@ -75,7 +75,7 @@ function parseConfig(text: string, file: string): ConfigFile {
   return { entries, problems }
 }
 
-/** The parser quotes the text it stumbled over, which may be a password; that part is left out. */
+/** The parser's message without the text that it quotes, which may be a password. */
 function faultOf(error: YAMLError): string {
   if (error.code === 'DUPLICATE_KEY') return 'sets a key for the second time; remove one of the two'
   return `is not valid YAML: ${error.message.replace(/: .*$/s, '')}`

@@ -1,4 +1,4 @@
-/** How the text of a setting becomes its value; each of these throws an `Error` whose text goes on from the name: "must be …". */
+/** Parsers for the text of settings; each throws an `Error` whose text continues after the name: "must be …". */
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { readCidr } from '../lib/net/cidr.ts'
@@ -17,7 +17,7 @@ export interface PortRange {
 
 const MAX_PORT = 65535
 
-/** Longest duration in milliseconds: a day. Timers overflow at 24 days. */
+/** The longest duration, a day, in milliseconds. Timers overflow at 24 days. */
 const MAX_DURATION_MS = 24 * 60 * 60 * 1000
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
@@ -106,7 +106,7 @@ export function countBetween(least: number, most: number): (text: string) => num
   }
 }
 
-/** A duration within bounds, which are written as one. */
+/** A duration between two others, which are written like `1s` and `5m`. */
 export function durationBetween(least: string, most: string): (text: string) => number {
   return (text) => {
     const ms = duration(text)
@@ -125,11 +125,11 @@ export function oneOf<const T extends string>(allowed: readonly T[]): (text: str
 
 export function path(text: string): string {
   if (text === '' || text.includes('\0')) throw new Error('must be a path')
-  if (/^~(\/|$)/.test(text)) throw new Error('must be a whole path; `~` is understood by shells only')
+  if (/^~(\/|$)/.test(text)) throw new Error('must be a full path; only shells understand `~`')
   return text
 }
 
-/** A base URL, without the slash at its end. */
+/** A base URL; a slash at its end is dropped. */
 export function baseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const web = url?.protocol === 'http:' || url?.protocol === 'https:'
@@ -145,7 +145,7 @@ export function databaseUrl(text: string): string {
   throw new Error('must be `sqlite:<path>` or `postgres://<user>@<host>/<database>`')
 }
 
-/** A domain name as it goes over the wire: lower case, punycode, no dot at the end. */
+/** A domain name in the form of the DNS: lower case, punycode, no dot at the end. */
 export function domain(text: string): string {
   const name = domainToASCII(text.replace(/\.$/, ''))
   if (!isHost(name) || isIP(name) !== 0) throw new Error('must be a domain name, without scheme or port')
@@ -159,14 +159,14 @@ export function region(text: string): string {
   return text
 }
 
-/** A token that an operator chooses; what is wrong is said without saying what it is. */
+/** A token that an operator chooses; error messages do not repeat it. */
 export function presetToken(text: string): Secret {
-  if (!/^[A-Za-z0-9_]+$/.test(text)) throw new Error('must hold only the characters A-Z a-z 0-9 _')
+  if (!/^[A-Za-z0-9_]+$/.test(text)) throw new Error('must have only the characters A-Z a-z 0-9 _')
   if (text.length < 32) throw new Error('must be 32 characters or more')
   return new Secret(text)
 }
 
-/** A name or an IPv4 address; what ends in a number must be a whole address, so that `010.1.1.1` and `1.2` are not names. */
+/** A name or an IPv4 address. Text that ends in a number must be an address, so `010.1.1.1` and `1.2` are refused. */
 function isHost(host: string): boolean {
   if (/(^|\.)\d+$/.test(host)) return isIPv4(host)
   const label = '[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?'

@@ -101,7 +101,7 @@ test('the settings are frozen all the way down', () => {
     assert.ok(Object.isFrozen(each))
 })
 
-test('what depends on other settings follows them', () => {
+test('defaults that depend on other settings follow them', () => {
   const settings = read({ flags: { 'data-dir': '/srv/postern', 'https-listen': '[::]:443' } })
   assert.equal(settings.databaseUrl, 'sqlite:/srv/postern/postern.db')
   assert.equal(settings.keyFile, '/srv/postern/secret.key')
@@ -238,13 +238,13 @@ test('broken YAML is reported without the text of the file', () => {
   assert.ok(!problems.join().includes('hunter2'), problems.join())
 })
 
-test('empty variables, foreign variables and those of other commands are passed over', () => {
+test('empty variables, foreign variables and those of other commands are ignored', () => {
   read({ env: { POSTERN_REGION: '', POSTERN_UNKNOWN: '', PATH: 'x', POSTERN_API_KEY: 'x' } })
   // Secrets of agents that run beside it.
   read({ env: { POSTERN_OAUTH_CLIENT_SECRET: 'x', POSTERN_OIDC_CLIENT_SECRET: 'x' } })
 })
 
-test('the variables that Kubernetes sets for a service called postern are passed over', () => {
+test('the variables that Kubernetes sets for a service called postern are ignored', () => {
   const env = {
     POSTERN_SERVICE_HOST: '10.0.0.1',
     POSTERN_SERVICE_PORT: '7400',
@@ -262,7 +262,7 @@ test('an empty file and a file of comments set nothing', () => {
   assert.equal(read({ file: '# region: x\n' }).region, 'local')
 })
 
-test('numbers in the file keep the text that was written', () => {
+test('numbers in the file keep their text', () => {
   assert.equal(read({ file: 'region: 007\npublic_https_port: 443' }).region, '007')
 })
 

@@ -1,4 +1,4 @@
-/** From flags, environment and file to the one frozen value that the server is built from. */
+/** Reads the settings from flags, environment and file into the one frozen value that the server is built from. */
 import { resolve } from 'node:path'
 import type { LogFormat, LogLevel } from '../lib/log/log.ts'
 import type { Secret } from '../lib/secrets/secret.ts'
@@ -9,14 +9,14 @@ import { gather, type SettingSources } from './sources.ts'
 import { table, type Values } from './table.ts'
 
 export interface Settings {
-  /** Absolute, as is every path here. */
+  /** An absolute path, like every path here. */
   readonly dataDir: string
-  /** `sqlite:<absolute path>`, or `postgres://…`, which may hold a password: do not print it. */
+  /** `sqlite:<absolute path>` or `postgres://…`. It may contain a password, so do not print it. */
   readonly databaseUrl: string
   readonly keyFile: string
   readonly apiListen: Listen
   readonly apiUrl: string | null
-  /** Requests a minute and key; 0 is no limit. */
+  /** Requests a minute for each key; 0 means no limit. */
   readonly apiRateLimit: number
   readonly metricsListen: Listen
   readonly agentListen: Listen
@@ -24,14 +24,14 @@ export interface Settings {
   readonly agentNames: readonly string[]
   readonly tlsMinVersion: '1.2' | '1.3'
   readonly httpsListen: Listen
-  /** The port of `httpsListen` unless set; 0 when the system is to choose that one. */
+  /** The port of `httpsListen` by default; 0 when the system chooses that port. */
   readonly publicHttpsPort: number
   readonly httpListen: Listen
-  /** As for HTTPS. */
+  /** The same for plain HTTP. */
   readonly publicHttpPort: number
   readonly trustedProxies: readonly string[]
   readonly outboundAllow: readonly string[]
-  /** Each of these is 0 for no limit; the rates are by the second. */
+  /** For each of the next five 0 means no limit; requests and handshakes are per second. */
   readonly maxConnections: number
   readonly maxConnectionsPerSource: number
   readonly maxRequestsPerSource: number
@@ -45,7 +45,7 @@ export interface Settings {
   readonly tcpPorts: PortRange
   readonly domain: string
   readonly region: string
-  /** Bytes for request bodies that modules read. */
+  /** Memory for request bodies that modules read, in bytes. */
   readonly bodyMemory: number
   readonly drainTimeoutMs: number
   readonly logLevel: LogLevel
@@ -84,7 +84,7 @@ type Undefaulted =
   | 'bootstrapAuthtoken'
 type Parsed = Omit<Values, Undefaulted> & Partial<Pick<Values, Undefaulted>>
 
-/** Fills in what depends on other settings, and makes paths absolute. */
+/** Fills in defaults that depend on other settings, and makes paths absolute. */
 function complete(values: Parsed, cwd: string): Settings {
   const { bootstrapApiKey = null, bootstrapAuthtoken = null, ...plain } = values
   const dataDir = resolve(cwd, values.dataDir)

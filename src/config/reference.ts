@@ -1,15 +1,15 @@
-/** The reference page of the settings, `docs/config.md`, made from the table. */
+/** Makes the reference page of the settings, `docs/config.md`, from the table. */
 import { envName, fileKey, type Setting, settings } from './table.ts'
 
 const intro = `# Settings
 
 <!-- Made from src/config/table.ts by \`npm run docs\`; change it there. -->
 
-Each setting of \`postern serve\` can be a flag, a variable in the environment, or a key of the settings file.
+Each setting of \`postern serve\` can be a flag, an environment variable, or a key of the settings file.
 A flag wins over a variable, a variable over the file, and the file over the default.
 
 The file is \`postern.yml\` in the working folder, or the one named by \`--config\` or \`POSTERN_CONFIG\`. It is a flat map,
-one key a line. A name that is not known is refused, wherever it stands. An empty variable counts as unset.
+one key a line. Unknown flags, variables and keys are refused. An empty variable counts as unset.
 Relative paths start at the working folder. Port 0 lets the system choose a port, which is printed at start.
 Durations have a unit: \`500ms\`, \`30s\`, \`5m\`, \`1h\`.
 `
@@ -22,7 +22,7 @@ export function configReference(): string {
     intro,
     table(['flag', 'variable', 'default', 'what it sets'], usual.map(row)),
     '## Read from the environment only\n',
-    'These are secrets, so there is neither flag nor key for them. They count on the very first start alone.\n',
+    'These are secrets, so there are no flags and no keys for them. They are used on the very first start only.\n',
     table(
       ['variable', 'default', 'what it sets'],
       shown.filter((each) => each.envOnly).map((each) => row(each).slice(1)),
@@ -45,7 +45,7 @@ function row(setting: Setting<unknown>): string[] {
   return [`\`--${setting.name}\``, `\`${envName(setting.name)}\``, code(fallback), setting.about]
 }
 
-/** A default that is a sentence stays one. */
+/** Sets a value as code; a note with spaces stays plain text. */
 function code(text: string): string {
   return text.includes(' ') ? text : `\`${text}\``
 }

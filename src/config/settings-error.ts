@@ -1,4 +1,4 @@
-/** Everything that is wrong with the settings, one line each; apart from what reads them, so that every command can know it. */
+/** All problems with the settings, one line each. In its own file, so that commands can import it without the settings. */
 export class SettingsError extends Error {
   readonly problems: readonly string[]
 

@@ -16,7 +16,7 @@ export interface SettingSources {
 }
 
 export interface Gathered {
-  /** By setting name; what stands first in the order of precedence. */
+  /** By setting name; only the text that takes precedence. */
   readonly given: ReadonlyMap<string, Given>
   readonly problems: readonly string[]
 }
@@ -54,13 +54,13 @@ function fromFlags(flags: Readonly<Record<string, string | undefined>>): Gathere
 
 function fromEnv(env: Readonly<Record<string, string | undefined>>): Gathered {
   const byVariable = new Map(settings.map((each) => [envName(each.name), each]))
-  const passedOver = new Set([...clientVariables, envName(configFlag)])
+  const ignored = new Set([...clientVariables, envName(configFlag)])
   const given = new Map<string, Given>()
   const problems: string[] = []
   for (const [variable, value] of Object.entries(env)) {
-    // An empty variable counts as unset: that is how compose files and CI pass on what they do not have.
+    // An empty variable counts as unset: compose files and CI pass on unset variables that way.
     const text = filled(value)
-    if (!variable.startsWith('POSTERN_') || text === undefined || passedOver.has(variable)) continue
+    if (!variable.startsWith('POSTERN_') || text === undefined || ignored.has(variable)) continue
     const known = byVariable.get(variable)
     if (known) given.set(known.name, { text, from: variable })
     else if (!isServiceLink(variable, text)) problems.push(unknown(variable, [...byVariable.keys()]))
@@ -96,7 +96,7 @@ function unknown(name: string, known: readonly string[], from?: string): string 
   return `\`${name}\`${where} is not a known setting; ${meant ? `did you mean \`${meant}\`?` : 'see `postern serve --help`'}`
 }
 
-/** Kubernetes tells each container of every service: one called `postern` sets POSTERN_PORT and its kin, which are not ours. */
+/** Kubernetes sets variables for every service: one called `postern` gives POSTERN_PORT and others, which are not ours. */
 function isServiceLink(variable: string, text: string): boolean {
   if (/_SERVICE_(HOST|PORT(_\w+)?)$/.test(variable)) return true
   return /_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(variable) || /^(tcp|udp|sctp):\/\//.test(text)

@@ -1,14 +1,14 @@
-/** Every setting of the server, once: flags, environment, file, help and the reference page derive from this table. */
+/** Every setting of the server: flags, environment variables, file keys, help and the reference page derive from this table. */
 import { logFormats, logLevels } from '../lib/log/log.ts'
 import * as parse from './parse.ts'
 
-/** Versions of TLS that the agent listener may begin at. */
+/** The choices for the lowest TLS version of agents. */
 const tlsVersions = ['1.2', '1.3'] as const
 
 export interface Setting<T> {
   /** The flag without its dashes; the other spellings derive from it. */
   readonly name: string
-  /** What stands for the value in `--help`. */
+  /** The placeholder of the value in `--help`. */
   readonly takes: string
   readonly parse: (text: string) => T
   /** As an operator would write it; null when it depends on other settings or is unset. */
@@ -17,9 +17,9 @@ export interface Setting<T> {
   readonly defaultNote?: string
   readonly about: string
   readonly example: string
-  /** Read from the environment alone: flags show in process lists, and files get committed. */
+  /** Read from the environment only: flags show in process lists, and files get committed. */
   readonly envOnly?: boolean
-  /** Works, but stands neither in help nor in the reference. */
+  /** Works, but is neither in the help nor in the reference. */
   readonly hidden?: boolean
   /** A running server takes a new value over. */
   readonly isLive?: boolean
@@ -49,7 +49,7 @@ export const table = {
     parse: parse.path,
     default: null,
     defaultNote: '<data-dir>/secret.key',
-    about: 'the key that encrypts secrets in the database; made on first start',
+    about: 'file of the key that encrypts secrets in the database; made on first start',
     example: '/etc/postern/secret.key',
   }),
   apiListen: setting({
@@ -66,7 +66,7 @@ export const table = {
     parse: parse.baseUrl,
     default: null,
     defaultNote: "the caller's own Host",
-    about: 'how callers reach the API; `uri` fields begin with it',
+    about: 'URL by which callers reach the API; `uri` fields begin with it',
     example: 'https://api.example.com',
     isLive: true,
   }),
@@ -161,7 +161,7 @@ export const table = {
     parse: parse.networks,
     default: '',
     about:
-      'networks of load balancers before the listeners of visitors and agents, separated by commas; they must send a PROXY header',
+      'networks of load balancers in front of the listeners of visitors and agents, separated by commas; they must send a PROXY header',
     example: '10.0.0.0/24,2001:db8::/64',
     isLive: true,
   }),
@@ -171,7 +171,7 @@ export const table = {
     parse: parse.networks,
     default: '',
     about:
-      'networks that modules may ask although they are not public, such as that of your own identity provider, separated by commas',
+      'networks to which modules may send requests although they are not public, such as that of your own identity provider, separated by commas',
     example: '10.20.0.0/16,127.0.0.1/32',
     isLive: true,
   }),
@@ -180,7 +180,7 @@ export const table = {
     takes: 'number',
     parse: parse.count,
     default: '100000',
-    about: 'connections that may be open at once, for visitors, agents and the API each; 0 is no limit',
+    about: 'open connections, counted separately for visitors, agents and the API; 0 is no limit',
     example: '20000',
     isLive: true,
   }),
@@ -189,7 +189,7 @@ export const table = {
     takes: 'number',
     parse: parse.count,
     default: '0',
-    about: 'the same from one source, which is an IPv4 address or an IPv6 /64 network; 0 is no limit',
+    about: 'open connections from one source, which is an IPv4 address or an IPv6 /64 network; 0 is no limit',
     example: '1000',
     isLive: true,
   }),
@@ -198,7 +198,7 @@ export const table = {
     takes: 'number',
     parse: parse.count,
     default: '0',
-    about: 'HTTP requests a second from one source, twice as many at once; 0 is no limit',
+    about: 'HTTP requests a second from one source, with bursts of twice as many; 0 is no limit',
     example: '200',
     isLive: true,
   }),
@@ -207,7 +207,8 @@ export const table = {
     takes: 'number',
     parse: parse.count,
     default: '0',
-    about: 'TLS handshakes a second, for visitors and agents each, twice as many at once; 0 is no limit',
+    about:
+      'TLS handshakes a second, counted separately for visitors and agents, with bursts of twice as many; 0 is no limit',
     example: '500',
     isLive: true,
   }),
@@ -216,7 +217,7 @@ export const table = {
     takes: 'number',
     parse: parse.count,
     default: '0',
-    about: 'the same from one source; 0 is no limit',
+    about: 'TLS handshakes a second from one source, with bursts of twice as many; 0 is no limit',
     example: '50',
     isLive: true,
   }),
@@ -225,7 +226,7 @@ export const table = {
     takes: 'bytes',
     parse: parse.countBetween(8 * 1024, 128 * 1024),
     default: '65536',
-    about: 'request line and headers of a visitor in all, in bytes, from 8192 to 131072',
+    about: 'largest request line and headers of a visitor together, in bytes, from 8192 to 131072',
     example: '131072',
     isLive: true,
   }),
@@ -234,7 +235,7 @@ export const table = {
     takes: 'number',
     parse: parse.countBetween(20, 1000),
     default: '100',
-    about: 'headers of one request of a visitor, from 20 to 1000',
+    about: 'most headers of one request of a visitor, from 20 to 1000',
     example: '200',
     isLive: true,
   }),
@@ -253,7 +254,7 @@ export const table = {
     parse: parse.durationBetween('1s', '24h'),
     default: '5m',
     about:
-      'how long a connection of a visitor may be idle, from 1s to 24h; requests under way and WebSockets have 5m at least',
+      'how long a connection of a visitor may be idle, from 1s to 24h; running requests and WebSockets have at least 5m',
     example: '1h',
     isLive: true,
   }),
@@ -286,7 +287,7 @@ export const table = {
     takes: 'name',
     parse: parse.region,
     default: 'local',
-    about: 'region that sessions and tunnels of this node show',
+    about: 'region that the API shows for sessions and tunnels of this node',
     example: 'eu-1',
   }),
   bodyMemory: setting({
@@ -303,7 +304,7 @@ export const table = {
     takes: 'duration',
     parse: parse.duration,
     default: '30s',
-    about: 'how long a stopping server lets open work finish',
+    about: 'how long a stopping server waits for open connections and requests to finish',
     example: '30s',
     isLive: true,
   }),
@@ -312,7 +313,7 @@ export const table = {
     takes: 'level',
     parse: parse.oneOf(logLevels),
     default: 'info',
-    about: `least level that is logged: ${logLevels.join(', ')}`,
+    about: `lowest level that is logged: ${logLevels.join(', ')}`,
     example: 'debug',
     isLive: true,
   }),
@@ -351,13 +352,13 @@ export type Field = keyof typeof table
 /** What each setting parses to. */
 export type Values = { readonly [F in Field]: ReturnType<(typeof table)[F]['parse']> }
 
-/** The table in its order, for whoever walks over it. */
+/** All settings, in the order of the table. */
 export const settings: readonly Setting<unknown>[] = Object.values(table)
 
-/** `postern.yml` can be named by this flag and variable; it is no key of the file itself. */
+/** The flag and variable that name the settings file; it is not a key of the file itself. */
 export const configFlag = 'config'
 
-/** Variables that other commands read, and `serve` passes over. */
+/** Variables that other commands read and `serve` ignores. */
 export const clientVariables: readonly string[] = [
   'POSTERN_API_KEY',
   'POSTERN_SERVER',
