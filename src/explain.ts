@@ -1,4 +1,4 @@
-/** Composes the explanation of policies without a server: what `postern policy test` does with those in its file. */
+/** Explains policies without a server, for the policies in a file of `postern policy test`. */
 import { explain } from './edge/explain/explain.ts'
 import { check } from './lib/shape/check.ts'
 import { BadJson, MAX_JSON_VALUES, parseJson } from './lib/text/json.ts'
@@ -15,12 +15,12 @@ export { BadYaml } from './policy/yaml.ts'
 
 const MAX_DEPTH = 32
 
-/** What policies read as `conn.server_region` where there is no server. */
+/** The value of `conn.server_region`, since there is no server. */
 const REGION = 'local'
 
 const HTTPS_PORT = 443
 
-/** The value of a file of JSON or YAML; throws `BadYaml`. */
+/** Parses JSON or YAML; throws `BadYaml`. */
 export function readDocument(text: string): unknown {
   try {
     return parseJson(Buffer.from(text), { maxDepth: MAX_DEPTH, maxValues: MAX_JSON_VALUES })
@@ -31,8 +31,8 @@ export function readDocument(text: string): unknown {
 }
 
 /**
- * What a policy would do to described traffic. It is written as the API takes it: an object with `inbound` and
- * `outbound`, or with the lists of the later spelling, or a text of these. Throws `BadValue` or `Refusal`.
+ * Tells what a policy would do to the described traffic. `written` is in any form that the API accepts: an object with
+ * `inbound` and `outbound`, one with the newer list names, or a text of either. Throws `BadValue` or `Refusal`.
  */
 export async function explainPolicy(written: unknown, asked: Described): Promise<Explanation> {
   const place = placeFor(asked)
@@ -45,7 +45,7 @@ export async function explainPolicy(written: unknown, asked: Described): Promise
 
 function spelled(written: unknown) {
   const [own, later] = formsOf(policy, 'route')
-  if (!own || !later) throw new Error('a policy has two spellings')
+  if (!own || !later) throw new Error('the policy module must have two forms')
   if (typeof written === 'string') return { form: later, given: { value: written } }
   const isLater =
     typeof written === 'object' && written !== null && Object.keys(written).some((name) => /^on_/.test(name))
@@ -56,7 +56,7 @@ const noLookup: Lookup = {
   ipRules: (id) => {
     throw new Refusal(
       'UNKNOWN_REFERENCE',
-      `the IP policy \`${id}\` is on a server; name an edge or route of it instead`,
+      `the IP policy \`${id}\` is stored on a server, which is not asked here; explain an edge or route of that server instead`,
     )
   },
   authority: nothing,
@@ -64,5 +64,5 @@ const noLookup: Lookup = {
 }
 
 function nothing(): never {
-  throw new Error('a policy names no such thing')
+  throw new Error('a policy cannot refer to this kind of resource')
 }

@@ -2,7 +2,7 @@
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'
 
-/** Where the hash of an API key's token is claimed. */
+/** The scope of claims for the token hashes of API keys. */
 export const API_KEY_TOKENS = 'api_key_token'
 
 export const apiKeys = stored({

@@ -49,7 +49,7 @@ export const applicationSessions = loggedIn({
     created_at: Type.String({ description: 'When the visitor logged in, RFC 3339.' }),
     last_active: Type.String({ description: 'When the visitor was last here, RFC 3339, to a minute.' }),
     expires_at: Type.String({ description: 'When the session ends if the visitor does not come back, RFC 3339.' }),
-    // Either an agent's endpoint, or an edge and its route; the others are null.
+    // Either `endpoint` is set (an agent's), or the edge and its route are; the others are null.
     endpoint: nullable(RefSchema),
     edge: nullable(RefSchema),
     route: nullable(RefSchema),

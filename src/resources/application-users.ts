@@ -19,7 +19,7 @@ export const applicationUsers = loggedIn({
       },
       { additionalProperties: false, description: 'Who vouched for the user.' },
     ),
-    provider_user_id: Type.String({ description: 'What the provider knows the user by.' }),
+    provider_user_id: Type.String({ description: 'Id of the user at the provider.' }),
     username: Type.String({ description: 'Name of the account at the provider; empty when it has none.' }),
     email: Type.String({ description: 'Email address; empty when the provider did not tell it.' }),
     name: Type.String({ description: 'Name of the person; empty when the provider did not tell it.' }),

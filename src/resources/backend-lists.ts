@@ -1,7 +1,7 @@
 /** What weighted and failover backends share: which backends they may hold, and how many. */
 import type { Mention } from '../modules/module.ts'
 
-/** More children than this belong into groups of their own. */
+/** More children than this should be split into nested backends. */
 export const MAX_CHILDREN = 100
 
 /** Backends that hold other backends. */
@@ -9,7 +9,7 @@ export const NESTING_KINDS: readonly string[] = ['weighted_backend', 'failover_b
 
 const childKinds = ['tunnel_group_backend', 'http_response_backend', 'static_backend', ...NESTING_KINDS]
 
-/** The children as resources that must exist and cannot be deleted. */
+/** The children as references: they must exist, and cannot be deleted while they are in use. */
 export function childMentions(ids: readonly string[]): Mention[] {
   return ids.map((id) => ({ field: 'backends', id, kinds: childKinds }))
 }

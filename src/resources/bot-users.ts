@@ -9,7 +9,7 @@ export const botUsers = stored({
   prefix: 'bot_',
   path: '/bot_users',
   listKey: 'bot_users',
-  // Newer clients of the hosted service call them so.
+  // Newer clients of the hosted service use this name.
   otherName: {
     name: 'service_user',
     noun: 'service user',

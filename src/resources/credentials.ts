@@ -2,7 +2,7 @@
 import { acl, checkAcl, description, metadata } from './fields.ts'
 import { stored } from './resource.ts'
 
-/** Where the hash of an authtoken is claimed; API keys have a scope of their own, so each opens one door (D20). */
+/** The scope of claims for authtoken hashes. API keys have another one, so no token opens both doors (D20). */
 export const AUTHTOKENS = 'authtoken'
 
 export const credentials = stored({

@@ -5,7 +5,7 @@ import { BadInput } from '../lib/shape/bad-input.ts'
 import { checkAclRule, MAX_ACL_RULE_BYTES, MAX_ACL_RULES } from '../model/acl.ts'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
 
-/** Contract part 8: bytes, not characters (D9). */
+/** Contract part 8: limits are in bytes, not characters (D9). */
 export const description = Type.String({
   description: 'Human-readable description; at most 255 bytes.',
   maxBytes: 255,
@@ -18,21 +18,21 @@ export const metadata = Type.String({
   default: '',
 })
 
-/** Contract 2.3: none, or one that holds `*`, restricts nothing. */
+/** Contract 2.3: an empty list, or one that holds `*`, restricts nothing. */
 export const acl = Type.Array(Type.String({ maxBytes: MAX_ACL_RULE_BYTES }), {
   description: 'What the credential may bind: `bind:<domain, address or label>`, or `*`. Empty: no restriction.',
   maxItems: MAX_ACL_RULES,
   default: [],
 })
 
-/** Refuses the first rule of `rules` that is not one. */
+/** Throws `Refusal` for the first invalid rule. */
 export function checkAcl(rules: readonly string[]): void {
   for (const [i, rule] of rules.entries()) {
     readOr('BAD_ACL_RULE', `\`acl[${i}]\``, () => checkAclRule(rule))
   }
 }
 
-/** Runs a reader; what it cannot read is refused with `code`, in a sentence that begins with `about`. */
+/** Runs `read`; bad input becomes a `Refusal` with `code` and a message that begins with `about`. */
 export function readOr<T>(code: ErrorCode, about: string, read: () => T): T {
   try {
     return read()

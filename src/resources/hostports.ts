@@ -9,10 +9,10 @@ import type { Claim, Surroundings } from './resource.ts'
 
 const HTTPS_PORT = 443
 
-/** Where the names of TLS and HTTPS edges are claimed. */
+/** The scope of claims for the names of TLS and HTTPS edges. */
 export const EDGE_NAMES = 'edge_name'
 
-/** Where the ports of TCP edges are claimed. */
+/** The scope of claims for the ports of TCP edges. */
 export const EDGE_PORTS = 'edge_tcp_port'
 
 export const hostports = Type.Optional(
@@ -22,7 +22,7 @@ export const hostports = Type.Optional(
   }),
 )
 
-/** Checks the names of a TLS or HTTPS edge, which share one listener; gives them as they are shown. */
+/** Checks the names of a TLS or HTTPS edge, which share one listener; returns them in the form that the API shows. */
 export function checkNames(sent: readonly string[] | undefined, around: Surroundings): string[] {
   return checkAll(sent, nameKey, ({ host, port }, field) => {
     if (host.startsWith('[') || isIP(host)) {
@@ -35,7 +35,7 @@ export function checkNames(sent: readonly string[] | undefined, around: Surround
   })
 }
 
-/** Checks the addresses of a TCP edge, told apart by port alone; gives them as they are shown. */
+/** Checks the addresses of a TCP edge, which differ by port only; returns them in the form that the API shows. */
 export function checkAddresses(sent: readonly string[] | undefined, around: Surroundings): string[] {
   const { from, to } = around.tcpPorts
   return checkAll(sent, portKey, ({ host, port }, field) => {
@@ -47,7 +47,7 @@ export function checkAddresses(sent: readonly string[] | undefined, around: Surr
   })
 }
 
-/** TLS and HTTPS edges share the names; the port says nothing more, since they share the listener too (D26). */
+/** Only the name is claimed, not the port, since TLS and HTTPS edges share one listener (D26). */
 export function nameClaims(kept: readonly string[]): Claim[] {
   return kept.map((hostport) => claim(EDGE_NAMES, nameKey(readHostport(hostport)), hostport))
 }
@@ -64,7 +64,7 @@ function claim(scope: string, key: string, hostport: string): Claim {
   return { scope, key, taken: { code: 'HOSTPORT_IN_USE', msg } }
 }
 
-/** An agent that is online keeps what it has; the other way round it is refused at its bind. */
+/** Refuses an address that an online agent serves. If the edge is first, the agent's bind is refused. */
 function refuseServed({ endpointAt }: Surroundings, address: { name: string } | { port: number }, field: string): void {
   const endpoint = endpointAt?.(address)
   if (endpoint === undefined) return

@@ -4,7 +4,7 @@ import { checkHeaders } from '../model/header-rules.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'
 
-/** More belongs on a web server. */
+/** Larger bodies belong on a web server. */
 const MAX_BODY_BYTES = 256 * 1024
 
 export const httpResponseBackends = stored({

@@ -10,7 +10,7 @@ export const httpsEdgeRoutes = stored({
   about: 'A path of an HTTPS edge and its modules. An exact path wins, then the longest prefix.',
   prefix: 'edghtsrt_',
   path: '/edges/https/{edge_id}/routes',
-  // Routes are listed inside their edge.
+  // There is no list operation: the edge shows its routes.
   listKey: null,
   access: 'account',
   place: 'route',
@@ -29,13 +29,13 @@ export const httpsEdgeRoutes = stored({
     {
       scope: 'route_match',
       key: `${edgeId} ${match}`,
-      // Whatever its match_type (D41).
+      // Even with another `match_type` (D41).
       taken: { code: 'ROUTE_MATCH_IN_USE', msg: 'another route of this edge has the same `match`; update that one' },
     },
   ],
 })
 
-/** Compared with the decoded path, so it is written decoded; a query or fragment could never match. */
+/** `match` is compared with the decoded path, so it is written decoded. A query or fragment could never match. */
 function checkMatch(match: string): void {
   if (!match.startsWith('/')) throw new BadValue('match', 'value', '`match` must start with `/`')
   if (/[\p{Cc}?#]/u.test(match)) {

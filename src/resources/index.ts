@@ -64,7 +64,7 @@ export const resources: readonly Resource[] = [
   sshHostCertificates,
 ]
 
-/** The resource of a kind; asking for an unknown one is a mistake in our own code. */
+/** The resource of a kind; an unknown kind is a defect in our own code. */
 export function resourceOf(kind: string): Resource {
   const found = resources.find((resource) => resource.kind === kind)
   if (!found) throw new Error(`no resource is of kind ${kind}`)

@@ -1,4 +1,4 @@
-/** Explanations of policies (D55): nothing that is kept, but an answer to a question. It is in no list of resources. */
+/** Explanations of policies (D55). Nothing is stored, so this is not in the registry of resources. */
 import { Type } from 'typebox'
 import { closed } from '../lib/shape/schema.ts'
 import { describedFields } from '../model/described.ts'
@@ -9,7 +9,7 @@ import type { Resource } from './resource.ts'
 
 const id = (what: string) => Type.Optional(Type.String({ minLength: 1, maxBytes: 64, description: what }))
 
-/** The body of the question: what the traffic goes through, and the traffic. */
+/** The request body: the edge, route or policy to explain, and the traffic. */
 export const explainForm = closed({
   edge_id: id('Id of the edge that the traffic goes through, or of the endpoint of an agent (`ep_…`).'),
   route_id: id('Id of the route that the request goes through.'),
@@ -20,7 +20,7 @@ export const explainForm = closed({
 export const policyExplanations: Resource = {
   kind: 'policy_explanation',
   noun: 'policy explanation',
-  about: 'What an edge, a route or a policy would do to a request or connection that is described.',
+  about: 'What an edge, a route or a policy would do to a described request or connection.',
   prefix: '',
   path: '/policy/explain',
   listKey: null,

@@ -1,9 +1,9 @@
-/** The region of a reservation. One server is one region; scripts written for the hosted service name one of its own. */
+/** The region of a reservation. One server is one region, but scripts for the hosted service name one of its regions. */
 import { Type } from 'typebox'
 import { BadValue } from '../lib/shape/check.ts'
 import type { Surroundings } from './resource.ts'
 
-/** What the hosted service calls its regions; all of them are served from here, and shown as they were sent. */
+/** The regions of the hosted service. All are accepted and shown as they were sent, but served from here. */
 const hostedRegions = ['us', 'eu', 'ap', 'au', 'sa', 'jp', 'in', 'us-cal-1', 'global']
 
 export const region = Type.Optional(

@@ -1,4 +1,4 @@
-/** Reserved addresses: ports for TCP that the server chooses and then hands to nobody else on its own. */
+/** Reserved addresses: TCP ports that the server chooses, and then assigns to nobody else. */
 import { randomInt } from 'node:crypto'
 import { Type } from 'typebox'
 import { Refusal } from '../model/errors.ts'
@@ -7,17 +7,17 @@ import { EDGE_PORTS } from './hostports.ts'
 import { checkRegion, region } from './regions.ts'
 import { type IsFree, type Surroundings, stored } from './resource.ts'
 
-/** Where the ports of reserved addresses are claimed. */
+/** The scope of claims for the ports of reserved addresses. */
 export const RESERVED_PORTS = 'reserved_port'
 
-/** As many as there are ports by default; in a wider range so many misses in a row mean that it is all but full. */
+/** The default range has this many ports. In a wider range, that many misses in a row mean that it is nearly full. */
 const MAX_TRIES = 1000
 
 interface Kept extends Readonly<Record<string, unknown>> {
   readonly description: string
   readonly metadata: string
   readonly region: string
-  /** Both are chosen at creation, once the rest is settled. */
+  /** `addr` and `port` are set by `choose`, which runs after `settle`. */
   readonly addr?: string
   readonly port?: number
 }
@@ -52,19 +52,19 @@ export const reservedAddrs = stored<typeof form, Kept>({
   ],
 })
 
-/** `tcp.<domain>`, with the region before it where the operator named one. */
+/** `tcp.<domain>`, or `<region>.tcp.<domain>` when the operator named a region. */
 function hostOf({ domain, region }: Surroundings): string {
   return region === 'local' ? `tcp.${domain}` : `${region}.tcp.${domain}`
 }
 
-/** A port at random that no edge and no other reservation holds: the next one up would be easy to guess. */
+/** A random port that no edge and no other reservation holds; consecutive ports would be easy to guess. */
 async function freePort({ tcpPorts: { from, to } }: Surroundings, isFree: IsFree): Promise<number> {
   const ports = Array.from({ length: to - from + 1 }, (_, i) => from + i)
   for (let tries = 0; tries < MAX_TRIES && ports.length > 0; tries++) {
     const at = randomInt(ports.length)
     const port = ports[at] ?? from
     const last = ports.pop() ?? port
-    // The last one takes the place of the one drawn.
+    // Removes the drawn port by moving the last one into its place.
     if (at < ports.length) ports[at] = last
     const key = String(port)
     if ((await isFree(RESERVED_PORTS, key)) && (await isFree(EDGE_PORTS, key))) return port

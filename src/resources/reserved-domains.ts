@@ -1,4 +1,4 @@
-/** Reserved domains: names that are kept for you, and the certificates that serve them. */
+/** Reserved domains: names that are kept for the account, and the certificates that serve them. */
 import { isIP } from 'node:net'
 import { Type } from 'typebox'
 import { BadValue } from '../lib/shape/check.ts'
@@ -10,7 +10,7 @@ import { description, metadata, readOr } from './fields.ts'
 import { checkRegion, region } from './regions.ts'
 import { stored } from './resource.ts'
 
-/** Where the names of reserved domains are claimed. */
+/** The scope of claims for the names of reserved domains. */
 export const RESERVED_NAMES = 'reserved_name'
 
 const domain = Type.Optional(
@@ -105,7 +105,7 @@ export const reservedDomains = stored({
   ],
 })
 
-/** What a policy is answered with for as long as nothing here issues certificates: the caller must not wait for one. */
+/** The status shown for a management policy. Nothing here issues certificates yet, so callers must not wait for one. */
 const NOT_MANAGED = {
   renews_at: null,
   provisioning_job: {
@@ -116,7 +116,7 @@ const NOT_MANAGED = {
   },
 }
 
-/** The name as it is shown: as sent but for its case, like a hostport (D26). */
+/** The name as the API shows it: as it was sent, but in lower case, like a hostport (D26). */
 function checkDomain(domain: string | undefined, name: string | undefined): string {
   const sent = domain ?? name
   if (sent === undefined) throw new BadValue('domain', 'required', '`domain` is required')

@@ -1,4 +1,4 @@
-/** What an API resource is: the one shape that every file beside this one fills in. */
+/** Defines what an API resource is. Every file beside this one describes one. */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import type { Clock } from '../lib/clock.ts'
 import { closed, nullable, viewOf } from '../lib/shape/schema.ts'
@@ -12,42 +12,42 @@ import type { Mention, Place } from '../modules/module.ts'
 
 export type Verb = 'create' | 'list' | 'get' | 'update' | 'delete'
 
-/** What a resource keeps of its own in the store; ids, times, owner, parent and modules are kept beside it. */
+/** The fields that only the resource itself understands. Ids, times, owner, parent and modules are stored separately. */
 export type Fields = Readonly<Record<string, unknown>>
 
 /** A name that only one resource may hold, such as a hostport. */
 export interface Claim {
   readonly scope: string
   readonly key: string
-  /** What the caller is told when somebody else holds it. */
+  /** The refusal when another resource holds the name. */
   readonly taken: { readonly code: ErrorCode; readonly msg: string }
 }
 
-/** What resources may know of the server they stand on. */
+/** What resources may know about the server. */
 export interface Surroundings {
   readonly tcpPorts: { readonly from: number; readonly to: number }
   readonly publicHttpsPort: number
   readonly domain: string
   readonly region: string
-  /** The endpoint of an agent that stands on this name, or on this TCP port, at the moment. */
+  /** The id of the endpoint of an agent that serves this name or TCP port now, if any. */
   readonly endpointAt?: (address: { readonly name: string } | { readonly port: number }) => string | undefined
 }
 
-/** Whether nobody holds a name yet, asked inside the transaction that may take it. */
+/** Whether no resource holds a name yet; runs inside the transaction that may claim it. */
 export type IsFree = (scope: string, key: string) => Promise<boolean>
 
-/** What is at hand where a resource makes keys and signatures. */
+/** What `make` can use for keys and signatures. */
 export interface Making {
   /** The id that the resource will have. */
   readonly id: string
   readonly now: Clock
-  /** A new key pair; takes long, and holds up nobody. */
+  /** Makes a key pair on another thread, which takes long. */
   readonly keyPair: (choice: SshKeyChoice) => Promise<SshKeyPair>
-  /** The fields of another resource, its secrets opened; throws a `Refusal` when it is not there. */
+  /** The fields of another resource, with its secrets decrypted; throws `Refusal` when it does not exist. */
   readonly fieldsOf: (mention: Mention) => Promise<Fields>
 }
 
-/** The resource this one goes with: named in the path (a route's edge) or in the body (a rule's IP policy). */
+/** The resource that this one belongs to and is deleted with: named in the path (edge) or in the body (IP policy). */
 export interface Parent {
   readonly kind: string
   readonly field: string
@@ -56,16 +56,16 @@ export interface Parent {
   readonly shownAs: string
 }
 
-/** A second name that clients know a resource by: the same resources, at an address of their own. */
+/** A second name of a resource: the same resources under another path. */
 export interface OtherName extends Pick<Resource, 'noun' | 'about' | 'path' | 'listKey'> {
-  /** In the names of its operations: `service_user`. */
+  /** The name in operations: `service_user`. */
   readonly name: string
 }
 
 export interface Resource {
   /** Stored with each row and used as the schema's name in the API document: `api_key`. */
   readonly kind: string
-  /** In sentences: `API key`. */
+  /** The name in sentences: `API key`. */
   readonly noun: string
   readonly about: string
   readonly prefix: string
@@ -75,11 +75,11 @@ export interface Resource {
   readonly listKey: string | null
   readonly otherName?: OtherName
   readonly verbs: readonly Verb[]
-  /** `owner`: a member sees its own. `account`: any valid key. `admin`: admins only. */
+  /** `owner`: members see only their own. `account`: any valid key. `admin`: admins only. */
   readonly access: 'owner' | 'account' | 'admin'
   /**
-   * `store`: kept in the database. `presence`: what is online now, read only. `logins`: who logged in, read and ended.
-   * `dry_run`: kept nowhere.
+   * `store`: kept in the database. `presence`: what is online now, read only. `logins`: logins of visitors, which can be
+   * read and ended. `dry_run`: kept nowhere.
    */
   readonly source: 'store' | 'presence' | 'logins' | 'dry_run'
   readonly commands: readonly AgentCommand[]
@@ -88,7 +88,7 @@ export interface Resource {
   readonly embeds?: { readonly field: string; readonly kind: string }
   /** Modules that attach to this place are fields of the resource. */
   readonly place?: Place
-  /** A secret made at creation, shown in that one answer, and kept only as a hash under this scope of claims. */
+  /** A secret that is made at creation, shown once in the answer, and stored only as a hash in this scope of claims. */
   readonly mints?: { readonly field: 'token'; readonly scope: string }
   /** The whole bodies of create and update, and the whole response. */
   readonly create: TObject
@@ -106,33 +106,33 @@ export interface Resource {
   readonly columns?: readonly string[]
   readonly read: (fields: Fields, link: Link) => Fields
   readonly claims: (fields: Fields, parentId: string | null) => readonly Claim[]
-  /** Other resources that the fields name; the first word of `field` is what a refused delete calls the place. */
+  /** Other resources that the fields refer to. When a delete is refused, its message names the first word of `field`. */
   readonly mentions: (fields: Fields) => readonly Mention[]
   /** Fills in, at creation, what the server chooses itself, such as a free port. */
   readonly choose?: (fields: Fields, around: Surroundings, isFree: IsFree) => Promise<Fields>
-  /** Makes, at creation and before its transaction begins, what takes long: keys and signatures. Gives what is kept. */
+  /** Makes keys and signatures at creation, before the transaction begins, since that takes long. Returns the fields. */
   readonly make?: (fields: Fields, making: Making) => Promise<Fields>
   /** Fields that are encrypted in the store. */
   readonly secrets: readonly string[]
   /** Fields that `DELETE <path>/{id}/<name>` clears. */
   readonly clears: readonly { readonly name: string; readonly field: string }[]
-  /** Fields that name what is online now, as lists of ids that are shown as references. */
+  /** Fields that list what is online now; the ids are shown as references. */
   readonly live?: (fields: Fields, presence: Presence) => Promise<Readonly<Record<string, readonly string[]>>>
 }
 
-/** What a file of this folder says about a stored resource; everything else follows from it. */
+/** How a file of this folder describes a stored resource; everything else is derived from this. */
 export interface StoredSpec<Form extends TProperties, Kept extends Fields>
   extends Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'access'>,
     Partial<Pick<Resource, 'otherName' | 'parent' | 'embeds' | 'place' | 'mints' | 'columns'>> {
   /** Fields of the create body. Those with a default, or required, are always shown; others are null when unset. */
   readonly form: Form
-  /** Fields of `form` that no update takes. */
+  /** Fields of `form` that an update cannot change. */
   readonly fixed?: readonly (keyof Form & string)[]
-  /** Fields of the response beyond those of `form`, and those of `form` that are shown in another shape. */
+  /** Fields of the response that are not in `form`, or are shown in another form. */
   readonly shows?: TProperties
-  /** Fields of `form` that no response holds. */
+  /** Fields of `form` that no response shows. */
   readonly hides?: readonly (keyof Form & string)[]
-  /** Checks what a schema cannot say and gives what is kept; throws `BadValue` or `Refusal`. Runs on every write. */
+  /** Checks what a schema cannot express, on every write; returns what is stored. Throws `BadValue` or `Refusal`. */
   readonly settle?: (fields: Static<TObject<Form>>, around: Surroundings) => Kept
   readonly price?: Resource['price']
   readonly renews?: readonly (keyof Form & string)[]
@@ -171,7 +171,7 @@ export function stored<Form extends TProperties, Kept extends Fields = Static<TO
       ...shows,
       ...modules.views,
     }),
-    // The engine hands each function only what this very resource's forms let in, so the narrower types hold.
+    // These functions are only called with fields that passed the forms of this same resource, so the casts are safe.
     settle: (settle ?? ((fields: unknown) => fields)) as Resource['settle'],
     read: (read ?? (() => ({}))) as Resource['read'],
     claims: (claims ?? (() => [])) as Resource['claims'],
@@ -182,7 +182,7 @@ export function stored<Form extends TProperties, Kept extends Fields = Static<TO
   }
 }
 
-/** The modules of a place as fields of a body and of a response. */
+/** The modules at a place, as fields of the body and of the response. */
 function moduleFields(place: Place | undefined): { forms: TProperties; views: TProperties } {
   const forms: TProperties = {}
   const views: TProperties = {}
@@ -190,7 +190,7 @@ function moduleFields(place: Place | undefined): { forms: TProperties; views: TP
   for (const module of modulesAt(place)) {
     for (const { name, body, view } of formsOf(module, place)) {
       forms[name] = Type.Optional(body)
-      // Other spellings are taken, and shown only to those who speak the dialect they come from.
+      // Other spellings are accepted, but shown only in the vendor's dialect.
       if (name === module.name) views[name] = nullable(view)
     }
   }
@@ -207,7 +207,7 @@ export function loggedIn(spec: UnwrittenSpec): Resource {
   return unwritten(spec, { source: 'logins', commands: [], verbs: ['list', 'get', 'delete'] })
 }
 
-/** What a file of this folder says about a resource that nobody creates or changes through the API. */
+/** How a file of this folder describes a resource that the API cannot create or change. */
 type UnwrittenSpec = Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey'> & {
   readonly shows: TProperties
 }
@@ -249,7 +249,8 @@ function identity(spec: Pick<Resource, 'access' | 'parent' | 'mints'>): TPropert
   }
   if (spec.parent) {
     const { shownAs, field } = spec.parent
-    fields[shownAs] = shownAs === field ? Type.String({ description: 'The one it belongs to.' }) : RefSchema
+    fields[shownAs] =
+      shownAs === field ? Type.String({ description: 'Id of the resource that it belongs to.' }) : RefSchema
   }
   if (spec.mints) {
     fields[spec.mints.field] = nullable(
@@ -264,7 +265,7 @@ function without(properties: TProperties, names: readonly string[]): TProperties
   return Object.fromEntries(Object.entries(properties).filter(([name]) => !names.includes(name)))
 }
 
-/** An update leaves alone what it does not name, so nothing is required and nothing filled in. */
+/** An update changes only the fields that it names, so none is required and none has a default. */
 function forUpdate(properties: TProperties): TProperties {
   return Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => {

@@ -1,11 +1,11 @@
-/** SSH certificate authorities: keys of this server that sign SSH certificates, and never leave it. */
+/** SSH certificate authorities: keys that sign SSH certificates and never leave this server. */
 import { Type } from 'typebox'
 import type { SshKeyChoice } from '../lib/ssh-keys/ssh-key-pair.ts'
 import { Refusal } from '../model/errors.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'
 
-/** What a form that is left empty gives. */
+/** The defaults. */
 const usual = { curve: 'p256', bits: 4096 } as const
 
 export const sshCertificateAuthorities = stored({

@@ -19,7 +19,7 @@ import { description, metadata, readOr } from './fields.ts'
 import type { Making } from './resource.ts'
 import { sshCertificateAuthorities } from './ssh-certificate-authorities.ts'
 
-/** Each line of a certificate as it is given: who signs what, for whom and how long. */
+/** The fields of a certificate: who signs which key, for whom, and for how long. */
 export const certificateForm = {
   description,
   metadata,
@@ -41,7 +41,7 @@ export const certificateForm = {
   valid_until: Type.Optional(Type.String({ description: 'Valid until, RFC 3339.', maxBytes: 64 })),
 }
 
-/** What no update takes: it is signed. */
+/** Fields that an update cannot change, since they are signed. */
 export const signedFields = [
   'ssh_certificate_authority_id',
   'public_key',
@@ -66,11 +66,11 @@ export interface SshCertificateFields {
 }
 
 interface Signing extends Pick<SshCertificateFacts, 'kind' | 'criticalOptions' | 'extensions'> {
-  /** How long it is valid when nobody says, in milliseconds. */
+  /** The default validity, in milliseconds. */
   readonly usualMs: number
 }
 
-/** Signs what the fields say; gives what is kept beside them. `digest` is what the certificate is found by. */
+/** Signs a certificate, and returns what is stored beside the fields. A certificate is looked up by its `digest`. */
 export async function signed(
   fields: SshCertificateFields,
   { kind, criticalOptions, extensions, usualMs }: Signing,
@@ -79,7 +79,7 @@ export async function signed(
   const key = readOr('BAD_PUBLIC_KEY', '`public_key`:', () => readSshPublicKey(fields.public_key))
   const { validAfter, validUntil } = validity(fields, now(), usualMs)
   const authority = await fieldsOf(authorityOf(fields))
-  // As its own form made them.
+  // Every authority has these fields.
   const { private_key: pem, public_key: line } = authority as { private_key: string; public_key: string }
   if (readSshPublicKey(line).fingerprint === key.fingerprint) {
     throw new BadValue('public_key', 'value', '`public_key` is that of the authority itself; send the one to certify')
@@ -87,7 +87,7 @@ export async function signed(
   const facts: SshCertificateFacts = {
     kind,
     serial: randomBytes(8).readBigUInt64BE(),
-    // It stands in the logs of servers.
+    // SSH servers log the key id, so it is the id of this certificate.
     keyId: id,
     principals: fields.principals,
     validAfter: BigInt(validAfter) / 1000n,

@@ -4,7 +4,7 @@ import { readSshPublicKey } from '../lib/ssh-keys/ssh-public-key.ts'
 import { acl, checkAcl, description, metadata, readOr } from './fields.ts'
 import { stored } from './resource.ts'
 
-/** Where the fingerprint of a public key is claimed; the gateway finds the credential by it. */
+/** The scope of claims for fingerprints of public keys, by which the gateway finds a credential. */
 export const SSH_KEYS = 'ssh_key'
 
 export const sshCredentials = stored({

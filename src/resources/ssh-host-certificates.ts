@@ -1,4 +1,4 @@
-/** SSH host certificates: what a server shows instead of a bare host key, so that clients need trust an authority alone. */
+/** SSH host certificates: shown by servers instead of bare host keys, so that clients only need to trust an authority. */
 import { stored } from './resource.ts'
 import { authorityOf, certificateForm, certificateShows, signed, signedFields } from './ssh-certificates.ts'
 

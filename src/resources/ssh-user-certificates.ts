@@ -1,4 +1,4 @@
-/** SSH user certificates: what lets the holder of a key log in wherever its authority is trusted, for a while. */
+/** SSH user certificates: let the holder of a key log in, for a while, wherever their authority is trusted. */
 import { isIP } from 'node:net'
 import { Type } from 'typebox'
 import { readCidr } from '../lib/net/cidr.ts'
@@ -8,7 +8,7 @@ import { MAX_SSH_OPTIONS } from '../lib/ssh-keys/ssh-certificate.ts'
 import { stored } from './resource.ts'
 import { authorityOf, certificateForm, certificateShows, signed, signedFields } from './ssh-certificates.ts'
 
-/** Where the digest of a certificate is claimed; the SSH gateway finds it by that. */
+/** The scope of claims for digests of certificates, by which the SSH gateway finds them. */
 export const SSH_USER_CERTIFICATES = 'ssh_user_certificate'
 
 /** A day, in milliseconds. */
@@ -60,7 +60,7 @@ export const sshUserCertificates = stored({
     {
       scope: SSH_USER_CERTIFICATES,
       key: digest,
-      taken: { code: 'CONFLICT', msg: 'that very certificate is there already' },
+      taken: { code: 'CONFLICT', msg: 'this exact certificate exists already' },
     },
   ],
 })
@@ -71,7 +71,7 @@ function checkNames(field: string, given: Options): void {
   if ('' in given) throw new BadValue(field, 'value', `\`${field}\` has an entry without a name`)
 }
 
-/** OpenSSH refuses a certificate with values that it cannot read; better that it is not made. */
+/** OpenSSH refuses a certificate with values that it cannot read, so we refuse to make one. */
 function checkOptions(given: Options): void {
   for (const name of ['force-command', 'source-address'] as const) {
     if (given[name] === '') throw wrong(name, 'must not be empty')
@@ -82,7 +82,10 @@ function checkOptions(given: Options): void {
       readCidr(each)
     } catch (cause) {
       if (!(cause instanceof BadInput)) throw cause
-      throw wrong('source-address', `is a list of addresses and networks with commas between: ${cause.message}`)
+      throw wrong(
+        'source-address',
+        `must be a list of addresses and networks, separated by commas without spaces: ${cause.message}`,
+      )
     }
   }
 }

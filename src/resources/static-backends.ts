@@ -17,10 +17,10 @@ export const staticBackends = stored({
   form: {
     description,
     metadata,
-    address: Type.String({ description: 'Where to, as `host:port`.', maxBytes: 300 }),
+    address: Type.String({ description: 'The address to dial, as `host:port`.', maxBytes: 300 }),
     tls: Type.Object(
       {
-        enabled: Type.Boolean({ description: 'Whether the address is spoken to with TLS.', default: false }),
+        enabled: Type.Boolean({ description: 'Whether connections to the address use TLS.', default: false }),
       },
       { additionalProperties: false, description: 'TLS towards the address.', default: { enabled: false } },
     ),
@@ -36,7 +36,7 @@ function checkAddress(address: string): void {
   if (host.startsWith('*')) {
     throw new Refusal('BAD_ADDRESS', '`address` cannot have a wildcard: there would be nobody to dial')
   }
-  // No top-level name is a number, so this is an address that was mistyped.
+  // No top-level domain is a number, so this is a mistyped IP address.
   if (/(^|\.)\d+$/.test(host) && !isIP(host)) {
     throw new Refusal('BAD_ADDRESS', '`address` must have a host name or a complete IP address')
   }

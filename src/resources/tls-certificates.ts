@@ -1,4 +1,4 @@
-/** TLS certificates: uploaded with their chain and private key, for names that have one of their own. */
+/** TLS certificates: uploaded with their chain and private key, and served for the names that use them. */
 import { Type } from 'typebox'
 import { closed, nullable } from '../lib/shape/schema.ts'
 import { MAX_PRIVATE_KEY_BYTES } from '../lib/x509/private-key.ts'
@@ -52,8 +52,8 @@ export const tlsCertificates = stored({
     issued_at: nullable(text('When it was issued by this server, RFC 3339; null for one that was uploaded.')),
     not_before: text('Valid from, RFC 3339.'),
     not_after: text('Valid until, RFC 3339.'),
-    key_usages: texts('What the key may do.'),
-    extended_key_usages: texts('What the key may be used for.'),
+    key_usages: texts('Key usages of the certificate.'),
+    extended_key_usages: texts('Extended key usages of the certificate.'),
     private_key_type: Type.Enum(['rsa', 'ecdsa', 'ed25519'], { description: 'Kind of key.' }),
     issuer_common_name: text('Common name of the issuer.'),
     serial_number: text('Serial number in hex.'),

@@ -12,7 +12,7 @@ export const users = stored({
   listKey: 'users',
   access: 'admin',
   form: {
-    name: Type.String({ description: 'What the user is called.', minLength: 1, maxBytes: 255 }),
+    name: Type.String({ description: 'Name of the user.', minLength: 1, maxBytes: 255 }),
     role: Type.Enum(['admin', 'member'], {
       description: 'What the user may do. One active admin always remains.',
       default: 'member',
@@ -22,6 +22,6 @@ export const users = stored({
       default: true,
     }),
   },
-  // Users of earlier versions were stored without it.
+  // Users that earlier versions stored lack the field.
   read: ({ active }) => ({ active: active !== false }),
 })
