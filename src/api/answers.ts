@@ -1,4 +1,4 @@
-/** Errors as the API answers them: one body for all, whatever went wrong. */
+/** Turns every error into the one error body of the API. */
 import type { FastifyReply } from 'fastify'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
 import { refusalOf } from './body.ts'
@@ -15,10 +15,10 @@ export function errorBody(refusal: Refusal, operationId: string, dialect: Dialec
   }
 }
 
-/** Answers `error`. What was not meant is logged with its cause and answered without it. */
+/** Answers `error`. An unexpected one is logged with its cause; the caller does not see the cause. */
 export async function answerError(error: unknown, reply: FastifyReply): Promise<FastifyReply> {
   const refusal = meant(error)
-  // The caps log for themselves, by one line a minute.
+  // Refusals at a cap are not logged here: the caps log one line a minute.
   if (refusal.status >= 500 && refusal.code !== 'SERVER_BUSY')
     reply.log.error({ err: refusal.cause ?? refusal, operation: reply.request.id }, 'request failed')
   const { dialect, id, routeOptions } = reply.request
@@ -36,7 +36,7 @@ function meant(error: unknown): Refusal {
   return code ? new Refusal(code, undefined, { cause: known }) : new Refusal('INTERNAL', undefined, { cause: known })
 }
 
-/** What Fastify itself refuses before a handler runs. */
+/** Errors of Fastify itself, before a handler runs. */
 const frameworkErrors = new Map<string, ErrorCode>([
   ['FST_ERR_CTP_BODY_TOO_LARGE', 'BODY_TOO_LARGE'],
   ['FST_ERR_CTP_INVALID_CONTENT_LENGTH', 'BAD_REQUEST'],

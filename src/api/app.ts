@@ -32,22 +32,22 @@ import { mountPublic, type PublicPages } from './public-pages.ts'
 import { readQuery } from './query.ts'
 import { type ApiRoute, routeTable } from './routes.ts'
 
-/** Clients keep connections; one that closes under a POST would lose it, since none of them retries. */
+/** Long, since clients reuse connections: a POST on a connection that just closed would fail, and clients do not retry. */
 const KEEP_ALIVE_MS = 75_000
 /** From the first byte of a request to its last. */
 const REQUEST_MS = 60_000
 const HEADERS_MS = 15_000
-/** As long as a request line can be: an overlong id is unknown like any other, and Fastify's own answer has no door. */
+/** As long as a request line can be: Fastify answers longer parameters itself, and before the door. */
 const MAX_PARAM = 16_384
 
-/** Answered at a cap too: whoever runs the server must not take a flood for a dead process, and restart it. */
+/** Answered even at a cap: otherwise a flood would look like a dead process, and the server would be restarted. */
 const probes: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz'])
 
 export interface ApiOptions extends ApiDoor, Behind, PublicPages {
   readonly ids: IdSource
   readonly metrics: ApiMetrics
   readonly log: FastifyBaseLogger
-  /** How much the API takes on; without limit, by default. */
+  /** Limits on connections and requests; none by default. */
   readonly caps?: ConnectionCaps
   /** How callers reach the API; null when each caller's own Host says so. */
   readonly apiUrl: () => string | null
@@ -72,20 +72,20 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
     bodyLimit: MAX_BODY_BYTES,
     keepAliveTimeout: KEEP_ALIVE_MS,
     requestTimeout: REQUEST_MS,
-    // Node would answer a request without Host by itself; `checkHost` does it with our body.
+    // Node would refuse a request without Host with its own answer; `checkHost` uses our error body.
     http: { headersTimeout: HEADERS_MS, requireHostHeader: false },
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAM, ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
     rewriteUrl: decodable,
-    // Fastify would write an answer of its own; `guardConnections` does.
+    // Switches off Fastify's own answer; `guardConnections` writes ours.
     clientErrorHandler: () => {},
   })
   guardConnections(app.server, options)
   const atCap = options.caps ? capConnections(app.server, options.caps) : () => undefined
   const turnedAway = new WeakSet<FastifyRequest>()
 
-  // Bytes are bytes until a route says what it takes.
+  // Bodies stay bytes here; `readBody` parses them by the schema of the route.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.decorateRequest('principal', null)
@@ -105,7 +105,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
       throw new Refusal('SERVER_BUSY', undefined, { headers })
     }
     allowOrigin(request, reply)
-    // Fastify refuses a type that it cannot read before it asks the route, which may take any (D43).
+    // Fastify would refuse unknown content types, but some routes accept any (D43), so it never sees the real one.
     request.raw.headers['content-type'] = 'application/octet-stream'
     const { isPublic } = request.routeOptions.config
     const isFrontPage = wantsFrontPage(request)
@@ -121,7 +121,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'none'
     metrics.served({ method: request.method, route, status: reply.statusCode, seconds: reply.elapsedTime / 1000 })
-    // Probes come every few seconds and say nothing; what a cap refuses is logged by one line a minute.
+    // At debug level: probes, which come every few seconds, and refusals at a cap, which have one line a minute elsewhere.
     log[request.routeOptions.config.isPublic || turnedAway.has(request) ? 'debug' : 'info'](
       {
         operation: request.id,
@@ -149,12 +149,12 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
     const allowed = methodsAt(routes, request.url)
     if (allowed.length === 0) throw new Refusal('ROUTE_NOT_FOUND')
     const allow = allowed.join(', ')
-    throw new Refusal('METHOD_NOT_ALLOWED', `this address takes ${allow}`, { headers: { allow } })
+    throw new Refusal('METHOD_NOT_ALLOWED', `this path allows ${allow}`, { headers: { allow } })
   })
   return app
 }
 
-/** One call, from its parts on the wire to its answer. */
+/** Serves one call: checks access, ids, query and body, and runs the operation. */
 async function serve(
   options: ApiOptions,
   route: ApiRoute,
@@ -165,7 +165,7 @@ async function serve(
   if (!principal) throw new Error('the door let a request in without a principal')
   if (route.resource.access === 'admin' && principal.role !== 'admin') throw new Refusal('FORBIDDEN')
 
-  // Fastify decodes path parameters to strings.
+  // Fastify gives path parameters as decoded strings.
   const params = request.params as Readonly<Record<string, string>>
   const { resource } = route
   const parentId = resource.parent?.in === 'path' ? (params[resource.parent.field] ?? '') : null
@@ -193,16 +193,16 @@ async function serve(
   return reply.type('application/json').header('content-length', written.bytes).send(written.body)
 }
 
-/** D5: an id of the wrong form is one that does not exist. */
+/** D5: an id of the wrong form is answered like one that does not exist. */
 function requireId({ noun, prefix }: Pick<Resource, 'noun' | 'prefix'>, id: string): void {
   if (!isId(id, prefix)) throw new Refusal('NOT_FOUND', `there is no ${noun} with this id`)
 }
 
-/** A path that cannot be decoded names nothing; it goes through the door like any other unknown one. */
+/** Replaces a path that cannot be decoded by an unknown one, so that it passes the door like any other. */
 function decodable(request: IncomingMessage): string {
   const url = request.url ?? '/'
   const path = url.split('?')[0] ?? ''
-  // The router would cut a fragment off, which no request has (RFC 9112 §3.2).
+  // The router would cut off a fragment, but a request target has none (RFC 9112 §3.2).
   if (path.includes('#')) return '/not-decodable'
   try {
     decodeURI(path)

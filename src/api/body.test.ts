@@ -46,7 +46,7 @@ test('an empty body counts as {}, whatever its type (D7)', async () => {
   }
 })
 
-test('where no body is taken, none is looked at', async () => {
+test('a route without a body ignores one', async () => {
   assert.deepEqual(await readBody(get, { bytes: Buffer.from('{"'), contentType: 'x', params: { id } }, own), {})
 })
 
@@ -73,11 +73,11 @@ for (const [what, route, text, code] of refused) {
   })
 }
 
-test('the id of the path may stand in the body too (D8)', async () => {
+test('the body may repeat the id of the path (D8)', async () => {
   assert.deepEqual(await read(update, `{"id":"${id}","metadata":"m"}`), { metadata: 'm' })
 })
 
-test('an update fills nothing in, and null in it is nothing', async () => {
+test('an update gets no defaults, and null fields are left out', async () => {
   assert.deepEqual(await read(update, '{"description":null}'), {})
 })
 

@@ -10,7 +10,7 @@ import type { ApiRoute } from './routes.ts'
 export const MAX_BODY_BYTES = 1024 * 1024
 const MAX_DEPTH = 32
 
-/** What arrived, before anybody looked at it. */
+/** The body as it arrived. */
 export interface RawBody {
   readonly bytes: Buffer
   readonly contentType: string | undefined
@@ -28,7 +28,7 @@ export async function readBody(
   dialect: Dialect,
 ): Promise<Fields> {
   if (!route.body) return {}
-  // To read a large body takes turns of its own, after the one that received it and before the one that uses it.
+  // A large body is parsed in turns of the event loop of its own, apart from receiving and from using it.
   const isLarge = bytes.length > LARGE_BODY_BYTES
   if (isLarge) await ownTurn()
   const value = bytes.length === 0 ? {} : await parse(bytes, contentType)
@@ -66,7 +66,7 @@ async function parse(bytes: Buffer, contentType: string | undefined): Promise<un
   }
 }
 
-/** D8: clients send the ids of the path in the body too; that is fine as long as they agree. */
+/** D8: clients may repeat the ids of the path in the body, as long as they are the same. */
 function withoutPathIds(
   route: ApiRoute,
   value: Readonly<Record<string, unknown>>,
@@ -76,7 +76,7 @@ function withoutPathIds(
   for (const [name, id] of Object.entries(params)) {
     if (!Object.hasOwn(rest, name) || Object.hasOwn(route.body?.properties ?? {}, name)) continue
     if (rest[name] !== id) {
-      throw new Refusal('INVALID_VALUE', `\`${name}\` must be the one in the path, or be left out`)
+      throw new Refusal('INVALID_VALUE', `\`${name}\` must be the same as in the path, or be left out`)
     }
     delete rest[name]
   }

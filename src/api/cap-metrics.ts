@@ -1,18 +1,18 @@
-/** What the caps of each door count, as metrics. */
+/** Metrics about the caps of each door. */
 import { Counter, Gauge, type Registry } from '@prometheus-io/client'
 import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
 import { registerReadCounter } from './read-counter.ts'
 
-/** What the door of the agents counts of those that have not proved who they are. */
+/** Counts of agents that have not authenticated, at their door. */
 export interface AgentDoorNumbers {
   readonly unproven: number
-  /** That had to make room for newer ones, since the start. */
+  /** Connections closed to make room for newer ones, since the start. */
   readonly turnedAway: number
   /** Logins that failed, since the start. */
   readonly failures: number
 }
 
-/** Adds the numbers of `doors`, and of the door of the agents, to `registry`. */
+/** Adds metrics for `doors`, and for the door of agents, to `registry`. */
 export function registerCaps(
   registry: Registry,
   doors: readonly ConnectionCaps[],

@@ -1,18 +1,18 @@
-/** The caps of the API's door (D68): what is one too many is answered once, by 503, and closed. */
+/** The caps of the API's door (D68): a connection over the cap gets one 503 and is closed. */
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
 
-/** How many connections over the cap may be told so at once; others are closed without a word. */
+/** How many connections over the cap may wait for their 503 at once; further ones are closed at once. */
 const MAX_TOLD = 64
 
-/** How long such a connection may take to ask for something, in milliseconds. */
+/** How long such a connection may take to send its request, in milliseconds. */
 const TOLD_MS = 1000
 
-/** What an answer to a request that is refused says beside its body. */
+/** Headers of the answer to a refused request. */
 export type RefusalHeaders = Readonly<Record<string, string>>
 
-/** Counts the connections of `server`; gives what is said of a request that is one too many, undefined of one that is not. */
+/** Counts the connections of `server`. The result gives the headers for a request over a cap, and undefined for others. */
 export function capConnections(
   server: Server,
   caps: ConnectionCaps,
@@ -20,7 +20,7 @@ export function capConnections(
   const mayAsk = new WeakMap<Socket, (() => boolean) | undefined>()
   const tooMany = new WeakSet<Socket>()
   let told = 0
-  // Before Node's own listener, which begins to read.
+  // Must run before Node's own listener, which begins to read.
   server.prependListener('connection', (socket: Socket) => {
     const ip = socket.remoteAddress ?? ''
     if (caps.accept(socket) && caps.admit(socket, ip)) {

@@ -36,14 +36,14 @@ const slow: [what: string, bytes: string][] = [
 ]
 
 for (const [what, bytes] of slow) {
-  test(`${what} is answered with 408 and the end`, async () => {
+  test(`${what} is answered with 408 and closed`, async () => {
     const text = await exchange(bytes)
     assert.match(text, /^HTTP\/1\.1 408 /)
     assert.match(text, /"error_code":"ERR_REQUEST_TIMEOUT","status_code":408/)
   })
 }
 
-test('a peer that is refused and keeps its side open is cut off', async () => {
+test('a refused peer that keeps its side open is disconnected', async () => {
   const arrives = once(server, 'connection')
   const socket = dial()
   socket.write('garbage\r\n\r\n')
@@ -53,7 +53,7 @@ test('a peer that is refused and keeps its side open is cut off', async () => {
   socket.destroy()
 })
 
-test('an answer that takes its time still comes before the refusal of what stood behind it', async () => {
+test('a slow answer still comes before the refusal of the request behind it', async () => {
   const socket = dial()
   let text = ''
   socket.on('data', (bytes) => {

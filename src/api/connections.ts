@@ -1,4 +1,4 @@
-/** What HTTP itself refuses, before any handler: the same error body, written by hand and never ahead of its turn. */
+/** Answers requests that Node's HTTP parser refuses: with our error body, after the answers to earlier requests. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
@@ -7,16 +7,16 @@ import { type ErrorCode, Refusal } from '../model/errors.ts'
 import { errorBody } from './answers.ts'
 import { own } from './dialect/own.ts'
 
-/** How long a refused peer has to read why; closing at once would reset what is still on its way. */
+/** How long a refused peer may take to read the answer; closing at once would reset the connection and lose it. */
 const LINGER_MS = 1000
 
-/** A request that was handed to a handler, and its answer, not yet all written. */
+/** A request that a handler has, and its response, which is not finished. */
 interface Open {
   readonly request: IncomingMessage
   readonly response: ServerResponse
 }
 
-/** Makes `server` answer what Node would answer without a body, or not at all. */
+/** Makes `server` answer with our error body where Node would send none, or no answer at all. */
 export function guardConnections(
   server: Server,
   { ids, log }: { readonly ids: IdSource; readonly log: FastifyBaseLogger },
@@ -24,9 +24,9 @@ export function guardConnections(
   const open = new WeakMap<Socket, Set<Open>>()
   const doomed = new WeakSet<Socket>()
 
-  // Who closes its side behind a request still reads; without this Node closes ours before the answer is written.
+  // A client may end its side after the request and still read; Node would then close before the answer is written.
   Object.assign(server, { httpAllowHalfOpen: true })
-  // RFC 9110 §10.1.1 lets a server pass over an expectation that it does not know.
+  // RFC 9110 §10.1.1: a server may ignore an expectation that it does not know.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.prependListener('request', (request, response) => {
     const all = open.get(request.socket) ?? new Set()
@@ -59,11 +59,11 @@ export function guardConnections(
       socket.destroy()
       return
     }
-    // Each further byte is one more error.
+    // Further bytes cause the same error again.
     if (doomed.has(socket)) return
     doomed.add(socket)
     const code = parserErrors.get(error.code ?? '') ?? 'BAD_REQUEST'
-    // Requests that came whole before the bad one are answered first, or their callers would read its answer as theirs.
+    // Complete requests before the bad one must be answered first, or the client would take this answer for theirs.
     const ahead = [...(open.get(socket) ?? [])].filter(({ request }) => request.complete)
     const last = ahead.at(-1)
     if (!last || code === 'REQUEST_TIMEOUT') return refuse(socket, code, error.code ?? '')
@@ -71,7 +71,7 @@ export function guardConnections(
   })
 }
 
-/** In our own dialect: what was sent cannot be read, so neither can the header that asks for another. */
+/** In our own dialect: the request cannot be parsed, so the header that selects another cannot be read. */
 function answer(refusal: Refusal, operationId: string): string {
   const body = JSON.stringify(errorBody(refusal, operationId, own))
   const head = [

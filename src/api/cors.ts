@@ -1,10 +1,10 @@
-/** CORS: any page may call the API with a key of its own; nothing is sent along by the browser itself (D13). */
+/** CORS: any page may call the API with its own key, since browsers send no credentials by themselves (D13). */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 const MAX_AGE_SECONDS = 600
 const MAX_ECHOED_HEADERS = 2048
 
-/** Marks an answer as readable by the page that asked. */
+/** Lets the calling page read the answer. */
 export function allowOrigin(request: FastifyRequest, reply: FastifyReply): void {
   const { origin } = request.headers
   if (origin === undefined) return
@@ -13,12 +13,12 @@ export function allowOrigin(request: FastifyRequest, reply: FastifyReply): void 
   reply.header('vary', 'origin')
 }
 
-/** Whether this is a browser's question before the real request. */
+/** Whether a request is a CORS preflight. */
 export function isPreflight({ method, headers }: FastifyRequest): boolean {
   return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 }
 
-/** Answers a preflight for a path that takes `methods`. */
+/** Answers a preflight for a path that allows `methods`. */
 export function answerPreflight(
   request: FastifyRequest,
   reply: FastifyReply,

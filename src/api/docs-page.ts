@@ -1,4 +1,4 @@
-/** The page at `/docs` to read and try the API with; all of it comes from this server. */
+/** The page at `/docs`, to read about and try the API; it loads nothing from other servers. */
 import Fastify, { type FastifyInstance } from 'fastify'
 import { type KeptPage, keepPage, sendPage } from './kept-page.ts'
 
@@ -6,20 +6,20 @@ import { type KeptPage, keepPage, sendPage } from './kept-page.ts'
 const POLICY =
   "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Pages that are kept: more than there are, so that no address that somebody thinks of can fill memory. */
+/** How many pages are kept. More than there are; the limit keeps made-up paths from filling memory. */
 const MAX_KEPT = 16
 
 /** Mounts the page, with `options` on its routes. */
 export function mountDocs(app: FastifyInstance, options: { config: { isPublic: true; isPage: true } }): void {
   let made: Promise<FastifyInstance> | undefined
-  /** By path; what is not a page is made anew for whoever asks. */
+  /** By path. Redirects and errors are not kept. */
   const kept = new Map<string, Promise<KeptPage | Given>>()
   const render = async (path: string): Promise<KeptPage | Given> => {
     made ??= make()
     const { statusCode, headers, rawPayload: body } = await (await made).inject({ method: 'GET', url: path })
     if (statusCode !== 200) return { statusCode, headers, body }
     const type = String(headers['content-type'] ?? 'application/octet-stream')
-    // The page names its script without a version, so a browser asks again whether it changed, at times.
+    // The name of the script has no version, so browsers must check for changes now and then.
     const cacheControl = type.includes('javascript') ? 'public, max-age=3600' : 'no-cache'
     return keepPage({ body, type, cacheControl })
   }
@@ -27,7 +27,7 @@ export function mountDocs(app: FastifyInstance, options: { config: { isPublic: t
     const known = kept.get(path)
     if (known) return known
     const rendering = render(path)
-    // At once, so that many who ask together wait for the same one.
+    // Stored before it is ready, so that requests at the same time share it.
     if (kept.size < MAX_KEPT) kept.set(path, rendering)
     const forget = (): boolean => kept.get(path) === rendering && kept.delete(path)
     try {
@@ -50,14 +50,14 @@ export function mountDocs(app: FastifyInstance, options: { config: { isPublic: t
   }
 }
 
-/** What is no page, such as a redirect. */
+/** A response that is no page, such as a redirect. */
 interface Given {
   readonly statusCode: number
   readonly headers: Readonly<Record<string, number | string | string[] | undefined>>
   readonly body: Buffer
 }
 
-/** An app of its own, made when somebody first looks: its 4 MB of script would slow down every start. */
+/** A separate app, made on first use: loading its 4 MB of script would slow down every start. */
 async function make(): Promise<FastifyInstance> {
   const { default: reference } = await import('@scalar/fastify-api-reference')
   const page = Fastify()
@@ -66,7 +66,7 @@ async function make(): Promise<FastifyInstance> {
     configuration: {
       url: '/openapi.json',
       pageTitle: 'Postern API',
-      // What is left off would talk to the page's vendor.
+      // These would contact the vendor of the page.
       withDefaultFonts: false,
       telemetry: false,
       hideClientButton: true,

@@ -185,18 +185,18 @@ for (const [what, headers, code] of cases) {
   })
 }
 
-test('who is not known is told which scheme to use', async () => {
+test('a caller without a valid key is told which scheme to use', async () => {
   const door = { authenticate, admits, rateLimit: new RateLimit({ perMinute: 0, now: Date.now }) }
   await assert.rejects(enter(request([]), door), { headers: { 'www-authenticate': 'Bearer' } })
 })
 
-test('who calls from an address that is kept out is told so only with a valid key', async () => {
+test('IP_NOT_ALLOWED is only told to callers with a valid key', async () => {
   const door = { authenticate, admits: async () => false, rateLimit: new RateLimit({ perMinute: 0, now: Date.now }) }
   await assert.rejects(enter(request([]), door), { code: 'UNAUTHENTICATED' })
   await assert.rejects(enter(request([['Authorization', 'Bearer right']]), door), { code: 'IP_NOT_ALLOWED' })
 })
 
-test('one call too many waits, whatever its version; calls without a valid key do not count', async () => {
+test('a call over the rate limit is refused, whatever its version; calls without a valid key do not count', async () => {
   const door = { authenticate, admits, rateLimit: new RateLimit({ perMinute: 1, now: () => 1000 }) }
   const known: [string, string][] = [['Authorization', 'Bearer right']]
   await assert.rejects(enter(request([['Authorization', 'Bearer wrong']]), door), { code: 'UNAUTHENTICATED' })

@@ -1,10 +1,10 @@
-/** The Host of a request, which ends up in every `uri` of the answer: exactly one, and a host name and port. */
+/** Checks the Host of a request, which ends up in every `uri` of the answer: exactly one, and a valid host and port. */
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../model/errors.ts'
 
 const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$/i
 
-/** Throws `Refusal` unless the request has one Host that can be one. RFC 9112 §3.2: none, or two, is a bad request. */
+/** Throws `Refusal` unless the request has exactly one valid Host (RFC 9112 §3.2). */
 export function checkHost({ headersDistinct, httpVersion }: IncomingMessage): void {
   const [host, another] = headersDistinct.host ?? []
   if (host === undefined && httpVersion === '1.0') return
@@ -14,7 +14,7 @@ export function checkHost({ headersDistinct, httpVersion }: IncomingMessage): vo
   }
 }
 
-/** The caller's own origin, once its Host is checked. */
+/** The origin that the caller used; call it after `checkHost`. */
 export function originOf({ headers, socket }: IncomingMessage): string {
   return `http://${headers.host ?? `${socket.localAddress}:${socket.localPort}`}`
 }

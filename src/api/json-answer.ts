@@ -1,8 +1,8 @@
-/** Writes answers as JSON without holding up others: a list may have a hundred items of a megabyte each. */
+/** Writes answers as JSON without blocking the event loop: a list may have a hundred items of a megabyte each. */
 import { Readable } from 'node:stream'
 import { othersTurn } from '../lib/threads/others-turn.ts'
 
-/** What goes out in one piece, in characters. */
+/** The size of a piece, in characters. */
 const PIECE = 64 * 1024
 
 export interface JsonAnswer {
@@ -10,7 +10,7 @@ export interface JsonAnswer {
   readonly body: string | Readable
 }
 
-/** A short answer is one text; of a long one, each entry of a list is written in its turn. */
+/** A short answer is one string. A long one is made in pieces, and other work can run after each. */
 export async function jsonAnswer(answer: unknown): Promise<JsonAnswer> {
   const breath = othersTurn()
   const pieces: Buffer[] = []
@@ -30,7 +30,7 @@ export async function jsonAnswer(answer: unknown): Promise<JsonAnswer> {
   }
 }
 
-/** The JSON of a value, with lists that stand in the value itself taken apart. */
+/** The JSON of a value in parts; each entry of a list is a part. */
 function* parts(value: unknown): Generator<string> {
   const isPlain = typeof value === 'object' && value !== null && !Array.isArray(value)
   if (!isPlain || !Object.values(value).some(isLong)) {
@@ -52,7 +52,7 @@ function* list(items: readonly unknown[]): Generator<string> {
   let mark = '['
   for (const item of items) {
     yield mark
-    // The routes of an edge are a list too.
+    // Entries may hold lists too, such as the routes of an edge.
     yield* parts(item)
     mark = ','
   }

@@ -1,4 +1,4 @@
-/** A page that is the same for everybody: made and compressed once, and sent from the one copy in memory. */
+/** A page that is the same for everybody: made and compressed once, and sent from memory. */
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
@@ -6,13 +6,13 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { chooseCoding } from '../modules/compression/accept-encoding.ts'
 
-/** What is handed to a connection in one go, in bytes: a slow reader holds no more of it than that. */
+/** How much is written to a connection at once, in bytes, so that a slow reader holds no more memory than this. */
 const PIECE_BYTES = 64 * 1024
 
 /** Less than this is not worth compressing, in bytes. */
 const SMALL_BYTES = 1024
 
-/** Of 11: higher ones take seconds for a script of some megabytes, and save little. */
+/** The highest is 11. Higher ones than this take seconds for a script of some megabytes, and save little. */
 const BROTLI_QUALITY = 5
 
 const codings = ['br', 'gzip'] as const
@@ -50,7 +50,7 @@ export function sendPage(
 ): FastifyReply {
   const wanted = chooseCoding(request.headers['accept-encoding'] ?? '', codings)
   const coding: Coding = wanted !== undefined && bodies.has(wanted) ? wanted : 'identity'
-  // RFC 9110 §8.8.3: each coding is a representation of its own.
+  // RFC 9110 §8.8.3: each coding is a separate representation, with its own tag.
   const tag = `"${etag}-${coding}"`
   reply.headers({ etag: tag, 'cache-control': cacheControl, vary: 'accept-encoding' })
   if (isKnown(request.headers['if-none-match'], tag)) return reply.code(304).send()
@@ -62,7 +62,7 @@ export function sendPage(
     .send(Readable.from(pieces(body), { objectMode: false, highWaterMark: PIECE_BYTES }))
 }
 
-/** RFC 9110 §13.1.2: compared without regard to whether they are weak. */
+/** RFC 9110 §13.1.2: a weak tag and a strong one count as equal. */
 function isKnown(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false
   return header.trim() === '*' || header.split(',').some((each) => each.trim().replace(/^W\//, '') === tag)

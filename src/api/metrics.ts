@@ -1,4 +1,4 @@
-/** What is counted about the API, and the page that Prometheus reads. */
+/** Metrics about the API, and the page for Prometheus. */
 import { createServer, type Server } from 'node:http'
 import { Counter, collectDefaultMetrics, Histogram, Registry } from '@prometheus-io/client'
 import { metricsPage } from './metrics-page.ts'
@@ -10,7 +10,7 @@ export interface Served {
   readonly seconds: number
 }
 
-/** Routes, methods and statuses are few and ours, so the labels are bounded; an unknown method is counted as `other`. */
+/** The number of labels is bounded: routes and statuses are ours, and unknown methods are counted as `other`. */
 export class ApiMetrics {
   readonly #registry: Registry
   readonly #duration: Histogram<'method' | 'route' | 'status'>
@@ -40,7 +40,7 @@ export class ApiMetrics {
     if (status >= 400) this.#refused.inc({ status: String(status) })
   }
 
-  /** A server for `/metrics` alone, on a listener of its own so that it can stay private. */
+  /** A server for `/metrics` only, on a separate listener so that it can stay private. */
   server(): Server {
     return createServer((request, response) => {
       if (request.url !== '/metrics') {

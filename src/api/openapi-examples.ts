@@ -1,6 +1,6 @@
 /**
- * Examples of bodies in the API document. They work: whoever copies one need only put ids of their own in place of
- * those in it, which stand for any resource of their kind.
+ * Examples of bodies in the API document. They work as they are, once the ids in them are replaced by ids of existing
+ * resources.
  */
 import type { ApiRoute } from './routes.ts'
 
@@ -19,7 +19,7 @@ function updateOf(example: Example, { properties }: NonNullable<ApiRoute['body']
   return Object.fromEntries(Object.entries(example).filter(([name]) => Object.hasOwn(properties, name)))
 }
 
-/** The 27 characters behind a prefix. */
+/** The part of an id after its prefix. */
 const SOME = '3Fv0n7mD0vFqPz2d1cXk9wRb5Ty'
 
 const words = { description: 'the shop', metadata: '{"team":"web"}' } as const
@@ -60,7 +60,7 @@ const modules: Readonly<Record<string, Example>> = {
   websocket_tcp_converter: { enabled: true },
 }
 
-/** By kind of resource. One that takes a private key has none: whoever copied it would serve a key that all know. */
+/** By kind of resource. There is none with a private key: whoever copied it would use a key that is public. */
 const created: Readonly<Record<string, Example>> = {
   api_key: words,
   ssh_credential: { ...words, acl: ['bind:shop.example.com'], public_key: publicKey },

@@ -1,6 +1,6 @@
 /**
- * Our schemas as the API document shows them, in the words of JSON Schema that other tools know. Words of our own begin
- * with `x-`, as OpenAPI asks, and what `check()` does beside a schema is written out: null in place of what may be left out.
+ * Turns our schemas into plain JSON Schema for the API document, so that other tools understand them. Our own keywords
+ * begin with `x-`, as OpenAPI requires. What `check()` allows beyond a schema is written out: null for optional fields.
  */
 import type { SchemaNode } from '../lib/shape/check.ts'
 
@@ -11,7 +11,7 @@ export function answered(schema: unknown): PublishedSchema {
   return published(schema as SchemaNode, answered)
 }
 
-/** The schema of a body as callers fill it in: what has a default may be left out, and null is the same as leaving out. */
+/** The schema of a request body: fields with a default may be left out, and null counts as left out. */
 export function sent(schema: unknown): PublishedSchema {
   const node = schema as SchemaNode
   const { properties, required = [] } = node
@@ -29,7 +29,7 @@ export function sent(schema: unknown): PublishedSchema {
   }
 }
 
-/** `node` in words that others know, with the schemas inside it seen to by `inner`. */
+/** `node` in standard keywords; `inner` converts the schemas inside it. */
 function published(node: SchemaNode, inner: (schema: unknown) => PublishedSchema): PublishedSchema {
   const { maxBytes, maxKeyBytes, patternProperties, properties, items, additionalProperties, ...rest } = node
   const value = patternProperties ? Object.values(patternProperties)[0] : additionalProperties

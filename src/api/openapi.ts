@@ -10,7 +10,7 @@ import type { ApiRoute } from './routes.ts'
 
 export type OpenApiDocument = Readonly<Record<string, unknown>>
 
-/** What there is to read about. */
+/** The resources in the document. */
 const documented: readonly Resource[] = [...resources, policyExplanations]
 
 /** Describes `routes` as a document. */
@@ -108,7 +108,7 @@ function answerOf({ resource, action }: ApiRoute, response: NonNullable<ApiRoute
   return { ...schema, properties: { ...properties, [key]: { ...properties[key], items: one } } }
 }
 
-const said = { 200: 'Done.', 201: 'Created.', 204: 'Done; there is nothing to say.' } as const
+const said = { 200: 'Done.', 201: 'Created.', 204: 'Done; the answer has no body.' } as const
 
 function pathParameters({ path, resource }: ApiRoute) {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
@@ -117,7 +117,7 @@ function pathParameters({ path, resource }: ApiRoute) {
     required: true,
     schema: { type: 'string' },
     description:
-      name === 'id' ? `Id of the ${resource.noun}: \`${resource.prefix}…\`.` : 'Id of the one it belongs to.',
+      name === 'id' ? `Id of the ${resource.noun}: \`${resource.prefix}…\`.` : 'Id of the resource that it belongs to.',
   }))
 }
 
@@ -127,7 +127,7 @@ function pageParameters({ noun, prefix }: Resource) {
       name: 'limit',
       in: 'query',
       schema: { type: 'integer', minimum: 1, maximum: 100, default: 100 },
-      description: 'How many to give at most.',
+      description: 'The most entries to return.',
     },
     {
       name: 'before_id',

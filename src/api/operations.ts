@@ -1,4 +1,4 @@
-/** What each action of the route table does, once the caller, the path, the query and the body are known to be good. */
+/** Carries out each action of the route table, after the caller, the path, the query and the body were checked. */
 import type { EdgeModules, ModuleTarget } from '../control/edge-modules.ts'
 import type { Explanations } from '../control/explanations.ts'
 import type { Links } from '../control/links.ts'
@@ -96,7 +96,7 @@ const actions: Record<RouteAction, (behind: Behind, call: CheckedCall) => Promis
     return explanations.explain(principal, body)
   },
   async command() {
-    throw new Error('only what is present takes commands')
+    throw new Error('only resources that are online take commands')
   },
 }
 
@@ -112,7 +112,7 @@ async function whatIsPresent(
     return undefined
   }
   if (action === 'list') {
-    // One more than asked for tells whether a next page would be empty.
+    // One more than the limit tells whether there is a next page.
     const found = await presentPage(presence, resource, { ...page, limit: page.limit + 1 }, { links, groupsOf })
     return pageOf(found, resource, page, links)
   }
@@ -141,7 +141,7 @@ function missing({ noun }: Resource): Refusal {
   return new Refusal('NOT_FOUND', `there is no ${noun} with this id`)
 }
 
-/** The page of what was found, which is one more than asked for when there is a next page. */
+/** A page of `found`, which holds one entry more than the limit when there is a next page. */
 function pageOf(found: readonly Readonly<Record<string, unknown>>[], resource: Resource, page: Page, links: Links) {
   const items = found.slice(0, page.limit)
   return envelope(resource, items, found.length > page.limit ? String(items.at(-1)?.id) : undefined, page, links)

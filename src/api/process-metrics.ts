@@ -1,4 +1,4 @@
-/** What the process itself ran short of, as metrics. */
+/** Metrics about limits of the process: lost log lines, and connections refused for lack of descriptors. */
 import type { Registry } from '@prometheus-io/client'
 import { registerReadCounter } from './read-counter.ts'
 
@@ -7,7 +7,7 @@ export interface ProcessNumbers {
   readonly refusedConnections: () => number
 }
 
-/** Adds the numbers to `registry`. */
+/** Adds the metrics to `registry`. */
 export function registerProcess(registry: Registry, { lostLines, refusedConnections }: ProcessNumbers): void {
   registerReadCounter(registry, {
     name: 'postern_log_lines_lost_total',

@@ -13,7 +13,7 @@ export interface Readiness {
 
 export interface PublicPages {
   readonly version: string
-  /** The fingerprint of the SSH gateway's host key, for whoever is to trust it. */
+  /** The fingerprint of the SSH gateway's host key, shown so that people can check it. */
   readonly sshHostKey: string
   readonly readiness: () => Promise<Readiness>
 }
@@ -21,7 +21,7 @@ export interface PublicPages {
 declare module 'fastify' {
   interface FastifyContextConfig {
     isPublic?: boolean
-    /** For people with a browser, so the IP restriction of type `dashboard` guards it. */
+    /** Whether it is a page for browsers, which the IP restriction of type `dashboard` guards. */
     isPage?: boolean
   }
 }

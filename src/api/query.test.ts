@@ -58,17 +58,17 @@ for (const [search, code] of refused) {
   })
 }
 
-test('whatever is no list takes no parameter at all', () => {
+test('operations other than lists take no parameters', () => {
   assert.deepEqual(readQuery(get, '', own), { limit: 100 })
   for (const search of ['limit=1', `before_id=${id}`, 'x'])
     assert.throws(() => readQuery(get, search, own), { code: 'UNKNOWN_QUERY', message: /it takes none$/ })
 })
 
-test('a mistyped parameter is told the one that was meant', () => {
+test('for a mistyped parameter the right one is suggested', () => {
   assert.throws(() => readQuery(list, 'befor_id=1', own), { message: /did you mean `before_id`\?$/ })
 })
 
-test('what has no value counts as left out where the dialect says so', () => {
+test('an empty parameter counts as left out where the dialect says so', () => {
   for (const search of ['before_id=', 'beforeId=&limit=', 'limit', 'filter=', 'before_id=&before_id=']) {
     assert.deepEqual(readQuery(list, search, ngrok), { limit: 100 }, search)
     assert.throws(() => readQuery(list, search, own), { status: 400 }, search)
@@ -76,7 +76,7 @@ test('what has no value counts as left out where the dialect says so', () => {
   assert.deepEqual(readQuery(list, `before_id=&beforeId=${id}`, ngrok), { limit: 100, beforeId: id })
 })
 
-test('any query is read or refused with a short sentence', () => {
+test('any query is read or refused with a short message', () => {
   const part = fc.oneof(fc.constantFrom('limit', 'before_id', '=', '&', '%', '%0', '+', id, '1', '?', '#'), fc.string())
   fc.assert(
     fc.property(fc.array(part), fc.constantFrom(list, get), (parts, route) => {

@@ -30,7 +30,7 @@ export function readQuery(route: ApiRoute, search: string, { queryAliases, ignor
   const limit = readLimit(query.get('limit'))
   const beforeId = query.get('before_id')
   if (beforeId === null) return { limit }
-  // Whether it exists does not matter: it is a place in the order (D3).
+  // The id need not exist: it is only a position in the order (D3).
   const { noun, prefix } = route.resource
   if (!isId(beforeId, prefix))
     throw new Refusal('BAD_CURSOR', `\`before_id\` must be an id of ${plural(noun)}: \`${prefix}…\``)

@@ -1,4 +1,4 @@
-/** A metric that somebody else counts, since the start of the process: it is read whenever the metrics are asked for. */
+/** A counter metric whose value another part of the program counts; it is read at each scrape. */
 import { Counter, type Registry } from '@prometheus-io/client'
 
 export interface ReadCounter {

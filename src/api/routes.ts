@@ -1,4 +1,4 @@
-/** The route table: every operation of the API, derived from the registries. It is mounted, documented and tested from. */
+/** The route table: every operation of the API, derived from the registries. Server, document and tests all use it. */
 import type { TObject, TSchema } from 'typebox'
 import { Type } from 'typebox'
 import { closed, nullable } from '../lib/shape/schema.ts'
@@ -18,7 +18,7 @@ export type RouteAction = Verb | 'clear' | 'put_module' | 'get_module' | 'delete
 
 export interface ApiRoute {
   readonly method: Method
-  /** With parameters as `{id}`. */
+  /** Parameters are written as `{id}`. */
   readonly path: string
   /** Unique name: `create_api_key`. */
   readonly operation: string
@@ -197,7 +197,7 @@ function commands(resource: Resource): ApiRoute[] {
     resource,
     command,
     status: 204,
-    // D43: any body, or none; it says nothing.
+    // D43: any body is accepted and ignored.
     body: null,
     response: null,
   }))

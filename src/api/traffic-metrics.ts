@@ -28,27 +28,31 @@ export interface TrafficNumbers {
   readonly tunnels: () => number
   readonly streams: () => number
   readonly servedEdges: () => number
-  /** Edges that are served as they were, while a change of theirs is compiled. */
+  /** Edges whose latest change is still being compiled; the old configuration is served until then. */
   readonly comingEdges: () => number
-  /** Bytes of `--body-memory` in use, and how often it had none. */
+  /** Bytes of `--body-memory` in use; `bodyRefusals` counts bodies for which there was none left. */
   readonly bodyMemory: () => number
   readonly bodyRefusals: () => number
-  /** Requests and connections whose policy was cut short. */
+  /** Requests and connections whose policy exceeded its budget. */
   readonly policyBudgetsSpent: () => number
-  /** When the certificate that expires first does so, in seconds since 1970; undefined without any. */
+  /** When the first certificate expires, in seconds since 1970; undefined when there is none. */
   readonly firstExpiry: () => number | undefined
 }
 
-/** Adds the numbers to `registry`. */
+/** Adds the metrics to `registry`. */
 export function registerTraffic(registry: Registry, numbers: TrafficNumbers): void {
   const plain: readonly (readonly [name: string, help: string, read: () => number | undefined])[] = [
     ['postern_sessions', 'Sessions of agents that are online.', numbers.sessions],
     ['postern_tunnels', 'Tunnels that are online.', numbers.tunnels],
     ['postern_streams', 'Connections that are carried to agents.', numbers.streams],
     ['postern_edges', 'Edges and endpoints that are served.', numbers.servedEdges],
-    ['postern_edges_coming', 'Edges of which a change is compiled and not in force yet.', numbers.comingEdges],
-    ['postern_body_memory_bytes', 'Memory that bodies which modules read hold now.', numbers.bodyMemory],
-    ['postern_body_memory_refusals_total', 'Bodies that found no memory to be read into.', numbers.bodyRefusals],
+    ['postern_edges_coming', 'Edges with a change that is still being compiled.', numbers.comingEdges],
+    ['postern_body_memory_bytes', 'Memory held by request bodies that modules read.', numbers.bodyMemory],
+    [
+      'postern_body_memory_refusals_total',
+      'Request bodies refused because the body memory was full.',
+      numbers.bodyRefusals,
+    ],
     [
       'postern_policy_budget_spent_total',
       'Requests and connections whose policy expressions cost more than they may.',
@@ -57,7 +61,7 @@ export function registerTraffic(registry: Registry, numbers: TrafficNumbers): vo
     ['postern_certificate_first_expiry_seconds', 'When the next certificate expires.', numbers.firstExpiry],
   ]
   for (const [name, help, read] of plain) {
-    // What only grows is a counter; it is counted elsewhere and told whole.
+    // Totals are counters, whose value is counted elsewhere and copied here.
     const Kind = name.endsWith('_total') ? Counter : Gauge
     new Kind({
       name,
