@@ -1,4 +1,4 @@
-/** Our agent as people run it: the program in a process of its own, with a configuration file. */
+/** Runs our agent as people do: the program in a separate process, with a configuration file. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ export interface AgentProcessOptions {
   readonly authtoken: string
   readonly metadata?: string
   readonly tunnels: Readonly<Record<string, TunnelOptions>>
-  /** Between signs of life, and how much later one may come, in seconds. */
+  /** The interval of heartbeats, and how late one may be, in seconds. */
   readonly heartbeatS?: number
 }
 
@@ -30,7 +30,7 @@ export async function startAgent(owner: Owner, options: AgentProcessOptions): Pr
   const folder = await mkdtemp(join(tmpdir(), 'postern-agent-'))
   const file = join(folder, 'postern-agent.yml')
   const beat = heartbeatS && { heartbeat_interval: `${heartbeatS}s`, heartbeat_tolerance: `${heartbeatS}s` }
-  // JSON is YAML.
+  // JSON is valid YAML.
   await writeFile(file, JSON.stringify({ server, ca: caFile, authtoken, metadata, ...beat, tunnels }))
   const running = start(['start', '--config', file, '--log-format', 'json'])
   owner.after(async () => {

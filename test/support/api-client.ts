@@ -1,4 +1,4 @@
-/** A plain client of the API for tests: sends what it is told to and gives back what came. */
+/** A plain API client for tests: sends exactly what it is given, and returns the answer. */
 import assert from 'node:assert/strict'
 
 /** A JSON object of an answer; tests look into it freely. */
@@ -28,7 +28,7 @@ export class ApiClient {
     this.#token = token
   }
 
-  /** Sends one request with the usual headers; `headers` of `sending` come on top, an empty one removes. */
+  /** Sends one request with the usual headers. `headers` of `sending` are added; an empty one removes a usual one. */
   async send(method: string, path: string, { body, headers = {} }: Sending = {}): Promise<Answer> {
     const all = new Headers({ 'service-version': '2' })
     if (this.#token !== null) all.set('authorization', `Bearer ${this.#token}`)
@@ -48,7 +48,7 @@ export class ApiClient {
     return { status: response.status, headers: response.headers, text, body: parsed(text) }
   }
 
-  /** Sends and insists on a status; gives the body. */
+  /** Sends a request, asserts the status, and returns the body. */
   async #expect(status: number, method: string, path: string, sending?: Sending): Promise<Json> {
     const answer = await this.send(method, path, sending)
     assert.equal(answer.status, status, `${method} ${path}: ${answer.text}`)
@@ -75,7 +75,7 @@ export class ApiClient {
     await this.#expect(204, 'DELETE', path)
   }
 
-  /** Sends and insists on a refusal with this code; gives its body. */
+  /** Sends a request, asserts that it is refused with this code, and returns the body. */
   async refused(code: string, method: string, path: string, sending?: Sending): Promise<Json> {
     const answer = await this.send(method, path, sending)
     assert.equal(answer.body?.error_code, code, `${method} ${path}: ${answer.status} ${answer.text}`)

@@ -1,4 +1,4 @@
-/** The rules of the house on who may import whom, and the faults that a set of sources has against them. */
+/** The rules on which room may import which, and the violations in a set of sources. */
 import { posix } from 'node:path'
 import { findImports, type Import } from './imports.ts'
 
@@ -50,7 +50,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli'],
 }
 
-/** Where a package may be imported: a folder or a file of `src`. Those not named here may be imported anywhere. */
+/** Where a package may be imported: a folder or a file of `src`. Packages that are not listed may be imported anywhere. */
 const packages: Readonly<Record<string, readonly string[]>> = {
   fastify: ['api/'],
   kysely: ['store/'],
@@ -86,7 +86,7 @@ export function pathFaults(sources: Sources, exists: (path: string) => boolean):
   })
 }
 
-/** Tests stand beside the code but see more than it does, so the arrows bind the code alone. */
+/** Tests may import more than the code beside them, so the rules apply to code only. */
 export function arrowFaults(sources: Sources): string[] {
   return edgesOf(sources).flatMap(({ file, to }) => {
     if (!to.startsWith('src/') || isTest(to)) return [`${file} imports ${to}, which is for tests`]
@@ -108,7 +108,7 @@ export function packageFaults(sources: Sources): string[] {
   )
 }
 
-/** Cycles of what is loaded at once; a type or an `import()` inside a function closes none. */
+/** Cycles of static imports. Type imports and an `import()` inside a function do not count. */
 export function cycleFaults(sources: Sources): string[] {
   const next = Map.groupBy(
     edgesOf(sources).filter(({ kind }) => kind === 'static'),
@@ -138,7 +138,7 @@ export interface Wall {
   readonly packages?: readonly string[]
 }
 
-/** What the files of a room reach behind the wall, over any number of imports of any kind. */
+/** Violations of a wall: files that a room reaches through any number of imports of any kind. */
 export function wallFaults(sources: Sources, wall: Wall): string[] {
   const faults: string[] = []
   const reached = new Set<string>()

@@ -1,4 +1,4 @@
-/** A real Chromium for tests: that of the npm package, or one on PATH where the package has none for this machine. */
+/** A real Chromium for tests: from the npm package, or from PATH if the package has none for this machine. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import type { Browser } from 'playwright-core'
 
 export interface BrowserOptions {
-  /** Names that lead to this machine, as `--host-resolver-rules` writes them. */
+  /** Names that resolve to this machine, in the form of `--host-resolver-rules`. */
   readonly names: string
   /** Further flags of Chromium. */
   readonly flags?: readonly string[]
@@ -15,13 +15,13 @@ export interface BrowserOptions {
 
 export interface TestChromium {
   launch(options: BrowserOptions): Promise<Browser>
-  /** Removes what was unpacked; browsers must be closed before. */
+  /** Removes the unpacked files. Close all browsers first. */
   close(): Promise<void>
 }
 
 const onPath = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
-/** Undefined when no browser runs here. */
+/** Undefined when there is no browser for this machine. */
 export async function findChromium(): Promise<TestChromium | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-chromium-'))
   for (const find of [() => unpacked(folder), ...onPath.map((name) => () => installed(name))]) {
@@ -41,7 +41,7 @@ interface Program {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Unpacked into a folder of its own: the package would share one with whoever unpacks it at the same moment. */
+/** Unpacks into a separate folder: the package would use one that other processes may be unpacking into. */
 async function unpacked(folder: string): Promise<Program> {
   const { default: chromium, inflate } = await import('@sparticuz/chromium')
   const before = process.env.TMPDIR
@@ -52,7 +52,7 @@ async function unpacked(folder: string): Promise<Program> {
     // Libraries that a small machine may lack.
     const packed = join(import.meta.dirname, '../../node_modules/@sparticuz/chromium/bin/al2023.tar.br')
     const libraries = join(await inflate(packed), 'lib')
-    // Without any font it ends at the first letter; the file of the package names other folders.
+    // Chromium crashes without a font, and the configuration in the package names other folders.
     const fonts = join(folder, 'fonts.conf')
     await writeFile(fonts, `<fontconfig><dir>${folder}/fonts</dir><cachedir>${folder}/cache</cachedir></fontconfig>`)
     return { path, env: { FONTCONFIG_FILE: fonts, ...(!(await loads(path)) && { LD_LIBRARY_PATH: libraries }) } }
@@ -86,7 +86,7 @@ async function launch({ path, env }: Program, { names, flags = [] }: BrowserOpti
   const resolver = names === '' ? [] : [`--host-resolver-rules=${names}`]
   return chromium.launch({
     executablePath: path,
-    // What the package recommends besides would turn off rules of the web that tests are about. Tests may run as root.
+    // The other flags that the package recommends switch off web security, which tests are about. Root needs the first.
     args: ['--no-sandbox', '--no-zygote', '--disable-gpu', ...resolver, ...flags],
     env: { ...process.env, ...env },
   })

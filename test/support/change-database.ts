@@ -1,4 +1,4 @@
-/** Reads and changes a database behind the server's back, as somebody could who can write it. */
+/** Reads and changes a database behind the server's back, like an attacker with access to it. */
 import { DatabaseSync } from 'node:sqlite'
 import { Client } from 'pg'
 
@@ -20,7 +20,7 @@ export async function queryDatabase(databaseUrl: string, statement: string): Pro
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
   try {
-    return (await client.query(statement)).rows as Record<string, unknown>[] // of columns by name
+    return (await client.query(statement)).rows as Record<string, unknown>[] // rows are objects by column name
   } finally {
     await client.end()
   }

@@ -1,4 +1,4 @@
-/** From the words after `npm test --` to the test files to run and the names to look for in them. */
+/** Turns the words after `npm test --` into test files to run and patterns for test names. */
 import { globSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 

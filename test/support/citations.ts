@@ -1,4 +1,4 @@
-/** Finds what comments, titles and pages cite by number, and what the pages that define those numbers hold. */
+/** Finds the rules that comments, titles and pages cite by number, and the numbers that pages define. */
 
 /** Numbers of rules (`R-3.2`) and decisions (`D28a`), and ranges of them (`D8 to D11`). */
 const numbered = /(?<![%\w])(R-\d+\.|D)(\d{1,3})([a-z]?)(?: to \1(\d{1,3}))?\b/g
@@ -10,11 +10,11 @@ const ofContract =
 /** `parts 5 and 9 of the contract`. */
 const partsOfContract = /\bparts? (\d(?: and \d)*) of the contract\b/gi
 
-/** Sections of documents that anybody can look up. */
+/** Sections of public documents, such as RFCs. */
 const ofOutsiders =
   /(?:RFC \d+(?:bis)?|X\.690|SAML (?:2\.0 )?\w+|XML 1\.0|Namespaces in XML|OpenID Connect Core|PROXY protocol|openssh\/PROTOCOL) §[\w.]+(?:(?:,| to| and) §[\w.]+)*/g
 
-/** All that `text` cites, each by one name: `R-3.2`, `D28`, `contract 4.7`, `contract 4.3 rule 4`, or a `§` of nobody. */
+/** All citations in `text`: `R-3.2`, `D28`, `contract 4.7`, `contract 4.3 rule 4`, or a `§` without a known document. */
 export function findCitations(text: string): string[] {
   const flat = text.replace(/\n[ \t]*(?:\*|\/\/|>)?[ \t]*/g, ' ')
   const found: string[] = []

@@ -1,17 +1,17 @@
-/** Reports a test run in few lines: a dot per file, failures in full with what their file printed, the counts, and what took longest. */
+/** Reports a test run in few lines: a dot per file, failures in full with their output, counts, and the slowest files. */
 import { relative, resolve } from 'node:path'
 import { spec, type TestEvent } from 'node:test/reporters'
 
-/** Files that are named at the end for the time they took. */
+/** How many of the slowest files are named at the end. */
 const SLOWEST = 10
 
-/** What tells of tests that pass, or of no more than order. */
+/** Events about passing tests and about order, which are not shown. */
 const DROPPED = new Set(['test:enqueue', 'test:dequeue', 'test:start', 'test:pass', 'test:complete', 'test:plan'])
 
 // biome-ignore lint/style/noDefaultExport: node takes a reporter by its default export.
 export default async function* compact(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const shown = new spec()
-  // Written and read in one step: when the run is interrupted, node does not wait for what is still under way.
+  // Synchronous: when the run is interrupted, node does not wait for pending work.
   const show = (event: TestEvent): string => {
     shown.write(event)
     return String(shown.read() ?? '')

@@ -1,8 +1,8 @@
-/** What somebody would read who got hold of a database. */
+/** Reads what a thief of the database could read. */
 import { readFile } from 'node:fs/promises'
 import { Client } from 'pg'
 
-/** All that a database holds of modules, resources, facts and logins, as text. */
+/** The contents of the tables for modules, resources, facts and logins, as text. */
 export async function databaseContents(databaseUrl: string): Promise<string> {
   if (databaseUrl.startsWith('sqlite:')) {
     const file = databaseUrl.slice('sqlite:'.length)

@@ -1,4 +1,4 @@
-/** Each store of the harness hands out empty databases, and none is left when its suite is over. */
+/** Each store gives out empty databases, and removes them when its suite is over. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { describe, test } from 'node:test'
@@ -33,7 +33,7 @@ function tables(url: string): Promise<unknown[]> {
   return rows(url, "select tablename from pg_tables where schemaname = 'public'")
 }
 
-/** Asked of the server: to knock at a database that is gone leaves a FATAL in its log, where people look for real ones. */
+/** Asks the server instead of connecting: connecting to a dropped database would leave a misleading FATAL in the log. */
 async function isThere(url: string): Promise<boolean> {
   const server = new URL(url)
   const name = server.pathname.slice(1)

@@ -1,4 +1,4 @@
-/** Runs a suite once per store, each time with fresh databases that are gone when the suite is. */
+/** Runs a suite once per store, with fresh databases that are removed after the suite. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ export interface TestStore {
 }
 
 /**
- * Defines the same suite for SQLite and for PostgreSQL, or for those of them that are named.
+ * Defines the same suite for SQLite and for PostgreSQL, or only for the stores that are named.
  *
  * @example
  * eachStore((store) => {
@@ -45,7 +45,7 @@ export function eachStore(
   }
 }
 
-/** The url of a new and empty database of PostgreSQL that is gone when the test that asks for it is. */
+/** The url of a new, empty PostgreSQL database, which is dropped when the calling test ends. */
 export async function postgresUrl(): Promise<string> {
   const { url, remove } = await makers.postgres()
   after(remove)
@@ -66,7 +66,7 @@ const makers: Record<TestStore['name'], Maker> = {
   },
 }
 
-/** The server that `npm test` shares, or one of this process alone, which ends with it. */
+/** The server that `npm test` shares between files, or one for this process only, which ends with it. */
 function serverUrl(): Promise<string> {
   const shared = process.env.POSTERN_TEST_POSTGRES_URL
   if (shared) return Promise.resolve(shared)

@@ -1,13 +1,13 @@
-/** A TCP port of a platform that nothing listens on. */
+/** Finds a free port in the TCP range of a platform. */
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** The ports of a platform that is not told otherwise. */
+/** The default range of a platform. */
 const FROM = 20_000
 const TO = 20_999
 
-/** Nobody has it at this moment; suites that run beside each other look at different ones first. */
+/** The port is free at this moment. Suites that run at the same time try different ports first. */
 export async function freeTcpPort(): Promise<number> {
   for (;;) {
     const port = randomInt(FROM, TO + 1)
@@ -17,7 +17,7 @@ export async function freeTcpPort(): Promise<number> {
       await once(server, 'listening')
       return port
     } catch {
-      // Taken; the next one may not be.
+      // Taken; try the next one.
     } finally {
       server.close()
     }

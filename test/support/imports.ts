@@ -2,15 +2,15 @@
 
 export interface Import {
   readonly specifier: string
-  /** `type` is gone at run time; `dynamic` is `import()`, in code or in a type. */
+  /** `type` does not exist at run time; `dynamic` is `import()`, in code or in a type. */
   readonly kind: 'static' | 'type' | 'dynamic'
 }
 
 export interface Imports {
   readonly imports: readonly Import[]
-  /** An `import()` whose argument is computed, so nobody can tell what it loads. */
+  /** Whether there is an `import()` with a computed argument, so that its target is unknown. */
   readonly hidden: boolean
-  /** Nothing but imports and exports from elsewhere. */
+  /** Whether the file has nothing but imports and re-exports. */
   readonly barrel: boolean
 }
 
@@ -70,7 +70,7 @@ function mask(source: string): { code: string; strings: string[] } {
     const depth = templates.at(-1)
     if (char === '`' || (char === '}' && depth === 0)) {
       if (char === '}') templates.pop()
-      // A whole template is a value, also when it is cut in pieces by what stands in `${}`.
+      // A template is one value, even when `${}` splits it into pieces.
       const piece = skip(/(?:[^`\\$]|\\[\s\S]|\$(?!\{))*(?:`|\$\{)/y)
       if (piece.endsWith('${')) templates.push(0)
       code += char === '`' ? (piece.endsWith('${') ? '(' : '0') : piece.endsWith('${') ? ',' : ')'
@@ -83,7 +83,7 @@ function mask(source: string): { code: string; strings: string[] } {
   return { code, strings }
 }
 
-/** After what stands in `code` a slash begins a regular expression rather than dividing. */
+/** Whether a slash after `code` begins a regular expression, and is not a division. */
 function startsValue(code: string): boolean {
   return /(?:^|[^\w$)\]"\s]|\b(?:return|typeof|case|in|of|await|yield|void|do|else))\s*$/.test(code.slice(-20))
 }

@@ -1,4 +1,4 @@
-/** Logins of visitors in the database of a platform, as another server on it would keep them. */
+/** Logins of visitors in the database of a platform, stored as another server on the same database would. */
 import { join } from 'node:path'
 import { Follower } from '../../src/control/follower.ts'
 import { StoredSessions } from '../../src/control/login-sessions.ts'
@@ -21,7 +21,7 @@ export const EDGE_ID = `edghts_${'1'.repeat(27)}`
 export const ROUTE_ID = `edghtsrt_${'1'.repeat(27)}`
 export const USER_AGENT = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0'
 
-/** Opens the database of `platform` as a server of its own does. */
+/** Opens the database of `platform` as a second server does. */
 export async function openLogins({ databaseUrl, dataDir }: Pick<Platform, 'databaseUrl' | 'dataDir'>) {
   const log = createLog({ level: 'silent' })
   const store = await openStore(databaseUrl)

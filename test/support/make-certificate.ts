@@ -1,4 +1,4 @@
-/** Makes certificates with their keys, as a test needs them. */
+/** Makes certificates and their keys for tests. */
 import assert from 'node:assert/strict'
 import { KeyObject, type webcrypto } from 'node:crypto'
 import type { Extension } from '@peculiar/x509'
@@ -13,7 +13,7 @@ export interface Identity {
 export interface IdentityOptions {
   /** Such as `CN=app.example.com, O=Example`. */
   readonly name?: string
-  /** Who signs; itself when left out. */
+  /** Who signs it; self-signed when left out. */
   readonly issuer?: Identity
   readonly isCa?: boolean
   readonly dnsNames?: readonly string[]
@@ -85,7 +85,7 @@ export async function makeIdentity({
   }
 }
 
-/** @peculiar/x509 will not load without the part of `reflect-metadata` that stands here. */
+/** @peculiar/x509 needs `reflect-metadata` to load; this provides the part that it uses. */
 export async function loadX509(): Promise<typeof import('@peculiar/x509')> {
   if (!('getMetadata' in Reflect)) {
     const stored = new WeakMap<object, Map<unknown, unknown>>()

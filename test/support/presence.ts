@@ -1,4 +1,4 @@
-/** Who is online, from everywhere it shows: the lists of the API and the metrics page. */
+/** Reads who is online, from the lists of the API and from the metrics. */
 import assert from 'node:assert/strict'
 import type { ApiClient, Json } from './api-client.ts'
 import { until } from './until.ts'
@@ -15,14 +15,14 @@ export interface Online {
 }
 
 export async function online({ admin }: Pick<Watched, 'admin'>): Promise<Online> {
-  // Last what was there first: whoever sees a tunnel of somebody who is just coming sees its session too.
+  // In the reverse order of creation: when a session is just starting and we see its tunnel, we then also see the session.
   const { endpoints } = await admin.get('/endpoints?limit=100')
   const { tunnels } = await admin.get('/tunnels?limit=100')
   const { tunnel_sessions: sessions } = await admin.get('/tunnel_sessions?limit=100')
   return { sessions, tunnels, endpoints }
 }
 
-/** The gauges of the data plane, and the sum of those that stand for each edge. */
+/** The gauges of the data plane; those with one value per edge are summed up. */
 export async function gauges({ metricsUrl }: Pick<Watched, 'metricsUrl'>) {
   const text = await (await fetch(metricsUrl)).text()
   const sum = (name: string): number => {
@@ -55,7 +55,7 @@ export function sessionsOnline(watched: Watched, count: number, limitMs?: number
 export async function assertNobodyOnline(watched: Watched): Promise<void> {
   assert.deepEqual(await online(watched), { sessions: [], tunnels: [], endpoints: [] })
   const nothing = { sessions: 0, tunnels: 0, streams: 0, edges: 0, open: 0 }
-  // The connections of visitors close a moment after what they were carried by.
+  // Connections of visitors close a moment after the sessions that carried them.
   await until('no stream or connection is left', async () => {
     const now = await gauges(watched)
     return now.streams === 0 && now.open === 0

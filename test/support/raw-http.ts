@@ -1,23 +1,23 @@
-/** HTTP/1.1 byte by byte over a socket, for requests that no client library would send. */
+/** Sends raw HTTP/1.1 over a socket, for requests that no client library would send. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Json } from './api-client.ts'
 
 export interface RawAnswer {
   readonly status: number
-  /** By lower-case name, in the order they came. */
+  /** By lower-case name, in the order of arrival. */
   readonly headers: ReadonlyMap<string, readonly string[]>
   readonly text: string
   /** The parsed body; undefined when it is not JSON. */
   readonly body: Json
 }
 
-/** Lines of a head, joined as the wire wants them: `['GET / HTTP/1.1', 'Host: x']`. */
+/** Joins the lines of a head, such as `['GET / HTTP/1.1', 'Host: x']`, with CRLF. */
 export function head(lines: readonly string[]): string {
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-/** Sends `bytes` on a connection of their own and gives the first answer. */
+/** Sends `bytes` on a new connection and returns the first answer. */
 export async function sendRaw(url: string, bytes: string | Buffer): Promise<RawAnswer> {
   const connection = await RawConnection.open(url)
   try {
@@ -34,7 +34,7 @@ export class RawConnection {
 
   private constructor(socket: Socket) {
     this.#socket = socket
-    // A reset after the answer is the server's right; without one the wait for it fails.
+    // The server may reset the connection after its answer. If there was no answer, waiting for it fails anyway.
     socket.on('error', () => {})
     socket.on('data', (bytes) => {
       this.#arrived = Buffer.concat([this.#arrived, bytes])
@@ -55,7 +55,7 @@ export class RawConnection {
     return !this.#ended
   }
 
-  /** Sends `bytes` and gives the next answer; `bodiless` for the answer to HEAD. */
+  /** Sends `bytes` and returns the next answer; `bodiless` for the answer to HEAD. */
   async exchange(bytes: string | Buffer, { bodiless = false } = {}): Promise<RawAnswer> {
     this.#socket.write(bytes)
     const end = await this.#until(() => this.#arrived.indexOf('\r\n\r\n'))
@@ -76,7 +76,7 @@ export class RawConnection {
     this.#socket.destroy()
   }
 
-  /** Waits until `found` gives a place in what has arrived. */
+  /** Waits until `found` returns a position in the bytes that arrived. */
   async #until(found: () => number): Promise<number> {
     for (;;) {
       const at = found()

@@ -1,4 +1,4 @@
-/** Reads a stream to its end and leaves it open for writing, which the consumers of Node do not. */
+/** Reads a stream to its end and leaves it open for writing, unlike the consumers of Node. */
 
 /** Rejects when the stream breaks before its end. */
 export function readAll(stream: NodeJS.ReadableStream): Promise<Buffer> {

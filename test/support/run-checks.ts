@@ -1,4 +1,4 @@
-/** Runs the steps of `npm run check` side by side, quiet about those that pass. */
+/** Runs the steps of `npm run check` in parallel, and prints the output of failed ones only. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -15,7 +15,7 @@ export async function runChecks(signal: AbortSignal): Promise<boolean> {
 
 async function runStep(step: string, signal: AbortSignal): Promise<boolean> {
   const started = performance.now()
-  // In a group of its own, since the tools have helpers of their own.
+  // In a separate process group, since the tools start processes of their own.
   const child = spawn(`${step} 2>&1`, {
     shell: true,
     detached: true,

@@ -1,4 +1,4 @@
-/** Runs test files under `node --test` in a process group of their own, and ends the group when it hangs. */
+/** Runs test files with `node --test` in a separate process group, and kills the group when it hangs. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -9,20 +9,20 @@ import type { Chosen } from './choose-tests.ts'
 export interface TestRun extends Chosen {
   readonly signal: AbortSignal
   readonly fileLimitMs: number
-  /** Shows what passing tests print as well, as the progress of a long one. */
+  /** Whether the output of passing tests is shown too, such as the progress of a long one. */
   readonly isTalkative: boolean
   readonly env: Readonly<Record<string, string>>
 }
 
 export interface Outcome {
   readonly ok: boolean
-  /** Node's own counts: tests, pass, fail and so on; empty when it did not come to them. */
+  /** Node's own counts: tests, pass, fail and so on; empty when the run ended before them. */
   readonly counts: Readonly<Record<string, string>>
 }
 
-/** How long after the limit of a file the run as a whole counts as hung when it says nothing. */
+/** A run counts as hung when it prints nothing for the time limit of a file and this much more. */
 const SILENCE_GRACE_MS = 60_000
-/** Told to end, node still reports what it was running. */
+/** How long node may take to report what was running after it was told to end. */
 const LAST_WORDS_MS = 5_000
 
 export async function runTests({ files, patterns, signal, fileLimitMs, isTalkative, env }: TestRun): Promise<Outcome> {
@@ -30,7 +30,7 @@ export async function runTests({ files, patterns, signal, fileLimitMs, isTalkati
   const child = spawn(process.execPath, [...flags(patterns, isTalkative), ...files], {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
-    // Without NODE_TEST_CONTEXT it reports to people, even when we are run by a test ourselves.
+    // Without NODE_TEST_CONTEXT, node reports in readable form, even when a test runs us.
     env: {
       ...process.env,
       ...color,
@@ -48,7 +48,7 @@ export async function runTests({ files, patterns, signal, fileLimitMs, isTalkati
     killing ??= setTimeout(killGroup, LAST_WORDS_MS, 'SIGKILL')
   }
   const hung = () => {
-    console.log('\n# the tests hang: nothing was heard of them for too long')
+    console.log('\n# the tests hang: they printed nothing for too long')
     end()
   }
   const silence = setTimeout(hung, fileLimitMs + SILENCE_GRACE_MS)
@@ -63,7 +63,7 @@ export async function runTests({ files, patterns, signal, fileLimitMs, isTalkati
   const [code] = await exit
   signal.removeEventListener('abort', end)
   for (const timer of [silence, killing]) clearTimeout(timer)
-  // Whatever a test left running goes too, and with it the last hold on our pipe.
+  // Kills what a test left running, which might still hold our pipe open.
   killGroup('SIGKILL')
   return { ok: code === 0, counts: await counts }
 }
@@ -73,11 +73,11 @@ function flags(patterns: readonly string[], isTalkative: boolean): string[] {
     isTalkative || process.stdout.isTTY ? 'spec' : fileURLToPath(new URL('compact-reporter.ts', import.meta.url))
   return [
     ...['file-limit.ts', 'test-owners.ts'].map((file) => `--import=${new URL(file, import.meta.url).href}`),
-    // As the program has it (src/cli/collector.ts). Node takes no code that was compiled under other flags, and keeps that
-    // of a process which began with this one elsewhere: else each server and each test would undo what the other keeps.
+    // The same flag as the program has (src/cli/collector.ts). Node's compile cache depends on the flags: with different
+    // ones, each server and each test would discard the cache of the other.
     '--no-allocation-site-pretenuring',
     '--test',
-    // One more than the cores that the bar is set for: tests wait too, for clocks and for other processes.
+    // One more than the cores of the reference machine, since tests also wait for clocks and for other processes.
     '--test-concurrency=3',
     `--test-reporter=${reporter}`,
     ...patterns.map((pattern) => `--test-name-pattern=${pattern}`),
@@ -98,6 +98,6 @@ function endGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal)
   } catch {
-    // Nobody of the group is left.
+    // No process of the group is left.
   }
 }

@@ -1,4 +1,4 @@
-/** The real program in a process of its own, started through its launcher. */
+/** Runs the real program in a separate process, through its launcher. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -11,11 +11,11 @@ export interface Run {
   readonly env?: Readonly<Record<string, string>>
   /** Flags of Node itself. */
   readonly nodeFlags?: readonly string[]
-  /** Opens a channel for messages, over which what the test loads into the process can speak. */
+  /** Opens a message channel for code that the test loads into the process. */
   readonly hasChannel?: boolean
-  /** Kills it, with SIGKILL. */
+  /** Kills it with SIGKILL when aborted. */
   readonly signal?: AbortSignal
-  /** Open files that take its stdout and stderr; without them what it prints is kept. */
+  /** Open files for its stdout and stderr; without them the output is kept in memory. */
   readonly files?: { readonly out?: number; readonly err?: number }
 }
 
@@ -33,12 +33,12 @@ export interface ServeOptions extends Run {
   readonly flags?: Readonly<Record<string, string>>
 }
 
-/** A server on ports of its own, ready to serve. */
+/** A server on free ports, ready to serve. */
 export interface ServerProcess {
   readonly child: ChildProcess
   readonly url: string
   readonly metricsUrl: string
-  /** Where agents, SSH clients, and visitors with and without TLS, connect: `host:port`. */
+  /** The addresses for agents, SSH clients, and visitors with and without TLS: `host:port`. */
   readonly agents: string
   readonly ssh: string
   readonly https: string
@@ -47,7 +47,7 @@ export interface ServerProcess {
   /** What it printed so far. */
   out(): string
   kill(signal: NodeJS.Signals): void
-  /** SIGTERM, then what it ended with. */
+  /** Sends SIGTERM, and resolves with how it ended. */
   stop(): Promise<Ended>
   /** Resolves once it printed a text that matches, on stdout or stderr. */
   says(text: RegExp): Promise<void>
@@ -114,7 +114,7 @@ export function start(
 ) {
   const child: ChildProcess = spawn(node, [...nodeFlags, launcher, ...args], {
     stdio: ['ignore', files?.out ?? 'pipe', files?.err ?? 'pipe', ...(hasChannel ? ['ipc' as const] : [])],
-    // Away from any settings file, with none of the caller's settings.
+    // In a folder without a settings file, and without the caller's settings.
     cwd: '/',
     env: { ...withoutSettings(process.env), ...env },
   })
@@ -126,7 +126,7 @@ export function start(
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     printed.err += text
   })
-  // Closed, not only exited: then all that it printed is here.
+  // `close` and not `exit`: then all of its output has arrived.
   const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, ...printed }))
   return { child, ended, out: () => printed.out, says: (text: RegExp) => said(child, printed, text) }
 }

@@ -1,4 +1,4 @@
-/** A TCP proxy that can fall silent: connections stay, new ones are accepted, and no byte passes until it speaks again. */
+/** A TCP proxy that can fall silent: connections stay open, new ones are accepted, but no byte passes for a while. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { Owner } from './upstream.ts'
@@ -6,11 +6,11 @@ import type { Owner } from './upstream.ts'
 export interface SilentGate {
   readonly port: number
   silence(): void
-  /** What was sent meanwhile passes now, as after a network that was away. */
+  /** Passes on what was sent meanwhile, like a network that comes back. */
   speak(): void
 }
 
-/** Opens a gate on loopback before the port `target`, as long as its owner lives. */
+/** Opens a gate on loopback in front of the port `target`; it closes with its owner. */
 export async function openSilentGate(owner: Owner, target: number): Promise<SilentGate> {
   const sockets = new Set<Socket>()
   let isSilent = false

@@ -7,13 +7,13 @@ import type { Owner } from './upstream.ts'
 
 export interface SmallDisk {
   readonly path: string
-  /** Leaves no space. */
+  /** Uses up all space. */
   fill(): void
   /** Gives back the space that filling took. */
   free(): void
 }
 
-/** Mounts a file system in memory, as long as its owner lives; gives the reason when that is not possible. */
+/** Mounts a file system in memory until its owner ends; returns the reason when that is not possible. */
 export function smallDisk(owner: Owner, megabytes: number): SmallDisk | string {
   const path = mkdtempSync(join(tmpdir(), 'postern-disk-'))
   const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path], { encoding: 'utf8' })
@@ -22,7 +22,7 @@ export function smallDisk(owner: Owner, megabytes: number): SmallDisk | string {
     return `a small disk cannot be mounted, which takes root: ${mounted.stderr?.trim() ?? 'there is no mount'}`
   }
   owner.after(() => {
-    // Lazily: a process that is about to end may still hold a file.
+    // Lazily, since a process that is about to end may still hold a file open.
     spawnSync('umount', ['--lazy', path])
     rmdirSync(path)
   })

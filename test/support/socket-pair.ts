@@ -1,4 +1,4 @@
-/** Two ends of a connection on loopback, plain or with TLS, for tests of what is done with sockets. */
+/** The two ends of a loopback connection, plain or with TLS, for tests of code that uses sockets. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
@@ -9,7 +9,7 @@ export interface SocketPair {
   readonly accepted: Socket
 }
 
-/** Both allow half-open connections, and nobody has read from either. */
+/** Both ends allow half-open connections, and nothing was read from either yet. */
 export async function socketPair({ tls }: { tls: boolean }): Promise<SocketPair> {
   const options = { allowHalfOpen: true, ...(tls && (await tlsIdentity())) }
   const server = tls ? createTlsServer(options) : createServer(options)

@@ -1,4 +1,4 @@
-/** A TCP proxy that can be shut, opened again and silenced at the same port: what lies behind it goes away and comes back. */
+/** A TCP proxy that can be shut, reopened and silenced at the same port, as if the server behind it came and went. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
@@ -7,13 +7,13 @@ export interface TcpGate {
   /** Resets every connection and refuses new ones. */
   shut(): Promise<void>
   open(): Promise<void>
-  /** Keeps back every byte and end, of new connections too, which are still accepted; or those of the answers alone. */
+  /** Holds back every byte and end, or only those of answers. New connections are still accepted, and held back too. */
   hush(which?: 'all' | 'answers'): void
-  /** Passes on what was kept back. */
+  /** Passes on what was held back. */
   speak(): void
 }
 
-/** Opens a gate on loopback before the port `target`. */
+/** Opens a gate on loopback in front of the port `target`. */
 export async function openGate(target: number): Promise<TcpGate> {
   const sockets = new Set<Socket>()
   const kept: (() => void)[] = []
@@ -40,7 +40,7 @@ export async function openGate(target: number): Promise<TcpGate> {
       return port
     },
     async open() {
-      // Half open, since an end that is kept back must not be answered by the gate itself.
+      // Half open, since the gate itself must not answer an end that is held back.
       server = createServer({ allowHalfOpen: true }, (near) => {
         const far = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true })
         carry(near, far, false)
@@ -52,7 +52,7 @@ export async function openGate(target: number): Promise<TcpGate> {
     async shut() {
       const closed = new Promise((resolve) => server?.close(resolve))
       for (const socket of sockets) {
-        // To reset one that is ending leaves Node with a request that never finishes, and spinning when it exits.
+        // Resetting a socket that is ending would leave a request in Node that never finishes, and spins at exit.
         if (socket.writableEnded) socket.destroy()
         else socket.resetAndDestroy()
       }

@@ -1,4 +1,4 @@
-/** Node's test runner knows by async context whose every call is, as well as it does by its own hook. */
+/** With async context, Node's test runner knows which test each call belongs to, as well as with its own hook. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 
-/** Tests that pass where the runner knows its way, and then some that fail by what nobody awaits. */
+/** Tests that pass when the runner tracks ownership, and some that fail by errors that nobody awaits. */
 const TESTS = `
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs'
@@ -51,7 +51,7 @@ test('throws when it is over', () => { setTimeout(() => { throw new Error('too l
 test('is well', pause)
 `
 
-test('each test has its own hooks, subtests and errors, as with the hook of node', async () => {
+test("each test has its own hooks, subtests and errors, as with node's own hook", async () => {
   const folder = await mkdtemp(join(tmpdir(), 'postern-owners-'))
   after(() => rm(folder, { recursive: true }))
   const file = join(folder, 'owners.test.mjs')
@@ -72,7 +72,7 @@ test('each test has its own hooks, subtests and errors, as with the hook of node
   assert.ok(ours.some((line) => line.includes('"throws when it is over"')))
 })
 
-/** What the runner tells of a file, but for times and the traces of errors. */
+/** The runner's report about a file, without times and stack traces. */
 async function report(file: string, flags: readonly string[]): Promise<string[]> {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
   const printed = await new Promise<string>((resolve) => {

@@ -1,10 +1,10 @@
 /**
  * Loaded before each test file: tells node's test runner by async context which test is running.
  *
- * The runner asks that of a hook that hears of the birth and the end of every promise of the process, which takes up
- * to a quarter of the processor time of a long file, and which no server of an operator has. An `AsyncLocalStorage`
- * answers the same for next to nothing. What the runner does with the answer is untouched: tests are nested, hooks
- * belong to their test, and an error that nobody caught fails the test that it came from (`test-owners.test.ts`).
+ * By default the runner uses an async hook that runs at the creation and end of every promise in the process. That takes up
+ * to a quarter of the CPU time of a long file, and real servers have no such hook. An `AsyncLocalStorage` gives the same
+ * answer at almost no cost. The behaviour of the runner stays the same: tests are nested, hooks belong to their test, and an
+ * uncaught error fails the test that it came from (`test-owners.test.ts`).
  */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import { createRequire } from 'node:module'
@@ -12,7 +12,7 @@ import { isMainThread } from 'node:worker_threads'
 
 type Init = (asyncId: number, type: string, triggerAsyncId: number, resource: object) => void
 
-/** The part of `node:async_hooks` that the runner takes when it is loaded. */
+/** The part of `node:async_hooks` that the runner reads when it is loaded. */
 interface RunnerHooks {
   createHook: (callbacks: { init?: Init; destroy?: (asyncId: number) => void }) => object
   executionAsyncId: () => number
@@ -20,15 +20,15 @@ interface RunnerHooks {
 
 type Run = (this: AsyncResource, fn: (...args: unknown[]) => unknown, self: unknown, ...args: unknown[]) => unknown
 
-/** How the runner calls the resources that can be running; it does not export them. */
+/** The runner's type names of resources that can be running; it does not export them. */
 const OWNERS = new Set(['Test', 'Suite', 'TestHook'])
-/** Of no resource: an owner is known by itself, and not by what it was made in. */
+/** The trigger id for owners, which are identified by themselves and not by where they were created. */
 const NO_TRIGGER = -1
 
 if (isMainThread && process.env.NODE_TEST_CONTEXT !== undefined) await trackByContext()
 
 async function trackByContext(): Promise<void> {
-  // The object itself, since what `import` gives cannot be changed.
+  // The CommonJS object, since the namespace of `import` cannot be changed.
   const hooks: RunnerHooks = createRequire(import.meta.url)('node:async_hooks')
   const { createHook, executionAsyncId } = hooks
   const running = new AsyncLocalStorage<number>()
@@ -50,7 +50,7 @@ async function trackByContext(): Promise<void> {
     const id = this.asyncId()
     if (!seen.has(this)) known?.(id, this.constructor.name, NO_TRIGGER, this)
     seen.add(this)
-    // Bound, so that the traces of tests stay short.
+    // Bound, so that stack traces of tests stay short.
     return runInAsyncScope.call(this, running.run.bind(running, id, fn.bind(self)), undefined, ...args)
   }
 }

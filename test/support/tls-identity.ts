@@ -1,4 +1,4 @@
-/** A CA and a certificate of `localhost` and `127.0.0.1` that hold today, for tests that check certificates. */
+/** A CA and a certificate for `localhost` and `127.0.0.1` that are valid today, for tests that check certificates. */
 import { makeIdentity } from './make-certificate.ts'
 
 const DAY_MS = 24 * 3_600_000

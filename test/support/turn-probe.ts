@@ -1,16 +1,16 @@
-/** Measures the turns of this thread's event loop: how long each keeps all others waiting. */
+/** Measures how long each turn of this thread's event loop takes. */
 import { PerformanceObserver } from 'node:perf_hooks'
 
 export interface Turn {
-  /** Processor time of this thread in one turn, in milliseconds: what the turn itself is to blame for. */
+  /** CPU time of this thread in one turn, in milliseconds. */
   readonly cpuMs: number
-  /** The same by the clock: more, where the machine has other things to do. */
+  /** The same by the clock, which is more when the machine is busy. */
   readonly wallMs: number
-  /** What of that the collector of memory took: it may fall on anybody's turn. */
+  /** The part of it that garbage collection took, which may fall into any turn. */
   readonly collectorMs: number
 }
 
-/** Between two ticks lies one turn, or several that are shorter than this together, in milliseconds. */
+/** The interval of ticks, in milliseconds. Several turns that are shorter than this together count as one. */
 const TICK_MS = 1
 
 export class TurnProbe {
@@ -31,7 +31,7 @@ export class TurnProbe {
   take(): Turn {
     this.#tick()
     const { cpuMs, wallMs, endedAt } = this.#longest
-    // Those that were not told yet are there to be taken.
+    // Includes records that the observer has not delivered yet.
     const collections = [...this.#collections.splice(0), ...this.#collector.takeRecords()]
     const within = collections.filter(({ startTime }) => startTime >= endedAt - wallMs && startTime <= endedAt)
     this.#longest = none
@@ -47,7 +47,7 @@ export class TurnProbe {
     const { user, system } = process.threadCpuUsage(this.#cpu)
     this.#cpu = process.threadCpuUsage()
     const now = performance.now()
-    // The clock that counts processor time may tick coarsely; a turn never takes more of it than the wall shows.
+    // The CPU clock may be coarse, so its value is limited to the wall-clock time of the turn.
     const wallMs = now - this.#at
     const cpuMs = Math.min((user + system) / 1000, wallMs)
     this.#at = now

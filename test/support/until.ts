@@ -1,12 +1,12 @@
-/** Waits for what nobody announces: looks again and again, and says what was missing when it does not come. */
+/** Waits for something that has no event: polls for it, and says what was missing when it does not come. */
 
-/** How long to wait when the test does not say, in milliseconds: long enough for a busy machine. */
+/** The default limit, in milliseconds: long enough for a busy machine. */
 const LIMIT_MS = 15_000
 
-/** Between two looks, in milliseconds. */
+/** The polling interval, in milliseconds. */
 const LOOK_MS = 15
 
-/** The first answer of `look` that is neither undefined nor false; rejects when none came in time. */
+/** The first result of `look` that is neither undefined nor false; rejects when there is none in time. */
 export async function until<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,

@@ -1,4 +1,4 @@
-/** Services beside an agent, on ports of their own: what visitors reach in the end. They go with the test. */
+/** Services for agents, on free ports, which visitors reach in the end. They close with the test. */
 import { once } from 'node:events'
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2'
@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 
-/** A test, or what else ends what it started. */
+/** A test, or anything else that closes what was started for it. */
 export interface Owner {
   after(close: () => unknown): void
 }
@@ -26,7 +26,7 @@ export interface Seen {
   readonly body: string
 }
 
-/** HTTP/1.1; without a listener it answers each request with what it saw of it, as JSON. */
+/** HTTP/1.1. Without a listener it answers each request with a JSON description of it. */
 export async function httpUpstream(
   owner: Owner,
   listener: RequestListener = echo,
@@ -38,7 +38,7 @@ export async function httpUpstream(
   return listening(owner, server)
 }
 
-/** HTTP/2 in clear, from the first byte. */
+/** Unencrypted HTTP/2 with prior knowledge. */
 export async function http2Upstream(
   owner: Owner,
   onStream: (stream: ServerHttp2Stream, headers: Record<string, unknown>) => void,
@@ -75,7 +75,7 @@ export async function tlsUpstream(
   return listening(owner, server)
 }
 
-/** Where nobody listens. */
+/** An address where nobody listens. */
 export async function nobody(): Promise<Upstream> {
   const server = createTcpServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

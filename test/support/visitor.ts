@@ -1,4 +1,4 @@
-/** Visitors of a platform, by clients that are not ours: they check certificates and names as people's programs do. */
+/** Visitors of a platform. They use Node's own clients, which check certificates and names as real programs do. */
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request as requestPlain } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
@@ -16,9 +16,9 @@ export interface Ask {
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
-  /** Where the visitor comes from, over HTTP/1.1; `127.0.0.1` when left out. */
+  /** The source address, for HTTP/1.1; `127.0.0.1` when left out. */
   readonly from?: string
-  /** Of the visitor, for mutual TLS. */
+  /** The client certificate, for mutual TLS. */
   readonly identity?: { readonly cert: string; readonly key: string }
 }
 
@@ -36,7 +36,7 @@ export interface Trust {
   readonly ca: string
 }
 
-/** Asks `url`, whose name need not be known to any DNS, and reads the answer to its end. */
+/** Requests `url`, whose name need not be in DNS, and reads the whole answer. */
 export async function visit(url: string, { ca }: Trust, ask: Ask = {}): Promise<Answered> {
   return ask.version === '2' ? visitHttp2(url, { ca }, ask) : answerOf(beginVisit(url, { ca }, ask))
 }
@@ -60,7 +60,7 @@ export async function answerOf(request: ClientRequest): Promise<Answered> {
   return { status: statusCode, headers, trailers, body, text: body.toString() }
 }
 
-/** A connection over which requests go beside each other; to be destroyed by the test. */
+/** An HTTP/2 connection for parallel requests; the test must destroy it. */
 export function openHttp2(url: string, { ca }: Trust, identity?: Ask['identity']): ClientHttp2Session {
   const { hostname, port } = new URL(url)
   const session = connectHttp2(`https://127.0.0.1:${port}`, { ca, servername: hostname, ...identity })
@@ -77,7 +77,7 @@ async function visitHttp2(url: string, trust: Trust, ask: Ask): Promise<Answered
   }
 }
 
-/** Asks over a connection that is there. */
+/** Sends a request over an open connection. */
 export async function askHttp2(session: ClientHttp2Session, url: string, ask: Ask = {}): Promise<Answered> {
   const { method = 'GET', path = '/', headers = {}, body } = ask
   const stream = session.request(
@@ -95,7 +95,7 @@ export async function askHttp2(session: ClientHttp2Session, url: string, ask: As
   return { status: Number(status), headers: rest, trailers, body: bytes, text: bytes.toString() }
 }
 
-/** A connection to a `tcp://` address, half open where one side ends. */
+/** A connection to a `tcp://` address, which stays half open when one side ends. */
 export async function dialTcp(url: string): Promise<Socket> {
   const socket = connectTcp({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true })
   socket.on('error', () => {})
@@ -103,7 +103,7 @@ export async function dialTcp(url: string): Promise<Socket> {
   return socket
 }
 
-/** A secured connection to a `tls://` or `https://` address, half open where one side ends. */
+/** A TLS connection to a `tls://` or `https://` address, which stays half open when one side ends. */
 export async function dialTls(url: string, options: ConnectionOptions): Promise<TLSSocket> {
   const { hostname, port } = new URL(url)
   const socket = connectTls({ port: Number(port), host: '127.0.0.1', servername: hostname, ...options })
@@ -113,7 +113,7 @@ export async function dialTls(url: string, options: ConnectionOptions): Promise<
   return socket
 }
 
-/** Sends `text`, ends, and gives all that comes back. */
+/** Sends `text`, ends, and returns everything that comes back. */
 export async function exchange(socket: Socket, text: string | Buffer): Promise<string> {
   socket.end(text)
   return (await readAll(socket)).toString()

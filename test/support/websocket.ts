@@ -1,4 +1,4 @@
-/** WebSocket with short messages: a visitor that trusts a CA of its choice, as that of Node cannot, and a service. */
+/** WebSocket with short messages: a service, and a visitor that can trust any CA, which Node's own client cannot. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -71,7 +71,7 @@ export class WebSocketVisitor {
   }
 }
 
-/** For the upgrades of an HTTP service: answers each message with the same. Messages must come whole. */
+/** Handles upgrades of an HTTP service: echoes each message. A message must arrive in one chunk. */
 export function echoMessages({ headers }: IncomingMessage, socket: Duplex): void {
   const accept = acceptOf(headers['sec-websocket-key'] ?? '')
   const lines = ['Connection: Upgrade', 'Upgrade: websocket', `Sec-WebSocket-Accept: ${accept}`]
