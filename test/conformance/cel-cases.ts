@@ -1,6 +1,6 @@
 /**
- * What CEL's specification says that expressions come to: facts from its conformance cases, for what is offered here. What is
- * expected is an expression itself, or `error`: refused when it is written, or stumbled over when it runs.
+ * Cases from the conformance tests of CEL's specification, for the part of CEL that we offer. The expected value is written
+ * as an expression, or `error`: the expression is refused when it is checked, or fails when it runs.
  */
 export type CelCase = readonly [expression: string, expected: string]
 

@@ -1,4 +1,4 @@
-/** CEL as its specification has it: every case is checked as if somebody had written it, and evaluated as traffic would. */
+/** CEL by its specification: every case is checked like an expression in a policy, and evaluated like one. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Budget } from '../../src/policy/budget.ts'
@@ -33,7 +33,7 @@ function outcomeOf(text: string): Outcome {
   }
 }
 
-/** Equal, and of the same type: to expressions 1 and 1.0 are equal. */
+/** Equal and of the same type, since CEL itself treats 1 and 1.0 as equal. */
 function isSame(a: Outcome, b: Outcome): boolean {
   if ('error' in a || 'error' in b) return false
   if (Number.isNaN(a.value) || Number.isNaN(b.value)) return Object.is(a.value, b.value)

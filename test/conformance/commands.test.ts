@@ -1,4 +1,4 @@
-/** Commands to agents that are not there, and the bodies that commands take (contract 4.3, D43). */
+/** Commands to agents that are not online, and the bodies that commands accept (contract 4.3, D43). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Sending } from '../support/api-client.ts'
@@ -8,7 +8,7 @@ import { eachTarget } from './target.ts'
 const COMMANDS = ['restart', 'stop', 'update']
 const NOBODY = `ts_${'1'.repeat(27)}`
 
-/** D43: a body of any kind, or none. So none of these may be what a refusal is about. */
+/** D43: a command accepts any body, or none, so none of these may cause a refusal. */
 const bodies: readonly [what: string, sending: Sending][] = [
   ['no body', {}],
   ['a JSON type and no body', { headers: { 'content-type': 'application/json' } }],

@@ -1,4 +1,4 @@
-/** Who gets in, in which version and how often: D1, D2, D14, D14a, D14b and parts 5 and 9 of the contract. */
+/** Authentication, version and rate limit: D1, D2, D14, D14a, D14b and parts 5 and 9 of the contract. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ApiClient } from '../support/api-client.ts'
@@ -11,7 +11,7 @@ const UNKNOWN = '2abcdefghijklmnopqrstuvwxyz_2abcdefghijklmnopqrstuvwxyz'
 
 eachTarget((target) => {
   describe('authentication', () => {
-    /** What is sent as `Authorization`, given a token that works; undefined is no header at all. */
+    /** The `Authorization` header to send, given a valid token; undefined for no header. */
     const refused: readonly [what: string, value: (token: string, id: string) => string | undefined][] = [
       ['nothing', () => undefined],
       ['an empty value', () => ''],
@@ -34,7 +34,7 @@ eachTarget((target) => {
       ['a wildcard', () => `Bearer ${'%'.repeat(40)}`],
     ]
     for (const [what, value] of refused) {
-      test(`${what} is 401, like every other`, async () => {
+      test(`${what} is 401, with the same answer as all others`, async () => {
         const { id, token } = await target.api.create('/api_keys')
         const sent = value(token, id)
         const answer = await get(target, [...(sent === undefined ? [] : [`Authorization: ${sent}`])])
@@ -44,7 +44,7 @@ eachTarget((target) => {
       })
     }
 
-    test('a deleted key is 401, like every other', async () => {
+    test('a deleted key is 401, with the same answer as all others', async () => {
       const { id, token } = await target.api.create('/api_keys')
       assert.equal((await get(target, [`Authorization: Bearer ${token}`])).status, 200)
       await target.api.delete(`/api_keys/${id}`)
@@ -71,7 +71,7 @@ eachTarget((target) => {
       }
     })
 
-    test('a token works nowhere but in the header', async () => {
+    test('a token works in the Authorization header only', async () => {
       const { token } = await target.api.create('/api_keys')
       for (const name of ['authorization', 'access_token', 'token', 'api_key', 'key', 'bearer']) {
         assertEnvelope(await get(target, [], `/api_keys?${name}=${token}`), 401)
@@ -167,7 +167,7 @@ eachTarget((target) => {
       })
     }
 
-    test('a body is looked at only behind the door', async () => {
+    test('a body is read only after authentication', async () => {
       const nobody = new ApiClient(target.url, null)
       const sendings = [
         { body: '{"description":' },

@@ -1,4 +1,4 @@
-/** What refers to what: unknown ids, delete protection, rules of IP policies, CAs, and matches of routes (D28, D28a, D41). */
+/** References between resources: unknown ids, delete protection, IP policy rules, CAs, route matches (D28, D28a, D41). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { EXAMPLE_ROOT, LEAF, OTHER_ROOT } from './certificates.ts'
@@ -9,7 +9,7 @@ import { type KindName, unknownId, World } from './world.ts'
 interface Reference {
   readonly hosts: readonly HostKind[]
   readonly module: string
-  /** The field, and the path that a message gives for it. */
+  /** The field, as messages name it. */
   readonly field: string
   readonly named: string
   readonly kind: KindName
@@ -61,7 +61,7 @@ eachTarget((target) => {
     const config = (id: string) => ({ [field]: field.endsWith('s') ? [id] : id })
     for (const host of hosts) {
       describe(`${module} of ${host} naming a ${kind}`, () => {
-        test('refuses an id that is nobody’s or of another kind, by name, every way, and changes nothing', async () => {
+        test('refuses an unknown id or one of another kind, names it, and changes nothing', async () => {
           const edge = await world.make(host)
           const other = (await world.shared(host === 'https_edge' ? 'ip_policy' : 'api_key')).id
           const gone = await world.make(kind)
@@ -82,7 +82,7 @@ eachTarget((target) => {
           assert.deepEqual(await target.api.get(edge.path), edge.body)
         })
 
-        test('protects it from deletion until it names it no more', async () => {
+        test('protects it from deletion as long as it refers to it', async () => {
           const named = await world.make(kind)
           const edge = await world.make(host)
           const isProtected = async () => {
@@ -100,7 +100,7 @@ eachTarget((target) => {
           await target.api.delete(named.path)
         })
 
-        test('protects it no more once the host is deleted', async () => {
+        test('no longer protects it once the host is deleted', async () => {
           const named = await world.make(kind)
           const edge = await world.make(host, { [module]: config(named.id) })
           await target.api.refused('ERR_STILL_REFERENCED', 'DELETE', named.path)
@@ -118,7 +118,7 @@ eachTarget((target) => {
     }
   })
 
-  test('deleting an edge gives up what its routes refer to', async () => {
+  test('deleting an edge releases what its routes refer to', async () => {
     const group = await world.make('tunnel_group_backend')
     const edge = await world.make('https_edge')
     await world.make('https_edge_route', { backend: { backend_id: group.id } }, edge)
@@ -128,7 +128,7 @@ eachTarget((target) => {
   })
 
   describe('IP policies and their rules', () => {
-    test('a policy takes its rules with it, whoever else has some', async () => {
+    test('deleting a policy deletes its rules, and no others', async () => {
       const policies = [await world.make('ip_policy'), await world.make('ip_policy')] as const
       const [mine, theirs] = [
         await world.make('ip_policy_rule', { ip_policy_id: policies[0].id }),
@@ -217,7 +217,7 @@ eachTarget((target) => {
   })
 
   describe('routes', () => {
-    test('of one edge have each a match of their own, whatever its type', async () => {
+    test('of one edge must have different matches, whatever their types', async () => {
       const edge = await world.make('https_edge')
       const match = `/${unique('shop')}`
       const route = await world.make('https_edge_route', { match_type: 'path_prefix', match }, edge)
@@ -231,7 +231,7 @@ eachTarget((target) => {
       const other = await world.make('https_edge_route', {}, edge)
       await target.api.refused('ERR_ROUTE_MATCH_IN_USE', 'PATCH', other.path, { body: { description: 'new', match } })
       assert.deepEqual(await target.api.get(other.path), other.body)
-      // Paths are told apart by case and to the letter.
+      // Paths are compared exactly, and case matters.
       for (const near of [match.toUpperCase(), `${match}/`, `${match}/a`]) {
         await world.make('https_edge_route', { match: near }, edge)
       }
@@ -258,7 +258,7 @@ eachTarget((target) => {
       for (const match_type of ['regex', '', undefined, 1]) await refuses({ match_type }, 'match_type')
     })
 
-    test('cannot be made under an edge that is not there', async () => {
+    test('cannot be created under an edge that does not exist', async () => {
       const body = { match: '/', match_type: 'exact_path' }
       await target.api.refused('ERR_NOT_FOUND', 'POST', `/edges/https/${unknownId('edghts_')}/routes`, { body })
     })

@@ -1,11 +1,11 @@
-/** What every failure of the API looks like, and how two of them are compared. */
+/** Checks the error body that all failures of the API share, and compares two failures. */
 import assert from 'node:assert/strict'
 import type { Answer } from '../support/api-client.ts'
 import type { RawAnswer } from '../support/raw-http.ts'
 
 const OPERATION_ID = /^op_[0-9A-Za-z]{27}$/
 
-/** Insists on the one body of errors, with this status and, where given, this code; gives the operation id. */
+/** Asserts the error body with this status and, if given, this code; returns the operation id. */
 export function assertEnvelope(answer: Answer | RawAnswer, status: number, code?: string): string {
   const { body, text } = answer
   assert.equal(answer.status, status, text)
@@ -21,7 +21,7 @@ export function assertEnvelope(answer: Answer | RawAnswer, status: number, code?
   return body.details.operation_id
 }
 
-/** The status, all headers and the body of a failure, without what no two answers share. */
+/** The status, headers and body of a failure, without the parts that differ in every answer. */
 export function comparable(answer: Answer | RawAnswer): unknown {
   const headers = [...answer.headers].map(([name, value]) => [name.toLowerCase(), String(value)])
   const shared = headers.filter(([name]) => name !== 'date' && name !== 'service-operation-id')

@@ -1,4 +1,4 @@
-/** Every failure has one body, whatever failed, and nothing of what is secret or ours alone in it (D7, Errors). */
+/** Every failure has the same form of body, without secrets and internals (D7, Errors). */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Sending } from '../support/api-client.ts'
@@ -73,7 +73,7 @@ eachTarget((target) => {
       assert.match((await over)?.body.msg, /32/)
     })
 
-    test('what is refused stores nothing', async () => {
+    test('a refused request stores nothing', async () => {
       const { id, description } = await target.api.create('/ip_policies', { description: 'before' })
       for (const [, sending, status] of cases) {
         if (status < 400) continue
@@ -134,14 +134,14 @@ eachTarget((target) => {
       ],
     ]
     for (const [what, bytes, status] of cases) {
-      test(`${what} is ${status} with the body of all errors, and nothing is stored`, async () => {
+      test(`${what} is ${status} with the usual error body, and nothing is stored`, async () => {
         const before = await newest(target)
         assertEnvelope(await onWire(target, bytes), status)
         assert.equal(await newest(target), before)
       })
     }
 
-    test('a good chunked body is taken', async () => {
+    test('a valid chunked body is accepted', async () => {
       const answer = await onWire(
         target,
         (c) => `${head([...post('Transfer-Encoding: chunked'), ...c])}1\r\n{\r\n1\r\n}\r\n0\r\n\r\n`,
@@ -149,12 +149,12 @@ eachTarget((target) => {
       assert.equal(answer.status, 201, answer.text)
     })
 
-    test('an expectation that nobody knows is passed over', async () => {
+    test('an unknown expectation is ignored', async () => {
       const answer = await onWire(target, (c) => head(['GET /ip_policies HTTP/1.1', ...c, 'Expect: wonders']))
       assert.equal(answer.status, 200, answer.text)
     })
 
-    test('a body that waits for 100 Continue is taken', async () => {
+    test('a body that waits for 100 Continue is accepted', async () => {
       const answer = await onWire(target, (c) => head([...post('Content-Length: 2', 'Expect: 100-continue'), ...c]))
       assert.equal(answer.status, 100)
     })
@@ -187,7 +187,7 @@ eachTarget((target) => {
       })
     }
 
-    test('every operation has an id of its own, in the answers that succeed too', async () => {
+    test('every operation has its own id, in successful answers too', async () => {
       const answers = [
         await target.api.send('GET', '/tunnels'),
         await target.api.send('GET', '/tunnels'),

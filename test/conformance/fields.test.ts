@@ -1,4 +1,4 @@
-/** Fields that resources share: limits in bytes, what PATCH leaves alone, ids in bodies (D8 to D11, contract part 8). */
+/** Shared fields of resources: limits in bytes, what a PATCH keeps, ids in bodies (D8 to D11, contract part 8). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { eachTarget } from './target.ts'
@@ -6,7 +6,7 @@ import { kindNames, kinds, unknownId, World } from './world.ts'
 
 const limits = { description: 255, metadata: 4096 }
 
-/** Texts of exactly so many bytes, in characters of two and of four bytes. */
+/** Texts of exactly this many bytes, made of two-byte and of four-byte characters. */
 function texts(bytes: number): string[] {
   return ['é', '🙂'].map((character) => {
     const size = Buffer.byteLength(character)
@@ -99,7 +99,7 @@ eachTarget((target) => {
         assert.deepEqual(await target.api.get(path), expected)
       })
 
-      test('has no fields that are not known, and says which was meant', async () => {
+      test('with an unknown field is refused, and the right name is suggested', async () => {
         const { path } = await world.make(kind)
         const least = await world.least(kind)
         const [known] = kinds[kind].isDescribed ? ['description'] : ['active']
@@ -129,7 +129,7 @@ eachTarget((target) => {
     })
   }
 
-  test('what cannot be changed is refused in a PATCH, not ignored', async () => {
+  test('a field that cannot be changed is refused in a PATCH, not ignored', async () => {
     const cases = [
       ['api_key', { owner_id: 'x' }],
       ['api_key', { token: 'x' }],

@@ -1,4 +1,4 @@
-/** Where edges listen: how hostports are read, shown, and held by one edge alone (D26). */
+/** Hostports: how they are read and shown, and that each belongs to one edge only (D26). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { eachTarget, unique, uniqueAddress, uniqueName } from './target.ts'
@@ -7,7 +7,7 @@ import { World } from './world.ts'
 const named = ['tls_edge', 'https_edge'] as const
 const PUBLIC_PORT = 8443
 
-/** Ways to write one name; all are the same to the server. */
+/** Spellings of one name, which the server treats as the same. */
 const spellings = (): string[][] => {
   const name = unique('host')
   return [
@@ -53,7 +53,7 @@ eachTarget(
     for (const kind of [...named, 'tcp_edge'] as const) {
       const fresh = kind === 'tcp_edge' ? uniqueAddress : uniqueName
       describe(kind, () => {
-        test('has null while there are none, and `[]` clears them', async () => {
+        test('shows null while there are none, and `[]` clears them', async () => {
           const { path, body } = await world.make(kind)
           assert.equal(body.hostports, null)
           assert.equal((await world.make(kind, { hostports: [] })).body.hostports, null)
@@ -67,7 +67,7 @@ eachTarget(
           await world.make(kind, { hostports })
         })
 
-        test('holds a hostport until it gives it up or is deleted', async () => {
+        test('keeps a hostport until it drops it or is deleted', async () => {
           const [one, two] = [fresh(), fresh()]
           const edge = await world.make(kind, { hostports: [one] })
           const taken = async (hostport: string) => {
@@ -87,7 +87,7 @@ eachTarget(
             body: { description: 'late', hostports: [one] },
           })
           assert.deepEqual(await target.api.get(other.path), other.body)
-          // Its own are no hindrance to itself.
+          // An edge may claim again what it already has.
           await target.api.update(edge.path, { hostports: [two, one] })
           await taken(two)
           await target.api.update(edge.path, { hostports: [two] })
@@ -104,7 +104,7 @@ eachTarget(
           await world.make(kind, { hostports: [hostport] })
         })
 
-        test('refuses bad syntax by its place, in POST and PATCH', async () => {
+        test('refuses bad syntax and names the entry, in POST and PATCH', async () => {
           const { path } = await world.make(kind, { hostports: [fresh()] })
           const before = await target.api.get(path)
           for (const hostport of badSyntax) {
@@ -128,7 +128,7 @@ eachTarget(
 
     for (const kind of named) {
       describe(`the names of ${kind}`, () => {
-        test('are shown as sent but for case', async () => {
+        test('are shown as sent, but in lower case', async () => {
           for (const hostport of spellings().flat()) {
             const { path, body } = await world.make(kind, { hostports: [hostport] })
             assert.deepEqual(body.hostports, [hostport.toLowerCase()])
@@ -138,7 +138,7 @@ eachTarget(
         })
 
         for (const other of named) {
-          test(`are those of no ${other}, however they are spelled`, async () => {
+          test(`cannot be used by a ${other} too, however they are spelled`, async () => {
             for (const forms of spellings()) {
               const edge = await world.make(kind, { hostports: [String(forms[0])] })
               for (const hostport of forms) {
@@ -159,7 +159,7 @@ eachTarget(
           }
         })
 
-        test('may have a wildcard for the whole first label, which holds no name beneath it', async () => {
+        test('may have a wildcard as the first label, which does not claim the names below it', async () => {
           const name = unique('wild')
           await world.make(kind, { hostports: [`*.${name}.example.com:443`] })
           await world.make(kind, { hostports: [`a.${name}.example.com:443`, `${name}.example.com:443`] })
@@ -185,7 +185,7 @@ eachTarget(
         })
 
         if (target.platform) {
-          test('are one at 443 and at the public port', async () => {
+          test('are the same at 443 and at the public port', async () => {
             const name = `${unique('host')}.example.com`
             const { body } = await world.make(kind, { hostports: [`${name}:${PUBLIC_PORT}`] })
             assert.deepEqual(body.hostports, [`${name}:${PUBLIC_PORT}`])
@@ -202,7 +202,7 @@ eachTarget(
     }
 
     describe('the addresses of tcp_edge', () => {
-      test('are told apart by port alone; the host is shown', async () => {
+      test('differ by port only; the host is shown', async () => {
         const hostport = uniqueAddress().replace('tcp.', 'TCP.')
         const port = hostport.split(':')[1]
         const { body } = await world.make('tcp_edge', { hostports: [hostport] })
@@ -224,7 +224,7 @@ eachTarget(
       })
     })
 
-    test('of many who ask for one name at once, one gets it', async () => {
+    test('when many requests claim one name at once, one gets it', async () => {
       const hostports = [uniqueName()]
       const asked = Array.from({ length: 10 }, (_, i) =>
         target.api.send('POST', i % 2 === 0 ? '/edges/tls' : '/edges/https', { body: { hostports } }),

@@ -1,4 +1,4 @@
-/** The API as a good HTTP server: 405 with Allow, CORS, slashes, HEAD, kept connections, no redirects (D12, D13). */
+/** The API as an HTTP server: 405 with Allow, CORS, slashes, HEAD, persistent connections, no redirects (D12, D13). */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { routeTable } from '../../src/api/routes.ts'
@@ -15,7 +15,7 @@ const paths = Map.groupBy(routeTable(), ({ path, resource }) =>
   path.replace('{id}', `${resource.prefix}${'1'.repeat(27)}`).replace('{edge_id}', `edghts_${'1'.repeat(27)}`),
 )
 
-/** Methods, origins, slashes and connections are done with before the store is asked. */
+/** These tests never reach the store, so one kind is enough. */
 const ONE_STORE = { stores: ['sqlite'] } as const
 
 eachTarget((target) => {
@@ -36,7 +36,7 @@ eachTarget((target) => {
       }
     })
 
-    test(`a page may ask for ${path}`, async () => {
+    test(`a page of another origin may call ${path}`, async () => {
       const nobody = new ApiClient(target.url, null)
       for (const method of takes) {
         const answer = await nobody.send('OPTIONS', path, {
@@ -59,7 +59,7 @@ eachTarget((target) => {
     })
   }
 
-  test('answers of every kind can be read by the page that asked, and by no cache for another', async () => {
+  test('the calling page can read every kind of answer, and caches keep origins apart', async () => {
     const nobody = new ApiClient(target.url, null)
     const headers = { origin: ORIGIN }
     const answers = [
@@ -78,20 +78,20 @@ eachTarget((target) => {
     }
   })
 
-  test('a preflight does nothing', async () => {
+  test('a preflight has no effect', async () => {
     const { id } = await target.api.create('/ip_policies')
     const headers = { origin: ORIGIN, 'access-control-request-method': 'DELETE' }
     await target.api.send('OPTIONS', `/ip_policies/${id}`, { headers })
     await target.api.get(`/ip_policies/${id}`)
   })
 
-  test('without an origin nothing is said of origins', async () => {
+  test('without an origin there are no CORS headers', async () => {
     const answer = await target.api.send('GET', '/api_keys')
     assert.equal(answer.headers.get('access-control-allow-origin'), null)
   })
 
   describe('slashes', () => {
-    test('at the end or doubled name the same address, without a redirect', async () => {
+    test('at the end or doubled are ignored, without a redirect', async () => {
       const { id, uri } = await target.api.create('/ip_policies')
       for (const path of [
         `/ip_policies/${id}/`,
@@ -110,7 +110,7 @@ eachTarget((target) => {
       }
     })
 
-    test('do not get around the door', async () => {
+    test('do not bypass authentication', async () => {
       for (const path of ['/ip_policies/', '//ip_policies', '/healthz/../ip_policies', '/docs/..//ip_policies']) {
         const lines = [`GET ${path} HTTP/1.1`, `Host: ${new URL(target.url).host}`, 'Service-Version: 2']
         const answer = await sendRaw(target.url, head(lines))
@@ -140,7 +140,7 @@ eachTarget((target) => {
       }
     })
 
-    test('meets the same refusals', async () => {
+    test('gets the same refusals', async () => {
       const nobody = new ApiClient(target.url, null)
       assert.equal((await nobody.send('HEAD', '/ip_policies')).status, 401)
       assert.equal((await target.api.send('HEAD', '/ip_policies', { headers: { 'service-version': '' } })).status, 400)
@@ -166,7 +166,7 @@ eachTarget((target) => {
     }
   })
 
-  test('requests sent all at once are answered in their order', async () => {
+  test('pipelined requests are answered in order', async () => {
     const { token } = await target.api.create('/api_keys')
     const connection = await RawConnection.open(target.url)
     const lines = [`Host: ${new URL(target.url).host}`, `Authorization: Bearer ${token}`, 'Service-Version: 2']
@@ -181,7 +181,7 @@ eachTarget((target) => {
     }
   })
 
-  test('the pages for machines and people need no key', async () => {
+  test('public pages need no key', async () => {
     const nobody = new ApiClient(target.url, null)
     for (const path of ['/healthz', '/readyz', '/openapi.json']) {
       assert.equal((await nobody.send('GET', path, { headers: { 'service-version': '' } })).status, 200, path)

@@ -1,4 +1,4 @@
-/** What stays inside: the log has every operation and no secret, and what breaks is told apart from how it broke. */
+/** The log has every operation and no secret, and callers never see why something broke inside. */
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
@@ -83,7 +83,7 @@ eachStore((store) => {
       }
     }))
 
-  test('what broke inside is 500 without a word of how, is in the log, and is over when it is mended', () =>
+  test('an internal error is a 500 without details, its cause is in the log, and it is gone once repaired', () =>
     withPlatform(async (platform) => {
       const { admin, databaseUrl } = platform
       await brokenStore(databaseUrl, async () => {
@@ -105,7 +105,7 @@ eachStore((store) => {
     }))
 
   if (store.name === 'postgres') {
-    test('a database that is away is 503 with the seconds to wait, and is used again once it is back', () =>
+    test('without its database the API answers 503 with Retry-After, and recovers once it is back', () =>
       withPlatform(async (platform) => {
         const { admin, databaseUrl, url } = platform
         await admin.create('/ip_policies', { description: 'kept' })
@@ -142,7 +142,7 @@ eachStore((store) => {
   }
 })
 
-/** The lines of an operation; they may follow its answer by a turn. */
+/** The log lines of an operation, which may come shortly after its answer. */
 async function logged(platform: Platform, operation: string): Promise<{ level: string; operation?: string }[]> {
   for (let turn = 0; turn < 10_000; turn++) {
     const lines = platform.log.filter((line) => line.includes(operation))
@@ -152,7 +152,7 @@ async function logged(platform: Platform, operation: string): Promise<{ level: s
   throw new Error(`the log has no line of ${operation}`)
 }
 
-/** Takes a table away that every call needs, for as long as `meanwhile` runs. */
+/** Renames a table that every call needs while `meanwhile` runs. */
 async function brokenStore(databaseUrl: string, meanwhile: () => Promise<unknown>): Promise<void> {
   const run = await opened(databaseUrl)
   try {
@@ -164,7 +164,7 @@ async function brokenStore(databaseUrl: string, meanwhile: () => Promise<unknown
   }
 }
 
-/** Runs statements beside the server; null ends it. */
+/** Opens a second connection that runs statements; null closes it. */
 async function opened(url: string): Promise<(statement: string | null) => Promise<void>> {
   if (url.startsWith('sqlite:')) {
     const database = new DatabaseSync(url.slice('sqlite:'.length))

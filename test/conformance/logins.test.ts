@@ -1,4 +1,4 @@
-/** The three ways to log visitors of a route in: one at a time; and what `oauth` and `saml` need and keep. */
+/** The three login modules of a route: only one may be enabled; and what `oauth` and `saml` need and store. */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { databaseContents } from '../support/database-contents.ts'
@@ -62,7 +62,7 @@ eachTarget((target) => {
     })
   }
 
-  test('of all three at once, one is taken', async () => {
+  test('when all three are set at once, one is accepted', async () => {
     for (let round = 0; round < 10; round += 1) {
       const { path } = await world.make('https_edge_route')
       const sent = names.map((name) => target.api.send('PUT', `${path}/${name}`, { body: logins[name] }))
@@ -157,7 +157,7 @@ eachTarget((target) => {
 
   const { platform } = target
   if (platform) {
-    test('the secret of a provider stands neither in the database nor in the log', async () => {
+    test('the secret of a provider is neither in the database nor in the log', async () => {
       const { databaseUrl, log } = platform()
       const cookie_prefix = unique('prefix').replaceAll(/[^A-Za-z0-9]/g, '')
       const client_secret = unique('secret')
@@ -165,7 +165,7 @@ eachTarget((target) => {
       const { path } = await world.make('https_edge_route', { oauth })
       await target.api.put(`${path}/oauth`, oauth)
       const stored = await databaseContents(databaseUrl)
-      // What is no secret is found, so the search is able to find.
+      // A value that is not secret is found, which proves that the search works.
       assert.ok(stored.includes(cookie_prefix))
       assert.ok(!stored.includes(client_secret))
       assert.ok(!log.join('').includes(client_secret))

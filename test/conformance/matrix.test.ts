@@ -1,4 +1,4 @@
-/** The authorisation matrix: every route of the table and every kind of caller, on instances that really are there. */
+/** The authorisation matrix: every route of the table and every kind of caller, on resources that exist. */
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { before, describe, test } from 'node:test'
@@ -11,7 +11,7 @@ import { eachTarget, type Target, unique } from './target.ts'
 
 type Access = 'owner' | 'account' | 'admin' | 'online' | 'dry_run'
 
-/** D22 and D24, written out: what stands behind each path. A path that is not here fails the test. */
+/** D22 and D24, written out: who may use each path. A path that is not listed fails the test. */
 const accesses: Readonly<Record<string, Access>> = {
   '/api_keys': 'owner',
   '/ssh_credentials': 'owner',
@@ -70,7 +70,7 @@ const expectations: Readonly<Record<Access, Readonly<Partial<Record<RouteAction,
   },
   admin: { create: forAdmin, list: forAdmin, get: forAdmin, update: forAdmin, delete: forAdmin },
   dry_run: { explain: forAll },
-  // No agent is online here and nobody logs in, so what is asked for is not there; that nobody is turned away is what counts.
+  // No agent is online here and nobody has logged in, so these are 404; what counts is that nobody gets 403.
   online: { list: forAll, get: forNobody, delete: forNobody, command: forNobody },
 }
 
@@ -115,7 +115,7 @@ eachTarget((target) => {
         const wanted = status === 'ok' ? route.status : status
         assert.equal(answer.status, wanted, `${who}: ${answer.text}`)
         if (status === 'ok') {
-          // Reading leaves it as it was; else the next caller has one of its own, which nobody has changed.
+          // After a read the next caller can use the same one; after a write it needs a new one.
           if (route.method !== 'GET') ready = undefined
           continue
         }
@@ -127,10 +127,10 @@ eachTarget((target) => {
 })
 
 describe('the route table', () => {
-  test('holds every route that is mounted, but for the pages that are public', async () => {
+  test('holds every mounted route except public pages', async () => {
     const mounted: { method: string; url: string }[] = []
     const watch = (message: unknown) => {
-      // What fastify says it publishes: the instance that is being made, before anything is mounted on it.
+      // Fastify publishes the new instance before anything is mounted on it.
       const { fastify } = message as {
         fastify: { addHook(name: 'onRoute', hook: (route: MountedRoute) => void): void }
       }
@@ -156,7 +156,7 @@ describe('the route table', () => {
     }
   })
 
-  test('has no two routes at one address, and no two of one name', () => {
+  test('has no two routes with one method and path, and no two with one name', () => {
     const table = routeTable()
     assert.equal(new Set(table.map(({ method, path }) => `${method} ${path}`)).size, table.length)
     assert.equal(new Set(table.map(({ operation }) => operation)).size, table.length)
@@ -179,9 +179,9 @@ function headOf(method: string, path: string): string[] {
 
 function expected({ resource, action, method, path }: ApiRoute): Row {
   const access = Object.hasOwn(accesses, resource.path) ? accesses[resource.path] : undefined
-  assert.ok(access, `nobody has said who may use ${resource.path}; see D22 and D24`)
+  assert.ok(access, `the table above does not say who may use ${resource.path}; see D22 and D24`)
   const row = expectations[access][action]
-  assert.ok(row, `nobody has said who may ${action} ${access} resources: ${method} ${path}`)
+  assert.ok(row, `the table above does not say who may ${action} ${access} resources: ${method} ${path}`)
   return row
 }
 
@@ -191,7 +191,7 @@ interface Prepared {
   readonly instance: string | null
 }
 
-/** A path and a body with which a caller who may will succeed; `instance` is what must stay when one may not. */
+/** A path and a body with which an authorised caller succeeds; `instance` must survive a caller who is not. */
 async function prepared(
   { api }: Target,
   { resource, action, form, path: pattern }: ApiRoute,
@@ -218,7 +218,7 @@ async function untouched({ api }: Target, instance: string): Promise<void> {
   assert.equal((await api.send('GET', instance)).status, 200, `${instance} is gone`)
 }
 
-/** A new bot, which is a member, with a key of its own. */
+/** A new bot, which counts as a member, with its own key. */
 async function bot({ api, url }: Target): Promise<{ id: string; api: ApiClient }> {
   const { id } = await api.create('/bot_users', { name: unique('bot') })
   const { token } = await api.create('/api_keys', { owner_id: id })

@@ -1,4 +1,4 @@
-/** Every module in every place: contract 4.7 and the matrix around it, with the least and the fullest body of a PUT. */
+/** Every module in every place, of contract 4.7 and beyond, with the smallest and the fullest body of a PUT. */
 import { IDP_METADATA } from './idp-metadata.ts'
 import type { ModuleName, SpellingName } from './resource-shapes.ts'
 import { type KindName, kinds, type World } from './world.ts'
@@ -8,7 +8,7 @@ export type HostKind = Extract<KindName, 'tcp_edge' | 'tls_edge' | 'https_edge' 
 export interface ModuleCase {
   readonly host: HostKind
   readonly module: ModuleName
-  /** What must be sent, and what it reads back as. */
+  /** The smallest body, and the answer to it. */
   readonly least: Example
   /** Every field, none at its default. */
   readonly full: Example
@@ -19,7 +19,7 @@ export interface SpellingCase extends Omit<ModuleCase, 'module'> {
   readonly module: SpellingName
 }
 
-/** A body and the answer to it, given what may be referred to. */
+/** Makes a body and the answer to it, from resources that it may refer to. */
 export type Example = (refs: Refs) => { readonly body: Fields; readonly answer: Fields }
 type Fields = Readonly<Record<string, unknown>>
 
@@ -34,7 +34,7 @@ export interface Refs {
   readonly tunnelGroup: Ref
   readonly httpResponse: Ref
   readonly sshAuthority: Ref
-  /** Of the key that signs requests to identity providers; one for a server. */
+  /** The certificate of the server's key that signs requests to identity providers. */
   readonly requestCertificate: string
 }
 
@@ -94,7 +94,7 @@ const mutualTls: typeof backend = {
 
 const noPolicy: Example = () => ({ body: {}, answer: { enabled: true, inbound: null, outbound: null } })
 
-/** On an edge, rules judge connections, and only when they come in. */
+/** The policy of an edge has rules for incoming connections only. */
 const edgePolicy: typeof backend = {
   module: 'policy',
   least: noPolicy,
@@ -160,7 +160,7 @@ const noProvider = {
   twitch: null,
 }
 
-/** What `saml` tells of itself on an edge without a name. */
+/** The URLs that `saml` shows on an edge without a name. */
 const namelessAddresses = {
   entity_id: '',
   assertion_consumer_service_url: '',

@@ -1,4 +1,4 @@
-/** Every module in every place: replaced, read, deleted, and carried by its edge or route (contract 4.6, 4.7; D10, D29, D30). */
+/** Every module in every place: set, read, deleted, and shown by its edge or route (contract 4.6, 4.7; D10, D29, D30). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { makeRefs, moduleCases, type Refs } from './module-table.ts'
@@ -34,7 +34,7 @@ eachTarget((target) => {
         }
       })
 
-      test('takes null for a field as the field left out', async () => {
+      test('treats a null field as left out', async () => {
         const { path } = await world.make(host)
         await target.api.put(`${path}/${module}`, full(refs).body)
         const nulls = Object.fromEntries(Object.keys(full(refs).body).map((field) => [field, null]))
@@ -50,7 +50,7 @@ eachTarget((target) => {
         await target.api.put(`${path}/${module}`, least(refs).body)
       })
 
-      test('comes with the creation, is left alone by a PATCH without it, replaced by one with it', async () => {
+      test('can be set at creation, and is kept by a PATCH without it and replaced by one with it', async () => {
         const { path, body } = await world.make(host, { [module]: full(refs).body })
         assert.deepEqual(body[module], full(refs).answer)
         for (const patch of [
@@ -65,7 +65,7 @@ eachTarget((target) => {
         assert.deepEqual(await target.api.get(`${path}/${module}`), least(refs).answer)
       })
 
-      test('takes the ids of the path in its body, and no other', async () => {
+      test('accepts the ids of the path in its body, and no other', async () => {
         const { id, path, body } = await world.make(host)
         const ids = { id, ...(body.edge_id !== undefined && { edge_id: body.edge_id }) }
         assert.deepEqual(await target.api.put(`${path}/${module}`, { ...ids, ...least(refs).body }), least(refs).answer)
@@ -76,7 +76,7 @@ eachTarget((target) => {
         }
       })
 
-      test('refuses what it does not know, by name, and changes nothing', async () => {
+      test('refuses unknown fields and wrong values by name, and changes nothing', async () => {
         const { path } = await world.make(host, { [module]: full(refs).body })
         const unknown = { ...least(refs).body, enabeld: true }
         const wrong = { ...least(refs).body, enabled: 'yes' }
@@ -109,14 +109,14 @@ eachTarget((target) => {
     assert.deepEqual(await target.api.get(path), before)
   })
 
-  test('a creation that is refused leaves nothing behind', async () => {
+  test('a refused creation leaves nothing behind', async () => {
     const body = { description: 'refused', backend: { backend_id: unknownId('bkdtg_') } }
     await target.api.refused('ERR_UNKNOWN_REFERENCE', 'POST', '/edges/tcp', { body })
     const { tcp_edges } = await target.api.get('/edges/tcp')
     assert.ok(!tcp_edges.some(({ description }: { description: string }) => description === 'refused'))
   })
 
-  describe('a route under another edge is not there', () => {
+  describe('a route is not found under another edge', () => {
     const parts = [
       '',
       ...moduleCases.filter(({ host }) => host === 'https_edge_route').map(({ module }) => `/${module}`),
@@ -137,7 +137,7 @@ eachTarget((target) => {
     }
   })
 
-  describe('modules that stand elsewhere are no fields and no addresses here', () => {
+  describe('a module that cannot stand here is neither a field nor a path', () => {
     for (const [host, module] of [
       ['tcp_edge', 'tls_termination'],
       ['tcp_edge', 'mutual_tls'],

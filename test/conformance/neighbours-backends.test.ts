@@ -1,4 +1,4 @@
-/** Backends inside backends: children, circles, depth, and what may serve an edge that carries bytes (D28, R-2.3). */
+/** Nested backends: children, cycles, depth, and which backends may serve an edge that carries bytes (D28, R-2.3). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { eachTarget } from './target.ts'
@@ -41,7 +41,7 @@ eachTarget((target) => {
         assert.deepEqual((await target.api.get(path)).backends, backends)
       })
 
-      test('refuses what is no backend, by name, and changes nothing', async () => {
+      test('refuses ids that are no backends, by name, and changes nothing', async () => {
         const made = await nest(kind, await world.shared('tunnel_group_backend'))
         const others = ['bkdtg_', 'bkdsc_', kind === 'weighted_backend' ? 'bkdwd_' : 'bkdfo_'].map(unknownId)
         for (const id of [...others, (await world.shared('ip_policy')).id, 'nonsense', '']) {
@@ -56,7 +56,7 @@ eachTarget((target) => {
         assert.deepEqual(await target.api.get(made.path), made.body)
       })
 
-      test('protects its children from deletion until it names them no more', async () => {
+      test('protects its children from deletion as long as it refers to them', async () => {
         const [child, other] = [await world.make('static_backend'), await world.make('static_backend')]
         const made = await nest(kind, child)
         const { msg } = await target.api.refused('ERR_STILL_REFERENCED', 'DELETE', child.path)
@@ -96,7 +96,7 @@ eachTarget((target) => {
           assert.ok(msg.includes('`backends`') && msg.includes(inner.id), msg)
         }
         assert.deepEqual(await target.api.get(inner.path), inner.body)
-        // The same backend twice in a tree is no circle.
+        // The same backend twice in a tree is no cycle.
         await nest(kind, inner, middle, outer)
       })
     })
@@ -131,7 +131,7 @@ eachTarget((target) => {
   })
 
   describe('depth', () => {
-    /** A chain of so many, from the innermost to the outermost. */
+    /** A chain of this many, from the innermost to the outermost. */
     async function chain(length: number): Promise<Made[]> {
       const made: Made[] = []
       for (let i = 0; i < length; i++) {
@@ -141,7 +141,7 @@ eachTarget((target) => {
       return made
     }
 
-    test('is bounded from above', async () => {
+    test('is limited when a backend is put around others', async () => {
       const deepest = await chain(MAX_LEVELS)
       const body = holding('weighted_backend', deepest.at(-1) as Made)
       const { msg, status_code } = await target.api.refused('ERR_BACKENDS_TOO_DEEP', 'POST', '/backends/weighted', body)
@@ -149,7 +149,7 @@ eachTarget((target) => {
       assert.ok(msg.includes(String(MAX_LEVELS)), msg)
     })
 
-    test('is bounded from below, and where two chains meet', async () => {
+    test('is limited when a backend is put into others, and when two chains are joined', async () => {
       const [upper, lower] = [await chain(MAX_LEVELS - 3), await chain(4)]
       const [inner] = upper as [Made]
       await target.api.refused(
@@ -159,7 +159,7 @@ eachTarget((target) => {
         holding('failover_backend', lower[3] as Made),
       )
       await target.api.update(inner.path, holding('failover_backend', lower[2] as Made).body)
-      // What leaves the depth alone is let through at the bound itself.
+      // An update that does not change the depth is allowed at the limit.
       await target.api.update(inner.path, { description: 'x' })
       await target.api.update((upper.at(-1) as Made).path, { description: 'x' })
     })
@@ -169,7 +169,7 @@ eachTarget((target) => {
     const edges = ['tcp_edge', 'tls_edge'] as const
 
     for (const host of edges) {
-      test(`cannot serve a ${host}, directly or through others, in whichever request would bring it about`, async () => {
+      test(`cannot serve a ${host}, directly or through others, whichever request would cause it`, async () => {
         const response = await world.make('http_response_backend')
         const inner = await nest('failover_backend', await world.shared('tunnel_group_backend'), response)
         const outer = await nest('weighted_backend', inner)
@@ -193,7 +193,7 @@ eachTarget((target) => {
         assert.deepEqual(await target.api.get(edge.path), edge.body)
       })
 
-      test(`cannot be put into what a ${host} uses, at any depth`, async () => {
+      test(`cannot be put into a backend that a ${host} uses, at any depth`, async () => {
         const response = await world.make('http_response_backend')
         const withResponse = await nest('weighted_backend', response)
         const inner = await nest('failover_backend', await world.shared('tunnel_group_backend'))
@@ -210,7 +210,7 @@ eachTarget((target) => {
           }
           assert.deepEqual(await target.api.get(changed.path), changed.body)
         }
-        // Once the edge lets go, nothing is in the way.
+        // Once the edge no longer uses it, it is allowed.
         await target.api.delete(`${edge.path}/backend`)
         await target.api.update(inner.path, holding('failover_backend', response).body)
       })
@@ -226,7 +226,7 @@ eachTarget((target) => {
     })
 
     for (const host of edges) {
-      test(`is the only kind that a ${host} does not take`, async () => {
+      test(`is the only kind that a ${host} refuses`, async () => {
         for (const kind of [
           'tunnel_group_backend',
           'weighted_backend',
@@ -245,10 +245,10 @@ eachTarget((target) => {
     const PAIRS = 12
     const many = <T>(make: () => Promise<T>) => Promise.all(Array.from({ length: PAIRS }, make))
 
-    test('two updates that together would close a circle never both succeed', async () => {
+    test('two updates that together would close a cycle never both succeed', async () => {
       const group = await world.shared('tunnel_group_backend')
       const pairs = await many(async () => {
-        // Each reaches the other through one that neither writes, so no foreign key makes them wait.
+        // Each reaches the other through a backend that neither writes, so no foreign key serialises them.
         const [a, b] = [await nest('failover_backend', group), await nest('failover_backend', group)]
         const [overA, overB] = [await nest('weighted_backend', a), await nest('weighted_backend', b)]
         return { a, b, overA, overB }
@@ -265,7 +265,7 @@ eachTarget((target) => {
       )
     })
 
-    test('an edge never gets an HTTP response by two updates that each were fine', async () => {
+    test('an edge never gets an HTTP response through two updates that are each valid', async () => {
       const group = await world.shared('tunnel_group_backend')
       const response = await world.shared('http_response_backend')
       const pairs = await many(async () => {

@@ -1,4 +1,4 @@
-/** The neighbours of the contract: TLS certificates, reserved addresses and domains, IP restrictions (D27, D28). */
+/** Resources beyond the contract: TLS certificates, reserved addresses and domains, IP restrictions (D27, D28). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { makeIdentity } from '../support/make-certificate.ts'
@@ -14,7 +14,7 @@ eachTarget((target) => {
   })
 
   describe('a TLS certificate', () => {
-    test('says what stands in it, and nothing of its key', async () => {
+    test('shows its contents, and nothing of its key', async () => {
       const root = await makeIdentity({ name: 'CN=Root, O=Trust', isCa: true })
       const leaf = await makeIdentity({
         name: 'C=DE, ST=Berlin, L=Mitte, O=Example, OU=Web, CN=app.example.com',
@@ -48,7 +48,7 @@ eachTarget((target) => {
           ips: ['192.0.2.9', '2001:db8::9'],
         },
         issued_at: null,
-        // Long over: that is no reason to refuse it.
+        // Expired long ago, which is no reason to refuse it.
         not_before: '2020-05-01T16:27:59Z',
         not_after: '2021-05-01T16:27:59Z',
         key_usages: [],
@@ -119,7 +119,7 @@ eachTarget((target) => {
       }
     })
 
-    test('must belong to its key and its chain, and no refusal quotes the key', async () => {
+    test('must match its key and its chain, and no refusal quotes the key', async () => {
       const other = await makeIdentity({ name: 'CN=Other' })
       const { certificate_pem, private_key_pem } = tlsPair
       const secret = private_key_pem.split('\n')[1]?.slice(4, 24) ?? ''
@@ -159,7 +159,7 @@ eachTarget((target) => {
   })
 
   describe('a reserved address', () => {
-    test('has a free port of the server, and another one each time', async () => {
+    test('gets a free port of the server, a different one each time', async () => {
       const addresses = await Promise.all(Array.from({ length: 5 }, () => world.make('reserved_addr')))
       const ports = addresses.map(({ body }) => Number(/^tcp\.[a-z.-]+:(\d+)$/.exec(body.addr)?.[1]))
       for (const port of ports) assert.ok(port >= 20_000 && port <= 20_999, String(port))
@@ -167,7 +167,7 @@ eachTarget((target) => {
       for (const { path, body } of addresses) assert.deepEqual(await target.api.get(path), body)
     })
 
-    test('is a hostport that a TCP edge takes, as any other is (D27)', async () => {
+    test('can be a hostport of a TCP edge, like any other address (D27)', async () => {
       const { path, body } = await world.make('reserved_addr')
       const edge = await world.make('tcp_edge', { hostports: [body.addr] })
       assert.deepEqual(edge.body.hostports, [body.addr])
@@ -193,7 +193,7 @@ eachTarget((target) => {
   describe('a reserved domain', () => {
     const name = () => `${unique('domain')}.example.com`
 
-    test('is unique, however it is spelled, and kept as sent but for its case', async () => {
+    test('is unique, however it is spelled, and shown as sent but in lower case', async () => {
       const domain = name()
       const { path, body } = await world.make('reserved_domain', { domain: domain.toUpperCase() })
       assert.deepEqual(
@@ -210,7 +210,7 @@ eachTarget((target) => {
       await world.make('reserved_domain', { domain })
     })
 
-    test('may be called by either word, but not by both or none', async () => {
+    test('takes its name as `domain` or as `name`, but not as both or neither', async () => {
       const called = name()
       const { domain, ...rest } = await target.api.create('/reserved_domains', { name: called })
       assert.equal(domain, called)
@@ -220,7 +220,7 @@ eachTarget((target) => {
       await target.api.refused('ERR_INVALID_VALUE', 'POST', '/reserved_domains', { body: both })
     })
 
-    test('is a name, perhaps with a wildcard before it', async () => {
+    test('is a name, which may begin with a wildcard', async () => {
       for (const domain of [name(), `*.${name()}`, `${unique('bücher')}.example.com`]) {
         assert.equal((await world.make('reserved_domain', { domain })).body.domain, domain)
       }
@@ -284,7 +284,7 @@ eachTarget((target) => {
       })
       const { path, body } = await world.make('reserved_domain', { certificate_management_policy: {} })
       assert.deepEqual(body.certificate_management_policy, { authority: 'letsencrypt', private_key_type: 'ecdsa' })
-      // Nothing issues certificates yet, and whoever waits for one is told so.
+      // Nothing issues certificates yet, and the status says so.
       const { renews_at, provisioning_job: job } = body.certificate_management_status
       assert.deepEqual([renews_at, job.error_code, job.retries_at], [null, 'ERR_CERTIFICATES_NOT_MANAGED', null])
       assert.match(job.msg, /does not issue certificates .* upload one/)
@@ -296,7 +296,7 @@ eachTarget((target) => {
         [changed.certificate, changed.certificate_management_policy, changed.certificate_management_status],
         [ref, null, null],
       )
-      // Both at once, so that the name is never without.
+      // Both in one update, so that the name always has one of them.
       const back = await target.api.update(path, { certificate_id: '', certificate_management_policy })
       assert.deepEqual([back.certificate, back.certificate_management_policy], [null, certificate_management_policy])
       for (const policy of [{ authority: 'nobody' }, { private_key_type: 'ed25519' }, { x: 1 }]) {
@@ -305,7 +305,7 @@ eachTarget((target) => {
       }
     })
 
-    test('is not there, nothing of it can be cleared', async () => {
+    test('that does not exist has nothing to clear', async () => {
       for (const field of ['certificate', 'certificate_management_policy']) {
         await target.api.refused('ERR_NOT_FOUND', 'DELETE', `/reserved_domains/${unknownId('rd_')}/${field}`)
       }
@@ -313,7 +313,7 @@ eachTarget((target) => {
   })
 
   describe('an IP restriction', () => {
-    test('is one for each type', async () => {
+    test('exists once for each type', async () => {
       const { path, body } = await world.make('ip_restriction', { type: 'agent' })
       assert.equal(body.enforced, false)
       const policy = await world.make('ip_policy')
@@ -346,7 +346,7 @@ eachTarget((target) => {
       assert.equal((await target.api.update(path, { enforced: false })).enforced, false)
     })
 
-    test('names 1 to 100 policies that exist, each once', async () => {
+    test('needs 1 to 100 existing policies, each once', async () => {
       const { path, body } = await world.make('ip_restriction')
       const { id } = await world.shared('ip_policy')
       for (const ids of [[], [id, id], Array.from({ length: 101 }, () => id)]) {
@@ -362,7 +362,7 @@ eachTarget((target) => {
 })
 
 describe('reserved addresses of a narrow range', () => {
-  test('take every port that no edge has, then none is free until one is given back', async () => {
+  test('use every port that no edge has; then none is free until one is deleted', async () => {
     const platform = await startPlatform({
       flags: { 'tcp-ports': '21000-21003', region: 'eu-1', domain: 'tunnels.example.com' },
     })

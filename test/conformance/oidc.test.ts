@@ -1,4 +1,4 @@
-/** The OIDC module of a route: what it needs, and how it keeps its secret (contract 2.11, D38, D39). */
+/** The OIDC module of a route: what it needs, and how it stores its secret (contract 2.11, D38, D39). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { databaseContents } from '../support/database-contents.ts'
@@ -71,7 +71,7 @@ eachTarget((target) => {
     }
   })
 
-  test('a disabled module may be stored bare, and is not enabled so', async () => {
+  test('a disabled module may lack its fields, but cannot be enabled without them', async () => {
     const { path } = await world.make('https_edge_route')
     const bare = await target.api.put(`${path}/oidc`, { enabled: false })
     assert.deepEqual([bare.issuer, bare.client_id, bare.client_secret, bare.cookie_prefix], ['', '', '', ''])
@@ -115,14 +115,14 @@ eachTarget((target) => {
 
   const { platform } = target
   if (platform) {
-    test('the secret stands neither in the database nor in the log', async () => {
+    test('the secret is neither in the database nor in the log', async () => {
       const { databaseUrl, log } = platform()
       const client_id = unique('client')
       const client_secret = unique('secret')
       const { path } = await world.make('https_edge_route', { oidc: { ...complete, client_id, client_secret } })
       await target.api.put(`${path}/oidc`, { ...complete, client_id, client_secret })
       const stored = await databaseContents(databaseUrl)
-      // What is no secret is found, so the search is able to find.
+      // A value that is not secret is found, which proves that the search works.
       assert.ok(stored.includes(client_id))
       assert.ok(!stored.includes(client_secret))
       assert.ok(!log.join('').includes(client_secret))

@@ -1,4 +1,4 @@
-/** The API document: OpenAPI 3.1, exactly the routes there are, the contract's among them, and true of real answers. */
+/** The API document: valid OpenAPI 3.1, exactly the existing routes, and schemas that real answers fit. */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
@@ -105,7 +105,7 @@ eachTarget((target) => {
       }
     })
 
-    test('refers to nothing that is not in it', () => {
+    test('has no dangling references', () => {
       const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => String(ref))
       assert.ok(refs.length > 0)
       for (const $ref of refs) assert.ok(resolved(document, { $ref }), $ref)
@@ -116,7 +116,7 @@ eachTarget((target) => {
       for (const schema of schemasIn(document)) assert.ok(ajv.validateSchema(schema), ajv.errorsText(ajv.errors))
     })
 
-    test('is read by pages of other origins too', async () => {
+    test('can be read by pages of other origins', async () => {
       const nobody = new ApiClient(target.url, null)
       const answer = await nobody.send('GET', '/openapi.json', { headers: { origin: 'https://page.example.com' } })
       assert.match(answer.headers.get('content-type') ?? '', /^application\/json/)
@@ -124,7 +124,7 @@ eachTarget((target) => {
     })
   })
 
-  describe('answers are as the document says:', () => {
+  describe('answers fit the document:', () => {
     for (const resource of resources) {
       test(resource.noun, async () => {
         const answers = (method: string, path: string, status: number) =>
@@ -154,7 +154,7 @@ eachTarget((target) => {
       })
     }
 
-    test('what the contract lets a caller leave out', () => {
+    test('fields that the contract makes optional are optional', () => {
       for (const path of ['/api_keys', '/edges/tcp', '/edges/tls']) {
         const { requestBody } = document.paths[path].post
         assert.equal(requestBody.required, false, `POST ${path} needs no body`)

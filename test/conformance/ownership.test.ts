@@ -1,4 +1,4 @@
-/** Who may see, change and give away what: users, bots, admins and members (D21 to D25, contract part 5). */
+/** Who may see, change and create resources for whom: users, bots, admins and members (D21 to D25, contract part 5). */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { resources } from '../../src/resources/index.ts'
@@ -8,7 +8,7 @@ import { assertEnvelope, comparable } from './envelope.ts'
 import { sampleBody } from './samples.ts'
 import { eachTarget, type Target, unique } from './target.ts'
 
-/** D22: what belongs to somebody. Written out, so that no change of a registry can take one off the list. */
+/** D22: resources with an owner. Written out, so that a change of the registry cannot silently remove one. */
 const owned = ['/api_keys', '/credentials', '/ssh_credentials'].map((path) => {
   const resource = resources.find((each) => each.path === path)
   assert.ok(resource, `there is no resource at ${path}`)
@@ -25,7 +25,7 @@ eachTarget((target) => {
     }
     const body = (also = {}) => sampleBody(target.api, resource).then((own) => ({ ...own, ...also }))
 
-    test(`${path}: a bot is the owner of what it makes, and sees nothing else`, async () => {
+    test(`${path}: a bot owns what it creates, and sees nothing else`, async () => {
       const [a, b] = [await bot(target), await bot(target)]
       const made = await a.api.create(path, await body())
       assert.equal(made.owner_id, a.id)
@@ -35,7 +35,7 @@ eachTarget((target) => {
       for (const id of await listed(a.api)) assert.equal((await target.api.get(`${path}/${id}`)).owner_id, a.id)
     })
 
-    test(`${path}: another's id is answered as one that nobody has`, async () => {
+    test(`${path}: another owner's id is answered like an unknown one`, async () => {
       const [a, b] = [await bot(target), await bot(target)]
       const { id } = await a.api.create(path, await body())
       const nobody = `${prefix}${'0'.repeat(27)}`
@@ -56,7 +56,7 @@ eachTarget((target) => {
       assert.equal(kept.description, 'a sample')
     })
 
-    test(`${path}: another's id is a place in the order, and tells nothing more`, async () => {
+    test(`${path}: another owner's id works as before_id, and reveals nothing`, async () => {
       const [a, b] = [await bot(target), await bot(target)]
       const mine = await b.api.create(path, await body())
       const theirs = await a.api.create(path, await body())
@@ -67,7 +67,7 @@ eachTarget((target) => {
       )
     })
 
-    test(`${path}: pages of a member are full of its own alone`, async () => {
+    test(`${path}: pages of a member are full, and hold only its own`, async () => {
       const [a, b] = [await bot(target), await bot(target)]
       const mine = []
       for (let i = 0; i < 3; i++) {
@@ -98,7 +98,7 @@ eachTarget((target) => {
       assert.equal((await a.api.create(path, await body({ owner_id: a.id }))).owner_id, a.id)
     })
 
-    test(`${path}: an admin gives to anybody, sees all and manages all`, async () => {
+    test(`${path}: an admin creates for anybody, and sees and manages all`, async () => {
       const a = await bot(target)
       const made = await target.api.create(path, await body({ owner_id: a.id }))
       assert.equal(made.owner_id, a.id)
@@ -111,7 +111,7 @@ eachTarget((target) => {
       assertEnvelope(await a.api.send('GET', `${path}/${made.id}`), 404)
     })
 
-    test(`${path}: an admin that names nobody it knows is 400, and nothing is stored`, async () => {
+    test(`${path}: an admin that names an unknown owner is 400, and nothing is stored`, async () => {
       const { id: key } = await target.api.create('/api_keys')
       const [before] = (await target.api.get(`${path}?limit=1`))[resource.listKey ?? '']
       for (const owner_id of [`usr_${'0'.repeat(27)}`, `bot_${'0'.repeat(27)}`, 'usr_', 'nobody', key, '*']) {
@@ -125,7 +125,7 @@ eachTarget((target) => {
       assert.equal(after?.id, before?.id)
     })
 
-    test(`${path}: nothing changes hands`, async () => {
+    test(`${path}: the owner cannot be changed`, async () => {
       const [a, b] = [await bot(target), await bot(target)]
       const { id } = await a.api.create(path, await body())
       for (const api of [a.api, target.api]) {
@@ -136,7 +136,7 @@ eachTarget((target) => {
   }
 
   describe('bots', () => {
-    test('are for admins alone; a bot is a member', async () => {
+    test('are for admins only; a bot is a member', async () => {
       const a = await bot(target)
       const calls = [
         ['GET', '/bot_users'],
@@ -151,7 +151,7 @@ eachTarget((target) => {
       await target.api.get(`/bot_users/${a.id}`)
     })
 
-    test('take their keys and credentials with them', async () => {
+    test('are deleted with their keys and credentials', async () => {
       const a = await bot(target)
       const made: string[] = []
       for (const resource of owned) {
@@ -165,14 +165,14 @@ eachTarget((target) => {
       assertEnvelope(await target.api.send('POST', '/api_keys', { body: again }), 400, 'ERR_UNKNOWN_OWNER')
     })
 
-    test('leave behind what belongs to the account', async () => {
+    test('are deleted without what belongs to the account', async () => {
       const a = await bot(target)
       const { id } = await a.api.create('/ip_policies')
       await target.api.delete(`/bot_users/${a.id}`)
       await target.api.get(`/ip_policies/${id}`)
     })
 
-    test('open nothing while inactive, and all again after', async () => {
+    test('have no access while inactive, and full access again after', async () => {
       const a = await bot(target)
       const { id } = await a.api.create('/credentials')
       await target.api.update(`/bot_users/${a.id}`, { active: false })
@@ -216,7 +216,7 @@ eachTarget((target) => {
   })
 
   describe('a deleted key', () => {
-    test('opens nothing any more, on a connection that is already open too', async () => {
+    test('no longer works, even on a connection that is already open', async () => {
       const { id, token } = await target.api.create('/api_keys')
       const lines = [`Host: ${new URL(target.url).host}`, `Authorization: Bearer ${token}`, 'Service-Version: 2']
       const connection = await RawConnection.open(target.url)
@@ -232,7 +232,7 @@ eachTarget((target) => {
       }
     })
 
-    test('takes nothing with it that its owner made', async () => {
+    test('does not delete what its owner created', async () => {
       const a = await bot(target)
       const { id, token } = await a.api.create('/api_keys')
       const other = await new ApiClient(target.url, token).create('/api_keys')
@@ -256,7 +256,7 @@ eachTarget((target) => {
   }
 })
 
-/** A new bot, which is a member, with a key of its own. */
+/** A new bot, which counts as a member, with its own key. */
 async function bot(target: Target): Promise<{ id: string; api: ApiClient }> {
   const { id } = await target.api.create('/bot_users', { name: unique('bot') })
   const { token } = await target.api.create('/api_keys', { owner_id: id })

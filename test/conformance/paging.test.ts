@@ -1,4 +1,4 @@
-/** Lists and the names of things: pages, queries, ids and addresses (D3 to D6). */
+/** Lists, ids and URLs: pages, queries, ids and `uri` fields (D3 to D6). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { routeTable } from '../../src/api/routes.ts'
@@ -67,7 +67,7 @@ eachTarget((target) => {
       }
     })
 
-    test('before_id is exclusive, and a place in the order whether or not it exists', async () => {
+    test('before_id is exclusive, and a position in the order even if it does not exist', async () => {
       const [first, second, third] = [await policy(target), await policy(target), await policy(target)]
       const after = async (id: string) =>
         (await target.api.get(`/ip_policies?before_id=${id}&limit=1`)).ip_policies[0].id
@@ -84,7 +84,7 @@ eachTarget((target) => {
       assert.deepEqual(page, { ip_policies: [], uri: `${target.url}/ip_policies`, next_page_uri: null })
     })
 
-    test('following pages is steady while items come and go', async () => {
+    test('following pages skips and repeats nothing while items come and go', async () => {
       const first = await target.api.get('/ip_policies?limit=3')
       await policy(target)
       await target.api.delete(`/ip_policies/${first.ip_policies.at(-1).id}`)
@@ -155,9 +155,9 @@ eachTarget((target) => {
         }
       })
 
-      // Refused before the store is asked, so once is enough.
+      // Refused before the store is asked, so one store is enough.
       if (target.name === 'postgres') continue
-      test(`${path} refuses what it does not know`, async () => {
+      test(`${path} refuses unknown and wrong parameters`, async () => {
         const twice = `before_id=${prefix}${'1'.repeat(27)}&before_id=${prefix}${'1'.repeat(27)}`
         for (const query of [...bad, twice, ...ids.map((id) => `before_id=${id}`)]) {
           const answer = await target.api.send('GET', `${path}?${query}`)
@@ -167,7 +167,7 @@ eachTarget((target) => {
       })
     }
 
-    test('what is not a list takes no query at all', async () => {
+    test('operations other than lists take no query', async () => {
       const id = await policy(target)
       for (const query of ['limit=1', 'before_id=x', 'x=1', 'dry_run=true']) {
         for (const method of ['GET', 'PATCH', 'DELETE'] as const) {
@@ -294,7 +294,7 @@ eachTarget((target) => {
       }
     })
 
-    test('headers that only a proxy should set change no address', async () => {
+    test('headers that only a proxy should set change no uri', async () => {
       const { host } = new URL(target.url)
       const lines = [
         `Host: ${host}`,
@@ -327,7 +327,7 @@ describe('--api-url', () => {
   }
 })
 
-/** All pages from `path` on, each next one asked for exactly as the one before says. */
+/** All pages from `path` on, following each `next_page_uri`. */
 async function follow(target: Target, path: string): Promise<Json[]> {
   const pages = [await target.api.get(path)]
   for (let page = pages[0]; page.next_page_uri !== null; page = pages.at(-1)) {

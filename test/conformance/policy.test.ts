@@ -1,4 +1,4 @@
-/** Traffic policies, and the other modules whose values have rules of their own: refused by name (D35, D37, D40). */
+/** Policies and modules with special rules: wrong values are refused, and the message names the field (D35, D37, D40). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { HostKind } from './module-table.ts'
@@ -13,7 +13,7 @@ const when = (expression: unknown) => ({ inbound: [{ expressions: ['true', expre
 interface Bad {
   readonly what: string
   readonly policy: Readonly<Record<string, unknown>>
-  /** Where the fault is. */
+  /** The path that the message must name. */
   readonly at: string
   readonly hosts?: readonly HostKind[]
 }
@@ -148,7 +148,7 @@ eachTarget((target) => {
           const before = await target.api.get(path)
           await refuses('PUT', `${path}/policy`, policy, `\`${at}\``)
           await refuses('PATCH', path, { description: 'new', policy }, `\`policy.${at}\``)
-          // A disabled policy is checked too: enabling it must not be what breaks it.
+          // A disabled policy is checked too: enabling it later must not make it invalid.
           await refuses('PUT', `${path}/policy`, { ...policy, enabled: false }, `\`${at}\``)
           assert.deepEqual(await target.api.get(path), before)
         })
@@ -167,12 +167,12 @@ eachTarget((target) => {
     }
   })
 
-  test('an unknown action brings the nearest known one', async () => {
+  test('for an unknown action the nearest known one is suggested', async () => {
     const { path } = await world.make('https_edge_route')
     await refuses('PUT', `${path}/policy`, rule({ type: 'add-header' }), '`add-headers`')
   })
 
-  test('an IP policy named in a rule must exist, and cannot be deleted while it is named', async () => {
+  test('an IP policy that a rule refers to must exist, and cannot be deleted', async () => {
     const using = (id: string) => ({
       inbound: [{ actions: [{ type: 'restrict-ips', config: { ip_policies: [id] } }] }],
     })

@@ -1,4 +1,4 @@
-/** What each resource and module looks like in an answer: contract part 2, and its neighbours. */
+/** The shape of each resource and module in answers: contract part 2, and resources beyond it. */
 
 import type { Shape } from './shapes.ts'
 import {
@@ -117,7 +117,7 @@ function rule(): Shape {
   return object({ name: string, expressions: list(string), actions: list(action) })
 }
 
-/** What an `oauth` module says of its provider; some have more lists of who is let in. */
+/** The provider of an `oauth` module; some providers have more lists of who is let in. */
 function provider(...more: readonly string[]): Shape {
   const lists = ['scopes', 'email_addresses', 'email_domains', ...more].map((name) => [name, list(string)] as const)
   return object({ client_id: string, client_secret: string, ...Object.fromEntries(lists) })

@@ -1,4 +1,4 @@
-/** Contract part 4, row by row, and the operations around it: status, exact fields, types, and that what was sent stays. */
+/** Every operation of contract part 4 and beyond: status, exact fields, types, and that values are stored as sent. */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { Answer, Json } from '../support/api-client.ts'
@@ -36,7 +36,7 @@ eachTarget((target) => {
 
   describe('succeeds as the table says', () => {
     for (const [operation, row] of Object.entries(rows)) {
-      // Only an agent makes sessions and tunnels, and only a visitor logs in; their lists can be asked for, and no more.
+      // Only agents make sessions and tunnels, and only visitors log in, so here only their lists can be tested.
       if (row.kind === null && operation.includes('{id}')) continue
       test(operation, async () => {
         const { answer, sent } = await perform(operation, row)
@@ -49,7 +49,7 @@ eachTarget((target) => {
     }
   })
 
-  describe('404 for an id that is nobody’s', () => {
+  describe('404 for an unknown id', () => {
     for (const [operation, row] of Object.entries(rows).filter(([operation]) => operation.includes('{id}'))) {
       test(operation, async () => {
         const [method = '', path = ''] = operation.split(' ')
@@ -100,7 +100,7 @@ eachTarget((target) => {
       routes.map(({ body }) => body),
     )
     assert.equal(routes[0]?.body.edge_id, edge.id)
-    // Routes go with their edge.
+    // Routes are deleted with their edge.
     await target.api.delete(edge.path)
     await target.api.refused('ERR_NOT_FOUND', 'GET', String(routes[0]?.path))
   })
@@ -141,7 +141,7 @@ eachTarget((target) => {
   }
 })
 
-/** What was sent is what is shown, field by field, where the answer has the field. */
+/** Every sent field that the answer has must be shown unchanged. */
 function assertKept(sent: Json, shown: Json): void {
   for (const [name, value] of Object.entries(sent ?? {})) {
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) assertKept(value, shown[name])

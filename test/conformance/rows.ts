@@ -1,4 +1,4 @@
-/** Every operation: what it takes, its status and the shape of its answer. The rows of contract part 4 come first. */
+/** Every operation: its body, its status and the shape of its answer. The rows of contract part 4 come first. */
 import { randomInt } from 'node:crypto'
 import { EXAMPLE_ROOT } from './certificates.ts'
 import { IDP_METADATA } from './idp-metadata.ts'
@@ -21,11 +21,11 @@ export interface Row {
   readonly status: 200 | 201 | 204
   /** Null when the answer has no body. */
   readonly shape: Shape | null
-  /** What `{id}` is one of; null when only an agent or a visitor can make one. */
+  /** The kind of resource that `{id}` names; null when only an agent or a visitor can make one. */
   readonly kind: KindName | null
   /** A body with every field that the operation takes. */
   readonly body?: (given: Given) => Readonly<Record<string, unknown>>
-  /** The module to set before, so that it is there to be read or deleted. */
+  /** The module to set first, so that it can be read or deleted. */
   readonly module?: ModuleCase | SpellingCase
 }
 
@@ -283,7 +283,7 @@ export const rows: Readonly<Record<string, Row>> = {
       type: TABLE_RESTRICTION,
       ip_policy_ids: refs.ipPolicies.map(({ id }) => id),
     }),
-    // Not enforced: one of type `api` would turn this test away.
+    // Not enforced: one of type `api` would lock out this test.
     update: ({ refs }) => ({ ...texts(), enforced: false, ip_policy_ids: [refs.ipPolicies[1].id] }),
   }),
   ...plain('ssh_certificate_authority', '/ssh_certificate_authorities', 'ssh_certificate_authorities', {

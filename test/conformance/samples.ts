@@ -1,4 +1,4 @@
-/** A valid body for every stored resource and every module, made together with whatever it refers to. */
+/** A valid body for every stored resource and every module; creates what the body refers to. */
 import { generateKeyPairSync, randomInt } from 'node:crypto'
 import type { Resource } from '../../src/resources/resource.ts'
 import type { ApiClient, Json } from '../support/api-client.ts'
@@ -7,7 +7,7 @@ import { IDP_METADATA } from './idp-metadata.ts'
 import { unique, uniqueAddress, uniqueName } from './target.ts'
 import { tlsPair } from './tls-pair.ts'
 
-/** Creates one of `resource`, and its parent where it has one; the answer, and the path that it is found at. */
+/** Creates one of `resource`, with its parent if it has one; returns the answer and its path. */
 export async function createSample(
   api: ApiClient,
   resource: Resource,
@@ -18,7 +18,7 @@ export async function createSample(
   return { made, path: `${collection}/${made.id}`, collection }
 }
 
-/** The path that one of `resource` is created at; makes the edge when that is part of it. */
+/** The path to create one of `resource` at; creates the edge if the path holds one. */
 export async function collectionPath(api: ApiClient, { path }: Pick<Resource, 'path'>): Promise<string> {
   if (!path.includes('{edge_id}')) return path
   return path.replace('{edge_id}', (await api.create('/edges/https', {})).id)
@@ -31,7 +31,7 @@ export async function sampleBody(api: ApiClient, { kind }: Pick<Resource, 'kind'
   return make(api)
 }
 
-/** A body that sets the module `name` of anything it attaches to. */
+/** A body that sets the module `name`, in any place. */
 export async function sampleModule(api: ApiClient, name: string): Promise<Json> {
   const make = Object.hasOwn(modules, name) ? modules[name] : undefined
   if (!make) throw new Error(`there is no sample of the module ${name}; add one to samples.ts`)
@@ -94,7 +94,7 @@ const bodies: Readonly<Record<string, Make>> = {
     extensions: { 'permit-pty': '' },
   }),
   ssh_host_certificate: async (api) => ({ ...words, ...(await toSign(api)), principals: ['ssh.example.com'] }),
-  // There can be only one of each type, so an older one makes room.
+  // There can be only one of each type, so an older one is deleted.
   ip_restriction: async (api) => {
     for (const { id, type } of (await api.get('/ip_restrictions')).ip_restrictions) {
       if (type === 'dashboard') await api.delete(`/ip_restrictions/${id}`)
@@ -130,7 +130,7 @@ const modules: Readonly<Record<string, Make>> = {
   tls_termination: async () => ({ terminate_at: 'edge', min_version: '1.3' }),
   policy: async () => ({ inbound: [{ name: 'no', expressions: [], actions: [{ type: 'deny' }] }], outbound: [] }),
   oidc: async () => ({ issuer: 'https://id.example.com', client_id: 'app', client_secret: 'hush', scopes: ['email'] }),
-  // Disabled, both, since a route has one login and that of the samples is `oidc`.
+  // Both are disabled, since a route can have one login only, and in the samples that is `oidc`.
   oauth: async () => ({
     enabled: false,
     provider: {

@@ -1,4 +1,4 @@
-/** The shapes of answers: exact keys and types, told apart from the values of one case. */
+/** Describes the shapes of answers: exact keys and types, whatever the values. */
 import assert from 'node:assert/strict'
 
 /** Throws unless `value` has the shape; `at` is its path in the answer. */

@@ -1,4 +1,4 @@
-/** SSH certificate authorities and what they sign: the choices, the defaults, and what is refused. */
+/** SSH certificate authorities and certificates: options, defaults, and refusals. */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { readSshCertificate } from '../../src/lib/ssh-keys/ssh-certificate.ts'
@@ -81,7 +81,7 @@ eachTarget((target) => {
       assert.equal(updated.public_key, made.public_key)
     })
 
-    test('is not deleted while a certificate of it is there', async () => {
+    test('cannot be deleted while one of its certificates exists', async () => {
       for (const path of CERTIFICATES) {
         const { id } = await target.api.create(authorities)
         const signed = await target.api.create(path, body({ ssh_certificate_authority_id: id }))
@@ -100,7 +100,7 @@ eachTarget((target) => {
       ['/ssh_host_certificates', 365 * DAY_MS],
     ] as const
     for (const [path, ms] of usual) {
-      test(`of ${path} is valid from now on, for a while, unless it says something else`, async () => {
+      test(`of ${path} is valid from now on for the default time, unless the body says otherwise`, async () => {
         const began = Math.floor(Date.now() / 1000) * 1000
         const made = await target.api.create(path, body())
         assert.deepEqual(made.principals, [])
@@ -166,7 +166,7 @@ eachTarget((target) => {
         }
       })
 
-      test(`of ${path} is signed by an SSH certificate authority, and not of the authority's own key`, async () => {
+      test(`of ${path} needs an SSH certificate authority, and cannot certify the authority's own key`, async () => {
         const { id } = await world.shared('certificate_authority')
         await target.api.refused('ERR_UNKNOWN_REFERENCE', 'POST', path, {
           body: body({ ssh_certificate_authority_id: id }),
@@ -177,7 +177,7 @@ eachTarget((target) => {
         assert.match(msg, /authority itself/)
       })
 
-      test(`of ${path} does not change when it is described otherwise`, async () => {
+      test(`of ${path} does not change with its description`, async () => {
         const made = await target.api.create(path, body())
         const { status, body: after } = await target.api.send('PATCH', `${path}/${made.id}`, {
           body: { description: 'other', metadata: 'too' },
@@ -191,7 +191,7 @@ eachTarget((target) => {
   describe('an SSH user certificate', () => {
     const path = '/ssh_user_certificates'
 
-    test('permits little by default, nothing when nothing is asked for, and else what is', async () => {
+    test('permits little by default, and otherwise exactly what is requested', async () => {
       const cases: [sent: Json, extensions: Json][] = [
         [{}, { 'permit-pty': '', 'permit-user-rc': '' }],
         [{ extensions: {} }, {}],
@@ -232,7 +232,7 @@ eachTarget((target) => {
       })
     }
 
-    test('names no SSH credential of somebody else, nor one that is not there', async () => {
+    test('cannot name an SSH credential of another owner, nor an unknown one', async () => {
       const { id: botId } = await target.api.create('/bot_users', { name: unique('bot') })
       const { token } = await target.api.create('/api_keys', { owner_id: botId })
       const bot = new ApiClient(target.url, token)
@@ -256,7 +256,7 @@ eachTarget((target) => {
         told.push(msg.replace(id, ''))
       }
       assert.equal(new Set(told).size, 1)
-      // Nor is a credential held by the certificates that name it.
+      // Certificates do not protect a credential that they name from deletion.
       await bot.delete(`/ssh_credentials/${mine.id}`)
     })
   })

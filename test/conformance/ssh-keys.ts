@@ -1,9 +1,9 @@
-/** New public keys in each of the forms that people have them in. */
+/** Makes public keys in all common formats. */
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 
 export type SshKeyType = 'ed25519' | 'ecdsa' | 'rsa'
 
-/** A new key of which nobody keeps the private half. */
+/** A new public key, whose private key is thrown away. */
 export function newPublicKey(type: SshKeyType, bits = 2048): KeyObject {
   if (type === 'ed25519') return generateKeyPairSync('ed25519').publicKey
   if (type === 'ecdsa') return generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey
@@ -26,7 +26,7 @@ export function rfc4716(key: KeyObject): string {
   return `---- BEGIN SSH2 PUBLIC KEY ----\nComment: "somebody"\n${lines.join('\n')}\n---- END SSH2 PUBLIC KEY ----\n`
 }
 
-/** A line with an RSA modulus of this length, which no private key belongs to. */
+/** A line with a random RSA modulus of this length, without a private key. */
 export function rsaLineOf(bits: number): string {
   const modulus = randomBytes(bits / 8)
   modulus[0] = 0xc1
@@ -52,7 +52,7 @@ function text(value: string | Buffer): Buffer {
   return Buffer.concat([length, bytes])
 }
 
-/** RFC 4251 §5: a positive number has a zero before a first bit that is set. */
+/** RFC 4251 §5: a positive number whose first bit is set gets a zero byte in front. */
 function integer(value: Buffer): Buffer {
   return text((value[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.from([0]), value]) : value)
 }

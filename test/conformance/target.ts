@@ -1,9 +1,8 @@
 /**
- * Where the conformance suites are aimed: at the server of `POSTERN_CONFORMANCE_URL` with the admin key of
- * `POSTERN_CONFORMANCE_KEY`, or else at a platform of this process, once per store.
+ * The server that the conformance suites test: the one at `POSTERN_CONFORMANCE_URL`, with the admin key in
+ * `POSTERN_CONFORMANCE_KEY`, or else a platform in this process, once per store.
  *
- * The suites leave behind what they made, so a server from outside should be one to throw away, with the default TCP
- * ports.
+ * The suites do not delete what they create, so an external server should be a disposable one, with the default TCP ports.
  */
 import { randomBytes, randomInt } from 'node:crypto'
 import { after, before, describe } from 'node:test'
@@ -12,22 +11,22 @@ import { eachStore, type TestStore } from '../support/databases.ts'
 import { type Platform, type PlatformOptions, startPlatform } from '../support/platform.ts'
 
 export interface Target {
-  /** `sqlite`, `postgres`, or the address of a server from outside. */
+  /** `sqlite`, `postgres`, or the URL of an external server. */
   readonly name: string
-  /** The base url, without a slash at its end. Known once tests run, not yet while they are defined. */
+  /** The base url, without a trailing slash. Set when tests run, not while they are defined. */
   readonly url: string
-  /** Calls with the key of an admin. Known once tests run. */
+  /** A client with the key of an admin. Set when tests run. */
   readonly api: ApiClient
   /**
-   * The platform behind it, for tests that need more than a key; null for a server from outside. To be called once
-   * tests run; whether it is null is known before, so that such tests need not be defined.
+   * The platform, for tests that need more than a key; null for an external server. Call it only when tests run. Whether it
+   * is null is known before, so that such tests need not be defined.
    */
   readonly platform: (() => Platform) | null
 }
 
 /**
- * Defines the same suite for every target. The options are for the platforms of this process; a server from outside is
- * taken as it is. `stores` is for suites about what comes before the store and cannot differ by it.
+ * Defines the same suite for every target. The options apply to platforms in this process, not to an external server.
+ * `stores` limits the stores, for suites about code that runs before the store is used.
  *
  * @example
  * eachTarget((target) => {
@@ -70,17 +69,17 @@ export function eachTarget(
   }, stores)
 }
 
-/** A name nobody else has, such as `edge-3f9a1c0b`: suites share their server. */
+/** A unique name, such as `edge-3f9a1c0b`, since suites share their server. */
 export function unique(word: string): string {
   return `${word}-${randomBytes(5).toString('hex')}`
 }
 
-/** A hostport that nobody else has, for a TLS or HTTPS edge. */
+/** A unique hostport for a TLS or HTTPS edge. */
 export function uniqueName(): string {
   return `${unique('host')}.example.com:443`
 }
 
-/** A hostport that nobody else has, for a TCP edge of a server with the default TCP ports. */
+/** A unique hostport for a TCP edge of a server with the default TCP ports. */
 export function uniqueAddress(): string {
   port = FIRST_TCP_PORT + ((port - FIRST_TCP_PORT + 1) % TCP_PORTS)
   return `tcp.example.com:${port}`

@@ -1,4 +1,4 @@
-/** A TLS certificate to upload, made anew for each run, so that no private key lies in the repository. */
+/** A TLS certificate to upload, made for each run, so that no private key is in the repository. */
 import { makeIdentity } from '../support/make-certificate.ts'
 
 const { certificatePem, privateKeyPem } = await makeIdentity({ dnsNames: ['app.example.com'], ips: ['192.0.2.1'] })

@@ -1,4 +1,4 @@
-/** Where TLS ends, and what that allows: contract 2.9, D31 to D34. */
+/** Where TLS ends, and which modules that allows: contract 2.9, D31 to D34. */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { makeRefs, type Refs } from './module-table.ts'
@@ -10,7 +10,7 @@ const rule = (expression: string) => ({
   inbound: [{ expressions: [expression], actions: [{ type: 'deny', config: {} }] }],
 })
 
-/** Modules that cannot work on traffic they do not see, and the same disabled. */
+/** Modules that need to look inside the traffic. */
 const blind: Readonly<Record<string, (refs: Refs) => { name: string; config: object }>> = {
   'mutual TLS': ({ authorities: [one] }) => ({ name: 'mutual_tls', config: { certificate_authority_ids: [one.id] } }),
   'a policy that reads the handshake': () => ({ name: 'policy', config: rule("conn.tls.version == '1.3'") }),
@@ -22,7 +22,7 @@ const blind: Readonly<Record<string, (refs: Refs) => { name: string; config: obj
   }),
 }
 
-/** What works on the connection alone. */
+/** Modules that need only the connection. */
 const fine: Readonly<Record<string, (refs: Refs) => object>> = {
   backend: ({ tunnelGroup }) => ({ backend_id: tunnelGroup.id }),
   ip_restriction: ({ ipPolicies: [one] }) => ({ ip_policy_ids: [one.id] }),
@@ -58,7 +58,7 @@ eachTarget((target) => {
         const hostports = [uniqueName()]
         const body = { hostports, tls_termination: upstream, [name]: config }
         await target.api.refused('ERR_MODULE_NEEDS_TERMINATION', 'POST', '/edges/tls', { body })
-        // Nothing holds the name.
+        // The refused request did not claim the name.
         await target.api.create('/edges/tls', { hostports })
       })
 
@@ -118,7 +118,7 @@ eachTarget((target) => {
   }
 
   for (const [name, config] of Object.entries(fine)) {
-    test(`with \`upstream\`, ${name} of the connection alone is allowed every way`, async () => {
+    test(`with \`upstream\`, ${name} that needs only the connection is allowed in every request`, async () => {
       await world.make('tls_edge', { tls_termination: upstream, [name]: config(refs) })
       const edge = await world.make('tls_edge', { tls_termination: upstream })
       await target.api.update(edge.path, { [name]: config(refs) })
@@ -180,7 +180,7 @@ eachTarget((target) => {
     const { msg } = await target.api.refused(code, 'PUT', `${path}/tls_termination`, { body: tls_termination })
     assert.match(msg, /`min_version`/)
     assert.deepEqual(await target.api.get(path), before)
-    // Replaced whole, so the version that was there is no hindrance.
+    // A PUT replaces everything, so the stored version does not matter.
     const put = await target.api.put(`${path}/tls_termination`, { terminate_at: 'upstream', min_version: null })
     assert.deepEqual(put, { enabled: true, terminate_at: 'upstream', min_version: null })
   })
@@ -195,7 +195,7 @@ eachTarget((target) => {
     })
   }
 
-  test('an HTTPS edge takes `edge` for terminate_at and nothing else, every way', async () => {
+  test('an HTTPS edge accepts only `edge` as terminate_at, in every request', async () => {
     const { path } = await world.make('https_edge', { tls_termination: { terminate_at: 'edge' } })
     await target.api.put(`${path}/tls_termination`, await target.api.get(`${path}/tls_termination`))
     const before = await target.api.get(path)

@@ -1,4 +1,4 @@
-/** `traffic_policy`, the second spelling of `policy`: one value behind both, whichever wrote it (R-4.1, R-4.2). */
+/** `traffic_policy`, the second spelling of `policy`: both read and write the same value (R-4.1, R-4.2). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { Json } from '../support/api-client.ts'
@@ -17,7 +17,7 @@ const phase: Readonly<Record<string, string>> = {
 }
 const plain = (value: Record<string, unknown>) => ({ enabled: true, inbound: null, outbound: null, ...value })
 
-/** What was done to an edge or route, and what the two spellings then give; null for one that is not set. */
+/** What was done to an edge or route, and what the two spellings show then; null when unset. */
 interface Case {
   readonly steps: readonly (readonly [method: string, part: string, body?: unknown])[]
   readonly policy: unknown
@@ -154,14 +154,14 @@ eachTarget((target) => {
       test('is replaced whole in this spelling too, with defaults', async () => {
         const { path } = await world.make(host)
         for (const example of [full, least, full]) {
-          // These refer to nothing.
+          // These examples refer to no resources.
           const { body, answer } = (example as () => ReturnType<typeof example>)()
           assert.deepEqual(await target.api.put(`${path}/traffic_policy`, body), answer)
           assert.deepEqual(await target.api.get(`${path}/traffic_policy`), answer)
         }
       })
 
-      test('comes with the creation in either spelling, and never in both', async () => {
+      test('can be set at creation in either spelling, but not in both', async () => {
         const made = await world.make(host, { traffic_policy: { value: text(first) } })
         assert.deepEqual(made.body.policy, plain({ inbound: rules }))
         assert.ok(!Object.hasOwn(made.body, 'traffic_policy'))
@@ -171,7 +171,7 @@ eachTarget((target) => {
         assert.deepEqual(await target.api.get(made.path), made.body)
       })
 
-      test('is refused with the place in the text, and nothing changes', async () => {
+      test('is refused with the position in the text, and nothing changes', async () => {
         const { path } = await world.make(host, { traffic_policy: { value: text(first) } })
         const broken = { value: JSON.stringify({ [first]: [{ actions: [{ type: 'denny' }] }] }) }
         const field = `value: ${first}[0].actions[0].type`
@@ -184,7 +184,7 @@ eachTarget((target) => {
         assert.notEqual((await target.api.get(path)).description, 'new')
       })
 
-      test('names what it refers to, which is then kept from deletion', async () => {
+      test('protects what it refers to from deletion', async () => {
         const { path } = await world.make(host)
         const restrict = (id: string) => ({
           value: JSON.stringify({ [first]: [{ actions: [{ type: 'restrict-ips', config: { ip_policies: [id] } }] }] }),
@@ -219,7 +219,7 @@ eachTarget((target) => {
     }
   })
 
-  test('with TLS passed through, the text is as blind as the rules', async () => {
+  test('with TLS passed through, a text that reads the handshake is refused like rules that do', async () => {
     const { path } = await world.make('tls_edge')
     const body = { value: `on_tcp_connect: [{expressions: ["conn.tls.version == '1.3'"], actions: {type: deny}}]` }
     await target.api.refused('ERR_MODULE_NEEDS_TERMINATION', 'PUT', `${path}/traffic_policy`, { body })
@@ -237,7 +237,7 @@ eachTarget((target) => {
     }
   })
 
-  test('shows nowhere in what the older spelling has', async () => {
+  test('is not shown by edges and routes, which have the older spelling', async () => {
     const { path, body } = await world.make('https_edge_route', { traffic_policy: { value: text('on_http_request') } })
     const edge = `/edges/https/${body.edge_id}`
     const tcp = await world.make('tcp_edge', { traffic_policy: { value: text('on_tcp_connect') } })
@@ -250,7 +250,7 @@ eachTarget((target) => {
 
   const { platform } = target
   if (platform) {
-    test('the text stands neither in the database nor in the log', async () => {
+    test('the text is neither in the database nor in the log', async () => {
       const { databaseUrl, log } = platform()
       const secret = unique('password')
       const value = `inbound: [{actions: {type: basic-auth, config: {credentials: ["ada:${secret}"]}}}]`
@@ -259,7 +259,7 @@ eachTarget((target) => {
       await target.api.put(`${path}/traffic_policy`, { value })
       assert.equal((await target.api.get(`${path}/traffic_policy`)).value, value)
       const stored = await databaseContents(databaseUrl)
-      assert.ok(stored.includes(description), 'the search is able to find')
+      assert.ok(stored.includes(description), 'the search works')
       assert.ok(!stored.includes(secret))
       assert.ok(!log.join('').includes(secret))
     })

@@ -1,4 +1,4 @@
-/** The types that the contract writes loosely: lists of Ref, rules, keys, ACLs and tokens (D15 to D20). */
+/** Types that the contract leaves open: lists of Ref, rules, keys, ACLs and tokens (D15 to D20). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { ApiClient } from '../support/api-client.ts'
@@ -43,7 +43,7 @@ eachTarget((target) => {
     world = new World(target.api)
   })
 
-  test('references of modules are lists where several may stand, one Ref where one does', async () => {
+  test('references of modules are lists where there may be several, and one Ref otherwise', async () => {
     const ipPolicy = await world.make('ip_policy')
     const authority = await world.make('certificate_authority')
     const group = await world.make('tunnel_group_backend')
@@ -164,7 +164,7 @@ eachTarget((target) => {
         for (const rule of goodRules) assert.deepEqual((await world.make(kind, { acl: [rule] })).body.acl, [rule])
       })
 
-      test('refuses bad rules by their place, and changes nothing', async () => {
+      test('refuses bad rules by their index, and changes nothing', async () => {
         const { path } = await world.make(kind, { acl: ['bind:a.example.com'] })
         for (const rule of badRules) {
           const { msg } = await target.api.refused('ERR_BAD_ACL_RULE', 'PATCH', path, { body: { acl: ['*', rule] } })

@@ -1,4 +1,4 @@
-/** The resources a case needs, made over the API: one of each kind on demand, and what others refer to. */
+/** Creates the resources that a test needs, over the API: one of each kind on demand, with what it refers to. */
 import type { ApiClient, Json } from '../support/api-client.ts'
 import { EXAMPLE_ROOT } from './certificates.ts'
 import { newPublicKey, openSshLine } from './ssh-keys.ts'
@@ -12,7 +12,7 @@ export interface Kind {
   readonly listKey: string | null
   /** The fields a create body must have, and no others. */
   readonly least: (world: World) => Promise<Record<string, unknown>>
-  /** Deletes what stands in the way of one with these fields, where there can be only one. */
+  /** Deletes an existing one with these fields, for kinds of which there can be only one. */
   readonly makeRoom?: (world: World, fields: Readonly<Record<string, unknown>>) => Promise<void>
   /** Whether it has `description` and `metadata`. */
   readonly isDescribed: boolean
@@ -180,7 +180,7 @@ async function toSign(world: World): Promise<Record<string, unknown>> {
 
 export const kindNames = Object.keys(kinds) as KindName[]
 
-/** A resource that was made, and its path under the base url. */
+/** A created resource, and its path under the base url. */
 export interface Made {
   readonly id: string
   readonly path: string
@@ -206,7 +206,7 @@ export class World {
     return { id: body.id, path: `${path}/${body.id}`, ref: { id: body.id, uri: body.uri }, body }
   }
 
-  /** One that cases may refer to but must not change. */
+  /** A resource that tests may refer to but must not change. */
   shared(kind: KindName): Promise<Made> {
     const found = this.#shared.get(kind) ?? this.make(kind)
     this.#shared.set(kind, found)
@@ -217,7 +217,7 @@ export class World {
     return kinds[kind].least(this)
   }
 
-  /** The path to create at, with an edge in it where it needs one. */
+  /** The path to create at; creates the edge if the path needs one. */
   async collection(kind: KindName, parent?: Made): Promise<string> {
     const { path } = kinds[kind]
     if (!path.includes('{edge_id}')) return path
@@ -225,7 +225,7 @@ export class World {
   }
 }
 
-/** An id that looks right and is nobody's. */
+/** A well-formed id that does not exist. */
 export function unknownId(prefix: string): string {
   return `${prefix}${'0'.repeat(27)}`
 }
