@@ -103,7 +103,7 @@ function commandsOn(page: string): string[] {
   const inline = [...text.matchAll(/(?<!`)`(?:npx )?(postern [a-z][^`\n]*)`(?!`)/g)].map(([, command = '']) => command)
   const inBlocks = blocksOf(page)
     .filter(({ language }) => language === 'sh')
-    .flatMap((block) => [...block.text.matchAll(/(?:^|[ (])(?:npx )?(postern [a-z](?:\\\n|[^\n#|])*)/gm)])
+    .flatMap((block) => [...block.text.matchAll(/(?:^ *|\$\(|&& |\| )(?:npx )?(postern [a-z](?:\\\n|[^\n#|])*)/gm)])
     .map(([, command = '']) => command.replaceAll('\\\n', ' '))
   const all = [...inline, ...inBlocks].map((command) => command.trim())
   return [...new Set(all)].filter((command) => command !== SIGNED_LINE)
