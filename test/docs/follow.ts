@@ -15,8 +15,8 @@ export interface PageReader {
   readonly prepare?: (reader: Reader) => Promise<Readonly<Record<string, string>>>
   /** Blocks that another test runs, by their language or how they begin, with the name of that test. */
   readonly elsewhere?: Readonly<Record<string, string>>
-  /** What has to be so before a block, by how the block begins. */
-  readonly before?: Readonly<Record<string, (reader: Reader) => void | Promise<void>>>
+  /** What has to be so before a block, by how the block begins; gives what a server that it started has printed. */
+  readonly before?: Readonly<Record<string, (reader: Reader) => string | Promise<string>>>
   /**
    * What to look at after a block, by how the block begins, beyond that every command succeeded. It gets what was printed,
    * and the text of a block in another language than that of the shell, which it has to run itself.
@@ -136,7 +136,7 @@ export function followPage(
         assert.ok(!hasFailed, 'a block before this one has failed')
         hasFailed = true
         for (const [begins, prepare] of Object.entries(first)) {
-          if (block.text.startsWith(begins)) await prepare(reader)
+          if (block.text.startsWith(begins)) learn(await prepare(reader))
         }
         if (VISITS.test(block.text)) await patiently(look)
         else await look()

@@ -84,11 +84,16 @@ followPage('docs/operate.md', {
   },
   before: {
     // A server of its own, with data of its own.
-    'postern serve --database-url': (reader) => reader.meet({ POSTERN_DATA_DIR: join(reader.folder, 'second') }),
-    'postern admin rotate-key': async (reader) => {
+    'postern serve --database-url'(reader) {
+      reader.meet({ POSTERN_DATA_DIR: join(reader.folder, 'second') })
+      return ''
+    },
+    async 'postern admin rotate-key'(reader) {
       reader.meet({ POSTERN_DATA_DIR: join(reader.folder, 'data') })
       await reader.endAll()
+      return ''
     },
+    'postern api tls-certificates list': (reader) => reader.stays('postern serve'),
   },
   checks: {
     'postern admin list-users': (said) => assert.match(said, /Ada Lovelace/),

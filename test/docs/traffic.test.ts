@@ -23,9 +23,9 @@ async function edgeWithRoute(reader: Reader): Promise<Readonly<Record<string, ne
 
 /** A module of which one is enabled at most. */
 const isEnabled = (said: string) => assert.match(said, /"enabled":true.*^curl was answered 200$/ms)
-const disable = (name: string) => async (reader: Reader) => {
+const disable = (name: string) => (reader: Reader) => {
   const words = `-X DELETE "$API/edges/https/$EDGE/routes/$ROUTE/${name}"`
-  await reader.run(`curl ${words} -H "Authorization: Bearer $KEY" -H 'Service-Version: 2'`)
+  return reader.run(`curl ${words} -H "Authorization: Bearer $KEY" -H 'Service-Version: 2'`)
 }
 
 followPage('docs/logins.md', {
