@@ -20,7 +20,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { blocksOf } from '../docs/page.ts'
@@ -133,7 +133,7 @@ function atWork(command: string): Promise<{ pid: number; printed: string }> {
 
 /** Where there is no `curl`, as a browser would: names below `localhost` are this machine. */
 function standInForCurl(): void {
-  const bin = mkdtempSync(join(tmpdir(), 'postern-visitor-'))
+  const bin = mkdtempSync(join(homedir(), 'visitor-'))
   const visit = `require('https').get(process.argv[3], { ca: require('fs').readFileSync(process.argv[2]), lookup: (_name, options, done) => options.all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4) }, (answer) => answer.pipe(process.stdout))`
   writeFileSync(join(bin, 'visit.cjs'), visit)
   script(join(bin, 'curl'), `[ "$1" = --cacert ] || exit 2\nexec node '${join(bin, 'visit.cjs')}' "$2" "$3"`)
