@@ -103,7 +103,7 @@ test('a module that refuses ends the walk, and the outcome is what the visitor i
   assert.deepEqual([outcome.verdict, outcome.error_code, outcome.status_code], ['refuses', 'ERR_IP_REFUSED', 403])
   assert.deepEqual(JSON.parse(outcome.body ?? ''), {
     error_code: 'ERR_IP_REFUSED',
-    msg: 'Your address is not let in here.',
+    msg: 'Your IP address is not allowed here.',
     request_id: '0'.repeat(32),
   })
 })
