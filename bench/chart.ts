@@ -1,4 +1,4 @@
-/** The results as a chart: an SVG with one panel for each row and one bar for each who was measured. */
+/** Draws the results as an SVG chart, with one panel for each row and one bar for each lane. */
 import type { Result } from './result.ts'
 import { grouped } from './table.ts'
 
@@ -6,12 +6,12 @@ const WIDTH = 900
 const MARGIN = 20
 const NAMES = 250
 const BAR = { left: MARGIN + NAMES, width: 330, height: 16, step: 22 }
-/** A gap near the end of a bar that is cut short. */
+/** A gap near the end of a bar that is too long to draw. */
 const BREAK = { from: 16, width: 5, height: 16 }
 const PANEL_HEAD = 34
 const PANEL_GAP = 18
 const FOOT_LINE = 14
-/** A line of the foot breaks here, in characters. */
+/** Lines of the foot are wrapped at this many characters. */
 const FOOT_COLUMNS = 145
 
 const colours = {
@@ -50,7 +50,7 @@ ${parts.join('\n')}
 }
 
 function drawPanel({ title, results }: Panel, top: number): string[] {
-  // What no tunnel reaches would press all others against the axis.
+  // `direct`, which no tunnel reaches, does not count: it would make all other bars tiny.
   const scale = Math.max(...results.filter(({ cpu }) => cpu !== null).map(({ speed }) => speed), Number.MIN_VALUE)
   const parts = [text(MARGIN, top + 14, title, { size: 14, fill: colours.text, bold: true })]
   results.forEach((result, i) => {
@@ -62,7 +62,7 @@ function drawPanel({ title, results }: Panel, top: number): string[] {
     if (result.speed > scale)
       parts.push(rect({ x: BAR.left + BAR.width - BREAK.from, y, ...BREAK, fill: colours.paper }))
     if (result.bar !== null && result.ratio !== null) {
-      // Where the bar would end if the ratio were just reached.
+      // Marks where the bar would end if it just met its target.
       const needed = ((result.speed / result.ratio) * result.bar) / scale
       if (needed <= 1) {
         parts.push(
@@ -117,7 +117,7 @@ function escaped(content: string): string {
   return content.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
 
-/** At spaces, into lines of at most `FOOT_COLUMNS`. */
+/** Wraps a line at spaces into lines of at most `FOOT_COLUMNS`. */
 function wrapped(line: string): string[] {
   return line.match(new RegExp(`.{1,${FOOT_COLUMNS}}(?=\\s|$)`, 'g'))?.map((part) => part.trim()) ?? []
 }

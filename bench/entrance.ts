@@ -1,4 +1,4 @@
-/** Where visitors go in, and the first one who does: the way is open once an answer comes through that is whole. */
+/** The address that visitors connect to, and waiting until it answers completely. */
 import { once } from 'node:events'
 import { request as plainRequest } from 'node:http'
 import { request as secureRequest } from 'node:https'
@@ -11,15 +11,15 @@ const ANSWER_MS = 5000
 export interface Entrance {
   readonly host: string
   readonly port: number
-  /** What a request must name; unset where any name will do. */
+  /** The required `Host`; unset when any will do. */
   readonly hostHeader?: string
-  /** What a visitor has to come with; unset where nothing is asked for. */
+  /** The cookie that a visitor needs, if any. */
   readonly cookie?: string
-  /** Set where TLS is spoken: the name that is asked for, and who signed its certificate, in PEM. */
+  /** Set for TLS: the server name, and the CA of its certificate in PEM. */
   readonly tls?: { readonly name: string; readonly ca: string }
 }
 
-/** Waits until the upstream answers through the entrance, and with what it should. */
+/** Waits until the upstream answers through the entrance with 200 and this many bytes. */
 export async function awaitAnswer(entrance: Entrance, path: string, bytes: number): Promise<void> {
   await retry(async () => void (await ask(entrance, path, bytes)), { timeoutMs: FIRST_ANSWER_MS })
 }

@@ -1,8 +1,8 @@
-/** What flags of several benches have in common. */
+/** Checks for flags that several benches share. */
 
 export class FlagFault extends Error {}
 
-/** Whether what was thrown is only that somebody mistyped a flag. */
+/** Whether an error only means that a flag was mistyped. */
 export function isFlagFault(error: unknown): error is Error {
   if (error instanceof FlagFault) return true
   return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
@@ -16,7 +16,7 @@ export function count(flag: string, text: string, least: number): number {
   return value
 }
 
-/** The rows of `--only`; null is all. Throws when there is no such row. */
+/** The rows of `--only`; null means all. Throws when there is no such row. */
 export function onlyRows(only: string | undefined, names: readonly string[]): readonly string[] | null {
   const chosen = only?.split(',') ?? null
   const unknown = chosen?.filter((name) => !names.includes(name)) ?? []

@@ -1,11 +1,11 @@
-/** On what it was measured: a figure without its machine means nothing. */
+/** Describes the machine of a run: a figure without its machine means nothing. */
 import { spawnSync } from 'node:child_process'
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os'
 import manifest from '../package.json' with { type: 'json' }
 
 const VERSION_MS = 5000
 
-/** More of the cores than this in use is too much. */
+/** With a larger share of the cores in use, the machine is too busy. */
 const BUSY_SHARE = 0.25
 
 export interface Machine {
@@ -13,7 +13,7 @@ export interface Machine {
   readonly model: string
   readonly memoryGib: number
   readonly kernel: string
-  /** Processes that wanted a core in the last minute, before anything was started. */
+  /** The load average of the last minute, before anything was started. */
   readonly load: number
   readonly versions: Readonly<Record<string, string>>
 }
@@ -35,12 +35,12 @@ export function machineLines({ cores, model, memoryGib, kernel, versions }: Mach
   return [`${cores} cores (${model}), ${memoryGib} GiB, ${kernel}`, programs.join('; ')]
 }
 
-/** Whether so much was going on before anything began that the figures are not to be trusted. */
+/** Whether the machine was too busy before the run for its figures to be trusted. */
 export function isBusy({ load, cores }: Machine): boolean {
   return load > cores * BUSY_SHARE
 }
 
-/** Where programs print their version, and how they then end, differs; the number in the first line does not. */
+/** The version number in the first line of output, on stdout or stderr, whatever the exit status. */
 function firstLine(command: string, args: readonly string[]): string {
   const { stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', timeout: VERSION_MS })
   const [line = ''] = `${stdout ?? ''}${stderr ?? ''}`.trim().split('\n')

@@ -63,5 +63,5 @@ describe('the median', () => {
     test(`of ${values.join(', ')} is ${expected}`, () => assert.equal(median(values), expected))
   }
 
-  test('of nothing is no number', () => assert.ok(Number.isNaN(median([]))))
+  test('of nothing is NaN', () => assert.ok(Number.isNaN(median([]))))
 })

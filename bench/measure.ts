@@ -1,16 +1,16 @@
-/** Takes samples of several lanes in turns, so that a slow moment of the machine does not fall on one of them alone. */
+/** Takes samples of several lanes in turns, so that a slow moment of the machine does not hit only one of them. */
 import { cpuSeconds } from './stage/proc.ts'
 
-/** Each lane runs once for this long before it counts: caches fill and code gets compiled. Seconds. */
+/** Each lane first runs for this many seconds without counting, to fill caches and compile code. */
 const WARM_UP_S = 2
 
-/** What got through, and in what time. */
+/** How much got through, and in what time. */
 export interface Load {
   readonly amount: number
   readonly seconds: number
 }
 
-/** One thing that is measured beside others. */
+/** One of several things that are measured in turns. */
 export interface Lane {
   readonly name: string
   readonly pids: () => number[]
@@ -27,7 +27,7 @@ export interface Sample {
 export interface Sampled<L extends Lane> {
   readonly lane: L
   readonly samples: readonly Sample[]
-  /** Why it was given up. */
+  /** Why the lane was given up. */
   readonly failure: string | null
 }
 
@@ -44,7 +44,7 @@ export async function sampleInTurns<L extends Lane>(
 ): Promise<Sampled<L>[]> {
   const all = lanes.map((lane) => ({ lane, samples: [] as Sample[], failure: null as string | null }))
   for (let round = -1; round < rounds; round++) {
-    // Another goes first each time: who comes after whom may matter.
+    // Another lane goes first each time, because the order may matter.
     const first = Math.max(round, 0) % Math.max(all.length, 1)
     for (const each of [...all.slice(first), ...all.slice(0, first)]) {
       if (each.failure !== null) continue
@@ -66,7 +66,7 @@ async function takeSample({ pids, run }: Lane, seconds: number): Promise<Sample>
   const before = cpuSeconds(all)
   const load = await run(seconds)
   const cpu = cpuSeconds(all) - before
-  // What it used is gone with it, and the rest would look cheap.
+  // The CPU time of an ended process is lost, so the lane would look cheaper than it is.
   if (pids().length < all.length) throw new Error('one of its processes ended')
   return { perSecond: load.amount / load.seconds, cpuPerUnit: cpu / load.amount }
 }

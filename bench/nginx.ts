@@ -1,4 +1,4 @@
-/** nginx with a configuration of its own, thrown away afterwards; no service of the machine is touched. */
+/** Runs nginx with a temporary configuration; services of the machine are not touched. */
 import { truncate, writeFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ export const SMALL_BYTES = 1024
 /** The answer to a large request, in bytes. */
 export const BULK_BYTES = 256 * 1024
 
-/** An answer that nobody reads to its end, in bytes; the file has holes only. */
+/** The size of an answer that nobody reads to its end, in bytes; the file is sparse. */
 const ENDLESS_BYTES = 8 * 1024 ** 3
 
 export const paths = { small: '/small', bulk: '/bulk', endless: '/endless' } as const
@@ -36,7 +36,7 @@ export async function startUpstream(stage: Stage, options: NginxOptions): Promis
   await startNginx(stage, options, { server })
 }
 
-/** Runs one worker with the given `server` block, and what stands `beside` it. */
+/** Runs one worker with the given `server` block, and further configuration `beside` it. */
 export async function startNginx(
   stage: Stage,
   { nginx, port }: NginxOptions,

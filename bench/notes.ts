@@ -1,4 +1,4 @@
-/** What went otherwise than planned: printed at once, and kept for the report. */
+/** Notes on what did not go as planned: printed at once, and kept for the report. */
 import type { Stages } from './stage/stage.ts'
 
 export class Notes {
@@ -11,7 +11,7 @@ export class Notes {
 
   /** Something was left out. */
   readonly note = (text: string): void => {
-    // What fails because all is being closed is of no interest.
+    // Failures while everything is being closed do not matter.
     if (this.#stages.isOver) return
     this.all.push(text)
     console.log(`note: ${text}`)

@@ -14,18 +14,18 @@ export const AUTHTOKEN = 'bench_authtoken_of_the_first_admin_1'
 
 const TCP_PORTS = 4
 
-/** How long an agent may take until its tunnel is there, in milliseconds. */
+/** How long an agent may take until its tunnel is online, in milliseconds. */
 const TUNNEL_MS = 15_000
 
-/** How long a server may take to be ready when it has many edges to read, in milliseconds. */
+/** How long a server with many edges may take to be ready, in milliseconds. */
 const READY_MS = 120_000
 
-/** The root of the version that this belongs to. */
+/** The root folder of this version. */
 const here = fileURLToPath(new URL('..', import.meta.url))
 
 export interface Place {
   readonly stage: Stage
-  /** For Node in our own server and agent, such as `--cpu-prof`. */
+  /** Options for Node in our own server and agent, such as `--cpu-prof`. */
   readonly nodeOptions: string
   /** Further variables for both. */
   readonly env?: Readonly<Record<string, string>>
@@ -34,7 +34,7 @@ export interface Place {
 }
 
 export interface ServerOptions {
-  /** Where something is stored already; a new folder otherwise. */
+  /** A folder with existing data; by default a new one. */
   readonly dataDir?: string
   readonly logLevel?: 'warn' | 'debug'
   readonly onLine?: (line: string) => void
@@ -42,7 +42,7 @@ export interface ServerOptions {
 
 export interface PosternServer {
   readonly program: Program
-  /** Calls with the key of the first admin. */
+  /** Uses the key of the first admin. */
   readonly api: ApiClient
   readonly apiPort: number
   readonly agentPort: number
@@ -54,7 +54,7 @@ export interface PosternServer {
   readonly httpsPort: number
 }
 
-/** Starts a server that may not be ready yet. */
+/** Starts a server without waiting until it is ready. */
 export async function launchPosternServer(
   place: Place,
   { dataDir = join(place.stage.folder, 'data'), logLevel = 'warn', onLine }: ServerOptions = {},
@@ -71,7 +71,7 @@ export async function launchPosternServer(
     'data-dir': dataDir,
     'api-listen': `${LOOPBACK}:${ports.api}`,
     'agent-listen': `${LOOPBACK}:${ports.agent}`,
-    // Versions before it refuse to start with a setting that they do not know.
+    // Versions without the SSH gateway refuse to start with this setting.
     ...(existsSync(join(place.root ?? here, 'src', 'ssh')) && { 'ssh-listen': `${LOOPBACK}:${ports.ssh}` }),
     'http-listen': `${LOOPBACK}:${ports.http}`,
     'https-listen': `${LOOPBACK}:${ports.https}`,
@@ -79,7 +79,7 @@ export async function launchPosternServer(
     'tcp-listen': LOOPBACK,
     'tcp-ports': `${ports.tcp}-${ports.tcp + TCP_PORTS - 1}`,
     'drain-timeout': '1s',
-    // At warnings there is no line for every connection or request: the others write none either.
+    // At `warn` there is no line for each connection or request; the other programs write none either.
     'log-level': logLevel,
     'log-format': 'json',
   }
@@ -104,7 +104,7 @@ export async function launchPosternServer(
 /** Starts a server; resolves once it is ready. */
 export async function startPosternServer(place: Place, options?: ServerOptions): Promise<PosternServer> {
   const server = await launchPosternServer(place, options)
-  // It listens before it has its first admin.
+  // The server listens before its first admin exists.
   await server.program.listens(server.apiPort, { timeoutMs: READY_MS })
   await retry(() => isReady(server, READY_MS), { timeoutMs: READY_MS, isLost: () => server.program.hasEnded() })
   return server
@@ -139,10 +139,10 @@ export async function startAgent(
   return { agent, publicUrl: await awaitTunnel(server, agent) }
 }
 
-/** The address of the first tunnel of the server, once there is one. */
+/** Waits for the server's first tunnel; resolves with its address. */
 export async function awaitTunnel({ api }: PosternServer, agent: Program): Promise<string> {
   const tunnel = async (): Promise<string> => {
-    // As the contract says; only those with an address of their own have a URL.
+    // The form of the contract; only tunnels with their own address have a URL.
     const { tunnels } = (await api.get('/tunnels')) as { tunnels: { public_url?: string | null }[] }
     if (!tunnels[0]) throw new Error('there is no tunnel yet')
     return tunnels[0].public_url ?? ''
@@ -155,7 +155,7 @@ export async function awaitTunnel({ api }: PosternServer, agent: Program): Promi
   }
 }
 
-/** Runs `postern` with the Node that runs this, and with no settings but the given. */
+/** Runs `postern` with the Node that runs this, and only with the given settings. */
 function startPostern(
   { stage, nodeOptions, env: around, root = here }: Place,
   args: readonly string[],

@@ -1,21 +1,21 @@
-/** What a lane came to, beside whom it is held against. */
+/** The result of a lane, compared with another one. */
 import type { Sample } from './measure.ts'
 
 export interface Result {
   readonly row: string
   readonly name: string
-  /** Only like is compared with like. */
+  /** Only lanes with the same link are comparable. */
   readonly link: string
   readonly isOurs: boolean
   readonly speed: number
   readonly speedUnit: string
-  /** Null when nothing of it can be counted. */
+  /** Null when it cannot be measured. */
   readonly cpu: number | null
   readonly cpuUnit: string
-  /** To the median of whom it is held against; null when that one was not measured. */
+  /** The ratio to the median of `against`; null when that was not measured. */
   readonly ratio: number | null
   readonly against: string
-  /** What the ratio must reach; null when there is nothing to reach. */
+  /** What the ratio must reach; null for no target. */
   readonly bar: number | null
   readonly samples: readonly Sample[]
 }

@@ -1,4 +1,4 @@
-/** `npm run bench -- <name>`: runs one benchmark, or says which there are. */
+/** `npm run bench -- <name>`: runs one benchmark, or lists them. */
 import { isFlagFault } from './flags.ts'
 
 const benches: Record<string, () => Promise<{ main: (args: readonly string[]) => Promise<void> }>> = {
@@ -16,7 +16,7 @@ const [name = '', ...args] = process.argv.slice(2)
 const load = Object.hasOwn(benches, name) ? benches[name] : undefined
 const usage = `usage: npm run bench -- <name> [options]
 names: ${Object.keys(benches).join(', ')}
-options: bench/README.md has those of each`
+options: see bench/README.md`
 
 if (name === '--help' || args.includes('--help')) console.log(usage)
 else if (load) {

@@ -1,4 +1,4 @@
--- Makes wrk connect to this machine whatever name it asks for, so that no name has to be known to the resolver.
+-- Makes wrk connect to this machine for every name, so that names need not resolve.
 local lookup = wrk.lookup
 
 wrk.lookup = function(_, service)

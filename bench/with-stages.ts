@@ -1,7 +1,7 @@
-/** Runs a bench on stages, and ends all that it started there on every way out. */
+/** Runs a bench on stages, and ends all that it started, however it finishes. */
 import { Stages } from './stage/stage.ts'
 
-/** What a shell expects of a program that a signal ended. */
+/** The exit code that a shell expects of an interrupted program. */
 const INTERRUPTED = 130
 
 export async function withStages(work: (stages: Stages) => Promise<void>): Promise<void> {
@@ -9,7 +9,7 @@ export async function withStages(work: (stages: Stages) => Promise<void>): Promi
     throw new Error('this bench reads CPU and memory from /proc, so it runs on Linux only')
   const stages = new Stages()
   let isInterrupted = false
-  // A signal ends it in good order, a second one and an error at once.
+  // The first signal ends it in order; a second one, or an error, ends it at once.
   process.on('exit', () => stages.dropAll())
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
@@ -21,7 +21,7 @@ export async function withStages(work: (stages: Stages) => Promise<void>): Promi
   try {
     await work(stages)
   } catch (error) {
-    // Whatever failed because all was being closed is of no interest.
+    // Failures while everything is being closed do not matter.
     if (!isInterrupted) throw error
   }
 }

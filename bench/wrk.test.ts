@@ -12,7 +12,7 @@ ${faults}Requests/sec:  13200.00
 Transfer/sec:     15.60MB
 `
 
-describe('what wrk printed', () => {
+describe('the output of wrk', () => {
   test('gives answers and time', () => assert.deepEqual(parseWrk(wrk('')), { amount: 66_000, seconds: 5 }))
 
   const faults = [

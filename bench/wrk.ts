@@ -1,4 +1,4 @@
-/** wrk: requests on connections that are kept alive. */
+/** Runs wrk: requests on kept-alive connections. */
 import { fileURLToPath } from 'node:url'
 import type { Entrance } from './entrance.ts'
 import type { Load } from './measure.ts'
@@ -17,15 +17,15 @@ export interface WrkOptions {
   readonly seconds: number
 }
 
-/** The amount is answers. */
+/** The amount is in answers. */
 export async function runWrk(
   programs: Programs,
   { wrk, entrance, path, connections, seconds }: WrkOptions,
 ): Promise<Load> {
   const { host, port, hostHeader, cookie, tls } = entrance
-  // One thread is far from busy, and leaves the cores to those who are measured.
+  // One thread is enough, and leaves the cores to what is measured.
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, ...header('Host', hostHeader), ...header('Cookie', cookie)]
-  // The name that TLS asks for is that of the URL.
+  // wrk takes the TLS server name from the URL.
   const to = tls
     ? ['-s', toLoopback, `https://${tls.name}:${port}${path}`, '-H', `Host: ${tls.name}`]
     : [`http://${host}:${port}${path}`]
@@ -36,7 +36,7 @@ function header(name: string, value: string | undefined): string[] {
   return value === undefined ? [] : ['-H', `${name}: ${value}`]
 }
 
-/** Throws when an answer was not a success: an error is quickly made, and would look fast. */
+/** Throws when an answer was not a success, because errors are quick and would look fast. */
 export function parseWrk(text: string): Load {
   const [fault] = /Non-2xx.*|Socket errors:.*/.exec(text) ?? []
   if (fault !== undefined) throw new Error(`wrk: ${fault.trim()}`)

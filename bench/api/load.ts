@@ -1,4 +1,4 @@
-/** Fills a database with TLS edges as the API would have stored them, a thousand to a transaction. */
+/** Fills a database with TLS edges as the API would have stored them, a thousand in each transaction. */
 import { timestamp } from '../../src/lib/clock.ts'
 import { IdSource } from '../../src/lib/ids.ts'
 import { openStore } from '../../src/store/store.ts'

@@ -1,6 +1,6 @@
 /**
- * Does the cost of an API call grow with what is stored? Two servers, one with few edges and one with many, take the
- * same calls in turns, on each store; the ratio of their medians is the answer.
+ * Does the cost of an API call grow with the number of stored edges? On each store, two servers, one with few edges and
+ * one with many, get the same calls in turns; the ratio of their medians is the answer.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** What a change costs: from the write at the API until a visitor sees it, and how many edges are read again for it. */
+/** Measures what a change costs: the time from the API call until a visitor sees it, and how many edges are read again. */
 import { Agent, get } from 'node:https'
 import type { Entrance } from '../entrance.ts'
 import { median } from '../measure.ts'
@@ -9,13 +9,13 @@ import { type Bar, type Compared, type Comparison, compare, type EdgeLane } from
 import { lead, putModule, type Scene, type Side, spread } from './scene.ts'
 import type { SeededEdge, SeededStore } from './seed.ts'
 
-/** Edges that are changed in turn. */
+/** How many edges are changed, in turn. */
 const CHANGED = 10
 
-/** D42: a change is in force for new requests after this long, in milliseconds. */
+/** D42: a change must apply to new requests after this long, in milliseconds. */
 const IN_FORCE_MS = 200
 
-/** How long a change is waited for before it counts as lost, in milliseconds. */
+/** How long to wait for a change before it counts as lost, in milliseconds. */
 const LOST_MS = 10_000
 
 const SAME_COST: Bar = { cost: 1.1 }
@@ -26,13 +26,13 @@ const unit: Unit = { speed: 'changes/s', speedPer: 1, cpu: 'ms/change', cpuPer: 
 
 export interface ChangeResult {
   readonly name: string
-  /** Milliseconds from sending the write until a visitor saw it: the median, and the longest. */
+  /** Milliseconds from sending the API call until a visitor saw the change: the median, and the longest. */
   readonly medianMs: number
   readonly longestMs: number
-  /** Milliseconds from the answer of the API until a visitor saw it, at most. */
+  /** The longest time from the answer of the API until a visitor saw the change, in milliseconds. */
   readonly afterAnswerMs: number
   readonly isWithinBar: boolean
-  /** Edges that were read again, for each change. */
+  /** Edges that the server read again for each change. */
   readonly readAgain: number
 }
 
@@ -50,7 +50,7 @@ export async function measureChange(
     { name: `${grouped(few)} edges`, store: await scene.fewEdges(), bar: null },
     { name: `${grouped(many)} edges`, store: await scene.manyEdges(), bar: SAME_COST },
   ]
-  // On servers of their own, since it is their log that tells, and writing it costs time.
+  // On separate servers, because it is counted from their debug log, and writing that costs time.
   const readAgain = await Promise.all(stores.map(({ store }) => countReadAgain(scene, store)))
   const times = stores.map((): Times => ({ whole: [], afterAnswer: [] }))
   const lanes = await Promise.all(
@@ -76,7 +76,7 @@ export async function measureChange(
   return { compared, changes }
 }
 
-/** Makes one change after the other, each on another edge, and each waited for until it is in force. */
+/** Makes changes one after the other, each on another edge, and waits until a visitor sees each. */
 async function changer(side: Side, times: Times): Promise<EdgeLane['run']> {
   const edges = spread(side.store, CHANGED)
   const visits = new Map<SeededEdge, Visit>()
@@ -97,7 +97,8 @@ async function changer(side: Side, times: Times): Promise<EdgeLane['run']> {
       await putModule(side.api, edge, 'response_headers', { add: { [HEADER]: value } })
       const answered = performance.now()
       while ((await visit()) !== value) {
-        if (performance.now() - answered > LOST_MS) throw new Error('a change did not come into force')
+        if (performance.now() - answered > LOST_MS)
+          throw new Error(`a visitor did not see a change within ${LOST_MS} ms`)
       }
       const seen = performance.now()
       times.whole.push(seen - sent)
@@ -108,10 +109,10 @@ async function changer(side: Side, times: Times): Promise<EdgeLane['run']> {
   }
 }
 
-/** One request; gives the header that changes. */
+/** Sends one request; resolves with the header that changes. */
 type Visit = () => Promise<string | undefined>
 
-/** A visitor who keeps one connection, as the waiting must not cost more than the change. */
+/** A visitor with one kept-alive connection, so that waiting does not cost more than the change. */
 function visitor({ port, tls }: Entrance): Visit {
   const name = tls?.name ?? ''
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -125,7 +126,7 @@ function visitor({ port, tls }: Entrance): Visit {
     })
 }
 
-/** How many edges the server reads again for one change, as its log says. */
+/** How many edges the server reads again for one change, according to its log. */
 async function countReadAgain(scene: Scene, store: SeededStore): Promise<number> {
   const read: string[] = []
   const onLine = (line: string): void => void read.push(...readInLine(line))
@@ -142,10 +143,10 @@ async function countReadAgain(scene: Scene, store: SeededStore): Promise<number>
   return read.length / edges.length
 }
 
-/** The edges that a line of the log tells of. */
+/** The ids of the edges in a log line about changed edges. */
 export function readInLine(line: string): string[] {
   if (!line.includes('"edges changed"')) return []
-  // As the log writes it.
+  // The log writes it in this form.
   const { edges } = JSON.parse(line) as { edges: string[] }
   return edges
 }

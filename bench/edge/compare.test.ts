@@ -21,8 +21,8 @@ function sampled(name: string, bar: Bar | null, figures: readonly (readonly [spe
 const row = { row: 'edges', unit: requests }
 const rounded = (value: number | null | undefined): string | undefined => value?.toFixed(2)
 
-describe('sides that were measured in turns', () => {
-  test('are held against the first in speed and in cost, median by median', () => {
+describe('lanes that were measured in turns', () => {
+  test('are compared with the first in speed and in CPU time, by their medians', () => {
     const [few, many] = comparedOf(row, [
       sampled('few', null, [
         [100, 4],

@@ -1,21 +1,21 @@
-/** Runs lanes in turns and holds each against the first of them, in speed and in cost. */
+/** Runs lanes in turns and compares each with the first one, in speed and in CPU time. */
 import { type Lane, median, type Sample, type Sampled, sampleInTurns } from '../measure.ts'
 import type { Result, Unit } from '../result.ts'
 
-/** What must hold of a lane beside the first one: its speed at least, or its CPU time at most, so many times that. */
+/** What a lane must reach, relative to the first one: at least this many times its speed, or at most its CPU time. */
 export type Bar = { readonly speed: number } | { readonly cost: number }
 
 export interface EdgeLane extends Lane {
   readonly link: string
   readonly isOurs: boolean
-  /** Null when it only stands there to be seen. */
+  /** Null when it is shown only for comparison. */
   readonly bar: Bar | null
 }
 
 export interface Compared extends Result {
-  /** CPU time for one unit of load, to that of whom it is held against. */
+  /** CPU time for one unit of load, relative to the first lane's. */
   readonly costRatio: number | null
-  /** What `costRatio` must not pass. */
+  /** The highest allowed `costRatio`. */
   readonly costBar: number | null
 }
 
@@ -32,7 +32,7 @@ export async function compare(lanes: readonly EdgeLane[], comparison: Comparison
   return comparedOf(comparison, await sample(lanes, comparison))
 }
 
-/** Takes the samples alone, for those who have more of them to compare. */
+/** Only takes the samples, for callers that collect more before they compare. */
 export async function sample(
   lanes: readonly EdgeLane[],
   { row, unit, rounds, seconds, fail, progress }: Comparison,
@@ -44,7 +44,7 @@ export async function sample(
   return sampled
 }
 
-/** Medians, and their ratios to those of the first lane. */
+/** The medians of all lanes, and their ratios to those of the first. */
 export function comparedOf(
   { row, unit }: Pick<Comparison, 'row' | 'unit'>,
   sampled: readonly Sampled<EdgeLane>[],
@@ -64,7 +64,7 @@ export function comparedOf(
       cpu: cpu * unit.cpuPer,
       cpuUnit: unit.cpu,
       ratio: base && speed / base.speed,
-      // Less than a tick of the clock that counts it is no measure.
+      // A base below one tick of the CPU clock cannot be compared with.
       costRatio: base && base.cpu > 0 ? cpu / base.cpu : null,
       against: first?.lane.name ?? '',
       bar: bar && 'speed' in bar ? bar.speed : null,

@@ -1,8 +1,8 @@
 /**
- * A program that puts new connections on an edge: for each a whole TLS handshake, one request and its answer. wrk would
- * resume its sessions. Prints how many there were, and in what time, as JSON.
+ * A program that opens new connections to edges, each with a full TLS handshake, one request and its answer; wrk would
+ * resume TLS sessions. Prints how many there were and how long they took, as JSON.
  *
- * Arguments: seconds, how many at a time, port, path, file of the CA, and the names that are visited in turn.
+ * Arguments: seconds, how many at a time, port, path, file of the CA, and the names to visit in turn.
  */
 import { readFileSync } from 'node:fs'
 import { connect, createSecureContext } from 'node:tls'
@@ -11,7 +11,7 @@ import { connect, createSecureContext } from 'node:tls'
 const VISIT_MS = 5000
 
 const [seconds = '', atATime = '', port = '', path = '', caFile = '', ...names] = process.argv.slice(2)
-// Without a session to resume, every handshake is a whole one.
+// No session is passed on, so every handshake is a full one.
 const secureContext = createSecureContext({ ca: readFileSync(caFile) })
 
 const begun = performance.now()

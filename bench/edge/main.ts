@@ -1,6 +1,6 @@
 /**
- * What does an edge cost, and does that grow with what is stored? Servers with few and with many edges, or routes, get
- * the same load in turns, and an edge with a tunnel behind it stands beside nginx without one; all on loopback in one run.
+ * What does an edge cost, and does that grow with the number of stored edges? Servers with few and with many edges or
+ * routes get the same load in turns, and an edge with a tunnel is compared with nginx; all on loopback in one run.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -46,7 +46,7 @@ async function measure(options: Options, stages: Stages): Promise<void> {
 
   const progress = (text: string): void => console.error(`  ${text}`)
   const sceneOptions = { stages, stores: new Stores(stages.open('stores'), progress), options, path }
-  /** Runs one row on a scene of its own; undefined when it was not asked for, or failed. */
+  /** Runs one row on its own scene; undefined when the row was not asked for, or failed. */
   const row = async <T>(name: string, needs: readonly string[], work: (scene: Scene) => Promise<T>) => {
     if (only && !only.includes(name)) return undefined
     const missing = needs.filter((program) => findProgram(program) === undefined)

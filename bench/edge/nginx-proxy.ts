@@ -1,4 +1,4 @@
-/** nginx as most would put it in front of a service: TLS, connections to the upstream kept, forwarding headers. */
+/** nginx as most people would set it up in front of a service: TLS, kept-alive upstream connections, forwarding headers. */
 import { Authority, createAuthority } from '../../src/lib/x509/certificate-authority.ts'
 import type { Entrance } from '../entrance.ts'
 import { startNginx } from '../nginx.ts'
@@ -7,7 +7,7 @@ import type { Stage } from '../stage/stage.ts'
 
 const NAME = 'nginx.bench.test'
 
-/** Connections to the upstream that are kept: one for each of the visitors. */
+/** Kept-alive connections to the upstream: one for each visitor. */
 const KEPT = 64
 
 export async function startTlsProxy(
@@ -15,7 +15,7 @@ export async function startTlsProxy(
   { nginx, upstreamPort }: { nginx: string; upstreamPort: number },
 ): Promise<Entrance> {
   const { certPem: ca, keyPem } = createAuthority()
-  // A key like those of our edges.
+  // The same type of key as our edges have.
   const { cert, key } = new Authority(ca, keyPem).issue([NAME])
   const [certFile, keyFile] = [await stage.write('cert.pem', cert), await stage.write('key.pem', key)]
   const port = await freePort()

@@ -5,13 +5,13 @@ import { count, onlyRows } from '../flags.ts'
 export interface Options {
   readonly rounds: number
   readonly seconds: number
-  /** Edges that are stored on the one side and on the other. */
+  /** How many edges are stored on either side. */
   readonly few: number
   readonly many: number
-  /** Routes of one edge on the one side and on the other. */
+  /** How many routes one edge has on either side. */
   readonly fewRoutes: number
   readonly manyRoutes: number
-  /** Names of rows; null is all. */
+  /** Names of rows; null means all. */
   readonly only: readonly string[] | null
   /** Folder for `edge.json` and `edge.svg`. */
   readonly out: string | null

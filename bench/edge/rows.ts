@@ -1,4 +1,4 @@
-/** What is measured under load: each row is a kind of load and the sides that get it, the first being the measure. */
+/** The rows that are measured under load: each is a kind of load and the lanes that get it; the first is the baseline. */
 import { fileURLToPath } from 'node:url'
 import { awaitAnswer, type Entrance } from '../entrance.ts'
 import type { Load } from '../measure.ts'
@@ -20,10 +20,10 @@ const NEW_AT_A_TIME = 8
 const NAMES = 10
 const GRACE_MS = 20_000
 
-/** What may be lost to chance when nothing should grow. */
+/** For a cost that should not grow; the rest is room for chance. */
 const SAME_COST: Bar = { cost: 1.1 }
 
-/** An edge behind which is a tunnel, beside nginx without one. */
+/** For an edge with a tunnel, compared with nginx without one. */
 const HALF: Bar = { speed: 0.5 }
 
 const HTTPS = 'L7 HTTPS'
@@ -35,7 +35,7 @@ export interface Row {
   readonly title: (options: Scene['options']) => string
   readonly unit: Unit
   readonly needs: readonly string[]
-  /** Starts what is compared; the first lane is what the others are held against. */
+  /** Starts the lanes; the others are compared with the first. */
   readonly raise: (scene: Scene) => Promise<EdgeLane[]>
 }
 
@@ -58,13 +58,13 @@ export const rows: readonly Row[] = [
     raise: (scene) =>
       fewAndMany(scene, async (side, port) => {
         const edges = spread(side.store, NAMES)
-        // Visited once before: the first visit makes the certificate.
+        // Visits each once, because the first visit makes the certificate.
         for (const edge of edges) await leadToUpstream(side, edge, port)
         const args = [side.httpsPort, paths.small, side.caFile, ...edges.map(({ name }) => name)].map(String)
         return async (seconds) => {
           const all = [dialAnew, String(seconds), String(NEW_AT_A_TIME), ...args]
           const timeoutMs = seconds * 1000 + GRACE_MS
-          // As the program prints it.
+          // The program prints it in this form.
           return JSON.parse(await scene.stage.programs.run(process.execPath, all, { timeoutMs })) as Load
         }
       }),
@@ -109,7 +109,7 @@ export const rows: readonly Row[] = [
       const direct = await leadToUpstream(side, bare, upstreamPort)
       const labels = { bench: 'edge' }
       const through = await lead(side, tunnelled, { kind: 'tunnel_group', body: { labels } })
-      // JSON is YAML.
+      // JSON is valid YAML.
       const tunnels = { bench: { addr: `http://${LOOPBACK}:${upstreamPort}`, labels } }
       const config = await side.place.stage.write('agent.yml', JSON.stringify({ version: 1, tunnels }))
       const { agent } = await startAgent(side.place, side, ['start', '--config', config])
@@ -146,7 +146,7 @@ async function fewAndMany(
   ]
 }
 
-/** The way in to the first edge of a store, which is led to the upstream. */
+/** Sends the first edge of a store to the upstream; resolves with its entrance. */
 async function enter(side: Side, upstreamPort: number): Promise<Entrance> {
   const [edge] = side.store.edges
   if (!edge) throw new Error('an edge is needed')
@@ -162,17 +162,17 @@ function smallRequests({ stage, path }: Scene, entrance: Entrance, at: string = 
   return (seconds) => runWrk(stage.programs, { wrk: path('wrk'), entrance, path: at, connections: KEPT_ALIVE, seconds })
 }
 
-/** As an edge with many services may have them. */
+/** Prefixes such as an edge with many services may have. */
 function alike(count: number): string[] {
   return Array.from({ length: count - 1 }, (_, i) => `/service-${i + 1}`)
 }
 
-/** No two of one length, and none of them that of the path: what it costs to look for the longest. */
+/** Prefixes of all different lengths, none of which matches: the worst case for finding the longest prefix. */
 function ofManyLengths(count: number): string[] {
   return Array.from({ length: count - 1 }, (_, i) => `/${'x'.repeat(i + 1)}`)
 }
 
-/** As long as any prefix, in characters. */
+/** A path as long as the longest prefix. */
 const LONG_PATH = `${paths.small}/`.padEnd(1000, 'y')
 
 function between(few: number, many: number, what: string): string {

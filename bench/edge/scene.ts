@@ -1,4 +1,4 @@
-/** What a row has at hand: an upstream, servers on stored edges, and the way in to one of these edges. */
+/** What a row works with: an upstream, servers with stored edges, and entrances to these edges. */
 import { readFile } from 'node:fs/promises'
 import type { ApiClient } from '../../test/support/api-client.ts'
 import { awaitAnswer, type Entrance } from '../entrance.ts'
@@ -18,7 +18,7 @@ export interface SceneOptions {
   readonly path: (program: string) => string
 }
 
-/** A server that was started on a store. */
+/** A server running on a store. */
 export interface Side extends PosternServer {
   readonly place: Place
   readonly store: SeededStore
@@ -45,7 +45,7 @@ export class Scene {
     return stage
   }
 
-  /** Starts nginx as an upstream; gives its port. */
+  /** Starts nginx as the upstream; resolves with its port. */
   async upstream(): Promise<number> {
     const port = await freePort()
     await startUpstream(this.stage, { nginx: this.path('nginx'), port })
@@ -60,7 +60,7 @@ export class Scene {
     return this.#scene.stores.get('many-edges', { edges: this.options.many })
   }
 
-  /** Few edges, the first of which has these routes besides `/`. */
+  /** A store with few edges, the first of which has these routes besides `/`. */
   withRoutes(name: string, routes: readonly string[]): Promise<SeededStore> {
     return this.#scene.stores.get(name, { edges: this.options.few, routes })
   }
@@ -76,7 +76,7 @@ export class Scene {
   }
 }
 
-/** Leads an edge to a new backend of this kind; gives the way in. */
+/** Gives an edge a new backend of this kind; resolves with the entrance. */
 export async function lead(
   { api, httpsPort, caFile }: Side,
   edge: SeededEdge,
@@ -87,7 +87,7 @@ export async function lead(
   return { host: LOOPBACK, port: httpsPort, tls: { name: edge.name, ca: await readFile(caFile, 'utf8') } }
 }
 
-/** Leads an edge to the upstream without a tunnel; gives the way in once it is open. */
+/** Sends an edge to the upstream without a tunnel; resolves with the entrance once it answers. */
 export async function leadToUpstream(side: Side, edge: SeededEdge, upstreamPort: number): Promise<Entrance> {
   const body = { address: `${LOOPBACK}:${upstreamPort}` }
   const entrance = await lead(side, edge, { kind: 'static', body })
@@ -100,7 +100,7 @@ export async function putModule(api: ApiClient, edge: SeededEdge, module: string
   await api.put(`/edges/https/${edge.id}/routes/${edge.routeId}/${module}`, body)
 }
 
-/** So many edges, from all over the store. */
+/** This many edges, evenly picked from the store. */
 export function spread({ edges }: SeededStore, count: number): SeededEdge[] {
   const step = Math.max(1, Math.floor(edges.length / count))
   return edges.filter((_, i) => i % step === 0).slice(0, count)

@@ -9,7 +9,7 @@ import { readInLine } from './change.ts'
 import { spread } from './scene.ts'
 import { seedStore } from './seed.ts'
 
-test('what is seeded is what the API would have stored, and a change of it is read again alone', async (t) => {
+test('seeded edges are what the API would have stored, and a change makes the server read only that edge again', async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'postern-seed-'))
   t.after(() => rm(dataDir, { recursive: true, force: true }))
   const { edges } = await seedStore(dataDir, { edges: 12, routes: ['/a', '/b'] })
@@ -47,7 +47,7 @@ test('what is seeded is what the API would have stored, and a change of it is re
   assert.deepEqual(readAgain(), [second.id])
 })
 
-test('edges are picked from all over a store', () => {
+test('edges are picked evenly from a store', () => {
   const edges = Array.from({ length: 25 }, (_, i) => ({ id: `e${i}`, name: '', routeId: '' }))
   const picked = (count: number) => spread({ dataDir: '', edges }, count).map(({ id }) => id)
   assert.deepEqual(picked(5), ['e0', 'e5', 'e10', 'e15', 'e20'])

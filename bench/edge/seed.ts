@@ -6,16 +6,16 @@ import { IdSource } from '../../src/lib/ids.ts'
 import { openStore } from '../../src/store/store.ts'
 import type { Writer } from '../../src/store/writer.ts'
 
-/** Edges that are written in one transaction. */
+/** Edges written in one transaction. */
 const AT_A_TIME = 1000
 
-/** Where routes lead until a row says otherwise; nobody ever goes there. */
+/** The backend address of routes until a row sets another; it is never dialled. */
 const NOWHERE = '127.0.0.1:9'
 
 export interface SeededEdge {
   readonly id: string
   readonly name: string
-  /** The route that begins with `/`. */
+  /** The route for `/`. */
   readonly routeId: string
 }
 
@@ -26,7 +26,7 @@ export interface SeededStore {
 
 export interface Seed {
   readonly edges: number
-  /** Prefixes of the paths that the first edge has besides `/`. */
+  /** Path prefixes of the routes that the first edge has besides `/`. */
   readonly routes?: readonly string[]
 }
 
@@ -61,7 +61,7 @@ export async function seedStore(dataDir: string, { edges: count, routes = [] }: 
           edges.push({ id, name, routeId })
         }
       })
-      // SQLite answers at once: without a pause no signal would be heard until all is stored.
+      // Without this pause no signal would be handled until all edges are stored.
       await setImmediate()
     }
   } finally {

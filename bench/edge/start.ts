@@ -7,16 +7,16 @@ import { grouped } from '../table.ts'
 import type { Scene } from './scene.ts'
 import type { SeededStore } from './seed.ts'
 
-/** D50: agents are let in after this long, in milliseconds. */
+/** D50: agents must be let in after this long, in milliseconds. */
 const AGENTS_MS = 2000
 
-/** How long a start may take at all, in milliseconds. */
+/** The longest wait for a start, in milliseconds. */
 const TOO_LONG_MS = 120_000
 
 export interface Start {
   /** Milliseconds until an agent's TLS handshake was done. */
   readonly agentsMs: number
-  /** Milliseconds until `/readyz` said so. */
+  /** Milliseconds until `/readyz` said that it is ready. */
   readonly readyMs: number
   readonly cpuSeconds: number
   /** Resident memory when ready, in bytes. */
@@ -38,7 +38,7 @@ export async function measureStart(
     { name: `${grouped(few)} edges`, store: await scene.fewEdges(), samples: [] as Start[] },
     { name: `${grouped(many)} edges`, store: await scene.manyEdges(), samples: [] as Start[] },
   ]
-  // The very first start makes the authority and the first user, and fills the caches of the disk: it does not count.
+  // The first start does not count: it makes the authority and the first user, and fills the disk cache.
   for (let round = -1; round < rounds; round++) {
     for (const { name, store, samples } of round % 2 === 0 ? sides : sides.toReversed()) {
       const start = await startOnce(scene, store)

@@ -1,4 +1,4 @@
-/** A visitor who is logged in at an edge: a login as the server itself would have stored it, and the cookie that shows it. */
+/** Makes a visitor who is logged in at an edge: stores a login as the server would, and returns its cookie. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { StoredSessions } from '../../src/control/login-sessions.ts'
@@ -13,7 +13,7 @@ import type { SeededEdge } from '../edge/seed.ts'
 
 const client = { issuer: 'https://id.bench.test', clientId: 'bench', clientSecret: 'bench-secret', scopes: [] }
 
-/** Asks for a login at the edge, and logs somebody in; gives the header to come with. */
+/** Requires a login at the edge and logs a user in; resolves with the `Cookie` header. */
 export async function logIn({ api, store: { dataDir } }: Side, edge: SeededEdge): Promise<string> {
   const { issuer, clientId, clientSecret } = client
   await putModule(api, edge, 'oidc', { issuer, client_id: clientId, client_secret: clientSecret })
@@ -22,7 +22,7 @@ export async function logIn({ api, store: { dataDir } }: Side, edge: SeededEdge)
   const sealer = readKeyFile(join(dataDir, 'secret.key'))
   const sessions = new StoredSessions({ store, sealer, ids: new IdSource({ now: Date.now }), now: Date.now, log })
   try {
-    const fetch = () => Promise.reject(new Error('nobody is asked'))
+    const fetch = () => Promise.reject(new Error('no provider is asked here'))
     const { identity } = oidcProvider({ ...client, params: {}, checkEveryMs: 0 }, { fetch, now: Date.now, log })
     const secret = randomBytes(32).toString('base64url')
     const now = Date.now()

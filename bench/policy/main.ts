@@ -1,6 +1,6 @@
 /**
- * What do rules and logins cost? Ten typical rules, and the check of a login, beside the same edge without them, and with few
- * and with many edges stored; and what expressions are charged beside what they take.
+ * What do rules and logins cost? Compares an edge with ten typical rules, or with a login, with the same edge without
+ * them, and with few and many edges stored; and compares the prices of expressions with the time they take.
  */
 import { comparedOf, type EdgeLane, sample } from '../edge/compare.ts'
 import { Scene } from '../edge/scene.ts'
@@ -68,7 +68,7 @@ async function measure(options: Options, stages: Stages): Promise<void> {
   if (isWanted(PRICES)) console.log(pricesTable())
 }
 
-/** What a lane showed in all starts: two starts of the same code differ by more than what is measured here. */
+/** The samples of a lane from all starts: two starts of the same code differ by more than what is measured here. */
 function together(
   before: Sampled<EdgeLane> | undefined,
   { lane, samples, failure }: Sampled<EdgeLane>,

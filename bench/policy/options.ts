@@ -3,14 +3,14 @@ import { parseArgs } from 'node:util'
 import { count, onlyRows } from '../flags.ts'
 
 export interface Options {
-  /** How often the servers are started anew: two starts of the same code differ by more than what is measured. */
+  /** How often the servers are restarted: two starts of the same code differ by more than what is measured. */
   readonly starts: number
   readonly rounds: number
   readonly seconds: number
-  /** Edges that are stored on the one side and on the other. */
+  /** How many edges are stored on either side. */
   readonly few: number
   readonly many: number
-  /** Names of rows; null is all. */
+  /** Names of rows; null means all. */
   readonly only: readonly string[] | null
   readonly nodeOptions: string
 }
@@ -33,7 +33,7 @@ export function readOptions(args: readonly string[], rowNames: readonly string[]
     starts: count('starts', values.starts, 1),
     rounds: count('rounds', values.rounds, 1),
     seconds: count('seconds', values.seconds, 1),
-    // One without and one with what is measured.
+    // One edge without and one with what is measured.
     few: count('few', values.few, 2),
     many: count('many', values.many, 2),
     only: onlyRows(values.only, rowNames),

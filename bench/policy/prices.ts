@@ -1,4 +1,4 @@
-/** What parts of expressions are charged, beside what they take once warm: a ratio above 1 means that they are too cheap. */
+/** Compares the prices of expressions with the time they take once warm: a ratio above 1 means that the price is too low. */
 import { HeaderList } from '../../src/lib/http/header-list.ts'
 import { MAX_PRICE } from '../../src/policy/budget.ts'
 import { Evaluator } from '../../src/policy/evaluator.ts'
@@ -8,7 +8,7 @@ import { grouped, table } from '../table.ts'
 
 const long = "req.headers['x-long'][0]"
 
-/** One for each thing that has a price of its own, and given as much as a request may hold. */
+/** One for each operation with its own price, on as much data as a request may have. */
 const expressions: readonly string[] = [
   'true',
   "req.method == 'GET'",
@@ -51,7 +51,7 @@ const expressions: readonly string[] = [
   `'a'.matches(string(rand.int(1, 1000000000)) + '(a|b){1,20}')`,
 ]
 
-/** How long each runs, in microseconds of the processor: first to warm up, then to be measured. */
+/** How long each runs, in microseconds of CPU time: once to warm up, then once to be measured. */
 const RUN_MICROS = 80_000
 
 export function pricesTable(): string {
@@ -82,7 +82,7 @@ function measured(run: (moment: Moment) => unknown): { took: number; charged: nu
     try {
       run(moment)
     } catch {
-      // Over its budget, or it stumbled: that has a price too.
+      // It exceeded its budget or failed, which has a price too.
     }
     charged = moment.budget.isSpent ? MAX_PRICE : MAX_PRICE - moment.budget.left
     const { user, system } = process.threadCpuUsage(since)

@@ -1,4 +1,4 @@
-/** What is measured under load: an edge with rules or a login beside a bare one, and beside itself among many others. */
+/** The rows that are measured under load: an edge with rules or a login, against a bare one, and with many edges stored. */
 
 import type { Bar, EdgeLane } from '../edge/compare.ts'
 import { leadToUpstream, putModule, type Scene, type Side } from '../edge/scene.ts'
@@ -13,10 +13,10 @@ import { LAST_HEADER, tenRules } from './rules.ts'
 
 const KEPT_ALIVE = 64
 
-/** What may be lost to chance when nothing should grow. */
+/** For a cost that should not grow; the rest is room for chance. */
 const SAME_COST: Bar = { cost: 1.1 }
 
-/** What is put onto an edge; gives the header that a visitor has to come with. */
+/** Sets modules of an edge; resolves with the `Cookie` header that a visitor needs, if any. */
 type Dress = (side: Side, edge: SeededEdge, entrance: Entrance) => Promise<string | undefined>
 
 interface Kind {
@@ -43,7 +43,7 @@ const kinds: readonly Kind[] = [
 export interface Row {
   readonly name: string
   readonly title: (options: Options) => string
-  /** Starts what is compared; the first lane is what the others are held against. */
+  /** Starts the lanes; the others are compared with the first. */
   readonly raise: (scene: Scene, stores: (name: string, edges: number) => Promise<SeededStore>) => Promise<EdgeLane[]>
 }
 
@@ -82,7 +82,7 @@ export const rows: readonly Row[] = kinds.flatMap(({ name, what, dress, bar }): 
   },
 ])
 
-/** Leads the edge to the upstream, and then puts on it what is measured. */
+/** Sends the edge to the upstream, and then sets the modules that are measured. */
 async function enter(side: Side, edge: SeededEdge, port: number, dress: Dress): Promise<Entrance> {
   const entrance = await leadToUpstream(side, edge, port)
   const cookie = await dress(side, edge, entrance)

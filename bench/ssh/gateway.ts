@@ -1,4 +1,4 @@
-/** Our SSH gateway with a stock client: a TCP endpoint that is nothing but `ssh -R`. */
+/** Our SSH gateway with the OpenSSH client: a TCP endpoint opened with plain `ssh -R`. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { awaitTunnel, startPosternServer } from '../postern.ts'

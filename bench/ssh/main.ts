@@ -1,6 +1,6 @@
 /**
- * What does a tunnel of ours carry when the agent is nothing but `ssh`, beside OpenSSH's own `-R`? The same client and the
- * same cipher on both sides, so that what differs is the server.
+ * How fast is a tunnel through our gateway with plain `ssh` as the agent, compared with OpenSSH's own `-R`? Both use the
+ * same client and cipher, so only the server differs.
  */
 import { direct } from '../tunnel/contenders/direct.ts'
 import { openssh } from '../tunnel/contenders/openssh.ts'

@@ -4,7 +4,7 @@ import { connect, createServer } from 'node:net'
 
 export const LOOPBACK = '127.0.0.1'
 
-/** Below what Linux gives to outgoing connections, so that none of those takes a port between the look and its use. */
+/** Below the ports that Linux gives to outgoing connections, so that none of those takes a port between check and use. */
 const RANGE = { from: 10_000, to: 32_000 }
 
 const TRIES = 200
@@ -27,11 +27,11 @@ export function freePort(): Promise<number> {
 
 export interface Patience {
   readonly timeoutMs: number
-  /** There is no hope left, whatever the time. */
+  /** Whether trying again is pointless, however much time is left. */
   readonly isLost?: () => boolean
 }
 
-/** Tries until it works or the time is up, and then fails as the last try did. */
+/** Tries until it works or the time is up, and then fails with the error of the last try. */
 export async function retry<T>(work: () => Promise<T>, { timeoutMs, isLost = () => false }: Patience): Promise<T> {
   const deadline = performance.now() + timeoutMs
   for (;;) {

@@ -19,12 +19,12 @@ describe('a line of /proc/<pid>/stat', () => {
     ['nothing', ''],
     ['a dead process that nobody buried', `17 (node) Z ${rest}`],
   ] as const) {
-    test(`of ${what} tells of no process`, () => assert.equal(parseStat(line), undefined))
+    test(`of ${what} gives no process`, () => assert.equal(parseStat(line), undefined))
   }
 })
 
 describe('a tree of processes', { skip: process.platform !== 'linux' && 'needs /proc' }, () => {
-  test('holds the children of children, their CPU time and their memory', async () => {
+  test('includes grandchildren, with their CPU time and memory', async () => {
     const burn = 'while(process.cpuUsage().user<200_000);console.log("done");setInterval(()=>{},1000)'
     const child = spawn('sh', ['-c', `"${process.execPath}" -e '${burn}'; true`], {
       stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,7 +1,7 @@
-/** What Linux tells in /proc of a tree of processes: who belongs to it, its CPU time and its memory. */
+/** Reads trees of processes from Linux's /proc: their members, CPU time and memory. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Linux counts CPU time in hundredths of a second towards programs, whatever its own clock does. */
+/** Linux reports CPU time to programs in hundredths of a second, whatever its own clock does. */
 const TICKS_PER_SECOND = 100
 
 const BYTES_PER_KIB = 1024
@@ -9,27 +9,27 @@ const BYTES_PER_KIB = 1024
 export interface ProcessStat {
   readonly pid: number
   readonly parent: number
-  /** Ticks of its own and of the children that it has waited for. */
+  /** Ticks of its own, and of children that it has waited for. */
   readonly ticks: number
-  /** When it began; tells two processes apart that had the same pid. */
+  /** When it started, to tell apart two processes with the same pid. */
   readonly startedAt: number
 }
 
-/** The processes with these pids and all that they started, as far as they live. */
+/** The processes with these pids and all their descendants that are alive. */
 export function treeOf(roots: readonly number[]): ProcessStat[] {
   const all = everyProcess()
   const tree = all.filter(({ pid }) => roots.includes(pid))
-  // It grows while it is walked.
+  // The list grows while the loop runs over it.
   for (const { pid } of tree) tree.push(...all.filter(({ parent }) => parent === pid))
   return tree
 }
 
-/** CPU seconds that the trees of these processes have used so far, user and system. */
+/** CPU seconds that the trees of these processes have used so far, user and system together. */
 export function cpuSeconds(roots: readonly number[]): number {
   return treeOf(roots).reduce((sum, { ticks }) => sum + ticks, 0) / TICKS_PER_SECOND
 }
 
-/** Resident memory of the trees of these processes, in bytes: now, and the most that each ever had. */
+/** Resident memory of the trees of these processes, in bytes: now, and the sum of their peaks. */
 export function residentBytes(roots: readonly number[]): { now: number; peak: number } {
   const sum = { now: 0, peak: 0 }
   for (const { pid } of treeOf(roots)) {
@@ -40,18 +40,18 @@ export function residentBytes(roots: readonly number[]): { now: number; peak: nu
   return sum
 }
 
-/** Whether the very process that `stat` told of still lives. */
+/** Whether this very process, and not a later one with its pid, is alive. */
 export function isAlive({ pid, startedAt }: ProcessStat): boolean {
   return parseStat(readOf(`/proc/${pid}/stat`))?.startedAt === startedAt
 }
 
-/** One line of /proc/<pid>/stat; undefined for a process that is gone or only waits to be buried. */
+/** Parses /proc/<pid>/stat; undefined for a process that is gone or a zombie. */
 export function parseStat(line: string): ProcessStat | undefined {
-  // The second field is the name in brackets and may hold spaces and brackets; numbers come after the last one.
+  // The second field is the name in brackets, which may itself have spaces and brackets; the rest follows the last one.
   const nameEnds = line.lastIndexOf(')')
   const fields = line.slice(nameEnds + 2).split(' ')
   if (nameEnds < 0 || fields[0] === 'Z' || fields[0] === 'X') return undefined
-  // proc_pid_stat(5) counts from 1 and with pid and name; what is left here begins with its field 3.
+  // proc_pid_stat(5) numbers fields from 1, pid and name included; `fields` begins with number 3.
   const field = (number: number): number => Number(fields[number - 3])
   return {
     pid: Number.parseInt(line, 10),

@@ -4,7 +4,7 @@ import { isAlive, treeOf } from './proc.ts'
 import { findProgram, Programs } from './programs.ts'
 
 describe('programs', { skip: process.platform !== 'linux' && 'needs /proc' }, () => {
-  test('end with all that they started, also those that do not want to', async () => {
+  test('end with all their descendants, even those that ignore SIGTERM', async () => {
     const programs = new Programs()
     const stubborn = `trap "" TERM; "${process.execPath}" -e 'process.on("SIGTERM",()=>{});console.log("up");setInterval(()=>{},1000)'; true`
     const program = programs.start('sh', ['-c', stubborn])
@@ -15,26 +15,26 @@ describe('programs', { skip: process.platform !== 'linux' && 'needs /proc' }, ()
     assert.deepEqual(tree.filter(isAlive), [])
   })
 
-  test('cannot be started once all were ended', async () => {
+  test('cannot be started once all have been ended', async () => {
     const programs = new Programs()
     await programs.end()
-    assert.throws(() => programs.start('sleep', ['60']), /too late/)
+    assert.throws(() => programs.start('sleep', ['60']), /cannot be started any more/)
   })
 
-  test('that end before they are ready say what they printed', async () => {
+  test('that end before they are ready give an error with their output', async () => {
     const programs = new Programs()
     const program = programs.start('sh', ['-c', 'echo no such key >&2; exit 3'])
     await assert.rejects(program.says(/ready/), /sh ended: no such key/)
   })
 
-  test('that run to their end give what they printed, or how they failed', async () => {
+  test('that run to their end give their output, or an error', async () => {
     const programs = new Programs()
     assert.equal(await programs.run('sh', ['-c', 'echo out; echo err >&2'], { timeoutMs: 10_000 }), 'out\n')
     await assert.rejects(programs.run('sh', ['-c', 'echo why >&2; exit 3'], { timeoutMs: 10_000 }), /ended with 3: why/)
     await assert.rejects(programs.run('sleep', ['60'], { timeoutMs: 50 }), /did not end within 50 ms/)
   })
 
-  test('are heard line by line', async () => {
+  test('pass on their output line by line', async () => {
     const programs = new Programs()
     const lines: string[] = []
     const onLine = (line: string): void => void lines.push(line)

@@ -1,4 +1,4 @@
-/** Programs that were started together: what they print, the CPU they use, and their end, by pid and with all they started. */
+/** Starts programs, collects their output, and ends them by pid together with all their descendants. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
@@ -8,36 +8,36 @@ import { setTimeout as after } from 'node:timers/promises'
 import { retry, touch } from './ports.ts'
 import { isAlive, type ProcessStat, treeOf } from './proc.ts'
 
-/** Of what a program printed, this much is kept for a message, in characters. */
+/** How much of a program's output is kept for error messages, in characters. */
 const OUTPUT_KEPT = 16 * 1024
 
 /** How long a program may take to get ready, in milliseconds. */
 const START_MS = 15_000
 
-/** How long what a program printed may take to get here, in milliseconds. */
+/** How long to wait for the last output of a program that has ended, in milliseconds. */
 const LAST_WORDS_MS = 500
 
-/** How long a program may take to end by itself when asked, in milliseconds. */
+/** How long a program may take to end after SIGTERM, in milliseconds. */
 const END_GRACE_MS = 3000
 const END_CHECK_MS = 20
 
 export interface Program {
   readonly pid: number
   hasEnded(): boolean
-  /** The end of what it printed, on stdout and stderr. */
+  /** The last part of its output, stdout and stderr together. */
   output(): string
-  /** Resolves once it printed a text that matches; rejects when it ends before, or takes too long. */
+  /** Resolves once its output matches; rejects when it ends before, or takes too long. */
   says(text: RegExp, options?: { timeoutMs?: number }): Promise<RegExpExecArray>
-  /** Resolves once somebody listens at the port, as this program should bring about; rejects as `says` does. */
+  /** Resolves once this port accepts connections; rejects as `says` does. */
   listens(port: number, options?: { timeoutMs?: number }): Promise<void>
-  /** Asks it to end, and makes it end, with all that it started. */
+  /** Ends it and all its descendants, by force if necessary. */
   end(): Promise<void>
 }
 
 export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
-  /** Hears every line it prints, of which `output` only keeps the last. */
+  /** Gets every line of output, of which `output` keeps only the last. */
   readonly onLine?: (line: string) => void
 }
 
@@ -45,7 +45,7 @@ export class Programs {
   readonly #children = new Map<number, ChildProcess>()
   #isOver = false
 
-  /** The processes started here that still run; what they started themselves is not among them. */
+  /** The running processes that were started here, without their descendants. */
   get pids(): number[] {
     return [...this.#children.keys()]
   }
@@ -56,7 +56,7 @@ export class Programs {
     return program
   }
 
-  /** Runs a program to its end and gives what it printed on stdout. */
+  /** Runs a program to its end; resolves with its stdout. */
   async run(
     command: string,
     args: readonly string[],
@@ -75,20 +75,20 @@ export class Programs {
     throw new Error(`${basename(command)} ${how}: ${program.output().trim()}`)
   }
 
-  /** Ends all, the last one first, so that an agent leaves before its server. Nothing can be started any more. */
+  /** Ends all, the last one first, so that an agent ends before its server. Nothing can be started afterwards. */
   async end(): Promise<void> {
     this.#isOver = true
     for (const child of [...this.#children.values()].reverse()) await end(child)
   }
 
-  /** Ends all at once, for when there is no time to wait. */
+  /** Kills all at once, when there is no time to wait. */
   kill(): void {
     this.#isOver = true
     kill(treeOf(this.pids))
   }
 
   #spawn(command: string, args: readonly string[], { env, cwd }: { env?: StartOptions['env']; cwd?: string }) {
-    if (this.#isOver) throw new Error('it is too late to start a program')
+    if (this.#isOver) throw new Error('programs cannot be started any more: the bench is ending')
     const child = spawn(command, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...withoutSettings(process.env), ...env },
@@ -114,7 +114,7 @@ export class Programs {
       try {
         return await retry(work, { timeoutMs, isLost: hasEnded })
       } catch (cause) {
-        // Its last words may come after its end.
+        // Output may arrive after the program has ended.
         if (hasEnded()) await Promise.race([closed, after(LAST_WORDS_MS)])
         const how = hasEnded() ? 'ended' : `was not ready within ${timeoutMs} ms`
         throw new Error(`${basename(command)} ${how}: ${output().trim()}`, { cause })
@@ -132,7 +132,7 @@ export class Programs {
   }
 }
 
-/** Where a program is; undefined when it is not installed. Servers are often outside the PATH of plain users. */
+/** The path of a program; undefined when it is not installed. Servers are often outside the PATH of ordinary users. */
 export function findProgram(name: string): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/usr/local/sbin', '/sbin']
   return folders.map((folder) => join(folder || '.', name)).find(isExecutable)
@@ -153,7 +153,7 @@ function found(text: RegExp, printed: string): RegExpExecArray {
   return match
 }
 
-/** Without what would change Postern or Node behind the back of whoever reads the figures. */
+/** The environment without settings of Postern and Node, which could change the results unnoticed. */
 function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(POSTERN_|NODE_)/.test(name)))
 }
@@ -168,7 +168,7 @@ async function end(child: ChildProcess): Promise<void> {
   await areGone(left)
 }
 
-/** Whether they ended within the grace. */
+/** Whether all ended within the grace period. */
 async function areGone(processes: readonly ProcessStat[]): Promise<boolean> {
   const deadline = performance.now() + END_GRACE_MS
   while (processes.some(isAlive)) {
@@ -184,7 +184,7 @@ function kill(processes: readonly ProcessStat[]): void {
     try {
       process.kill(each.pid, 'SIGKILL')
     } catch {
-      // It ended between the look and the signal.
+      // It ended between the check and the signal.
     }
   }
 }

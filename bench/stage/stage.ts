@@ -1,4 +1,4 @@
-/** A place for programs to run in: a folder of its own that goes when they go. All stages can be cleared at once. */
+/** A stage: programs and their own temporary folder, which is removed with them. All stages can be closed at once. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,14 +15,14 @@ export class Stage {
     this.onClose(() => rmSync(folder, { recursive: true, force: true }))
   }
 
-  /** Writes a file for the programs of this stage alone; gives its path. */
+  /** Writes a file that only the programs of this stage use; resolves with its path. */
   async write(name: string, text: string): Promise<string> {
     const path = join(this.folder, name)
     await writeFile(path, text, { mode: 0o600 })
     return path
   }
 
-  /** Runs when the stage is closed, the last one first. */
+  /** Registers a function that runs when the stage is closed, the last one first. */
   onClose(undo: () => void): void {
     this.#undo.push(undo)
   }
@@ -32,7 +32,7 @@ export class Stage {
     this.#clear()
   }
 
-  /** The same in one go, for a process that is about to exit. */
+  /** Closes it synchronously, for a process that is about to exit. */
   drop(): void {
     this.programs.kill()
     this.#clear()
@@ -47,13 +47,13 @@ export class Stages {
   readonly #open = new Set<Stage>()
   #isOver = false
 
-  /** Whether all was closed, and nothing can be opened any more. */
+  /** Whether everything was closed; no stage can be opened afterwards. */
   get isOver(): boolean {
     return this.#isOver
   }
 
   open(name: string): Stage {
-    if (this.#isOver) throw new Error('it is too late to open a stage')
+    if (this.#isOver) throw new Error('stages cannot be opened any more: the bench is ending')
     const folder = mkdtempSync(join(tmpdir(), `postern-bench-${name.replaceAll(/\W+/g, '-')}-`))
     const stage = new Stage(folder)
     this.#open.add(stage)
@@ -64,7 +64,7 @@ export class Stages {
   async closeAll(): Promise<void> {
     this.#isOver = true
     const all = [...this.#open]
-    // All programs first: some write to the folder of another stage.
+    // Programs end first, because some write to the folder of another stage.
     await Promise.all(all.map((stage) => stage.programs.end()))
     for (const stage of all) await stage.close()
   }

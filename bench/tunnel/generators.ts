@@ -1,4 +1,4 @@
-/** What puts load on a tunnel besides wrk: iperf3, and one visitor who does not read. */
+/** Load generators besides wrk: iperf3, and a visitor who does not read. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import type { Entrance } from '../entrance.ts'
@@ -15,13 +15,13 @@ const ANSWER_MS = 5000
 
 const GREETING = 'hello'
 
-/** How long it takes at most until every buffer on the way to somebody who does not read is full, in milliseconds. */
+/** How long it takes at most until all buffers on the way to a visitor who does not read are full, in milliseconds. */
 const FILL_MS = 1000
 
-/** More than a stream that was cut off can have left in buffers behind it, in bytes. */
+/** More bytes than a stream that was cut off can have left in buffers. */
 const MORE_THAN_BUFFERS = 8 * 1024 * 1024
 
-/** One TCP stream, to the upstream or, in reverse, from it; the amount is bytes that arrived. */
+/** One TCP stream, to the upstream or, in reverse, from it; the amount is in bytes that arrived. */
 export async function runIperf(
   programs: Programs,
   { iperf3, entrance, seconds, reverse }: { iperf3: string; entrance: Entrance; seconds: number; reverse: boolean },
@@ -37,16 +37,16 @@ interface IperfOutput {
 }
 
 export function parseIperf(json: string): Load {
-  // As iperf3 writes it: what the receiving end counted.
+  // The form in which iperf3 prints what the receiving end counted.
   const { end, error } = JSON.parse(json) as IperfOutput
   const { bytes = 0, seconds = 0 } = end?.sum_received ?? {}
-  if (!(bytes > 0 && seconds > 0)) throw new Error(`iperf3 got nothing through: ${error ?? 'and did not say why'}`)
+  if (!(bytes > 0 && seconds > 0)) throw new Error(`iperf3 got nothing through: ${error ?? 'it gave no reason'}`)
   return { amount: bytes, seconds }
 }
 
 /**
- * Waits until a connection gets through to the port of the upstream, where nobody listens yet. What was on its way from
- * earlier tries is then through as well; an iperf3 server would take it for its test.
+ * Waits until a connection gets through to the upstream's port, where no iperf3 server listens yet. Connections of
+ * earlier tries have then arrived as well; an iperf3 server would take one of them for its test.
  */
 export async function awaitGreeting(entrance: Entrance, upstreamPort: number): Promise<void> {
   const greeter = createServer((socket) =>
@@ -69,21 +69,21 @@ async function hear({ host, port }: Entrance): Promise<void> {
   socket.on('timeout', () => socket.destroy())
   let heard = ''
   for await (const chunk of socket) heard += chunk
-  if (heard !== GREETING) throw new Error(`through the tunnel came ${JSON.stringify(heard)}`)
+  if (heard !== GREETING) throw new Error(`the tunnel delivered ${JSON.stringify(heard)} instead of the greeting`)
 }
 
 /**
- * A visitor who asks for much and reads nothing while `work` runs. Then it reads on, since a stream that was cut off
- * would hold up nobody either.
+ * Runs `work` beside a visitor who asks for a large answer and does not read it. Afterwards the visitor reads on, to show
+ * that its stream was held up and not cut off.
  */
 export async function besideStalled<T>(entrance: Entrance, path: string, work: () => Promise<T>): Promise<T> {
   const { host, port, hostHeader = host } = entrance
   const socket = connect({ host, port })
-  // Seen when it is read on.
+  // Noticed below, when the stream is read on.
   socket.on('error', () => {})
   try {
     await once(socket, 'connect')
-    // Without a listener for data nothing is read but what fits the buffer of the socket.
+    // Without a `data` listener the socket reads only what fits its buffer.
     socket.write(`GET ${path} HTTP/1.1\r\nHost: ${hostHeader}\r\n\r\n`)
     await new Promise((resolve) => setTimeout(resolve, FILL_MS))
     const result = await work()

@@ -1,8 +1,8 @@
 /**
- * Many idle agents in one process: each with its own TLS connection, its own session, one HTTP endpoint, and a
- * heartbeat, as an agent of ours that nobody visits. Prints `ready` when all are there, and fails when one is lost.
+ * Many idle agents in one process: each has its own TLS connection and session, one HTTP endpoint, and heartbeats, like
+ * an agent of ours that nobody visits. Prints `ready` when all are online, and fails when one is lost.
  *
- * Arguments: how many, host, port, file of the CA. The authtoken stands in BENCH_AUTHTOKEN.
+ * Arguments: how many, host, port, file of the CA. The authtoken is in BENCH_AUTHTOKEN.
  */
 import { readFileSync } from 'node:fs'
 import { connect, type TLSSocket } from 'node:tls'

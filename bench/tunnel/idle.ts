@@ -1,14 +1,14 @@
-/** What agents cost that nobody visits: memory of the server before and after they came, and CPU while they stay. */
+/** Measures what idle agents cost the server: memory before and after they connect, and CPU while they stay. */
 import { fileURLToPath } from 'node:url'
 import { AUTHTOKEN, startPosternServer } from '../postern.ts'
 import { cpuSeconds, residentBytes } from '../stage/proc.ts'
 import type { Stages } from '../stage/stage.ts'
 import type { Ground } from './contenders/contender.ts'
 
-/** What the server may use at its most, in bytes. */
+/** The highest peak memory allowed for the server, in bytes. */
 const MEMORY_BAR = 1024 ** 3
 
-/** How long the server is left alone before it is looked at: two heartbeats of every agent pass, in milliseconds. */
+/** How long the server is left alone before it is measured, in milliseconds: two heartbeats of every agent. */
 const REST_MS = 20_000
 
 /** How long one agent may take to come online, in milliseconds; the first of them takes longer. */
@@ -20,11 +20,11 @@ const program = fileURLToPath(new URL('./idle-agents.ts', import.meta.url))
 export interface IdleResult {
   readonly agents: number
   readonly bytesPerAgent: number
-  /** Resident memory of the server in bytes: without agents, with all of them, and at its most. */
+  /** Resident memory of the server in bytes: without agents, with all of them, and at its peak. */
   readonly before: number
   readonly after: number
   readonly peak: number
-  /** Share of one core that the server uses to keep them. */
+  /** Share of one core that the server uses while they are connected. */
   readonly cores: number
   readonly isWithinBar: boolean
 }
@@ -47,7 +47,7 @@ export async function measureIdle({ stages, agents, ground }: IdleOptions): Prom
       await started.says(/^ready$/m, { timeoutMs: FIRST_MS + count * CONNECT_MS })
     }
     const pids = [server.program.pid]
-    // The first one makes the server load what agents need; that is not theirs.
+    // The first agent makes the server load code for agents, which must not count as their memory.
     await bring(1)
     await rest()
     const before = residentBytes(pids).now

@@ -1,6 +1,6 @@
 /**
- * What does a tunnel of ours carry, and at what cost, beside those of others? All on loopback in one run: generators and
- * upstreams that are not ours, everybody in turns, medians, and the CPU seconds of all processes of each.
+ * How fast is our tunnel, and at what cost, compared with others? All run on loopback, in turns, with generators and
+ * upstreams that are not ours; the results are medians, and the CPU seconds of all processes of each contender.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -36,7 +36,7 @@ export async function main(args: readonly string[]): Promise<void> {
 
 /** What a bench measures. */
 export interface Subject {
-  /** Of the files that it writes. */
+  /** The name of the bench and of the files that it writes. */
   readonly name: string
   readonly rows: readonly Row[]
   readonly hasIdle: boolean
@@ -86,7 +86,7 @@ async function measure({ name, rows, hasIdle }: Subject, options: Options, stage
   }
 }
 
-/** Those whose programs are installed. */
+/** The contenders whose programs are installed. */
 function noteAbsent(contenders: readonly Contender[], note: (text: string) => void): Contender[] {
   return contenders.filter(({ name, needs }) => {
     const missing = needs.filter((program) => findProgram(program) === undefined)

@@ -6,9 +6,9 @@ export interface Options {
   readonly rounds: number
   readonly seconds: number
   readonly agents: number
-  /** Names of rows; null is all. */
+  /** Names of rows; null means all. */
   readonly only: readonly string[] | null
-  /** Parts of names of contenders; null is all that are installed. */
+  /** Parts of contenders' names; null means all that are installed. */
   readonly contenders: readonly string[] | null
   /** Folder for the samples and a chart. */
   readonly out: string | null
@@ -27,7 +27,7 @@ export function readOptions(args: readonly string[], rowNames: readonly string[]
       only: { type: 'string' },
       contenders: { type: 'string' },
       out: { type: 'string' },
-      // What TLS 1.3 agrees on between two ends of ours, so that ciphers are not what is compared.
+      // The cipher that our server and agent negotiate, so that the comparison is not one of ciphers.
       'ssh-cipher': { type: 'string', default: 'aes128-gcm@openssh.com' },
       'node-options': { type: 'string', default: '' },
     },

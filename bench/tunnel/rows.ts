@@ -1,4 +1,4 @@
-/** What is measured: each row is a kind of load, who carries it, and whom they are held against. */
+/** The rows: each is a kind of load, the contenders that carry it, and the one that they are compared with. */
 
 import { awaitAnswer } from '../entrance.ts'
 import type { Load } from '../measure.ts'
@@ -20,7 +20,7 @@ const GIGABYTE = 1e9
 
 const bytes: Unit = { speed: 'MB/s', speedPer: MEGABYTE, cpu: 's/GB', cpuPer: GIGABYTE }
 
-/** What a row has at hand while it runs. */
+/** What a row works with while it runs. */
 export interface Scene {
   /** For the upstream and the generators. */
   readonly stage: Stage
@@ -39,14 +39,14 @@ export interface Row {
   readonly name: string
   readonly title: string
   readonly unit: Unit
-  /** Generators and upstream. */
+  /** The programs of the generators and the upstream. */
   readonly needs: readonly string[]
   readonly contenders: readonly Contender[]
   readonly startUpstream: (scene: Scene) => Promise<void>
   /** Waits until the upstream can be reached through the tunnel. */
   readonly check: (scene: Scene, running: Running) => Promise<void>
   readonly variants: readonly Variant[]
-  /** Held against this contender, or against its own first variant. */
+  /** Results are compared with this contender, or with the contender's own first variant. */
   readonly against: Contender | 'itself'
   /** What the ratio of Postern must reach. */
   readonly bar: number
@@ -58,7 +58,7 @@ const iperf = (name: string, title: string, reverse: boolean): Row => ({
   unit: bytes,
   needs: ['iperf3'],
   contenders: tcpContenders,
-  // Every sample starts its own.
+  // Every sample starts its own upstream.
   startUpstream: async () => {},
   check: ({ upstreamPort }, running) => awaitGreeting(running, upstreamPort),
   variants: [

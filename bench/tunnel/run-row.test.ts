@@ -31,7 +31,7 @@ function sampled(of: Row, contender: Row['contenders'][number], speeds: readonly
 const short = ({ name, speed, ratio, bar }: Result) => ({ name, speed, ratio, bar })
 
 describe('results', () => {
-  test('are medians, and their ratio to OpenSSH, which Postern must reach', () => {
+  test('are medians and their ratios to OpenSSH, with a bar for Postern', () => {
     const up = row('up')
     const results = resultsOf(up, [
       sampled(up, openssh, [100e6, 400e6, 200e6]),
@@ -55,7 +55,7 @@ describe('results', () => {
     assert.match(resultTable('up', results), /Postern tcp \| L4 TLS \| 5 \| – \| – \| 2\.00 \| – \|/)
   })
 
-  test('beside a stalled stream are held against the same without one', () => {
+  test('beside a stalled stream are compared with the same load without one', () => {
     const stalled = row('stalled')
     const results = resultsOf(stalled, [
       sampled(stalled, posternTcp, [100e6], 0),
@@ -70,7 +70,7 @@ describe('results', () => {
     )
   })
 
-  test('make a chart that names all of them and lets no name break it', () => {
+  test('make a chart that names all of them, whatever characters a name has', () => {
     const up = row('up')
     const results = resultsOf(up, [sampled(up, openssh, [200e6]), sampled(up, posternTcp, [300e6])])
     const svg = chart([{ title: 'a < b & c', results }], ['a machine'])

@@ -1,4 +1,4 @@
-/** Runs one row: upstream up, contenders up, samples in turns, all down; and works out the ratios. */
+/** Runs one row: starts the upstream and the contenders, takes samples in turns, stops all, and works out the ratios. */
 
 import { type Lane, median, type Sample, type Sampled, sampleInTurns } from '../measure.ts'
 import type { Result } from '../result.ts'
@@ -11,7 +11,7 @@ export interface RunOptions {
   readonly stages: Stages
   readonly rounds: number
   readonly seconds: number
-  /** Where a program is; undefined when it is not installed. */
+  /** The path of a program; undefined when it is not installed. */
   readonly find: (program: string) => string | undefined
   readonly ground: Omit<Ground, 'stage' | 'path'>
   /** Something was left out. */
@@ -57,7 +57,7 @@ export async function runRow(row: Row, options: RunOptions): Promise<Result[]> {
 
 async function raiseOrFail(row: Row, contender: Contender, scene: Scene, options: RunOptions) {
   const { stages, find, ground, fail } = options
-  // Said once, for all rows, by whoever lists the contenders.
+  // `main` has noted missing programs already, once for all rows.
   if (contender.needs.some((program) => find(program) === undefined)) return undefined
   const stage = stages.open(contender.name)
   try {
@@ -82,7 +82,7 @@ function laneOf(scene: Scene, running: Running, variant: Variant): RowLane {
   }
 }
 
-/** Medians, and ratios of medians. */
+/** The medians of all lanes, and their ratios. */
 export function resultsOf(row: Row, sampled: readonly Sampled<RowLane>[]): Result[] {
   const whole = sampled.filter(({ failure, samples }) => failure === null && samples.length > 0)
   const speeds = new Map(whole.map(({ lane, samples }) => [lane, median(samples.map((s) => s.perSecond))]))

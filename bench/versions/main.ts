@@ -1,10 +1,9 @@
 /**
- * Did a change make the hot path slower? Servers and agents of two versions carry the same load turn by turn, in short
- * rounds, so that whatever the machine does meanwhile falls on both, and what is compared is the CPU time that each used for
- * a request. Not at the same time: the two would share the caches, and the one that gets its turn less often reads more
- * requests at once, each of which is cheaper then. Several of each are started, since two starts of the same code differ
- * too. Servers keep to one core and agents to another where the system can do that: a process that is moved about pays for
- * it with its caches.
+ * Did a change make the hot path slower? Servers and agents of two versions get the same load in turns, in short rounds,
+ * so that whatever else the machine does affects both; compared is the CPU time for a request. They do not run at the
+ * same time: they would share caches, and the one that runs less often would read more requests at once, which makes
+ * each cheaper. Several pairs are started, because two starts of the same code differ too. Where the system allows it,
+ * servers stay on one core and agents on another, because a process that moves between cores loses its caches.
  */
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -23,12 +22,12 @@ import { runWrk } from '../wrk.ts'
 import { raiseSide, type Side, type Way, ways } from './side.ts'
 import { unpack } from './unpack.ts'
 
-/** What a change may cost at most, to leave room for chance. */
+/** The highest allowed ratio, which leaves room for chance. */
 const BAR = 1.03
 
 const CONNECTIONS = 64
 
-/** The version that this belongs to. */
+/** The name of this version. */
 const THIS = 'this'
 
 const MICROSECONDS = 1e6
@@ -41,7 +40,7 @@ interface Options {
   readonly only: readonly string[] | null
 }
 
-/** CPU for a request, in seconds. */
+/** CPU time for a request, in seconds. */
 type Cost = Readonly<Record<'server' | 'agent' | 'sum', number>>
 
 export async function main(args: readonly string[]): Promise<void> {
@@ -88,7 +87,7 @@ async function measure({ against, starts, rounds, seconds, only }: Options, stag
   const all = new Map(chosen.map((way) => [way, [] as [Side, Cost[]][]]))
   for (let i = 0; i < starts; i++) {
     console.error(`  pair ${i + 1} of ${starts}`)
-    // Another goes first each time.
+    // Another version goes first each time.
     const pair = i % 2 === 0 ? [against, THIS] : [THIS, against]
     const places = pair.map(() => stages.open('side'))
     const sides: Side[] = []
@@ -102,12 +101,12 @@ async function measure({ against, starts, rounds, seconds, only }: Options, stag
       for (let round = -1; round < rounds; round++) {
         for (const [side, samples] of round % 2 === 0 ? costs : costs.toReversed()) {
           const cost = await load(side, { way, seconds, wrk, programs: stage.programs })
-          // The first is to warm up.
+          // The first round only warms up.
           if (round >= 0) samples.push(cost)
         }
       }
-      const told = costs.map(([{ version }, samples]) => `${version} ${micros(median(samples.map(({ sum }) => sum)))}`)
-      console.error(`  ${way}: ${told.sort().join(', ')} µs`)
+      const shown = costs.map(([{ version }, samples]) => `${version} ${micros(median(samples.map(({ sum }) => sum)))}`)
+      console.error(`  ${way}: ${shown.sort().join(', ')} µs`)
       measured.push(...costs)
     }
     await Promise.all(places.map((place) => place.close()))
@@ -122,7 +121,7 @@ interface LoadOptions extends Pick<Options, 'seconds'> {
   readonly programs: Programs
 }
 
-/** What a request costs. */
+/** Measures what a request costs. */
 async function load({ pids, entrances }: Side, { way, seconds, wrk, programs }: LoadOptions): Promise<Cost> {
   const cpu = (): [number, number] => [cpuSeconds([pids.server]), cpuSeconds([pids.agent])]
   const before = cpu()
@@ -134,7 +133,7 @@ async function load({ pids, entrances }: Side, { way, seconds, wrk, programs }: 
 }
 
 function row(way: string, costs: readonly (readonly [Side, readonly Cost[]])[], against: string): string[] {
-  /** The median of what each start has as its own: one start in some is faster or slower by a fifth for all of its life. */
+  /** The median of the starts' medians: some starts are faster or slower by a fifth for as long as they run. */
   const of = (version: string, part: keyof Cost): number => {
     const medians = costs.flatMap(([side, samples]) =>
       side.version === version ? [median(samples.map((cost) => cost[part]))] : [],
@@ -143,7 +142,7 @@ function row(way: string, costs: readonly (readonly [Side, readonly Cost[]])[], 
   }
   const cells = (part: 'server' | 'agent'): string[] => {
     const [before, now] = [of(against, part), of(THIS, part)]
-    // An agent that carries nothing has only its heartbeats.
+    // An agent without traffic only sends heartbeats.
     return before < 1 ? ['–', '–', '–'] : [before.toFixed(1), now.toFixed(1), (now / before).toFixed(3)]
   }
   const both = of(THIS, 'sum') / of(against, 'sum')

@@ -1,4 +1,4 @@
-/** One server of one version with its agent, and the ways in: by an edge with and without a tunnel, and by endpoints. */
+/** One server of one version with its agent, and its entrances: edges with and without a tunnel, and endpoints. */
 import { readFile } from 'node:fs/promises'
 import { awaitAnswer, type Entrance } from '../entrance.ts'
 import { paths, SMALL_BYTES } from '../nginx.ts'
@@ -7,7 +7,7 @@ import { LOOPBACK, retry } from '../stage/ports.ts'
 
 const TUNNELS_MS = 15_000
 
-/** What is measured, one after the other. */
+/** The entrances that are measured, one after the other. */
 export const ways = ['edge', 'edge-tunnel', 'http', 'tcp'] as const
 export type Way = (typeof ways)[number]
 
@@ -35,11 +35,11 @@ export async function raiseSide(version: string, place: Place, upstreamPort: num
     http: { proto: 'http', addr: upstream, schemes: ['http'] },
     tcp: { proto: 'tcp', addr: upstream },
   }
-  // JSON is YAML.
+  // JSON is valid YAML.
   const config = await place.stage.write('agent.yml', JSON.stringify({ version: 1, tunnels }))
   const { agent } = await startAgent(place, server, ['start', '--all', '--config', config])
   const url = async (scheme: string): Promise<URL> => {
-    // As the contract says; those behind edges have no URL.
+    // The form of the contract; tunnels behind edges have no URL.
     const { tunnels: online } = (await api.get('/tunnels')) as { tunnels: { public_url?: string | null }[] }
     const found = online.find(({ public_url }) => public_url?.startsWith(`${scheme}:`))
     if (!found?.public_url) throw new Error(`there is no ${scheme} tunnel: ${agent.output().trim()}`)

@@ -1,4 +1,4 @@
-/** Another version of Postern, from the history of this one, made ready to run beside it. */
+/** Unpacks another version of Postern from the history, ready to run beside this one. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,13 +8,13 @@ import type { Stage } from '../stage/stage.ts'
 
 const here = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Gives the root of the version that `revision` names; it runs on the packages of this one. */
+/** Returns the root folder of the version at `revision`; it uses the packages of this one. */
 export function unpack(stage: Stage, revision: string): string {
   const root = join(stage.folder, 'version')
   mkdirSync(root)
   const tar = join(stage.folder, 'version.tar')
   try {
-    // Taken as a revision and not as an option, whatever it looks like.
+    // Makes git read it as a revision, never as an option.
     execFileSync('git', ['archive', '--output', tar, '--end-of-options', revision], { cwd: here, stdio: 'pipe' })
   } catch (cause) {
     throw new FlagFault(`--against: git knows no revision ${revision}`, { cause })

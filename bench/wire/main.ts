@@ -1,7 +1,7 @@
 /**
- * What does the multiplexer cost? One stream, many streams and short streams over a loopback connection inside one
- * process, plain and TLS, beside the same bytes over the bare connection. Both ends share the process, so its CPU time
- * is that of a server and an agent together.
+ * What does the mux cost? Compares one stream, many streams and short streams over a loopback connection, plain and TLS,
+ * with the same bytes over the bare connection. Both ends are in this process, so its CPU time is that of a server and
+ * an agent together.
  */
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
@@ -48,7 +48,7 @@ export async function main(args: readonly string[]): Promise<void> {
   for (const secure of [false, true]) {
     const samples = new Map<string, Sample[]>()
     for (let round = 0; round < Number(values.rounds); round++) {
-      // In turns, so that a slow moment of the machine does not fall on one of them alone.
+      // In turns, so that a slow moment of the machine does not hit only one of them.
       for (const [name, { run }] of Object.entries(classes)) {
         const pair = await connectPair({ secure })
         samples.set(name, [...(samples.get(name) ?? []), await run(pair, size)])
@@ -123,7 +123,7 @@ function write(stream: WireStream, bytes: number): void {
   more()
 }
 
-/** Open, 100 bytes there, 1,000 bytes back, both ends closed; 100 at a time. */
+/** Opens streams, 100 at a time; each sends 100 bytes, gets 1,000 bytes back, and closes both ends. */
 async function shortStreams(pair: Pair, streams: number): Promise<Sample> {
   const [ask, answer] = [Buffer.concat([typeHead(streamTypes.proxy), Buffer.alloc(100)]), Buffer.alloc(1000)]
   const { promise, resolve } = Promise.withResolvers<void>()

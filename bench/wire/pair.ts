@@ -1,4 +1,4 @@
-/** Two ends of one loopback connection in this process, plain or TLS. */
+/** Makes both ends of a loopback connection in this process, plain or TLS. */
 
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -31,7 +31,7 @@ export async function connectPair({ secure }: { secure: boolean }): Promise<Pair
   }
 }
 
-/** Long expired, which nobody checks here. */
+/** A certificate that expired long ago, which nobody checks here. */
 async function certificate(): Promise<{ key: string; cert: string }> {
   const { certificatePem, privateKeyPem } = await makeIdentity({ name: 'CN=localhost' })
   return { key: privateKeyPem, cert: certificatePem }

@@ -1,8 +1,8 @@
-/** bore: no encryption, and a connection to the server for each of a visitor. */
+/** bore: no encryption, and one connection to the server for each visitor. */
 import { freePort, LOOPBACK } from '../../stage/ports.ts'
 import type { Contender } from './contender.ts'
 
-/** Cannot be chosen. */
+/** bore does not let one choose it. */
 const CONTROL_PORT = 7835
 
 const SECRET = 'bench_secret'

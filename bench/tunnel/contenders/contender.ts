@@ -1,16 +1,16 @@
-/** Somebody who carries connections to an upstream, and how to start them. */
+/** A contender: a tunnel program that is compared, and how to start it. */
 import type { Entrance } from '../../entrance.ts'
 import type { Stage } from '../../stage/stage.ts'
 
-/** Only like is compared with like: the layer, and whether the link between server and agent is encrypted. */
+/** Only contenders of one class are comparable: the layer, and whether the link between server and agent is encrypted. */
 export type LinkClass = 'no tunnel' | 'L4 TLS' | 'L4 plain' | 'L7 HTTP'
 
 export interface Ground {
   readonly stage: Stage
-  /** Where a program of `needs` is. */
+  /** The path of a program in `needs`. */
   readonly path: (program: string) => string
   readonly sshCipher: string
-  /** For Node in our own server and agent, such as `--cpu-prof`. */
+  /** Options for Node in our own server and agent, such as `--cpu-prof`. */
   readonly nodeOptions: string
 }
 
@@ -22,19 +22,19 @@ export interface Contender {
   readonly needs: readonly string[]
   /** A command that prints the version. */
   readonly version?: readonly [program: string, ...args: string[]]
-  /** Starts a server and an agent on loopback, all of them on the stage; resolves when the entrance is open. */
+  /** Starts a server and an agent on loopback, as programs of the stage; resolves when the entrance is open. */
   readonly start: (upstreamPort: number, ground: Ground) => Promise<Entrance>
 }
 
-/** One that was started. */
+/** A running contender. */
 export interface Running extends Entrance {
   readonly contender: Contender
-  /** Its processes; those that they started count as well. */
+  /** Its processes, without their descendants, which are measured too. */
   readonly pids: () => number[]
   readonly stop: () => Promise<void>
 }
 
-/** Starts a contender; what it left behind is cleared when that fails. */
+/** Starts a contender; cleans up when that fails. */
 export async function raise(contender: Contender, upstreamPort: number, ground: Ground): Promise<Running> {
   const { stage } = ground
   try {

@@ -1,4 +1,4 @@
-/** No tunnel at all: what generator and upstream can do on this machine. */
+/** No tunnel at all: the speed of generator and upstream on this machine. */
 import { LOOPBACK } from '../../stage/ports.ts'
 import type { Contender } from './contender.ts'
 

@@ -1,4 +1,4 @@
-/** frp with TLS between its two ends: a TCP proxy, and an HTTP proxy by name. */
+/** frp with TLS between server and agent: a TCP proxy, and an HTTP proxy by name. */
 
 import type { Entrance } from '../../entrance.ts'
 import { freePort, LOOPBACK } from '../../stage/ports.ts'

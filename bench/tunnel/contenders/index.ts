@@ -1,4 +1,4 @@
-/** Who is measured, in the order in which they are shown. */
+/** The contenders, in the order in which they are shown. */
 import { bore } from './bore.ts'
 import { chisel } from './chisel.ts'
 import type { Contender } from './contender.ts'
@@ -10,5 +10,5 @@ import { rathole } from './rathole.ts'
 
 export const tcpContenders: readonly Contender[] = [direct, openssh, posternTcp, frpTcp, chisel, rathole, bore]
 
-/** OpenSSH knows nothing of HTTP; it stands here because the others are held against it. */
+/** OpenSSH does not know HTTP; it is here because the others are compared with it. */
 export const httpContenders: readonly Contender[] = [direct, openssh, posternHttp, frpHttp]

@@ -1,4 +1,4 @@
-/** OpenSSH: `ssh -R` to an sshd with a configuration and keys of its own, thrown away afterwards. */
+/** OpenSSH: `ssh -R` to an sshd with a temporary configuration and keys. */
 import { mkdirSync, rmdirSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -7,13 +7,13 @@ import type { Program } from '../../stage/programs.ts'
 import type { Stage } from '../../stage/stage.ts'
 import type { Contender, Ground } from './contender.ts'
 
-/** Where Debian's sshd wants an empty folder when it runs as root; its service would make it. */
+/** Debian's sshd needs this empty folder when it runs as root; usually its service makes it. */
 const PRIVILEGE_SEPARATION_FOLDER = '/run/sshd'
 
-/** The key of who connects; its public part stands beside it. */
+/** The file of the client's private key; the public key is in the `.pub` file beside it. */
 export const USER_KEY = 'user_key'
 
-/** How long a key may take to make, in milliseconds. */
+/** How long making a key may take, in milliseconds. */
 const KEYGEN_MS = 10_000
 
 export const openssh: Contender = {
@@ -31,7 +31,7 @@ export const openssh: Contender = {
   },
 }
 
-/** Starts the client with a key of its own; `command` is run there, where there is one. */
+/** Starts the client with its own key; `command` is what it asks the server to run, if anything. */
 export function startSsh(
   { stage, path, sshCipher }: Ground,
   { user, port }: { readonly user: string; readonly port: number },
@@ -64,7 +64,7 @@ async function startSshd({ stage, path, sshCipher }: Ground): Promise<number> {
     HostKey: join(stage.folder, 'host_key'),
     AuthorizedKeysFile: join(stage.folder, `${USER_KEY}.pub`),
     PidFile: 'none',
-    // The folder of the key is a temporary one, below a folder that everybody may write to.
+    // The key is in a temporary folder, below one that everybody may write to.
     StrictModes: 'no',
     UsePAM: 'no',
     PasswordAuthentication: 'no',
@@ -93,7 +93,7 @@ function makePrivilegeSeparationFolder(stage: Stage): void {
   try {
     mkdirSync(PRIVILEGE_SEPARATION_FOLDER, { mode: 0o755 })
   } catch {
-    return // It is there, and not ours to remove.
+    return // it exists already, so it is not ours to remove
   }
   stage.onClose(() => rmdirSync(PRIVILEGE_SEPARATION_FOLDER))
 }

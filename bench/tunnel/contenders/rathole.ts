@@ -1,4 +1,4 @@
-/** rathole as it comes: no encryption, and a connection to the server for each of a visitor. */
+/** rathole with its defaults: no encryption, and one connection to the server for each visitor. */
 import { freePort, LOOPBACK } from '../../stage/ports.ts'
 import type { Contender } from './contender.ts'
 
