@@ -4,7 +4,7 @@ import { requests } from '../result.ts'
 import { type Bar, comparedOf, type EdgeLane } from './compare.ts'
 import { comparedTable, verdict } from './table.ts'
 
-/** A lane with samples of so many requests each second, and so many CPU seconds for a hundred thousand. */
+/** A lane with samples of these requests a second, and these CPU seconds for a hundred thousand requests. */
 function sampled(name: string, bar: Bar | null, figures: readonly (readonly [speed: number, cpu: number])[]) {
   const lane: EdgeLane = {
     name,

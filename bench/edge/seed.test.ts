@@ -28,7 +28,7 @@ test('seeded edges are what the API would have stored, and a change makes the se
     ((await admin.get(`/edges/https/${id}`)).routes as { match: string }[]).map(({ match }) => match)
   assert.deepEqual([await routes(first.id), await routes(second.id)], [['/', '/a', '/b'], ['/']])
 
-  // What the API itself makes of the same looks the same.
+  // An edge made through the API looks the same.
   const backendId: string = (await admin.create('/backends/static', { address: '127.0.0.1:9' })).id
   const made = await admin.create('/edges/https', { hostports: ['made.bench.test:443'] })
   const body = { match_type: 'path_prefix', match: '/', backend: { backend_id: backendId } }

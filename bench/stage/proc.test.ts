@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { cpuSeconds, parseStat, residentBytes, treeOf } from './proc.ts'
 
-/** Fields 4 to 22 of /proc/<pid>/stat, each its own number where it is read. */
+/** Fields 4 to 22 of /proc/<pid>/stat; each field that is read has its own number as value. */
 const rest = '40 5 6 7 8 9 10 11 12 13 1400 150 16 1 18 19 20 21 2200 23 24'
 
 describe('a line of /proc/<pid>/stat', () => {

@@ -1,4 +1,4 @@
-/** The matcher of ACL rules beside one that is slow and obviously right: it never reads a rule, since it knows what was meant. */
+/** Compares the matcher of ACL rules with a slow, obviously right model that knows what each rule means without parsing. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -6,15 +6,15 @@ import { mayBindAddress, mayBindLabel, mayBindName, namesIt } from './acl.ts'
 
 const PAIRS = 20_000
 
-/** A rule as it was meant. */
+/** The meaning of a rule. */
 type Rule =
   | { readonly kind: 'everything' }
   /** Labels from the left, without the wildcard. */
   | { readonly kind: 'name'; readonly labels: readonly string[]; readonly isWildcard: boolean }
   | { readonly kind: 'address'; readonly labels: readonly string[]; readonly port: number }
-  /** Undefined is `*`. */
+  /** Undefined means `*`. */
   | { readonly kind: 'label'; readonly key: string | undefined; readonly value: string | undefined }
-  /** Cannot be read, or is of no kind that we know. */
+  /** A rule that is malformed or of an unknown kind. */
   | { readonly kind: 'nonsense'; readonly text: string }
 
 type Bind =
@@ -22,7 +22,7 @@ type Bind =
   | { readonly kind: 'address'; readonly labels: readonly string[]; readonly port: number }
   | { readonly kind: 'label'; readonly key: string; readonly value: string }
 
-/** Few words, so that rules and binds meet; some begin or end as others do. */
+/** Only a few words, so that rules and binds often match; some begin or end like others. */
 const word = fc.constantFrom('a', 'b', 'aa', 'b-a', 'com')
 const labels = fc.array(word, { minLength: 1, maxLength: 4 })
 const port = fc.constantFrom(1, 2, 22, 65_535)
@@ -60,7 +60,7 @@ const rule: fc.Arbitrary<Rule> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('nonsense' as const), text: nonsense }) },
 )
 
-/** How people spell it: case and a dot at the end mean nothing in names. */
+/** A name as people may spell it: case and a trailing dot do not matter. */
 const spelling = fc.record({ isUpper: fc.boolean(), hasDot: fc.boolean(), isShort: fc.boolean() })
 type Spelling = typeof spelling extends fc.Arbitrary<infer T> ? T : never
 
@@ -83,7 +83,7 @@ function spell(meant: Rule, { isUpper, hasDot, isShort }: Spelling): string {
   }
 }
 
-/** The slow one. */
+/** The slow model. */
 function allows(meant: Rule, wanted: Bind): boolean {
   if (meant.kind === 'everything') return true
   if (meant.kind === 'name' && wanted.kind === 'name') return coversName(meant, wanted)
@@ -101,7 +101,7 @@ function allows(meant: Rule, wanted: Bind): boolean {
 function coversName(meant: Rule & { kind: 'name' }, wanted: Bind & { kind: 'name' }): boolean {
   const asked = wanted.isWildcard ? ['*', ...wanted.labels] : wanted.labels
   if (!meant.isWildcard) return same(asked, meant.labels)
-  // One label or more before those of the rule; a wildcard that is asked for counts as one.
+  // One or more labels before those of the rule; a requested wildcard counts as one.
   for (let before = 1; before <= asked.length; before++) {
     if (same(asked.slice(before), meant.labels)) return true
   }
@@ -134,7 +134,7 @@ test(`${PAIRS} pairs of rules and binds: the matcher agrees with a slow model`, 
     }),
     { numRuns: PAIRS },
   )
-  // Neither answer alone would do.
+  // A test with only one kind of answer would prove nothing.
   assert.ok(allowed > PAIRS / 20 && refused > PAIRS / 20, `${allowed} allowed, ${refused} refused`)
 })
 

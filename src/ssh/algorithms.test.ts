@@ -1,4 +1,4 @@
-/** Handshakes of a client that speaks in the clear: what is weak is not agreed on, and nothing may be slipped in between. */
+/** Plaintext handshakes: weak algorithms are refused, and no message can be slipped in. */
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
@@ -18,7 +18,7 @@ before(async () => {
 })
 after(() => gateway.close())
 
-/** Sends its name and these payloads, and gives what the server said when it closed or answered the exchange of keys. */
+/** Sends an identification line and these payloads; resolves with the server's messages once it closes or answers. */
 async function shakeHands(...payloads: readonly Buffer[]): Promise<readonly Buffer[]> {
   const socket = opened()
   const heard: Buffer[] = []
@@ -40,7 +40,7 @@ function isAgreed(said: readonly Buffer[]): boolean {
   return said.some(([type]) => type === KEX_REPLY)
 }
 
-/** It was told why, and nothing more. */
+/** Checks that the server gave the reason, and sent nothing more. */
 function assertRefused(said: readonly Buffer[]): void {
   const [, last, ...more] = said
   assert.equal(said[0]?.[0], messages.kexInit)
@@ -166,7 +166,7 @@ test('an endless identification line ends the connection', async () => {
   await until(() => socket.closed)
 })
 
-/** The first message of the exchange itself, with half of a key. */
+/** The first message of an ECDH exchange, with a public key. */
 function exchangeKeys(): Buffer {
   const { x = '' } = generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' })
   return message(30, Buffer.from(x, 'base64url'))
@@ -178,7 +178,7 @@ function packet(payload: Buffer): Buffer {
   return Buffer.concat([uint32(payload.length + padding + 1), Buffer.of(padding), payload, Buffer.alloc(padding)])
 }
 
-/** Payloads of packets in the clear, behind the name of the server. */
+/** The payloads of plaintext packets, after the server's identification line. */
 function packetsIn(bytes: Buffer): Buffer[] {
   const payloads: Buffer[] = []
   let at = bytes.indexOf('\n') + 1

@@ -1,4 +1,4 @@
-/** What clients may take, and for how long: each test fails when the bound that it is about is taken away. */
+/** The limits on clients: each test fails when the limit that it is about is removed. */
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { afterEach, test } from 'node:test'
@@ -31,7 +31,7 @@ async function start(limits: Options['limits'] = {}): Promise<TestGateway> {
   return gateway
 }
 
-/** Nobody is left, nor anything of them. */
+/** Checks that no session, tunnel or connection is left. */
 async function isEmpty(gateway: TestGateway): Promise<void> {
   await until(() => gateway.online.registry.liveSessions().length === 0)
   await until(() => gateway.door.numbers.unproven === 0)
@@ -226,7 +226,7 @@ test(`${CHANNELS} visitors of a client that reads nothing cost no more than the 
   let taken = 0
   for (const visitor of visitors) {
     visitor.attach({ data() {}, end() {}, drain() {}, closed() {} })
-    // Whoever keeps to the rules writes no more once it was asked to wait.
+    // A well-behaved writer stops once it is asked to wait.
     for (let i = 0; i < 16; i++) {
       taken += chunk.length
       if (!visitor.write(chunk)) break
@@ -247,7 +247,7 @@ test('a visitor that sends a gigabyte to a client that does not read is asked to
   const raw = await RawClient.serving(gateway)
   const dialled = dial(gateway)
   await until(() => raw.answers(messages.channelOpen).length === 1)
-  // It grants all that can be granted, and reads nothing of it.
+  // The client grants the largest window, and reads nothing.
   raw.send(message(messages.channelOpened, theirChannel(raw), 7, 0xffffffff, 32_000))
   const stream = await dialled
   raw.ssh._sock.pause()
@@ -299,7 +299,7 @@ test('one of many channels gets a larger window once it is read', async () => {
   await isEmpty(gateway)
 })
 
-/** Who does what first, and what the client's side then still says. */
+/** Which side acts first, and what the client still sends afterwards. */
 const endings: readonly [what: string, end: (stream: ByteStream, raw: RawClient, theirs: number) => void][] = [
   [
     'the visitor leaves, the client answers',
@@ -403,14 +403,14 @@ test('when a client is gone all of its visitors are disconnected, at any stage',
   await isEmpty(gateway)
 })
 
-/** Writes more to a client than the network takes, until so many bytes wait. */
+/** Writes to a client that does not read until this many bytes wait. */
 function fill(socket: Socket, bytes: number): void {
   while (socket.writableLength < bytes) socket.write(Buffer.alloc(1024 * 1024))
 }
 
 /** The server's number of a channel that it opened. */
 function theirChannel(raw: RawClient, nth = 0): number {
-  // Behind the type: its kind, with the length of that, and then the number.
+  // After the message type comes the channel's kind, with its length, and then the number.
   const opened = raw.answers(messages.channelOpen)[nth] ?? Buffer.alloc(0)
   return opened.readUInt32BE(5 + opened.readUInt32BE(1))
 }

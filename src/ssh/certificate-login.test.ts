@@ -54,7 +54,7 @@ const door = {
 interface Making {
   readonly key?: KeyObject
   readonly by?: KeyObject
-  /** Whose certificate the store takes it for; the one that signed it, by default. */
+  /** The authority with which the certificate is stored; by default the one that signed it. */
   readonly storedBy?: KeyObject | null
 }
 
@@ -79,7 +79,7 @@ async function offerOf(blob: Buffer, key = holder, type = blobType(blob)): Promi
   return { type, blob, hash: undefined, proof: { signature, signed: SIGNED } }
 }
 
-/** What the gateway makes of an offer; undefined when it proves nothing. */
+/** The gateway's decision about an offer; undefined when the offer proves nothing. */
 async function login(offer: KeyOffer, { user = 'me', ip = '10.1.2.3' } = {}): Promise<Entry | BindRefusal | undefined> {
   if (!isUsable(offer) || !isProven(offer) || !isCertificate(offer)) return undefined
   return entryBy({ blob: offer.blob, user, ip }, door)
@@ -116,7 +116,7 @@ test('a client without the certified key proves nothing', async () => {
   assert.ok(offer.proof)
   assert.equal(await login({ ...offer, proof: { ...offer.proof, signed: Buffer.from('another login') } }), undefined)
   assert.equal(await login({ ...offer, proof: undefined }), undefined)
-  // Of the authority, which may sign what it likes, but does not log in.
+  // A proof by the authority's key, which signs certificates but must not log in.
   assert.equal(await login(await offerOf(blob, authority)), undefined)
 })
 

@@ -17,7 +17,7 @@ async function start(options: ConstructorParameters<typeof TestGateway>[0] = {})
   return gateway
 }
 
-/** The client's end of connections of visitors. */
+/** The client's ends of visitor connections. */
 function answering(client: TestClient, serve: (channel: Channel) => void): void {
   client.ssh.on('tcp connection', (_details: unknown, accept: () => Channel) => serve(accept()))
 }
@@ -154,7 +154,7 @@ test('a client that sends more than it was granted is cut off', async () => {
   const { client } = await serving(gateway)
   answering(client, (channel) => {
     channel.outgoing.window = 100_000_000
-    // The library passes over what comes to a window of exactly nothing.
+    // The library ignores data that arrives when the window is exactly zero.
     channel.write(Buffer.alloc(1000))
     channel.write(Buffer.alloc(10_000_000))
   })

@@ -28,7 +28,7 @@ function setUp(window: { columns: number; rows: number } | undefined) {
 
 const screen = { columns: 80, rows: 24 }
 
-/** As much of a tunnel as is shown of it. */
+/** The part of a tunnel that the display uses. */
 function tunnel(url: string, { proto = 'https', id = 'ep_1' } = {}): Tunnel {
   return { endpoint: { id, proto, open: { url } } } as unknown as Tunnel
 }

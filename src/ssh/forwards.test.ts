@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Tunnel } from '../tunnel/live.ts'
 import { type Forward, Forwards } from './forwards.ts'
 
-/** As much of a tunnel as its forward asks of it. */
+/** The part of a tunnel that a forward uses. */
 function tunnel(id: string, proto: string, hostport = 'a.example:443'): Tunnel {
   return { id, endpoint: { proto, open: { hostport } } } as unknown as Tunnel
 }

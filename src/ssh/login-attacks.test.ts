@@ -1,4 +1,4 @@
-/** Clients that want in without the key: what was proved counts, and nothing that was only said. */
+/** Clients that try to get in without the key: only proofs count, not claims. */
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { fingerprintOf } from '../lib/ssh-keys/ssh-public-key.ts'
@@ -19,7 +19,7 @@ async function start(options: ConstructorParameters<typeof TestGateway>[0] = {})
   return gateway
 }
 
-/** Two who may log in, each with rules of its own, and one who may not. */
+/** Two keys that may log in, each with its own rules, and one that may not. */
 const [alice, bob, mallory] = [makeKey(), makeKey(), makeKey()]
 const rsa = makeKey('rsa')
 
@@ -171,7 +171,7 @@ test('a signature for another user proves nothing', async () => {
   raw.leave()
 })
 
-/** RFC 4252 §9: a host vouches for its users; the key of a credential must not do for that. */
+/** RFC 4252 §9: host-based authentication, which must not work with the key of a credential. */
 function hostLogin({ sessionId }: RawClient, { blob, sign }: SigningKey): Buffer {
   const head = message(
     messages.authRequest,
@@ -272,7 +272,7 @@ test('a credential that is deleted while its key is looked up ends the session a
   await looked.begun
   gateway.credentials.delete(fingerprintOf(alice.blob))
   looked.release()
-  // Sooner than a client that asks for nothing would be sent away.
+  // Before the time limit for a client that asks for nothing.
   await until(() => raw.isClosed)
   nobodyIsIn(gateway)
 })

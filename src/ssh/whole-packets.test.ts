@@ -45,7 +45,7 @@ function receiver({ iv, onPayload }: { iv: Buffer; onPayload: GcmDecipher['_onPa
   return decipher
 }
 
-/** A receiver, what it heard, and a sender that fits. */
+/** A receiver, the payloads that it got, and a matching sender. */
 function pair(iv = randomBytes(12)): { sender: Sender; decipher: GcmDecipher; heard: Buffer[] } {
   const heard: Buffer[] = []
   const decipher = receiver({ iv, onPayload: (payload) => void heard.push(Buffer.from(payload)) })
@@ -100,7 +100,7 @@ test('a packet with any bit changed is refused, and none of it is passed on', ()
       isRefused = true
     }
     assert.equal(heard.length, 0, `bit ${bit}`)
-    // A longer length waits for the rest of it.
+    // With a larger length it would wait for the rest.
     assert.ok(isRefused || bent.readUInt32BE(0) > whole.readUInt32BE(0), `bit ${bit}`)
   }
 })
@@ -158,7 +158,7 @@ test('the receiver of a payload may stop, and learns where', () => {
   const both = Buffer.concat(packets)
   for (const from of [0, 10]) {
     const decipher = receiver({ iv, onPayload: () => false })
-    // Also when the first stands in two reads.
+    // Also when the first packet is split over two reads.
     if (from > 0) assert.equal(decipher.decrypt(both, 0, from), undefined)
     assert.equal(decipher.decrypt(both, from, both.length), packets[0]?.length)
   }

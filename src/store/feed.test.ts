@@ -1,4 +1,4 @@
-/** Whoever follows the feed misses nothing and sees everything in one order. */
+/** A reader of the change feed misses nothing and sees all changes in order. */
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
@@ -80,7 +80,7 @@ describe('the feed', () => {
         const changes = (await store.feed.since(last)) ?? []
         seen.push(...changes)
         last = changes.at(-1)?.revision ?? last
-        // Lets others have the one connection of SQLite.
+        // Lets others use SQLite's one connection.
         await tick()
       }
       await done
@@ -94,7 +94,7 @@ describe('the feed', () => {
 
     test('a reader so far behind that changes were swept is told to start over, and only then', async () => {
       const before = await store.feed.latest()
-      // The sweep comes with a revision that is a round thousand, so the next one shall be such.
+      // A sweep happens at every thousandth revision, so make the next one such.
       const next = KEPT_CHANGES + 5000
       await jumpTo(url, next - 1)
       await note('newest')
@@ -103,7 +103,7 @@ describe('the feed', () => {
       assert.equal(await store.feed.since(0), null)
       assert.equal(await store.feed.since(before), null)
       assert.equal(await store.feed.since(swept - 1), null)
-      // A hole in the revisions, as a rollback leaves it, is no reason.
+      // A gap in the revisions, as a rollback leaves it, is no reason to start over.
       for (const revision of [swept, swept + 1, next - 1]) {
         assert.equal((await store.feed.since(revision))?.at(-1)?.id, 'newest')
       }
@@ -112,7 +112,7 @@ describe('the feed', () => {
   })
 })
 
-/** Has the database give out the revision after `revision` next. */
+/** Makes the database assign the revision after `revision` next. */
 async function jumpTo(url: string, revision: number): Promise<void> {
   if (url.startsWith('sqlite:')) {
     const db = new DatabaseSync(url.slice('sqlite:'.length))

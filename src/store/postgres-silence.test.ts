@@ -8,7 +8,7 @@ import { until } from '../../test/support/until.ts'
 import { storeLimits } from './limits.ts'
 import { openStore, type Store, StoreAway } from './store.ts'
 
-/** Short, so that the tests are; long enough for a busy machine that does answer. */
+/** Short, to keep the tests short, but long enough for a busy machine. */
 const limits = { ...storeLimits, connectionMs: 1000, statementMs: 1500, pollMs: 200 }
 
 describe('PostgreSQL that is silent', () => {
@@ -40,7 +40,7 @@ describe('PostgreSQL that is silent', () => {
     })
   const ids = async (store: Store) =>
     (await store.read((reader) => reader.page({ kind: 'thing', limit: 1000 }))).map(({ id }) => id).reverse()
-  /** What is written once it speaks again; the first tries may meet connections that are being given up. */
+  /** Writes until it works again; the first tries may use connections that are being closed. */
   const insertWhenBack = (store: Store, id: string) =>
     until('a write is stored again', () =>
       insert(store, id).then(
@@ -134,7 +134,7 @@ describe('PostgreSQL that is silent', () => {
       const found = await listeners()
       return found.length === 1 && found
     })
-    // It still hears what is asked, so that the end of the connection can be seen there.
+    // The database still receives, so that it notices the end of the connection.
     gate.hush('answers')
     await until(
       'the silent connection is given up',

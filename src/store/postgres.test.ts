@@ -1,4 +1,4 @@
-/** PostgreSQL as a store of several nodes: they hear each other, and outlive its absence. */
+/** PostgreSQL as the store of several nodes: they hear of each other's changes, and survive its outages. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -56,7 +56,7 @@ describe('PostgreSQL', () => {
   })
 
   test('a node hears of the writes of another, even after its listening connection was killed', async (t) => {
-    // Without its slow poll, that is, so that only notices can wake it.
+    // Without the slow poll, so that only notifications can wake it.
     t.mock.timers.enable({ apis: ['setInterval'] })
     const url = await postgres.createDatabase()
     const [listening, writing] = [await openStore(url), await openStore(url)]
@@ -148,7 +148,7 @@ describe('PostgreSQL', () => {
         await writer.replaceFields(second, { by: mine })
       })
     await Promise.all([lockAll(0, ['t_a', 't_b']), lockAll(1, ['t_b', 't_a'])])
-    // The one that was run again can be faster than the other that waits, and meet it once more.
+    // The transaction that is repeated may be faster than the waiting one, and deadlock with it again.
     assert.ok(runs > 2, 'one of them was run again')
   })
 })

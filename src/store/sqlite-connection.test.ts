@@ -1,4 +1,4 @@
-/** The thread of SQLite: who asks it, what becomes of what takes too long, and of a thread that ends. */
+/** The SQLite thread: foreign locks, overdue statements, and a thread that ends. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ const newFile = () => join(mkdtempSync(join(root, 'folder-')), 'postern.db')
 
 const limits = { ...storeLimits, connectionMs: 200, statementMs: 300 }
 
-/** Takes longer than any limit here, and ends by itself. */
+/** A statement that takes longer than any limit here, and then ends. */
 const SLOW = sql<{ n: number }>`with recursive c(x) as (select 1 union all select x + 1 from c where x < 6000000)
   select max(x) as n from c`
 
@@ -102,7 +102,7 @@ describe('a statement that takes too long', () => {
     const half = db.transaction().execute(async (tx) => {
       await tx.insertInto('t').values({ id: 1 }).execute()
       await assert.rejects(SLOW.execute(tx), Overdue)
-      // Whoever goes on all the same meets the same error.
+      // Further statements of the transaction fail with the same error.
       await tx.insertInto('t').values({ id: 2 }).execute()
     })
     await assert.rejects(half, Overdue)

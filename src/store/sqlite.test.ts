@@ -46,7 +46,7 @@ test('only its owner can read the database and its folder', async () => {
 test('an interrupted migration leaves nothing behind, and the next start completes it', async () => {
   const opened = await openSqlite(join(newFolder(), 'postern.db'))
   const db = new Kysely<Tables>({ dialect: opened.dialect })
-  // The last table of the migration cannot be made, as when the process is killed before it.
+  // Makes the last table of the migration fail, as if the process were killed before it.
   await sql`create table meta (key text)`.execute(db)
   await assert.rejects(migrate(db, opened.facts), /migrate the database/)
   await sql`drop table meta`.execute(db)
@@ -119,7 +119,7 @@ test('on a full disk writes fail, acknowledged ones stay, and all works again on
   }
 })
 
-/** Inserts until the disk is full; gives the ids that were acknowledged. */
+/** Inserts until the disk is full; resolves with the acknowledged ids. */
 async function fill(store: Store): Promise<string[]> {
   const ids: string[] = []
   for (let refusals = 0; refusals < 3; ) {

@@ -1,4 +1,4 @@
-/** What both databases keep: the contract of the store. */
+/** The contract of the store, which both databases must keep. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eachStore } from '../../test/support/databases.ts'
@@ -8,7 +8,7 @@ import { openStore, type Store, StoreConflict } from './store.ts'
 type NewResource = Omit<StoredResource, 'modules'>
 
 let count = 0
-/** A resource with an id of its own, newer than all before. */
+/** A resource with a new id, newer than all before. */
 function thing(given: Partial<NewResource> = {}): NewResource {
   const id = `t_${String(++count).padStart(6, '0')}`
   const createdAt = '2026-01-02T03:04:05Z'

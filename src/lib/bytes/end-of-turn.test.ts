@@ -33,7 +33,7 @@ describe('work deferred to the end of the turn', () => {
   })
 
   test('runs even if a task before it throws', async (t) => {
-    // The runner takes what nobody catches for a failure of the test.
+    // The test runner would count an uncaught error as a failure.
     const listeners = process.listeners('uncaughtException')
     process.removeAllListeners('uncaughtException')
     t.after(() => {

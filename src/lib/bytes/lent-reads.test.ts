@@ -19,7 +19,7 @@ const kinds = [
   { name: 'a TLS connection that was opened', tls: true, isAccepted: false },
 ]
 
-// This looks for parts of Node that are not public: a version of Node without them is to be seen here.
+// The code relies on private parts of Node: these tests fail on a version of Node without them.
 describe('reads are lent from', () => {
   for (const { name, tls, isAccepted } of kinds) {
     test(name, async () => {

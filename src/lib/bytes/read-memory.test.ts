@@ -21,10 +21,10 @@ test('a minor collection runs once for every `ROUND_BYTES`, and not for fewer', 
   observer.disconnect()
 })
 
-/** NODE_PERFORMANCE_GC_FLAGS_FORCED: asked for, and not by the engine itself. */
+/** NODE_PERFORMANCE_GC_FLAGS_FORCED: requested by a program, not by the engine. */
 const FORCED = 4
 
-/** Entries are told some turns later. */
+/** Performance entries arrive some turns later. */
 async function seen(minor: unknown[]): Promise<unknown[]> {
   for (let i = 0; i < 10; i++) await new Promise(setImmediate)
   return minor

@@ -6,7 +6,7 @@ import { after, describe, test } from 'node:test'
 import { type RelayResult, relay } from './relay.ts'
 import { socketStream } from './socket-stream.ts'
 
-/** A relay on loopback in front of `serve`; gives a connected client and how the relay ended. */
+/** A relay on loopback in front of `serve`; resolves with a connected client, and the result of the relay. */
 async function through(serve: (socket: Socket) => unknown, { idleMs }: { idleMs?: number } = {}) {
   const upstream = await listen(serve)
   const done = Promise.withResolvers<RelayResult>()

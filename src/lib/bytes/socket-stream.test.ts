@@ -83,7 +83,7 @@ for (const tls of [false, true]) {
         stream.attach({ ...nothing, data: take, lent: isLent ? take : undefined })
         const block = Buffer.alloc(1024 * 1024)
         let written = 0
-        // Neither system takes as much as this on loopback.
+        // More than the kernel buffers on loopback.
         const isBlocked = (): boolean => far.writableLength >= 4 * block.length
         while (!isBlocked() && written < 256) {
           far.write(block)

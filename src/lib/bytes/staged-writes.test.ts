@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { StagedWrites } from './staged-writes.ts'
 
-/** A socket that takes everything at once, and remembers how large each write was. */
+/** A socket that accepts everything at once, and records the size of each write. */
 class Taker extends Duplex {
   readonly writes: number[] = []
 
@@ -34,7 +34,7 @@ test('small pieces after a large transfer do not wait for long', async () => {
   await turn()
   assert.deepEqual(socket.writes, [10_000])
   for (let i = 0; i < 40; i++) {
-    // There is always more when it is looked at, and never much.
+    // More arrives in every turn, but never much.
     staged.write(Buffer.alloc(500))
     staged.write(Buffer.alloc(500))
     await turn()

@@ -1,4 +1,4 @@
-/** Requests to addresses that users write down: where they may not go, however that is spelled, and what bounds them. */
+/** Requests to URLs set by users: which addresses are refused, in every spelling, and the limits of a request. */
 import assert from 'node:assert/strict'
 import type { lookup } from 'node:dns'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { FETCH_MAX_BYTES, FetchFault, outboundFetch } from './outbound-fetch.ts'
 
 const nobody = { isAllowed: () => false, isOwn: () => false }
 
-/** Gives what the test says, one answer after the other, and the last for ever. */
+/** A resolver that gives these answers one after the other, and the last one for ever. */
 function resolving(...answers: readonly (readonly string[])[]) {
   const asked: string[] = []
   const resolve = ((name: string, _options: unknown, done: (error: null, found: unknown) => void) => {
@@ -142,7 +142,7 @@ for (const [what, addresses] of names) {
 test('a name that changes its answer is resolved once for each request, and what was checked is what is dialled', async (t) => {
   const hits: string[] = []
   const { port } = await serve(t, (request, response) => response.end(String(hits.push(request.url ?? ''))))
-  // At first where nobody listens and all may go, then where the service is.
+  // The first answer is an allowed address where nobody listens, the second that of the service.
   const { resolve, asked } = resolving(['127.0.0.2'], ['127.0.0.1'])
   const fetch = outboundFetch({ isAllowed: (address) => address === '127.0.0.2', isOwn: () => false, resolve })
   await assert.rejects(fetch(`http://localhost:${port}/a`), { reason: 'unreachable' })
@@ -220,7 +220,7 @@ test('redirects are followed three times, each checked anew, and headers stay wi
   await assert.rejects(local(`http://127.0.0.1:${port}/2`, once), { reason: 'too_many_redirects' })
   await assert.rejects(local(`http://127.0.0.1:${port}/4`, { maxRedirects: 9 }), { reason: 'too_many_redirects' })
   await assert.rejects(local(`http://127.0.0.1:${port}/0`, { maxBytes: 3 }), { reason: 'too_large' })
-  // What carries a body is not sent on.
+  // A request with a body does not follow redirects.
   assert.equal((await local(`http://127.0.0.1:${port}/far`, { method: 'POST', body: 'secret=1' })).status, 307)
 })
 
@@ -246,8 +246,7 @@ test('an answer that is too long, too slow, cut short or missing is a fault', as
   await assert.rejects(at('/reset'), { reason: 'unreachable' })
 })
 
-test('a certificate of an unknown authority is refused', async () => {
-  // Nothing else could be told from an answer: there is no TLS at all behind this port.
+test('an https URL with a port where nobody listens is unreachable', async () => {
   await assert.rejects(local('https://127.0.0.1:9/'), { reason: 'unreachable' })
 })
 

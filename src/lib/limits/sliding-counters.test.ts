@@ -41,7 +41,7 @@ test('at most twice the capacity passes within any window, and waiting as told s
           passed.push(now)
         }
       }
-      // Two windows hold the limit of each at most, whichever way they are cut.
+      // Any window overlaps at most two counted ones, each of which holds at most the capacity.
       for (const from of passed) {
         const within = passed.filter((at) => at >= from && at < from + 1000).length
         assert.ok(within <= 2 * capacity, `${within} within a window`)

@@ -49,7 +49,7 @@ test('each kind gets its own number of lines a minute', (t) => {
   )
   t.mock.timers.tick(60_000)
   assert.deepEqual(lines.slice(3), [['a4', 3]])
-  // What was told of the minute before counts as the first line of this one.
+  // The line about the last minute counts as the first line of this one.
   for (const name of ['a5', 'a6']) log.note(name, 'a')
   assert.deepEqual(lines.slice(4), [['a5', 1]])
 })

@@ -19,7 +19,7 @@ before(async () => {
 })
 after(() => server.close())
 
-/** Sends `chunks` one by one, as `trusted` says from a hop or not; gives who was met and what can be read then. */
+/** Sends `chunks` one by one, from a hop if `trusted`; resolves with the visitor and the bytes left to read. */
 async function visit(trusted: boolean, chunks: readonly Buffer[]): Promise<{ ip: string | undefined; read: string }> {
   networks = trusted ? ['127.0.0.0/8'] : []
   met = Promise.withResolvers()

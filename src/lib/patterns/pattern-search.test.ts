@@ -99,7 +99,7 @@ test('finds what the engine itself finds', () => {
 test('gives up at the bound instead of taking long', () => {
   const search = compilePatterns(['[ab]*a[ab]{900}c'])
   assert.equal(search('ab'.repeat(4000), 200_000), undefined)
-  // What was begun leaves nothing behind.
+  // A search that was given up leaves no state behind.
   assert.equal(search('c', 200_000), false)
   assert.equal(search(`${'a'.repeat(1000)}c`, PLENTY), true)
 })

@@ -13,12 +13,12 @@ async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(found)
 }
 
-/** As a file comes: in pieces that know nothing of chunks. */
+/** The bytes in pieces that do not match the chunks, as a file is read. */
 async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
-/** The real one takes half a second each time, and the chunks do not care. */
+/** A fast key derivation: the real one takes half a second, and does not matter for the chunks. */
 const quickly: DeriveKey = async (passphrase, salt) => createHash('sha256').update(salt).update(passphrase).digest()
 
 const seal = (plain: Uint8Array): Promise<Buffer> => collect(sealStream(inPieces(plain, 10_000), PASSPHRASE, quickly))

@@ -281,7 +281,7 @@ function pattern(): fc.Arbitrary<string> {
   return fc.constantFrom('^[a-z]*$', '^.{0,2}$', '[0-9]')
 }
 
-/** A record of those that came out, since an undefined keyword is none. */
+/** Drops undefined keywords, which a schema must not have. */
 function some(parts: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<SchemaNode> {
   return fc
     .record(parts)

@@ -172,7 +172,7 @@ interface Parts {
   readonly signWith: (data: Buffer) => Buffer
 }
 
-/** A certificate put together by hand, and signed whatever it says. */
+/** A certificate assembled by hand and signed, however malformed. */
 async function raw(parts: Partial<Parts>): Promise<Buffer> {
   const { type = 'ssh-ed25519-cert-v01@openssh.com', key = subject.subarray(4 + 'ssh-ed25519'.length) } = parts
   const { kind = 1, principals = sshStrings('alice'), options = Buffer.alloc(0), signer = authority } = parts

@@ -234,7 +234,7 @@ function refuses(text: string, message: RegExp): Error {
   return assert.fail(`expected a refusal that matches ${message}`)
 }
 
-/** A second way to the wire form, so that the one under test is not its own judge. */
+/** An independent way to the wire form, so that the code under test does not check itself. */
 function blobOf(type: string, key: KeyObject | undefined): Buffer {
   const { e = '', n = '', x = '', y = '' } = key?.export({ format: 'jwk' }) ?? {}
   const bytes = (text: string) => Buffer.from(text, 'base64url')

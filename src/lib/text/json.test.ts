@@ -134,7 +134,7 @@ test('a string of escapes is the same however long it is', () => {
   )
 })
 
-/** Longer than what is read of a string in one step. */
+/** Longer than the part of a string that one step reads. */
 const many = (escapes: readonly string[]): string => escapes.join('').repeat(20_000)
 
 test('half of a surrogate pair is refused at the end of a long string of pairs', () => {
@@ -155,7 +155,7 @@ const large: [what: string, text: string][] = [
 for (const [what, text] of large) {
   test(`other work runs while ${what} is read, and the outcome is the same`, async () => {
     let now = 0
-    // Each look at the clock is a millisecond later.
+    // The clock advances by a millisecond each time it is read.
     const clock = mock.method(performance, 'now', () => now++)
     let rounds = 0
     const round = setInterval(() => rounds++, 0)
@@ -231,10 +231,10 @@ const tooWide: [what: string, text: (values: number) => string][] = [
 ]
 
 for (const [what, text] of tooWide) {
-  test(`as many ${what} as allowed are taken, and one more is refused before the rest is read`, () => {
+  test(`as many ${what} as allowed are accepted, and one more is refused before the rest is read`, () => {
     const most = what.startsWith('keys') ? MAX_JSON_VALUES - 1 : MAX_JSON_VALUES
     assert.equal(typeof read(text(most)), 'object')
-    // What follows is no JSON, which nobody hears of.
+    // The rest is not JSON, but the reader stops before it.
     assert.throws(() => read(`${text(most + 2)}}]nonsense`), { message: /over 5000 values and keys/ })
   })
 }

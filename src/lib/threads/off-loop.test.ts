@@ -15,7 +15,7 @@ function start(
   return { offLoop, run: (who, work) => offLoop.run(who, work) }
 }
 
-/** Work that waits until it is let go on. */
+/** Work that waits until the test releases it. */
 function gate() {
   const waitAt = new SharedArrayBuffer(8)
   const places = new Int32Array(waitAt)
@@ -56,7 +56,7 @@ test('owners take turns, whoever sent more', async (t) => {
   const order: string[] = []
   const note = (who: string): Promise<unknown> => run(who, { say: who }).then((said) => order.push(String(said)))
   const all = ['c', 'c', 'c', 'd', 'e'].map(note)
-  // One of the two threads stays held, so that the order is that of the other.
+  // One of the two threads stays busy, so the other one decides the order.
   one.open()
   await Promise.all(all)
   assert.deepEqual(order, ['c', 'd', 'e', 'c', 'c'])

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Starts a thread as we do, which says where its compiled code is kept and which variables it has. */
+/** Starts a thread as the product does; it reports its compile cache folder and its environment variables. */
 const program = (module: string): string => `
 import { getCompileCacheDir } from 'node:module'
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'

@@ -62,7 +62,7 @@ test('serial numbers have 128 random bits and do not repeat', () => {
   const serials = Array.from({ length: 50 }, () => new X509Certificate(authority.issue(['a.test']).cert).serialNumber)
   assert.equal(new Set(serials).size, 50)
   assert.ok(serials.every((serial) => serial.length <= 32))
-  // All fifty beginning with a zero byte would be no chance.
+  // Fifty random numbers do not all begin with a zero byte.
   assert.ok(serials.some((serial) => serial.length === 32))
 })
 
@@ -180,7 +180,7 @@ test('nothing it issues outlives the authority', () => {
 
 test('an authority below another is sent along with what it issued', async () => {
   const { cert: below, key } = authority.issue(['Below'])
-  // What it issued is no authority; a certificate of our own making that is one stands in for what an operator brings.
+  // We issue no intermediate authorities, so openssl makes one, as an operator might bring.
   assert.throws(() => new Authority(below, key), /CA:TRUE/)
   const csr = join(folder, 'sub.csr')
   const subKey = join(folder, 'sub.key')

@@ -144,7 +144,7 @@ test('refuses what is not a list of whole certificates', () => {
 
 test('refuses a certificate whose public key cannot be decoded, at which Node itself can crash', () => {
   const der = Buffer.from(new X509Certificate(root).raw)
-  // The point stands behind the curve's OID and a BIT STRING header of 03 42 00; 4 is its only valid first byte.
+  // The point follows the curve's OID and a BIT STRING header of 03 42 00; its first byte must be 4.
   const curve = Buffer.from('06082a8648ce3d03010703420004', 'hex')
   der[der.indexOf(curve) + curve.length - 1] = 0x55
   refuses(block('CERTIFICATE', der.toString('base64')), /^The certificate cannot be read/)
@@ -222,7 +222,7 @@ function refuses(text: string, message: RegExp): Error {
   return assert.fail(`expected a refusal that matches ${message}`)
 }
 
-/** @peculiar/x509 will not load without the part of `reflect-metadata` that stands here. */
+/** The part of `reflect-metadata` without which @peculiar/x509 does not load. */
 function provideReflectMetadata(): void {
   if ('getMetadata' in Reflect) return
   const stored = new WeakMap<object, Map<unknown, unknown>>()
