@@ -1,4 +1,4 @@
-/** The agent as a program takes commands through the API: it stops, it restarts as another session, it says why not. */
+/** Commands to a real agent process through the API: it stops, restarts as another session, or says why it cannot. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startAgent } from '../support/agent-process.ts'
@@ -15,7 +15,7 @@ before(async () => {
 })
 after(() => platform.stop())
 
-test('restart, stop and update each do what they say to one agent, while another is left alone', async (t) => {
+test('restart, stop and update act on one agent, and not on another', async (t) => {
   const { agents: server, caFile, authtoken, admin } = platform
   const { address } = await httpUpstream(t, (_, response) => response.end('web'))
   const start = (name: string) =>

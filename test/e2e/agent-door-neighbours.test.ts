@@ -1,4 +1,4 @@
-/** Agents that share an address with somebody who does wrong, or stand behind a load balancer: each is judged by its own token. */
+/** Agents that share an address with an attacker, or are behind a load balancer: each is judged by its own token. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -10,10 +10,10 @@ import { until } from '../support/until.ts'
 
 const HOP = '127.0.0.2'
 
-/** More failed logins in a minute than one address is believed. */
+/** More failed logins in a minute than one address may have. */
 const WRONG_LOGINS = 70
 
-/** More than may stand at the door unproven from one address. */
+/** More than the unauthenticated connections that one address may have. */
 const SILENT = 300
 
 let platform: Platform
@@ -38,7 +38,7 @@ function kept<S extends Socket>(t: TestContext, socket: S): S {
   return socket
 }
 
-/** Logs in and gives the answer as text; empty when the connection was closed without one. */
+/** Logs in and returns the answer as text; empty when the connection was closed without one. */
 async function login(socket: TLSSocket, authtoken: string): Promise<string> {
   const text = JSON.stringify({ Version: ['3'], ClientId: '', Extra: { Authtoken: authtoken } })
   const body = Buffer.concat([Buffer.alloc(4), Buffer.from(text)])
@@ -57,7 +57,7 @@ async function login(socket: TLSSocket, authtoken: string): Promise<string> {
   })
 }
 
-/** Not `once`, which fails on an error before the close. */
+/** Not `once`, which rejects on an error before the close. */
 function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.once('close', () => resolve())
@@ -76,7 +76,7 @@ async function sessionAddresses(): Promise<string[]> {
   return tunnel_sessions.map(({ ip }: { ip: string }) => ip)
 }
 
-test('wrong logins of a neighbour behind the same address do not shut an agent out', async (t) => {
+test('failed logins from the same address do not lock an agent out', async (t) => {
   const from = '127.0.0.11'
   const attempts = Array.from({ length: WRONG_LOGINS }, async () => {
     const socket = secured(t, dial(t, from))
@@ -87,13 +87,13 @@ test('wrong logins of a neighbour behind the same address do not shut an agent o
   for (const answer of await Promise.all(attempts)) assert.match(answer, /ERR_NGROK_107/)
   const agent = secured(t, dial(t, from))
   assert.match(await login(agent, platform.authtoken), /"ClientId":"ts_/)
-  // Nor does what they do next end the session that is there.
+  // Further failures do not end the running session either.
   await login(secured(t, dial(t, from)), wrong())
   assert.ok((await sessionAddresses()).includes(from))
   assert.equal(agent.destroyed, false)
 })
 
-test('a flood of wrong logins is told by a few lines, not by one each', async () => {
+test('a flood of failed logins is logged in a few lines, not one each', async () => {
   const lines = platform.log.filter((line) => line.includes('"peer":"127.0.0.11"'))
   const each = lines.filter((line) => line.includes('"level":"info"') && line.includes('agent connection refused'))
   assert.equal(each.length, 60)
@@ -102,7 +102,7 @@ test('a flood of wrong logins is told by a few lines, not by one each', async ()
   assert.ok(Number(/^postern_agent_login_failures_total (\d+)$/m.exec(metrics)?.[1]) >= WRONG_LOGINS)
 })
 
-test('silent connections of a neighbour behind the same address do not shut an agent out', async (t) => {
+test('silent connections from the same address do not lock an agent out', async (t) => {
   const from = '127.0.0.12'
   const silent = Array.from({ length: SILENT }, () => dial(t, from).resume())
   await Promise.all(silent.map((socket) => once(socket, 'connect')))
@@ -111,7 +111,7 @@ test('silent connections of a neighbour behind the same address do not shut an a
   assert.ok(Number(/^postern_agents_turned_away_total (\d+)$/m.exec(metrics)?.[1]) > 0)
 })
 
-test('behind a trusted proxy an agent has the address that the PROXY header tells', async (t) => {
+test('behind a trusted proxy an agent has the address in the PROXY header', async (t) => {
   for (const [ip, pieces] of [
     ['198.51.100.7', 1],
     ['198.51.100.8', 5],
@@ -129,32 +129,32 @@ test('behind a trusted proxy an agent has the address that the PROXY header tell
   assert.ok(!(await sessionAddresses()).includes(HOP))
 })
 
-test('wrong logins behind a trusted proxy count against the address that the header tells', async (t) => {
+test('failed logins behind a trusted proxy count against the address in the header', async (t) => {
   const below = dial(t, HOP)
   below.write(header('198.51.100.99'))
   await login(secured(t, below), wrong())
   await until('it is logged', () => platform.log.some((line) => line.includes('"peer":"198.51.100.99"')))
 })
 
-test('a trusted proxy that does not begin with a PROXY header is not let in', async (t) => {
+test('a trusted proxy that sends no PROXY header is not let in', async (t) => {
   const socket = secured(t, dial(t, HOP))
   await closed(socket)
   assert.equal(socket.authorized, false)
 })
 
-test('nobody else can tell the agent listener where an agent is', async (t) => {
+test('a PROXY header from anybody else is not accepted', async (t) => {
   const below = dial(t, '127.0.0.3')
   below.write(header('198.51.100.66'))
   await closed(secured(t, below))
   assert.ok(!(await sessionAddresses()).includes('198.51.100.66'))
 })
 
-test('a proxy that says nothing is cut off when the server stops', async (t) => {
+test('a silent proxy is disconnected when the server stops', async (t) => {
   const other = await startPlatform({ flags: { 'trusted-proxies': `${HOP}/32`, 'drain-timeout': '1s' } })
   const socket = connectTcp({ port: portOf(other.agents), host: '127.0.0.1', localAddress: HOP })
   kept(t, socket).resume()
   await once(socket, 'connect')
-  // An answered request: the server has taken the connection that came before it.
+  // Once this request is answered, the server has accepted the connection that came before it.
   await other.admin.get('/tunnel_sessions')
   const closed = once(socket, 'close')
   await other.stop()

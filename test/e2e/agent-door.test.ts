@@ -1,4 +1,4 @@
-/** Strangers at the door for agents: bounded in size, time and number, told once each, and nobody else notices. */
+/** Strangers at the door for agents: limited in size, time and number, logged once each, and nobody else notices. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ import { visit } from '../support/visitor.ts'
 /** From connect to authenticated, with some time for a busy machine. */
 const TRIAL_MS = 10_000 + 5000
 
-/** Connections from one address that have not proved who they are. */
+/** The most unauthenticated connections from one address. */
 const UNPROVEN_PER_ADDRESS = 256
 
 /** Failed authentications from one address in a minute. */
@@ -40,7 +40,7 @@ after(async () => {
   await platform.stop()
 })
 
-/** Every test comes from a place of its own, so that what one did is not held against another. */
+/** Every test uses its own source address, so that tests do not count against each other. */
 let place = 1
 const nextPlace = (): string => `127.0.0.${++place}`
 
@@ -68,7 +68,7 @@ function isClosed(what: string, socket: Socket, limitMs = TRIAL_MS): Promise<boo
   return until(`the connection is closed: ${what}`, () => socket.closed, { limitMs })
 }
 
-/** What was logged about one place. */
+/** What was logged about one address. */
 function logged(from: string): { level: string; msg: string; reason?: string }[] {
   return platform.log.filter((line) => line.includes(`"peer":"${from}"`)).map((line) => JSON.parse(line))
 }
@@ -86,7 +86,7 @@ const DATA = 1
 const SYN = 2
 const auth = (text: string): Buffer => frame(DATA, SYN, 3, Buffer.concat([Buffer.alloc(4), Buffer.from(text)]))
 
-/** What strangers send once they have TLS, and what is said about it. */
+/** What strangers send after the TLS handshake, and the logged reason. */
 const bad: [what: string, bytes: () => Buffer, reason: RegExp][] = [
   ['noise', () => randomBytes(4096), /./],
   ['HTTP', () => Buffer.from('GET / HTTP/1.1\r\nhost: localhost\r\n\r\n'), /./],
@@ -103,10 +103,10 @@ const bad: [what: string, bytes: () => Buffer, reason: RegExp][] = [
   ['a credit of nothing', () => Buffer.concat([auth('{'), frame(2, 0, 3, Buffer.alloc(4))]), /./],
 ]
 
-// Side by side: some take all the time they are given.
+// In parallel, since some take all the time that they are given.
 describe('a stranger', { concurrency: true }, () => {
   for (const [what, bytes, reason] of bad) {
-    test(`that sends ${what} is turned out, and told of once`, async (t) => {
+    test(`that sends ${what} is disconnected, and logged once`, async (t) => {
       const from = nextPlace()
       const socket = await dialSecured(t, from)
       socket.write(bytes())
@@ -120,7 +120,7 @@ describe('a stranger', { concurrency: true }, () => {
     })
   }
 
-  test('that speaks no TLS is turned out, and of no interest', async (t) => {
+  test('that speaks no TLS is disconnected, and not logged', async (t) => {
     const from = nextPlace()
     const socket = dialPlain(t, from)
     socket.write('GET / HTTP/1.1\r\n\r\n')
@@ -131,7 +131,7 @@ describe('a stranger', { concurrency: true }, () => {
     )
   })
 
-  test('that asks for a tunnel before it says who it is gets no more than a sentence', async (t) => {
+  test('that asks for a tunnel before it authenticates gets only an error message', async (t) => {
     const socket = await dialSecured(t, nextPlace())
     const bind = Buffer.concat([Buffer.of(0, 0, 0, 1), Buffer.from('{"Proto":"https"}')])
     socket.pause().write(frame(DATA, SYN, 3, bind))
@@ -140,7 +140,7 @@ describe('a stranger', { concurrency: true }, () => {
     assert.equal((await platform.admin.get('/tunnels')).tunnels.length, 1)
   })
 
-  test('that says nothing, or says it one byte at a time, has ten seconds', async (t) => {
+  test('that sends nothing, or one byte at a time, has ten seconds', async (t) => {
     const from = nextPlace()
     const mute = dialPlain(t, from)
     const secured = await dialSecured(t, from)
@@ -160,7 +160,7 @@ describe('a stranger', { concurrency: true }, () => {
 })
 
 describe('many strangers', () => {
-  test('from one place make room for newer ones, while others come and go', async (t) => {
+  test('from one address make room for newer ones, while others are not affected', async (t) => {
     const from = nextPlace()
     const sockets = Array.from({ length: UNPROVEN_PER_ADDRESS + 100 }, () => dialPlain(t, from))
     await until('the crowd is thinned', () => sockets.filter(({ closed }) => closed).length === 100)
@@ -178,7 +178,7 @@ describe('many strangers', () => {
     for (const socket of sockets) socket.destroy()
   })
 
-  test('that guess authtokens are told of by a few lines, while others are let in', async (t) => {
+  test('that guess authtokens are logged in a few lines, while others are let in', async (t) => {
     const from = nextPlace()
     const guess = async (): Promise<string> => {
       const plain = dialPlain(t, from)

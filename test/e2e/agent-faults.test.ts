@@ -1,4 +1,4 @@
-/** Agents, servers and links that die, freeze or go deaf: nothing is left behind, and the same addresses come back. */
+/** Agents, servers and links that die, freeze or lose packets: nothing is left behind, and the same addresses come back. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -21,13 +21,13 @@ import { until } from '../support/until.ts'
 import { httpUpstream, tcpUpstream } from '../support/upstream.ts'
 import { beginVisit, dialTcp, exchange, visit } from '../support/visitor.ts'
 
-/** What an agent announces in these tests; the least that a server takes. */
+/** The heartbeat of agents in these tests: the shortest that a server accepts. */
 const HEARTBEAT_S = 1
 
-/** Until a peer that shows no life is given up: the interval and the tolerance, and some time for a busy machine. */
+/** Until a silent peer is given up: the interval and the tolerance, and some time for a busy machine. */
 const DEAD_MS = 2 * HEARTBEAT_S * 1000 + 8000
 
-/** Until an agent that shows no life makes way for another: two seconds, and some time for a busy machine. */
+/** Until a silent agent loses its addresses to another: two seconds, and some time for a busy machine. */
 const MAKE_WAY_MS = 2000 + 8000
 
 let platform: Platform
@@ -68,7 +68,7 @@ async function allOnline() {
   return { ...all, urls, tcp, web: `https://faulty.example.com:${platform.httpsPort}` }
 }
 
-/** Visitors that are in the middle of something: each resolves when it was cut off. */
+/** Visitors with open connections; each resolves when it is disconnected. */
 async function visitors(t: TestContext, { web, tcp }: { web: string; tcp: string }) {
   const asked = beginVisit(web, platform, { path: '/slow' })
   const [response] = (await once(asked, 'response')) as [IncomingMessage]
@@ -89,7 +89,7 @@ function closed(stream: { readonly closed: boolean; once(event: 'close', done: (
   })
 }
 
-/** The names and ports can be had at once by another agent. */
+/** Asserts that another agent can get the names and ports at once. */
 async function areFree({ urls }: { urls: readonly string[] }): Promise<void> {
   const { agents, ca, authtoken } = platform
   const agent = await ownDriver.connect({ server: agents, ca, authtoken })
@@ -144,7 +144,7 @@ describe('an agent', () => {
     await assertNobodyOnline(platform)
   })
 
-  test('that freezes makes way for one that asks for its addresses, long before it would be given up', async (t) => {
+  test('that freezes loses its addresses to one that asks for them, long before it would be given up', async (t) => {
     const { agents: server, ca, caFile, authtoken } = platform
     const web = await httpUpstream(t, (_, response) => response.end('successor'))
     const bytes = await tcpUpstream(t)
@@ -165,13 +165,13 @@ describe('an agent', () => {
     const [tcp = assert.fail()] = urls.filter((url) => url.startsWith('tcp:'))
     const agent = await ownDriver.connect({ server, ca, authtoken })
     t.after(() => agent.close())
-    // It is alive, and keeps what it has.
+    // As long as it is alive, it keeps its addresses.
     await assert.rejects(agent.open({ addr: web.address, domain: 'frozen.example.com' }), /already online/)
     frozen.kill('SIGSTOP')
     const began = performance.now()
     const https = await agent.open({ addr: web.address, domain: 'frozen.example.com' })
     assert.ok(performance.now() - began < MAKE_WAY_MS, String(performance.now() - began))
-    // What it had besides is free as well.
+    // Its other addresses are free as well.
     const others = await Promise.all([
       agent.open({ proto: 'tcp', addr: bytes.address, remote_addr: new URL(tcp).host }),
       agent.open({ proto: 'tls', addr: bytes.address, domain: 'secure.example.com' }),
@@ -182,7 +182,7 @@ describe('an agent', () => {
     const now = await online(platform)
     assert.equal(now.sessions.length, 1)
     assert.notEqual(now.sessions[0].id, sessions[0].id)
-    // When it thaws it finds its addresses taken, by one that is alive.
+    // When it thaws, it finds its addresses taken by an agent that is alive.
     frozen.kill('SIGCONT')
     await sessionsOnline(platform, 2)
     await frozen.says(/already online/)
@@ -194,7 +194,7 @@ describe('an agent', () => {
   })
 
   for (const direction of ['to server', 'to agent'] as const) {
-    test(`whose link loses all that goes ${direction} comes back as the same session`, async (t) => {
+    test(`whose link loses everything that goes ${direction} comes back as the same session`, async (t) => {
       const gate = await openOneWayGate(t, portOf(platform.agents))
       const agent = await startFull(t, `127.0.0.1:${gate.port}`)
       const before = await allOnline()
@@ -212,7 +212,7 @@ describe('an agent', () => {
     })
   }
 
-  test('that is frozen while it is told something is a command without an answer, and no other agent hears it', async (t) => {
+  test('that is frozen makes a command time out, and no other agent gets the command', async (t) => {
     const { agents: server, caFile, authtoken, admin } = platform
     const told: string[] = []
     const other = await ownDriver.connect({
@@ -318,7 +318,7 @@ describe('a server', () => {
     assert.deepEqual([ids(after.sessions), ids(after.tunnels)], [ids(before.sessions), ids(before.tunnels)])
   })
 
-  test('that stood still for longer than an agent may be silent keeps its sessions', async (t) => {
+  test('that was frozen for longer than an agent may be silent keeps its sessions', async (t) => {
     const dataDir = await mkdtemp(join(tmpdir(), 'postern-test-'))
     t.after(() => rm(dataDir, { recursive: true, force: true }))
     const authtoken = 'test_authtoken_of_the_first_admin_01'

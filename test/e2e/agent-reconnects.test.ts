@@ -1,4 +1,4 @@
-/** Agents that come back a thousand times: the same session and addresses each time, and nothing left of the others. */
+/** An agent that reconnects a thousand times: it has the same session and addresses each time, and nothing leaks. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -19,7 +19,7 @@ const RECONNECTS = 1000
 let platform: Platform
 let secureContext: SecureContext
 before(async () => {
-  // Ports of its own: each is free for a moment between two connections, and suites beside this one look for free ports.
+  // A separate port range: a port is free for a moment between two connections, and parallel suites look for free ports.
   platform = await startPlatform({ flags: { 'drain-timeout': '1s', 'log-level': 'warn', 'tcp-ports': '19100-19199' } })
   secureContext = createSecureContext({ ca: platform.ca })
 })
@@ -66,14 +66,14 @@ function bindOf(proto: string, got: BindAnswer | undefined): BindMessage {
   }
 }
 
-test(`${RECONNECTS} times, each in its own way`, async () => {
+test(`${RECONNECTS} reconnects, after different kinds of endings`, async () => {
   let agent = await connectAgain(undefined)
   const before = await online(platform)
   const [https, tcp] = agent.binds
   const left: TLSSocket[] = []
   for (let i = 0; i < RECONNECTS; i++) {
     const { socket } = agent
-    // Cut off, ended in order, or still there when its agent comes back on another connection.
+    // The old connection is cut off, ended properly, or still open when the agent reconnects.
     if (i % 3 === 0) socket.destroy()
     else if (i % 3 === 1) await agent.session.close()
     agent = await connectAgain(agent)

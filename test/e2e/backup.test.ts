@@ -34,7 +34,7 @@ function start(place: Place): Promise<ServerProcess> {
   return serve({ ...place, env, flags: { 'log-level': 'error' } })
 }
 
-/** What every test expects to find again: something of each table, and a secret. */
+/** Data that every test expects to find again: something in each table, and a secret. */
 async function furnish(api: ApiClient): Promise<{ path: string; route: Json }> {
   const backend = await api.create('/backends/tunnel_group', { labels: { app: 'one' } })
   const edge = await api.create('/edges/https', { hostports: ['backup.example.com:443'] })
@@ -52,7 +52,7 @@ function withoutHost(value: Json): Json {
 
 eachStore((store) => {
   for (const target of ['sqlite', 'postgres'] as const) {
-    test(`a backup made under writes is of one moment, and restores into ${target}`, async () => {
+    test(`a backup made during writes is consistent, and restores into ${target}`, async () => {
       const place = { dataDir: await mkdtemp(join(folder, 'data-')), databaseUrl: await store.url() }
       const server = await start(place)
       const api = new ApiClient(server.url, API_KEY)
@@ -119,7 +119,7 @@ describe('a backup', () => {
     }
   })
 
-  test('shows nothing of what it holds, and is of no use without its passphrase', async () => {
+  test('reveals nothing, and cannot be used without its passphrase', async () => {
     const bytes = await readFile(sealed())
     for (const secret of [SECRET, 'backup.example.com', await key(place)]) assert.ok(!bytes.includes(secret))
     const target = await newPlace('sqlite')
@@ -130,7 +130,7 @@ describe('a backup', () => {
     assert.deepEqual(await readdir(target.dataDir), [])
   })
 
-  test('that is cut short or damaged restores nothing', async () => {
+  test('that is truncated or damaged restores nothing', async () => {
     const whole = await readFile(plain())
     const damaged = Buffer.from(await readFile(sealed()))
     damaged[damaged.length >> 1] = (damaged[damaged.length >> 1] ?? 0) ^ 1
@@ -146,7 +146,7 @@ describe('a backup', () => {
     }
   })
 
-  test('is refused where something is already', async () => {
+  test('is not restored over existing data', async () => {
     const { code, err } = await postern(['restore', plain(), ...at(place)])
     assert.equal(code, 1)
     assert.match(err, /the database is not empty/)
@@ -173,7 +173,7 @@ describe('a backup', () => {
     assert.deepEqual(await readdir(target.dataDir), [])
   })
 
-  test('never replaces a file unless told to, and leaves no half of one', async () => {
+  test('never replaces a file unless told to, and leaves no partial file', async () => {
     const before = await readFile(plain())
     const { code, err } = await postern(['backup', '--plain', plain(), ...at(place)])
     assert.equal(code, 1)
@@ -187,7 +187,7 @@ describe('a backup', () => {
     )
   })
 
-  test('is not made of a database that is not there, nor with another key', async () => {
+  test('is not made of a missing database, nor with a wrong key', async () => {
     const nowhere = await newPlace('sqlite')
     const missing = await postern(['backup', '--plain', join(folder, 'x'), '--data-dir', nowhere.dataDir])
     assert.match(missing.err, /there is no database at/)
@@ -199,7 +199,7 @@ describe('a backup', () => {
     assert.ok(!(await readdir(folder)).includes('x'))
   })
 
-  test('asks for a passphrase that is long enough, and for one at all', async () => {
+  test('needs a passphrase, and one that is long enough', async () => {
     const short = await postern(['backup', join(folder, 'x'), ...at(place)], {
       env: { POSTERN_BACKUP_PASSPHRASE: 'short' },
     })

@@ -1,4 +1,4 @@
-/** Bodies that modules read, over real sockets: what a crowd of made-up webhooks may hold, and who is served beside it. */
+/** Memory for bodies that modules read, over real sockets: a flood of forged webhooks is limited, and others are served. */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ import { type HttpsEdge, World } from './edges/world.ts'
 const MIB = 1024 * 1024
 const BUDGET = 16 * MIB
 const SECRET = 'a secret of the test'
-/** Has the form of a signature, and is none. */
+/** A forged signature of the right form. */
 const MADE_UP = `sha256=${'0'.repeat(64)}`
 
 let world: World
@@ -46,7 +46,7 @@ async function openHttp2(name: string, from: string): Promise<ClientHttp2Session
   return http2Over(await dialled({ name, port, ca }, { version: '2', from }), { name })
 }
 
-/** A webhook whose body never comes to its end, of so many bytes. */
+/** Sends this many bytes of a webhook whose body never ends. */
 function beginWebhook(session: ClientHttp2Session, bytes: number): ClientHttp2Stream {
   const stream = session.request({ ':method': 'POST', ':path': '/', 'x-hub-signature-256': MADE_UP })
   stream.on('error', () => {})
@@ -59,8 +59,8 @@ function beginWebhook(session: ClientHttp2Session, bytes: number): ClientHttp2St
   return stream
 }
 
-describe('webhooks with made-up signatures', () => {
-  test('of 60 streams hold no more than their share, and others are served meanwhile', async () => {
+describe('webhooks with forged signatures', () => {
+  test('on 60 streams hold no more than their share, and others are served meanwhile', async () => {
     const session = await openHttp2(edge.name, '127.0.0.1')
     const before = await refusals()
     const answers: { status: number; retryAfter: unknown }[] = []
@@ -87,7 +87,7 @@ describe('webhooks with made-up signatures', () => {
     await until('the memory is free again', async () => (await held()) === 0)
   })
 
-  test('that find no memory say so in a code of their own', async () => {
+  test('are refused with an error code of their own when there is no memory', async () => {
     const body = Buffer.alloc(9 * MIB)
     const answer = await world.ask(edge.name, { method: 'POST', body, headers: { 'x-hub-signature-256': MADE_UP } })
     assert.equal(answer.status, 503)
@@ -96,7 +96,7 @@ describe('webhooks with made-up signatures', () => {
   })
 
   for (const version of ['1.1', '2'] as const) {
-    test(`give their memory back when they are refused, and when the visitor leaves: HTTP/${version}`, async () => {
+    test(`free their memory when they are refused, and when the visitor leaves: HTTP/${version}`, async () => {
       const headers = { 'x-hub-signature-256': MADE_UP }
       const { status } = await world.ask(edge.name, { version, method: 'POST', body: Buffer.alloc(MIB), headers })
       assert.equal(status, 403)
@@ -126,7 +126,7 @@ describe('webhooks with made-up signatures', () => {
       }
     })
 
-    test(`hold no memory any more once a signed one was answered: HTTP/${version}`, async () => {
+    test(`a correctly signed one frees its memory once it is answered: HTTP/${version}`, async () => {
       const body = Buffer.alloc(MIB, 'y')
       const answer = await world.ask(edge.name, { version, method: 'POST', body, headers: signed(body) })
       assert.equal(answer.status, 200)
@@ -135,7 +135,7 @@ describe('webhooks with made-up signatures', () => {
     })
   }
 
-  test('with a body that is no HTTP from its first byte leave nothing behind', async () => {
+  test('with a malformed body leave no memory in use', async () => {
     const { httpsPort: port, ca } = world.platform
     const socket = await dialled({ name: edge.name, port, ca }, { version: '1.1' })
     const head = `POST / HTTP/1.1\r\nHost: ${edge.name}\r\nTransfer-Encoding: chunked\r\nX-Hub-Signature-256: ${MADE_UP}`

@@ -1,4 +1,4 @@
-/** A server with 256 file descriptors and more visitors than that: it says so, goes on, and comes back by itself. */
+/** A server with 256 file descriptors and more visitors than that: it logs it, keeps running, and recovers by itself. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ const root = mkdtempSync(join(tmpdir(), 'postern-descriptors-'))
 after(() => rmSync(root, { recursive: true, force: true }))
 
 const LIMIT = 256
-/** With what the server has open anyway, more than it admits and fewer than the limit. */
+/** Together with what the server has open anyway: more than it admits, and fewer than the limit. */
 const CROWD = 180
 
 for (const listener of ['http', 'https'] as const) {

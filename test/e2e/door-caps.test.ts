@@ -1,4 +1,4 @@
-/** D68: at a cap new connections and requests are refused in a way that can be understood, and what is open lives on. */
+/** D68: at a cap new connections and requests get a clear refusal, and open connections are not affected. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
@@ -53,7 +53,7 @@ function told(world: World): { door: string; setting: string; limit: number; pee
 const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
 
 describe('--max-connections', () => {
-  test('over it, visitors are closed or told 503 with Retry-After, and open connections live on', async (t) => {
+  test('over it, visitors are closed or get 503 with Retry-After, and open connections keep working', async (t) => {
     const world = await start(t, { 'max-connections': '5' })
     const edge = await world.httpsTo(await recorder(world))
     const echo = await listener(world, (socket) => socket.pipe(socket))
@@ -76,11 +76,11 @@ describe('--max-connections', () => {
     refused.on('error', () => {})
     assert.equal((await readToEnd(refused)).length, 0)
 
-    // What was open works on.
+    // Connections that were open still work.
     assert.equal((await askHttp1(kept, edge)).status, 200)
     stream.write('two')
     assert.equal(String((await once(stream, 'data'))[0]), 'two')
-    // The other doors have caps of their own.
+    // The other doors have their own caps.
     assert.equal((await world.api.get('/edges/https')).https_edges.length, 2)
 
     // Room again.
@@ -98,7 +98,7 @@ describe('--max-connections', () => {
     )
   })
 
-  test('over it, the API answers 503 with Retry-After, and its probes as ever', async (t) => {
+  test('over it, the API answers 503 with Retry-After, but still answers probes', async (t) => {
     const world = await start(t, { 'max-connections': '20' })
     const port = portOf(new URL(world.platform.url).host)
     const idle = Array.from({ length: 20 }, () => open(t, port))
@@ -143,7 +143,7 @@ describe('--max-connections-per-source', () => {
     )
   })
 
-  test('behind a trusted proxy the address that the PROXY header tells counts', async (t) => {
+  test('behind a trusted proxy the address in the PROXY header counts', async (t) => {
     const world = await start(t, { 'max-connections-per-source': '2', 'trusted-proxies': `${HOP}/32` })
     const arrive = (ip: string): Socket => {
       const socket = open(t, world.platform.httpPort, HOP)
@@ -164,7 +164,7 @@ describe('--max-connections-per-source', () => {
 
 describe('--max-requests-per-source', () => {
   for (const version of ['1.1', '2'] as const) {
-    test(`over HTTP/${version} what is too fast gets 503 with Retry-After on a connection that lives on`, async (t) => {
+    test(`over HTTP/${version} a request over the rate gets 503 with Retry-After, and the connection stays open`, async (t) => {
       const world = await start(t, { 'max-requests-per-source': '5' })
       const web = await recorder(world)
       const edge = await world.httpsTo(web)
@@ -190,7 +190,7 @@ describe('--max-requests-per-source', () => {
     })
   }
 
-  test('the API counts too, and is not told of as an error', async (t) => {
+  test('applies to the API too, and is not logged as an error', async (t) => {
     const world = await start(t, { 'max-requests-per-source': '20' })
     const call = () => fetch(`${world.platform.url}/edges/https`)
     const statuses = (await Promise.all(Array.from({ length: 100 }, call))).map(({ status }) => status)
@@ -199,7 +199,7 @@ describe('--max-requests-per-source', () => {
     assert.ok(!world.platform.log.some((line) => line.includes('"level":"error"')))
   })
 
-  test('the API counts nothing against a trusted proxy, behind which everybody may stand', async (t) => {
+  test('the API does not limit a trusted proxy, which may carry everybody', async (t) => {
     const flags = {
       'max-requests-per-source': '1',
       'max-connections-per-source': '1',
@@ -212,7 +212,7 @@ describe('--max-requests-per-source', () => {
     assert.deepEqual(new Set(statuses), new Set([401]))
   })
 
-  test('a connection to the API lives on when a request is too many', async (t) => {
+  test('a connection to the API stays open after a refused request', async (t) => {
     const platform = await startPlatform({ flags: { 'max-requests-per-source': '1', 'drain-timeout': '1s' } })
     t.after(() => platform.stop())
     const socket = open(t, portOf(new URL(platform.url).host), '127.0.0.30')
@@ -232,7 +232,7 @@ describe('--max-requests-per-source', () => {
 
 describe('--max-handshakes', () => {
   for (const setting of ['max-handshakes', 'max-handshakes-per-source'] as const) {
-    test(`${setting}: a handshake too many is closed before it costs anything, and open connections live on`, async (t) => {
+    test(`${setting}: a handshake over the cap is closed before it costs anything, and open connections keep working`, async (t) => {
       // Enough for the visits by which the world sees that its edges are in force.
       const world = await start(t, { [setting]: '20' })
       const edge = await world.httpsTo(await recorder(world))

@@ -1,4 +1,4 @@
-/** Who gets the next request or connection behind an edge: tunnels in turn, shares, substitutes, addresses. */
+/** Which backend gets the next request or connection of an edge: tunnel groups, weighted, failover and static backends. */
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
@@ -33,7 +33,7 @@ let labels = 0
 const freshLabels = () => ({ test: `${++labels}` })
 
 describe('a tunnel group', () => {
-  test('takes its tunnels in turn, the oldest first, a new one for each request', async (t) => {
+  test('uses its tunnels in turn, the oldest first, another one for each request', async (t) => {
     const group = freshLabels()
     const backend = await world.toBackend('tunnel_group', { labels: group })
     const https = await world.httpsEdge({ routes: [{ backend }] })
@@ -53,7 +53,7 @@ describe('a tunnel group', () => {
     socket.destroy()
   })
 
-  test('takes connections of a TCP edge in turn', async (t) => {
+  test('spreads connections of a TCP edge over its tunnels in turn', async (t) => {
     const group = freshLabels()
     const tcp = await world.tcpEdge({ backend: await world.toBackend('tunnel_group', { labels: group }) })
     assert.equal(await readFrom(tcp.port), '', 'nobody is online')
@@ -67,7 +67,7 @@ describe('a tunnel group', () => {
     assert.match(told.join(''), /^(ab){3}$|^(ba){3}$/)
   })
 
-  test('is those tunnels alone that carry all of its labels, to the letter', async (t) => {
+  test('consists of the tunnels that carry exactly all of its labels', async (t) => {
     const { test: value } = freshLabels()
     const { name } = await world.httpsEdge({
       routes: [{ backend: await world.toBackend('tunnel_group', { labels: { App: 'Web', test: value } }) }],
@@ -89,7 +89,7 @@ describe('a tunnel group', () => {
     assert.equal((await world.ask(name)).text, 'found')
   })
 
-  test('goes on with those that stay when a tunnel goes, and with those that come', async (t) => {
+  test('follows tunnels that go and come', async (t) => {
     const group = freshLabels()
     const { name } = await world.httpsEdge({
       routes: [{ backend: await world.toBackend('tunnel_group', { labels: group }) }],
@@ -109,7 +109,7 @@ describe('a tunnel group', () => {
     assert.equal([await ask(), await ask()].join(''), 'cc')
   })
 
-  test('tells a visitor that the service behind an agent is down, and asks no other', async (t) => {
+  test('tells a visitor that the service behind an agent is down, and tries no other tunnel', async (t) => {
     const group = freshLabels()
     const backend = await world.toBackend('tunnel_group', { labels: group })
     const { name } = await world.httpsEdge({ routes: [{ backend }] })
@@ -121,7 +121,7 @@ describe('a tunnel group', () => {
     }
   })
 
-  test('passes over a tunnel whose agent takes no more, and no request is lost by that', async (t) => {
+  test('skips a tunnel whose agent is overloaded, without losing a request', async (t) => {
     const group = freshLabels()
     const backend = await world.toBackend('tunnel_group', { labels: group })
     const { name } = await world.httpsEdge({ routes: [{ backend }] })
@@ -245,7 +245,7 @@ describe('a weighted backend', () => {
   }
   const says = (body: string) => world.toBackend('http_response', { body })
 
-  test('never chooses what has no weight', async () => {
+  test('never chooses a backend of weight 0', async () => {
     const { name } = await weighted([
       [await says('a'), 0],
       [await says('b'), 1],
@@ -254,7 +254,7 @@ describe('a weighted backend', () => {
       for (const version of versions) assert.equal((await world.ask(name, { version })).text, 'b')
   })
 
-  test('has nothing to offer when nothing has a weight', async () => {
+  test('has no target when all weights are 0', async () => {
     const { name } = await weighted([[await says('a'), 0]])
     const { status, code } = await world.ask(name)
     assert.deepEqual([status, code], [503, 'ERR_BACKEND_OFFLINE'])
@@ -306,7 +306,7 @@ describe('a static backend', () => {
     assert.equal(seen, 'localhost')
   })
 
-  test('that is given another address is asked there from then on, though connections to the old one are kept', async (t) => {
+  test('uses a new address at once, even if connections to the old one are kept', async (t) => {
     const [old, next] = [await named(t, 'old'), await named(t, 'new')]
     const backend = await world.toAddress(old)
     const { name } = await world.httpsEdge({ routes: [{ backend }] })

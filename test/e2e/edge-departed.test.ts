@@ -1,4 +1,4 @@
-/** Visitors that leave in the middle of an upload which their service does not read: nothing of theirs stays behind. */
+/** Visitors that leave during an upload that the service does not read: nothing is left behind. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -16,14 +16,14 @@ before(async () => {
 })
 after(() => world.stop())
 
-/** Connections to the service, as the system sees them; a service that does not read would not notice. */
+/** Connections to the service, as the system counts them, since a service that does not read notices no close. */
 async function connectionsTo({ port }: Upstream): Promise<number> {
   const table = (await readTcpTable(4)) ?? new Map()
   const end = `:${port.toString(16).padStart(4, '0').toUpperCase()} `
   return [...table].filter(([key, state]) => key.includes(end) && state === tcpStates.established).length
 }
 
-/** Sends until nothing more is taken; gives back once bytes wait on our side. */
+/** Sends until no more bytes are accepted and some wait on our side. */
 async function flood(socket: Socket): Promise<void> {
   const piece = Buffer.alloc(1024 * 1024)
   const write = (): void => {

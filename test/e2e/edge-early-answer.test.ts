@@ -11,7 +11,7 @@ import { tcpUpstream, tlsUpstream, type Upstream } from '../support/upstream.ts'
 import { ownAgent } from './edges/agents.ts'
 import { type HttpsEdge, World } from './edges/world.ts'
 
-/** How often each is tried: whether the answer or the failed write is seen first is a matter of luck. */
+/** How often each case is tried, since it is a race whether the answer or the failed write is seen first. */
 const ROUNDS = 10
 
 /** More than all buffers on the way hold, in bytes. */
@@ -20,7 +20,7 @@ const UPLOAD_BYTES = 8 * 1024 * 1024
 const page = 'x'.repeat(20_000)
 const answer = `HTTP/1.1 413 Content Too Large\r\nContent-Length: ${page.length}\r\nConnection: close\r\n\r\n${page}`
 
-/** How a service turns an upload down, once it has read a first part of it. */
+/** How a service refuses an upload after it has read a part. */
 const refusals: Record<string, (socket: Socket) => void> = {
   'closes with the rest unread': (socket) => {
     socket.pause()
@@ -52,18 +52,18 @@ for (const [name, refuse] of Object.entries(refusals)) {
       }
     }
 
-    test('is heard by the visitor, when the server dials it', async () => {
+    test('reaches the visitor with its answer, when the server dials it', async () => {
       await uploadsTo(await world.httpsTo(service))
     })
 
-    test('is heard by the visitor, over TLS', async (t) => {
+    test('reaches the visitor with its answer, over TLS', async (t) => {
       const { cert, key } = await tlsIdentity()
       const secure = await tlsUpstream(t, { cert, key }, (socket) => socket.once('data', () => refuse(socket)))
       const backend = await world.toAddress(secure, { tls: true })
       await uploadsTo(await world.httpsEdge({ routes: [{ backend }] }))
     })
 
-    test('is heard by the visitor, through a tunnel', async (t) => {
+    test('reaches the visitor with its answer, through a tunnel', async (t) => {
       const labels = { early: name.replaceAll(' ', '-') }
       const backend = await world.toBackend('tunnel_group', { labels })
       const agent = await ownAgent(t, world)

@@ -1,4 +1,4 @@
-/** What keeps visitors out of a route, and what leaves a service alone: each guard through the API, on the wire. */
+/** Modules that refuse visitors: each is set through the API and tested over real sockets. */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
@@ -126,7 +126,7 @@ describe('an IP restriction', () => {
     })
   }
 
-  test('is in force for the next request of a connection that was open before', async () => {
+  test('applies to the next request of a connection that was already open', async () => {
     const policy = await world.ipPolicy({ allow: ['127.0.0.0/8'] })
     const { name } = await world.httpsTo(service, { ip_restriction: { ip_policy_ids: [policy] } })
     const door = { name, port: world.platform.httpsPort, ca: world.platform.ca }
@@ -177,13 +177,13 @@ describe('webhook verification', () => {
         headers: signature === undefined ? {} : { 'x-hub-signature-256': signature },
       })
 
-    test(`lets in what its sender signed, whole, over HTTP/${version}`, async () => {
+    test(`lets in a signed webhook with its whole body, over HTTP/${version}`, async () => {
       const body = JSON.stringify({ a: 'ü'.repeat(100_000) })
       assert.equal((await post(body, sign(body))).text, 'thanks')
       assert.equal(heard.at(-1), body)
     })
 
-    test(`keeps out what was signed otherwise or not at all, over HTTP/${version}`, async () => {
+    test(`keeps out a wrong or missing signature, over HTTP/${version}`, async () => {
       const before = heard.length
       for (const signature of [undefined, '', 'sha256=', sign('{}', 'other'), sign('other'), sign('{}').slice(0, -1)]) {
         const { status, code } = await post('{}', signature)
@@ -192,7 +192,7 @@ describe('webhook verification', () => {
       assert.equal(heard.length, before)
     })
 
-    test(`keeps out what is too large to be checked, over HTTP/${version}`, async () => {
+    test(`keeps out a body that is too large to be checked, over HTTP/${version}`, async () => {
       const body = Buffer.alloc(10 * 1024 * 1024 + 1, 'a')
       const { status, code } = await post(body, sign(body))
       assert.deepEqual([status, code], [413, 'ERR_BODY_TOO_LARGE_TO_CHECK'])
@@ -202,7 +202,7 @@ describe('webhook verification', () => {
 
 describe('a circuit breaker', () => {
   for (const version of versions) {
-    test(`leaves a failing service alone, and asks it again with one request, over HTTP/${version}`, async (t) => {
+    test(`stops requests to a failing service, and later tries one, over HTTP/${version}`, async (t) => {
       let status = 500
       const failing = await recorder(t, (_, response) => {
         response.statusCode = status
@@ -243,7 +243,7 @@ describe('a circuit breaker', () => {
 })
 
 describe('guards on one route', () => {
-  test('judge in their order, the cheapest first', async () => {
+  test('run in their order, the cheapest first', async () => {
     const strangers = await world.ipPolicy({ allow: ['127.0.0.1/32'] })
     const { name } = await world.httpsTo(service, {
       ip_restriction: { ip_policy_ids: [strangers] },
@@ -293,7 +293,7 @@ describe('a policy that denies', () => {
   })
 })
 
-test('every verdict is told in one line of the log', async (t) => {
+test('every verdict is in one line of the log', async (t) => {
   const strangers = await world.ipPolicy({ allow: ['192.0.2.0/24'] })
   const ip_restriction = { ip_policy_ids: [strangers] }
   const edge = await world.httpsTo(service, { user_agent_filter: { deny: ['bad'] } })

@@ -1,4 +1,4 @@
-/** What a service hears of a visitor and a visitor of a service: header rules, forwarding headers, hosts, compression. */
+/** Headers between visitors and services: header rules, forwarding headers, hosts, compression. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
@@ -43,7 +43,7 @@ for (const version of versions) {
         assert.deepEqual(service.last.all('x-forwarded-proto'), [], 'also those that the edge adds')
       })
 
-      test('are filled in from what is known of the request; what nobody knows is empty', async () => {
+      test('are filled in from the request; unknown variables are empty', async () => {
         await world.ask(edge.name, { version, path: '/a?b', from: '127.0.0.7', headers: { 'user-agent': 'me' } })
         const { last } = service
         assert.equal(last.get('x-ip'), '127.0.0.7')
@@ -54,7 +54,7 @@ for (const version of versions) {
       })
     })
 
-    test('a Host that is added replaces, and redirects to it lead back to where the visitor is', async (t) => {
+    test("an added Host replaces the visitor's, and redirects to it lead back to the name of the edge", async (t) => {
       const locations: Record<string, [sent: string, seen: string]> = {
         '/absolute': ['http://x.local/p?q#f', 'https://NAME/p?q#f'],
         '/secure': ['https://X.Local:443/p', 'https://NAME/p'],
@@ -76,7 +76,7 @@ for (const version of versions) {
       }
     })
 
-    test('a service hears who visits, and its own values stand last', async () => {
+    test('forwarding headers tell a service who visits; values of the edge come last', async () => {
       const { name } = await world.httpsTo(service)
       await world.ask(name, { version, from: '127.0.0.2' })
       assert.deepEqual(service.last.all('x-forwarded-for'), ['127.0.0.2'])
@@ -95,7 +95,7 @@ for (const version of versions) {
       assert.deepEqual(service.last.all('x-forwarded-host'), ['a'])
     })
 
-    test('a visitor cannot pass itself off as the edge, nor one header as another', async () => {
+    test('a visitor cannot forge headers of the edge, in any spelling', async () => {
       const { name } = await world.httpsTo(service)
       await world.ask(name, {
         version,
@@ -126,7 +126,7 @@ for (const version of versions) {
     })
 
     describe('response headers', () => {
-      test('are removed and added, on what the service says and on fixed answers, but not on error pages', async (t) => {
+      test('are removed and added on answers of services and fixed answers, but not on error pages', async (t) => {
         const talks = await recorder(t, (_, response) => {
           response.setHeader('x-gone', '1')
           response.setHeader('set-cookie', ['a=1', 'b=2'])

@@ -1,4 +1,4 @@
-/** What one edge asks of its visitors cannot be got around by way of another edge, or of what was open before. */
+/** The guards of one edge cannot be bypassed through another edge, or through connections that were open before. */
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
@@ -11,9 +11,9 @@ import { askHttp1, askHttp2, type Door, dial, dialled, http2Over, readToEnd, ver
 import { type HttpsEdge, World } from './edges/world.ts'
 
 let world: World
-/** Behind every edge that asks something of its visitors. */
+/** The service behind every edge with a guard. */
 let guarded: Recorder
-/** Behind every edge that does not. */
+/** The service behind every edge without one. */
 let open: Recorder
 let caOne: string
 let caTwo: string
@@ -70,7 +70,7 @@ describe('a session of TLS', () => {
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const satisfies SecureVersion[]) {
     const only = { minVersion: version, maxVersion: version }
 
-    test(`is taken up again by the edge that gave it, over ${version}`, async () => {
+    test(`is resumed by the edge that gave it, over ${version}`, async () => {
       const { name } = await world.httpsTo(open)
       assert.equal(await isResumed(name, { ...only, ...(await sessionFrom(name, only)) }), true)
     })
@@ -210,7 +210,7 @@ describe('a connection to an open edge', () => {
     })
   }
 
-  test('serves what comes after on its own edge, and mixed requests of HTTP/2 each for itself', async () => {
+  test('still serves its own edge after a refusal, and judges each HTTP/2 request separately', async () => {
     const session = http2Over(await dialled(door(entry.name), { version: '2' }), entry)
     const hosts = [entry.name, ...Object.values(inside).map(({ name }) => name), entry.name]
     const answers = await Promise.all(hosts.map((host) => askHttp2(session, { name: host })))
@@ -221,7 +221,7 @@ describe('a connection to an open edge', () => {
     session.destroy()
   })
 
-  test('cannot say who its visitor is, however often and in whatever spelling', async () => {
+  test('cannot forge identity headers, in any number and spelling', async () => {
     const names = [
       'postern-mtls-subject-cn',
       'Postern-Mtls-Subject-Cn',
@@ -259,7 +259,7 @@ describe('a connection that was open before', () => {
   }
   for (const [what, change] of Object.entries(changes)) {
     for (const version of versions) {
-      test(`${what} is of no use to it any more, over HTTP/${version}`, async () => {
+      test(`${what}: it is refused from then on, over HTTP/${version}`, async () => {
         const edge = await world.httpsTo(guarded)
         const socket = await dialled(door(edge.name), { version, tls: { maxVersion: 'TLSv1.2' } })
         const session = version === '2' ? http2Over(socket, edge) : undefined
@@ -280,7 +280,7 @@ describe('a connection that was open before', () => {
     }
   }
 
-  test('with a certificate of an authority that is not named any more is of no use', async () => {
+  test('is refused when the authority of its certificate is removed', async () => {
     const edge = await world.httpsTo(guarded, { modules: mutual(caOne) })
     const socket = await dialled(door(edge.name), { tls: { ...one } })
     assert.equal((await askHttp1(socket, edge)).status, 200)
@@ -297,8 +297,8 @@ describe('a connection that was open before', () => {
   })
 })
 
-describe('what cannot be compiled', () => {
-  /** Changes what is stored behind the back of the API; gives what puts it back. */
+describe('a configuration that cannot be compiled', () => {
+  /** Changes stored data behind the API's back; returns a function that restores it. */
   function spoil(table: 'modules' | 'resources', column: string, where: string, change: (stored: string) => string) {
     const database = new DatabaseSync(world.platform.databaseUrl.slice('sqlite:'.length))
     database.exec('PRAGMA busy_timeout = 5000')
@@ -330,7 +330,7 @@ describe('what cannot be compiled', () => {
     ],
   }
   for (const [what, [module, good, bad]] of Object.entries(broken)) {
-    test(`on a route keeps everybody out of it, says why, and holds nobody else back: ${what}`, async () => {
+    test(`on a route keeps everybody out of it, logs why, and affects nothing else: ${what}`, async () => {
       const backend = await world.toAddress(guarded)
       const edge = await world.httpsEdge({
         routes: [
@@ -385,7 +385,7 @@ describe('what cannot be compiled', () => {
     for (const { id } of [https, tls, tcp]) assert.ok(told.includes(id))
   })
 
-  test('of the names of an edge holds no other edge back', async () => {
+  test("because of an edge's names affects no other edge", async () => {
     const edge = await world.httpsTo(guarded)
     const mend = spoil('resources', 'fields', `id = '${edge.id}'`, (fields) =>
       JSON.stringify({ ...JSON.parse(fields), hostports: ['no hostport'] }),

@@ -1,4 +1,4 @@
-/** Changes while traffic flows: in force at once for who comes, and nothing to those who are there. */
+/** Changes during traffic: in force at once for new visitors, and without effect on open connections. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -17,7 +17,7 @@ import { MARK, World } from './edges/world.ts'
 
 const doorOf = (world: World, name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
 
-/** D42 says 200; this is what a busy machine may make of it, in milliseconds. */
+/** D42 says 200 ms; this allows for a busy machine. */
 const IN_FORCE_MS = 1000
 
 eachStore((store) => {
@@ -28,7 +28,7 @@ eachStore((store) => {
     })
     after(() => world.stop())
 
-    test('is in force at once, and nobody else is dropped', async (t) => {
+    test('is in force at once, and no other connection is dropped', async (t) => {
       const bystanders = await watch(world, t)
       const [old, next] = [await named(t, 'old'), await named(t, 'new')]
       const policy = await world.ipPolicy({ allow: ['127.0.0.0/8'] })
@@ -124,7 +124,7 @@ eachStore((store) => {
 const named = (owner: Parameters<typeof recorder>[0], name: string) =>
   recorder(owner, (_, response) => response.end(name))
 
-/** Visitors of other edges, who are there all the time and must not notice anything. */
+/** Visitors of other edges, who are connected all the time and must not notice anything. */
 async function watch(world: World, t: TestContext): Promise<{ end(): Promise<void> }> {
   const service = await shouts(t)
   const backend = await world.toAddress(service)
@@ -158,7 +158,7 @@ async function watch(world: World, t: TestContext): Promise<{ end(): Promise<voi
   }
 }
 
-describe('what is open', () => {
+describe('an open connection', () => {
   const DRAIN_MS = 1500
   let world: World
   let service: Listener
@@ -211,7 +211,7 @@ describe('what is open', () => {
     'a TLS edge that passes it through',
     'a route, after an upgrade,',
   ]) {
-    test(`on ${what} lives on through a change`, async () => {
+    test(`on ${what} survives a change`, async () => {
       const { socket, path, module } = (await streams[what]?.()) ?? assert.fail()
       assert.ok(await isAlive(socket))
       const strangers = await world.ipPolicy({ allow: ['192.0.2.0/24'] })
@@ -228,7 +228,7 @@ describe('what is open', () => {
       socket.destroy()
     })
 
-    test(`on ${what} ends when the drain time is over after the edge is deleted`, async () => {
+    test(`on ${what} ends when the edge is deleted and the drain time is over`, async () => {
       const { socket, path } = (await streams[what]?.()) ?? assert.fail()
       assert.ok(await isAlive(socket))
       const over = once(socket, 'close')
@@ -244,7 +244,7 @@ describe('what is open', () => {
   }
 
   for (const version of versions) {
-    test(`an answer over HTTP/${version} without end ends with the drain time after the edge is deleted`, async (t) => {
+    test(`with an endless answer over HTTP/${version} ends when the edge is deleted and the drain time is over`, async (t) => {
       const endless = await recorder(t, (_, response) => void response.write('first'))
       const { name, path } = await world.httpsTo(endless)
       const asked = world.ask(name, { version })
@@ -255,7 +255,7 @@ describe('what is open', () => {
       })
     })
 
-    test(`an answer over HTTP/${version} that is under way comes to its end through every change`, async (t) => {
+    test(`with an answer under way over HTTP/${version} gets all of it, whatever changes`, async (t) => {
       let finish = () => {}
       const slow = await recorder(t, (_, response) => {
         response.write('first ')
@@ -276,7 +276,7 @@ describe('what is open', () => {
     })
   }
 
-  test('of a TCP edge takes nobody new once it is deleted', async () => {
+  test('does not keep the port of a deleted TCP edge open for new ones', async () => {
     const { port, path } = await world.tcpEdge({ backend: await world.toAddress(service) })
     const socket = connect(port, '127.0.0.1')
     assert.ok(await isAlive(socket))
@@ -289,7 +289,7 @@ describe('what is open', () => {
   })
 })
 
-test('a port that somebody else listens on is told of, and holds nobody back', async (t) => {
+test('a port that is taken is logged, and affects nobody else', async (t) => {
   const world = await World.start()
   t.after(() => world.stop())
   const service = await shouts(world)
@@ -308,7 +308,7 @@ test('a port that somebody else listens on is told of, and holds nobody back', a
   assert.deepEqual([line?.edge, line?.port], [taken.id, port])
 })
 
-test('edges are there again when the server starts again', async (t) => {
+test('edges are served again after a restart', async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'postern-edges-'))
   t.after(() => rm(dataDir, { recursive: true, force: true }))
   const first = await World.start({ dataDir })

@@ -1,4 +1,4 @@
-/** A thousand visitors at once, some of them at services that are dead, slow or hostile: no good request is lost. */
+/** A thousand visitors at once, some of dead, slow or hostile services: no good request is lost. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
@@ -38,7 +38,7 @@ before(async () => {
 after(() => world.stop())
 
 let harmed = 0
-/** A different harm each time. */
+/** Misbehaves in a different way each time. */
 function harm(socket: Socket): void {
   const harms: readonly ((socket: Socket) => void)[] = [
     () => socket.destroy(),

@@ -9,7 +9,7 @@ import { visit } from '../support/visitor.ts'
 import { dialled } from './edges/visitor.ts'
 import { World } from './edges/world.ts'
 
-test('the metrics of deleted edges go, also of those that have visitors while they are deleted', async (t) => {
+test('the metrics of deleted edges are removed, even if they had visitors at that moment', async (t) => {
   const world = await World.start()
   t.after(() => world.stop())
   const backend = await world.toBackend('http_response', { body: 'hello' })

@@ -1,4 +1,4 @@
-/** A connection that was opened while its name was offline serves it once it is online, and never past a guard. */
+/** A connection that was opened while its name was offline works once the name is online, and bypasses no guard. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
@@ -76,7 +76,7 @@ for (const version of versions) {
       },
     }
     for (const [guard, { modules, tls }] of Object.entries(guards)) {
-      test(`does not lead past ${guard}: it is sent away and ends`, async () => {
+      test(`does not bypass ${guard}: it is refused and closed`, async () => {
         const name = world.name()
         const open = await connectTo(name, version, tls)
         assert.equal((await open.ask()).status, 404)
@@ -96,7 +96,7 @@ for (const version of versions) {
       })
     }
 
-    test('is served by an edge whose demands it meets', async () => {
+    test('is served by an edge whose TLS demands it meets', async () => {
       const name = world.name()
       const open = await connectTo(name, version)
       assert.equal((await open.ask()).status, 404)
@@ -106,7 +106,7 @@ for (const version of versions) {
       end(open)
     })
 
-    test('does not lead past a guard that the edge gets later', async () => {
+    test('does not bypass a guard that the edge gets later', async () => {
       const name = world.name()
       const open = await connectTo(name, version)
       assert.equal((await open.ask()).status, 404)
@@ -120,7 +120,7 @@ for (const version of versions) {
       end(open)
     })
 
-    test('does not lead to another name, nor to a TLS edge of its own', async () => {
+    test('does not reach another name, nor a TLS edge of its own name', async () => {
       const name = world.name()
       const open = await connectTo(name, version)
       const backend = await world.toAddress(service)
@@ -136,7 +136,7 @@ for (const version of versions) {
       end(again)
     })
 
-    test('ends with the edge that it came to serve', async (t) => {
+    test('ends when the edge that it reached is deleted', async (t) => {
       const name = world.name()
       const endless = await recorder(t, (_, response) => void response.write('begun'))
       const open = await connectTo(name, version)

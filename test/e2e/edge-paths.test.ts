@@ -1,4 +1,4 @@
-/** D63: a visitor who spells a path cleverly does not get past the guard of a route. */
+/** D63: no spelling of a path bypasses the guard of a route. */
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, test } from 'node:test'
@@ -74,7 +74,7 @@ const attacks: readonly [method: string, path: string][] = [
 ]
 
 for (const version of versions) {
-  describe(`over HTTP/${version}, a path that another server could take for the one behind a guard is refused`, () => {
+  describe(`over HTTP/${version}, a path that another server could read as the guarded one is refused`, () => {
     test('where everything is guarded but /public', async () => {
       const { name } = await edgeWith({ match: '/', isGuarded: true }, { match: '/public' })
       handled = []
@@ -100,7 +100,7 @@ for (const version of versions) {
     })
   })
 
-  describe(`over HTTP/${version}, a strange path that means the same to all`, () => {
+  describe(`over HTTP/${version}, a strange path with only one reading`, () => {
     test('is forwarded untouched', async () => {
       const { name } = await edgeWith({ match: '/', isGuarded: true }, { match: '/public' })
       const paths = [

@@ -1,4 +1,4 @@
-/** Which edge and which route a visitor reaches: names, hosts, paths, the plain listener, and who is turned away. */
+/** Which edge and route a visitor reaches: names, hosts, paths, the plain listener, and refusals. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -53,14 +53,14 @@ describe('routes', () => {
 
     /** D63 */
     for (const path of ['/%61pi/x', '/api/%78', '/z/../api/y', '/z/%2e%2e/api/./x', '/z/..%2fapi/x', '//api']) {
-      test(`${path}, which leads to one route or another, leads nowhere over HTTP/${version}`, async () => {
+      test(`${path}, which could match several routes, is refused over HTTP/${version}`, async () => {
         const { status, code } = await world.ask(edge.name, { version, path })
         assert.deepEqual([status, code], [400, 'ERR_AMBIGUOUS_PATH'])
       })
     }
 
     for (const path of ['/%', '/%zz', '/a%00b', '/%ff']) {
-      test(`${path}, which is malformed, leads nowhere over HTTP/${version}`, async () => {
+      test(`${path}, which is malformed, is refused over HTTP/${version}`, async () => {
         const { status, code } = await world.ask(edge.name, { version, path })
         assert.deepEqual([status, code], [400, 'ERR_BAD_VISITOR_REQUEST'])
       })
@@ -75,7 +75,7 @@ describe('routes', () => {
     })
   }
 
-  test('a route without a backend answers 503, but only to those whom its modules let in', async () => {
+  test('a route without a backend answers 503, but only to visitors that its modules let in', async () => {
     const { name } = await world.httpsEdge({ routes: [{ user_agent_filter: { deny: ['bad'] } }] })
     for (const version of versions) {
       const passed = await world.ask(name, { version, headers: { 'user-agent': 'good' } })
@@ -112,7 +112,7 @@ describe('names', () => {
     }
 
     for (const name of ['wild.test', 'nobody.test', 'test']) {
-      test(`${name} is nobody's and gets a page over HTTP/${version}`, async () => {
+      test(`${name}, which no edge serves, gets an error page over HTTP/${version}`, async () => {
         // With the certificate of the server's own domain: none is made for names that strangers think of.
         const { status, code } = await world.ask(name, { version, tls: { rejectUnauthorized: false } })
         assert.deepEqual([status, code], [404, 'ERR_ENDPOINT_OFFLINE'])
@@ -120,14 +120,14 @@ describe('names', () => {
     }
 
     for (const host of ['a.wild.test:443', 'A.WILD.test', 'a.wild.test.', 'c.other.test']) {
-      test(`a Host of ${host} is the edge that the connection is for, over HTTP/${version}`, async () => {
+      test(`a Host of ${host} reaches the edge of the connection, over HTTP/${version}`, async () => {
         const { status, text } = await world.ask('a.wild.test', { version, host })
         assert.deepEqual([status, text], [200, 'exact'])
       })
     }
 
     for (const host of ['b.wild.test', MARK, 'x.deep.wild.test']) {
-      test(`a Host of ${host}, which is another edge, is sent away over HTTP/${version}`, async () => {
+      test(`a Host of ${host}, which is another edge, is refused over HTTP/${version}`, async () => {
         const { status, code } = await world.ask('a.wild.test', { version, host })
         assert.deepEqual([status, code], [421, 'ERR_MISDIRECTED'])
       })
@@ -139,7 +139,7 @@ describe('names', () => {
     })
   }
 
-  test('a connection of HTTP/2 that was sent away serves its own edge on', async () => {
+  test('an HTTP/2 connection still serves its own edge after a request for another', async () => {
     const door = { name: 'a.wild.test', port: world.platform.httpsPort, ca: world.platform.ca }
     const session = http2Over(await dialled(door, { version: '2' }), door)
     const ask = (host: string): Promise<Answer> => askHttp2(session, door, { host })
@@ -150,7 +150,7 @@ describe('names', () => {
     session.destroy()
   })
 
-  test('a connection of HTTP/1.1 serves its own edge on after it was asked for a name that nobody serves', async () => {
+  test('an HTTP/1.1 connection still serves its own edge after a request for an unknown name', async () => {
     const door = { name: 'a.wild.test', port: world.platform.httpsPort, ca: world.platform.ca }
     const socket = await dialled(door)
     assert.equal((await askHttp1(socket, door, { host: 'nobody.test' })).status, 404)
@@ -176,7 +176,7 @@ describe('a hello', () => {
     assert.equal((await answerTo(hello)).toString('hex'), '15030100020270')
   })
 
-  test('that is no hello gets an alert or nothing, and the next visitor is served', async () => {
+  test('that is malformed gets an alert or nothing, and the next visitor is served', async () => {
     const alerts = { '16030100050100000101': '15030100020232', '0000': '' }
     for (const [sent, alert] of Object.entries(alerts)) {
       assert.equal((await answerTo(Buffer.from(sent, 'hex'))).toString('hex'), alert)
@@ -200,7 +200,7 @@ describe('the plain listener', () => {
     }
   }
 
-  test('sends visitors of an HTTPS edge to https, with path and query, whatever the method', async (t) => {
+  test('redirects visitors of an HTTPS edge to https, with path and query, whatever the method', async (t) => {
     const upstream = await recorder(t)
     const { name } = await world.httpsTo(upstream, { user_agent_filter: { deny: ['.*'] } })
     for (const method of ['GET', 'POST', 'HEAD']) {
@@ -211,20 +211,20 @@ describe('the plain listener', () => {
     assert.equal(upstream.seen.length, 0)
   })
 
-  test('sends visitors of a TLS edge to https, where its service may speak HTTP', async () => {
+  test('redirects visitors of a TLS edge to https, where its service may speak HTTP', async () => {
     const { name } = await world.tlsEdge({ backend: await world.toAddress({ address: '127.0.0.1:1' }) })
     const { status, headers } = await askPlain(name, { path: '/a?b' })
     assert.deepEqual([status, headers.location], [307, `https://${name}:${world.platform.httpsPort}/a?b`])
   })
 
-  test('knows nothing of names that nobody serves', async () => {
+  test('answers 404 for names that nobody serves', async () => {
     for (const host of ['nobody.test', 'mark.edge.test.evil.test']) {
       const { status, code } = await askPlain(host)
       assert.deepEqual([host, status, code], [host, 404, 'ERR_ENDPOINT_OFFLINE'])
     }
   })
 
-  test('sends visitors to the public port', async (t) => {
+  test('redirects visitors to the public port', async (t) => {
     const public443 = await World.start({ flags: { 'public-https-port': '443' } })
     t.after(() => public443.stop())
     const socket = connect(public443.platform.httpPort, '127.0.0.1')
@@ -234,7 +234,7 @@ describe('the plain listener', () => {
   })
 })
 
-describe('what is no request of HTTP/1.1', () => {
+describe('an invalid HTTP/1.1 request', () => {
   const cases: readonly [what: string, lines: readonly string[], status: number, code: string][] = [
     ['HTTP/1.0', ['GET / HTTP/1.0', 'Host: NAME'], 505, 'ERR_HTTP_VERSION_UNSUPPORTED'],
     ['HTTP/2 without saying so before', ['PRI * HTTP/2.0'], 505, 'ERR_HTTP_VERSION_UNSUPPORTED'],
@@ -332,7 +332,7 @@ describe('an error page', () => {
   let made: HttpsEdge | undefined
 })
 
-test('a name may go from one edge to another', async () => {
+test('a name can move from one edge to another', async () => {
   const name = world.name()
   const first = await world.httpsEdge({ names: [name], routes: [{ backend: await says('first') }] })
   const second = await world.httpsEdge({ names: [], routes: [{ backend: await says('second') }] })

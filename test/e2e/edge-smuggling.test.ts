@@ -1,4 +1,4 @@
-/** Whatever a visitor sends, the service gets the requests that the edge saw, and no other. */
+/** Whatever a visitor sends, the service gets exactly the requests that the edge saw. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Smuggling } from '../fuzz/smuggling.ts'
@@ -6,7 +6,7 @@ import { frameCases } from '../fuzz/smuggling-http2.ts'
 import { SEED, shapes } from '../fuzz/smuggling-shapes.ts'
 import { World } from './edges/world.ts'
 
-/** All of them, and more, are sent by `npm run fuzz`. */
+/** How many shapes are sent; `npm run fuzz` sends more. */
 const SHAPES = 5000
 const EVERY = 6
 
@@ -28,7 +28,7 @@ test(`the edge, its service and a strict parser read the same (POSTERN_FUZZ_SEED
   assert.ok(waited <= sent / 100, `${waited} were waited for in vain`)
 })
 
-test('what HTTP/2 carries reaches the service as one request of HTTP/1.1 or not at all', async (t) => {
+test('an HTTP/2 request reaches the service as one HTTP/1.1 request or not at all', async (t) => {
   const smuggling = await Smuggling.start(world)
   for (const each of frameCases) {
     await t.test(`${each.what}: ${each.passes}`, () => smuggling.tryFrames(each))

@@ -1,4 +1,4 @@
-/** A server that stops: nobody new, and whoever is there may finish within the drain time. */
+/** Shutdown: no new visitors, and open requests and streams may finish within the drain time. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -9,9 +9,9 @@ import { isAlive, listener, type Recorder, recorder, shouts, timeout } from './e
 import { type Answer, askHttp1, askHttp2, type Door, dialled, http2Over, versions } from './edges/visitor.ts'
 import { MARK, World } from './edges/world.ts'
 
-/** For tests that see the end of it. */
+/** For tests that wait until it is over. */
 const DRAIN_MS = 2000
-/** For those that should not, however busy the machine. */
+/** For tests that must not reach its end, even on a busy machine. */
 const LONG_DRAIN_MS = 20_000
 
 /** A world of one test, which stops it itself. */
@@ -31,9 +31,9 @@ async function patient(t: TestContext): Promise<Recorder & { finish(): void }> {
   return Object.assign(service, { finish: told.resolve })
 }
 
-describe('a stop', () => {
+describe('a shutdown', () => {
   for (const way of ['an address', 'an agent']) {
-    test(`lets every answer that is under way come to its end, through ${way}, and takes no longer`, async (t) => {
+    test(`lets every answer under way finish, through ${way}, and takes no longer`, async (t) => {
       const world = await start(LONG_DRAIN_MS)
       const service = await patient(t)
       const labels = { stop: '1' }
@@ -59,7 +59,7 @@ describe('a stop', () => {
     })
   }
 
-  test('says on every answer that it is the last', async (t) => {
+  test('marks every answer as the last of its connection', async (t) => {
     const world = await start(LONG_DRAIN_MS)
     const service = await patient(t)
     const { name } = await world.httpsTo(service)
@@ -114,7 +114,7 @@ describe('a stop', () => {
     },
   }
   for (const [what, open] of Object.entries(streams)) {
-    test(`lets a stream of ${what} flow on until the drain time is over, and then ends it`, async (t) => {
+    test(`lets a stream of ${what} continue until the drain time is over, and then ends it`, async (t) => {
       const world = await start()
       const { socket, port } = await open(world, t)
       const end = once(
@@ -132,7 +132,7 @@ describe('a stop', () => {
       await Promise.race([end, timeout(2000, 'it lives on')])
     })
 
-    test(`does not wait for the drain time once a stream of ${what} has come to its end`, async (t) => {
+    test(`does not wait for the drain time once a stream of ${what} has ended`, async (t) => {
       const world = await start(LONG_DRAIN_MS)
       const { socket, port } = await open(world, t)
       assert.ok(await isAlive(socket))
@@ -145,7 +145,7 @@ describe('a stop', () => {
     })
   }
 
-  test('ends what would never end when the drain time is over', async (t) => {
+  test('cuts off endless answers when the drain time is over', async (t) => {
     const world = await start()
     const service = await recorder(t, (_, response) => void response.write('for ever'))
     const { name } = await world.httpsTo(service)
@@ -158,7 +158,7 @@ describe('a stop', () => {
     assert.ok(performance.now() - started < DRAIN_MS + 4000)
   })
 
-  test('goes at once past connections that nobody uses', async () => {
+  test('does not wait for idle connections', async () => {
     const world = await start()
     const door = doorOf(world, MARK)
     const socket = await dialled(door)

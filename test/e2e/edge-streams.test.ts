@@ -1,4 +1,4 @@
-/** What flows through an edge for long, both ways or in pieces: events, gRPC, interim answers, trailers, large bodies. */
+/** Long and streamed traffic through an edge: events, gRPC, interim answers, trailers, large bodies. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -48,7 +48,7 @@ async function beginReading(
 describe('events of a server', () => {
   for (const compression of [undefined, {}]) {
     for (const version of versions) {
-      test(`come one by one over HTTP/${version}${compression ? ', compressed too' : ''}`, async (t) => {
+      test(`arrive one by one over HTTP/${version}${compression ? ', compressed too' : ''}`, async (t) => {
         const { promise: begun, resolve: begin } = Promise.withResolvers<(text: string) => void>()
         const service = await recorder(t, (_, response) => {
           response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -77,7 +77,7 @@ describe('events of a server', () => {
   }
 
   for (const version of versions) {
-    test(`a visitor over HTTP/${version} who breaks off is told to the service`, async (t) => {
+    test(`the service notices when a visitor over HTTP/${version} disconnects`, async (t) => {
       const gone = Promise.withResolvers<void>()
       const service = await recorder(t, (request, response) => {
         response.write('first')
@@ -194,7 +194,7 @@ describe('interim answers', () => {
       assert.match(String(answer.interim[0]?.headers.link), /a\.css.*b\.js/)
     })
 
-    test(`100 comes before the body is sent, over HTTP/${version}, and not when nobody wants it`, async (t) => {
+    test(`100 comes before the body over HTTP/${version}, and not when the request is refused`, async (t) => {
       const service = await recorder(t, (request, response) => {
         request.on('data', () => {}).on('end', () => response.end('got it'))
       })
@@ -274,7 +274,7 @@ describe('large bodies', () => {
     })
   }
 
-  test('that break off in the service are seen to be cut', async (t) => {
+  test('that the service cuts off are seen to be incomplete', async (t) => {
     const service = await tcpUpstream(t, (socket) =>
       socket.once('data', () => {
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf', () => socket.destroy())
@@ -297,7 +297,7 @@ describe('a TCP edge', () => {
     assert.equal((await readToEnd(socket)).toString(), 'HELLO!')
   })
 
-  test('passes on that the other side is gone', async (t) => {
+  test('tells each side when the other is gone', async (t) => {
     const service = await listener(t)
     const { port } = await world.tcpEdge({ backend: await world.toAddress(service) })
     const socket = connect(port, '127.0.0.1')
@@ -324,7 +324,7 @@ describe('a TCP edge', () => {
   })
 })
 
-test('a service that speaks nonsense costs its own request alone', async (t) => {
+test('an invalid answer of a service affects only its own request', async (t) => {
   const nonsense = [
     'SSH-2.0-OpenSSH_9.6\r\n',
     'HTTP/2.0 200 OK\r\n\r\n',

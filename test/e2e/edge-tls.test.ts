@@ -1,4 +1,4 @@
-/** TLS at the edge: passed through untouched, or ended with the versions, certificates and visitors that were asked for. */
+/** TLS at the edge: passed through unchanged, or ended with the configured versions and certificates. */
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
@@ -37,7 +37,7 @@ async function greeting(name: string, tls: ConnectionOptions): Promise<string> {
 }
 
 describe('a TLS edge that passes TLS through', () => {
-  test('gives the service the hello byte for byte, however it came, and its bytes back', async (t) => {
+  test('passes the ClientHello to the service byte for byte, in any chunks, and the answer back', async (t) => {
     const service = await listener(t, (socket) => socket.once('data', () => socket.write('not TLS at all')))
     const { name, port } = await world.tlsEdge({ backend: await world.toAddress(service) })
     const hello = await clientHello((to) => connectTls({ port: to, host: '127.0.0.1', servername: name }))
@@ -69,7 +69,7 @@ describe('a TLS edge that passes TLS through', () => {
     socket.destroy()
   })
 
-  test('does so too when it is told so, or when its termination is disabled', async (t) => {
+  test('does so too with `upstream`, or when its termination is disabled', async (t) => {
     for (const tls_termination of [{ terminate_at: 'upstream' }, { terminate_at: 'edge', enabled: false }]) {
       const service = await listener(t)
       const { name, port } = await world.tlsEdge({ backend: await world.toAddress(service), tls_termination })
@@ -121,7 +121,7 @@ describe('the lowest version of TLS', () => {
   }
   const order = Object.keys(clients)
   for (const lowest of ['1.0', '1.1', '1.2', '1.3', null]) {
-    test(`is ${lowest ?? '1.2 when nothing is said'}, and who has less gets alert 70 and reaches nobody`, async (t) => {
+    test(`is ${lowest ?? '1.2 by default'}; lower ones get alert 70 and reach no service`, async (t) => {
       const service = await listener(t, (socket) => socket.end('hello'))
       const tls_termination = { min_version: lowest }
       const tls = await world.tlsEdge({ backend: await world.toAddress(service), tls_termination })
@@ -143,7 +143,7 @@ describe('the lowest version of TLS', () => {
     })
   }
 
-  test('is told as alert 70 on the wire', async (t) => {
+  test('causes alert 70 on the wire', async (t) => {
     const { name } = await world.httpsTo(await recorder(t), { modules: { tls_termination: { min_version: '1.3' } } })
     const hello = await clientHello((port) =>
       connectTls({ port, host: '127.0.0.1', servername: name, maxVersion: 'TLSv1.2' }),
@@ -226,7 +226,7 @@ describe('mutual TLS', () => {
     })
   }
 
-  test('takes a certificate through an authority in between that the visitor sends along', async () => {
+  test('accepts a certificate of an intermediate authority that the visitor sends along', async () => {
     assert.equal((await world.ask(https.name, { tls: { ...whole } })).status, 200)
     assert.equal(await greeting(tls.name, { ...whole }), 'hello')
   })
@@ -263,7 +263,7 @@ describe('mutual TLS', () => {
     }
   }
 
-  test('that is disabled asks for nothing', async () => {
+  test('that is disabled demands nothing', async () => {
     const mutual_tls = { certificate_authority_ids: [trusted], enabled: false }
     const { name } = await world.httpsTo(web, { modules: { mutual_tls } })
     assert.equal((await world.ask(name)).status, 200)
@@ -275,7 +275,7 @@ describe('mutual TLS', () => {
     )
   })
 
-  test('takes either of several authorities', async () => {
+  test('accepts any of several authorities', async () => {
     const second = await authority('second')
     const { id } = await world.api.create('/certificate_authorities', { ca_pem: second.certificatePem })
     const mutual_tls = { certificate_authority_ids: [trusted, id] }
@@ -312,7 +312,7 @@ describe('certificates', () => {
   const shows = (name: string, issuer: string) =>
     until(`${name} shows a certificate of ${issuer}`, async () => (await shown(name)) === `CN=${issuer}`)
 
-  test('of the server itself are made for every name, and hold for visitors who trust it', async () => {
+  test("of the server's own authority are made for every name, and valid for visitors who trust it", async () => {
     const names = [world.name(), `*.${world.name()}`]
     await world.httpsEdge({ names, routes: [] })
     for (const name of [names[0] ?? '', (names[1] ?? '').replace('*', 'a'), (names[1] ?? '').replace('*', 'a.b')]) {
@@ -323,7 +323,7 @@ describe('certificates', () => {
     assert.notEqual(new X509Certificate(world.platform.ca).subject, '')
   })
 
-  test('that were uploaded are shown for their names alone, exact before wildcard, and live', async () => {
+  test('that were uploaded are served for their names only, exact before wildcard, and at once', async () => {
     const base = world.name()
     const names = [`a.${base}`, `b.${base}`, `x.a.${base}`]
     const { path } = await world.httpsEdge({ names, routes: [] })
@@ -359,7 +359,7 @@ describe('certificates', () => {
     await world.api.delete(path)
   })
 
-  test('may be of any kind of key, and bring their chain along', async () => {
+  test('may have any kind of key, and are sent with their chain', async () => {
     for (const key of ['rsa2048', 'p384', 'ed25519'] as const) {
       const { name } = await world.httpsEdge({ routes: [] })
       const root = await authority('root')
@@ -429,7 +429,7 @@ describe('certificates', () => {
     await world.api.delete(uploaded)
   })
 
-  test('have an end that can be seen in the metrics', async () => {
+  test('have their next expiry in the metrics', async () => {
     const { name } = await world.httpsEdge({ routes: [] })
     const made = await authority('soon over', validFor(1))
     const notAfter = new Date(Date.now() + 3_600_000)

@@ -1,4 +1,4 @@
-/** What comes after a body, both ways: a header that was taken away does not come back as a trailer. */
+/** Trailers in both directions: a removed header does not come back as a trailer. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { httpUpstream } from '../support/upstream.ts'
@@ -96,23 +96,23 @@ for (const version of versions) {
       )
     })
 
-    test('what frames, routes, authenticates or names the visitor is no trailer of a request', async () => {
+    test('names for framing, routing, authentication or identity are dropped from request trailers', async () => {
       const all = Object.entries(unfit).filter(([name]) => version === '1.1' || !onlyHttp1.includes(name))
       assert.deepEqual(await post({ ...Object.fromEntries(all), 'x-sum': '2' }), { 'x-sum': '2' })
     })
 
-    test('nor one of an answer', async () => {
+    test('the same names are dropped from response trailers', async () => {
       const { trailers } = await heard(...Object.entries(unfit).map((pair) => pair.join(': ')), 'X-Sum: 2')
       assert.deepEqual(trailers, { 'x-sum': '2' })
     })
 
-    test('a name that `Connection` takes away from an answer is no trailer of it', async () => {
+    test('a name that `Connection` lists is dropped from response trailers', async () => {
       const { trailers } = await heard('X-Named: 1', 'X-Sum: 2')
       assert.deepEqual(trailers, { 'x-sum': '2' })
     })
 
     if (version === '1.1') {
-      test('a name that `Connection` takes away from a request is no trailer of it', async () => {
+      test('a name that `Connection` lists is dropped from request trailers', async () => {
         const headers = { connection: 'keep-alive, x-named', 'x-named': 'a' }
         assert.deepEqual(await post({ 'X-Named': '1', 'x-sum': '2' }, { headers }), { 'x-sum': '2' })
       })

@@ -1,4 +1,4 @@
-/** Visitors behind a load balancer: the address that a trusted hop tells is theirs, everywhere; nobody else can tell one. */
+/** Visitors behind a load balancer: a trusted hop tells their address, which counts everywhere; nobody else can. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -131,12 +131,12 @@ for (const [header, make] of Object.entries({ 'version 1': v1, 'version 2': (ip:
   })
 }
 
-test('a hop that speaks for itself is itself', async () => {
+test('a connection that the hop makes for itself has the address of the hop', async () => {
   const below = await arrive(world.platform.httpsPort, v2(HOP, { command: 0 }))
   assert.equal((await askThrough(below, '1.1')).code, 'ERR_IP_REFUSED')
 })
 
-test('a hop that does not say who visits, or says nonsense, is not let in', async () => {
+test('a hop with a missing or malformed header is not let in', async () => {
   const before = bytes.sockets.length
   const nonsense = [
     'PROXY TCP4 110.9.9.9\r\n',
@@ -156,7 +156,7 @@ test('a hop that does not say who visits, or says nonsense, is not let in', asyn
   assert.equal(bytes.sockets.length, before)
 })
 
-test('nobody else can say who visits', async () => {
+test('a header from anybody else is not accepted', async () => {
   const [shown, seen] = [bytes.sockets.length, web.seen.length]
   for (const header of [v1('110.9.9.9'), v2('110.9.9.9')]) {
     const plain = await arrive(tcp.port, header, { from: '127.0.0.1' })
@@ -167,7 +167,7 @@ test('nobody else can say who visits', async () => {
   assert.deepEqual([bytes.sockets.length, web.seen.length], [shown, seen])
 })
 
-test('the plain listener listens to the hop as well', async () => {
+test('the plain listener reads the header of the hop too', async () => {
   const below = await arrive(world.platform.httpPort, v1('110.9.9.9'))
   const { status } = await askHttp1(below, https)
   assert.equal(status, 307)

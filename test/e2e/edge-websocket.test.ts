@@ -46,7 +46,7 @@ describe('an upgrade', () => {
   const ACCEPTED =
     'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-A: b\r\n\r\nearly '
 
-  test('that the service takes joins the two, with what came early, to the end of each', async (t) => {
+  test('that the service accepts joins both sides, with early bytes, until each side ends', async (t) => {
     const service = await switching(t, ACCEPTED)
     const { name } = await world.httpsTo(service, { response_headers: { add: { 'x-c': 'd' } } })
     const socket = await dialled(door(name))
@@ -70,7 +70,7 @@ describe('an upgrade', () => {
     assert.deepEqual(valuesOf(request.fields, 'sec-websocket-protocol'), ['chat'])
   })
 
-  test('through an agent is the same', async (t) => {
+  test('works through an agent too', async (t) => {
     const service = await switching(t, ACCEPTED)
     const { name } = await world.httpsEdge({
       routes: [{ backend: await world.toBackend('tunnel_group', { labels: { ws: '1' } }) }],
@@ -84,7 +84,7 @@ describe('an upgrade', () => {
     await until('the service knows', () => service.sockets[0]?.destroyed || service.sockets[0]?.readableEnded)
   })
 
-  test('that the service does not take is an answer like any other, and nothing raw passes', async (t) => {
+  test('that the service refuses is answered normally, and no raw bytes pass', async (t) => {
     const service = await switching(t, 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno')
     const { name } = await world.httpsTo(service)
     const socket = await dialled(door(name))
@@ -96,7 +96,7 @@ describe('an upgrade', () => {
     socket.destroy()
   })
 
-  test('that nobody asked for is no answer', async (t) => {
+  test('that the visitor did not ask for is an invalid answer', async (t) => {
     const service = await switching(t, ACCEPTED)
     const { name } = await world.httpsTo(service)
     for (const version of versions) {
@@ -181,7 +181,7 @@ describe('the WebSocket converter', () => {
     socket.destroy()
   })
 
-  test('takes nothing but WebSocket handshakes', async () => {
+  test('accepts only WebSocket handshakes', async () => {
     const before = bytes.sockets.length
     for (const version of versions) {
       const { status, code } = await world.ask(edge.name, { version })
@@ -197,7 +197,7 @@ describe('the WebSocket converter', () => {
     assert.equal(bytes.sockets.length, before)
   })
 
-  test('says that nobody is there before it switches', async () => {
+  test('reports an unreachable backend before it switches protocols', async () => {
     const { name } = await world.httpsTo(await nobody(), { websocket_tcp_converter: {} })
     const socket = await dialled(door(name))
     socket.write(handshake(name))

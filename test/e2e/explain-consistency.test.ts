@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: policies write their placeholders like this
-/** An explanation is what happens: hundreds of rules and requests, explained and then sent over real sockets. */
+/** Explanations match reality: hundreds of requests are explained and then really sent. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -25,7 +25,7 @@ before(async () => {
 })
 after(() => world.stop())
 
-/** What the service answers, as it does and as it is described. */
+/** The answer of the service, both real and described. */
 function answerTo(url: string) {
   if (url.startsWith('/fail')) return { status_code: 500, headers: { 'x-from': 'service' }, body: 'broken' }
   if (url.startsWith('/missing'))
@@ -140,7 +140,7 @@ const policies: Readonly<Record<string, object>> = {
 
 const basic = `Basic ${Buffer.from('jane:password').toString('base64')}`
 
-/** Requests that tell these policies apart. */
+/** Requests on which these policies act differently. */
 const asks: readonly Ask[] = [
   {},
   { path: '/a/x?q=1' },
@@ -156,7 +156,7 @@ const asks: readonly Ask[] = [
   { path: '/?q=2', headers: { accept: 'application/json', authorization: basic, 'accept-encoding': 'gzip' } },
 ]
 
-/** What a service or a server puts there by itself, or what is masked. */
+/** Headers that servers add by themselves, or that are masked; they are not compared. */
 const apart = new Set([
   'date',
   'postern-request-id',
@@ -187,7 +187,7 @@ for (const [name, policy] of Object.entries(policies)) {
   })
 }
 
-test('that was a few hundred of them', () => {
+test('at least 300 pairs were compared', () => {
   assert.ok(pairs >= 300, `${pairs} were compared`)
 })
 

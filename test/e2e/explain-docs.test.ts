@@ -1,4 +1,4 @@
-/** `docs/policy.md`: every example runs as it stands, and every action, function and variable is on the page. */
+/** `docs/policy.md`: every example runs unchanged, and every action, function and variable is on the page. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'

@@ -1,4 +1,4 @@
-/** `POST /policy/explain` for the endpoints of agents: as for stored edges, by what their binds asked for. */
+/** `POST /policy/explain` for endpoints of agents: it uses the options of their binds, as for stored edges. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Json } from '../support/api-client.ts'
@@ -37,7 +37,7 @@ const noPut = {
   on_http_request: [{ name: 'no put', expressions: ["req.method == 'PUT'"], actions: [{ type: 'deny' }] }],
 }
 
-test('the rules and options of an HTTPS endpoint are explained, and are what its visitors meet', async (t) => {
+test('the explanation of an HTTPS endpoint matches what its visitors get', async (t) => {
   const { id, url } = await endpoint(t, {
     proto: 'http',
     basic_auth: ['jane:correct horse'],
@@ -61,7 +61,7 @@ test('the rules and options of an HTTPS endpoint are explained, and are what its
   assert.equal((await world.ask(url.hostname, { method: 'PUT', headers })).status, 403)
 })
 
-test('an endpoint without TLS is asked over HTTP', async (t) => {
+test('an endpoint without TLS is explained over HTTP', async (t) => {
   const { id } = await endpoint(t, { proto: 'http', schemes: ['http'], traffic_policy: noPut })
   assert.equal((await explain({ edge_id: id, request: {} })).outcome.verdict, 'passes')
   assert.equal((await explain({ edge_id: id, request: { method: 'PUT' } })).outcome.status_code, 403)
@@ -77,7 +77,7 @@ test('connections of a TCP endpoint are explained', async (t) => {
   assert.equal((await told('203.0.113.1')).error_code, 'ERR_IP_REFUSED')
 })
 
-test('what limits have counted for real visitors is gone by', async (t) => {
+test('rate limits start from what real visitors have used', async (t) => {
   const limit = { name: 'one', capacity: 1, rate: '24h', bucket_key: ['conn.client_ip'] }
   const traffic_policy = { on_http_request: [{ actions: [{ type: 'rate-limit', config: limit }] }] }
   const { id, url } = await endpoint(t, { proto: 'http', traffic_policy })
@@ -87,7 +87,7 @@ test('what limits have counted for real visitors is gone by', async (t) => {
   assert.equal((await explain(request)).outcome.error_code, 'ERR_RATE_LIMITED')
 })
 
-test('an endpoint of a stored edge stands for that edge', async () => {
+test('the endpoint id of a stored edge explains that edge', async () => {
   const edge = await world.httpsTo(service, { policy: { inbound: [{ actions: [{ type: 'deny' }] }] } })
   const { endpoints } = await world.api.get('/endpoints')
   const { id } = endpoints.find((each: Json) => each.edge?.id === edge.id)

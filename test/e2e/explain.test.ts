@@ -1,4 +1,4 @@
-/** `POST /policy/explain` on a server that runs: whom it answers, what it goes by, and that nothing of it is left behind. */
+/** `POST /policy/explain` on a running server: who may use it, what it uses, and that it has no side effects. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -29,7 +29,7 @@ async function explain(body: unknown): Promise<Json> {
 const limit = { name: 'one', capacity: 1, rate: '24h', bucket_key: ['conn.client_ip'] }
 const limited = { inbound: [{ name: 'limit', actions: [{ type: 'rate-limit', config: limit }] }] }
 
-test('nothing is dialled, counted or logged, and limits go by what real traffic used', async () => {
+test('nothing is dialled, counted or logged, and rate limits start from what real traffic used', async () => {
   const edge = await world.httpsTo(service, { policy: limited })
   const request = { edge_id: edge.id, request: {}, connection: { client_ip: '127.0.0.1' } }
   const [seen, requests] = [service.seen.length, await metric(world.platform.metricsUrl, 'postern_edge_requests_total')]
@@ -46,7 +46,7 @@ test('nothing is dialled, counted or logged, and limits go by what real traffic 
   assert.equal((await world.ask(edge.name, { from: '127.0.0.2' })).status, 200)
 })
 
-test('an explanation has the edge as it is now, whoever asks', async () => {
+test('an explanation uses the current edge, for any caller', async () => {
   const edge = await world.httpsTo(service, { policy: { inbound: [{ actions: [{ type: 'deny' }] }] } })
   const [route] = edge.routes
   assert.ok(route)

@@ -1,4 +1,4 @@
-/** Documents that are made to hurt: refused by their price, checked elsewhere, and nobody else waits for them. */
+/** Hostile documents are refused by their price or checked on another thread, and delay nobody else. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { eachStore } from '../support/databases.ts'
 import { until } from '../support/until.ts'
 import { World } from './edges/world.ts'
 
-/** Dear to compile, and still taken. */
+/** Costly to compile, but accepted. */
 const dear = Array.from({ length: 40 }, (_, i) => `(?i)x[\\pL]${i}$`)
 
 const rule = (expressions: readonly string[]): Json => ({ inbound: [{ expressions, actions: [{ type: 'deny' }] }] })
@@ -27,7 +27,7 @@ eachStore((store) => {
   after(() => world.stop())
   const answering = (body: string) => world.toBackend('http_response', { body })
 
-  describe('a document that would hold up everybody is refused by its price', () => {
+  describe('a document that would block the server is refused by its price', () => {
     const template = '${1}'.repeat(1000)
     const cases: Record<string, [path: string, body: Json, code: string, message: RegExp]> = {
       'classes of hundreds of ranges each': [
@@ -74,7 +74,7 @@ eachStore((store) => {
       assert.match(msg, /over 5000 values and keys/)
     })
 
-    test('a key as long as a body, also for who wants the numbers of another vendor', async () => {
+    test('a key as long as a body, in both dialects', async () => {
       const body = JSON.stringify({ [`${'k'.repeat(500_000)}!`]: 1 })
       const headers = { 'service-version': '', 'ngrok-version': '2' }
       const { status, body: answer } = await world.api.send('POST', '/edges/https', { body, headers })
@@ -103,7 +103,7 @@ eachStore((store) => {
     }
   })
 
-  test('a dear filter is in force once it is compiled, and the edge is served as it was until then', async () => {
+  test('a costly filter is in force once it is compiled, and the edge is served as before until then', async () => {
     const edge = await world.httpsEdge({ routes: [{ backend: await answering('served') }] })
     assert.equal((await world.ask(edge.name)).text, 'served')
     await world.api.put(`${edge.routes[0]?.path}/user_agent_filter`, { deny: [...dear, 'curl'] })
@@ -120,7 +120,7 @@ eachStore((store) => {
     assert.equal((await world.ask(edge.name, { headers: { 'user-agent': 'other' } })).text, 'served')
   })
 
-  test('a bind with dear patterns is served with them, and one that is too dear is refused', async () => {
+  test('a bind with costly patterns is served, and one that is too costly is refused', async () => {
     const port = Number(world.platform.agents.split(':').at(-1))
     const agent = new TestAgent({ port })
     await agent.authenticate({ authtoken: new Secret(world.platform.authtoken) })
@@ -136,7 +136,7 @@ eachStore((store) => {
     await agent.leave()
   })
 
-  test('after a restart an edge that is dear to compile refuses and serves as before, and holds up no other', async (t) => {
+  test('after a restart an edge that is costly to compile is guarded as before, and delays no other', async (t) => {
     const databaseUrl = await store.url()
     const dataDir = await mkdtemp(join(tmpdir(), 'postern-test-'))
     t.after(() => rm(dataDir, { recursive: true, force: true }))

@@ -50,7 +50,7 @@ eachStore((store) => {
     return world
   }
 
-  test('visitors that the restriction of endpoints does not admit reach no HTTPS, TLS, TCP or HTTP address', async (t) => {
+  test('a restriction of endpoints keeps other visitors from all HTTPS, TLS, TCP and HTTP addresses', async (t) => {
     const world = await start(t)
     const web = await recorder(world)
     const bytes = await listener(world, (socket) => socket.end('hello'))
@@ -114,7 +114,7 @@ eachStore((store) => {
     assert.equal(hello.toString(), 'hello')
   })
 
-  test('agents that the restriction of agents does not admit cannot connect, and live sessions end', async (t) => {
+  test('a restriction of agents keeps other agents from connecting, and ends their sessions', async (t) => {
     const world = await start(t)
     const { agents: server, ca, authtoken } = world.platform
     const agent = await ownDriver.connect({ server, ca, authtoken })
@@ -139,7 +139,7 @@ eachStore((store) => {
     await until('the agent is back', async () => (await sessions()) === 1, { limitMs: 30_000 })
   })
 
-  test('an address that the restriction of the dashboard does not admit sees no page, and may still call the API', async (t) => {
+  test('a restriction of the dashboard keeps other addresses from the pages, but not from the API', async (t) => {
     const world = await start(t)
     const { url } = world.platform
     await restrict(world, 'dashboard')

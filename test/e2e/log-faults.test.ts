@@ -1,4 +1,4 @@
-/** The real program when its output has no reader, a reader that stalls, or a full disk: it goes on and counts. */
+/** The real program when its output has no reader, a stalled one, or a full disk: it keeps running and counts lost lines. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -52,7 +52,7 @@ async function assertServes(server: ServerProcess): Promise<void> {
 }
 
 describe('the log of a server', () => {
-  test('its reader goes away: the server goes on, counts what is lost, and ends when told', async (t) => {
+  test('its reader goes away: the server keeps running, counts lost lines, and stops when told', async (t) => {
     const server = await start(t)
     server.child.stderr?.destroy()
     await until('lines are counted as lost', async () => {
@@ -63,7 +63,7 @@ describe('the log of a server', () => {
     assert.equal((await server.stop()).code, 0)
   })
 
-  test('the disk of the log is full: the server starts, goes on, and ends when told', async (t) => {
+  test('the disk of the log is full: the server starts, keeps running, and stops when told', async (t) => {
     const full = openSync('/dev/full', 'w')
     t.after(() => closeSync(full))
     const server = await start(t, { files: { err: full } })
@@ -75,7 +75,7 @@ describe('the log of a server', () => {
     assert.equal((await server.stop()).code, 0)
   })
 
-  test('its reader stalls: no more than 8 MiB wait, nobody else does, and the gap is told of', async (t) => {
+  test('its reader stalls: at most 8 MiB are buffered, nobody is delayed, and the gap is logged', async (t) => {
     const server = await start(t)
     server.child.stderr?.pause()
     // Each line holds 2 KiB of this path, so that 8 MiB and what pipes hold is less than 5,000 of them.
@@ -91,7 +91,7 @@ describe('the log of a server', () => {
     assert.equal(requests + told.reduce((sum, lines) => sum + lines, 0), 5500, 'each line is there or counted')
   })
 
-  test('its reader stalls for good: the server still ends when told', async (t) => {
+  test('its reader stalls for good: the server still stops when told', async (t) => {
     const server = await start(t)
     server.child.stderr?.pause()
     await visit(server, { count: 300, path: `/${'x'.repeat(2000)}` })
@@ -99,7 +99,7 @@ describe('the log of a server', () => {
     assert.equal((await once(server.child, 'exit'))[0], 0)
   })
 
-  test('a named pipe gets a new reader: it reads how many lines are missing, and what comes after', async (t) => {
+  test('a named pipe gets a new reader: it reads how many lines were lost, and the lines after that', async (t) => {
     const pipe = join(mkdtempSync(join(root, 'pipe-')), 'log')
     assert.equal(spawnSync('mkfifo', [pipe]).status, 0)
     // A second reader that is not there yet lets the first open for writing.
@@ -122,7 +122,7 @@ describe('the log of a server', () => {
     for (const line of lines) assert.equal(typeof JSON.parse(line), 'object')
   })
 
-  test('a log file that is copied and cut (copytruncate) goes on at its start', async (t) => {
+  test('a log file that is truncated (copytruncate) continues at its start', async (t) => {
     const file = join(mkdtempSync(join(root, 'file-')), 'postern.log')
     const err = openSync(file, 'a')
     const server = await start(t, { files: { err } })
@@ -157,7 +157,7 @@ describe('the log of a server', () => {
     for (const line of err.trimEnd().split('\n')) assert.equal(typeof JSON.parse(line), 'object')
   })
 
-  test('what crashes the server is the last line of the log, and the exit code is 1', async (t) => {
+  test('the error that crashes the server is the last line of the log, and the exit code is 1', async (t) => {
     const server = await start(t, {
       env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(crashLater)}` },
     })
@@ -173,7 +173,7 @@ const warnLater = `process.on('SIGUSR2', () => process.emitWarning('something is
 const crashLater = `process.on('SIGUSR2', () => { throw new Error('broken on purpose') })`
 
 describe('what a server prints on stdout', () => {
-  test('nobody reads it: the server goes on', async (t) => {
+  test('nobody reads it: the server keeps running', async (t) => {
     const server = await start(t)
     server.child.stdout?.destroy()
     await visit(server)

@@ -1,4 +1,4 @@
-/** Logins through the API and on the wire, as far as they need no provider: who is sent where, and which paths are kept. */
+/** Logins over real sockets, as far as no provider is needed: redirects and reserved paths. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type Recorder, recorder } from './edges/upstreams.ts'
@@ -41,7 +41,7 @@ for (const version of versions) {
       return String(headers.location).replace(/\?.*$/, '')
     }
 
-    test('strangers are sent to the provider of the route, whatever they do there', async () => {
+    test('visitors who are not logged in are sent to the provider of the route, whatever they request', async () => {
       assert.equal(await sentTo('/'), '200 from the service')
       for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'OPTIONS'])
         assert.equal(await sentTo('/github', method), github)
@@ -50,7 +50,7 @@ for (const version of versions) {
       assert.equal(await sentTo('/gl', 'POST'), gitlab)
     })
 
-    test('what only a login tells is never what a visitor sent, on routes with and without one', async () => {
+    test('visitors cannot forge the headers of a login, on routes with and without one', async () => {
       const names = ['user-id', 'user-email', 'github-user-id', 'github-organization', 'github-team', 'anything']
       const spellings = names.flatMap((name) => [
         `postern-auth-${name}`,
@@ -68,7 +68,7 @@ for (const version of versions) {
       }
     })
 
-    test('a login is that of the route of its path, else of the first route that has one', async () => {
+    test('the login path uses the login of the route that its target matches, or else the first', async () => {
       assert.equal(await sentTo('/postern/login?to=/gl/x'), gitlab)
       assert.equal(await sentTo('/auth/authn?to=/github'), github)
       assert.equal(await sentTo('/postern/login?to=/gl%3Fa=/github'), gitlab)
@@ -77,7 +77,7 @@ for (const version of versions) {
       }
     })
 
-    test('paths of logins reach no service of an edge that has one, and those of others', async () => {
+    test('login paths never reach a service of an edge with a login, but do on other edges', async () => {
       assert.equal(await sentTo('/oauth2/callback'), '400 ERR_LOGIN_STATE_MISSING')
       assert.equal(await sentTo('/oauth2/callback?code=1&state=x'), '400 ERR_LOGIN_STATE_INVALID')
       assert.equal(await sentTo('/postern/logout'), '/')

@@ -1,4 +1,4 @@
-/** Visitors of a route with a login while the database is silent: told when to come again, and let in by nothing. */
+/** Visitors of a route with a login while the database does not answer: they are asked to retry, and nobody is let in. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { storeLimits } from '../../src/store/limits.ts'
@@ -12,7 +12,7 @@ import { World } from './edges/world.ts'
 /** Short, so that the test is; long enough for a busy machine that does answer. */
 const limits = { ...storeLimits, connectionMs: 1000, statementMs: 1500, pollMs: 500 }
 
-test('while the database is silent, strangers can still begin a login, and whoever has a cookie gets a 503', async (t) => {
+test('while the database does not answer, a login can begin, and a visitor with a cookie gets 503', async (t) => {
   const postgres = await startPostgres()
   t.after(() => postgres.stop())
   const url = new URL(await postgres.createDatabase())

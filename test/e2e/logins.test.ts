@@ -1,4 +1,4 @@
-/** Who logged in, as the API shows it and ends it. */
+/** Logins of visitors, as the API shows and ends them. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -147,7 +147,7 @@ describe('logins in the API', () => {
       assert.equal((await sessions()).length, 1)
     })
 
-    test('logins are there after a restart', async () => {
+    test('logins survive a restart', async () => {
       await logins.logIn({ secret: 'a' })
       const before = await sessions()
       await stop()

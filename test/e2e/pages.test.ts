@@ -25,7 +25,7 @@ describe('pages that need no key', () => {
     assert.match(code.headers.get('content-type') ?? '', /javascript/)
   })
 
-  test('readers of the docs script that stall hold no copy each, and who has it is not sent it again', async (t) => {
+  test('stalled readers of the docs script share one copy, and a cached script is not sent again', async (t) => {
     const { hostname, port } = new URL(platform.url)
     const [, script = ''] = /<script src="([^"]+)"/.exec(await (await fetch(`${platform.url}/docs/`)).text()) ?? []
     const address = new URL(script, `${platform.url}/docs/`)

@@ -1,4 +1,4 @@
-/** What rules do beside their actions, over real sockets; every action for itself is a row of `policy-table.test.ts`. */
+/** Rules over real sockets, beyond single actions, which `policy-table.test.ts` covers. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -18,7 +18,7 @@ after(() => world.stop())
 
 for (const version of versions) {
   describe(`on a route, over HTTP/${version}`, () => {
-    test('a custom response of a request passes the rules for responses, a denial does not', async () => {
+    test('rules for responses run on a custom response, but not on a denial', async () => {
       const outbound = [{ actions: [{ type: 'add-headers', config: { headers: { 'x-seen': 'yes' } } }] }]
       const answer = async (type: string): Promise<Answer> => {
         const { name } = await world.httpsTo(service, { policy: { inbound: [{ actions: [{ type }] }], outbound } })
@@ -30,7 +30,7 @@ for (const version of versions) {
   })
 }
 
-test('actions ask no address that is not public, unless the operator allows it, and nothing passes for want of an answer', async () => {
+test('actions send no requests to private addresses unless the operator allows it; without an answer nothing passes', async () => {
   const asked = await recorder(world)
   const origin = `http://${asked.address}`
   const application = { client_id: 'app', client_secret: 'hush-hush' }
@@ -59,7 +59,7 @@ test('actions ask no address that is not public, unless the operator allows it, 
   assert.equal(service.seen.length, before)
 })
 
-test('a route logs visitors in by a module or by a rule, whichever is written last', async () => {
+test('a route has a login module or a login rule; adding the other is refused', async () => {
   const application = { client_id: 'app', client_secret: 'hush-hush' }
   const login = { type: 'oauth', config: { provider: 'github', ...application } }
   const policy = { inbound: [{ actions: [login] }] }

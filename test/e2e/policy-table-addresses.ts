@@ -1,4 +1,4 @@
-/** Every kind of address that can have a policy: one of each, whose policy is replaced from row to row. */
+/** One address of every kind that can have a policy; each row of the table replaces the policy. */
 import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
@@ -12,21 +12,21 @@ import { listenOn } from './policy-table-services.ts'
 export const protocols = ['tcp', 'tls passed through', 'tls ended', 'http', 'https'] as const
 export type Protocol = (typeof protocols)[number]
 
-/** What a visitor meets behind a policy that was taken. */
+/** How visitors reach an address with an accepted policy. */
 export interface Visited {
-  /** For those without HTTP: whether the service is reached. */
+  /** Without HTTP: whether the service is reached. */
   readonly isReached: (from: string) => Promise<boolean>
-  /** For those with HTTP; rejects when the connection ends without an answer. */
+  /** With HTTP; rejects when the connection ends without an answer. */
   readonly ask: (about: Ask) => Promise<Answer>
   readonly versions: readonly HttpVersion[]
 }
 
 export interface Address {
-  /** Gives why the policy was refused. */
+  /** Sets the policy, or returns why it was refused. */
   readonly put: (policy: object) => Promise<Visited | { readonly refusal: string }>
 }
 
-/** Stored edges. There are none for plain HTTP: what comes in there for an HTTPS edge is sent away before any rule. */
+/** Stored edges. For plain HTTP there are none: the plain listener redirects visitors of an HTTPS edge before any rule. */
 export async function storedEdges(world: World, service: Recorder): Promise<Readonly<Record<Protocol, Address>>> {
   const plain = await world.toAddress(await shouts(world))
   const secure = await world.toAddress(await secureShouts(world))
@@ -56,7 +56,7 @@ export async function storedEdges(world: World, service: Recorder): Promise<Read
   }
 }
 
-/** Endpoints that an agent asks for, each gone before the next. */
+/** Endpoints of an agent; each is closed before the next one is opened. */
 export async function agentEndpoints(world: World, service: Recorder): Promise<Readonly<Record<Protocol, Address>>> {
   const { agents, authtoken, ca, httpPort, httpsPort } = world.platform
   const builder = new ngrok.SessionBuilder().authtoken(authtoken).serverAddr(agents).caCert(Buffer.from(ca))
@@ -132,13 +132,13 @@ function dialTcp(port: number, from: string): Socket {
   return connectTcp({ port, host: '127.0.0.1', localAddress: from })
 }
 
-/** Whose certificate comes is not what is looked at. */
+/** Accepts any certificate, since it does not matter here. */
 function dialTls(port: number, name: string, from: string): Socket {
   const below = dialTcp(port, from).on('error', () => {})
   return connectTls({ socket: below, servername: name, rejectUnauthorized: false })
 }
 
-/** Whether one that shouts is behind it; otherwise the connection is closed. */
+/** Whether the echo service is reached; otherwise the connection was closed. */
 async function isHeard(socket: Socket): Promise<boolean> {
   socket.on('error', () => {})
   socket.write('a')

@@ -1,4 +1,4 @@
-/** The services that actions of the table ask: one that answers, keys, and a provider of logins. */
+/** The services that actions of the table call: one that answers, one with keys, and a login provider. */
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -1,6 +1,6 @@
 /**
- * Every action × phase × protocol × kind of address, over real sockets: either its effect is seen, or the policy is refused
- * when it is written, by a message that names the place. The rows follow from the registry of actions.
+ * Every action × phase × protocol × kind of address, over real sockets: either its effect is observed, or the policy is
+ * refused on save with a message that names the position. The rows are derived from the registry of actions.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -128,7 +128,7 @@ async function isRefused(name: ActionName, phase: Phase, protocol: Protocol, add
   const [any] = Object.values(samples[name])
   const config = any?.config?.(around())
   const refusal = refusalOf(await address.put({ [lists[phase]]: [{ actions: [{ type: name, config }] }] }))
-  // A list that the protocol does not have is what is wrong; otherwise the action in it is.
+  // If the protocol does not have the list, the message is about the list; otherwise about the action.
   const isThere = phasesOf(protocol).includes(phase)
   const at = isThere ? `${lists[phase]}[0].actions[0].type\` is \`${name}\`` : `: ${lists[phase]}\` does not happen on`
   assert.ok(refusal.includes(at), refusal)
@@ -145,7 +145,7 @@ async function taken(address: Address, policy: object): Promise<Visited> {
   return outcome
 }
 
-/** On connections: the one visitor meets the action, the other does not. */
+/** On connections: one visitor is affected by the action, the other is not. */
 async function works(
   name: string,
   { config, effect }: ConnectSample,
@@ -166,7 +166,7 @@ async function acts(name: string, phase: Phase, sample: HttpSample, address: Add
   const about = around()
   let versions: Visited['versions'] = ['1.1']
   for (let i = 0; i < versions.length; i++) {
-    // Written anew for each, so that nothing is left of what the one before counted.
+    // Set again for each version, so that no counts are left from the one before.
     const visited = await taken(address, policyOf(name, phase, sample, { ...about, mark: `${about.mark}-${i}` }))
     versions = visited.versions
     for (const make of sample.exchanges) {
@@ -179,7 +179,7 @@ async function acts(name: string, phase: Phase, sample: HttpSample, address: Add
   }
 }
 
-/** D42a: the plain listener sends whoever asks for an HTTPS edge away, and no rule sees it. */
+/** D42a: the plain listener redirects visitors of an HTTPS edge, and no rule runs. */
 async function isSentAway(name: string, phase: Phase, sample: HttpSample, address: Address): Promise<void> {
   const visited = await taken(address, policyOf(name, phase, sample, around()))
   const before = service.seen.length

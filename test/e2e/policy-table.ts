@@ -1,12 +1,12 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: policies write their placeholders like this
-/** One sample of every action in every phase that it has, and how its effect is seen from outside. */
+/** One sample of every action in every phase that it has, and how its effect is observed. */
 import assert from 'node:assert/strict'
 import { gunzipSync } from 'node:zlib'
 import type { ActionName } from '../../src/policy/action-names.ts'
 import type { Seen } from './edges/upstreams.ts'
 import type { Answer, Ask } from './edges/visitor.ts'
 
-/** What samples need of the world around them. */
+/** What samples need. */
 export interface Around {
   /** Different for each row. */
   readonly mark: string
@@ -40,7 +40,7 @@ export interface HttpSample {
   readonly isLogged?: boolean
 }
 
-/** A sample on connections: it is for visitors from `REFUSED` alone. */
+/** A sample on connections: it applies to visitors from `REFUSED` only. */
 export interface ConnectSample {
   readonly config?: (around: Around) => unknown
   readonly effect: 'closes' | 'logs'
@@ -100,7 +100,7 @@ const location = (answer: Answer): URL => new URL(String(answer.headers.location
 
 const restrictIps = () => ({ allow: ['127.0.0.0/8'], deny: [`${REFUSED}/32`] })
 
-/** By the registry: an action without a sample for one of its phases has no row, and the table says so. */
+/** A test fails when an action lacks a sample for one of its phases. */
 export const samples: Readonly<Record<ActionName, Sample>> = {
   'add-headers': {
     request: {

@@ -12,7 +12,7 @@ import { eachStore } from '../support/databases.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { until } from '../support/until.ts'
 
-/** How long a session may live on after its credential opens nothing any more (D25). */
+/** How long a session may last after its credential was revoked (D25). */
 const ENDED_MS = 5000
 
 eachStore((store) => {
@@ -42,7 +42,7 @@ eachStore((store) => {
         const { id } = await admin.create(path, { name: 'the one' })
         const { token: key } = await admin.create('/api_keys', { owner_id: id })
         const authtoken = await online(t, platform, id)
-        // Somebody else, who stays.
+        // Another owner, whose session must stay.
         await online(t, platform, platform.adminId)
         assert.equal(await sessions(platform), 2)
 
@@ -56,7 +56,7 @@ eachStore((store) => {
     }
   }
 
-  test('a member cannot change the IP policy behind an enforced restriction, and lock the admins out', async (t) => {
+  test('a member cannot change the IP policy of an enforced restriction, which could lock admins out', async (t) => {
     const platform = await start(t)
     const { admin } = platform
     const member = await platform.member()
@@ -95,7 +95,7 @@ eachStore((store) => {
     await member.api.update(`/ip_policies/${policy.id}`, { description: 'free again' })
   })
 
-  test('a restriction that is enforced while a member adds a rule never ends up with a rule from after', async (t) => {
+  test('when a restriction is enforced while a member adds a rule, no rule is added after that', async (t) => {
     const platform = await start(t)
     const { admin } = platform
     const member = await platform.member()
@@ -135,7 +135,7 @@ eachStore((store) => {
       await database.close()
     }
     await allRefused()
-    // Neither a member nor an admin that is inactive takes its place.
+    // Neither a member nor an inactive admin counts.
     await admin.create('/users', { name: 'member' })
     await admin.create('/users', { name: 'asleep', role: 'admin', active: false })
     await allRefused()
@@ -146,7 +146,7 @@ eachStore((store) => {
     await second.api.refused('ERR_LAST_ADMIN', 'DELETE', `/users/${second.id}`)
   })
 
-  test('of two admins who delete each other at the same moment one remains', async (t) => {
+  test('when two admins delete each other at the same moment, one remains', async (t) => {
     const platform = await start(t)
     for (let round = 0; round < 5; round++) {
       const [a, b] = [await platform.member('admin'), await platform.member('admin')]

@@ -1,4 +1,4 @@
-/** The bounds on what a visitor may send that an operator may move: size and number of headers, and time. */
+/** Configurable limits on requests: size and number of headers, and times. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
@@ -39,7 +39,7 @@ function headers({ bytes = 0, count = 1 }): NonNullable<Ask['headers']> {
   return Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-${i}`, each]))
 }
 
-describe('with the bounds as they are by default', () => {
+describe('with the default limits', () => {
   let served: Served
   before(async () => {
     served = await serve({})
@@ -56,7 +56,7 @@ describe('with the bounds as they are by default', () => {
   }
 })
 
-describe('with the bounds raised', () => {
+describe('with raised limits', () => {
   let served: Served
   before(async () => {
     served = await serve({ 'max-header-bytes': '131072', 'max-headers': '300', 'idle-timeout': '1h' })
@@ -83,13 +83,13 @@ describe('with short times', () => {
   })
   after(() => served.world.stop())
 
-  test('a head that does not come to its end is answered 408 after the time that was set', async () => {
+  test('an incomplete head is answered 408 after the configured time', async () => {
     const socket = await dialled(served.door)
     socket.write(`GET / HTTP/1.1\r\nHost: ${served.edge.name}\r\nX:`)
     assert.match((await readToEnd(socket)).toString(), /^HTTP\/1\.1 408 /)
   })
 
-  test('a connection that is idle is closed, over HTTP/1.1, HTTP/2 and TCP', async () => {
+  test('an idle connection is closed, over HTTP/1.1, HTTP/2 and TCP', async () => {
     const { world, door } = served
     const silent = await listener(world, () => {})
     const tcp = await world.tcpEdge({ backend: await world.toAddress(silent) })

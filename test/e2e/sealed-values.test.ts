@@ -1,4 +1,4 @@
-/** Somebody who can write the database, and has not the key: sealed values open in their own place alone. */
+/** An attacker who can write the database but lacks the key: sealed values can be opened only in their own place. */
 import assert from 'node:assert/strict'
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -53,7 +53,7 @@ eachStore((store) => {
   const setConfig = ({ routeId }: Place, config: string): string =>
     `UPDATE modules SET config = '${config}' WHERE host_id = '${routeId}'`
 
-  test('secrets of two routes that were swapped in the database are refused, not used', async (t) => {
+  test('secrets that were swapped between two routes in the database are refused, not used', async (t) => {
     const data = await lasting(t)
     const platform = await start(t, data)
     const [mine, theirs] = [await routeWith(platform, 'mine'), await routeWith(platform, 'theirs')]
@@ -64,7 +64,7 @@ eachStore((store) => {
       assert.match(refused.msg, new RegExp(`modules/${routeId}/oidc/client_secret.*changed, or moved`))
       assert.doesNotMatch(refused.msg, /mine|theirs|sealed/)
     }
-    // Set anew, it works again.
+    // Set again, it works.
     await platform.admin.put(`${mine.path}/oidc`, login('mine'))
     assert.equal((await platform.admin.get(`${mine.path}/oidc`)).client_secret, 'mine')
   })
@@ -144,7 +144,7 @@ eachStore((store) => {
     await assert.rejects(startPlatform(data), /key of the certificate authority.*restore the database/)
   })
 
-  test('a database of an earlier version is sealed anew at the start, and then takes no old value back', async (t) => {
+  test('a database of an earlier version is resealed at start, and then refuses old values', async (t) => {
     const data = await lasting(t)
     const before = await start(t, data)
     const [mine, theirs] = [await routeWith(before, 'mine'), await routeWith(before, 'theirs')]
@@ -175,14 +175,14 @@ eachStore((store) => {
     const again = await start(t, data)
     await again.admin.refused('ERR_SECRET_UNREADABLE', 'GET', `${mine.path}/oidc`)
     await again.stop()
-    // Nor by taking back the fact that all was sealed anew.
+    // Removing the mark that everything was resealed does not help either.
     await changeDatabase(data.databaseUrl, ["DELETE FROM meta WHERE key = 'sealed_form'"])
     await assert.rejects(startPlatform(data), /somebody changed the database/)
     assert.match(await databaseContents(data.databaseUrl), /sealed:2:/)
   })
 })
 
-/** As the first version sealed: bound to nothing. */
+/** Seals as the first version did, bound to no place. */
 function firstForm(key: Buffer, text: string): string {
   const nonce = randomBytes(12)
   const cipher = createCipheriv('aes-256-gcm', key, nonce)
@@ -190,7 +190,7 @@ function firstForm(key: Buffer, text: string): string {
   return `sealed:1:${sealed.toString('base64')}`
 }
 
-/** Puts a database back to where an earlier version left it, but for its modules. */
+/** Turns a database, except for its modules, into that of an earlier version. */
 async function toFirstForm(
   { databaseUrl, dataDir }: { databaseUrl: string; dataDir: string },
   key: Buffer,

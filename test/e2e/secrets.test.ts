@@ -19,7 +19,7 @@ const oidc = { issuer: 'https://login.example.com', client_id: 'app', client_sec
 const oauth = { enabled: false, provider: { github: { client_id: 'app', client_secret: OAUTH_SECRET } } }
 const policy = { inbound: [{ actions: [{ type: 'basic-auth', config: { credentials: [PASSWORD] } }] }] }
 
-/** Makes a route that holds secrets and gives the path it is found at. */
+/** Makes a route with secrets, and returns its path. */
 async function makeRoute({ admin }: Platform): Promise<string> {
   const edge = await admin.create('/edges/https')
   const body = { match_type: 'path_prefix', match: '/', oauth, oidc, policy }
@@ -48,7 +48,7 @@ eachStore((store) => {
 
   const started: Platform[] = []
 
-  /** Stopped with the test, however it ends; to stop one before is no harm. */
+  /** Stops with the test, however it ends; stopping it earlier is fine. */
   async function start(options: PlatformOptions): Promise<Platform> {
     const platform = await startPlatform(options)
     started.push(platform)
@@ -94,7 +94,7 @@ eachStore((store) => {
       await assert.rejects(startPlatform({ ...data, flags: { 'key-file': old } }), /is not the one that seals/)
     }))
 
-  test('a rotation that was cut off before its last step is finished by the next start', () =>
+  test('a rotation that was interrupted before its last step is finished by the next start', () =>
     lasting(async (data) => {
       const before = await start(data)
       const path = await makeRoute(before)
@@ -112,7 +112,7 @@ eachStore((store) => {
       await assert.rejects(stat(`${data.keyFile}.next`), { code: 'ENOENT' })
     }))
 
-  test('a rotation that was cut off before its commit changes nothing', () =>
+  test('a rotation that was interrupted before its commit changes nothing', () =>
     lasting(async (data) => {
       const before = await start(data)
       const path = await makeRoute(before)
@@ -125,7 +125,7 @@ eachStore((store) => {
       assert.equal(await rotate(data), 5)
     }))
 
-  test('a module that cannot be opened is mended by replacing or deleting it', () =>
+  test('a module that cannot be opened can be replaced or deleted', () =>
     lasting(async (data) => {
       const platform = await start(data)
       const { admin } = platform
@@ -146,7 +146,7 @@ eachStore((store) => {
       assert.equal((await admin.get(path)).webhook_verification, null)
     }))
 
-  test('a TLS edge whose policy cannot be opened is mended so too, and nothing else of it changes before', () =>
+  test('the same holds for the policy of a TLS edge, which refuses other changes until then', () =>
     lasting(async (data) => {
       const { admin } = await start(data)
       const blind = { inbound: [{ expressions: ["conn.tls.version == '1.3'"], actions: [{ type: 'deny' }] }] }
@@ -161,7 +161,7 @@ eachStore((store) => {
       assert.deepEqual((await admin.get(path)).policy.inbound[0].expressions, blind.inbound[0]?.expressions)
     }))
 
-  test('a server that still runs on the old key stores no secret that nobody could read', () =>
+  test('a server that still has the old key refuses to store secrets', () =>
     lasting(async (data) => {
       const platform = await start(data)
       const path = await makeRoute(platform)

@@ -1,4 +1,4 @@
-/** A database that is slow or silent: what needs it is refused in time, traffic goes on, and all comes back by itself. */
+/** A slow or silent database: calls that need it are refused in time, traffic continues, and all recovers by itself. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -60,7 +60,7 @@ function assertAway({ status, headers, body }: Answer): void {
 
 const statusOf = async (url: string) => (await fetch(url)).status
 
-test('a silent PostgreSQL: API and /readyz answer 503 in time, visitors notice nothing, and all comes back', async (t) => {
+test('a silent PostgreSQL: API and /readyz answer 503 in time, visitors notice nothing, and all recovers', async (t) => {
   const postgres = await startPostgres()
   t.after(() => postgres.stop())
   const url = new URL(await postgres.createDatabase())
@@ -103,7 +103,7 @@ test('a silent PostgreSQL: API and /readyz answer 503 in time, visitors notice n
   await servedAgain()
 })
 
-test('a foreign lock on SQLite: writes answer 503 in time, reads and visitors notice nothing', async (t) => {
+test('SQLite locked by another process: writes answer 503 in time, reads and visitors notice nothing', async (t) => {
   const { platform, link, served, servedAgain } = await startWorld(t)
   const { admin } = platform
   const foreign = await lockElsewhere(t, platform.databaseUrl.slice('sqlite:'.length))

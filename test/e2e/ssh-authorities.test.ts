@@ -1,4 +1,4 @@
-/** The keys of SSH certificate authorities at rest: sealed, each in its place, and the same after whatever a database goes through. */
+/** Stored keys of SSH certificate authorities: sealed, bound to their place, and kept by rotation, restart and backup. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -42,7 +42,7 @@ eachStore((store) => {
     return platform
   }
 
-  test('no key is readable in the database or the log, and a rotation and a restart leave all as they were', async (t) => {
+  test('no key is readable in the database or the log, and all survive a rotation and a restart', async (t) => {
     const data = await lasting(t)
     const before = await start(t, data)
     const made: Json[] = []
@@ -88,7 +88,7 @@ eachStore((store) => {
     await assertSigns(platform, theirs)
   })
 
-  test('a backup carries authorities and certificates, and the restored ones sign on', async (t) => {
+  test('a backup holds authorities and certificates, and restored authorities still sign', async (t) => {
     const data = await lasting(t)
     const before = await start(t, data)
     const authority = await before.admin.create('/ssh_certificate_authorities')

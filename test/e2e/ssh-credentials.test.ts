@@ -1,4 +1,4 @@
-/** What becomes of a client over SSH when its credential changes: while it is online, and between its question and its proof. */
+/** SSH clients whose credential changes: while they are online, or between offering a key and proving it. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { assertTold, clientKey, TestClient } from '../../src/ssh/test-gateway.ts'
@@ -35,7 +35,7 @@ async function sessions({ platform }: Holder): Promise<number> {
   return (await platform.admin.get('/tunnel_sessions')).tunnel_sessions.length
 }
 
-/** What takes a credential its power, by who holds it. */
+/** Changes that revoke a credential, by owner. */
 const changes: readonly [what: string, owners: string, change: (holder: Holder) => Promise<unknown>][] = [
   [
     'it is deleted',
@@ -56,14 +56,14 @@ const changes: readonly [what: string, owners: string, change: (holder: Holder) 
   ['an IP restriction shuts its address out', '/bot_users', restrict],
 ]
 
-/** Nobody but an address that no test has. */
+/** Admits only an address that no test uses. */
 async function restrict({ platform: { admin } }: Holder): Promise<void> {
   const { id } = await admin.create('/ip_policies')
   await admin.create('/ip_policy_rules', { ip_policy_id: id, action: 'allow', cidr: '127.0.0.9/32' })
   await admin.create('/ip_restrictions', { type: 'agent', enforced: true, ip_policy_ids: [id] })
 }
 
-describe('a credential opens nothing any more', () => {
+describe('a credential is revoked:', () => {
   for (const [what, owners, change] of changes) {
     test(`${what} while a session lives: the session ends, and none begins`, async (t) => {
       const held = await holder(t, owners)
@@ -82,7 +82,7 @@ describe('a credential opens nothing any more', () => {
       assert.equal(await sessions(held), 0)
     })
 
-    test(`${what} between the question and the proof: it is not let in`, async (t) => {
+    test(`${what} between offer and proof of the key: it is not let in`, async (t) => {
       const held = await holder(t, owners)
       const raw = await RawClient.atLogin(held.platform.sshPort)
       t.after(() => raw.leave())
@@ -97,7 +97,7 @@ describe('a credential opens nothing any more', () => {
   }
 })
 
-/** Resolves when nobody new is let to the gateway. */
+/** Resolves when the gateway lets nobody new in. */
 async function shutOut({ platform }: Holder): Promise<void> {
   await until('the restriction holds', async () => {
     const raw = await RawClient.atLogin(platform.sshPort).catch(() => undefined)
@@ -106,7 +106,7 @@ async function shutOut({ platform }: Holder): Promise<void> {
   })
 }
 
-test('rules that change while a session lives count for its next forward, and what is online stays (R-5.1)', async (t) => {
+test('ACL rules that change during a session apply to its next forward, and existing ones stay (R-5.1)', async (t) => {
   const { platform } = await holder(t)
   const { id } = await platform.admin.create('/ssh_credentials', { public_key: clientKey.publicLine })
   const client = await new TestClient(platform.sshPort).login()

@@ -1,4 +1,4 @@
-/** Crowds at the SSH gateway that say nothing, or fail to log in: who has the key comes in all the same, and is served. */
+/** Crowds at the SSH gateway that are silent or fail to log in: a client with a valid key still gets in and is served. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -19,7 +19,7 @@ const ELSEWHERE = '127.0.0.3'
 /** Failing logins at a time. */
 const AT_ONCE = 25
 
-/** What one address may have of connections that have not logged in. */
+/** The most unauthenticated connections that one address may have. */
 const PER_ADDRESS = 256
 
 describe(`a crowd of ${CROWD}`, () => {
@@ -89,7 +89,7 @@ async function serves(platform: Platform, ...urls: readonly string[]): Promise<v
   for (const url of urls) assert.equal((await visit(url, platform)).status, 200)
 }
 
-/** Gives how many were not let in, when all have tried. */
+/** Resolves with how many were not let in, once all have tried. */
 async function failingLogins(platform: Platform): Promise<number> {
   const { blob, sign } = makeKey()
   let next = 0
@@ -118,7 +118,7 @@ function failures(platform: Platform): Promise<number> {
   return metric(platform.metricsUrl, 'postern_agent_login_failures_total')
 }
 
-/** Nothing broke, and the log has some lines about them, not thousands. */
+/** Asserts that nothing broke, and that the log has a few lines about it, not thousands. */
 function assertUnharmed({ log }: Platform): void {
   assert.deepEqual(
     log.filter((line) => /"level":"(error|fatal)"/.test(line)),

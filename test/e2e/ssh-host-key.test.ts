@@ -1,4 +1,4 @@
-/** The host key of the SSH gateway: one for a database, whoever starts on it, and readable by nobody else. */
+/** The host key of the SSH gateway: one for each database, the same after a restart, and never in the log. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** What uploads hold that their service does not read: so much each, however Node and the system count it. */
+/** Memory of uploads that their service does not read: limited for each, by Node's count and by the system's. */
 import assert from 'node:assert/strict'
 import { connect as connectHttp2 } from 'node:http2'
 import { describe, test } from 'node:test'
@@ -15,12 +15,12 @@ const KIB = 1024
 const EACH_BYTES = (256 + 64) * KIB
 
 /**
- * How much the whole process may grow, in bytes: what they hold, and once, not for each of them, what the allocator keeps
- * of what passed through. It was 60 to 90 MiB.
+ * How much the whole process may grow, in bytes: what the uploads hold, plus what the allocator keeps once. It used to be 60
+ * to 90 MiB.
  */
 const ALL_BYTES = UPLOADS * EACH_BYTES + 30 * KIB * KIB
 
-describe('50 stalled uploads hold what they hold, and not the memory around it', () => {
+describe('50 stalled uploads hold only their own buffers, and not the memory around them', () => {
   for (const version of versions) {
     test(`HTTP/${version}`, async (t) => {
       const watched = await startWatched(t)

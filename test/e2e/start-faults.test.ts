@@ -1,4 +1,4 @@
-/** Places that a server cannot keep its data in: it says so in one line, at once, and ends. */
+/** Unusable data folders, files and settings: the server says so in one line, at once, and exits. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
@@ -86,10 +86,10 @@ const places: readonly [name: string, options: () => ServeOptions, says: RegExp,
   ['settings below a file', () => ({ dataDir: newFolder(), flags: { config: '/dev/null/x' } }), /no such file/, 2],
 ]
 for (const [name, options, says, code] of places) {
-  test(`${name} is told at once`, async () => assert.match(await refusal(options(), code), says))
+  test(`${name} is reported at once`, async () => assert.match(await refusal(options(), code), says))
 }
 
-test('a full disk is told with the file and what to do, and a start works once there is space', async (t) => {
+test('a full disk is reported with the file and what to do, and a start works once there is space', async (t) => {
   const disk = smallDisk(t, 2)
   if (typeof disk === 'string') return t.skip(disk)
   const dataDir = join(disk.path, 'data')

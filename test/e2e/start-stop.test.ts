@@ -1,4 +1,4 @@
-/** How the real program starts and stops, and what it says when it cannot. */
+/** How the real program starts and stops, and its messages when it cannot. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -35,7 +35,7 @@ async function refusal(options: ServeOptions, { code = 1 }: { code?: number } = 
   return ended.err
 }
 
-/** It ended with 0 and has nothing to complain about. */
+/** Asserts that it exited with 0 and printed no warnings or errors. */
 function assertClean({ code, err }: Ended): void {
   const complaints = err.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":"info"'))
   assert.deepEqual({ code, complaints }, { code: 0, complaints: [] })
@@ -70,7 +70,7 @@ describe('the program', () => {
       for (const secret of [apiKey, authtoken]) assert.ok(!out.includes(secret))
     })
 
-    test('nobody but its owner can read what it keeps', async () => {
+    test('only its owner can read its files', async () => {
       const dataDir = newDataDir()
       const server = await serve({ dataDir, ...(store.name === 'postgres' && { databaseUrl: await store.url() }) })
       const modes = Object.fromEntries(
@@ -111,7 +111,7 @@ describe('the program', () => {
       assertClean(await server.stop())
     })
 
-    test('commands that meet on an empty database all do their work', async () => {
+    test('commands that run at the same time on an empty database all succeed', async () => {
       const place = ['--data-dir', newDataDir(), '--database-url', await store.url()]
       const made = await Promise.all(
         ['a', 'b', 'c'].map((name) => postern(['admin', 'create-user', '--name', name, ...place])),
@@ -145,7 +145,7 @@ describe('the program', () => {
     assertClean(await again.stop())
   })
 
-  test('preset credentials open the door and are not printed', async () => {
+  test('preset credentials work and are not printed', async () => {
     const apiKey = `preset_api_key_${randomBytes(12).toString('hex')}`
     const authtoken = `preset_authtoken_${randomBytes(12).toString('hex')}`
     const env = { POSTERN_BOOTSTRAP_API_KEY: apiKey, POSTERN_BOOTSTRAP_AUTHTOKEN: authtoken }
@@ -167,7 +167,7 @@ describe('the program', () => {
     })
   }
 
-  test('a request under way when it is told to stop is answered, and nothing new is let in', async () => {
+  test('a request under way at shutdown is answered, and nothing new is accepted', async () => {
     const options = { dataDir: newDataDir(), flags: { 'drain-timeout': '10m' } }
     const server = await serve(options)
     const { apiKey } = credentials(server.out())
@@ -186,7 +186,7 @@ describe('the program', () => {
     await again.stop()
   })
 
-  test('a request that outlasts the drain time does not hold it', async () => {
+  test('a request that outlasts the drain time does not delay the exit', async () => {
     const server = await serve({ dataDir: newDataDir(), flags: { 'drain-timeout': '100ms' } })
     const slow = await slowCreate(server.url, credentials(server.out()).apiKey)
     assertClean(await server.stop())
@@ -205,7 +205,7 @@ describe('the program', () => {
     })
   }
 
-  test('a taken port is told, and does not use up the first start', async () => {
+  test('a taken port is reported, and the next start still counts as the first', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo
@@ -230,13 +230,13 @@ describe('the program', () => {
     })
   }
 
-  test('a PostgreSQL that does not answer is told', async () => {
+  test('a PostgreSQL that does not answer is reported', async () => {
     const line = await refusal({ dataDir: newDataDir(), databaseUrl: 'postgres://u:hunter2@127.0.0.1:1/db' })
     assert.match(line, /nothing answers at the database.*--database-url/)
     assert.ok(!line.includes('hunter2'))
   })
 
-  test('a key file that is missing, damaged or of another database is told, and the right one still works', async () => {
+  test('a key file that is missing, damaged or of another database is reported, and the right one still works', async () => {
     const options = { dataDir: newDataDir() }
     await (await serve(options)).stop()
     const file = join(options.dataDir, 'secret.key')
@@ -270,7 +270,7 @@ describe('two servers on one PostgreSQL', () => {
   eachStore((store) => {
     if (store.name === 'sqlite') return
 
-    test('started at the same moment on an empty database make one first start and serve the same', async () => {
+    test('that start at the same moment on an empty database make one set of credentials and serve the same', async () => {
       for (let round = 0; round < 2; round++) {
         const databaseUrl = await store.url()
         const flags = { 'key-file': join(newDataDir(), 'shared.key') }

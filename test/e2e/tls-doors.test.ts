@@ -1,4 +1,4 @@
-/** What every TLS listener agrees to: modern suites, no renegotiation, and for agents the lowest version that was set. */
+/** What every TLS listener accepts: modern cipher suites, no renegotiation, and for agents the lowest version that is set. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, describe, test } from 'node:test'
@@ -39,7 +39,7 @@ function portOf(address: string): number {
   return Number(address.slice(address.lastIndexOf(':') + 1))
 }
 
-/** A connection, or what was said instead. */
+/** A connection, or the error instead. */
 async function shake(options: ConnectionOptions): Promise<TLSSocket | string> {
   const socket = connect({ host: '127.0.0.1', rejectUnauthorized: false, ...options })
   const outcome = await Promise.race([
@@ -85,7 +85,7 @@ for (const [what, door] of Object.entries(doors)) {
       })
     }
 
-    test('who offers everything over TLS 1.2 gets ECDHE and AEAD', async () => {
+    test('a client that offers everything over TLS 1.2 gets ECDHE and AEAD', async () => {
       assert.match(await agreed({ ...door(), ...only('TLSv1.2'), ciphers: 'ALL:@SECLEVEL=0' }), strong)
     })
 
@@ -117,7 +117,7 @@ describe('an edge that allows TLS 1.0', () => {
     })
   }
 
-  test('gives who can do better a modern suite', async () => {
+  test('gives clients that support it a modern suite', async () => {
     assert.match(await agreed({ ...oldDoor(), ...only('TLSv1.2'), ciphers: 'ALL:@SECLEVEL=0' }), strong)
   })
 })

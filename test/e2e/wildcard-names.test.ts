@@ -1,4 +1,4 @@
-/** Names below a wildcard that an edge or a reserved domain holds: for credentials that name them alone (D66). */
+/** Names below a wildcard of an edge or a reserved domain: only for credentials whose ACL names them (D66). */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { AgentRefusal, type ConnectedAgent } from '../interop/agents/driver.ts'
@@ -54,14 +54,14 @@ eachStore((store) => {
     }
   })
 
-  test('a reserved wildcard holds the names below it too, but for those with a reservation of their own', async (t) => {
+  test('a reserved wildcard covers the names below it, except those with their own reservation', async (t) => {
     const world = await start(t)
     await world.api.create('/reserved_domains', { domain: '*.shop.test' })
     const agent = await agentWith(t, world, [])
     await assert.rejects(agent.open({ addr: 1, url: 'https://login.shop.test' }), held)
     await world.api.create('/reserved_domains', { domain: 'login.shop.test' })
     await agent.open({ addr: 1, url: 'https://login.shop.test' })
-    // The wildcard itself is what was reserved.
+    // The wildcard itself may be used, since it was reserved.
     await agent.open({ addr: 1, url: 'https://*.shop.test' })
   })
 
@@ -80,7 +80,7 @@ eachStore((store) => {
     await assert.rejects(agent.open({ addr: 1, url: 'https://login.shop.test' }), held)
   })
 
-  test('an agent whose credential names its address keeps it when an edge takes the wildcard above', async (t) => {
+  test('an agent whose credential names its address keeps it when an edge takes the wildcard above it', async (t) => {
     const world = await start(t)
     const agent = await agentWith(t, world, ['bind:login.shop.test'])
     await agent.open({ addr: 1, url: 'https://login.shop.test' })

@@ -1,4 +1,4 @@
-/** Agents beside services, for edges that reach them through tunnel groups. */
+/** Agents for edges that reach their services through tunnel groups. */
 import ngrok from '@ngrok/ngrok'
 import { type Connection, connect } from '../../../src/library.ts'
 import type { Owner } from '../../support/upstream.ts'

@@ -1,8 +1,8 @@
-/** The hello that a TLS client sends, byte for byte. */
+/** Captures the ClientHello of a TLS client. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-/** What `dial` sends first to a port on which nobody answers: one record. */
+/** The first record that `dial` sends, to a port that never answers. */
 export async function clientHello(dial: (port: number) => Socket): Promise<Buffer> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -3,7 +3,7 @@ import { type Identity, type IdentityOptions, loadX509, makeIdentity } from '../
 
 export const DAY_MS = 24 * 3_600_000
 
-/** As TLS takes it. */
+/** In the form that `node:tls` takes. */
 export interface Pair {
   readonly cert: string
   readonly key: string
@@ -13,13 +13,13 @@ export async function authority(name: string, options: IdentityOptions = {}): Pr
   return makeIdentity({ name: `CN=${name}`, isCa: true, ...validFor(1), ...options })
 }
 
-/** Valid from a day ago for so many days; negative ones are over. */
+/** Valid from a day ago until this many days from now; negative: expired. */
 export function validFor(days: number): Pick<IdentityOptions, 'notBefore' | 'notAfter'> {
   const end = Date.now() + days * DAY_MS
   return { notBefore: new Date(Math.min(Date.now(), end) - DAY_MS), notAfter: new Date(end) }
 }
 
-/** One that `issuer` signed. */
+/** A certificate that `issuer` signed. */
 export async function leaf(issuer: Identity | undefined, options: IdentityOptions = {}): Promise<Pair> {
   const made = await makeIdentity({ ...(issuer && { issuer }), ...validFor(1), ...options })
   return pairOf(made)
@@ -29,7 +29,7 @@ export function pairOf({ certificatePem, privateKeyPem }: Identity): Pair {
   return { cert: certificatePem, key: privateKeyPem }
 }
 
-/** What the key may be used for, and addresses of mail among its names. */
+/** Extensions: extended key usages, and e-mail addresses as alternative names. */
 export async function extras({
   usage,
   dns = [],

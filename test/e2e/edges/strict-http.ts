@@ -1,6 +1,5 @@
 /**
- * Reads HTTP/1.1 off the wire as RFC 9112 writes it, and not a bit more: shares nothing with the server, so that the two
- * can be held against each other.
+ * Parses HTTP/1.1 strictly by RFC 9112. It shares no code with the server, so that the two can be compared.
  */
 
 export interface StrictField {
@@ -26,21 +25,21 @@ export interface StrictResponse {
 }
 
 export interface Parsed<T> {
-  /** Those that are whole. */
+  /** The complete messages. */
   readonly messages: readonly T[]
-  /** What follows them: nothing, the beginning of another, or what is none. */
+  /** What follows them: nothing, the beginning of another message, or something malformed. */
   readonly rest: 'nothing' | 'partial' | 'malformed'
   /** Why it is malformed. */
   readonly reason: string
-  /** Where the first byte stands that is part of no whole message. */
+  /** The position after the last complete message. */
   readonly at: number
 }
 
-/** Thrown inside of here alone. */
+/** Thrown and caught in this file only. */
 class Malformed extends Error {}
 class Partial extends Error {}
 
-/** `skipsBlank`: takes one blank line before each request for the old mistake that it is (RFC 9112 §2.2). */
+/** `skipsBlank`: ignores one blank line before each request, as RFC 9112 §2.2 allows for old clients. */
 export function parseRequests(bytes: Buffer, { skipsBlank = false } = {}): Parsed<StrictRequest> {
   return parseAll(bytes, (cursor) => {
     if (skipsBlank && bytes.toString('latin1', cursor.at, cursor.at + 2) === '\r\n') cursor.at += 2
@@ -49,8 +48,8 @@ export function parseRequests(bytes: Buffer, { skipsBlank = false } = {}): Parse
 }
 
 /**
- * `methods` are those of the requests that are answered, in their order; interim responses are among the messages. Who
- * refuses what it cannot read does not know the method, so that a last answer may have a body where HEAD has none.
+ * `methods` are those of the answered requests, in order; the messages include interim responses. A server that refuses an
+ * unreadable request does not know its method, so the last answer may have a body even after HEAD.
  */
 export function parseResponses(
   bytes: Buffer,
@@ -84,7 +83,7 @@ class Cursor {
     this.bytes = bytes
   }
 
-  /** Up to the next CRLF, which is left behind; other control characters but tabs are never part of a line. */
+  /** The text up to the next CRLF, which is skipped. A line holds no control characters except tabs. */
   line(): string {
     for (let i = this.at; i < this.bytes.length; i++) {
       const byte = this.bytes[i] ?? 0
@@ -160,7 +159,7 @@ function parseFields(cursor: Cursor): StrictField[] {
   return fields
 }
 
-/** RFC 9112 §6.3, with every freedom that it leaves to the recipient taken away. */
+/** RFC 9112 §6.3, without any of the leniency that it allows. */
 function framing(fields: readonly StrictField[]): number | 'chunked' | undefined {
   const lengths = valuesOf(fields, 'content-length')
   const codings = valuesOf(fields, 'transfer-encoding')

@@ -1,4 +1,4 @@
-/** Services behind edges that remember what reached them; they go with the test or the suite that owns them. */
+/** Services behind edges that record what reached them; they close with the test or suite that owns them. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -61,7 +61,7 @@ export interface Listener extends Upstream {
   readonly sockets: Socket[]
 }
 
-/** Plain TCP that keeps what it is sent; without `onSocket` it says nothing. */
+/** Plain TCP that records what it receives; without `onSocket` it sends nothing. */
 export async function listener(owner: Owner, onSocket: (socket: Socket) => void = () => {}): Promise<Listener> {
   const received: Buffer[] = []
   const sockets: Socket[] = []
@@ -76,7 +76,7 @@ export async function listener(owner: Owner, onSocket: (socket: Socket) => void 
   return { ...upstream, received, sockets }
 }
 
-/** A port that takes no connection and refuses none: whoever dials it waits. */
+/** A port that neither accepts nor refuses connections: whoever dials it waits. */
 export async function blackHole(owner: Owner): Promise<Upstream> {
   const program = `
     const server = require('node:net').createServer()
@@ -85,7 +85,7 @@ export async function blackHole(owner: Owner): Promise<Upstream> {
   owner.after(() => child.kill('SIGKILL'))
   const [printed] = (await once(child.stdout, 'data')) as [Buffer]
   const port = Number(printed)
-  // It never accepts from here on, and the system stops to do so in its place once the queue is full.
+  // A stopped process accepts nothing, and once its queue is full the system does not either.
   child.kill('SIGSTOP')
   const waiting = Array.from({ length: 8 }, () => connect(port, '127.0.0.1').on('error', () => {}))
   owner.after(() => {
@@ -95,7 +95,7 @@ export async function blackHole(owner: Owner): Promise<Upstream> {
   return { port, address: `127.0.0.1:${port}` }
 }
 
-/** Plain TCP that says what it is told, in capitals. */
+/** Plain TCP that echoes what it receives in capitals. */
 export function shouts(owner: Owner): Promise<Listener> {
   return listener(owner, (socket) => {
     socket.on('data', (chunk) => socket.write(chunk.toString('latin1').toUpperCase()))
@@ -103,7 +103,7 @@ export function shouts(owner: Owner): Promise<Listener> {
   })
 }
 
-/** Whether what is sent to one that shouts comes back. */
+/** Whether a service of `shouts` still answers on this connection. */
 export async function isAlive(socket: Socket): Promise<boolean> {
   if (socket.destroyed || !socket.writable) return false
   const heard = new AbortController()
@@ -120,7 +120,7 @@ export async function isAlive(socket: Socket): Promise<boolean> {
   }
 }
 
-/** Rejects after so long. */
+/** Rejects after this time. */
 export function timeout(ms: number, what: string): Promise<never> {
   return new Promise((_, reject) => setTimeout(() => reject(new Error(`after ${ms} ms: ${what}`)), ms).unref())
 }

@@ -1,4 +1,4 @@
-/** A visitor of an edge over HTTP/1.1 or HTTP/2, from whichever address and with whichever TLS the test says. */
+/** A visitor of an edge over HTTP/1.1 or HTTP/2, with any source address and TLS options. */
 import { once } from 'node:events'
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import { connect as connectTcp, type Socket } from 'node:net'
@@ -10,7 +10,7 @@ export type HttpVersion = '1.1' | '2'
 
 export const versions: readonly HttpVersion[] = ['1.1', '2']
 
-/** Where an edge is found. */
+/** How to reach an edge. */
 export interface Door {
   /** The name in the handshake. */
   readonly name: string
@@ -31,7 +31,7 @@ export interface Ask {
   readonly body?: string | Buffer
   /** The visitor's own address. */
   readonly from?: string
-  /** A connection that TLS is to begin on, in the place of a new one. */
+  /** An existing connection to start TLS on, instead of a new one. */
   readonly below?: Socket
   readonly tls?: ConnectionOptions
 }
@@ -44,11 +44,11 @@ export interface Answer {
   readonly interim: readonly { readonly status: number; readonly headers: Readonly<Record<string, unknown>> }[]
   readonly body: Buffer
   readonly text: string
-  /** What the edge says that went wrong; undefined when nothing did. */
+  /** The error code of the edge; undefined when there is none. */
   readonly code: string | undefined
 }
 
-/** Asks on a connection of its own, and reads the answer to its end. */
+/** Sends a request on a new connection, and reads the whole answer. */
 export async function ask(door: Door, about: Ask = {}): Promise<Answer> {
   const socket = dial(door, about)
   try {
@@ -66,11 +66,11 @@ export async function ask(door: Door, about: Ask = {}): Promise<Answer> {
   }
 }
 
-/** Begins a connection; what fails is told to who waits for something on it. */
+/** Starts a connection; errors are reported to whoever waits for something on it. */
 export function dial({ name, port, ca }: Door, { version = '1.1', from, tls, below: given }: Ask = {}): TLSSocket {
   const own = { host: hostFor(from), port, ...(from !== undefined && { localAddress: from }) }
   const below = given ?? connectTcp(own)
-  // The TLS socket tells of these too.
+  // The TLS socket reports these errors too.
   below.on('error', () => {})
   const protocols = [version === '2' ? 'h2' : 'http/1.1']
   const socket = connectTls({ socket: below, servername: name, ca, ALPNProtocols: protocols, ...tls })
@@ -78,14 +78,14 @@ export function dial({ name, port, ca }: Door, { version = '1.1', from, tls, bel
   return socket
 }
 
-/** A connection that is secured. */
+/** A connection after its TLS handshake. */
 export async function dialled(door: Door, about: Ask = {}): Promise<TLSSocket> {
   const socket = dial(door, about)
   await once(socket, 'secureConnect')
   return socket
 }
 
-/** One request over HTTP/1.1 on a connection that is there, and which stays. */
+/** Sends one HTTP/1.1 request on an open connection, which stays open. */
 export async function askHttp1(socket: Socket, { name }: Pick<Door, 'name'>, about: Ask = {}): Promise<Answer> {
   const { method = 'GET', path = '/', host = name, headers = {}, body = '', trailers } = about
   const lines = [`${method} ${path} HTTP/1.1`, `Host: ${host}`, ...pairs(headers).map((pair) => pair.join(': '))]
@@ -98,7 +98,7 @@ export async function askHttp1(socket: Socket, { name }: Pick<Door, 'name'>, abo
   return finalAnswer(await readResponses(socket, method))
 }
 
-/** Responses to one request, the final one last. Nothing may follow it before the next request. */
+/** The responses to one request, the final one last. Nothing may follow before the next request. */
 function readResponses(socket: Socket, method: string): Promise<readonly StrictResponse[]> {
   const chunks: Buffer[] = []
   let total = 0
@@ -110,7 +110,7 @@ function readResponses(socket: Socket, method: string): Promise<readonly StrictR
     if (rest === 'malformed') throw new Error(`the answer is not HTTP: ${reason}: ${text()}`)
     if (messages.some(({ status }) => status >= 200 || status === 101)) return messages
     if (isEnded) throw new Error(`the connection closed after ${text()}`)
-    // What says how long it is need not be looked at before it is here.
+    // With a Content-Length, parsing can wait until the whole body is here.
     const [, length = '0'] = /\r\ncontent-length: *(\d+)\r\n/i.exec(bytes.toString('latin1', at, at + 8192)) ?? []
     wanted = Number(length)
     return undefined
@@ -159,16 +159,16 @@ function chunked(body: Buffer, trailers: Readonly<Record<string, string>>): Buff
   return Buffer.concat([...data, Buffer.from(`0\r\n${lines.join('')}\r\n`, 'latin1')])
 }
 
-/** HTTP/2 on a connection that is there. */
+/** HTTP/2 on an open connection. */
 export function http2Over(socket: TLSSocket, { name }: Pick<Door, 'name'>): ClientHttp2Session {
-  // Not all that a visitor may send is what it should.
+  // Tests send invalid requests on purpose.
   const options = { createConnection: () => socket, strictSingleValueFields: false }
   const session = connectHttp2(`https://${name}`, options)
   session.on('error', () => {})
   return session
 }
 
-/** One request on a session, beside others. */
+/** Sends one request on a session, which may carry others. */
 export async function askHttp2(
   session: ClientHttp2Session,
   { name }: Pick<Door, 'name'>,
@@ -198,7 +198,7 @@ export async function askHttp2(
   return answered({ status: Number(status), headers: rest, trailers, interim, body: bytes })
 }
 
-/** Reads until there is enough, and gives all that came. */
+/** Reads until `isEnough`, and returns everything that came. */
 export async function readUntil(socket: Socket, isEnough: (text: string) => boolean): Promise<string> {
   let text = ''
   while (!isEnough(text)) {
@@ -208,7 +208,7 @@ export async function readUntil(socket: Socket, isEnough: (text: string) => bool
   return text
 }
 
-/** What a visitor reads until the connection is over, errors or not. */
+/** Everything that a visitor reads until the connection ends, with or without an error. */
 export async function readToEnd(socket: Socket): Promise<Buffer> {
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))

@@ -1,4 +1,4 @@
-/** A platform whose edges are made through its API and visited over real sockets; all of it goes with the suite. */
+/** A platform whose edges are made through its API and visited over real sockets; it closes with the suite. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -23,7 +23,7 @@ export interface HttpsEdge {
   readonly name: string
   /** `/edges/https/<id>`. */
   readonly path: string
-  /** In the order in which they were asked for. */
+  /** In the order of the request. */
   readonly routes: readonly { readonly id: string; readonly path: string }[]
 }
 
@@ -35,13 +35,13 @@ export interface RawEdge {
   readonly path: string
 }
 
-/** The edge by which a world sees what is in force; it answers with a number. */
+/** The name of an edge that answers with a number, by which a world sees which changes are in force. */
 export const MARK = 'mark.edge.test'
 
 /** Ports for TCP edges of one world. */
 const TCP_PORTS = 12
 
-/** Connections that a test leaves open must not hold up its end. */
+/** Short, so that connections which a test leaves open do not delay its end. */
 const flags = { 'drain-timeout': '1s' }
 
 export class World implements Owner {
@@ -74,7 +74,7 @@ export class World implements Owner {
     return world
   }
 
-  /** Another run on the data and ports of one that was stopped. */
+  /** Starts again on the data and ports of a world that was stopped. */
   static async startAgain(before: World, options: PlatformOptions): Promise<World> {
     const ports = before.#allPorts
     const range = { 'tcp-ports': `${ports[0]}-${ports.at(-1)}` }
@@ -167,7 +167,7 @@ export class World implements Owner {
     return id
   }
 
-  /** Resolves when all that was written so far is in force: changes of edges are taken in in their order. */
+  /** Resolves when all changes so far are in force; edges apply changes in order. */
   async inForce(): Promise<void> {
     const body = String(++this.#marks)
     await this.api.update(this.#mark, { body })
@@ -175,7 +175,7 @@ export class World implements Owner {
       const { text } = await this.ask(MARK)
       return Number(text) >= Number(body)
     })
-    // But for those that are dear to compile, such as policies: these hold up nobody else.
+    // Except costly ones, such as policies, which are compiled later so that they delay nobody else.
     await until('changes are compiled', async () => {
       return (await metric(this.platform.metricsUrl, 'postern_edges_coming')) === 0
     })
@@ -188,13 +188,13 @@ export class World implements Owner {
 
   /** Lines of the log that say `message`, parsed. */
   logged(message: string): Json[] {
-    // Several may come in one write.
+    // One write may hold several lines.
     const lines = this.platform.log.join('').split('\n').filter(Boolean)
     return lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message)
   }
 }
 
-/** The first of so many ports in a row that nobody listens on, below those that the system hands out. */
+/** The first of this many consecutive free ports, below the system's ephemeral range. */
 async function freePorts(count: number): Promise<number> {
   for (let tries = 0; tries < 100; tries++) {
     const first = 10_000 + Math.floor(Math.random() * 1700) * count
