@@ -25,7 +25,7 @@ const bare = { names: [], ports: [], modules: {}, routes: [] }
 
 /** What is stored, and what the data plane is told of it. The first row is the edge. */
 const golden: Record<string, { stored: readonly TestRow[]; told: EdgeConfig }> = {
-  'an edge that nothing was set on': {
+  'an edge without hostports and modules': {
     stored: [edge('edgtcp_bare', 'tcp_edge', [])],
     told: { id: 'edgtcp_bare', kind: 'tcp', ...bare },
   },
@@ -194,7 +194,7 @@ const golden: Record<string, { stored: readonly TestRow[]; told: EdgeConfig }> =
   },
 }
 
-describe('stored edges become what the data plane is told', () => {
+describe('edge configurations of stored edges', () => {
   eachStore((databases) => {
     const opened: Store[] = []
     let shared: Store
@@ -225,7 +225,7 @@ describe('stored edges become what the data plane is told', () => {
       test(name, async () => assert.deepEqual(await read(shared, stored[0]?.id ?? ''), [told]))
     }
 
-    test('many at once are told in the order in which they were asked for, each with its own', async () => {
+    test('several edges come back in the order asked for, each with its own modules', async () => {
       const all = Object.values(golden).reverse()
       const ids = all.map(({ told }) => told.id)
       assert.deepEqual(
@@ -234,11 +234,11 @@ describe('stored edges become what the data plane is told', () => {
       )
     })
 
-    test('what is no edge is left out', async () => {
+    test('resources that are not edges are left out', async () => {
       assert.deepEqual(await read(shared, 'bkdtg_web', 'ipp_office', 'edghtsrt_1'), [])
     })
 
-    test('IP policies that are not stored with an edge can be looked up alone', async () => {
+    test('the rules of IP policies can be looked up without an edge', async () => {
       const lookup = await shared.read((reader) => readIpRules(reader, ['ipp_bad']))
       assert.deepEqual(lookup.ipRules('ipp_bad'), [
         { cidr: '10.6.6.6/32', action: 'deny' },
@@ -247,7 +247,7 @@ describe('stored edges become what the data plane is told', () => {
       assert.throws(() => lookup.ipRules('ipp_office'), /ipp_office does not exist any more/)
     })
 
-    test('a route whose secret cannot be opened is broken, and the others stand', async () => {
+    test('a route whose secret cannot be opened is broken; other routes are not', async () => {
       const store = await fresh(
         edge('edghts_x', 'https_edge', ['x.example.com:443']),
         route('edghtsrt_a', 'edghts_x', '/a'),
@@ -263,7 +263,7 @@ describe('stored edges become what the data plane is told', () => {
       assert.deepEqual(told?.names, ['x.example.com'])
     })
 
-    test('an edge that names what is gone is broken and keeps its name, so that nobody else is shown there', async () => {
+    test('an edge that refers to a missing resource is broken and keeps its names, so that no other edge answers there', async () => {
       const store = await fresh(edge('edgtls_x', 'tls_edge', ['x.example.com:443']))
       await store.write((writer) => writer.putModule('edgtls_x', 'backend', backend('bkdtg_gone')))
       const [told] = await read(store, 'edgtls_x')
@@ -271,7 +271,7 @@ describe('stored edges become what the data plane is told', () => {
       assert.deepEqual(told?.modules, {})
     })
 
-    test('a backend that is none is not served', async () => {
+    test('an edge whose backend is another kind of resource is broken', async () => {
       const store = await fresh(...policy('ipp_1'), edge('edgtcp_x', 'tcp_edge', ['h:20009']))
       await store.write(async (writer) => {
         await writer.putModule('edgtcp_x', 'backend', backend('ipp_1'))
@@ -280,7 +280,7 @@ describe('stored edges become what the data plane is told', () => {
       assert.equal((await read(store, 'edgtcp_x'))[0]?.broken, 'ipp_1 is not a backend')
     })
 
-    test('an edge whose hostports cannot be read is told without a name, and holds back no other', async () => {
+    test('an edge with unreadable hostports has no names, and does not affect others', async () => {
       const store = await fresh(
         edge('edgtls_bad', 'tls_edge', ['no port']),
         edge('edgtls_good', 'tls_edge', ['good.example.com:443']),

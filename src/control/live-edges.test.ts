@@ -45,7 +45,7 @@ class NotingSink {
   }
 }
 
-describe('the edges that are served', () => {
+describe('live edges', () => {
   eachStore((databases) => {
     const opened: Store[] = []
     const lines: string[] = []
@@ -77,7 +77,7 @@ describe('the edges that are served', () => {
     const listed = async () =>
       (await endpoints.beside(nobodyPresent).endpoints({ limit: 100 })).map(({ edgeId = '' }) => edgeId).sort()
 
-    test('are all loaded, left to their first visitor, however many there are', async () => {
+    test('all stored edges are loaded, and compiled only for their first visitor', async () => {
       const ids = Array.from({ length: 205 }, (_, i) => `edgtls_${String(i).padStart(3, '0')}`)
       await storeRows(store, [
         ...ids.map((id) => edge(id, 'tls_edge', [`${id.slice('edgtls_'.length)}.example.com:443`])),
@@ -88,7 +88,7 @@ describe('the edges that are served', () => {
       assert.deepEqual(sink.taken().sort(), ['edghts_1', 'edgtcp_1', ...ids].map((id) => `load ${id}`).sort())
     })
 
-    test('lose, when they are loaded again, those that were deleted meanwhile', async () => {
+    test('loading again removes edges that were deleted meanwhile', async () => {
       await start(edge('edgtcp_1', 'tcp_edge', ['h:20001']), edge('edgtcp_2', 'tcp_edge', ['h:20002']))
       await store.write((writer) => writer.remove('edgtcp_1'))
       await live.load()
@@ -96,12 +96,12 @@ describe('the edges that are served', () => {
       assert.deepEqual(await listed(), ['edgtcp_2'])
     })
 
-    test('are told of a change of their own, each once', async () => {
+    test('a changed edge is applied once', async () => {
       await start(edge('edgtcp_1', 'tcp_edge', ['h:20001']), edge('edgtcp_2', 'tcp_edge', ['h:20002']))
       assert.deepEqual(await changed(['tcp_edge', 'edgtcp_1'], ['tcp_edge', 'edgtcp_1']), ['apply edgtcp_1'])
     })
 
-    test('are told of a change of what they name, and others are not', async () => {
+    test('a change of a resource applies the edges that refer to it, and no others', async () => {
       await start(
         ...policy('ipp_1', ['10.0.0.0/8', 'allow']),
         group('bkdtg_1'),
@@ -117,7 +117,7 @@ describe('the edges that are served', () => {
       assert.deepEqual(told, { allow: ['10.0.0.0/8'], deny: [] })
     })
 
-    test('are told of a change deep inside their backends', async () => {
+    test('a change deep inside nested backends applies the edge', async () => {
       await start(
         group('bkdtg_1'),
         failover('bkdfo_1', 'bkdtg_1'),
@@ -129,12 +129,12 @@ describe('the edges that are served', () => {
       assert.deepEqual(await changed(['tunnel_group_backend', 'bkdtg_1']), ['apply edghts_1'])
     })
 
-    test('are not read again for changes that are no business of theirs', async () => {
+    test('unrelated changes apply no edge', async () => {
       await start(edge('edgtcp_1', 'tcp_edge', []))
       assert.deepEqual(await changed(['api_key', 'ak_1'], ['tunnel_group_backend', 'bkdtg_nobody']), [])
     })
 
-    test('go before others come, so that a name can move from one to the other at once', async () => {
+    test('deleted edges are removed before new ones are applied, so that a name can move', async () => {
       await start(edge('edgtls_old', 'tls_edge', ['x.example.com:443']))
       await store.write((writer) => writer.remove('edgtls_old'))
       await storeRows(store, [edge('edgtls_new', 'tls_edge', ['x.example.com:443'])])
@@ -146,14 +146,14 @@ describe('the edges that are served', () => {
       assert.deepEqual(await listed(), ['edgtls_new'])
     })
 
-    test('are many in one change, and each is told', async () => {
+    test('a large batch of changes applies every edge', async () => {
       const ids = Array.from({ length: 150 }, (_, i) => `edgtcp_${i}`)
       await start(...ids.map((id) => edge(id, 'tcp_edge', [])))
       const notes = await changed(...ids.map((id): [string, string] => ['tcp_edge', id]))
       assert.deepEqual(notes, ids.map((id) => `apply ${id}`).sort())
     })
 
-    test('hold back nobody when one of them cannot be listed or read, and the log says which', async () => {
+    test('an unreadable edge does not affect others, and the log names it', async () => {
       await storeRows(store, [
         edge('edgtls_bad', 'tls_edge', ['no port']),
         edge('edgtls_good', 'tls_edge', ['good.example.com:443']),

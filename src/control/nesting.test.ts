@@ -99,7 +99,7 @@ describe('backends inside backends', () => {
       })
     }
 
-    test('more than a thousand below one are refused', async () => {
+    test('more than a thousand backends below one are refused', async () => {
       const many = Array.from({ length: 1001 }, (_, i) => group(`bkdtg_many${i}`))
       await storeRows(store, many)
       await assert.rejects(

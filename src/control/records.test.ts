@@ -77,7 +77,7 @@ describe('stored resources', () => {
         return true
       })
 
-    test('what is created can be read, and the feed tells of it once', async () => {
+    test('a created resource can be read, and the feed records it once', async () => {
       await noted()
       const made = await create('ip_policy', { description: 'office' })
       assert.match(made.id, /^ipp_[0-9A-Za-z]{27}$/)
@@ -86,7 +86,7 @@ describe('stored resources', () => {
       assert.deepEqual(await noted(), [`ip_policy ${made.id}`])
     })
 
-    test('the token of a key is shown at its creation alone, opens the door, and is stored as a hash', async () => {
+    test('the token of a key is shown once, authenticates, and is stored as a hash', async () => {
       const { id, token } = await create('api_key', {}, { by: bob })
       assert.ok(token?.startsWith(`${id.slice('ak_'.length)}_`))
       assert.equal((await get('api_key', id)).token, null)
@@ -95,7 +95,7 @@ describe('stored resources', () => {
       assert.ok(rows.includes(id) && !rows.includes(token ?? 'no token'))
     })
 
-    test('a member sees its own keys, and those of others are not there (D22)', async () => {
+    test('a member sees only its own keys (D22)', async () => {
       const [hers, his] = [await create('api_key', {}), await create('api_key', {}, { by: bob })]
       const { records: seen } = await records.list(resourceOf('api_key'), bob, { limit: 100 })
       assert.ok(seen.some(({ id }) => id === his.id) && !seen.some(({ id }) => id === hers.id))
@@ -116,7 +116,7 @@ describe('stored resources', () => {
       assert.deepEqual([all.records[0]?.id, all.hasMore], [ids[2], false])
     })
 
-    test('an update changes what it names and nothing else, a module whole (D10)', async () => {
+    test('an update changes the fields it names, and replaces a module as a whole (D10)', async () => {
       const [one, other] = [await group(), await group()]
       const made = await create('tcp_edge', {
         description: 'before',
@@ -136,14 +136,14 @@ describe('stored resources', () => {
       await refused(records.remove(resourceOf('tunnel_group_backend'), ada, { id: other.id }), 'STILL_REFERENCED')
     })
 
-    test('an update of nothing is no change', async () => {
+    test('an empty update records no change', async () => {
       const made = await group()
       await noted()
       await records.update(resourceOf('tunnel_group_backend'), ada, { id: made.id }, {})
       assert.deepEqual(await noted(), [])
     })
 
-    test('a refused write leaves nothing behind, and the feed does not tell of it', async () => {
+    test('a refused write stores nothing and records no change', async () => {
       const before = await records.list(resourceOf('tcp_edge'), ada, { limit: 100 })
       await noted()
       const nobody = { enabled: true, backend_id: `bkdtg_${'0'.repeat(27)}` }
@@ -156,7 +156,7 @@ describe('stored resources', () => {
       await create('tcp_edge', { hostports: ['h:20002'] })
     })
 
-    test('of two that ask for one name at once, one gets it and the other is told who was faster', async () => {
+    test('of several creations that claim one name at once, one succeeds and the others are refused by name', async () => {
       const outcomes = await Promise.allSettled(
         ['a', 'b', 'c'].map((metadata) => create('tls_edge', { metadata, hostports: ['race.example.com:443'] })),
       )
@@ -167,7 +167,7 @@ describe('stored resources', () => {
       )
     })
 
-    test('a change of a route or rule is filed under what it belongs to', async () => {
+    test('a change of a route or rule is filed under its parent', async () => {
       const edge = await create('https_edge', { hostports: ['routes.example.com:443'] })
       const policy = await create('ip_policy', {})
       await noted()
@@ -191,7 +191,7 @@ describe('stored resources', () => {
       await refused(create('ip_policy_rule', rule), 'UNKNOWN_REFERENCE', /ip_policy_id/)
     })
 
-    test('a route of another edge is not there (D29)', async () => {
+    test('a route under another edge is not found (D29)', async () => {
       const [one, other] = [await create('https_edge', {}), await create('https_edge', {})]
       const { id } = await create('https_edge_route', { match: '/', match_type: 'path_prefix' }, { parent: one.id })
       const kind = resourceOf('https_edge_route')
@@ -199,7 +199,7 @@ describe('stored resources', () => {
       await refused(records.get(kind, ada, { id, parentId: other.id }), 'NOT_FOUND')
     })
 
-    test('the keys of a bot go with it, and whoever serves their sessions hears of each (D24)', async () => {
+    test('deleting a bot deletes its keys, and the feed records each (D24)', async () => {
       const bot = await create('bot_user', { name: 'builder' })
       const key = await create('api_key', { owner_id: bot.id })
       await noted()
@@ -209,7 +209,7 @@ describe('stored resources', () => {
       assert.equal(await authenticate(store, key.token ?? ''), undefined)
     })
 
-    test('secrets are sealed in the store and open in answers', async () => {
+    test('secrets are sealed in the store and readable in answers', async () => {
       const edge = await create('https_edge', {})
       const verified = { enabled: true, provider: 'github', secret: 'a secret between us' }
       const fields = { match: '/', match_type: 'path_prefix', webhook_verification: verified }
@@ -220,7 +220,7 @@ describe('stored resources', () => {
       assert.ok(rows.includes('webhook_verification') && !rows.includes('a secret between us'))
     })
 
-    test('one module that contradicts another is refused before anything is written', async () => {
+    test('modules that contradict each other are refused before anything is written', async () => {
       const authority = { enabled: true, certificate_authority_ids: [`ca_${'0'.repeat(27)}`] }
       const fields = { mutual_tls: authority, tls_termination: { enabled: true, terminate_at: 'upstream' } }
       await refused(create('tls_edge', fields), 'MODULE_NEEDS_TERMINATION')

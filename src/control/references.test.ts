@@ -34,7 +34,7 @@ describe('references and claims', () => {
 
     const referredBy = async (id: string) => [...(await store.read((reader) => reader.referredBy([id]))).keys()].sort()
 
-    test('what is named and exists passes, also twice', async () => {
+    test('references to existing resources pass, even repeated', async () => {
       await store.read((reader) => checkMentions(reader, [mention('bkdtg_1'), mention('bkdfo_0'), mention('bkdtg_1')]))
     })
 
@@ -57,16 +57,16 @@ describe('references and claims', () => {
       })
     }
 
-    test('what nobody refers to may be deleted', async () => {
+    test('a resource without referrers may be deleted', async () => {
       await store.read((reader) => checkUnreferenced(reader, resourceOf('tunnel_group_backend'), 'bkdtg_1'))
     })
 
-    test('what a module refers to may not, and the module is named', async () => {
+    test('a resource that a module refers to may not be deleted, and the error names the module', async () => {
       const asked = store.read((reader) => checkUnreferenced(reader, resourceOf('tunnel_group_backend'), 'bkdtg_2'))
       await assert.rejects(asked, /this tunnel group backend is still referred to by `edgtcp_1` \(backend\); change/)
     })
 
-    test('of many referrers five are named', async () => {
+    test('the error names at most five referrers', async () => {
       const kind = resourceOf('tunnel_group_backend')
       const asked = store.read((reader) => checkUnreferenced(reader, kind, 'bkdtg_popular'))
       await assert.rejects(asked, ({ code, message }: Refusal) => {
@@ -77,14 +77,14 @@ describe('references and claims', () => {
       })
     })
 
-    test('the database itself refuses to delete what is referred to, whoever did not ask', async () => {
+    test('the database itself refuses to delete a resource with referrers', async () => {
       await assert.rejects(
         store.write((writer) => writer.remove('bkdtg_2')),
         StoreConflict,
       )
     })
 
-    test('references are replaced field by field, and those of modules stay', async () => {
+    test('references are replaced field by field; those of modules stay', async () => {
       await store.write((writer) => setMentions(writer, 'edgtcp_1', [mention('bkdtg_1', 'first[0]')], []))
       assert.deepEqual(await referredBy('edgtcp_1'), ['bkdtg_1', 'bkdtg_2'])
       await store.write((writer) =>
@@ -100,7 +100,7 @@ describe('references and claims', () => {
       assert.deepEqual(await referredBy('edgtcp_1'), ['bkdtg_2'])
     })
 
-    test('a name is free to whoever holds it and taken for others', async () => {
+    test('a claim is free for its holder and taken for others', async () => {
       await store.write((writer) => setClaims(writer, 'edgtls_1', [claim('a.test'), claim('b.test')], []))
       const asked = (holder: string | null, ...claims: Claim[]) =>
         store.read((reader) => checkClaims(reader, claims, holder))
@@ -110,7 +110,7 @@ describe('references and claims', () => {
       await assert.rejects(asked(null, claim('a.test')), ({ code }: Refusal) => code === 'HOSTPORT_IN_USE')
     })
 
-    test('a name that is given up is free, and one scope says nothing about another', async () => {
+    test('a released claim is free, and scopes are independent', async () => {
       const before = [claim('old.test'), claim('22', 'port')]
       await store.write((writer) => setClaims(writer, 'edgtls_2', before, []))
       await store.write((writer) => setClaims(writer, 'edgtls_2', [claim('new.test')], before))
@@ -121,7 +121,7 @@ describe('references and claims', () => {
       )
     })
 
-    test('the database itself keeps a name with one holder, whoever did not ask', async () => {
+    test('the database itself allows one holder per claim', async () => {
       await store.write((writer) => setClaims(writer, 'edgtls_1', [claim('one.test')], [claim('a.test')]))
       const asked = store.write((writer) => setClaims(writer, 'edgtls_2', [claim('one.test')], []))
       await assert.rejects(asked, ({ trouble }: StoreConflict) => trouble === 'taken')

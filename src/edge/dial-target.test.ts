@@ -33,13 +33,13 @@ function target(
 const fixed: FixedTarget = { kind: 'fixed', status: 200, headers: [], body: Buffer.alloc(0) }
 
 describe('a target that is dialled', () => {
-  test('is told who visits, and hears nothing else first', async () => {
+  test("gets the visit, and no bytes before the visitor's", async () => {
     const plain = target('a')
     assert.ok(!((await dialTarget(plain, visit, ends)) instanceof DialFault))
     assert.deepEqual([plain.visits, plain.written], [[visit], []])
   })
 
-  test('hears the PROXY header it wants before anything else', async () => {
+  test('gets the PROXY header it wants before anything else', async () => {
     const told = target('a', undefined, 1)
     await dialTarget(told, visit, ends)
     assert.equal(Buffer.concat(told.written).toString(), 'PROXY TCP4 192.0.2.7 198.51.100.1 50000 20001\r\n')
@@ -56,7 +56,7 @@ describe('the first target that can be dialled', () => {
   const first = (...targets: (DialTarget | FixedTarget)[]) =>
     dialFirst({ targets, visit, ends, offline: 'BACKEND_OFFLINE' })
 
-  test('is taken, and none after it is asked', async () => {
+  test('is used, and later ones are not dialled', async () => {
     const [away, there, spare] = [target('a', 'offline'), target('b'), target('c')]
     const dialled = await first(away, there, spare)
     assert.ok(typeof dialled !== 'string')
@@ -74,7 +74,7 @@ describe('the first target that can be dialled', () => {
     ['a busy one after one that is offline', ['offline', 'busy'], 'BACKEND_BUSY'],
     ['the last of several that are there', ['busy', 'timeout', 'refused'], 'UPSTREAM_UNREACHABLE'],
   ] as const) {
-    test(`is missed, and the visitor is told of ${name}: ${code}`, async () => {
+    test(`does not exist after ${name}: ${code}`, async () => {
       assert.equal(await first(...reasons.map((reason) => target('x', reason))), code)
     })
   }

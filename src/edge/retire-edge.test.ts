@@ -23,7 +23,7 @@ test('connections of an edge that is gone live on for the drain time', (t) => {
   assert.deepEqual(notes.slice(2), ['streams of edg_1 ended', 'http of edg_1 ended'])
 })
 
-test('of an edge that is back by then only the streams end, which cannot be carried on', (t) => {
+test('when the edge is back by then, only its raw streams end', (t) => {
   const notes = retired(t, { isBack: true })
   t.mock.timers.tick(5000)
   assert.deepEqual(notes.slice(2), ['streams of edg_1 ended'])

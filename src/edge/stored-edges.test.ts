@@ -50,7 +50,7 @@ test('an edge without a wildcard leaves agents alone', async () => {
   assert.deepEqual([applied, stopped], [['edgtls_1 idle'], []])
 })
 
-test('what stands in the way of an edge is an endpoint on its address, or one below its wildcard', () => {
+test('an edge is blocked by an endpoint on its address, or below its wildcard', () => {
   const { stored } = stage()
   assert.equal(stored.endpointAt({ name: 'there.test' }), 'ep_3')
   assert.equal(stored.endpointAt({ port: 20001 }), 'ep_4')
@@ -59,7 +59,7 @@ test('what stands in the way of an edge is an endpoint on its address, or one be
   assert.equal(stored.endpointAt({ port: 20002 }), undefined)
 })
 
-test('what is stored is served and removed as it is', () => {
+test('removal and the list of stored edges are passed through', () => {
   const { stored, removed } = stage()
   stored.remove('edgtls_9')
   assert.deepEqual([removed, [...stored.storedIds]], [['edgtls_9'], ['edgtls_1']])
