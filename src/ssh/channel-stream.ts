@@ -5,7 +5,7 @@
 import type { Channel } from 'ssh2'
 import { type ByteSink, type ByteStream, kept } from '../lib/bytes/byte-stream.ts'
 
-/** What a channel needs of the connection that carries it. */
+/** What a channel needs from its connection. */
 export interface Carrier {
   /** Whether bytes sent now would only wait, for the socket or for a key exchange. */
   readonly isFull: boolean

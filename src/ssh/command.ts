@@ -28,7 +28,7 @@ const nameKeys = ['domain', 'hostname', 'subdomain', 'remote_addr', 'url'] as co
 /** The most words of one command. */
 const MAX_WORDS = 500
 
-/** `help` asks for how to use the kind, or all. */
+/** `help`: asks for the usage of one kind, or of all. */
 export function readCommand(text: string): SshTunnelCommand | BindRefusal | { readonly help: TunnelKind | undefined } {
   const words = splitWords(text)
   if (!words) return sshRefusals.badFlag('a quote is not closed')
@@ -77,7 +77,7 @@ function describe(command: TunnelKind, values: Readonly<Record<string, unknown>>
     return sshRefusals.badFlag('labeled needs at least one --label name=value')
   }
   const problems: Problem[] = []
-  // With labels the edge decides what visitors speak.
+  // With labels the edge decides which protocol visitors use.
   const reader = new OptionReader(values.labels === undefined ? { proto: command, ...values } : values, problems)
   const described = readDescription(reader, readKind(reader), { readText: contentAlone, ownHost: undefined })
   const isSchemeGiven = reader.has('schemes')

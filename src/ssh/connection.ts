@@ -120,7 +120,7 @@ export class SshConnection implements LinkOwner {
     }
   }
 
-  /** Costs a lookup each time, and those who know the public key alone can ask; who has the key proves it next. */
+  /** Each question costs a lookup, and needs only the public key; a client that holds the key proves it next. */
   #encourage(login: LoginAttempt, fingerprint: string): void {
     if (++this.#encouraged > this.#options.door.limits.tries) this.#refuse(login, sshRefusals.notProven(fingerprint))
     else login.encourage()

@@ -13,9 +13,9 @@ type Surface = Pick<SshTerminal, 'window' | 'isBusy' | 'print' | 'complain'>
 export interface DisplayOptions {
   readonly region: string
   readonly requests: Pick<WatchedRequests, 'watch'>
-  /** Asked at every drawing. */
+  /** Asked whenever it is drawn. */
   readonly figures: () => ScreenFigures
-  /** Has the latency measured. */
+  /** Starts a measurement of the latency. */
   readonly measure: () => void
 }
 

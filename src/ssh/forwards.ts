@@ -6,9 +6,9 @@ import { type ForwardPlace, usualPort } from './plan.ts'
 export interface Forward {
   readonly asked: ForwardPlace
   readonly reply: ForwardReply
-  /** Once it is online. */
+  /** Set once it is online. */
   tunnel?: Tunnel
-  /** The same place with the port that the client was told. */
+  /** The same place, with the port that the client was told. */
   told?: ForwardPlace
   isCancelled?: boolean
 }
@@ -33,7 +33,7 @@ export class Forwards {
     this.#all.add(forward)
   }
 
-  /** Whether the client asks for the same place again; port 0 is another each time. */
+  /** Whether the client asks for the same place again; port 0 is a new one each time. */
   has({ address, port }: ForwardPlace): boolean {
     return port !== 0 && [...this.#all].some(({ asked }) => asked.address === address && asked.port === port)
   }

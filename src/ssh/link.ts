@@ -25,7 +25,7 @@ export interface LoginAttempt {
   reject(): void
 }
 
-/** Answers to a forward; replies go out in the order of the requests. */
+/** Answers a forward; replies are sent in the order of the requests. */
 export interface ForwardReply {
   accept(port: number): void
   reject(): void
@@ -38,7 +38,7 @@ export interface LinkOwner {
   forward(place: ForwardPlace, reply: ForwardReply): void
   cancel(place: ForwardPlace): void
   terminal(terminal: SshTerminal): void
-  /** It asked for what is not served: `direct` for -L and -D, `socket` for unix sockets. */
+  /** It asked for something that is not supported: `direct` for -L and -D, `socket` for unix sockets. */
   unserved(what: 'direct' | 'socket'): void
   /** Called exactly once, as the last call. */
   closed(reason: string): void
@@ -181,7 +181,7 @@ export class SshLink implements Carrier {
     this.#channels--
   }
 
-  /** Asks the client to connect to its service. */
+  /** Opens a channel to the client's service. */
   open(place: ForwardPlace, from: { readonly ip: string; readonly port: number }): Promise<ChannelStream | DialFault> {
     if (this.#isEnding) return Promise.resolve(new DialFault('offline', 'the session of the tunnel is over'))
     if (this.#channels >= this.#limits.channels) {
@@ -322,7 +322,7 @@ export class SshLink implements Carrier {
   }
 
   #loginOf(context: AuthContext): LoginAttempt {
-    // The library throws where answers and logins that came all at once are out of step.
+    // The library throws when replies and logins that arrived together are out of step.
     const answer = (say: () => void) => () => {
       try {
         say()

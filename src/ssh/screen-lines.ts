@@ -1,7 +1,7 @@
 /** The screen of a client, line by line: addresses, latency, connections and the last requests. */
 import type { ServedRequest } from '../model/served-request.ts'
 
-/** What is asked of the connection when the screen is drawn. */
+/** Figures read from the connection when the screen is drawn. */
 export interface ScreenFigures {
   /** Connections of visitors that are open. */
   readonly connections: number

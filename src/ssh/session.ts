@@ -1,4 +1,4 @@
-/** One client's session over SSH: its command, its forwards and what they serve, and its end. */
+/** One client's session over SSH: its command, its forwards and their tunnels, and its end. */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { timestamp } from '../lib/clock.ts'
 import type { Peer } from '../lib/net/peer.ts'

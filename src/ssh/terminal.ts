@@ -23,7 +23,7 @@ const ETX = 3
 const EOT = 4
 
 export class SshTerminal {
-  /** Undefined when lines are wanted, not a screen. */
+  /** Undefined for lines instead of a screen. */
   #window: WindowSize | undefined
   #channel: Channel | undefined
   #onAsked: ((asked: Asked) => void) | undefined
