@@ -108,7 +108,7 @@ export interface Resource {
   readonly claims: (fields: Fields, parentId: string | null) => readonly Claim[]
   /** Other resources that the fields refer to. When a delete is refused, its message names the first word of `field`. */
   readonly mentions: (fields: Fields) => readonly Mention[]
-  /** Fills in, at creation, what the server chooses itself, such as a free port. */
+  /** Fills in, at creation, what the server chooses, such as a free port. */
   readonly choose?: (fields: Fields, around: Surroundings, isFree: IsFree) => Promise<Fields>
   /** Makes keys and signatures at creation, before the transaction begins, since that takes long. Returns the fields. */
   readonly make?: (fields: Fields, making: Making) => Promise<Fields>
