@@ -48,7 +48,6 @@ import type { Sealer } from './lib/secrets/seal.ts'
 import type { Secret } from './lib/secrets/secret.ts'
 import type { Authority } from './lib/x509/certificate-authority.ts'
 import type { EndpointRequest } from './model/endpoint.ts'
-import { SshDoor } from './ssh/ssh-door.ts'
 import type { Store } from './store/store.ts'
 import { AgentDoor } from './tunnel/agent-door.ts'
 import { Online } from './tunnel/online.ts'
@@ -288,6 +287,8 @@ export async function openDataPlane(options: DataPlaneOptions) {
     })
     const agentAddress = await agents.listen(listeners.agent)
     opened.push(() => agents.stop())
+    // Behind the door of agents: its library is a large one.
+    const { SshDoor } = await import('./ssh/ssh-door.ts')
     const gateway = new SshDoor({
       online,
       admits: admitsAgent,
@@ -340,6 +341,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     return {
       /** Resolves once every stored edge is served. */
       async letVisitorsIn() {
+        edges.load()
         for (const each of followed) {
           const follower = new Follower({ store, followed: each, log })
           await follower.start()
@@ -399,7 +401,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
 }
 
 /** The doors of agents and of SSH count alike. */
-function ofBoth(a: AgentDoor['numbers'], b: SshDoor['numbers']): AgentDoor['numbers'] {
+function ofBoth(a: AgentDoor['numbers'], b: AgentDoor['numbers']): AgentDoor['numbers'] {
   return {
     unproven: a.unproven + b.unproven,
     turnedAway: a.turnedAway + b.turnedAway,

@@ -30,7 +30,6 @@ export class Compiler {
   readonly #options: CompilerOptions
 
   constructor(options: CompilerOptions) {
-    PolicyExpressions.load()
     this.#options = options
   }
 

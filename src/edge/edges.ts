@@ -1,6 +1,7 @@
 /** Every edge and endpoint that this node serves: found by name or port, and swapped in one assignment when it changes. */
 import type { Logger } from '../lib/log/log.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
+import { PolicyExpressions } from '../modules/policy-expressions.ts'
 import { type CompiledEdge, releaseReplaced } from './compile.ts'
 import { Compiler, type CompilerOptions } from './compiler.ts'
 import type { Edge } from './edge.ts'
@@ -36,6 +37,11 @@ export class Edges {
   constructor(options: EdgesOptions) {
     this.#options = options
     this.#compiler = new Compiler(options)
+  }
+
+  /** Loads what policies need; to be called before visitors come, who would wait for it otherwise. */
+  load(): void {
+    PolicyExpressions.load()
   }
 
   get size(): number {
