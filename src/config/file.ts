@@ -1,6 +1,7 @@
 /** Reads `postern.yml`: a flat map of settings, each with its line number for error messages. */
+import { createRequire } from 'node:module'
 import { basename, resolve } from 'node:path'
-import { isMap, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml'
+import type { YAMLError } from 'yaml'
 import { readSmallFile } from '../lib/files/read-small-file.ts'
 import type { Given } from './given.ts'
 
@@ -46,6 +47,7 @@ export function readConfigFile({ named, cwd, isServing }: FilePlace): ConfigFile
 }
 
 function parseConfig(text: string, file: string): ConfigFile {
+  const { isMap, isScalar, LineCounter, parseDocument } = yaml()
   const lines = new LineCounter()
   const at = (offset: number) => `${file} line ${lines.linePos(offset).line}`
   // The failsafe schema keeps every value as the text in the file: settings have their own parsers.
@@ -73,6 +75,13 @@ function parseConfig(text: string, file: string): ConfigFile {
     else entries.set(name, { text: value.value, from })
   }
   return { entries, problems }
+}
+
+const require = createRequire(import.meta.url)
+
+/** Loaded on use: a server without a file starts without it. */
+function yaml(): typeof import('yaml') {
+  return require('yaml') as typeof import('yaml') // that very package
 }
 
 /** The parser's message without the text that it quotes, which may be a password. */
