@@ -54,6 +54,8 @@ describe('a bind', () => {
         proto: 'https',
         hostport: `${String(bound.opts.Hostname)}:443`,
         type: 'ephemeral',
+        name: '',
+        description: '',
         metadata: 'mine',
         tunnelId: bound.tunnelId,
       },
