@@ -75,6 +75,7 @@ describe('from trailers', () => {
       ['X-Forwarded-For', '1.1.1.1'],
       ['Postern-Auth-User-Id', '1'],
       ['postern_auth_user_id', '1'],
+      ['Ngrok-Error-Code', 'ERR_NGROK_3200'],
     ])
     assert.deepEqual([...(stripTrailers(trailers) ?? [])], [['Grpc-Status', '0']])
   })

@@ -39,7 +39,7 @@ export function stripTrailers(
   trailers: HeaderList | undefined,
   removed: ReadonlySet<string> = noNames,
 ): HeaderList | undefined {
-  trailers?.removeWhere((name) => isStrippedFromRequest(name) || !isTrailer(name.key) || removed.has(name.key))
+  trailers?.removeWhere((name) => isStrippedFromTrailers(name) || !isTrailer(name.key) || removed.has(name.key))
   return trailers && trailers.size > 0 ? trailers : undefined
 }
 
@@ -110,6 +110,10 @@ export function isOurs(key: string): boolean {
 /** Underscores: some servers read `_` as `-`, so that one header could pass for another. */
 function isStrippedFromRequest(name: HeaderName): boolean {
   return (marksOf(name) & (HOP_BY_HOP | OURS | UNDERSCORED)) !== 0
+}
+
+function isStrippedFromTrailers(name: HeaderName): boolean {
+  return (marksOf(name) & (HOP_BY_HOP | OURS | UNDERSCORED | ERROR_CODE)) !== 0
 }
 
 function isStrippedFromResponse(name: HeaderName): boolean {
