@@ -27,6 +27,7 @@ import { holdVisitors } from './edge/hold-visitors.ts'
 import { HttpFront } from './edge/http-front.ts'
 import { latencyBounds } from './edge/latency-count.ts'
 import { ListenFault, openListener } from './edge/open-listener.ts'
+import { errorPages } from './edge/pages/error-page.ts'
 import { PublicDoor } from './edge/public-door.ts'
 import { PublicListener } from './edge/public-listener.ts'
 import { httpRefusals } from './edge/refuse-http.ts'
@@ -97,7 +98,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
   const { documents, sessions, version } = options
   const { domain, region, tcpPorts: tcpRange } = settings
   // What may change while we run; see `use`.
-  let { drainTimeoutMs } = settings
+  let { drainTimeoutMs, ngrokErrorHeader } = settings
   let hops = meetVisitors(settings.trustedProxies)
   let mayBeAsked = allowedBy(settings)
   const opened: (() => Promise<void> | void)[] = []
@@ -188,6 +189,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       counts,
       bodyMemory,
       departed,
+      pages: () => errorPages({ ngrokErrorHeader }),
       log,
       now,
       publicPorts,
@@ -235,7 +237,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         now,
         meet,
         caps,
-        onTooMany: httpRefusals(),
+        onTooMany: httpRefusals({ ngrokErrorHeader: () => ngrokErrorHeader }),
         descriptors,
         onConnection: visitors.onPlain,
       }),
@@ -356,6 +358,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         visitors.useIdleMs(next.idleTimeoutMs)
         bodyMemory.use(next.bodyMemory)
         drainTimeoutMs = next.drainTimeoutMs
+        ngrokErrorHeader = next.ngrokErrorHeader
         hops = meetVisitors(next.trustedProxies)
         mayBeAsked = allowedBy(next)
         agentSettings = next
@@ -370,6 +373,8 @@ export async function openDataPlane(options: DataPlaneOptions) {
       endpoint: (id: string) => edges.endpoint(id),
       caps: [caps, agentCaps, sshCaps],
       publicPorts,
+      /** Whether visitors' errors have ngrok's number too, as of now. */
+      ngrokErrorHeader: () => ngrokErrorHeader,
       endpointAt: (address: { name: string } | { port: number }) => stored.endpointAt(address),
       addresses: {
         agents: addressText(agentAddress),

@@ -40,7 +40,14 @@ export async function explainPolicy(written: unknown, asked: Described): Promise
   const { form, given } = spelled(written)
   const config = form.read(check(form.body, given) as ModuleConfig, { place, at: `${form.name}.` })
   const edge = policyEdge(config, place, asked, noLookup)
-  return explain({ config: edge, asked, region: REGION, publicHttpsPort: HTTPS_PORT, counters: [] })
+  return explain({
+    config: edge,
+    asked,
+    region: REGION,
+    publicHttpsPort: HTTPS_PORT,
+    ngrokErrorHeader: true,
+    counters: [],
+  })
 }
 
 function spelled(written: unknown) {

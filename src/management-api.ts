@@ -83,6 +83,7 @@ export async function openManagementApi(options: ManagementOptions) {
       explain: (owner, work) => explainer.explain(owner, work),
       region,
       publicHttpsPort: () => plane.publicPorts.https,
+      ngrokErrorHeader: plane.ngrokErrorHeader,
       counted: plane.counted,
       presence,
       endpoint: plane.endpoint,

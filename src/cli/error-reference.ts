@@ -58,9 +58,10 @@ ${agentRows.join('\n')}
 ## What visitors see
 
 When an edge or an endpoint cannot answer, the visitor gets a page, JSON, plain text or a gRPC status, as the visitor can
-read it, with the code in the header \`postern-error-code\`, and ngrok's number for the same in \`ngrok-error-code\`. Services
-cannot send these headers, so an error without them is one of the service itself, or of the agent beside it. On TCP and TLS edges the connection closes, and the access log has the
-code.
+read it, with the code in the header \`postern-error-code\`. The header \`ngrok-error-code\` has ngrok's number for it, unless
+\`--ngrok-error-header\` is \`off\`. Services can send neither header, whatever the setting, so an error without
+\`postern-error-code\` is one of the service itself, or of the agent beside it. On TCP and TLS edges the connection closes,
+and the access log has the code.
 
 | code | status | number | sentence | when | what to do |
 |---|---|---|---|---|---|

@@ -10,9 +10,10 @@ export function addSettingsFlags(command: Command, { only }: { only?: readonly s
   command.option(`--${configFlag} <path>`, 'settings file (default: ./postern.yml when there is one)')
   for (const setting of settings) {
     if (setting.envOnly || (only && !only.includes(setting.name))) continue
+    const value = setting.bare === undefined ? `<${setting.takes}>` : `[${setting.takes}]`
     // No default is given to commander: what is not on the command line may still come from elsewhere.
     command.addOption(
-      new Option(`--${setting.name} <${setting.takes}>`, about(setting)).hideHelp(setting.hidden === true),
+      new Option(`--${setting.name} ${value}`, about(setting)).preset(setting.bare).hideHelp(setting.hidden === true),
     )
   }
   return command

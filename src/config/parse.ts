@@ -123,6 +123,11 @@ export function oneOf<const T extends string>(allowed: readonly T[]): (text: str
   }
 }
 
+/** Whether it is `on`. */
+export function onOff(text: string): boolean {
+  return oneOf(['on', 'off'])(text) === 'on'
+}
+
 export function path(text: string): string {
   if (text === '' || text.includes('\0')) throw new Error('must be a path')
   if (/^~(\/|$)/.test(text)) throw new Error('must be a full path; only shells understand `~`')

@@ -63,6 +63,7 @@ test('every setting has its default when nothing is given', () => {
     maxHeaders: 100,
     headerTimeoutMs: 15_000,
     idleTimeoutMs: 300_000,
+    ngrokErrorHeader: true,
     tcpListen: '0.0.0.0',
     tcpPorts: { from: 20000, to: 20999 },
     domain: 'localhost',
@@ -122,6 +123,8 @@ const accepted: readonly [name: string, text: string, field: keyof Settings, val
   ['drain-timeout', '24h', 'drainTimeoutMs', 86_400_000],
   ['body-memory', '512KiB', 'bodyMemory', 512 * 1024],
   ['body-memory', '64GiB', 'bodyMemory', 64 * 1024 ** 3],
+  ['ngrok-error-header', 'on', 'ngrokErrorHeader', true],
+  ['ngrok-error-header', 'off', 'ngrokErrorHeader', false],
   ['log-level', 'silent', 'logLevel', 'silent'],
 ]
 for (const [name, text, field, value] of accepted) {
@@ -148,6 +151,7 @@ const malformed: Readonly<Record<string, readonly string[]>> = {
   domain: ['', 'a..b', 'http://x', 'x:80', '10.0.0.1', '-a.example', 'a b', `${'a'.repeat(64)}.example`],
   region: ['', 'EU', 'a_b', '-x', 'a'.repeat(33)],
   'drain-timeout': ['30', '30 s', '-1s', '1.5s', '25h', '1d', 's'],
+  'ngrok-error-header': ['true', 'ON', 'no', ''],
   'log-level': ['verbose', 'INFO', ''],
   'log-format': ['text', ''],
 }

@@ -41,6 +41,8 @@ export interface Settings {
   readonly maxHeaders: number
   readonly headerTimeoutMs: number
   readonly idleTimeoutMs: number
+  /** Whether visitors' errors have ngrok's number too. */
+  readonly ngrokErrorHeader: boolean
   readonly tcpListen: string
   readonly tcpPorts: PortRange
   readonly domain: string

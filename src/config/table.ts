@@ -13,6 +13,8 @@ export interface Setting<T> {
   readonly parse: (text: string) => T
   /** As an operator would write it; null when it depends on other settings or is unset. */
   readonly default: string | null
+  /** What the flag means when no value follows it; left out, it needs one. */
+  readonly bare?: string
   /** What to show instead when `default` is null. */
   readonly defaultNote?: string
   readonly about: string
@@ -256,6 +258,17 @@ export const table = {
     about:
       'how long a connection of a visitor may be idle, from 1s to 24h; running requests and WebSockets have at least 5m',
     example: '1h',
+    isLive: true,
+  }),
+  ngrokErrorHeader: setting({
+    name: 'ngrok-error-header',
+    takes: 'on|off',
+    parse: parse.onOff,
+    default: 'on',
+    bare: 'on',
+    about:
+      "`on` or `off`: whether errors that visitors see carry ngrok's number too, in `ngrok-error-code`; scripts written for ngrok read it",
+    example: 'off',
     isLive: true,
   }),
   tcpListen: setting({

@@ -35,6 +35,7 @@ export interface ExplanationsOptions {
   readonly explain: (owner: string, work: ExplainWork) => Promise<Explanation>
   readonly region: string
   readonly publicHttpsPort: () => number
+  readonly ngrokErrorHeader: () => boolean
   /** What the limits of an edge have counted. */
   readonly counted: (edgeId: string) => readonly CountedWindow[]
   readonly presence: Pick<Presence, 'endpoint'>
@@ -57,7 +58,7 @@ export class Explanations {
 
   /** `body` has passed its form. Rejects with `BadValue` or `Refusal`. */
   async explain(principal: Principal, body: Fields): Promise<Explanation> {
-    const { explain, region, publicHttpsPort, counted } = this.#options
+    const { explain, region, publicHttpsPort, ngrokErrorHeader, counted } = this.#options
     const named = Object.keys(subjects).filter((name) => body[name] !== undefined)
     const [field, another] = named
     if (field === undefined) throw new BadValue('edge_id', 'required', ONE_OF)
@@ -69,7 +70,8 @@ export class Explanations {
     if (field in stored) await checkSize(subject.config, field)
     const counters = field in stored ? counted(subject.config.id) : []
     try {
-      const work = { ...subject, asked, region, publicHttpsPort: publicHttpsPort(), counters }
+      const around = { region, publicHttpsPort: publicHttpsPort(), ngrokErrorHeader: ngrokErrorHeader() }
+      const work = { ...subject, asked, ...around, counters }
       return await explain(principal.id, work)
     } catch (error) {
       throw asRefusal(error, field)

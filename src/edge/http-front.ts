@@ -3,6 +3,7 @@
 import { socketStream } from '../lib/bytes/socket-stream.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
+import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 import type { Peer } from '../modules/phases.ts'
 import type { BodyMemory } from './body-memory.ts'
 import type { DepartedVisitors } from './departed-visitors.ts'
@@ -13,7 +14,7 @@ import { Http1Connection } from './http1/server-connection.ts'
 import { Http1Upstream } from './http1/upstream-connection.ts'
 import { Http2Connection } from './http2/server-connection.ts'
 import { Http2Upstream } from './http2/upstream.ts'
-import { errorPage, plainErrorPage } from './pages/error-page.ts'
+import { type ErrorPages, errorPages } from './pages/error-page.ts'
 import type { AccessRecord } from './proxy/access-record.ts'
 import type { VisitorConnection } from './proxy/pick-edge.ts'
 import { HttpProxy } from './proxy/proxy.ts'
@@ -27,6 +28,8 @@ export interface HttpFrontOptions {
   readonly counts: TrafficCount
   readonly bodyMemory: BodyMemory
   readonly departed: DepartedVisitors
+  /** What visitors are shown when something goes wrong; asked for each error. */
+  readonly pages?: () => ErrorPages
   readonly log: Logger
   readonly now: Clock
   /** The ports shown in URLs; known once the listeners are open. */
@@ -51,6 +54,8 @@ interface Connection {
 export class HttpFront {
   readonly #options: HttpFrontOptions
   #limits: Http1Limits
+  readonly #pages: () => ErrorPages
+  readonly #onBad = (code: VisitorErrorCode) => this.#pages().plain(code)
   readonly #sweep = new Sweep()
   readonly #pool: UpstreamPool
   readonly #proxy: HttpProxy
@@ -58,8 +63,9 @@ export class HttpFront {
   #isDraining = false
 
   constructor(options: HttpFrontOptions) {
-    const { edges, bodyMemory, log, now, publicPorts, admits, limits = defaultLimits } = options
+    const { edges, bodyMemory, pages = errorPages, log, now, publicPorts, admits, limits = defaultLimits } = options
     this.#options = options
+    this.#pages = pages
     this.#limits = limits
     this.#pool = new UpstreamPool({
       http1: (stream) => new Http1Upstream({ stream, sweep: this.#sweep }),
@@ -70,6 +76,7 @@ export class HttpFront {
       pool: this.#pool,
       sweep: this.#sweep,
       bodyMemory,
+      pages,
       log,
       now,
       admits,
@@ -103,7 +110,7 @@ export class HttpFront {
         ? (exchange: Exchange): void => this.#proxy.handle(exchange, visitor)
         : (exchange: Exchange): void => {
             if (mayAsk()) this.#proxy.handle(exchange, visitor)
-            else refuse(exchange, count)
+            else refuse(exchange, count, this.#pages())
           }
     const onBroken = (err: unknown): void => log.error({ err, edge: edge?.id }, 'HTTP connection failed')
     let unwatch: (() => void) | undefined
@@ -113,7 +120,7 @@ export class HttpFront {
       this.#connections.delete(connection)
     }
     const limits = this.#limits
-    const common = { sweep: this.#sweep, limits, onExchange, onBad: plainErrorPage, onClosed, onBroken }
+    const common = { sweep: this.#sweep, limits, onExchange, onBad: this.#onBad, onClosed, onBroken }
     let connection: Connection
     if (tls?.alpn === 'h2') {
       const http2 = new Http2Connection({ ...common, socket })
@@ -191,8 +198,8 @@ function serviceIdleMs({ idleMs }: Http1Limits): number {
 }
 
 /** D68. Told by a number and a line a minute, not by a line in the access log: that is what a flood would fill. */
-function refuse(exchange: Exchange, count: EdgeCount): void {
-  const { head, body } = errorPage('SERVER_BUSY', exchange.head)
+function refuse(exchange: Exchange, count: EdgeCount, pages: ErrorPages): void {
+  const { head, body } = pages.forRequest('SERVER_BUSY', exchange.head)
   head.headers.add('retry-after', '1')
   count.refused++
   const writer = exchange.respond(head)

@@ -14,23 +14,37 @@ const REQUEST_MS = 1000
 
 const { text, status, ngrok } = visitorErrors.SERVER_BUSY
 const body = `${text}\nERR_SERVER_BUSY\n`
-const answer = Buffer.from(
-  [
-    `HTTP/1.1 ${status} Service Unavailable`,
-    'content-type: text/plain; charset=utf-8',
-    `content-length: ${body.length}`,
-    'cache-control: no-store',
-    'postern-error-code: ERR_SERVER_BUSY',
-    `ngrok-error-code: ERR_NGROK_${ngrok}`,
-    'retry-after: 1',
-    'connection: close',
-    '',
-    body,
-  ].join('\r\n'),
-)
+const unnumbered = answerWith()
+const numbered = answerWith(`ngrok-error-code: ERR_NGROK_${ngrok}`)
+
+function answerWith(...more: readonly string[]): Buffer {
+  return Buffer.from(
+    [
+      `HTTP/1.1 ${status} Service Unavailable`,
+      'content-type: text/plain; charset=utf-8',
+      `content-length: ${body.length}`,
+      'cache-control: no-store',
+      'postern-error-code: ERR_SERVER_BUSY',
+      ...more,
+      'retry-after: 1',
+      'connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  )
+}
+
+export interface HttpRefusalsOptions {
+  readonly maxAtOnce?: number
+  /** Whether answers have ngrok's number too, asked for each. */
+  readonly ngrokErrorHeader: () => boolean
+}
 
 /** A handler for connections over the limit. */
-export function httpRefusals({ maxAtOnce = MAX_AT_ONCE } = {}): (socket: Socket) => void {
+export function httpRefusals({
+  maxAtOnce = MAX_AT_ONCE,
+  ngrokErrorHeader,
+}: HttpRefusalsOptions): (socket: Socket) => void {
   let count = 0
   return (socket) => {
     if (count >= maxAtOnce || socket.destroyed) {
@@ -46,7 +60,7 @@ export function httpRefusals({ maxAtOnce = MAX_AT_ONCE } = {}): (socket: Socket)
     // Clients take an answer before their request for a broken connection.
     socket.once('data', () => {
       clearTimeout(overdue)
-      closeWith(socket, answer)
+      closeWith(socket, ngrokErrorHeader() ? numbered : unnumbered)
     })
     // Reading a PROXY header paused it.
     socket.resume()

@@ -18,7 +18,7 @@ import { Http1Connection } from './http1/server-connection.ts'
 import { Http1Upstream } from './http1/upstream-connection.ts'
 import { Http2Connection } from './http2/server-connection.ts'
 import { Http2Upstream } from './http2/upstream.ts'
-import { plainErrorPage } from './pages/error-page.ts'
+import { errorPages } from './pages/error-page.ts'
 import type { AccessRecord } from './proxy/access-record.ts'
 import { HttpProxy, type HttpProxyOptions } from './proxy/proxy.ts'
 import { reservedPaths } from './reserved-paths.ts'
@@ -304,7 +304,7 @@ export class Plane {
     const made = { edge, tlsKey: edge?.tlsKey ?? '', ...(tls && this.asTls(tls)) }
     const visit = { peer, tls, ...made, current: undefined, asked: undefined }
     const common = {
-      onBad: plainErrorPage,
+      onBad: errorPages().plain,
       onClosed: () => this.connections.delete(connection),
       onBroken: (cause: unknown) => this.logged.push(`broken: ${String(cause)}`),
     }

@@ -13,6 +13,8 @@ export interface ExplainWork {
   readonly asked: Described
   readonly region: string
   readonly publicHttpsPort: number
+  /** Whether error pages have ngrok's number too. */
+  readonly ngrokErrorHeader: boolean
   /** What the rate limits have counted so far. */
   readonly counters: readonly CountedWindow[]
 }

@@ -58,13 +58,15 @@ describe('SIGHUP', () => {
     }
   }
 
-  /** The first line of the answer to a request at the plain listener; empty when it was closed instead. */
-  const visit = async (headers = ''): Promise<string> => {
+  /** The answer to a request at the plain listener; empty when it was closed instead. */
+  const answerTo = (headers = ''): Promise<string> => {
     const socket = connect(portOf(server.http), '127.0.0.1')
     socket.end(`GET / HTTP/1.1\r\nhost: nobody.example.com\r\nconnection: close\r\n${headers}\r\n`)
-    const answer = await text(socket).catch(() => '')
-    return answer.split('\r\n')[0] ?? ''
+    return text(socket).catch(() => '')
   }
+
+  /** Its first line. */
+  const visit = async (headers = ''): Promise<string> => (await answerTo(headers)).split('\r\n')[0] ?? ''
 
   test('what needs a restart is named, and changes nothing', async () => {
     const line = await reload('region: there\ntcp_ports: 30000-30001\n')
@@ -134,6 +136,24 @@ describe('SIGHUP', () => {
     assert.equal(codes.at(-1), 429)
     await reload('')
     assert.equal((await call('/api_keys')).status, 200)
+  })
+
+  test("errors lose and regain ngrok's number, those of requests that cannot be read too", async () => {
+    const bad = 'no header\r\n'
+    const errors = async () => [await answerTo(), await answerTo(bad)]
+    const both = [/^HTTP\/1\.1 404 .*postern-error-code: /s, /^HTTP\/1\.1 400 .*postern-error-code: /s]
+    for (const [file, number] of [
+      ['', true],
+      ['ngrok_error_header: off\n', false],
+      ['ngrok_error_header: on\n', true],
+    ] as const) {
+      await reload(file)
+      for (const [i, answer] of (await errors()).entries()) {
+        assert.match(answer, both[i] ?? /never/)
+        assert.equal(/\r\nngrok-error-code: ERR_NGROK_\d+\r\n/.test(answer), number, answer)
+      }
+    }
+    await reload('')
   })
 
   test('the log gets quieter and louder, and says so both times', async () => {

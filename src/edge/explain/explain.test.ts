@@ -6,6 +6,7 @@ import { BadValue, check } from '../../lib/shape/check.ts'
 import { describedForm } from '../../model/described.ts'
 import type { EdgeConfig, EdgeKind, ModuleSettings } from '../../model/edge-config.ts'
 import type { Explanation } from '../../model/explanation.ts'
+import { visitorErrors } from '../../model/visitor-errors.ts'
 import { explain } from './explain.ts'
 
 const service = { kind: 'static', id: 'bkdst_1', host: '192.0.2.9', port: 1, tls: false }
@@ -42,7 +43,7 @@ function policy({ inbound = [], outbound = [] }: Rules, place = 'route', readsHa
 type More = Partial<Omit<Parameters<typeof explain>[0], 'config' | 'asked'>>
 
 function ask(config: EdgeConfig, asked: object, more: More = {}): Promise<Explanation> {
-  const around = { region: 'eu', publicHttpsPort: 443, counters: [] }
+  const around = { region: 'eu', publicHttpsPort: 443, ngrokErrorHeader: true, counters: [] }
   return explain({ config, asked: check(describedForm, asked), ...around, ...more })
 }
 
@@ -336,6 +337,18 @@ test('a module that is not in force lets nothing pass, and the reason is told', 
 test('the plain listener sends visitors to TLS', async () => {
   const { outcome } = await ask(edge({}), { request: { url: 'http://a.test/x' } }, { publicHttpsPort: 8443 })
   assert.deepEqual([outcome.status_code, outcome.headers.location], [307, ['https://a.test:8443/x']])
+})
+
+test("an error has ngrok's number where visitors get it", async () => {
+  const config = edge({ ip_restriction: { allow: ['10.0.0.0/8'], deny: [] } })
+  for (const [ngrokErrorHeader, number] of [
+    [true, [`ERR_NGROK_${visitorErrors.IP_REFUSED.ngrok}`]],
+    [false, undefined],
+  ] as const) {
+    const { outcome } = await ask(config, { request: {} }, { ngrokErrorHeader })
+    const { headers } = outcome
+    assert.deepEqual([headers['postern-error-code'], headers['ngrok-error-code']], [['ERR_IP_REFUSED'], number])
+  }
 })
 
 test('a path that servers read in several ways is refused as it is for real', async () => {

@@ -13,6 +13,7 @@ import { type VisitorErrorCode, visitorErrors } from '../../model/visitor-errors
 import { policyNotes } from '../../modules/policy/dry-run.ts'
 import { BodyMemory } from '../body-memory.ts'
 import { type CompiledEdge, compileEdge } from '../compile.ts'
+import { errorPages } from '../pages/error-page.ts'
 import type { AccessRecord } from '../proxy/access-record.ts'
 import { HttpProxy } from '../proxy/proxy.ts'
 import { Sweep } from '../sweep.ts'
@@ -103,6 +104,7 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
         pool: upstream.pool,
         sweep: new Sweep(),
         bodyMemory: new BodyMemory({ bytes: BODY_MEMORY_BYTES }),
+        pages: () => errorPages(work),
         log: tools.log,
         publicHttpsPort: () => work.publicHttpsPort,
         onRequest: resolve,

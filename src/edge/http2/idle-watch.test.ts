@@ -6,7 +6,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { socketStream } from '../../lib/bytes/socket-stream.ts'
-import { plainErrorPage } from '../pages/error-page.ts'
+import { errorPages } from '../pages/error-page.ts'
 import { Sweep } from '../sweep.ts'
 import { defaultLimits } from './bounds.ts'
 import { Http2Connection } from './server-connection.ts'
@@ -38,7 +38,7 @@ async function serveWeakly(
     const onClosed = (): void => {
       closed++
     }
-    const options = { socket, sweep, limits, onExchange: answer, onBad: plainErrorPage, onClosed }
+    const options = { socket, sweep, limits, onExchange: answer, onBad: errorPages().plain, onClosed }
     seen.push(new WeakRef(new Http2Connection(options)))
   })
   server.listen(0, '127.0.0.1')

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { HeaderList } from '../../lib/http/header-list.ts'
-import { plainErrorPage } from '../pages/error-page.ts'
+import { errorPages } from '../pages/error-page.ts'
 import { Sweep } from '../sweep.ts'
 import { Http2Connection } from './server-connection.ts'
 import { flags, RawVisitor, usual } from './test-frames.ts'
@@ -364,7 +364,7 @@ describe('a connection', () => {
       socket,
       sweep: new Sweep(),
       onExchange: answer,
-      onBad: plainErrorPage,
+      onBad: errorPages().plain,
       onClosed: over.resolve,
     })
     await over.promise

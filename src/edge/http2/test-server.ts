@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import type { TestContext } from 'node:test'
 import { HeaderList } from '../../lib/http/header-list.ts'
 import type { ResponseHead } from '../exchange.ts'
-import { plainErrorPage } from '../pages/error-page.ts'
+import { errorPages } from '../pages/error-page.ts'
 import { Sweep } from '../sweep.ts'
 import { Http2Connection, type Http2ConnectionOptions } from './server-connection.ts'
 import type { Http2Exchange } from './server-exchange.ts'
@@ -37,7 +37,7 @@ export async function serve(
         },
         onBad: (code, what) => {
           harness.bad.push(what)
-          return plainErrorPage(code)
+          return errorPages().plain(code)
         },
         onClosed: () => {
           harness.closed++

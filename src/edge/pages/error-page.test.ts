@@ -3,8 +3,10 @@ import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { HeaderList } from '../../lib/http/header-list.ts'
 import { type VisitorErrorCode, visitorErrors } from '../../model/visitor-errors.ts'
-import { errorPage, plainErrorPage } from './error-page.ts'
+import { type ErrorPage, errorPages } from './error-page.ts'
 import { htmlPage } from './html.ts'
+
+const { forRequest: errorPage, plain } = errorPages()
 
 const codes = Object.keys(visitorErrors) as VisitorErrorCode[] // keys of that very table
 
@@ -55,6 +57,26 @@ describe('every error', () => {
     })
   }
 
+  test('is the same without the number of ngrok, but for that header, in every form', () => {
+    const unnumbered = errorPages({ ngrokErrorHeader: false })
+    const parts = ({ head, body }: ErrorPage) => ({ ...head, headers: [...head.headers], text: body.toString() })
+    const stripped = (page: ErrorPage) => {
+      page.head.headers.removeWhere(({ key }) => key === 'ngrok-error-code')
+      return parts(page)
+    }
+    for (const code of codes) {
+      assert.ok(plain(code).head.headers.has('ngrok-error-code'))
+      assert.deepEqual(parts(unnumbered.plain(code)), stripped(plain(code)))
+      for (const [accept, type] of [['text/html'], ['application/json'], ['*/*'], ['*/*', 'application/grpc']]) {
+        const headers = HeaderList.of([['accept', accept ?? '']])
+        if (type) headers.add('content-type', type)
+        const request = { method: 'GET', headers }
+        for (const id of [undefined, '0123abcd'])
+          assert.deepEqual(parts(unnumbered.forRequest(code, request, id)), stripped(errorPage(code, request, id)))
+      }
+    }
+  })
+
   test('with a request id says it in its head and its body, in every form', () => {
     for (const [accept, type] of [['text/html'], ['application/json'], ['*/*'], ['*/*', 'application/grpc']]) {
       const headers = HeaderList.of([['accept', accept ?? '']])
@@ -88,7 +110,7 @@ describe('every error', () => {
   })
 
   test('is text with a sentence and a code', () => {
-    assert.equal(plainErrorPage('IP_REFUSED').body.toString(), `${visitorErrors.IP_REFUSED.text}\nERR_IP_REFUSED\n`)
+    assert.equal(plain('IP_REFUSED').body.toString(), `${visitorErrors.IP_REFUSED.text}\nERR_IP_REFUSED\n`)
   })
 
   test('changed by one request is not changed for the next', () => {

@@ -14,27 +14,44 @@ type Form = 'html' | 'json' | 'text' | 'grpc'
 
 type Pairs = readonly (readonly [string, string])[]
 
-/**
- * R-7.3. The headers of `page` are the caller's to change. `requestId` is the id of the request in our log: the visitor can
- * pass it on, and whoever runs the server finds the line. Left out for requests that have no line.
- */
-export function errorPage(
+/** The error pages of a server. The headers of each page are the caller's to change. */
+export interface ErrorPages {
+  /**
+   * R-7.3. `requestId` is the id of the request in our log: the visitor can pass it on, and whoever runs the server finds
+   * the line. Left out for requests that have no line.
+   */
+  readonly forRequest: (
+    code: VisitorErrorCode,
+    request: Pick<RequestHead, 'method' | 'headers'>,
+    requestId?: string,
+  ) => ErrorPage
+  /** For something that was not a request, when nothing is known about the client. */
+  readonly plain: (code: VisitorErrorCode) => ErrorPage
+}
+
+/** Pages with ngrok's number for their error in `ngrok-error-code`, or without it. Both are built already. */
+export function errorPages({ ngrokErrorHeader = true } = {}): ErrorPages {
+  return ngrokErrorHeader ? numbered : unnumbered
+}
+
+const numbered = pagesWith('numbered')
+const unnumbered = pagesWith('unnumbered')
+
+function pagesWith(pairs: 'numbered' | 'unnumbered'): ErrorPages {
+  return {
+    forRequest: (code, { method, headers }, requestId) => pageOf(code, formFor(method, headers), { pairs, requestId }),
+    plain: (code) => pageOf(code, 'text', { pairs }),
+  }
+}
+
+function pageOf(
   code: VisitorErrorCode,
-  { method, headers }: Pick<RequestHead, 'method' | 'headers'>,
-  requestId?: string,
+  form: Form,
+  { pairs, requestId }: { pairs: 'numbered' | 'unnumbered'; requestId?: string | undefined },
 ): ErrorPage {
-  return pageOf(code, formFor(method, headers), requestId)
-}
-
-/** For something that was not a request, when nothing is known about the client. */
-export function plainErrorPage(code: VisitorErrorCode): ErrorPage {
-  return pageOf(code, 'text')
-}
-
-function pageOf(code: VisitorErrorCode, form: Form, requestId?: string): ErrorPage {
-  const { pairs, plain, traceable } = pages[code][form]
+  const { [pairs]: given, plain, traceable } = pages[code][form]
   const body = requestId === undefined ? plain : Buffer.from(traceable.join(requestId))
-  const headers = HeaderList.of(pairs)
+  const headers = HeaderList.of(given)
   if (requestId !== undefined) headers.add('postern-request-id', requestId)
   const length = form === 'grpc' ? ('none' as const) : body.length
   return { head: { status: visitorErrors[code].status, reason: '', headers, body: length }, body }
@@ -54,7 +71,10 @@ function formFor(method: string, headers: HeaderList): Form {
 const soon: ReadonlySet<VisitorErrorCode> = new Set(['EDGE_STARTING'])
 
 interface PageForm {
-  readonly pairs: Pairs
+  /** Its headers. */
+  readonly numbered: Pairs
+  /** The same without ngrok's number. */
+  readonly unnumbered: Pairs
   /** The body without a request id. */
   readonly plain: Buffer
   /** The body with one: what stands before it and behind it. */
@@ -76,16 +96,19 @@ function formsOf(code: VisitorErrorCode): Record<Form, PageForm> {
   const common: Pairs = [
     ['cache-control', 'no-store'],
     ['postern-error-code', name],
-    // Programs written for the vendor's edge look here.
-    ['ngrok-error-code', `ERR_NGROK_${ngrok}`],
     ['x-content-type-options', 'nosniff'],
     ...(soon.has(code) ? [['retry-after', '1'] as const] : []),
   ]
-  const form = (type: string, body: (requestId?: string) => string, more: Pairs = []): PageForm => ({
-    pairs: [['content-type', type], ...common, ...more],
-    plain: Buffer.from(body()),
-    traceable: body(ID_MARK).split(ID_MARK),
-  })
+  const form = (type: string, body: (requestId?: string) => string, more: Pairs = []): PageForm => {
+    const unnumbered: Pairs = [['content-type', type], ...common, ...more]
+    return {
+      // Programs written for ngrok's edge look here.
+      numbered: [...unnumbered, ['ngrok-error-code', `ERR_NGROK_${ngrok}`]],
+      unnumbered,
+      plain: Buffer.from(body()),
+      traceable: body(ID_MARK).split(ID_MARK),
+    }
+  }
   return {
     html: form('text/html; charset=utf-8', (requestId) => htmlPage({ status, text, name, requestId }), [
       ['content-security-policy', htmlPolicy],

@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { describe, test } from 'node:test'
+import { visitorErrors } from '../../model/visitor-errors.ts'
 import type { Phases } from '../../modules/phases.ts'
+import { errorPages } from '../pages/error-page.ts'
 import { http2Service, httpService, Plane, rawService, testEdge } from '../test-plane.ts'
 import { ask, versions } from '../test-visitor.ts'
 
@@ -108,6 +110,27 @@ for (const version of versions) {
   })
 
   describe(`over HTTP/${version}, a visitor sees`, () => {
+    for (const ngrokErrorHeader of [true, false]) {
+      const pages = () => errorPages({ ngrokErrorHeader })
+      test(`no number of ngrok that a service made up, when ours is ${ngrokErrorHeader ? 'on' : 'off'}`, async (t) => {
+        const service = await httpService(t, (_request, response) => {
+          response.writeEarlyHints({ link: '</a>; rel=preload', 'ngrok-error-code': 'ERR_NGROK_3200' })
+          response.writeHead(200, { 'Ngrok-Error-Code': 'ERR_NGROK_3200', trailer: 'ngrok-error-code' })
+          response.write('hi')
+          response.addTrailers({ 'ngrok-error-code': 'ERR_NGROK_3200', 'x-sum': '1' })
+          response.end()
+        })
+        const route = { match: '/here', backend: service.backend }
+        const plane = await Plane.start(t, [testEdge({ names: ['a.test'], routes: [route] })], { pages })
+        const answer = await ask(t, plane, version, { path: '/here' })
+        assert.deepEqual([answer.status, answer.informed[0]?.status, answer.trailers], [200, 103, { 'x-sum': '1' }])
+        for (const each of [answer, ...answer.informed]) assert.equal('ngrok-error-code' in each.headers, false)
+        const { status, headers } = await ask(t, plane, version, { path: '/elsewhere' })
+        const number = ngrokErrorHeader ? `ERR_NGROK_${visitorErrors.NO_ROUTE.ngrok}` : undefined
+        assert.deepEqual([status, headers['ngrok-error-code']], [404, number])
+      })
+    }
+
     test('nothing that belongs to the connection of the service, and no forged error code', async (t) => {
       const service = await httpService(t, (_request, response) => {
         response.writeHead(200, {

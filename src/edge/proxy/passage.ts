@@ -63,7 +63,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     this.head = head
     this.#exchange = exchange
     this.body = length === 'none' || length === 0 ? noRequestBody : this.#bodyOf(exchange)
-    this.#reply = new Reply(exchange, this, tools.now)
+    this.#reply = new Reply(exchange, this, tools)
     exchange.onDone = () => this.#finish({ isCut: false })
     exchange.onAbort = () => this.#finish({ isCut: true })
   }

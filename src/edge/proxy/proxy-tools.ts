@@ -3,6 +3,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log/log.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { BodyMemory } from '../body-memory.ts'
+import type { ErrorPages } from '../pages/error-page.ts'
 import type { Sweep } from '../sweep.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
 import type { AccessRecord } from './access-record.ts'
@@ -14,6 +15,8 @@ export interface ProxyTools {
   readonly sweep: Sweep
   /** The memory for bodies that modules read. */
   readonly bodyMemory: BodyMemory
+  /** The pages that visitors are shown from now on. */
+  readonly pages: () => ErrorPages
   readonly log: Logger
   readonly now: Clock
   readonly newRequestId: () => string

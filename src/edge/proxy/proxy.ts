@@ -5,6 +5,7 @@ import type { Logger } from '../../lib/log/log.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { BodyMemory } from '../body-memory.ts'
 import type { Exchange } from '../exchange.ts'
+import { type ErrorPages, errorPages } from '../pages/error-page.ts'
 import type { Sweep } from '../sweep.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
 import type { AccessRecord } from './access-record.ts'
@@ -19,6 +20,8 @@ export interface HttpProxyOptions {
   readonly sweep: Sweep
   /** The memory for bodies that modules read. */
   readonly bodyMemory: BodyMemory
+  /** What visitors are shown when something goes wrong; asked for each error. */
+  readonly pages?: (() => ErrorPages) | undefined
   readonly log: Logger
   /** The port shown in URLs of the TLS listener. */
   readonly publicHttpsPort: () => number
@@ -38,8 +41,8 @@ export class HttpProxy {
   #tools: ProxyTools
 
   constructor({ now = Date.now, newRequestId = requestIds(), idleMs = IDLE_MS, ...options }: HttpProxyOptions) {
-    const admits = options.admits ?? everybody
-    this.#tools = { onRequest: undefined, ...options, admits, now, newRequestId, idleMs }
+    const { admits = everybody, pages = errorPages } = options
+    this.#tools = { onRequest: undefined, ...options, admits, pages, now, newRequestId, idleMs }
   }
 
   /** Goes over to another patience with services, from the next request on. */

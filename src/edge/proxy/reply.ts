@@ -2,14 +2,13 @@
  * The one answer to a visitor: an error page, a module's answer, or the service's after the modules have changed it.
  */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
-import type { Clock } from '../../lib/clock.ts'
 import { HeaderList } from '../../lib/http/header-list.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { RequestContext, Respond, ResponseVerdict } from '../../modules/phases.ts'
 import type { Route } from '../edge.ts'
 import type { BodyReader, BodyWriter, Exchange, ResponseHead } from '../exchange.ts'
-import { errorPage } from '../pages/error-page.ts'
 import { AnswerBody, type AnswerOwner, IncomingAnswer } from './answer.ts'
+import type { ProxyTools } from './proxy-tools.ts'
 
 type Pairs = readonly (readonly [string, string])[]
 
@@ -30,14 +29,14 @@ export class Reply {
   fault: VisitorErrorCode | undefined
   readonly #exchange: Exchange
   readonly #owner: AnswerOwner
-  readonly #now: Clock
+  readonly #tools: Pick<ProxyTools, 'now' | 'pages'>
   #writer: BodyWriter | undefined
   #body: AnswerBody | undefined
 
-  constructor(exchange: Exchange, owner: AnswerOwner, now: Clock) {
+  constructor(exchange: Exchange, owner: AnswerOwner, tools: Pick<ProxyTools, 'now' | 'pages'>) {
     this.#exchange = exchange
     this.#owner = owner
-    this.#now = now
+    this.#tools = tools
   }
 
   /** Whether the answer has begun, so that no other is possible. */
@@ -52,7 +51,7 @@ export class Reply {
 
   /** Sends an error page, past all modules, so that its error code can be trusted (R-3.2). */
   page(code: VisitorErrorCode, more: Pairs = []): void {
-    const { head, body } = errorPage(code, this.#exchange.head, this.#owner.requestId())
+    const { head, body } = this.#tools.pages().forRequest(code, this.#exchange.head, this.#owner.requestId())
     for (const [name, value] of more) head.headers.add(name, value)
     this.fault = code
     this.#begin(head, false).sendWhole(body)
@@ -178,7 +177,8 @@ export class Reply {
     removed?: ReadonlySet<string>,
   ): AnswerBody {
     // RFC 9110 §6.6.1: an origin with a clock sends `Date`.
-    if (!isFromUpstream && !head.headers.has('date')) head.headers.add('date', new Date(this.#now()).toUTCString())
+    if (!isFromUpstream && !head.headers.has('date'))
+      head.headers.add('date', new Date(this.#tools.now()).toUTCString())
     const writer = this.#exchange.respond(head)
     this.status = head.status
     this.isFromUpstream = isFromUpstream
