@@ -1,5 +1,4 @@
 /** `postern serve`: runs the server until a signal ends it. */
-import { flushCompileCache } from 'node:module'
 import { Command } from 'commander'
 import type { Settings } from '../config/read.ts'
 import { createLog, flushLog, type Logger } from '../lib/log/log.ts'
@@ -44,12 +43,7 @@ export function serveCommand(terminal: Terminal): Command {
     await serve((how) => settingsOf(command, terminal, how), terminal, {
       open: openServer,
       // Loaded behind open doors: it takes longer than all before it.
-      start: async (...given) => {
-        const { startServer } = await import('../server.ts')
-        // What was compiled is kept now, for the next start: at its end the process would do it when nobody listens any more.
-        flushCompileCache()
-        return startServer(...given)
-      },
+      start: async (...given) => (await import('../server.ts')).startServer(...given),
       signals: process,
       exit: (code) => process.exit(code),
       logProcess,
