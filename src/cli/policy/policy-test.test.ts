@@ -169,7 +169,7 @@ const wrong: readonly (readonly [string, unknown, RegExp])[] = [
       policy: { inbound: [{ actions: [{ type: 'restrict-ips', config: { ip_policies: ['ipp_1'] } }] }] },
       cases: [{ request, expect }],
     },
-    /`ipp_1` is on a server/,
+    /`ipp_1` is stored on a server/,
   ],
   [
     'a file that is not there',
