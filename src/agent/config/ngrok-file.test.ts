@@ -279,7 +279,7 @@ tunnels:
   six: 80
 `)
     const expected: [line: number, path: string, says: RegExp][] = [
-      [3, 'proxy_url', /^cannot be had: .*without a proxy/],
+      [3, 'proxy_url', /^is not supported: .*without a proxy/],
       [4, 'heartbeat_interval', /^must be a duration/],
       [5, 'weblog', /^is not a known key/],
       [6, 'endpoints', /^is of version 3 of the file/],
@@ -291,8 +291,8 @@ tunnels:
       [22, 'tunnels.three.oauth.client_id', /^is missing: register an application of your own/],
       [22, 'tunnels.three.oauth.client_secret', /^is missing/],
       [24, 'tunnels.three.oauth.allow_domain', /did you mean `oauth.allow_domains`/],
-      [25, 'tunnels.three.pooling_enabled', /^cannot be had: an address has one tunnel/],
-      [26, 'tunnels.three.bindings', /^cannot be had: every endpoint here is `public`/],
+      [25, 'tunnels.three.pooling_enabled', /^is not supported: an address has one tunnel/],
+      [26, 'tunnels.three.bindings', /^is not supported: every endpoint here is `public`/],
       [31, 'tunnels.four.basic_auth', /^is for http tunnels/],
       [32, 'tunnels.four.terminate_at', /^ends TLS in the agent/],
       [33, 'tunnels.fi ve', /^must be named with letters/],
@@ -404,7 +404,7 @@ endpoints:
       'ngrok.yml:2: `authtoken` stands under `agent`',
       'ngrok.yml:5: `agent.connect_cas` cannot be read:',
       'ngrok.yml:6: `agent.autoken` is not a',
-      'ngrok.yml:10: `endpoints.0.bindings` cannot be had:',
+      'ngrok.yml:10: `endpoints.0.bindings` is not supported:',
       'ngrok.yml:11: `endpoints.0.agent_tls_termination` ends TLS in',
       'ngrok.yml:16: `endpoints.0.upstream.protocl` is not a',
       'ngrok.yml:17: `endpoints.1.name` is the name',

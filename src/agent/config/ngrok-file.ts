@@ -33,7 +33,7 @@ const leftOut: Readonly<Record<string, string>> = {
   web_allow_hosts: 'there is no web page of the agent',
 }
 
-const noProxy = 'cannot be had: the agent connects to the server by itself, without a proxy'
+const noProxy = 'is not supported: the agent connects to the server by itself, without a proxy'
 const refusedSettings: RefusedKeys = { proxy_url: noProxy, http_proxy: noProxy, socks5_proxy: noProxy }
 
 const refusedInTunnels: RefusedKeys = {
@@ -42,7 +42,7 @@ const refusedInTunnels: RefusedKeys = {
 }
 
 const inAgent =
-  'ends TLS in the agent, which cannot be had; a `tls` tunnel with `terminate_at: edge` ends it at the server'
+  'ends TLS in the agent, which is not supported; a `tls` tunnel with `terminate_at: edge` ends it at the server'
 const refusedInEndpoints: RefusedKeys = { agent_tls_termination: inAgent }
 
 interface Context {
@@ -199,7 +199,7 @@ function takeBindings(
 ): Readonly<Record<string, unknown>> {
   const all = bindings === undefined || bindings === null ? [] : [bindings].flat()
   if (!all.every((each) => each === 'public')) {
-    problems.push({ path: [...path, 'bindings'], fault: 'cannot be had: every endpoint here is `public`' })
+    problems.push({ path: [...path, 'bindings'], fault: 'is not supported: every endpoint here is `public`' })
   }
   return rest
 }

@@ -333,7 +333,7 @@ endpoints:
     )
     await assert.rejects(
       running(startCommand, ['--config', 'ngrok.yml'], terminal).done,
-      /ngrok\.yml:5: `tunnels\.web\.pooling_enabled` cannot be had/,
+      /ngrok\.yml:5: `tunnels\.web\.pooling_enabled` is not supported/,
     )
   })
 
