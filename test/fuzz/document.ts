@@ -1,6 +1,18 @@
 /** The operations of a running platform, read from its own `/openapi.json`, with what checks their answers. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import type { SchemaNode } from '../../src/lib/shape/check.ts'
+
+/** A schema as the document has it, as far as values are made from it. */
+export interface DocumentSchema {
+  readonly type?: string | readonly string[]
+  readonly enum?: readonly unknown[]
+  readonly properties?: Readonly<Record<string, DocumentSchema>>
+  readonly required?: readonly string[]
+  readonly items?: DocumentSchema
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly default?: unknown
+  readonly 'x-max-bytes'?: number
+}
 
 export interface Operation {
   readonly name: string
@@ -9,7 +21,7 @@ export interface Operation {
   readonly path: string
   /** Prefix of the id that each parameter of the path takes. */
   readonly prefixes: Readonly<Record<string, string>>
-  readonly body: SchemaNode | undefined
+  readonly body: DocumentSchema | undefined
   /** Prefix of the ids that a list holds; undefined when it is none. */
   readonly listed: string | undefined
   /** The one status of success. */
@@ -27,7 +39,7 @@ interface Parameter {
 interface Described {
   readonly operationId: string
   readonly parameters?: readonly Parameter[]
-  readonly requestBody?: { readonly content: { readonly 'application/json': { readonly schema: SchemaNode } } }
+  readonly requestBody?: { readonly content: { readonly 'application/json': { readonly schema: DocumentSchema } } }
   readonly responses: Readonly<Record<string, { readonly content?: unknown }>>
 }
 

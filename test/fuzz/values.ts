@@ -1,10 +1,10 @@
 /** Values to send: such as fit a schema and the field they stand in, and such as nobody should send. */
 import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
-import type { SchemaNode } from '../../src/lib/shape/check.ts'
 import { EXAMPLE_ROOT, LEAF, OTHER_ROOT } from '../conformance/certificates.ts'
 import { IDP_METADATA } from '../conformance/idp-metadata.ts'
 import { tlsPair } from '../conformance/tls-pair.ts'
+import type { DocumentSchema } from './document.ts'
 
 /** Stands for an id that exists when the call is sent; the number picks which. */
 export const PLACEHOLDER = /@id\((\w+),(\d+)\)/g
@@ -152,15 +152,20 @@ const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
 const weights = fc.dictionary(existing(...BACKENDS), mostly([0, 1, 10_000], [-1, 10_001]), { maxKeys: 3 })
 
 /** Values that mostly fit `schema`; `name` is the field they stand in. */
-export function fitting(schema: SchemaNode, name = ''): fc.Arbitrary<unknown> {
-  if (name === 'backends') return schema.type === 'array' ? few(existing(...BACKENDS)) : weights
+export function fitting(schema: DocumentSchema, name = ''): fc.Arbitrary<unknown> {
+  const types = [schema.type ?? []].flat()
+  if (types.includes('null')) return orNull(fitting({ ...schema, type: types[0] ?? '' }, name))
+  if (name === 'backends') return types.includes('array') ? few(existing(...BACKENDS)) : weights
   if (name === 'provider' && schema.properties) return oneProvider(schema.properties)
   const special = Object.hasOwn(byName, name) ? byName[name] : undefined
   if (special) return special
   if (schema.enum) return fc.constantFrom(...schema.enum)
-  switch (schema.type) {
+  switch (types[0]) {
     case 'string':
-      return fc.oneof({ weight: 9, arbitrary: words }, { weight: 1, arbitrary: nearLimit(schema.maxBytes ?? 100) })
+      return fc.oneof(
+        { weight: 9, arbitrary: words },
+        { weight: 1, arbitrary: nearLimit(schema['x-max-bytes'] ?? 100) },
+      )
     case 'boolean':
       return fc.boolean()
     case 'integer':
@@ -173,12 +178,17 @@ export function fitting(schema: SchemaNode, name = ''): fc.Arbitrary<unknown> {
     case undefined:
       return hostile
     default:
-      throw new Error(`no values are known for the type ${schema.type}`)
+      throw new Error(`no values are known for the type ${types[0]}`)
   }
 }
 
+/** Null counts as left out. */
+function orNull(value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+  return fc.oneof({ weight: 20, arbitrary: value }, { weight: 1, arbitrary: fc.constant(null) })
+}
+
 /** One of the providers of `oauth`, as a rule. */
-function oneProvider(providers: Readonly<Record<string, SchemaNode>>): fc.Arbitrary<unknown> {
+function oneProvider(providers: Readonly<Record<string, DocumentSchema>>): fc.Arbitrary<unknown> {
   const each = Object.entries(providers).map(([name, node]) => fitting(node).map((settings) => ({ [name]: settings })))
   return fc.oneof(
     { weight: 12, arbitrary: fc.oneof(...each) },
@@ -187,7 +197,7 @@ function oneProvider(providers: Readonly<Record<string, SchemaNode>>): fc.Arbitr
 }
 
 /** The required fields and a few of the others; all of them now and then, since some value is then likely refused. */
-function object({ properties, required = [] }: SchemaNode): fc.Arbitrary<unknown> {
+function object({ properties, required = [] }: DocumentSchema): fc.Arbitrary<unknown> {
   if (!properties) return fc.dictionary(words, words, { maxKeys: 2 })
   const fields = new Map(Object.entries(properties).map(([name, node]) => [name, fitting(node, name)]))
   const optional = [...fields.keys()].filter(
