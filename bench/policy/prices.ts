@@ -3,6 +3,7 @@ import { HeaderList } from '../../src/lib/http/header-list.ts'
 import { MAX_PRICE } from '../../src/policy/budget.ts'
 import { Evaluator } from '../../src/policy/evaluator.ts'
 import { Moment } from '../../src/policy/moment.ts'
+import { parseHere } from '../../src/policy/parsed.ts'
 import { ownLists } from '../../src/policy/phases.ts'
 import { grouped, table } from '../table.ts'
 
@@ -57,7 +58,9 @@ const RUN_MICROS = 80_000
 export function pricesTable(): string {
   const evaluator = new Evaluator()
   const rows = expressions.map((text) => {
-    const run = evaluator.compile(text, { place: 'route', phase: 'request', lists: ownLists }, new Set())
+    const run = evaluator.compile(text, { place: 'route', phase: 'request', lists: ownLists }, new Set(), {
+      parsed: parseHere(text),
+    })
     measured(run)
     const { took, charged } = measured(run)
     return { text, took, charged, ratio: took / charged }

@@ -6,6 +6,7 @@ import { BadExpression } from './cel.ts'
 import { Evaluator } from './evaluator.ts'
 import { checkExpression } from './expression.ts'
 import { Moment } from './moment.ts'
+import { parseHere } from './parsed.ts'
 import { ownLists, type Site } from './phases.ts'
 import type { Shape } from './shape.ts'
 import { variableValues } from './variable-values.ts'
@@ -53,7 +54,7 @@ function outcome(text: string): 'refused' | 'spent' | 'failed' | 'done' {
   }
   const now = moment()
   try {
-    evaluator.compile(text, site, new Set())(now)
+    evaluator.compile(text, site, new Set(), { parsed: parseHere(text) })(now)
     return 'done'
   } catch (error) {
     if (error instanceof BudgetSpent) return 'spent'

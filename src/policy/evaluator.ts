@@ -9,7 +9,7 @@ import type { NotePart } from './explain-watch.ts'
 import { Fault, type Frame } from './frame.ts'
 import { Library } from './library.ts'
 import type { Moment } from './moment.ts'
-import { type ParsedExpression, parseHere } from './parsed.ts'
+import type { ParsedExpression } from './parsed.ts'
 import { Patterns } from './patterns.ts'
 import type { Site } from './phases.ts'
 import { planExpression } from './plan.ts'
@@ -22,8 +22,8 @@ import { withoutStacks } from './without-stacks.ts'
 export type Evaluate = (moment: Moment) => CelValue
 
 export interface CompileOptions {
-  /** The expression if it was already parsed, on another thread: parsing here would hold up traffic. */
-  readonly parsed?: ParsedExpression | undefined
+  /** The expression as it was parsed, on another thread when there is traffic: parsing here would hold it up. */
+  readonly parsed: ParsedExpression
   /** Called with the value of each part; this is not charged to the budget. */
   readonly note?: NotePart | undefined
 }
@@ -42,12 +42,7 @@ export class Evaluator {
    * Takes an expression that was checked for this site; throws `BadExpression` when it was not. The paths of the variables
    * that it reads are added to `reads`.
    */
-  compile(
-    text: string,
-    site: Site,
-    reads: Set<string>,
-    { parsed = parseHere(text), note }: CompileOptions = {},
-  ): Evaluate {
+  compile(text: string, site: Site, reads: Set<string>, { parsed, note }: CompileOptions): Evaluate {
     const known = variables(site)
     const marked = note && markParts(text, (name) => Object.hasOwn(known, name))
     const { expr, paths } = bindVariables(marked?.expr ?? parsed.expr, known)

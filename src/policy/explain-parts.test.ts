@@ -4,6 +4,7 @@ import { HeaderList } from '../lib/http/header-list.ts'
 import { MAX_PRICE } from './budget.ts'
 import { Evaluator } from './evaluator.ts'
 import { Moment } from './moment.ts'
+import { parseHere } from './parsed.ts'
 import { ownLists, type Site } from './phases.ts'
 import type { PolicyRequest } from './traffic.ts'
 
@@ -46,7 +47,7 @@ function partsOf(text: string): [string, unknown][] {
     parts.push([index, part, evaluator.plain(value)])
   }
   try {
-    evaluator.compile(text, site, new Set(), { note })(moment())
+    evaluator.compile(text, site, new Set(), { parsed: parseHere(text), note })(moment())
   } catch {
     // An expression that fails still has parts.
   }
@@ -130,8 +131,9 @@ for (const [text, parts] of cases) {
 
   test(`${text} has the same value and price when its parts are noted`, () => {
     const [plain, told] = [moment(), moment()]
-    const value = evaluator.compile(text, site, new Set())(plain)
-    assert.deepEqual(evaluator.compile(text, site, new Set(), { note: () => {} })(told), value)
+    const parsed = parseHere(text)
+    const value = evaluator.compile(text, site, new Set(), { parsed })(plain)
+    assert.deepEqual(evaluator.compile(text, site, new Set(), { parsed, note: () => {} })(told), value)
     assert.ok(plain.budget.left < MAX_PRICE)
     assert.equal(told.budget.left, plain.budget.left)
   })

@@ -6,18 +6,44 @@ import { type ExpressionSource, sources } from './sources.ts'
 
 type Rules = Readonly<Record<Direction, readonly Rule[]>>
 
-/** Each expression once, in order: of the rule list `only`, or of both lists. */
-export function expressionsIn({ inbound, outbound }: Rules, only?: Direction): readonly string[] {
-  const found = new Set<string>()
+/** An expression, and whether it decides about a retry: then it may read more. */
+export interface FoundExpression {
+  readonly text: string
+  readonly isRetry: boolean
+}
+
+/** The text of each expression once, in order. */
+export function expressionsIn(rules: Rules): readonly string[] {
+  return [...new Set(Array.from(foundIn(rules), ({ text }) => text))]
+}
+
+/** The expressions of one rule list in order. A text that stands there twice is given twice. */
+export function* expressionsOf(rules: Rules, direction: Direction): Generator<FoundExpression> {
+  for (const found of foundIn(rules)) if (found.direction === direction) yield found
+}
+
+function* foundIn({ inbound, outbound }: Rules): Generator<FoundExpression & { readonly direction: Direction }> {
   // Copied only for the type: `sources` takes mutable arrays, but does not change them.
   const lists = { enabled: true, inbound: [...inbound], outbound: [...outbound] }
   for (const source of sources(lists, '')) {
-    if (only === undefined || source.direction === only) for (const text of textsOf(source)) found.add(text)
+    const { kind, direction } = source
+    for (const text of textsOf(source)) yield { text, direction, isRetry: kind === 'retry' }
   }
-  return [...found]
 }
 
-function* textsOf({ kind, text }: ExpressionSource): Generator<string> {
-  if (kind === 'condition' || kind === 'value') yield text
-  else if (text.includes('${')) for (const piece of pieces(text)) if ('expression' in piece) yield piece.expression
+function textsOf({ kind, text }: ExpressionSource): Iterable<string> {
+  // No default: a new kind must say here what of it is parsed, or it would be parsed while visitors wait.
+  switch (kind) {
+    case 'condition':
+    case 'value':
+    case 'retry':
+      return [text]
+    case 'template':
+    case 'pattern':
+      return expressionsInTemplate(text)
+  }
+}
+
+function* expressionsInTemplate(text: string): Generator<string> {
+  if (text.includes('${')) for (const piece of pieces(text)) if ('expression' in piece) yield piece.expression
 }

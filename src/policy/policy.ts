@@ -10,7 +10,7 @@ import { actions } from './actions.ts'
 import { BudgetSpent } from './budget.ts'
 import type { Evaluate, Evaluator } from './evaluator.ts'
 import { type NotePart, watchExpression } from './explain-watch.ts'
-import { expressionsIn } from './expressions-in.ts'
+import { expressionsOf } from './expressions-in.ts'
 import type { Action, Rule } from './form.ts'
 import type { Moment } from './moment.ts'
 import { type Direction, directions, ownLists, type Phase, phaseOf, type Site } from './phases.ts'
@@ -46,6 +46,12 @@ interface CompiledRule {
 interface Planned {
   readonly run: Evaluate
   readonly reads: ReadonlySet<string>
+}
+
+/** What was planned for one rule list, by its text. A text can mean different things in the two. */
+interface PlannedTexts {
+  readonly plain: Map<string, Planned>
+  readonly retry: Map<string, Planned>
 }
 
 export interface CompiledPolicy {
@@ -96,15 +102,16 @@ export function* compilePolicySteps(
     if (!phase) continue
     const site: Site = { place: settings.place, phase, lists: ownLists }
     // One at a time, since each may take some milliseconds. The rules below then use what was planned here.
-    const planned = new Map<string, Planned>()
-    for (const text of expressionsIn(settings, direction)) {
-      planned.set(text, plan(text, site))
+    const planned: PlannedTexts = { plain: new Map(), retry: new Map() }
+    for (const { text, isRetry } of expressionsOf(settings, direction)) {
+      const known = isRetry ? planned.retry : planned.plain
+      if (known.has(text)) continue
+      known.set(text, plan(text, isRetry ? { ...site, isRetry } : site))
       yield
     }
     const compiled: CompiledRule[] = []
     for (const [i, rule] of settings[direction].entries()) {
-      compiled.push(compileRule(rule, { site, planned, ruleKey: `${key} ${direction} ${i}` }))
-      yield
+      compiled.push(yield* compileRule(rule, { site, planned, ruleKey: `${key} ${direction} ${i}` }))
     }
     if (compiled.length > 0) rules.set(phase, compiled)
   }
@@ -117,25 +124,28 @@ export function* compilePolicySteps(
     return { run, reads: own }
   }
 
-  function compileRule(
+  function* compileRule(
     rule: Rule,
-    { site, planned, ruleKey }: { site: Site; planned: ReadonlyMap<string, Planned>; ruleKey: string },
-  ): CompiledRule {
-    const expression = (text: string): Evaluate => (planned.get(text) ?? plan(text, site)).run
-    const steps = rule.actions.map((action, i) => {
-      const type = typeOf(action)
-      return type.compile(configOf(action), {
+    { site, planned, ruleKey }: { site: Site; planned: PlannedTexts; ruleKey: string },
+  ): Generator<void, CompiledRule, void> {
+    const expression = (text: string): Evaluate => plannedAs(planned.plain, text).run
+    const steps: Step[] = []
+    for (const [i, action] of rule.actions.entries()) {
+      const step = typeOf(action).compile(configOf(action), {
         site,
         key: `${ruleKey} ${i}`,
         tools,
         evaluator,
         expression,
-        retryExpression: (text) => evaluator.compile(text, { ...site, isRetry: true }, reads),
+        retryExpression: (text) => plannedAs(planned.retry, text).run,
         template: (text) => compileTemplate(text, expression, evaluator),
         ipRules: (id) => settings.ipPolicies[id] ?? notNamed(id),
       })
-    })
-    const conditions = rule.expressions.map((text) => planned.get(text) ?? plan(text, site))
+      steps.push(step)
+      // After each action: one with a large pattern takes some milliseconds.
+      yield
+    }
+    const conditions = rule.expressions.map((text) => plannedAs(planned.plain, text))
     const own = conditions.flatMap(({ reads }) => [...reads])
     const expressions = rule.expressions.map((text, i) =>
       watchExpression(text, {
@@ -327,6 +337,13 @@ function typeOf({ type }: Action) {
 /** The settings of an action with defaults filled in. They were checked when the policy was stored. */
 function configOf(action: Action): Readonly<Record<string, unknown>> {
   return check(typeOf(action).config, action.config ?? {})
+}
+
+/** Never plans here: what `expressionsOf` leaves out would be parsed on the event loop. */
+function plannedAs(planned: ReadonlyMap<string, Planned>, text: string): Planned {
+  const found = planned.get(text)
+  if (!found) throw new Error('an expression of the rule was not planned before')
+  return found
 }
 
 function notNamed(id: string): never {

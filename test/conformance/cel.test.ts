@@ -7,6 +7,7 @@ import { Evaluator } from '../../src/policy/evaluator.ts'
 import { checkExpression } from '../../src/policy/expression.ts'
 import { Moment } from '../../src/policy/moment.ts'
 import { equals } from '../../src/policy/operators.ts'
+import { parseHere } from '../../src/policy/parsed.ts'
 import { ownLists, type Site } from '../../src/policy/phases.ts'
 import { celCases } from './cel-cases.ts'
 
@@ -25,7 +26,7 @@ function outcomeOf(text: string): Outcome {
     if (!(error instanceof BadExpression)) throw error
     return { error: error.message }
   }
-  const run = evaluator.compile(text, site, new Set())
+  const run = evaluator.compile(text, site, new Set(), { parsed: parseHere(text) })
   try {
     return { value: run(new Moment({ connection, now: 0, region: '' })) }
   } catch (error) {
