@@ -105,7 +105,7 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     remedy: 'Compare `provider` and `secret` with the settings of the sender; check the clock of the server.',
   },
   BODY_TOO_LARGE_TO_CHECK: {
-    when: 'The body of a webhook is larger than 10 MiB.',
+    when: 'The body of a webhook is larger than 10 MiB, or a form of Twilio or SAML larger than 256 KiB.',
     remedy: 'Make the sender send less, or serve this path by a route without the module.',
   },
   BODY_MEMORY_FULL: {

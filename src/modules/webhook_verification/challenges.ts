@@ -1,12 +1,13 @@
 /** Answers the challenges by which some senders verify a URL. The edge answers them, since it holds the secret. */
 import { createHmac } from 'node:crypto'
 import type { RequestContext, Respond } from '../phases.ts'
+import { jsonFields } from './body-fields.ts'
 
 export interface Challenge {
   /** Answers a challenge that comes without a signature, before the body is read. */
   readonly unsigned?: (ctx: RequestContext, secret: string) => Respond | undefined
   /** Answers a challenge that comes as a correctly signed webhook. */
-  readonly signed?: (body: Buffer, secret: string) => Respond | undefined
+  readonly signed?: (body: Buffer, secret: string) => Promise<Respond | undefined>
   /** The answer to a wrong signature, where the sender requires a certain one. */
   readonly refusal?: Respond
 }
@@ -28,15 +29,16 @@ export const webhookChallenges: Readonly<Record<string, Challenge>> = {
     },
   },
   xero: {
-    signed: (body) => {
-      const { events } = parse(body)
+    async signed(body) {
+      const events = (await jsonFields(body, ['events'])).get('events')
       return Array.isArray(events) && events.length === 0 ? answer(200, 'text/plain', '') : undefined
     },
     refusal: answer(401, 'text/plain', ''),
   },
   zoom: {
-    signed(body, secret) {
-      const { event, payload } = parse(body)
+    async signed(body, secret) {
+      const fields = await jsonFields(body, ['event', 'payload'])
+      const [event, payload] = [fields.get('event'), fields.get('payload')]
       const token = typeof payload === 'object' && payload ? Reflect.get(payload, 'plainToken') : undefined
       if (event !== 'endpoint.url_validation' || typeof token !== 'string') return undefined
       return json({ plainToken: token, encryptedToken: createHmac('sha256', secret).update(token).digest('hex') })
@@ -56,13 +58,4 @@ function answer(status: number, type: string, body: string): Respond {
     ['Cache-Control', 'no-store'],
   ] as const
   return { respond: { status, headers, body } }
-}
-
-function parse(body: Buffer): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'))
-    return typeof value === 'object' && value !== null ? { ...value } : {}
-  } catch {
-    return {}
-  }
 }

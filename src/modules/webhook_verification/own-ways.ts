@@ -2,10 +2,12 @@
 import { createHash, createHmac } from 'node:crypto'
 import { isSameText } from '../../lib/secrets/constant-time.ts'
 import type { RequestContext } from '../phases.ts'
+import { formField, jsonFields, MAX_FORM_FIELDS } from './body-fields.ts'
+import { inPieces } from './in-pieces.ts'
 import { urlsOf } from './url.ts'
 
-/** The most fields of a form. Real ones have some dozens, and sorting costs more than reading. */
-const MAX_FIELDS = 1000
+/** The longest form of Twilio, in bytes. Real ones have a few KiB, and all of it must be decoded before it is verified. */
+export const MAX_TWILIO_FORM_BYTES = 256 * 1024
 
 export const TWILIO_HEADER = 'x-twilio-signature'
 
@@ -13,13 +15,13 @@ export const TWILIO_HEADER = 'x-twilio-signature'
  * Twilio: base64 HMAC-SHA1 over the URL and the sorted fields of the form. A body that is no form is not signed itself;
  * the URL then holds its SHA-256.
  */
-export function verifyTwilio(secret: string): (ctx: RequestContext, body: Buffer) => boolean {
-  return (ctx, body) => {
+export function verifyTwilio(secret: string): (ctx: RequestContext, body: Buffer) => Promise<boolean> {
+  return async (ctx, body) => {
     const signature = ctx.headers.get(TWILIO_HEADER)
     if (signature === undefined) return false
-    const isForm = /^application\/x-www-form-urlencoded\b/i.test(ctx.headers.get('content-type') ?? '')
+    const isForm = isTwilioForm(ctx)
     const fields = isForm ? formFields(body) : ''
-    if (fields === undefined || (!isForm && body.length > 0 && !isBodyOf(ctx.query, body))) return false
+    if (fields === undefined || (!isForm && body.length > 0 && !(await isBodyOf(ctx.query, body)))) return false
     return urlsOf(ctx).some((url) => {
       const expected = createHmac('sha1', secret).update(url).update(fields).digest('base64')
       return isSameText(signature, expected)
@@ -27,10 +29,14 @@ export function verifyTwilio(secret: string): (ctx: RequestContext, body: Buffer
   }
 }
 
+export function isTwilioForm({ headers }: RequestContext): boolean {
+  return /^application\/x-www-form-urlencoded\b/i.test(headers.get('content-type') ?? '')
+}
+
 /** The names and values, sorted and without duplicates; undefined when there are too many. */
 function formFields(body: Buffer): string | undefined {
   const text = body.toString('utf8')
-  if (text.split('&', MAX_FIELDS + 2).length > MAX_FIELDS) return undefined
+  if (text.split('&', MAX_FORM_FIELDS + 2).length > MAX_FORM_FIELDS) return undefined
   const values = new Map<string, Set<string>>()
   for (const [name, value] of new URLSearchParams(text)) values.set(name, (values.get(name) ?? new Set()).add(value))
   return [...values]
@@ -39,38 +45,38 @@ function formFields(body: Buffer): string | undefined {
     .join('')
 }
 
-function isBodyOf(query: string, body: Buffer): boolean {
+async function isBodyOf(query: string, body: Buffer): Promise<boolean> {
   const digest = new URLSearchParams(query).get('bodySHA256') ?? ''
-  return isSameText(digest.toLowerCase(), createHash('sha256').update(body).digest('hex'))
+  const own = createHash('sha256')
+  await inPieces(body, (piece) => own.update(piece))
+  return isSameText(digest.toLowerCase(), own.digest('hex'))
 }
 
 /**
  * Mailgun: the body holds a time, a token and the hex HMAC-SHA256 of both, as JSON or as a form. The rest of the body is
  * not signed.
  */
-export function verifyMailgun(secret: string, body: Buffer, isRecent: (time: string) => boolean): boolean {
-  const { timestamp, token, signature } = mailgunFields(body.toString('utf8'))
+export async function verifyMailgun(
+  secret: string,
+  body: Buffer,
+  isRecent: (time: string) => boolean,
+): Promise<boolean> {
+  const [timestamp = '', token = '', signature = ''] = (await mailgunFields(body)).map((value) =>
+    typeof value === 'string' || typeof value === 'number' ? String(value) : '',
+  )
   if (timestamp === '' || token === '' || !isRecent(timestamp)) return false
   return isSameText(signature.toLowerCase(), createHmac('sha256', secret).update(`${timestamp}${token}`).digest('hex'))
 }
 
-function mailgunFields(text: string): Record<'timestamp' | 'token' | 'signature', string> {
-  const read = (from: (name: string) => unknown) => {
-    const [timestamp = '', token = '', signature = ''] = ['timestamp', 'token', 'signature'].map((name) => {
-      const value = from(name)
-      return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
-    })
-    return { timestamp, token, signature }
-  }
-  if (!text.trimStart().startsWith('{')) {
-    const form = text.split('&', MAX_FIELDS + 2).length > MAX_FIELDS ? '' : text
-    const fields = new URLSearchParams(form)
-    return read((name) => fields.get(name))
-  }
-  try {
-    const { signature } = JSON.parse(text) as { signature?: unknown }
-    return read((name) => (typeof signature === 'object' && signature ? Reflect.get(signature, name) : undefined))
-  } catch {
-    return read(() => undefined)
-  }
+const mailgunNames = ['timestamp', 'token', 'signature'] as const
+
+/** The values of `mailgunNames`. Anybody may send the body, and a form may hold a whole message: only these are read. */
+async function mailgunFields(body: Buffer): Promise<readonly unknown[]> {
+  const isJson = /^\s*\{/.test(body.toString('latin1', 0, MAX_BLANK_BYTES))
+  if (!isJson) return mailgunNames.map((name) => formField(body, name))
+  const signed = (await jsonFields(body, ['signature'])).get('signature')
+  return mailgunNames.map((name) => (typeof signed === 'object' && signed ? Reflect.get(signed, name) : undefined))
 }
+
+/** How much white space may come before JSON. */
+const MAX_BLANK_BYTES = 64

@@ -9,9 +9,6 @@ export interface WebhookVerificationSettings {
   readonly secret: string
 }
 
-/** */
-const MAX_BODY_BYTES = 10 * 1024 * 1024
-
 /** Stands for the body when the sender does not sign it. */
 const NO_BODY = Buffer.alloc(0)
 
@@ -19,7 +16,7 @@ export function compileWebhookVerification(
   { provider, secret }: WebhookVerificationSettings,
   { now }: Pick<ModuleTools, 'now'>,
 ): Phases {
-  const { isPossible, needsBody, readsPath, verify } = compileVerifier(provider, secret)
+  const { isPossible, needsBody, maxBytes, readsPath, verify } = compileVerifier(provider, secret)
   const challenge = Object.hasOwn(webhookChallenges, provider) ? webhookChallenges[provider] : undefined
   return {
     readsPath,
@@ -28,8 +25,8 @@ export function compileWebhookVerification(
       if (asked) return asked
       // The head is checked first, so that an unsigned request cannot make us hold a body.
       const isRead = needsBody || challenge?.signed !== undefined
-      const body = !isPossible(ctx, now()) ? undefined : isRead ? await ctx.readBody(MAX_BODY_BYTES) : NO_BODY
-      const isVerified = body instanceof Buffer && verify(ctx, body, now())
+      const body = !isPossible(ctx, now()) ? undefined : isRead ? await ctx.readBody(maxBytes(ctx)) : NO_BODY
+      const isVerified = body instanceof Buffer && (await verify(ctx, body, now()))
       ctx.found.set('webhook_verification.decision', isVerified ? 'allow' : 'block')
       if (body === 'too_large') return { refuse: 'BODY_TOO_LARGE_TO_CHECK' }
       if (body === 'no_memory') return bodyMemoryRefusal

@@ -1,15 +1,20 @@
 /** Verifies the signature of a webhook, as the sender's scheme describes it. */
-import { createHmac, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { createHmac, createPublicKey, createVerify, type KeyObject } from 'node:crypto'
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import { isSameText } from '../../lib/secrets/constant-time.ts'
 import { decodeBase64 } from '../../lib/x509/pem.ts'
 import type { RequestContext } from '../phases.ts'
-import { TWILIO_HEADER, verifyMailgun, verifyTwilio } from './own-ways.ts'
+import { jsonFields } from './body-fields.ts'
+import { inPieces } from './in-pieces.ts'
+import { isTwilioForm, MAX_TWILIO_FORM_BYTES, TWILIO_HEADER, verifyMailgun, verifyTwilio } from './own-ways.ts'
 import { type HmacScheme, type Scheme, type Timestamp, webhookSchemes } from './schemes.ts'
 import { urlsOf } from './url.ts'
 
 /** Whether `body` and what else the scheme names were signed with the secret, and not too long ago. */
-export type Verify = (ctx: RequestContext, body: Buffer, now: number) => boolean
+export type Verify = (ctx: RequestContext, body: Buffer, now: number) => boolean | Promise<boolean>
+
+/** R-3.18 */
+const MAX_BODY_BYTES = 10 * 1024 * 1024
 
 /** A secret that this sender cannot have given; the message says what is expected. */
 export class BadSecret extends Error {}
@@ -22,6 +27,8 @@ export interface Verifier {
   readonly isPossible: (ctx: RequestContext, now: number) => boolean
   /** Whether the signature covers the body; otherwise the body is not read. */
   readonly needsBody: boolean
+  /** The longest body that is read. */
+  readonly maxBytes: (ctx: RequestContext) => number
   /** Whether the signature covers the path. */
   readonly readsPath: boolean
   readonly verify: Verify
@@ -35,22 +42,25 @@ export function compileVerifier(provider: string, secret: string): Verifier {
   if (!scheme) throw new Error(`webhooks of ${provider} cannot be verified`)
   // With an empty key, anybody could make the digest.
   if (secret === '') throw new BadSecret('must not be empty')
+  const maxBytes = (): number => MAX_BODY_BYTES
   switch (scheme.kind) {
     case 'hmac':
       return {
         isPossible: (ctx, now) => isHmacPossible(scheme, ctx.headers, now),
         needsBody: true,
+        maxBytes,
         readsPath: scheme.signed.includes('{url}'),
         verify: hmac(scheme, keyOf(scheme, secret)),
       }
     case 'token': {
       const isGiven = ({ headers }: RequestContext): boolean => isSameText(headers.get(scheme.header) ?? '', secret)
-      return { isPossible: isGiven, needsBody: false, readsPath: false, verify: isGiven }
+      return { isPossible: isGiven, needsBody: false, maxBytes, readsPath: false, verify: isGiven }
     }
     case 'ecdsa':
       return {
         isPossible: ({ headers }, now) => ecdsaGiven(scheme, headers, now) !== undefined,
         needsBody: true,
+        maxBytes,
         readsPath: false,
         verify: ecdsa(scheme, publicKey(secret)),
       }
@@ -58,6 +68,7 @@ export function compileVerifier(provider: string, secret: string): Verifier {
       return {
         isPossible: ({ headers }) => isDigest(headers.get(TWILIO_HEADER) ?? '', 'sha1', 'base64'),
         needsBody: true,
+        maxBytes: (ctx) => (isTwilioForm(ctx) ? MAX_TWILIO_FORM_BYTES : MAX_BODY_BYTES),
         readsPath: true,
         verify: verifyTwilio(secret),
       }
@@ -66,6 +77,7 @@ export function compileVerifier(provider: string, secret: string): Verifier {
         // Everything is in the body.
         isPossible: () => true,
         needsBody: true,
+        maxBytes,
         readsPath: false,
         verify: (_, body, now) => verifyMailgun(secret, body, (time) => isRecent(time, usual, now)),
       }
@@ -82,7 +94,7 @@ function hmac(scheme: HmacScheme, key: Buffer): Verify {
   // Text and names alternate, beginning with text.
   const parts = scheme.signed.split(/[{}]/)
   const needsUrl = parts.includes('url')
-  return (ctx, body, now) => {
+  return async (ctx, body, now) => {
     const { signatures, time } = given(scheme, ctx.headers)
     if (signatures.length === 0) return false
     const inBody = timestamp?.body
@@ -93,11 +105,12 @@ function hmac(scheme: HmacScheme, key: Buffer): Verify {
       for (const [i, part] of parts.entries()) {
         const value = i % 2 === 0 ? part : part === 'url' ? url : (named[part] ?? headerOf(ctx.headers, part))
         if (value === undefined) return false
-        mac.update(value)
+        if (typeof value === 'string') mac.update(value)
+        else await inPieces(value, (piece) => mac.update(piece))
       }
       const expected = mac.digest(encoding)
       if (!signatures.some((signature) => isSameText(signature, expected))) continue
-      return inBody === undefined || isRecent(fieldOf(body, inBody), timestamp ?? usual, now)
+      return inBody === undefined || isRecent(await fieldOf(body, inBody), timestamp ?? usual, now)
     }
     return false
   }
@@ -149,14 +162,9 @@ function headerOf(headers: HeaderList, names: string): string | undefined {
   return undefined
 }
 
-function fieldOf(body: Buffer, name: string): string | undefined {
-  try {
-    const json: unknown = JSON.parse(body.toString('utf8'))
-    const value = typeof json === 'object' && json !== null && Object.entries(json).find(([key]) => key === name)?.[1]
-    return typeof value === 'number' || typeof value === 'string' ? String(value) : undefined
-  } catch {
-    return undefined
-  }
+async function fieldOf(body: Buffer, name: string): Promise<string | undefined> {
+  const value = (await jsonFields(body, [name])).get(name)
+  return typeof value === 'number' || typeof value === 'string' ? String(value) : undefined
 }
 
 function isRecent(time: string | undefined, { unit, toleranceSeconds }: Timestamp, now: number): boolean {
@@ -191,9 +199,12 @@ function ecdsaGiven(
 const DER_SEQUENCE = 0x30
 
 function ecdsa(scheme: EcdsaScheme, key: KeyObject): Verify {
-  return ({ headers }, body, now) => {
+  return async ({ headers }, body, now) => {
     const found = ecdsaGiven(scheme, headers, now)
-    return found !== undefined && verify('sha256', Buffer.concat([Buffer.from(found.time), body]), key, found.signature)
+    if (!found) return false
+    const signed = createVerify('sha256').update(found.time)
+    await inPieces(body, (piece) => signed.update(piece))
+    return signed.verify(key, found.signature)
   }
 }
 
