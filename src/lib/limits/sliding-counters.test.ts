@@ -84,3 +84,17 @@ test('a copy begins with the counts so far and then counts independently', () =>
   assert.equal(copy.take('a 2', rate).isAllowed, false)
   assert.deepEqual(counters.counted('a '), counted)
 })
+
+test('one that is given back can be taken again, once, and only in its window', () => {
+  let now = 0
+  const counters = new SlidingCounters({ now: () => now })
+  const rate = { capacity: 1, windowMs: 1000 }
+  const isAllowed = (): boolean => counters.take('a', rate).isAllowed
+  counters.giveBack('a', 1000)
+  assert.deepEqual([isAllowed(), isAllowed()], [true, false])
+  counters.giveBack('a', 1000)
+  assert.deepEqual([isAllowed(), isAllowed()], [true, false])
+  now = 1500
+  counters.giveBack('a', 1000)
+  assert.equal(isAllowed(), false)
+})

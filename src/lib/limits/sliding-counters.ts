@@ -4,6 +4,8 @@
 export interface Counters {
   /** Takes one of what `key` has left; answers without a promise when the counter is in this process. */
   take(key: string, rate: Rate): Taken | Promise<Taken>
+  /** Gives one back that was taken, because what it was for did not happen. */
+  giveBack(key: string, windowMs: number): void | Promise<void>
 }
 
 export interface Rate {
@@ -74,6 +76,12 @@ export class SlidingCounters implements Counters {
     if (used + 1 > capacity) return { isAllowed: false, waitMs: waitMs(window, { capacity, windowMs }, now) }
     window.current++
     return { isAllowed: true, waitMs: 0 }
+  }
+
+  /** In a later window it does nothing: there the one that was taken counts for less. */
+  giveBack(key: string, windowMs: number): void {
+    const window = this.#windows.get(windowMs)?.get(key)
+    if (window && window.current > 0 && this.#now() - window.startedAt < windowMs) window.current--
   }
 
   /** Counters that go on from a copy made by `counted`. */

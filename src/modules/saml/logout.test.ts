@@ -1,8 +1,9 @@
 /** Logouts that an identity provider asks for, and what is sent in their place. */
 import assert from 'node:assert/strict'
 import { createPublicKey, sign, verify } from 'node:crypto'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { Refusal } from '../../model/errors.ts'
 import { type Page, TestBrowser } from '../login/test-browser.ts'
 import { IDP, RSA_SHA1, RSA_SHA256, TestIdp } from './test-idp.ts'
 import { HOST, idp, logIn, post, ROUTE, type Stage, setUp } from './test-stage.ts'
@@ -152,6 +153,22 @@ test('a request is accepted once', async () => {
   const stage = await loggedIn()
   const query = signedQuery(requestXml({}))
   assert.equal((await send(stage.browser, query)).status, 303)
+  assert.equal((await logIn(stage)).status, 302)
+  assert.equal((await send(stage.browser, query)).code, 'LOGIN_ANSWER_REPEATED')
+  assert.equal(await isIn(stage.browser), true)
+})
+
+test('a request that could not be served is accepted again, and then once', async () => {
+  const stage = await loggedIn()
+  const query = signedQuery(requestXml({}))
+  const { sessions } = stage.tools
+  const down = mock.method(sessions, 'endUser', () => Promise.reject(new Refusal('STORE_UNAVAILABLE')))
+  assert.equal((await send(stage.browser, query)).code, 'LOGIN_STORE_DOWN')
+  assert.equal((await send(stage.browser, query)).code, 'LOGIN_STORE_DOWN')
+  down.mock.restore()
+  assert.equal(await isIn(stage.browser), true)
+  assert.equal((await send(stage.browser, query)).status, 303)
+  assert.equal(await isIn(stage.browser), false)
   assert.equal((await logIn(stage)).status, 302)
   assert.equal((await send(stage.browser, query)).code, 'LOGIN_ANSWER_REPEATED')
   assert.equal(await isIn(stage.browser), true)

@@ -14,7 +14,7 @@ import type { IdentityProvider } from './metadata.ts'
 import { onwards } from './responses.ts'
 import { readForm, readSignedQuery } from './sent-form.ts'
 
-/** How old a request may be, in milliseconds; that it was used is remembered for twice as long. */
+/** How old a request may be, in milliseconds. */
 const REQUEST_MS = 10 * 60_000
 
 /** The longest relay state that is sent back, in characters; SAML bindings §3.4.3 allows 80. */
@@ -26,9 +26,15 @@ export interface LogoutParts {
   readonly ownerOf: (ctx: RequestContext) => string
   /** Whether `id` is used for the first time. */
   readonly isFirst: (id: string, windowMs: number) => Promise<boolean>
+  /** Makes the next use of `id` the first one. */
+  readonly forget: (id: string, windowMs: number) => Promise<void>
 }
 
-export function logoutPages({ provider, ownerOf, isFirst }: LogoutParts, tools: ModuleTools): readonly ProviderPage[] {
+/** That a request was used is remembered for this long, in milliseconds. */
+const USED_MS = 2 * REQUEST_MS
+
+export function logoutPages(parts: LogoutParts, tools: ModuleTools): readonly ProviderPage[] {
+  const { provider, ownerOf, isFirst, forget } = parts
   const { now, samlDocuments, requestKey } = tools
 
   const receive = async (
@@ -49,10 +55,17 @@ export function logoutPages({ provider, ownerOf, isFirst }: LogoutParts, tools: 
     if (isOver || !(Math.abs(timeOf(issueInstant) - now()) <= REQUEST_MS)) {
       return refuse({ fault: 'LOGIN_ANSWER_OUTDATED', reason: 'a logout request is expired or not yet valid' })
     }
-    if (!(await isFirst(`logout ${addresses.logout} ${id}`, 2 * REQUEST_MS))) {
+    const use = `logout ${addresses.logout} ${id}`
+    if (!(await isFirst(use, USED_MS))) {
       return refuse({ fault: 'LOGIN_ANSWER_REPEATED', reason: 'a logout request was used before' })
     }
-    await endUser(nameId)
+    try {
+      await endUser(nameId)
+    } catch (error) {
+      // The logins go on, and the identity provider may send only this request.
+      await forget(use, USED_MS)
+      throw error
+    }
     if (idp.logoutUrl === undefined) return onwards('/')
     const sending = {
       to: idp.logoutUrl,

@@ -33,6 +33,7 @@ export function samlProvider(client: SamlClient, tools: ModuleTools): LoginProvi
     ownerOf: ({ peer }: RequestContext) => `${id} ${peer.ip}`,
     isFirst: async (key: string, windowMs: number) =>
       (await counters.take(`saml ${key}`, { capacity: 1, windowMs })).isAllowed,
+    forget: async (key: string, windowMs: number) => counters.giveBack(`saml ${key}`, windowMs),
   }
   const acs = assertionConsumer(
     { ...parts, forcesAuthn, allowsUnsolicited, authorizedGroups, seal: `${identity} ${rules}` },
