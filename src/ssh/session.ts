@@ -225,7 +225,7 @@ export class SshSession implements LiveSession {
     }
     if ('help' in command) {
       terminal.print(helpText(command.help))
-      this.#leave(0, { logged: 'it asked for help' })
+      this.#leave(0, { logged: 'it asked for help', told: 'The help was printed. Nothing is forwarded.' })
       return
     }
     this.#command = command
@@ -280,7 +280,8 @@ export class SshSession implements LiveSession {
     this.#leave(1, { logged: `it was refused with ERR_NGROK_${refusal.ngrok}`, told: text })
   }
 
-  #leave(status: number, { logged, told = logged }: { readonly logged: string; readonly told?: string }): void {
+  /** `logged` is for the log, which may name no secret; `told` is what the client shows. */
+  #leave(status: number, { logged, told }: { readonly logged: string; readonly told: string }): void {
     if (this.#isLeaving) return
     this.#isLeaving = true
     const terminal = this.#terminal
@@ -297,7 +298,7 @@ export class SshSession implements LiveSession {
   #quit(): void {
     if (this.#isLeaving || this.#isEnded) return
     this.#display.close()
-    this.#leave(0, { logged: 'its client left' })
+    this.#leave(0, { logged: 'its client left', told: 'You ended the session. Nothing is forwarded any more.' })
   }
 
   /** Ends the session of a client that sends no command or no forward in time, because it takes up a place. */
