@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict'
 import type { lookup } from 'node:dns'
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { makeIdentity } from '../../../test/support/make-certificate.ts'
 import { isPublicAddress } from '../net/public-address.ts'
 import { FETCH_MAX_BYTES, FetchFault, outboundFetch } from './outbound-fetch.ts'
 
@@ -250,8 +252,55 @@ test('an https URL with a port where nobody listens is unreachable', async () =>
   await assert.rejects(local('https://127.0.0.1:9/'), { reason: 'unreachable' })
 })
 
-async function serve(t: TestContext, listener: RequestListener): Promise<{ readonly port: number }> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
+test('a server must prove its name with a certificate of a trusted authority', async (t) => {
+  const notBefore = new Date(Date.now() - 3_600_000)
+  const notAfter = new Date(Date.now() + 3_600_000)
+  const authority = await makeIdentity({ name: 'CN=authority', isCa: true, notBefore, notAfter })
+  const stranger = await makeIdentity({ name: 'CN=stranger', isCa: true, notBefore, notAfter })
+  const own = { dnsNames: ['here.example'], notBefore, notAfter }
+  const issued = await makeIdentity({ ...own, issuer: authority })
+  const selfSigned = await makeIdentity(own)
+  const expired = await makeIdentity({ ...own, issuer: authority, notAfter: new Date(Date.now() - 60_000) })
+  const asked: string[] = []
+  const server = (identity: typeof issued) => {
+    const { certificatePem: cert, privateKeyPem: key } = identity
+    return listening(
+      t,
+      createSecureServer({ cert, key }, ({ headers }, response) => {
+        asked.push(headers.host ?? '')
+        response.end('ok')
+      }),
+    )
+  }
+  const { resolve } = resolving(['127.0.0.1'])
+  const ask = async (identity: typeof issued, { host = 'here.example', ca }: { host?: string; ca?: string[] }) => {
+    const { port } = await server(identity)
+    const fetch = outboundFetch({ isAllowed: () => true, isOwn: () => false, resolve, ...(ca && { ca }) })
+    return fetch(`https://${host}:${port}/`)
+  }
+  const ca = [authority.certificatePem]
+  const cases: [what: string, answer: () => Promise<unknown>, why: RegExp][] = [
+    ['nobody vouches for it', () => ask(selfSigned, {}), /self-signed certificate/],
+    ['its authority is not one of Node', () => ask(issued, {}), /unable to verify/],
+    ['another authority is trusted', () => ask(issued, { ca: [stranger.certificatePem] }), /unable to verify/],
+    ['it is for another name', () => ask(issued, { ca, host: 'there.example' }), /does not match certificate/],
+    ['it is for a name, not the address', () => ask(issued, { ca, host: '127.0.0.1' }), /does not match certificate/],
+    ['it has expired', () => ask(expired, { ca }), /expired/],
+  ]
+  for (const [what, answer, why] of cases) {
+    await assert.rejects(answer, { name: 'FetchFault', reason: 'unreachable', message: why }, what)
+  }
+  assert.deepEqual(asked, [], 'no request was sent')
+  assert.equal((await ask(issued, { ca }).then(({ body }) => body)).toString(), 'ok')
+  assert.equal(asked.length, 1)
+})
+
+function serve(t: TestContext, listener: RequestListener): Promise<{ readonly port: number }> {
+  return listening(t, createServer(listener))
+}
+
+async function listening(t: TestContext, server: Server): Promise<{ readonly port: number }> {
+  server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => {
     server.closeAllConnections()
