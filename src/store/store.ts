@@ -135,7 +135,10 @@ export class Store {
         return written.result
       } catch (error) {
         // Only tried again when the database says that it rolled back; a commit without an answer may have been stored.
-        if (this.#opened.facts.classify(error) === 'again' && attempt < TRIES) continue
+        const isLost = this.#opened.facts.classify(error) === 'again'
+        if (isLost && attempt < TRIES) continue
+        // Nothing was stored, and the database works: whoever asked may try again.
+        if (isLost) throw new Refusal('CONFLICT', undefined, { cause: error, headers: { 'retry-after': '1' } })
         throw this.#sorted(error, isCommitting ? UNCONFIRMED : undefined)
       }
     }
@@ -187,6 +190,7 @@ export class Store {
   #sorted(error: unknown, msg?: string): unknown {
     const trouble = error instanceof Overdue ? 'away' : this.#opened.facts.classify(error)
     if (trouble === 'away') return new StoreAway(error, msg)
+    // Only reads: a standby that follows changes may cancel one.
     if (trouble === 'again') return new StoreAway(error)
     if (trouble) return new StoreConflict(trouble, error)
     return error

@@ -6,6 +6,7 @@ import { MemorySessions } from './memory-sessions.ts'
 import type { LoginProvider } from './provider.ts'
 import type { LoginOrigin, LoginSessions } from './sessions.ts'
 import { readLoginConfig } from './settings.ts'
+import { storeDown } from './store-down.ts'
 import { TestBrowser } from './test-browser.ts'
 import { compileLogin } from './traffic.ts'
 
@@ -137,3 +138,9 @@ function bound(sessions: MemorySessions): LoginSessions {
     endUser: (owner, routeId) => sessions.endUser(owner, routeId),
   }
 }
+
+test('a visitor whose login lost a race is asked to try again; other errors are none of the store', () => {
+  const lost = new Refusal('CONFLICT', undefined, { headers: { 'retry-after': '3' } })
+  assert.deepEqual(storeDown(lost), { refuse: 'LOGIN_STORE_DOWN', headers: [['Retry-After', '3']] })
+  for (const error of [new Refusal('NOT_FOUND'), new Error('broken')]) assert.throws(() => storeDown(error), error)
+})
