@@ -60,6 +60,7 @@ function hostOf({ domain, region }: Surroundings): string {
 /** A random port that no edge and no other reservation holds; consecutive ports would be easy to guess. */
 async function freePort({ tcpPorts: { from, to } }: Surroundings, isFree: IsFree): Promise<number> {
   const ports = Array.from({ length: to - from + 1 }, (_, i) => from + i)
+  const count = ports.length
   for (let tries = 0; tries < MAX_TRIES && ports.length > 0; tries++) {
     const at = randomInt(ports.length)
     const port = ports[at] ?? from
@@ -69,8 +70,9 @@ async function freePort({ tcpPorts: { from, to } }: Surroundings, isFree: IsFree
     const key = String(port)
     if ((await isFree(RESERVED_PORTS, key)) && (await isFree(EDGE_PORTS, key))) return port
   }
-  throw new Refusal(
-    'NO_FREE_PORT',
-    `all TCP ports between ${from} and ${to} are taken; delete a reserved address or a TCP edge, or widen \`--tcp-ports\``,
-  )
+  const found =
+    ports.length === 0
+      ? `all TCP ports between ${from} and ${to} are taken`
+      : `nearly all TCP ports between ${from} and ${to} are taken: ${MAX_TRIES} of the ${count} were tried at random, and none is free`
+  throw new Refusal('NO_FREE_PORT', `${found}; delete a reserved address or a TCP edge, or widen \`--tcp-ports\``)
 }
