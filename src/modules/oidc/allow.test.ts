@@ -20,12 +20,14 @@ test('only users whose address is on a list are let in', async () => {
   assert.equal(await visit({ email_domains: ['example.com'] }), 200)
   assert.equal(await visit({ email_addresses: ['bob@example.com'], email_domains: ['example.com'] }), 200)
   assert.equal(await visit({ email_addresses: ['ada@example.com'] }, { email: 'ADA@example.com' }), 200)
+  assert.equal(await visit({ email_domains: ['example.com'] }, { email_verified: undefined }), 200)
   const out: [lists: Parameters<typeof visit>[0], claims?: object][] = [
     [{ email_addresses: ['bob@example.com'] }],
     [{ email_domains: ['com'] }],
     [{ email_domains: ['mail.example.com'] }],
     [{ email_domains: ['example.com'] }, { email: undefined }],
     [{ email_domains: ['example.com'] }, { email: 'ada@example.com', email_verified: false }],
+    [{ email_addresses: ['ada@example.com'] }, { email: 'ada@example.com', email_verified: 'no' }],
     [{ email_domains: ['example.com'] }, { email: 'ada@example.com@evil.test' }],
     [{ email_domains: ['example.com'] }, { email: 'example.com' }],
     [{ email_domains: ['example.com'] }, { email: ['ada@example.com'] }],

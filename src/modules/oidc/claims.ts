@@ -15,14 +15,18 @@ export function readUser(claims: Readonly<Record<string, unknown>>): LoginUser |
     id: sub,
     name: text(name, MAX_NAME_LENGTH),
     // At some providers users can enter any address; unverified, it would make them anybody to the upstream.
-    email: isFalse(email_verified) ? '' : text(email, MAX_EMAIL_LENGTH),
+    email: isUnverified({ email_verified }) ? '' : text(email, MAX_EMAIL_LENGTH),
     username: text(preferred_username, MAX_NAME_LENGTH),
   }
 }
 
-/** Some providers send a string instead of a boolean. */
-function isFalse(verified: unknown): boolean {
-  return verified === false || verified === 'false'
+/**
+ * Whether the claims say anything else of the address than that it is verified. Providers of companies, such as Microsoft's,
+ * often leave the claim out: their addresses come from the company's own directory. So a missing claim says nothing.
+ */
+export function isUnverified({ email_verified: verified }: Readonly<Record<string, unknown>>): boolean {
+  // Some providers send a string instead of a boolean.
+  return verified !== undefined && verified !== true && verified !== 'true'
 }
 
 function text(value: unknown, maxLength: number): string {

@@ -4,7 +4,7 @@ import type { IDToken, TokenEndpointResponse } from 'openid-client'
 import type { BeginAttempt, Beginning, Callback, LoggedIn, LoginFault, LoginProvider } from '../login/provider.ts'
 import type { Login, LoginUser } from '../login/sessions.ts'
 import type { ModuleTools } from '../tools.ts'
-import { readUser } from './claims.ts'
+import { isUnverified, readUser } from './claims.ts'
 import { CLOCK_TOLERANCE, type Discovered, discovery } from './discovery.ts'
 import { exchangeFault, reasonOf } from './faults.ts'
 import { loadLibraries } from './libraries.ts'
@@ -151,7 +151,8 @@ export function oidcProvider(
     const { openid } = await loadLibraries()
     const asksMore = claims.email === undefined && config.serverMetadata().userinfo_endpoint !== undefined
     const more = asksMore ? await openid.fetchUserInfo(config, access_token, claims.sub) : {}
-    const user = readUser({ ...more, ...claims })
+    // Whichever says that the address is not verified is believed.
+    const user = readUser({ ...more, ...claims, ...(isUnverified(more) && { email_verified: false }) })
     if (!user) return { fault: 'LOGIN_CLAIMS_REFUSED', reason: 'no usable `sub`' }
     return { user, kept: { accessToken: access_token, ...(refresh_token && { refreshToken: refresh_token }) } }
   }
@@ -168,10 +169,16 @@ function renewed(
   const user = {
     id: before.id,
     name: now.name || before.name,
-    email: claims.email === undefined ? before.email : now.email,
+    email: renewedEmail(before, now, claims),
     username: now.username || before.username,
   }
   return { user, kept: { accessToken, ...(refreshToken !== '' && { refreshToken }) } }
+}
+
+function renewedEmail(before: LoginUser, now: LoginUser, claims: Readonly<Record<string, unknown>>): string {
+  if (claims.email === undefined && !isUnverified(claims)) return before.email
+  // It may be empty because the ID token said that the address is not verified, and userinfo need not repeat that.
+  return before.email === '' && claims.email_verified === undefined ? '' : now.email
 }
 
 /** The library reports a 401 in two ways, depending on whether the answer has a challenge. */

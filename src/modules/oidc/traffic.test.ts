@@ -383,13 +383,61 @@ test('asks userinfo for the address when the token has none, and accepts it only
 })
 
 test('an unverified address is not passed to the service', async () => {
-  for (const email_verified of [false, 'false']) {
+  for (const email_verified of [false, 'false', null, 0, 'no', '', 'FALSE']) {
     const { browser, provider } = setUp()
     provider.claims = { email_verified }
     await logIn(browser, provider)
     const { upstream } = await browser.visit()
     assert.equal(upstream?.get('postern-auth-user-id'), 'ada')
     assert.equal(upstream?.has('postern-auth-user-email'), false)
+  }
+})
+
+test('an address of which nothing is said counts, and so does one that is verified', async () => {
+  for (const email_verified of [undefined, true, 'true']) {
+    const { browser, provider } = setUp()
+    provider.claims = { email: 'ada@example.com', email_verified }
+    await logIn(browser, provider)
+    assert.equal((await browser.visit()).upstream?.get('postern-auth-user-email'), 'ada@example.com')
+  }
+})
+
+test('an address is unverified when the token or userinfo says so', async () => {
+  for (const [token, more] of [
+    [true, false],
+    [false, true],
+    [false, undefined],
+    [undefined, false],
+  ]) {
+    const { browser, provider } = setUp()
+    provider.claims = { email: undefined, email_verified: token }
+    provider.userinfo = { sub: 'ada', email: 'ada@example.com', email_verified: more }
+    await logIn(browser, provider)
+    const { upstream } = await browser.visit()
+    assert.equal(upstream?.get('postern-auth-user-id'), 'ada')
+    assert.equal(upstream?.has('postern-auth-user-email'), false, JSON.stringify([token, more]))
+  }
+})
+
+test('when the provider is asked again, an address counts only if it did before or is now verified', async () => {
+  const cases: [claims: object, later: object, email: string | undefined][] = [
+    [{}, { email: 'ada@example.com' }, 'ada@example.com'],
+    [{}, {}, 'ada@example.com'],
+    [{}, { email: 'ada@example.com', email_verified: false }, undefined],
+    [{}, { email_verified: false }, undefined],
+    [{ email_verified: false }, { email: 'ada@example.com' }, undefined],
+    [{ email_verified: false }, {}, undefined],
+    [{ email_verified: false }, { email: 'ada@example.com', email_verified: true }, 'ada@example.com'],
+  ]
+  for (const [claims, answer, email] of cases) {
+    const { browser, provider, later } = setUp({ check_interval: 60 })
+    provider.claims = { email: 'ada@example.com', ...claims }
+    provider.userinfo = { sub: 'ada' }
+    await logIn(browser, provider)
+    provider.userinfo = { sub: 'ada', ...answer }
+    later(61_000)
+    const { status, upstream } = await browser.visit()
+    assert.deepEqual([status, upstream?.get('postern-auth-user-email')], [200, email], JSON.stringify([claims, answer]))
   }
 })
 
