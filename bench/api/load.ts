@@ -20,10 +20,12 @@ export async function loadEdges(
   const source = new IdSource({ now })
   const ids: string[] = []
   while (ids.length < count) {
-    await store.write(async (writer) => {
-      for (let i = 0; i < Math.min(PER_TRANSACTION, count); i++) {
+    const stored = await store.write(async (writer) => {
+      // Counted here, because a transaction that loses a race runs again.
+      const own: string[] = []
+      while (own.length < Math.min(PER_TRANSACTION, count - ids.length)) {
         const id = source.next('edgtls_')
-        const name = `edge-${ids.length}.example.com`
+        const name = `edge-${ids.length + own.length}.example.com`
         const fields = { description: '', metadata: '', hostports: [`${name}:443`] }
         await writer.insert({
           id,
@@ -39,9 +41,11 @@ export async function loadEdges(
         await writer.putModule(id, 'ip_restriction', { enabled: true, ip_policy_ids: [policyId] })
         await writer.setReferences(id, 'ip_restriction', [policyId], true)
         writer.changed('tls_edge', id)
-        ids.push(id)
+        own.push(id)
       }
+      return own
     })
+    ids.push(...stored)
   }
   await store.close()
   return { ids }
