@@ -28,7 +28,7 @@ export interface PlanOptions {
 const NODE_NANOS = 30
 const CALL_NANOS = 60
 /** For starting an evaluation. */
-const EVALUATION_NANOS = 300
+const EVALUATION_NANOS = 600
 const LIBRARY_NANOS = 4000
 /** For a call of the library that fails. */
 const LIBRARY_FAULT_NANOS = 10_000

@@ -10,6 +10,8 @@ import { itemsOf, MAX_ITEMS, MAX_TEXT } from './operators.ts'
 const SOUGHT_NANOS = 1
 /** What it costs to read a character, and to write one into a new text. */
 const READ_NANOS = 6
+/** For each character of a text whose code points are counted. */
+const COUNT_NANOS = 9
 const MADE_NANOS = 6
 /** What it costs to make one of the pieces of a text. */
 const PIECE_NANOS = 120
@@ -113,7 +115,7 @@ function join(frame: Frame, list: unknown, by: unknown): unknown {
 export const textFunctions: Impls = {
   'size/1': (frame, a) => {
     if (typeof a === 'string') {
-      frame.budget.charge(a.length * READ_NANOS)
+      frame.budget.charge(a.length * COUNT_NANOS)
       return BigInt(codePoints(a))
     }
     if (a instanceof Uint8Array) return BigInt(a.length)
