@@ -16,8 +16,8 @@ eachStore((store) => {
     const platform = await startPlatform({ databaseUrl: await store.url() })
     const fuzz = await Fuzz.start(platform, seed)
     try {
-      await fuzz.run({ calls: 500, serial: true })
-      await fuzz.run({ calls: 1000, serial: false })
+      await fuzz.run({ calls: 300, serial: true })
+      await fuzz.run({ calls: 700, serial: false })
       assert.ok((await fuzz.takeStock()) > 50, 'hardly anything was created: the calls no longer fit the API')
       // Each has a few calls among so many, and by chance all of them may be bad.
       for (let round = 0; round < ROUNDS_FOR_BARREN && fuzz.barren.length > 0; round++) {
