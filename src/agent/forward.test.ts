@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
@@ -30,6 +30,23 @@ after(async () => {
   for (const close of closing) await close()
   await door.close()
 })
+
+/**
+ * A service on ::1 whose port nobody has on 127.0.0.1, where the agent asks first: a listener of another test there would
+ * take the visitor and keep it. A connection to `other` holds the port.
+ */
+async function onSixAlone(other: number): Promise<number> {
+  for (;;) {
+    const port = await service((socket) => socket.end('::1'), { host: '::1' })
+    const holder = connect({ host: '127.0.0.1', port: other, localAddress: '127.0.0.1', localPort: port })
+    const isHeld = await once(holder, 'connect').then(
+      () => true,
+      () => false,
+    )
+    closing.push(() => holder.destroy())
+    if (isHeld) return port
+  }
+}
 
 async function service(serve: (socket: Socket) => void, listen: { host?: string; path?: string; tls?: boolean } = {}) {
   const { host = '127.0.0.1', path, tls = false } = listen
@@ -170,16 +187,14 @@ describe('a connection through an agent', () => {
     assert.match(await ended.promise, /ECONNRESET/)
   })
 
-  test('what two services at localhost listen on is found, whichever family it is', async (t) => {
-    const ports: number[] = []
-    for (const host of ['127.0.0.1', '::1']) {
-      try {
-        ports.push(await service((socket) => socket.end(host), { host }))
-      } catch {
-        t.diagnostic(`no ${host} on this machine`)
-      }
+  test('a service at localhost is found on either family', async (t) => {
+    const four = await service((socket) => socket.end('127.0.0.1'))
+    const ports = [four]
+    try {
+      ports.push(await onSixAlone(four))
+    } catch {
+      t.diagnostic('no ::1 on this machine')
     }
-    assert.ok(ports.length > 0)
     for (const port of ports) {
       const { visit } = await tunnelTo({ addr: `localhost:${port}` })
       for (let i = 0; i < 2; i++) assert.match(String(await all(visit())), /127\.0\.0\.1|::1/)
