@@ -92,7 +92,11 @@ export function runClient(program: string, args: readonly string[]): Ssh {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     printed.err += text
   })
-  const ended = once(child, 'close').then(() => child.exitCode)
+  let isClosed = false
+  const ended = once(child, 'close').then(() => {
+    isClosed = true
+    return child.exitCode
+  })
   const stop = async (): Promise<void> => {
     child.kill('SIGKILL')
     await ended
@@ -100,7 +104,8 @@ export function runClient(program: string, args: readonly string[]): Ssh {
   const says = (text: RegExp): Promise<RegExpExecArray> =>
     until(`${program} says ${text}: ${JSON.stringify(printed)}`, () => {
       const found = text.exec(printed.out) ?? text.exec(printed.err)
-      if (!found && child.exitCode !== null) throw new Error(`${program} ended: ${JSON.stringify(printed)}`)
+      // Not when it exits: what it said last may still be on its way.
+      if (!found && isClosed) throw new Error(`${program} ended: ${JSON.stringify(printed)}`)
       return found ?? undefined
     })
   return {
