@@ -78,7 +78,7 @@ function flags(patterns: readonly string[], isTalkative: boolean): string[] {
     '--no-allocation-site-pretenuring',
     '--test',
     // One more than the cores of the reference machine, since tests also wait for clocks and for other processes.
-    '--test-concurrency=3',
+    '--test-concurrency=4',
     `--test-reporter=${reporter}`,
     ...patterns.map((pattern) => `--test-name-pattern=${pattern}`),
   ]
