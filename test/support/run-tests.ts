@@ -77,7 +77,7 @@ function flags(patterns: readonly string[], isTalkative: boolean): string[] {
     // ones, each server and each test would discard the cache of the other.
     '--no-allocation-site-pretenuring',
     '--test',
-    // One more than the cores of the reference machine, since tests also wait for clocks and for other processes.
+    // Twice the cores of the reference machine, since tests also wait for clocks and for other processes.
     '--test-concurrency=4',
     `--test-reporter=${reporter}`,
     ...patterns.map((pattern) => `--test-name-pattern=${pattern}`),
