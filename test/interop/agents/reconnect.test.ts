@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import type { Json } from '../../support/api-client.ts'
-import { freeTcpPort } from '../../support/free-port.ts'
+import { freeTcpPort, portToKeep } from '../../support/free-port.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 import { openGate } from '../../support/tcp-gate.ts'
 import { until } from '../../support/until.ts'
@@ -39,7 +39,13 @@ for (const driver of drivers) {
     test('after the server was started again on the same data', async (t) => {
       const dataDir = await mkdtemp(join(tmpdir(), 'postern-test-'))
       t.after(() => rm(dataDir, { recursive: true, force: true }))
-      const flags = { 'drain-timeout': '1s' }
+      const flags = {
+        'drain-timeout': '1s',
+        'agent-listen': `127.0.0.1:${await portToKeep()}`,
+        'ssh-listen': `127.0.0.1:${await portToKeep()}`,
+        'https-listen': `127.0.0.1:${await portToKeep()}`,
+        'http-listen': `127.0.0.1:${await portToKeep()}`,
+      }
       const first = await startPlatform({ dataDir, flags })
       let running = first
       t.after(() => running.stop())
@@ -49,13 +55,7 @@ for (const driver of drivers) {
       const before = await shown(first, driver)
 
       await first.stop()
-      const same = {
-        'agent-listen': first.agents,
-        'ssh-listen': `127.0.0.1:${first.sshPort}`,
-        'https-listen': `127.0.0.1:${first.httpsPort}`,
-        'http-listen': `127.0.0.1:${first.httpPort}`,
-      }
-      running = await startPlatform({ dataDir, flags: { ...flags, ...same } })
+      running = await startPlatform({ dataDir, flags })
       await until('all is back', async () => (await shown(running, driver)).tunnels.length === before.tunnels.length)
       const after = await shown(running, driver)
       assert.deepEqual(after.sessions, before.sessions)

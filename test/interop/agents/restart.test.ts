@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ApiClient } from '../../support/api-client.ts'
+import { portToKeep } from '../../support/free-port.ts'
 import { serve } from '../../support/server-process.ts'
 import { until } from '../../support/until.ts'
 import { sdkDriver } from './sdk-driver.ts'
@@ -22,14 +23,14 @@ test('an agent of the SDK is back on its second try at most when the server rest
   const dataDir = mkdtempSync(join(tmpdir(), 'postern-restart-'))
   t.after(() => rmSync(dataDir, { recursive: true, force: true }))
   const env = { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN }
-  const first = await serve({ dataDir, env })
+  const flags = { 'agent-listen': `127.0.0.1:${await portToKeep()}`, 'https-listen': `127.0.0.1:${await portToKeep()}` }
+  const first = await serve({ dataDir, env, flags })
   let running = first
   t.after(() => running.stop())
   const ca = readFileSync(join(dataDir, 'ca.pem'), 'utf8')
   const agent = await sdkDriver.connect({ server: first.agents, ca, authtoken: AUTHTOKEN })
   t.after(() => agent.close())
   const { url } = await agent.open({ addr: 'http://127.0.0.1:1' })
-  const flags = { 'agent-listen': first.agents, 'https-listen': first.https }
 
   for (let restart = 0; restart < 2; restart++) {
     assert.equal((await running.stop()).code, 0)
