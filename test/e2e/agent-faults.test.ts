@@ -13,6 +13,7 @@ import { TestAgent } from '../../src/tunnel/test-agent.ts'
 import { ownDriver } from '../interop/agents/own-driver.ts'
 import { type AgentProcess, startAgent } from '../support/agent-process.ts'
 import { ApiClient } from '../support/api-client.ts'
+import { portToKeep } from '../support/free-port.ts'
 import { openOneWayGate } from '../support/one-way-gate.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { assertNobodyOnline, online, sessionsOnline } from '../support/presence.ts'
@@ -241,11 +242,13 @@ describe('a server', () => {
     const key = 'test_api_key_of_the_first_admin_0001'
     const authtoken = 'test_authtoken_of_the_first_admin_01'
     const env = { POSTERN_BOOTSTRAP_API_KEY: key, POSTERN_BOOTSTRAP_AUTHTOKEN: authtoken }
-    const server = await serve({ dataDir, env })
-    const again = () => {
-      const same = { 'agent-listen': server.agents, 'https-listen': server.https, 'http-listen': server.http }
-      return serve({ dataDir, env, flags: same })
+    const flags = {
+      'agent-listen': `127.0.0.1:${await portToKeep()}`,
+      'https-listen': `127.0.0.1:${await portToKeep()}`,
+      'http-listen': `127.0.0.1:${await portToKeep()}`,
     }
+    const server = await serve({ dataDir, env, flags })
+    const again = () => serve({ dataDir, env, flags })
     const ca = await readFile(join(dataDir, 'ca.pem'), 'utf8')
     const lost = Promise.withResolvers<void>()
     const agent = await ownDriver.connect({
