@@ -11,6 +11,7 @@ export interface Manifest {
 const DROPPED: readonly string[] = [
   'devDependencies',
   'allowScripts',
+  'overrides',
   // A Node for machines with an older one: 120 MB, and its `node` would come before that of whoever installs us.
   'optionalDependencies',
 ]

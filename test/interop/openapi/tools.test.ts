@@ -8,10 +8,13 @@ import { after, before, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
-import openapiTS, { astToString } from 'openapi-typescript'
 import type { Json } from '../../support/api-client.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 import { fetchDocument, operationsOf } from './document.ts'
+import './older-compiler.ts'
+
+// Loaded once its compiler is known.
+const { default: openapiTS, astToString } = await import('openapi-typescript')
 
 const run = promisify(execFile)
 
