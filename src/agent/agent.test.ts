@@ -47,7 +47,7 @@ describe('the first connection', () => {
   })
 
   const refused = 'The authtoken is not known.\n\nERR_NGROK_107\n'
-  test('is over when the server refuses the authtoken, patient or not', async () => {
+  test('fails when the server refuses the authtoken, patient or not', async () => {
     const door = await openDoor({ auth: () => refused })
     for (const patient of [true, false]) {
       const { agent } = agentOf(door)
@@ -56,7 +56,7 @@ describe('the first connection', () => {
     assert.equal(door.connections, 0)
   })
 
-  test('is tried again by the patient while the server is away or busy with itself', async () => {
+  test('is retried by a patient agent while the server is unreachable or busy', async () => {
     const door = await openDoor({ auth: () => 'Shutting down.\n\nERR_NGROK_803\n' })
     const { agent, timers, told } = agentOf(door)
     const started = agent.start({ patient: true })
@@ -80,11 +80,11 @@ describe('the first connection', () => {
       'its CA is not known',
       () => ({ ca: undefined }),
       'untrusted',
-      /not signed by a CA that is trusted here; give the CA/,
+      /not signed by a CA that this machine trusts; give the CA/,
     ],
   ]
   for (const [name, given, code, says] of faults) {
-    test(`says in words that ${name}`, async () => {
+    test(`explains that ${name}`, async () => {
       const door = await openDoor()
       const { agent } = agentOf(door, given())
       await assert.rejects(agent.start(), (error) => {
@@ -96,7 +96,7 @@ describe('the first connection', () => {
     })
   }
 
-  test('says in words that the certificate is for another name', async () => {
+  test('explains that the certificate is for another name', async () => {
     const other = await tlsIdentity(['other.example'])
     const door = await TestDoor.start(other)
     closing.push(() => door.close())
@@ -107,7 +107,7 @@ describe('the first connection', () => {
     )
   })
 
-  test('says in words that what listens there does not speak TLS', async () => {
+  test('explains that the other end does not speak TLS', async () => {
     const plain = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
     plain.listen(0, '127.0.0.1')
     await once(plain, 'listening')
@@ -118,7 +118,7 @@ describe('the first connection', () => {
     await assert.rejects(agent.start(), /does not speak TLS as a Postern server does/)
   })
 
-  test('is given up when the agent is closed meanwhile', async () => {
+  test('is aborted when the agent is closed', async () => {
     const mute = createServer((socket) => socket.resume())
     mute.listen(0, '127.0.0.1')
     await once(mute, 'listening')
@@ -165,7 +165,7 @@ describe('after the connection broke', () => {
     assert.equal(await readAll(door.visit(web.id)), 'served')
   })
 
-  test('a server that does not know the session any more gives a new one, and the addresses stay', async () => {
+  test('a server that has forgotten the session gives a new one, and the addresses stay', async () => {
     const door = await openDoor()
     const { agent, timers, told } = agentOf(door)
     await agent.start()
@@ -183,7 +183,7 @@ describe('after the connection broke', () => {
     assert.equal(next.latest.binds[0]?.token.reveal(), `token_of_${web.id}`)
   })
 
-  test('a server that is away for an hour is asked for ever, ever slower, and nothing piles up', async () => {
+  test('a server that is down for an hour is retried ever more slowly, and nothing piles up', async () => {
     const door = await openDoor()
     const { agent, timers, told, events } = agentOf(door)
     await agent.start()
@@ -197,7 +197,7 @@ describe('after the connection broke', () => {
       assert.match(fault.message, /the connection ended|nothing listens at/)
       waits.push(retryMs)
       away += retryMs
-      // The wait and the look at the world, and no more.
+      // Only the retry and the check for sleep and network changes.
       assert.equal(timers.waiting, 2)
       timers.pass(retryMs)
     }
@@ -210,7 +210,7 @@ describe('after the connection broke', () => {
     await told('online')
   })
 
-  test('a refusal is asked again more slowly, and a server that changes its mind is welcome', async () => {
+  test('a refused agent retries more slowly, and comes back when the server accepts it again', async () => {
     const door = await openDoor()
     const { agent, timers, told } = agentOf(door)
     await agent.start()
@@ -226,7 +226,7 @@ describe('after the connection broke', () => {
     await told('online')
   })
 
-  test('an address that is not given back is asked for again, and the others stay', async () => {
+  test('an address that is not given back is requested again, and the others stay', async () => {
     const door = await openDoor()
     const { agent, timers, told } = agentOf(door)
     await agent.start()
@@ -244,7 +244,7 @@ describe('after the connection broke', () => {
     await until(() => one.isOnline)
   })
 
-  test('what is asked for again is given up with the session', async () => {
+  test('repeated requests for an address end with the session', async () => {
     const door = await openDoor()
     const { agent, timers, told } = agentOf(door)
     await agent.start()
@@ -257,7 +257,7 @@ describe('after the connection broke', () => {
     assert.equal(timers.waiting, 2)
     door.cut()
     await told('offline')
-    // The wait for the next attempt and the look at the world.
+    // The retry, and the check for sleep and network changes.
     assert.equal(timers.waiting, 2)
   })
 
@@ -281,7 +281,7 @@ describe('after the connection broke', () => {
 })
 
 describe('a machine that slept', () => {
-  test('tries again at once when it was waiting', async () => {
+  test('retries at once when it was waiting', async () => {
     const door = await openDoor()
     const { agent, timers, told } = agentOf(door)
     await agent.start()
@@ -298,7 +298,7 @@ describe('a machine that slept', () => {
     await told('online')
   })
 
-  test('asks a server whether it is still there, and stays when it is', async () => {
+  test('pings the server, and stays connected when it answers', async () => {
     const door = await openDoor()
     const { agent, timers, told, events } = agentOf(door)
     await agent.start()
@@ -312,7 +312,7 @@ describe('a machine that slept', () => {
     assert.ok(!events.some(({ type }) => type === 'offline'))
   })
 
-  test('does not wait for a server that is not there any more', async (t) => {
+  test('reconnects when the server does not answer the ping', async (t) => {
     const door = await openDoor()
     const { agent, timers, told } = agentOf(door)
     await agent.start()
@@ -323,11 +323,11 @@ describe('a machine that slept', () => {
     timers.pass(5000)
     t.mock.timers.tick(3000)
     const { fault } = await told('offline')
-    assert.equal(fault.message, 'the server gave no sign of life')
+    assert.equal(fault.message, 'the server stopped responding')
   })
 })
 
-test('a changed network is met with a question, too', async () => {
+test('a changed network makes the agent ping its server', async () => {
   const door = await openDoor()
   const network = { addresses: '10.0.0.1' }
   const { agent, timers, told } = agentOf(door, { addresses: () => network.addresses })
@@ -338,16 +338,16 @@ test('a changed network is met with a question, too', async () => {
   network.addresses = '192.168.1.5'
   timers.pass(5000)
   await until(() => mux.bytesIn > heard)
-  // A call after it: by its answer, that of the ping has come too.
+  // When this later call is answered, the ping has been answered too.
   await agent.open(testPlan())
 })
 
-test('a server that falls silent is dead after interval and tolerance', async (t) => {
+test('a silent server counts as dead after interval and tolerance', async (t) => {
   const door = await openDoor({ isMute: true })
   const { agent, told } = agentOf(door, { heartbeatIntervalMs: 1000, heartbeatToleranceMs: 500 })
   t.mock.timers.enable({ apis: ['setTimeout'] })
   await agent.start()
-  // Bit by bit: what stands still for all of it at once judges nobody.
+  // In small steps: a single long one would count as the agent's own standstill, and blame nobody.
   for (let ms = 0; ms < 1500; ms++) t.mock.timers.tick(1)
-  assert.equal((await told('offline')).fault.message, 'the server gave no sign of life')
+  assert.equal((await told('offline')).fault.message, 'the server stopped responding')
 })

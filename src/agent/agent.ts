@@ -1,4 +1,4 @@
-/** An agent: keeps a session with its server for ever, and its tunnels on it. */
+/** An agent: keeps a session with its server, reconnects when it ends, and keeps its tunnels open. */
 import type { Duplex } from 'node:stream'
 import { Secret } from '../lib/secrets/secret.ts'
 import type { StopTunnel } from '../wire/messages/commands.ts'
@@ -20,13 +20,13 @@ import { systemTimers, type Timers } from './timers.ts'
 import { AgentTunnel, type AgentTunnelPlan } from './tunnel.ts'
 import { watchWorld } from './world.ts'
 
-/** A session that lasted this long was a good one: what ended it was no failure to connect. Milliseconds. */
+/** A session that lasted this long resets the count of failed attempts, in milliseconds. */
 const STEADY_MS = 10_000
 
-/** How long a server may take to show that it is still there after we slept or moved, in milliseconds. */
+/** How long a server may take to answer a ping after this machine slept or its network changed, in milliseconds. */
 const PROBE_MS = 3000
 
-/** A tunnel whose address the server does not give back is asked for again after this, in milliseconds. */
+/** How long to wait before asking again for an address that the server did not give back, in milliseconds. */
 const REBIND_MS = 15_000
 
 export interface AgentOptions {
@@ -41,7 +41,7 @@ export interface AgentOptions {
   readonly heartbeatToleranceMs?: number
   readonly commands?: Commands
   readonly onEvent?: (event: AgentEvent) => void
-  /** Somebody watches, so requests are looked for. */
+  /** Whether to look for requests in the traffic, since somebody watches. */
   readonly isWatched?: boolean
   readonly timers?: Timers
   readonly random?: () => number
@@ -54,19 +54,19 @@ export class Agent {
   readonly #options: AgentOptions
   readonly #timers: Timers
   readonly #tunnels = new Set<AgentTunnel>()
-  /** By the id that visitors come with. */
+  /** By the tunnel id that visitors carry. */
   readonly #byId = new Map<string, AgentTunnel>()
-  /** How to give up asking again for tunnels that were refused. */
+  /** Functions that cancel the next attempt for tunnels that were refused. */
   readonly #rebinds = new Map<AgentTunnel, () => void>()
   readonly #services: ServiceWatch
   readonly #closing = new AbortController()
   #session: Session | undefined
-  /** What resumes the session; a new process has none, so that it gets a new session. */
+  /** Identifies the session to resume. A new process starts without one, and gets a new session. */
   #clientId = ''
   #cookie = new Secret('')
   #failures = 0
   /** Ends the wait for the next attempt. */
-  #hurry: (() => void) | undefined
+  #retryNow: (() => void) | undefined
   #running: Promise<void> | undefined
 
   constructor(options: AgentOptions) {
@@ -114,7 +114,7 @@ export class Agent {
     return promise
   }
 
-  /** Opens a tunnel; resolves when it is online. It comes back by itself after every reconnect, until it is closed. */
+  /** Opens a tunnel; resolves when it is online. It is opened again after every reconnect, until it is closed. */
   async open(plan: AgentTunnelPlan, { twin }: { twin?: AgentTunnel | undefined } = {}): Promise<AgentTunnel> {
     if (this.#closing.signal.aborted) throw new AgentFault('closed', 'the agent was closed')
     const tunnel = new AgentTunnel(plan, { twin })
@@ -124,14 +124,14 @@ export class Agent {
     return tunnel
   }
 
-  /** Gives the address of a tunnel back. Its open connections go on. */
+  /** Closes a tunnel and releases its address. Its open connections go on. */
   async closeTunnel(tunnel: AgentTunnel): Promise<void> {
     if (!this.#tunnels.has(tunnel)) return
     this.#forget(tunnel, new AgentFault('closed', 'the tunnel was closed'))
     if (tunnel.id !== '') await this.#session?.unbind(tunnel.id)
   }
 
-  /** Ends all tunnels and the session, with a farewell. */
+  /** Closes all tunnels, and then the session with a GOAWAY. */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return this.#running
     const session = this.#session
@@ -161,7 +161,7 @@ export class Agent {
     }
   }
 
-  /** One session from its beginning to its end; says why it ended, or did not begin. */
+  /** Runs one session to its end; resolves with why it ended or could not begin, and how long it lasted. */
   async #live(online: () => void): Promise<{ fault: AgentFault; lastedMs: number }> {
     let session: Session
     try {
@@ -207,7 +207,7 @@ export class Agent {
     }
   }
 
-  /** The commands, each told as an event when it was run. */
+  /** The commands, with an event for each one that is run. */
   #reported(): Commands {
     const commands = this.#options.commands ?? libraryCommands
     const reported = (name: keyof Commands): Commands[keyof Commands] => ({
@@ -225,7 +225,7 @@ export class Agent {
     try {
       await tunnel.twinIsReady()
       const answer = await this.#ask(session, tunnel)
-      // It was closed meanwhile.
+      // The tunnel was closed meanwhile.
       if (!this.#tunnels.has(tunnel)) return await session.unbind(answer.id)
       this.#byId.delete(tunnel.id)
       this.#byId.set(answer.id, tunnel)
@@ -247,7 +247,7 @@ export class Agent {
   }
 
   #notBound(session: Session, tunnel: AgentTunnel, fault: AgentFault): void {
-    // The next session asks for it again.
+    // The next session will ask for it again.
     if (session !== this.#session || !this.#tunnels.has(tunnel)) return
     const isFinal = fault.code === 'refused' || fault.code === 'closed'
     if (isFinal && !tunnel.wasOnline) {
@@ -282,7 +282,7 @@ export class Agent {
       now,
       tap: this.#options.isWatched ? this.#tapOf(tunnel, now) : undefined,
       onDialled: (fault, request) => {
-        // Connections of a tunnel that is closed go on; nobody wants to know of its service.
+        // Connections of a closed tunnel go on, but the state of its service is of no interest any more.
         if (!this.#tunnels.has(tunnel)) return
         if (fault) this.#services.failed(tunnel, fault, request)
         else this.#services.answered(tunnel)
@@ -313,7 +313,7 @@ export class Agent {
   #worldChanged(): void {
     this.#failures = 0
     this.#session?.probe(PROBE_MS)
-    this.#hurry?.()
+    this.#retryNow?.()
   }
 
   #wait(ms: number): Promise<void> {
@@ -322,17 +322,17 @@ export class Agent {
       const done = (): void => {
         cancel()
         signal.removeEventListener('abort', done)
-        this.#hurry = undefined
+        this.#retryNow = undefined
         resolve()
       }
       const cancel = this.#timers.after(ms, done)
       signal.addEventListener('abort', done)
-      this.#hurry = done
+      this.#retryNow = done
       if (signal.aborted) done()
     })
   }
 
-  /** What a listener throws is its own affair, and ends no session. */
+  /** An error thrown by a listener must not end the session. */
   #emit(event: AgentEvent): void {
     try {
       this.#options.onEvent?.(event)
@@ -342,7 +342,7 @@ export class Agent {
   }
 }
 
-const libraryCommands = noCommands('the program that holds this session takes no commands')
+const libraryCommands = noCommands('this agent is part of another program, which takes no commands')
 
 function asFault(error: unknown): AgentFault {
   if (error instanceof AgentFault) return error

@@ -1,4 +1,4 @@
-/** How an agent introduces itself. */
+/** The message with which an agent authenticates and describes itself. */
 import type { Secret } from '../lib/secrets/secret.ts'
 import { GROWN_WINDOW_BYTES } from '../wire/bounds.ts'
 import { DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS } from '../wire/heartbeat.ts'
@@ -15,7 +15,7 @@ export interface Introduction {
 }
 
 export interface Resumption {
-  /** Of the session to resume; `''` for a new one. */
+  /** The id of the session to resume; `''` for a new one. */
   readonly clientId: string
   readonly cookie: Secret
   readonly commands: Commands
@@ -37,7 +37,7 @@ export function authRequest(
     clientId,
     authtoken,
     cookie,
-    // The names that agents in Go give to systems and processors, since most agents are in Go.
+    // Go's names for systems and processors, which ngrok's agents use.
     os: process.platform === 'win32' ? 'windows' : process.platform,
     arch: process.arch === 'x64' ? 'amd64' : process.arch,
     version,

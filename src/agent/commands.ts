@@ -6,14 +6,14 @@ export const commandNames = ['restart', 'stop', 'update'] as const
 export type Command = (typeof commandNames)[number]
 
 export interface CommandOutcome {
-  /** Why it is not done; left out when it is. */
+  /** Why the command was not carried out; omitted on success. */
   readonly error?: string
-  /** What to do once the answer is on its way. */
+  /** What to do after the answer has been sent. */
   readonly afterwards?: () => void
 }
 
 export interface CommandHandler {
-  /** `''` when it can be done, else why not: told to the server when the agent authenticates. */
+  /** Why the command is not supported, or `''` if it is; sent to the server when the agent authenticates. */
   readonly unsupported: string
   run(update?: UpdateCommand): CommandOutcome | Promise<CommandOutcome>
 }
@@ -31,7 +31,7 @@ export async function runCommand(commands: Commands, name: Command, update?: Upd
   }
 }
 
-/** An agent that takes no commands, and why. */
+/** For an agent that takes no commands, with the reason. */
 export function noCommands(reason: string): Commands {
   const handler = { unsupported: reason, run: () => ({ error: reason }) }
   return { restart: handler, stop: handler, update: handler }

@@ -1,13 +1,13 @@
-/** Dials the server: TLS with a certificate that is checked, and failures told in words for people. */
+/** Connects to the server over TLS, checks its certificate, and explains failures to people. */
 import { isIP } from 'node:net'
 import { connect, getCACertificates, type TLSSocket } from 'node:tls'
 import { AgentFault } from './fault.ts'
 import { formatServer, type ServerAddress } from './server-address.ts'
 
-/** How long it may take to be connected and secured, in milliseconds. */
+/** How long connecting may take, with the TLS handshake, in milliseconds. */
 const DIAL_TIMEOUT_MS = 10_000
 
-/** Silence after which the system asks whether the other end is there, in milliseconds. */
+/** Silence after which TCP keep-alive probes the server, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000
 
 export interface DialServer {
@@ -18,14 +18,14 @@ export interface DialServer {
   readonly signal?: AbortSignal
 }
 
-/** A secured connection; rejects with an `AgentFault`. */
+/** Resolves with a TLS connection; rejects with an `AgentFault`. */
 export function dialServer({ server, ca, timeoutMs = DIAL_TIMEOUT_MS, signal }: DialServer): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const { host, port } = server
     const socket = connect({
       host,
       port,
-      // Names alone may stand there.
+      // SNI allows names only, no IP addresses.
       ...(isIP(host) === 0 && { servername: host }),
       ca: ca === undefined ? machineCas() : ca,
       minVersion: 'TLSv1.2',
@@ -37,7 +37,7 @@ export function dialServer({ server, ca, timeoutMs = DIAL_TIMEOUT_MS, signal }: 
     }
     const fail = (fault: AgentFault): void => {
       settle()
-      // A destroyed socket may still have an error to tell.
+      // A destroyed socket may still emit an error.
       socket.on('error', () => {})
       socket.destroy()
       reject(fault)
@@ -57,13 +57,13 @@ export function dialServer({ server, ca, timeoutMs = DIAL_TIMEOUT_MS, signal }: 
   })
 }
 
-/** What Node brings and what this machine adds, such as the CA of a company. */
+/** The CAs that Node brings and those of this machine, such as a company's own. */
 function machineCas(): string[] {
   return [...new Set([...getCACertificates('default'), ...getCACertificates('system')])]
 }
 
 function dialFault(error: NodeJS.ErrnoException, server: ServerAddress): AgentFault {
-  // With several addresses there is an error for each; the first says enough.
+  // A host with several addresses gives one error for each; the first is enough.
   const cause: NodeJS.ErrnoException =
     error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error
   const code = cause.code ?? ''
@@ -86,12 +86,12 @@ function networkFault(code: string, at: string, host: string): string | undefine
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
     case 'ENETDOWN':
-      return `there is no way to ${at}; is this machine online?`
+      return `there is no route to ${at}; is this machine online?`
     case 'ETIMEDOUT':
       return `${at} does not answer; check \`server\`, and any firewall on the way`
     case 'ECONNRESET':
     case 'EPIPE':
-      return `${at} closed the connection before it was secured`
+      return `${at} closed the connection during the TLS handshake`
     case 'CERT_NOT_YET_VALID':
       return `the certificate of ${at} is not valid yet; is the clock of this machine right?`
     default:
@@ -113,7 +113,7 @@ function certificateFault(code: string, server: ServerAddress, cause: Error): st
   const at = formatServer(server)
   if (unknownIssuer.has(code)) {
     return (
-      `the certificate of ${at} is not signed by a CA that is trusted here; ` +
+      `the certificate of ${at} is not signed by a CA that this machine trusts; ` +
       'give the CA of the server as `ca`: the file `ca.pem` in its data folder'
     )
   }
@@ -139,5 +139,5 @@ function slow(server: ServerAddress, timeoutMs: number): string {
 }
 
 function closedEarly(server: ServerAddress): string {
-  return `${formatServer(server)} closed the connection before it was secured`
+  return `${formatServer(server)} closed the connection during the TLS handshake`
 }

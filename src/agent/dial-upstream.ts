@@ -1,33 +1,33 @@
-/** Connects to the service behind a tunnel: over TCP, a Unix socket, and TLS where the service wants it. */
+/** Connects to the service behind a tunnel: over TCP or a Unix socket, with TLS if the service uses it. */
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls'
 import type { Upstream } from './upstream.ts'
 
-/** How long a service may take to accept, and to finish its TLS handshake, in milliseconds. */
+/** How long a service may take to accept a connection and finish its TLS handshake, in milliseconds. */
 const DIAL_TIMEOUT_MS = 10_000
 
-/** Silence after which the system asks whether the service is there, in milliseconds. */
+/** Silence after which TCP keep-alive probes the service, in milliseconds. */
 const KEEP_ALIVE_MS = 30_000
 
 export interface UpstreamTls {
   /** PEM of the CAs that may have signed the service's certificate; setting it checks the certificate. */
   readonly ca?: string | undefined
-  /** Checks the certificate; without it any will do, since it comes from a service of one's own. */
+  /** Checks the certificate; otherwise any is accepted, since the service is usually on the same machine. */
   readonly verify?: boolean | undefined
-  /** The name to ask the service for and to find in its certificate. */
+  /** The name to send as SNI and to expect in the certificate. */
   readonly serverName?: string | undefined
-  /** What to offer by ALPN. */
+  /** The protocols to offer by ALPN. */
   readonly protocols?: readonly string[] | undefined
 }
 
 export interface ServiceDial {
   /** The bytes are TLS already. */
   readonly isPassthrough: boolean
-  /** Goes first, before any TLS of ours. */
+  /** Bytes to send first, before any TLS handshake of ours. */
   readonly preface?: Buffer | undefined
 }
 
-/** The service cannot be had; the message names it and says why. */
+/** The service cannot be reached; the message names it and says why. */
 export class ServiceFault extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -35,10 +35,10 @@ export class ServiceFault extends Error {
   }
 }
 
-/** Calls `done` once, with a connection that allows to be half open or with why there is none; gives back how to cancel. */
+/** Calls `done` once, with a connection that may be half open or with the fault; returns a function that cancels. */
 export type DialUpstream = (request: ServiceDial, done: (result: Socket | ServiceFault) => void) => () => void
 
-/** What belongs to one service is made once: its TLS settings, and which of its addresses answered last. */
+/** Keeps what is shared by all connections to one service: its TLS settings, and which of its addresses answered last. */
 export function upstreamDialer(upstream: Upstream, tls: UpstreamTls = {}, timeoutMs = DIAL_TIMEOUT_MS): DialUpstream {
   const { at, isTls } = upstream
   const secure = isTls ? tlsWrapper(upstream, tls) : undefined
@@ -93,7 +93,7 @@ export function upstreamDialer(upstream: Upstream, tls: UpstreamTls = {}, timeou
   }
 }
 
-/** The listeners of the dial are gone; whoever gets the connection listens from here on. */
+/** Removes the listeners of the dial; the new owner of the connection adds its own. */
 function released(socket: Socket): Socket {
   return socket.removeAllListeners('error')
 }
@@ -114,7 +114,7 @@ function tlsWrapper({ at }: Upstream, { ca, verify = ca !== undefined, serverNam
       ...(protocols && { ALPNProtocols: [...protocols] }),
       ...(session && { session }),
     })
-    // Node tells of it once the certificate was found good, which is not looked at again when a session is resumed.
+    // Emitted once the certificate has been checked; a resumed session does not check it again.
     secured.on('session', (ticket: Buffer) => {
       session = ticket
     })
@@ -136,12 +136,12 @@ function fault(error: NodeJS.ErrnoException, { url }: Upstream): string {
     case 'ENOENT':
       return `there is no socket at ${url}`
     case 'ENOTFOUND':
-      return `the host of ${url} is not known here`
+      return `the host of ${url} cannot be found`
     case 'EACCES':
-      return `the agent may not open ${url}`
+      return `the agent is not allowed to open ${url}`
     case 'EMFILE':
     case 'ENFILE':
-      return `no more connections can be opened, to ${url} or any other`
+      return `too many open files: no connection to ${url} can be opened`
     default:
       if (/^(EPROTO|ERR_SSL_)/.test(code)) return `${url} does not speak TLS`
       return `${url} cannot be reached: ${error.message}`

@@ -1,4 +1,4 @@
-/** What happens to an agent, for whoever shows it. */
+/** The events of an agent, for displays. */
 import type { Command } from './commands.ts'
 import type { AgentFault } from './fault.ts'
 import type { ConnectionEnd, Visitor } from './forward.ts'
@@ -14,15 +14,15 @@ export type AgentEvent =
       readonly isResumed: boolean
     }
   | { readonly type: 'offline'; readonly fault: AgentFault; readonly retryMs: number }
-  /** It has an address, for the first time or another one. */
+  /** The tunnel has its first address, or another one than before. */
   | { readonly type: 'tunnel-online'; readonly tunnel: AgentTunnel }
-  /** The server does not give it back its address; it is asked again. */
+  /** The server did not give the tunnel its address back; the agent will ask again. */
   | { readonly type: 'tunnel-refused'; readonly tunnel: AgentTunnel; readonly fault: AgentFault }
-  /** The server ended it for good. */
+  /** The server closed the tunnel for good. */
   | { readonly type: 'tunnel-stopped'; readonly tunnel: AgentTunnel; readonly message: string }
   | { readonly type: 'connection-opened'; readonly tunnel: AgentTunnel; readonly visitor: Visitor }
   | { readonly type: 'connection-closed'; readonly tunnel: AgentTunnel; readonly end: ConnectionEnd }
-  /** The service behind it does not answer; told once for each reason. */
+  /** The service behind the tunnel does not answer; reported once for each reason. */
   | { readonly type: 'service-down'; readonly tunnel: AgentTunnel; readonly reason: string }
   | { readonly type: 'service-up'; readonly tunnel: AgentTunnel }
   | { readonly type: 'command'; readonly name: Command; readonly error: string }

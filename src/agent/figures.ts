@@ -1,6 +1,6 @@
-/** What went through an agent: connections, how long things took, and the last requests; of bounded size. */
+/** Statistics of an agent: connections, durations, and the last requests; of bounded size. */
 
-/** How many durations the percentiles are taken from. */
+/** How many durations the percentiles are computed from. */
 const SAMPLES = 500
 
 /** How many of the last requests are kept. */
@@ -13,7 +13,7 @@ export interface SeenRequest {
   readonly time: number
   readonly method: string
   readonly path: string
-  /** Undefined while there is no answer, and for ever when none came. */
+  /** Undefined until the response, and for good if there is none. */
   status: number | undefined
   durationMs: number | undefined
 }
@@ -48,7 +48,7 @@ export class Figures {
     this.#open--
   }
 
-  /** Something took this long: a request where requests are seen, else a connection. */
+  /** Records a duration: of a request where requests are seen, else of a connection. */
   took(ms: number): void {
     this.#durations[this.#sampled % SAMPLES] = ms
     this.#sampled++
@@ -59,7 +59,7 @@ export class Figures {
     if (this.#recent.length > RECENT) this.#recent.pop()
   }
 
-  /** The duration that this share of the last ones stayed within, in milliseconds; undefined when there was none. */
+  /** The duration that this share of the recent ones did not exceed, in milliseconds; undefined when there are none. */
   percentile(share: number): number | undefined {
     const known = Math.min(this.#sampled, SAMPLES)
     if (known === 0) return undefined

@@ -1,10 +1,10 @@
-/** Looks at how a stream begins when it is about to be refused, so that people can be told what was asked for. */
+/** Reads the beginning of a stream that is about to be refused, so that the request can still be shown. */
 import type { WireStream } from '../wire/wire-stream.ts'
 
-/** How long the first bytes may take, in milliseconds: whoever opens a stream for a request has it at hand. */
+/** How long to wait for the first bytes, in milliseconds: a stream is usually opened when there is a request to send. */
 const WAIT_MS = 500
 
-/** Calls `done` once with at most `bytes` of what comes first; with none when nothing comes in time. */
+/** Calls `done` once with at most the first `bytes` bytes; with none if nothing arrives in time. */
 export function firstBytes(stream: WireStream, bytes: number, done: (first: Buffer) => void): void {
   const finish = (): void => {
     clearTimeout(timer)

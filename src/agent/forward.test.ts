@@ -32,8 +32,8 @@ after(async () => {
 })
 
 /**
- * A service on ::1 whose port nobody has on 127.0.0.1, where the agent asks first: a listener of another test there would
- * take the visitor and keep it. A connection to `other` holds the port.
+ * A service on ::1 whose port is unused on 127.0.0.1, which the agent tries first: a listener of another test there would
+ * accept the visitor and keep it. A connection to `other` reserves the port.
  */
 async function onSixAlone(other: number): Promise<number> {
   for (;;) {
@@ -76,7 +76,7 @@ interface Through {
   readonly options?: Partial<AgentOptions>
 }
 
-/** A tunnel to `addr`, a visitor in it, and what the agent told of it. */
+/** A tunnel to `addr`, a visitor in it, and the agent's events. */
 async function tunnelTo({ addr, tls = {}, target = {}, header = {}, options = {} }: Through) {
   const events: AgentEvent[] = []
   const agent = new Agent({
@@ -114,7 +114,7 @@ function hash(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-/** Answers with what it got once the sender has ended. */
+/** Echoes everything once the sender has ended. */
 function echoAtEnd(socket: Socket): void {
   void all(socket).then((bytes) => socket.end(bytes))
 }
@@ -132,7 +132,7 @@ describe('a connection through an agent', () => {
     assert.deepEqual([closed?.end.bytesIn, closed?.end.bytesOut], [sent.length, sent.length])
   })
 
-  test('a service that says all it has and ends can still be written to', async () => {
+  test('a service that has ended its side can still be written to', async () => {
     const got = Promise.withResolvers<string>()
     const port = await service((socket) => {
       socket.end('hello')
@@ -144,7 +144,7 @@ describe('a connection through an agent', () => {
     assert.equal(await got.promise, 'late words')
   })
 
-  test('a service that reads nothing holds the visitor back, and nobody else', async () => {
+  test('a service that reads nothing slows down its visitor, and nobody else', async () => {
     const port = await service((socket) => {
       socket.once('readable', () => {})
     })
@@ -172,7 +172,7 @@ describe('a connection through an agent', () => {
     stalled.destroy()
   })
 
-  test('a visitor that resets its connection resets that to the service', async () => {
+  test('a visitor that resets its connection resets the one to the service', async () => {
     const ended = Promise.withResolvers<string>()
     const port = await service((socket) => {
       socket.on('error', ({ message }) => ended.resolve(message))
@@ -187,7 +187,7 @@ describe('a connection through an agent', () => {
     assert.match(await ended.promise, /ECONNRESET/)
   })
 
-  test('a service at localhost is found on either family', async (t) => {
+  test('a service at localhost is found on IPv4 and IPv6', async (t) => {
     const four = await service((socket) => socket.end('127.0.0.1'))
     const ports = [four]
     try {
@@ -210,7 +210,7 @@ describe('a connection through an agent', () => {
     assert.equal(String(await all(visit())), 'from the socket')
   })
 
-  test('a handler in this process is a service too, with its errors kept to the connection', async () => {
+  test('a handler in this process is a service too, and its errors affect only its connection', async () => {
     const accept = (connection: Duplex): void => {
       connection.once('data', (chunk) => {
         if (String(chunk) === 'bad') connection.destroy(new Error('handler'))
@@ -236,7 +236,7 @@ describe('a connection through an agent', () => {
 })
 
 describe('a service with TLS', () => {
-  test('is spoken to in TLS, without asking for its certificate, and half-close works', async () => {
+  test('is reached over TLS, without a check of its certificate, and half-close works', async () => {
     const { visit } = await tunnelTo({ addr: `https://localhost:${await service(echoAtEnd, { tls: true })}` })
     for (let i = 0; i < 3; i++) {
       const sent = randomBytes(300_000)
@@ -246,7 +246,7 @@ describe('a service with TLS', () => {
     }
   })
 
-  test('gets bytes that are TLS already as they are', async () => {
+  test('gets traffic that is TLS already unchanged', async () => {
     const port = await service(echoAtEnd)
     const { visit } = await tunnelTo({
       addr: `tls://localhost:${port}`,
@@ -270,7 +270,7 @@ describe('a service with TLS', () => {
         tls: tls(identity),
         header: { proto: 'https' },
       })
-      // More than once: a session that is resumed is held to the same.
+      // More than once, since a resumed session must be treated the same.
       for (let i = 0; i < 3; i++) assert.match(String(await all(visit()).catch(String)), says)
     })
   }
@@ -331,7 +331,7 @@ describe('a service with TLS', () => {
 
 describe('a service that is not there', () => {
   for (const isWatched of [true, false]) {
-    test(`leaves the answer to the server${isWatched ? ', and who watches sees what was asked for' : ''}`, async () => {
+    test(`leaves the response to the server${isWatched ? ', and the request is shown' : ''}`, async () => {
       const { visit, events, agent } = await tunnelTo({ addr: 'http://127.0.0.1:1', options: { isWatched } })
       const visitor = visit({ proto: 'https', requestId: 'r1' })
       visitor.write('GET /a?b HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -345,13 +345,13 @@ describe('a service that is not there', () => {
     })
   }
 
-  test('a visitor that says nothing is refused all the same', async () => {
+  test('a visitor that sends nothing is refused all the same', async () => {
     const { visit, agent } = await tunnelTo({ addr: '127.0.0.1:1', options: { isWatched: true } })
     await assert.rejects(all(visit({ proto: 'https' })), /stream_refused/)
     assert.deepEqual(agent.figures.recent, [])
   })
 
-  test('is told of once, and that it is back as soon as it listens, without any visitor', async () => {
+  test('is reported once, and is reported back as soon as it listens, without any visitor', async () => {
     const free = createServer().listen(0, '127.0.0.1')
     await once(free, 'listening')
     const { port: down } = free.address() as AddressInfo // it listens on a port
@@ -373,7 +373,7 @@ describe('a service that is not there', () => {
     assert.equal(count('service-down'), 1)
   })
 
-  test('that a visitor finds back is up at once', async () => {
+  test('is up as soon as a visitor reaches it', async () => {
     let fault: ServiceFault | undefined = new ServiceFault('it sleeps')
     const port = await service((socket) => socket.end('here'))
     const awake = upstreamDialer(parseUpstream(`127.0.0.1:${port}`))
@@ -391,7 +391,7 @@ describe('a service that is not there', () => {
     await told(events, 'service-up')
   })
 
-  test('is not looked for any more once its tunnel is closed', async () => {
+  test('is not tried any more once its tunnel is closed', async () => {
     const timers = new TestTimers()
     const { agent, tunnel, visit, events } = await tunnelTo({ addr: '127.0.0.1:1', options: { timers } })
     const waiting = timers.waiting
@@ -408,7 +408,7 @@ describe('a service that is not there', () => {
     ['a visitor in HTTP/2', { proto: 'https' }, { isHttp2: true }],
   ]
   for (const [name, header, target] of silent) {
-    test(`${name} is refused without words`, async () => {
+    test(`${name} is refused without a response`, async () => {
       const { visit } = await tunnelTo({ addr: '127.0.0.1:1', header, ...(target && { target }) })
       await assert.rejects(all(visit()), /stream_refused/)
     })
@@ -421,13 +421,13 @@ describe('a service that is not there', () => {
     assert.match(String(result), /cannot be reached: no answer within 0\.05 s/)
   })
 
-  test('a visitor of a tunnel that nobody knows is refused', async () => {
+  test('a visitor of an unknown tunnel is refused', async () => {
     const { visit } = await tunnelTo({ addr: 1 })
     await assert.rejects(all(visit({ id: 'tn_unknown' })), /stream_refused/)
   })
 
   // Well within the time that a dial may take.
-  test('a visitor that goes away while the service is dialled leaves nothing behind', { timeout: 5000 }, async () => {
+  test('a visitor that disconnects while the service is dialled leaves nothing behind', { timeout: 5000 }, async () => {
     const left = Promise.withResolvers<void>()
     const port = await service((socket) => {
       socket.resume().on('close', () => left.resolve())
@@ -443,7 +443,7 @@ describe('a service that is not there', () => {
   })
 })
 
-test('a visitor that comes in the same moment as the answer to its bind is served', async () => {
+test('a visitor that arrives together with the answer to the bind is served', async () => {
   const port = await service(echoAtEnd)
   const visitors: Duplex[] = []
   door.rules.onBound = (session, id) => {
@@ -485,7 +485,7 @@ test('requests are seen while somebody watches, and only then', async () => {
   }
 })
 
-/** Waits until the agent told of such an event. */
+/** Waits until the agent emits such an event. */
 async function told(events: readonly AgentEvent[], type: AgentEvent['type']): Promise<void> {
   while (!events.some((event) => event.type === type)) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,4 +1,4 @@
-/** Serves one connection of a visitor: dials the service and joins the two, or refuses where the service is not there. */
+/** Serves one connection of a visitor: connects it to the service, or refuses it when the service cannot be reached. */
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ByteDuplex } from '../lib/bytes/byte-duplex.ts'
@@ -13,22 +13,22 @@ import { firstBytes } from './first-bytes.ts'
 import { LINE_BYTES, noteUnserved, type Tap, tapped } from './http-tap.ts'
 import { readProxyLine } from './proxy-line.ts'
 
-/** Who visits, as the server saw it. */
+/** The visitor, as the server saw it. */
 export interface Visitor {
   /** `ip:port`. */
   readonly address: string
   readonly proto: string
 }
 
-/** What a tunnel leads to: a service that is dialled, or a handler in this process. */
+/** Where a tunnel leads: a service to dial, or a handler in this process. */
 export type ForwardTarget =
   | {
       readonly dial: DialUpstream
-      /** A PROXY header comes first, and the service wants it before its TLS. */
+      /** The stream begins with a PROXY header, which the service expects before its TLS handshake. */
       readonly takesProxyLine: boolean
-      /** HTTP/2 is spoken over the stream, so that no requests can be seen in it. */
+      /** The stream carries HTTP/2, in which requests cannot be seen. */
       readonly isHttp2: boolean
-      /** Requests may be shown to whoever watches. */
+      /** Whether requests may be shown to people who watch. */
       readonly isInspected: boolean
     }
   | { readonly accept: (connection: Duplex, visitor: Visitor) => void }
@@ -39,23 +39,23 @@ export interface ConnectionEnd {
   /** Bytes from the visitor, and to it. */
   readonly bytesIn: number
   readonly bytesOut: number
-  /** Why the service was not there, or why bytes may be missing. */
+  /** Why the service could not be reached, or why bytes may be missing. */
   readonly error: Error | undefined
-  /** The first request on it, as the log of the server and the error pages of visitors call it; `''` where none is known. */
+  /** The id of its first request, as in the server's log and on visitors' error pages; `''` if there is none. */
   readonly requestId: string
 }
 
 export interface ForwardContext {
   readonly figures: Figures
   readonly now: () => number
-  /** Looks for requests; left out while nobody watches. */
+  /** Looks for requests; omitted while nobody watches. */
   readonly tap?: Tap | undefined
-  /** The service took the connection, or why it did not. */
+  /** Called when the service accepted the connection, or with the fault if it did not. */
   readonly onDialled?: (fault: ServiceFault | undefined, request: ServiceDial) => void
   readonly onEnd: (end: ConnectionEnd) => void
 }
 
-/** Takes over `stream`, whose header is read. */
+/** Takes over `stream`, whose header has been read. */
 export function forwardConnection(
   stream: WireStream,
   header: ProxyHeader,
@@ -98,7 +98,7 @@ export function forwardConnection(
     const near: ByteStream = isTapped ? tapped(stream, tap) : stream
     relay(near, socketStream(socket, { outlivesFailedWrite: true }), { onDone: ended })
   }
-  /** The server answers visitors with a page of its own, which says nothing of addresses here. */
+  /** The server then sends its own error page, which does not reveal the address of the service. */
   const refuse = (fault: ServiceFault): void => {
     stream.reset('stream_refused')
     ended({ error: fault })
@@ -116,12 +116,12 @@ export function forwardConnection(
         refuse(result)
       })
     })
-    // Nobody is attached while we dial: a visitor that goes away is seen here.
+    // Nothing is attached to the stream during the dial, so this is where a visitor that disconnects is noticed.
     stream.onArrival = () => {
       if (!stream.isClosed) return
       stream.onArrival = undefined
       cancel()
-      ended({ error: new Error('the visitor went away') })
+      ended({ error: new Error('the visitor disconnected') })
     }
   }
   if (target.takesProxyLine && !header.passthroughTls) {
@@ -129,7 +129,7 @@ export function forwardConnection(
       if (line) dial(line.header, line.rest)
       else {
         stream.reset('stream_cancelled')
-        ended({ error: new Error('the visitor went away') })
+        ended({ error: new Error('the visitor disconnected') })
       }
     })
   } else dial()

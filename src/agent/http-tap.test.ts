@@ -4,7 +4,7 @@ import type { ByteSink, ByteStream } from '../lib/bytes/byte-stream.ts'
 import { Figures } from './figures.ts'
 import { tapped } from './http-tap.ts'
 
-/** A visitor whose chunks and answers pass the tap one by one. */
+/** A visitor whose chunks and responses pass the tap one by one. */
 function watched() {
   const figures = new Figures()
   const through: string[] = []
@@ -40,7 +40,7 @@ function watched() {
   }
 }
 
-test('requests and their answers are seen, and pass through as they are', () => {
+test('requests and responses are seen, and pass through unchanged', () => {
   const { asks, answers, seen, through } = watched()
   asks('GET /a?b HTTP/1.1\r\nHost: x\r\n\r\n')
   assert.deepEqual(seen(), [['GET', '/a?b', undefined, undefined]])
@@ -54,7 +54,7 @@ test('requests and their answers are seen, and pass through as they are', () => 
   assert.equal(through.length, 4)
 })
 
-test('each is told with its tunnel and the time', () => {
+test('each request has its tunnel and its time', () => {
   const { asks, answers, figures } = watched()
   asks('GET / HTTP/1.1\r\n\r\n')
   answers('HTTP/1.1 200 OK\r\n\r\n', 12)
@@ -68,7 +68,7 @@ test('each is told with its tunnel and the time', () => {
   )
 })
 
-test('a service that ends or breaks without an answer makes the server answer 502; a visitor that leaves gets none', () => {
+test('a request that the service does not answer is shown as 502, and one whose visitor disconnects without a status', () => {
   for (const [how, status] of [
     ['serviceEnds', 502],
     ['serviceBreaks', 502],
@@ -92,7 +92,7 @@ test('the first request behind a PROXY header is seen', () => {
   assert.deepEqual(seen(), [['GET', '/behind', undefined, undefined]])
 })
 
-test('bodies that look like requests or answers are not taken for them', () => {
+test('bodies that look like requests or responses are not mistaken for them', () => {
   const { asks, answers, seen } = watched()
   asks('POST / HTTP/1.1\r\nContent-Length: 20\r\n\r\n')
   asks('GET /evil HTTP/1.1\r\n\r\n')
@@ -101,7 +101,7 @@ test('bodies that look like requests or answers are not taken for them', () => {
   assert.deepEqual(seen(), [['POST', '/', 200, 1]])
 })
 
-test('an answer that announces another is not the answer; a change of protocol is', () => {
+test('an interim response is not the response; a change of protocol is', () => {
   const { asks, answers, seen } = watched()
   asks('POST /hint HTTP/1.1\r\n\r\n')
   answers('HTTP/1.1 100 Continue\r\n\r\n')
@@ -115,7 +115,7 @@ test('an answer that announces another is not the answer; a change of protocol i
   ])
 })
 
-test('what is no HTTP is left alone, and nothing grows without bound', () => {
+test('other protocols are ignored, and nothing grows without bound', () => {
   const { asks, answers, seen, figures } = watched()
   for (const text of ['', '\x16\x03\x01', 'PRI * HTTP/2.0\r\n\r\n', 'GET /cut HT', 'hello']) asks(text)
   assert.deepEqual(seen(), [])

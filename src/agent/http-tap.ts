@@ -1,20 +1,20 @@
 /**
- * Recognises requests and answers in what passes by, for people who watch; it changes nothing and looks only at how a
- * chunk begins. A head that begins within a chunk is missed, which is a fair price for costing nothing.
+ * Recognises requests and responses in passing traffic, for people who watch. It changes nothing and looks only at the
+ * beginning of each chunk. A head that begins inside a chunk is missed; in return this costs next to nothing.
  */
 import { type ByteStream, writeLent } from '../lib/bytes/byte-stream.ts'
 import type { Figures, SeenRequest } from './figures.ts'
 
-/** Longest line that is looked at, in bytes. */
+/** How much of a line is examined, in bytes. */
 export const LINE_BYTES = 2048
 
-/** Longest path that is kept, in characters. */
+/** How much of a path is kept, in characters. */
 const PATH_CHARACTERS = 200
 
-/** What a visitor gets from the server when the service gives no answer. */
+/** The status that the server sends to a visitor whose request the service did not answer. */
 const BAD_GATEWAY = 502
 
-/** A service that wants a PROXY header of version 1 gets it before the first request. */
+/** A PROXY header of version 1 may precede the first request. */
 const requestLine = /^(?:PROXY [^\r\n]{0,100}\r\n)?([A-Z]{3,16}) (\S+) HTTP\/1\.[01]\r\n/
 const statusLine = /^HTTP\/1\.[01] (\d{3})/
 
@@ -30,11 +30,11 @@ export interface Tap {
   readonly onChange: () => void
 }
 
-/** `visitor` as it is, with an eye on both ways: requests come out of it, answers go into it. */
+/** Wraps `visitor` and watches both directions: requests come out of it, responses go into it. */
 export function tapped(visitor: ByteStream, tap: Tap): ByteStream {
   let current: { readonly request: SeenRequest; readonly at: number } | undefined
   const request = (chunk: Buffer): void => {
-    // Within a request whose answer is not there yet, a chunk is a part of its body.
+    // While a request is unanswered, further chunks belong to its body.
     if (current || !isLetter(chunk[0])) return
     const seen = seenIn(chunk, tap)
     if (seen) current = { request: seen, at: tap.now() }
@@ -47,7 +47,7 @@ export function tapped(visitor: ByteStream, tap: Tap): ByteStream {
   const answer = (chunk: Buffer): void => {
     if (!current || chunk[0] !== LETTER_H) return
     const status = Number(statusLine.exec(chunk.toString('latin1', 0, 16))?.[1])
-    // The final answer follows after one of these; a 101 is final.
+    // A final response follows any other 1xx; a 101 is final.
     if (Number.isNaN(status) || (status < 200 && status !== 101)) return
     answered(status)
   }
@@ -60,7 +60,7 @@ export function tapped(visitor: ByteStream, tap: Tap): ByteStream {
       answer(chunk)
       return writeLent(visitor, chunk)
     },
-    // The service is through, or gone: whoever still waits for an answer gets one from the server.
+    // The service has ended or failed, so the server answers a request that is still open.
     end() {
       answered(BAD_GATEWAY)
       visitor.end()
@@ -85,7 +85,7 @@ export function tapped(visitor: ByteStream, tap: Tap): ByteStream {
         end: () => sink.end(),
         drain: () => sink.drain(),
         closed(error) {
-          // The visitor left, so nobody is answered.
+          // The visitor disconnected, so there will be no response.
           current = undefined
           sink.closed(error)
         },
@@ -96,7 +96,7 @@ export function tapped(visitor: ByteStream, tap: Tap): ByteStream {
   }
 }
 
-/** Notes the request that `chunk` begins with as one that could not be passed on, `durationMs` after it came. */
+/** Records the request at the beginning of `chunk` as one that could not be forwarded, `durationMs` after it came. */
 export function noteUnserved(chunk: Buffer, durationMs: number, tap: Tap): void {
   const request = seenIn(chunk, tap)
   if (request) finish(request, { status: BAD_GATEWAY, durationMs }, tap)

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-// By its name, as a program of one's own imports it.
+// By its package name, as a user's program imports it.
 import { type ConnectionEvent, type ConnectOptions, connect, forward, listen } from 'postern'
 import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
 import { TestDoor } from './test-door.ts'
@@ -35,7 +35,7 @@ async function get(id: string): Promise<string> {
 }
 
 describe('forward', () => {
-  test('gives a service a URL, and closing gives it back', async () => {
+  test('gives a service a URL, and releases it when closed', async () => {
     const service = createServer((_, response) => response.end('from the service'))
     service.listen(0, '127.0.0.1')
     await once(service, 'listening')
@@ -57,7 +57,7 @@ describe('forward', () => {
     service.close()
   })
 
-  test('takes what the environment says', async () => {
+  test('uses settings from the environment', async () => {
     const given = { POSTERN_SERVER: here.server, POSTERN_AUTHTOKEN: 'from_env', POSTERN_CA: join(root, 'ca.pem') }
     Object.assign(process.env, given)
     try {
@@ -94,7 +94,7 @@ describe('forward', () => {
   ]
   for (const [name, given, says] of wrong) {
     test(`rejects ${name}, and leaves no session behind`, async () => {
-      // Programs in JavaScript are not checked.
+      // JavaScript programs have no type checker.
       await assert.rejects(forward({ ...here, ...given } as Parameters<typeof forward>[0]), says)
       while (door.connections > 0) await new Promise((resolve) => setImmediate(resolve))
     })
@@ -123,14 +123,14 @@ describe('forward', () => {
 })
 
 describe('listen', () => {
-  test('serves with an HTTP server that listens nowhere', async () => {
+  test('serves with an HTTP server that listens on no port', async () => {
     const server = createServer((_, response) => response.end('from the process'))
     const tunnel = await listen(server, here)
     assert.match(await get(tunnel.id), /200 OK[\s\S]*from the process$/)
     await tunnel.close()
   })
 
-  test('serves with a function, which is told who visits', async () => {
+  test('serves with a function, which is given the visitor', async () => {
     const tunnel = await listen((connection, { address }) => connection.end(`hello ${address}`), {
       ...here,
       proto: 'tcp',

@@ -1,7 +1,7 @@
 /** Takes a PROXY protocol header off the front of a stream, for services that want it before their TLS. */
 import type { WireStream } from '../wire/wire-stream.ts'
 
-/** Longest header that is taken for one, in bytes; version 1 allows 107, and of version 2 only addresses are sent. */
+/** Longest header that is recognised, in bytes. Version 1 allows 107; of version 2 only the addresses are sent. */
 const HEADER_BYTES = 536
 
 const v1Start = Buffer.from('PROXY ')
@@ -11,11 +11,11 @@ const V2_FIXED_BYTES = 16
 export interface ProxyLine {
   /** The header as it came; empty when there was none. */
   readonly header: Buffer
-  /** What was read beyond it while looking. */
+  /** Bytes read after the header while looking for its end. */
   readonly rest: Buffer
 }
 
-/** Calls `done` once; with undefined when the stream ended before it was clear. */
+/** Calls `done` once; with undefined when the stream ended before the whole header arrived. */
 export function readProxyLine(stream: WireStream, done: (line: ProxyLine | undefined) => void): void {
   const bytes: number[] = []
   const proceed = (): void => {
@@ -26,7 +26,7 @@ export function readProxyLine(stream: WireStream, done: (line: ProxyLine | undef
         finish({ header: all.subarray(0, length), rest: all.subarray(length) })
         return
       }
-      // One at a time, so that nothing beyond the header is taken; a header is short and comes once a connection.
+      // One byte at a time, so that nothing after the header is read; it is short, and sent once per connection.
       const byte = stream.take(1)
       if (!byte) break
       bytes.push(byte[0] ?? 0)
@@ -41,7 +41,7 @@ export function readProxyLine(stream: WireStream, done: (line: ProxyLine | undef
   proceed()
 }
 
-/** Bytes of the header, 0 when there is none; undefined while more must be seen. */
+/** Length of the header in bytes, 0 when there is none; undefined while more bytes are needed to tell. */
 function headerLength(bytes: readonly number[]): number | undefined {
   if (startsAs(bytes, v1Start)) {
     if (bytes.length > HEADER_BYTES) return 0
@@ -56,7 +56,7 @@ function headerLength(bytes: readonly number[]): number | undefined {
   return 0
 }
 
-/** Whether what is there so far can be the beginning of `start`, or begins with it. */
+/** Whether `bytes` begin with `start`, or may still do so once more of them arrive. */
 function startsAs(bytes: readonly number[], start: Buffer): boolean {
   return start.every((byte, i) => i >= bytes.length || bytes[i] === byte)
 }

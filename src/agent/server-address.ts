@@ -1,7 +1,7 @@
-/** The address of a server's door for agents, as people write it. */
+/** The address at which a server accepts agents, as people write it. */
 import { isIPv6 } from 'node:net'
 
-/** Port of the door when none is named. */
+/** The port when none is given. */
 export const DEFAULT_PORT = 7443
 
 export const DEFAULT_SERVER = `localhost:${DEFAULT_PORT}`
@@ -11,7 +11,7 @@ export interface ServerAddress {
   readonly port: number
 }
 
-/** `host`, `host:port`, `[ipv6]:port`; throws an `Error` whose text goes on from the name of the setting. */
+/** `host`, `host:port`, `[ipv6]:port`; throws an `Error` whose text continues the name of the setting: "must be …". */
 export function parseServer(text: string): ServerAddress {
   const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([a-z0-9_.-]{1,253}))(?::(\d{1,5}))?$/i.exec(text) ?? []
   const host = bracketed ?? plain

@@ -1,18 +1,18 @@
-/** Knows which services are down, and notices when they are back: people look at the agent while they start them. */
+/** Knows which services are down and notices when they are back, since people watch the agent while they start them. */
 import { type ServiceDial, ServiceFault } from './dial-upstream.ts'
 import type { Timers } from './timers.ts'
 import type { AgentTunnel } from './tunnel.ts'
 
-/** How soon a service that is down is tried again, and how seldom at last, in milliseconds. */
+/** Shortest and longest time between two attempts to reach a service that is down, in milliseconds. */
 const SOON_MS = 1000
 const SELDOM_MS = 30_000
 
-/** One that is down for long is tried after this share of the time. */
+/** The wait before the next attempt, as a share of the time that the service has been down. */
 const SHARE = 0.1
 
 export interface ServiceWatchOptions {
   readonly timers: Timers
-  /** A service does not answer, or not for the reason that was told. */
+  /** A service went down, or is down for another reason than the one reported before. */
   readonly onDown: (tunnel: AgentTunnel, reason: string) => void
   readonly onUp: (tunnel: AgentTunnel) => void
 }
@@ -32,7 +32,7 @@ export class ServiceWatch {
     this.#options = options
   }
 
-  /** A visitor came and the service was not there. */
+  /** A visitor's connection to the service failed. */
   failed(tunnel: AgentTunnel, { message }: ServiceFault, { isPassthrough }: ServiceDial): void {
     const known = this.#down.get(tunnel)
     if (known?.reason === message) return
@@ -45,12 +45,12 @@ export class ServiceWatch {
     this.#options.onDown(tunnel, message)
   }
 
-  /** The service took a connection. */
+  /** The service accepted a connection. */
   answered(tunnel: AgentTunnel): void {
     if (this.forget(tunnel)) this.#options.onUp(tunnel)
   }
 
-  /** Nobody asks for the service any more; true when it was down. */
+  /** Stops watching the service of a tunnel; true when it was down. */
   forget(tunnel: AgentTunnel): boolean {
     this.#down.get(tunnel)?.cancel()
     return this.#down.delete(tunnel)
@@ -58,12 +58,12 @@ export class ServiceWatch {
 
   #later(tunnel: AgentTunnel, down: Down): void {
     const { timers } = this.#options
-    // A clock that was set back makes no negative times.
+    // The clock may have been set back.
     const share = Math.max(0, timers.now() - down.since) * SHARE
     down.cancel = timers.after(Math.min(SELDOM_MS, Math.max(SOON_MS, share)), () => this.#try(tunnel, down))
   }
 
-  /** As a visitor's connection would be made, and closed at once. */
+  /** Connects as for a visitor, and closes the connection at once. */
   #try(tunnel: AgentTunnel, down: Down): void {
     const { target } = tunnel.plan
     if (!('dial' in target)) return

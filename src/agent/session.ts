@@ -1,4 +1,4 @@
-/** One session with a server: authenticated, alive by heartbeats, and answering what the server asks of it. */
+/** One session with a server: it authenticates, keeps alive with heartbeats, and answers the server's requests. */
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
@@ -18,18 +18,18 @@ import type { WireStream } from '../wire/wire-stream.ts'
 import { type Command, type Commands, runCommand } from './commands.ts'
 import { AgentFault, lostSession } from './fault.ts'
 
-/** How long the farewell of a session may take, in milliseconds. */
+/** How long closing a tunnel may take, in milliseconds. */
 const FAREWELL_MS = 1000
 
-/** Binds may wait for a name to be freed and for listeners to be opened, in milliseconds. */
+/** How long a bind may take, in milliseconds: it may wait for a name to be freed and for listeners to open. */
 const BIND_TIMEOUT_MS = 20_000
 
 export interface SessionParts {
-  /** A secured connection; it belongs to the session from here on. */
+  /** A TLS connection; the session owns it from here on. */
   readonly socket: Duplex
   readonly auth: AuthRequest
   readonly commands: Commands
-  /** A visitor came; the header is read, the rest is not. */
+  /** A visitor connected; the header has been read, the rest has not. */
   readonly onVisitor: (stream: WireStream, header: ProxyHeader) => void
   readonly onStopTunnel: (stop: StopTunnel) => void
 }
@@ -41,11 +41,11 @@ export class Session {
   readonly #ended = Promise.withResolvers<AgentFault>()
   readonly #transportClosed: Promise<void>
   #answer: AuthAnswer | undefined
-  /** Visitors of a tunnel whose bind is answered but whose id is not noted yet. */
+  /** Visitors of a tunnel whose bind has been answered but whose id is not recorded yet. */
   #early: { stream: WireStream; header: ProxyHeader }[] = []
   #binding = 0
 
-  /** Authenticates; rejects with an `AgentFault`, and then nothing is left of it. */
+  /** Connects and authenticates; rejects with an `AgentFault`, after closing the connection. */
   static async start(parts: SessionParts): Promise<Session> {
     const session = new Session(parts)
     try {
@@ -74,12 +74,12 @@ export class Session {
     })
   }
 
-  /** Why it ended. */
+  /** Resolves with the reason when the session ends. */
   get ended(): Promise<AgentFault> {
     return this.#ended.promise
   }
 
-  /** What the server said when it let us in. */
+  /** The server's answer to the authentication. */
   get welcome(): AuthAnswer {
     if (!this.#answer) throw new Error('the session is not authenticated')
     return this.#answer
@@ -93,7 +93,7 @@ export class Session {
     return this.#bind(streamTypes.bind, buildBind(request), parseBindAnswer)
   }
 
-  /** The id by which visitors of the tunnel are told. */
+  /** Resolves with the id that the tunnel's visitors carry. */
   async label(request: LabelMessage): Promise<string> {
     return this.#bind(streamTypes.startTunnelWithLabel, buildLabelRequest(request), (message) => {
       const parsed = parseLabelAnswer(message)
@@ -101,19 +101,19 @@ export class Session {
     })
   }
 
-  /** Never rejects: a tunnel of a session that is gone is gone too. */
+  /** Never rejects: a tunnel ends with its session anyway. */
   async unbind(id: string): Promise<void> {
     await call(this.#mux, streamTypes.unbind, buildUnbind(id), { timeoutMs: FAREWELL_MS })
   }
 
-  /** Hands visitors on that came before their tunnel was noted; to be called once it is. */
+  /** Passes on visitors that came before their tunnel was recorded; to be called once it is. */
   release(): void {
     const early = this.#early
     this.#early = []
     for (const { stream, header } of early) this.#parts.onVisitor(stream, header)
   }
 
-  /** Whether somebody may still come to know the id of a tunnel. */
+  /** Whether a bind is in progress, whose tunnel id is not known yet. */
   get isBinding(): boolean {
     return this.#binding > 0
   }
@@ -123,7 +123,7 @@ export class Session {
     this.#early.push({ stream, header })
   }
 
-  /** Asks for a sign of life out of turn; the session ends when none comes in time. */
+  /** Sends a ping outside the regular heartbeat; the session ends if no answer comes in time. */
   probe(timeoutMs: number): void {
     const stream = this.#mux.open(typeHead(streamTypes.heartbeat))
     if (stream instanceof WireError) return
@@ -138,14 +138,14 @@ export class Session {
     stream.write(randomBytes(4))
   }
 
-  /** Gives up a connection that carries nothing any more. */
+  /** Gives up a dead connection. */
   lose(error: WireError): void {
     this.#over(lostSession(error))
     this.#mux.close('no_error')
     this.#parts.socket.destroy()
   }
 
-  /** Says farewell; resolves when the connection is closed. */
+  /** Ends the session with a GOAWAY; resolves when the connection is closed. */
   async close(): Promise<void> {
     this.#over(new AgentFault('closed', 'the agent was closed'))
     this.#mux.close()
@@ -175,14 +175,14 @@ export class Session {
       return parsed.answer
     } finally {
       this.#binding--
-      // After whoever waits for the answer has noted it.
+      // Only after the caller has recorded the id of its tunnel.
       setImmediate(() => this.release())
     }
   }
 
   #accept(stream: WireStream, type: number): void {
     if (type === streamTypes.heartbeat) answerPings(stream)
-    // A server has nothing to ask of an agent that it has not let in.
+    // Before authentication a server may only ping.
     else if (!this.#answer) stream.reset('stream_refused')
     else if (type === streamTypes.proxy) this.#acceptVisitor(stream)
     else if (type === streamTypes.restart) this.#acceptCommand(stream, 'restart')
@@ -206,7 +206,7 @@ export class Session {
       if (update instanceof WireError) return answer(stream, buildAnswer(update.message))
       void runCommand(this.#parts.commands, name, update).then(({ error = '', afterwards }) => {
         answer(stream, buildAnswer(error))
-        // The answer first: acting on a command may well end this process.
+        // The answer goes first, since acting on a command may end this process.
         if (afterwards) stream.attach({ data() {}, end() {}, drain() {}, closed: () => afterwards() })
       })
     })

@@ -1,4 +1,4 @@
-/** For tests: an agent on time of its own, and ways to wait for what it tells. */
+/** For tests: an agent with its own clock, and ways to wait for its events. */
 import { Secret } from '../lib/secrets/secret.ts'
 import { Agent, type AgentOptions } from './agent.ts'
 import type { AgentEvent } from './events.ts'
@@ -23,7 +23,7 @@ export function testAgent(options: Partial<AgentOptions> & Pick<AgentOptions, 's
     ...options,
   })
   let seen = 0
-  /** The next event of this type, after those that were asked for before. */
+  /** The next event of this type that has not been returned before. */
   const told = async <T extends AgentEvent['type']>(type: T): Promise<Extract<AgentEvent, { type: T }>> => {
     for (;;) {
       for (; seen < events.length; seen++) {
@@ -38,7 +38,7 @@ export function testAgent(options: Partial<AgentOptions> & Pick<AgentOptions, 's
   return { agent, timers, events, told }
 }
 
-/** A web tunnel whose visitors are told `served`. */
+/** A web tunnel that answers visitors with `served`. */
 export function testPlan(given: Partial<AgentTunnelPlan> = {}): AgentTunnelPlan {
   return {
     name: 'web',

@@ -1,4 +1,4 @@
-/** For tests: a server's door for agents that says yes to everything it is not told to refuse. */
+/** For tests: a server for agents that accepts everything it is not told to refuse. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -31,20 +31,20 @@ export interface DoorSession {
 }
 
 export interface DoorRules {
-  /** An error text refuses. */
+  /** The error to refuse with; an empty one accepts. */
   auth?: (request: AuthRequest) => string
   bind?: (request: BindMessage) => string
   /** Does not answer pings. */
   isMute?: boolean
   /** Does not answer binds. */
   isSlow?: boolean
-  /** Called right after a tunnel was answered, in the same turn. */
+  /** Called right after a bind was answered, in the same turn of the event loop. */
   onBound?: (session: DoorSession, id: string) => void
 }
 
 export class TestDoor {
   readonly rules: DoorRules
-  /** In the order in which they came, the ended ones too. */
+  /** In order of arrival, including those that have ended. */
   readonly sessions: DoorSession[] = []
   readonly #server: Server
   readonly #sockets = new Set<TLSSocket>()
@@ -63,7 +63,7 @@ export class TestDoor {
     key: string
   }) {
     const door = new TestDoor(tls, rules)
-    // One that takes the place of another must not give the same ids by chance.
+    // A door that replaces another must not hand out the same ids by chance.
     door.#ids = port
     door.#server.listen(port, '127.0.0.1')
     await once(door.#server, 'listening')
@@ -83,7 +83,7 @@ export class TestDoor {
     return this.sessions.at(-1) ?? assert.fail('no session')
   }
 
-  /** The id of the tunnel that was given last. */
+  /** The id of the latest tunnel. */
   lastId = ''
 
   /** Connections that are open now. */
@@ -91,7 +91,7 @@ export class TestDoor {
     return this.#sockets.size
   }
 
-  /** Waits until this many sessions have come. */
+  /** Waits until there have been this many sessions. */
   async session(count: number): Promise<DoorSession> {
     while (this.sessions.length < count) await this.#arrived.promise
     return this.sessions[count - 1] ?? assert.fail()
@@ -113,7 +113,7 @@ export class TestDoor {
     return new ByteDuplex(stream).on('error', () => {})
   }
 
-  /** What the agent answers to a command. */
+  /** Sends a command and returns the agent's answer. */
   async command(type: StreamType, message: Message = {}): Promise<unknown> {
     const answered = await call(this.latest.mux, type, message)
     return answered instanceof WireError ? answered.code : answered.Error
@@ -123,7 +123,7 @@ export class TestDoor {
     assert.equal(tell(this.latest.mux, streamTypes.stopTunnel, { Id: id, Message: message, ErrorCode: '' }), undefined)
   }
 
-  /** Breaks every connection, as a cable does; the door stays open. */
+  /** Breaks every connection, as a cut cable would; the door stays open. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy()
   }

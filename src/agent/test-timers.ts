@@ -1,4 +1,4 @@
-/** For tests: time that passes only when told to, and sleep through which timers stand still. */
+/** For tests: a clock that moves only when told to, and that can sleep while its timers stand still. */
 import type { Timers } from './timers.ts'
 
 interface Waiting {
@@ -11,7 +11,7 @@ export class TestTimers implements Timers {
   #awakeMs = 0
   readonly #waiting = new Set<Waiting>()
 
-  /** How many timers are set. */
+  /** How many timers are pending. */
   get waiting(): number {
     return this.#waiting.size
   }
@@ -31,7 +31,7 @@ export class TestTimers implements Timers {
     return () => this.#waiting.delete(timer)
   }
 
-  /** Waking time, in which timers run. */
+  /** Lets time pass while awake, so that timers run. */
   pass(ms: number): void {
     const end = this.#awakeMs + ms
     for (;;) {
@@ -44,7 +44,7 @@ export class TestTimers implements Timers {
     this.#to(end)
   }
 
-  /** The clock goes on and the timers do not. */
+  /** Lets time pass while asleep, so that the clock moves and the timers do not. */
   sleep(ms: number): void {
     this.#wallMs += ms
   }

@@ -1,9 +1,9 @@
-/** Time and timers as an agent uses them, so that tests can turn the clock. */
+/** The clock and timers of an agent, which tests can replace. */
 
 export interface Timers {
-  /** Milliseconds since 1970: the one clock that goes on while the machine sleeps. */
+  /** Milliseconds since 1970. Unlike timers, this clock goes on while the machine sleeps. */
   now(): number
-  /** Calls `run` once, after `ms` milliseconds of waking time; gives back how to prevent it. */
+  /** Calls `run` once, after `ms` milliseconds in which the machine is awake; returns a function that cancels. */
   after(ms: number, run: () => void): () => void
 }
 

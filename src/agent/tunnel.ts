@@ -7,7 +7,7 @@ import type { AgentFault } from './fault.ts'
 import type { ForwardTarget } from './forward.ts'
 
 export interface AgentTunnelPlan {
-  /** What people call it. */
+  /** The name that people gave it. */
   readonly name: string
   /** An address of its own, or labels by which an edge finds it. */
   readonly asks:
@@ -22,10 +22,10 @@ export interface AgentTunnelPlan {
 
 export class AgentTunnel {
   #plan: AgentTunnelPlan
-  /** Resolves when it is online for the first time; rejects when the server refuses it or it is closed before. */
+  /** Resolves when the tunnel is first online; rejects if the server refuses it or it is closed before. */
   readonly ready: Promise<void>
   readonly #ready = Promise.withResolvers<void>()
-  /** The tunnel whose name this one takes too. */
+  /** Another tunnel whose host name this one shares. */
   readonly #twin: AgentTunnel | undefined
   #got: BindAnswer | undefined
   #isOnline = false
@@ -34,7 +34,7 @@ export class AgentTunnel {
     this.#plan = plan
     this.#twin = twin
     this.ready = this.#ready.promise
-    // Whoever opens the tunnel waits for it; nobody else has to.
+    // Only the caller that opened the tunnel has to handle the rejection.
     this.ready.catch(() => {})
   }
 
@@ -42,7 +42,7 @@ export class AgentTunnel {
     return this.#plan
   }
 
-  /** Leads its next connections elsewhere; the server learns of it with the next session. */
+  /** Sends new connections to another service; the server learns of it with the next session. */
   lead(plan: AgentTunnelPlan): void {
     this.#plan = plan
   }
@@ -57,7 +57,7 @@ export class AgentTunnel {
     return this.#got?.url ?? ''
   }
 
-  /** The id that the API shows; `''` when the server does not tell. */
+  /** The id that the API shows; `''` when the server does not send it. */
   get tunnelId(): string {
     return this.#got?.tunnelId ?? ''
   }
@@ -70,17 +70,17 @@ export class AgentTunnel {
     return this.#isOnline
   }
 
-  /** Whether it was online before, so that its name is its own. */
+  /** Whether it has been online, and so has a name that it may ask for again. */
   get wasOnline(): boolean {
     return this.#got !== undefined
   }
 
-  /** A twin must have its name before this one can ask for the same. */
+  /** Resolves when the twin has its name, so that this tunnel can ask for the same one. */
   async twinIsReady(): Promise<void> {
     await this.#twin?.ready
   }
 
-  /** What to ask for: the first time what the plan says, later exactly what the server gave. */
+  /** What to ask for: at first what the plan says, later exactly what the server gave before. */
   bindRequest(): BindMessage | undefined {
     const { asks, forwardsTo, forwardsProto, metadata, name, description = '' } = this.plan
     if ('labels' in asks) return undefined
@@ -105,7 +105,7 @@ export class AgentTunnel {
     return 'labels' in asks ? { labels: asks.labels, forwardsTo, forwardsProto, metadata } : undefined
   }
 
-  /** The server gave it what it asked for; true when that is news. */
+  /** Records what the server gave; true when its address is new. */
   online(answer: BindAnswer): boolean {
     const isNew = this.#got === undefined || this.#got.url !== answer.url
     this.#got = answer
@@ -118,7 +118,7 @@ export class AgentTunnel {
     this.#isOnline = false
   }
 
-  /** It is over. */
+  /** Ends the tunnel for good. */
   end(fault: AgentFault): void {
     this.#isOnline = false
     this.#ready.reject(fault)

@@ -28,7 +28,7 @@ function agentOf({ port }: { port: number }, options: Partial<AgentOptions> = {}
 }
 
 describe('tunnels', () => {
-  test('one that the server refuses is not opened, and its reason is told', async () => {
+  test('a tunnel that the server refuses is not opened, and the reason is reported', async () => {
     const door = await openDoor({ bind: () => 'The name `x` is taken.\n\nERR_NGROK_334\n' })
     const { agent } = agentOf(door)
     await agent.start()
@@ -36,7 +36,7 @@ describe('tunnels', () => {
     assert.equal(agent.tunnels.size, 0)
   })
 
-  test('one whose bind gets no answer is asked for again on the same session', async (t) => {
+  test('a bind without an answer is repeated on the same session', async (t) => {
     const door = await openDoor({ isSlow: true })
     const { agent, timers, told } = agentOf(door)
     await agent.start()
@@ -52,7 +52,7 @@ describe('tunnels', () => {
     assert.equal(door.sessions.length, 1)
   })
 
-  test('a twin asks for the name of the first', async () => {
+  test('a twin asks for the name of the first tunnel', async () => {
     const door = await openDoor()
     const { agent } = agentOf(door)
     await agent.start()
@@ -61,7 +61,7 @@ describe('tunnels', () => {
     assert.equal(second.url, first.url.replace('https:', 'http:'))
   })
 
-  test('one that is opened while the server is away comes when it is back', async () => {
+  test('a tunnel opened while the server is down comes online when it is back', async () => {
     const door = await openDoor()
     const { agent, timers, told } = agentOf(door)
     await agent.start()
@@ -73,7 +73,7 @@ describe('tunnels', () => {
     assert.ok((await opened).isOnline)
   })
 
-  test('one that is closed is given back and not asked for again', async () => {
+  test('a closed tunnel is released and not requested again', async () => {
     const door = await openDoor()
     const { agent, timers, told } = agentOf(door)
     await agent.start()
@@ -87,7 +87,7 @@ describe('tunnels', () => {
     assert.deepEqual(door.latest.binds, [])
   })
 
-  test('one that the server stops is told and not asked for again', async () => {
+  test('a tunnel that the server stops is reported and not requested again', async () => {
     const door = await openDoor()
     const { agent, timers, told } = agentOf(door)
     await agent.start()
@@ -104,7 +104,7 @@ describe('tunnels', () => {
 })
 
 describe('closing', () => {
-  test('gives every tunnel back and says farewell', async () => {
+  test('releases every tunnel and ends the session with a GOAWAY', async () => {
     const door = await openDoor()
     const { agent } = agentOf(door)
     await agent.start()
@@ -114,7 +114,7 @@ describe('closing', () => {
       door.latest.unbound,
       tunnels.map(({ id }) => id),
     )
-    // Without an error: it was a GOAWAY, not a broken connection.
+    // No error: it was a GOAWAY, not a broken connection.
     assert.equal(await door.latest.closed, undefined)
     await assert.rejects(agent.open(testPlan()), { code: 'closed' })
   })
@@ -134,7 +134,7 @@ describe('closing', () => {
 describe('commands', () => {
   const types = { restart: streamTypes.restart, stop: streamTypes.stop, update: streamTypes.update } as const
 
-  test('are announced, answered, and acted upon after the answer', async () => {
+  test('are announced, answered, and carried out after the answer', async () => {
     const door = await openDoor()
     const done: string[] = []
     const handler = (name: string) => ({
@@ -163,7 +163,7 @@ describe('commands', () => {
     assert.equal((await told('command')).name, 'stop')
   })
 
-  test('that throw are answered with what went wrong', async () => {
+  test('that throw are answered with the error', async () => {
     const door = await openDoor()
     const broken = {
       unsupported: '',
@@ -176,7 +176,7 @@ describe('commands', () => {
     assert.equal(await door.command(types.stop), 'disk full')
   })
 
-  test('are not taken by an agent inside another program', async () => {
+  test('are refused by an agent inside another program', async () => {
     const door = await openDoor()
     const { agent } = agentOf(door)
     await agent.start()
@@ -184,7 +184,7 @@ describe('commands', () => {
     assert.match(String(await door.command(types.stop)), /takes no commands/)
   })
 
-  test('of a kind that is not known are refused', async () => {
+  test('of an unknown kind are refused', async () => {
     const door = await openDoor()
     const { agent } = agentOf(door)
     await agent.start()

@@ -36,9 +36,9 @@ describe('an address of a service', () => {
     ['65536', /between 1 and 65535/],
     ['app', /must name a port/],
     ['tcp://app', /must name a port/],
-    ['http://app/path', /must have no path/],
-    ['http://app?x', /must have no path/],
-    ['unix:run/app.sock', /whole path of a socket/],
+    ['http://app/path', /must not have a path/],
+    ['http://app?x', /must not have a path/],
+    ['unix:run/app.sock', /absolute path/],
   ]
   for (const [text, says] of refused) test(`${text} is refused`, () => assert.throws(() => parseUpstream(text), says))
 })

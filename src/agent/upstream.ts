@@ -1,11 +1,11 @@
-/** Where a tunnel leads: the address of the service beside the agent, as people write it. */
+/** The address of the service behind a tunnel, as people write it. */
 import { isIPv6 } from 'node:net'
 
 export interface Upstream {
-  /** As it is shown, and told to the server: `http://localhost:3000`, `localhost:22`, `unix:/run/app.sock`. */
+  /** As it is shown and sent to the server: `http://localhost:3000`, `localhost:22`, `unix:/run/app.sock`. */
   readonly url: string
   readonly at: { readonly host: string; readonly port: number } | { readonly path: string }
-  /** The service wants TLS of its own; bytes that are TLS already are not wrapped again. */
+  /** The service expects TLS; traffic that is TLS already is not encrypted again. */
   readonly isTls: boolean
 }
 
@@ -20,7 +20,7 @@ const schemes: Readonly<Record<string, { isTls: boolean; port?: number }>> = {
   tls: { isTls: true, port: 443 },
 }
 
-/** `scheme` is shown for an address that has none; throws an `Error` whose text goes on from the name: "must be …". */
+/** `scheme` is shown for an address that has none; throws an `Error` whose text continues the name of the setting: "must be …". */
 export function parseUpstream(text: string, { scheme = '' }: { scheme?: 'http' | '' } = {}): Upstream {
   const [, socket] = /^unix:(?:\/\/)?(.+)$/.exec(text) ?? []
   if (socket !== undefined) return unixUpstream(socket)
@@ -29,7 +29,7 @@ export function parseUpstream(text: string, { scheme = '' }: { scheme?: 'http' |
   if (known === undefined) throw new Error(`must be an address such as ${forms}`)
   const [, address = '', path = ''] = /^([^/?#]*)(.*)$/s.exec(rest) ?? []
   if (path !== '' && path !== '/')
-    throw new Error('must have no path: whole paths of visitors go to the service as they are')
+    throw new Error('must not have a path: the service gets the path that the visitor asked for')
   const { host, port } = hostPort(address, known.port)
   const shown = named ?? scheme
   return { url: `${shown && `${shown}://`}${written(host, port)}`, at: { host, port }, isTls: known.isTls }
@@ -37,7 +37,7 @@ export function parseUpstream(text: string, { scheme = '' }: { scheme?: 'http' |
 
 function unixUpstream(path: string): Upstream {
   if (!path.startsWith('/') || path.includes('\0'))
-    throw new Error('must be the whole path of a socket: `unix:/run/app.sock`')
+    throw new Error('must be an absolute path, such as `unix:/run/app.sock`')
   return { url: `unix:${path}`, at: { path }, isTls: false }
 }
 

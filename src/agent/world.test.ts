@@ -11,14 +11,14 @@ function watched() {
   return { timers, changes, network, stop }
 }
 
-test('an hour in which nothing happens is told to nobody', () => {
+test('an hour without changes reports nothing', () => {
   const { timers, changes } = watched()
   timers.pass(3_600_000)
   assert.deepEqual(changes, [])
   assert.equal(timers.waiting, 1)
 })
 
-test('a machine that slept is noticed at the first look after it woke, once', () => {
+test('sleep is noticed once, at the first check after the machine woke', () => {
   const { timers, changes } = watched()
   timers.pass(20_000)
   timers.sleep(600_000)
@@ -28,7 +28,7 @@ test('a machine that slept is noticed at the first look after it woke, once', ()
   assert.deepEqual(changes, ['slept'])
 })
 
-test('a process that was busy for some seconds did not sleep', () => {
+test('a process that was busy for some seconds does not count as asleep', () => {
   const { timers, changes } = watched()
   timers.sleep(4000)
   timers.pass(60_000)
@@ -42,7 +42,7 @@ test('a changed address is noticed', () => {
   assert.deepEqual(changes, ['network'])
 })
 
-test('nothing is looked at after the end', () => {
+test('nothing is checked after it was stopped', () => {
   const { timers, stop } = watched()
   stop()
   assert.equal(timers.waiting, 0)

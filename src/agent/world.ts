@@ -1,11 +1,11 @@
-/** Notices what kills connections without telling: the machine slept, or its network is another one now. */
+/** Notices what breaks connections silently: the machine slept, or its network changed. */
 import { networkInterfaces } from 'node:os'
 import type { Timers } from './timers.ts'
 
-/** How often we look, in milliseconds. */
+/** How often to check, in milliseconds. */
 const LOOK_MS = 5000
 
-/** A look that comes this much too late was slept through, in milliseconds; a busy process is not as late. */
+/** A check that is late by more than this means that the machine slept, in milliseconds; a busy process is never that late. */
 const SLEPT_MS = 10_000
 
 export type WorldChange = 'slept' | 'network'
@@ -17,7 +17,7 @@ export interface WatchWorld {
   readonly onChange: (change: WorldChange) => void
 }
 
-/** Gives back how to stop. */
+/** Returns a function that stops watching. */
 export function watchWorld({ timers, addresses = machineAddresses, onChange }: WatchWorld): () => void {
   let known = addresses()
   let cancel = (): void => {}

@@ -41,23 +41,23 @@ async function admin(args: readonly string[], given: Partial<Admin> = {}) {
 
 const database = ['--database-url', 'sqlite:/tmp/x.db']
 
-test('create-user makes a member unless told otherwise, in the database that is named', async () => {
+test('create-user creates a member by default, in the named database', async () => {
   const { calls, out } = await admin(['create-user', '--name', 'Ada', ...database])
   assert.deepEqual(calls, ['sqlite:/tmp/x.db', { name: 'Ada', role: 'member' }, 'closed'])
   assert.equal(out, 'id\tusr_1\nname\tAda\nrole\tmember\nactive\ttrue\ncreated_at\t2026-01-01T00:00:00Z\n')
 })
 
-test('create-key prints the token once, as JSON too', async () => {
+test('create-key prints the token once, also as JSON', async () => {
   const { calls, out } = await admin(['create-key', '--owner', 'usr_1', '--json', ...database])
   assert.deepEqual(calls[1], { ownerId: 'usr_1', description: '' })
   assert.deepEqual(JSON.parse(out), { id: 'ak_1', token: 't_1' })
 })
 
-test('list-users prints one line a user', async () => {
+test('list-users prints one line per user', async () => {
   assert.equal((await admin(['list-users', ...database])).out, 'usr_1\tAda\tadmin\ttrue\t2026-01-01T00:00:00Z\n')
 })
 
-test('the database is closed when the work fails, and the failure is told in one line', async () => {
+test('the database is closed when a command fails, and the error is one line', async () => {
   const { calls, error } = await admin(['create-key', '--owner', 'usr_9', ...database], {
     createKey: async () => {
       throw new Error('no user or bot has the id usr_9')
@@ -73,7 +73,7 @@ test('an empty name is refused', async () => {
   assert.deepEqual(calls, [])
 })
 
-test('lift-ip-restriction lifts that of the API unless told otherwise', async () => {
+test('lift-ip-restriction lifts that of the API by default', async () => {
   const usual = await admin(['lift-ip-restriction', ...database])
   assert.deepEqual(usual.calls[1], ['api'])
   assert.equal(usual.out, 'No longer enforced: the IP restriction of type api.\n')

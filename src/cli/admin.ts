@@ -1,4 +1,4 @@
-/** `postern admin`: users and keys straight in the database, for when no key is at hand. */
+/** `postern admin`: manages users and keys directly in the database, for when no API key is at hand. */
 import { Command, Option } from 'commander'
 import type { Settings } from '../config/read.ts'
 import { type RestrictedPart, restrictedParts } from '../resources/ip-restrictions.ts'
@@ -10,7 +10,7 @@ import { startFault } from './start-fault.ts'
 import { printFields, printJson, printTable } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
-/** What these commands need of the database. */
+/** The database operations that these commands need. */
 export type Admin = Awaited<ReturnType<typeof openAdmin>>
 type Role = Parameters<Admin['createUser']>[0]['role']
 
@@ -28,7 +28,7 @@ Examples:
   postern admin list-users
   postern admin rotate-key`
 
-/** `open` is for tests; without it the server's own is loaded on use. */
+/** `open` is for tests; by default the server's own implementation is loaded on use. */
 export function adminCommand(terminal: Terminal, open: OpenAdmin = openServerAdmin): Command {
   const work = { terminal, open }
   return group(new Command('admin').description('manage users and keys in the database itself'))
@@ -49,7 +49,7 @@ async function openServerAdmin(settings: Settings): Promise<Admin> {
 
 function createUser(work: Work): Command {
   const command = databaseCommand('create-user', 'add a user')
-    .requiredOption('--name <name>', 'what the user is called')
+    .requiredOption('--name <name>', 'name of the user')
     .addOption(new Option('--role <role>', 'what the user may do').choices(['admin', 'member']).default('member'))
     .addHelpText('after', '\nExample:\n  postern admin create-user --name "Ada Lovelace" --role admin')
   return command.action(({ name, role, json }: { name: string; role: Role; json?: true }) => {
@@ -90,8 +90,8 @@ function listUsers(work: Work): Command {
 
 function setActive(work: Work, name: string, active: boolean): Command {
   const about = active
-    ? 'let the keys and credentials of a user open everything again'
-    : 'let the keys and credentials of a user open nothing; its sessions end'
+    ? 'enable the keys and credentials of a user again'
+    : 'disable the keys and credentials of a user, and end its sessions'
   const command = databaseCommand(name, about)
     .requiredOption('--id <id>', 'id of the user')
     .addHelpText('after', `\nExample:\n  postern admin ${name} --id usr_…`)
@@ -131,7 +131,7 @@ function liftIpRestriction(work: Work): Command {
 }
 
 function rotateKey(work: Work): Command {
-  const about = 'replace the key file and encrypt all secrets anew; stop every server first'
+  const about = 'replace the key file and re-encrypt all secrets; stop every server first'
   const command = databaseCommand('rotate-key', about).addHelpText(
     'after',
     `

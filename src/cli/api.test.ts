@@ -228,7 +228,7 @@ for (const [name, args, says] of misused) {
   })
 }
 
-test('without a key it says how to get one', async () => {
+test('without a key the error says how to get one', async () => {
   const { code, err } = await api(['api-keys', 'list'], { env: { POSTERN_API_URL: base } })
   assert.match(err, /POSTERN_API_KEY.*postern admin create-key/)
   assert.equal(code, 2)
@@ -240,7 +240,7 @@ test('a key that cannot be a header is not repeated', async () => {
   assert.ok(!err.includes('hunter2'), err)
 })
 
-/** Pages of two, with addresses on a host that must not be called. */
+/** Pages of two items, whose links name a host that must not be called. */
 function paged(count: number): Reply {
   return ({ url }) => {
     const query = new URL(url, base).searchParams
@@ -256,7 +256,7 @@ function paged(count: number): Reply {
   }
 }
 
-test('list follows all pages, and takes only the query of the next address', async () => {
+test('list follows all pages, and uses only the query of the next link', async () => {
   reply = paged(5)
   const { out } = await api(['api-keys', 'list', '--json'])
   assert.deepEqual(
@@ -286,7 +286,7 @@ test('list prints tabs without heading for programs, and an aligned table on a t
   assert.match(table, /^ID {4}OWNER_ID {2}DESCRIPTION +CREATED_AT\nak_1 {2}usr_1 {5}x+… {2}2026-01-01T00:00:00Z\n$/)
 })
 
-test('list of TLS certificates says which names they are for and when they end', async () => {
+test('list of TLS certificates shows their names and when they expire', async () => {
   const item = {
     id: 'cert_1',
     description: 'shop',
@@ -309,12 +309,12 @@ test('get prints fields, or JSON', async () => {
   assert.equal(JSON.parse((await api(['api-keys', 'get', 'ak_1', '--json'])).out).id, 'ak_1')
 })
 
-test('a delete answers nothing and succeeds', async () => {
+test('a delete prints nothing and succeeds', async () => {
   reply = () => ({ status: 204 })
   assert.deepEqual(await api(['api-keys', 'delete', 'ak_1']), { code: 0, out: '', err: '' })
 })
 
-test('an error of the API is told with its code and operation', async () => {
+test('an error of the API is printed with its code and operation', async () => {
   reply = () => ({
     status: 404,
     body: { error_code: 'ERR_NOT_FOUND', status_code: 404, msg: 'no such key', details: { operation_id: 'op_1' } },
@@ -331,12 +331,12 @@ const strange: readonly [name: string, reply: Reply, says: RegExp][] = [
     () => ({ status: 502, body: 'x' }),
     /does not answer as the API of Postern does \(HTTP 502\)/,
   ],
-  ['a redirect', () => ({ status: 301, headers: { location: 'https://x/' } }), /sends callers on to https:\/\/x\//],
+  ['a redirect', () => ({ status: 301, headers: { location: 'https://x/' } }), /redirects to https:\/\/x\//],
   ['a list without its array', () => ({ status: 200, body: {} }), /no list `keys`/],
   [
     'a page that is its own next page',
     ({ url }) => ({ status: 200, body: { keys: [], next_page_uri: `http://x${url}` } }),
-    /names the same page/,
+    /returned the same page twice/,
   ],
 ]
 for (const [name, given, says] of strange) {
@@ -348,7 +348,7 @@ for (const [name, given, says] of strange) {
   })
 }
 
-test('a server that is not there gives a remedy', async () => {
+test('the error for an unreachable server says what to do', async () => {
   const closed = createServer()
   await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))
   const { port } = closed.address() as AddressInfo

@@ -1,4 +1,4 @@
-/** `postern api <resource> <verb>`: every operation of the management API, made from the registries. */
+/** `postern api <resource> <verb>`: every operation of the management API, generated from the registries. */
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { TObject } from 'typebox'
 import { nearest } from '../lib/text/nearest.ts'
@@ -13,7 +13,7 @@ import { group } from './group.ts'
 import { printFields, printJson, printTable } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
-/** What this command needs to know of a resource. */
+/** What this command needs to know about a resource. */
 export interface ApiResource {
   readonly kind: string
   readonly noun: string
@@ -35,11 +35,11 @@ export interface ApiRegistry {
   readonly modulesAt: (place: Place) => readonly Pick<Module, 'name' | 'about' | 'spellings'>[]
 }
 
-/** What one command does when called: its options are parsed, its ids are checked. */
+/** What one command does; its options have been parsed and its ids checked. */
 interface Job {
   readonly call: Call
   readonly options: Readonly<Record<string, unknown>>
-  /** Path of the resource with its parameters filled in. */
+  /** The path of the resource, with its parameters filled in. */
   readonly path: string
   readonly args: readonly string[]
 }
@@ -143,7 +143,7 @@ function addVerbs(
         shown.map(headingOf),
         items.map((item) => rowOf(item, shown)),
       )
-    }).addOption(new Option('--limit <number>', 'at most so many (default: all)').argParser(atLeastOne))
+    }).addOption(new Option('--limit <number>', 'show at most this many (default: all)').argParser(atLeastOne))
   }
   if (verbs.includes('get')) {
     add('get', `show one ${noun}`, async (job) => {
@@ -217,7 +217,7 @@ function pathOf(path: string, options: Readonly<Record<string, unknown>>): strin
   )
 }
 
-/** An id is part of a path: what could lead elsewhere (`..`, `a/b`, `x?y`) is no id. */
+/** An id becomes part of a path, so anything that could lead elsewhere (`..`, `a/b`, `x?y`) is refused. */
 function checkedId(id: string | undefined): string {
   if (id === undefined || !/^\w+$/.test(id)) throw misuse('an id is letters, digits and `_`, such as ak_…')
   return id

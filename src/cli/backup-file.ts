@@ -1,4 +1,4 @@
-/** Writes a file that is either whole and on the disk, or not there. */
+/** Writes a file atomically: it is either complete and on disk, or not there. */
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { link, open, rename, rm } from 'node:fs/promises'
@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { printable } from '../lib/text/printable.ts'
 import { Failure } from './failure.ts'
 
-/** Writes `pieces` to `path`, readable by its owner alone; gives the number of bytes. */
+/** Writes `pieces` to `path`, readable only by its owner; resolves with the number of bytes. */
 export async function writeWhole(
   path: string,
   pieces: AsyncIterable<Uint8Array>,
@@ -28,7 +28,7 @@ export async function writeWhole(
     } finally {
       await file.close()
     }
-    // A link refuses to replace what is there, which a rename cannot be told to.
+    // Unlike a rename, a link never replaces an existing file.
     if (force) await rename(draft, path)
     else await link(draft, path).catch((cause: unknown) => refuseExisting(path, cause))
     await syncFolder(dirname(path))
@@ -53,7 +53,7 @@ function onExit(draft: string): () => void {
   return () => process.off('exit', remove)
 }
 
-/** The name of a new file is on the disk only once its folder is. */
+/** A new file survives a power cut only once its folder is flushed too. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r')
   try {

@@ -35,7 +35,7 @@ export function backupCommand(terminal: Terminal, ask: Ask = processAsk()): Comm
     .description('write the database and its key to one file, also while the server runs')
     .argument('<file>', 'file to write')
     .option('--passphrase-file <path>', 'file that holds the passphrase')
-    .option('--plain', 'do not seal the file: it then holds every secret in the clear')
+    .option('--plain', 'do not encrypt the file: it then holds every secret in plain text')
     .option('--force', 'replace the file if there is one')
   addSettingsFlags(command, { only: ['data-dir', 'database-url', 'key-file'] })
   return command.addHelpText('after', examples).action(async (file: string, options: BackupOptions) => {
@@ -47,7 +47,7 @@ export function backupCommand(terminal: Terminal, ask: Ask = processAsk()): Comm
     const path = resolve(terminal.cwd, file)
     const { bytes, contents } = await write(settings, path, { passphrase, force: options.force === true }, terminal)
     terminal.out(`${printable(path)}: ${counted(bytes, 'byte')}\n${describeBackup(contents)}`)
-    if (options.plain) terminal.err('It is not sealed: whoever reads the file has every secret of the server.\n')
+    if (options.plain) terminal.err('It is not encrypted: whoever reads the file has every secret of the server.\n')
   })
 }
 

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 
 const collector = new URL('./collector.ts', import.meta.url).href
 
-/** Makes objects at one place of the code that live for a while, and gives where the engine would make them from then on. */
+/** Allocates objects at one place that live for a while; returns where V8 would allocate the next ones. */
 function decisions(before: string): string[] {
   const code = `
     ${before}
@@ -13,12 +13,12 @@ function decisions(before: string): string[] {
       kept.push({ at: i, parts: [i] })
       if (kept.length > 400_000) kept.length = 0
     }`
-  // Without the compilers, which may be faster than the engine's mind is made up.
+  // Without the compilers, which may run before V8 has decided.
   const args = ['--trace-pretenuring-statistics', '--no-opt', '--no-maglev', '--input-type=module', '--eval', code]
   return execFileSync(process.execPath, args, { encoding: 'utf8' }).match(/=> tenure/g) ?? []
 }
 
-test('objects are made among the young ones, also where those before them lived for long', () => {
+test('objects are allocated in the young generation, even where earlier ones lived long', () => {
   assert.ok(decisions('').length > 0, 'this engine does not do what is to be kept from it')
   assert.deepEqual(decisions(`(await import(${JSON.stringify(collector)})).keepObjectsYoung()`), [])
 })

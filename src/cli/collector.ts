@@ -1,10 +1,11 @@
 /**
- * Has new objects made where the collector expects those that die young.
+ * Makes V8 allocate all new objects in the young generation.
  *
- * The engine watches where in the code objects are made, and those of a place whose objects once lived for long it makes
- * among the old ones from then on. Here every request makes its objects at the same places, and they die with it: among
- * the old ones they are not looked at for seconds, and keep alive all that they point to. Once that began, a third of
- * all that requests made was copied and kept for nothing, and which servers it befell was chance.
+ * V8 tracks where in the code objects are allocated. If objects of one place lived long before, it allocates later ones of
+ * that place directly in the old generation ("pretenuring"). Here every request allocates at the same places, and its
+ * objects die with it: in the old generation they would not be collected for seconds, and would keep alive everything they
+ * point to. Whether this began on a server was chance; where it did, a third of what requests allocated was copied and kept
+ * for nothing.
  */
 import { setFlagsFromString } from 'node:v8'
 

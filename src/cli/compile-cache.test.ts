@@ -16,7 +16,7 @@ const program = `
   keepCompiledCode()
   console.log((await import('node:module')).getCompileCacheDir() ?? 'none')`
 
-/** Where a process with these variables keeps the code that it compiles. */
+/** Where a process with these variables caches its compiled code. */
 async function keptAt(env: Record<string, string>, node: readonly string[] = []): Promise<string> {
   const args = [...node, '--input-type=module', '--eval', program]
   return (await run(process.execPath, args, { env })).stdout.trim()
@@ -38,7 +38,7 @@ for (const [name, env, place] of places) {
   })
 }
 
-test('a folder that Node was told stays', async () => {
+test('a folder that NODE_COMPILE_CACHE names is kept', async () => {
   const folder = home()
   const told = { HOME: home(), NODE_COMPILE_CACHE: folder }
   assert.ok((await keptAt(told)).startsWith(folder))
@@ -46,7 +46,7 @@ test('a folder that Node was told stays', async () => {
   assert.equal(await keptAt({ HOME: home(), NODE_DISABLE_COMPILE_CACHE: '1' }), 'none')
 })
 
-test('nothing is kept where others may write, and the start does not fail where nobody may', async () => {
+test('nothing is cached where other users may write, and a read-only folder does not stop the start', async () => {
   const shared = home()
   mkdirSync(join(shared, 'postern/compiled'), { recursive: true })
   chmodSync(join(shared, 'postern/compiled'), 0o777)
@@ -65,7 +65,7 @@ test('nothing is kept where others may write, and the start does not fail where 
   assert.ok(!existsSync('/nowhere'))
 })
 
-test('the program keeps its own code, and takes it at the next start', async () => {
+test('the program caches its own code, and uses it at the next start', async () => {
   const folder = home()
   const env = { XDG_CACHE_HOME: folder, NODE_DEBUG_NATIVE: 'COMPILE_CACHE', PATH: process.env.PATH ?? '' }
   const start = async () =>

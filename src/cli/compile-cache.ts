@@ -1,9 +1,9 @@
 /**
- * Keeps the code that Node compiles, so that the next start need not compile it again.
+ * Caches the code that Node compiles, so that the next start need not compile it again.
  *
- * Node does so by itself where NODE_COMPILE_CACHE names a folder. Otherwise the code goes to the user's folder for
- * caches. Never to the shared folder for temporary files, which is Node's own default: Node runs what it finds there,
- * and another user could have put it there.
+ * Node does this by itself where NODE_COMPILE_CACHE names a folder. Otherwise the code goes to the user's cache folder,
+ * never to the shared folder for temporary files, which is Node's default: Node runs what it finds there, and another user
+ * could have put it there.
  */
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
@@ -13,7 +13,7 @@ import { makeFolder } from '../lib/files/make-folder.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** To be called once the flags of the engine are set: it takes no code that was compiled under others. Never throws. */
+/** To be called after the flags of V8 are set, since it rejects code that was compiled with other flags. Never throws. */
 export function keepCompiledCode(env: Env = process.env): void {
   if (env.NODE_COMPILE_CACHE || env.NODE_DISABLE_COMPILE_CACHE) return
   try {
@@ -23,13 +23,13 @@ export function keepCompiledCode(env: Env = process.env): void {
     makeFolder(folder)
     if (isOurs(folder)) enableCompileCache(folder)
   } catch {
-    // A folder that cannot be written, as in a read-only container: we start without.
+    // The folder cannot be written, as in a read-only container: start without a cache.
   }
 }
 
-/** Where this user's caches are; undefined in the home of somebody else, which `sudo` may leave us with. */
+/** This user's cache folder; undefined if HOME belongs to another user, as it may under `sudo`. */
 function cachesOf(env: Env): string | undefined {
-  // systemd names the folder of a service itself.
+  // systemd sets this for a service with a cache folder.
   const [named = ''] = (env.CACHE_DIRECTORY ?? '').split(':')
   const chosen = named || env.XDG_CACHE_HOME || (process.platform === 'win32' ? env.LOCALAPPDATA : undefined)
   if (chosen) return chosen

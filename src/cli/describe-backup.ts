@@ -1,4 +1,4 @@
-/** What a backup holds, for whoever made it or is about to restore it. */
+/** Describes the content of a backup, after making it or before restoring it. */
 import type { inspect } from '../backup.ts'
 import { counted } from '../lib/text/plural.ts'
 import { printable } from '../lib/text/printable.ts'

@@ -25,18 +25,18 @@ test('docs/errors.md has a row for each code of the API and for each that visito
   assert.deepEqual(told(ofVisitors), known(visitorErrors))
 })
 
-test('docs/errors.md tells of every number that the code gives an agent, and of no other', () => {
+test('docs/errors.md has every number that agents are refused with, and no other', () => {
   const page = readFileSync(pageFile('docs/errors.md'), 'utf8')
   const told = new Set(Array.from(page.matchAll(/^\| `ERR_NGROK_(\d+)` \|/gm), ([, number]) => Number(number)))
   const given = new Set(agentNumbers())
-  // What options share with the API stands in the table of the API.
+  // Errors that options share with the API are in the table of the API.
   const missing = [...given].filter((number) => !told.has(number))
   const unused = [...told].filter((number) => !given.has(number))
   assert.ok(given.size > 60 && given.has(105) && given.has(327) && given.has(1118))
   assert.deepEqual({ missing, unused }, { missing: [], unused: [] })
 })
 
-/** Every number in the code that refuses agents and binds: where it stands in a call, a constant or a table of them. */
+/** Every number in the code that refuses agents and binds: in a call, a constant or a table. */
 function agentNumbers(): number[] {
   const isRoom = /^src\/(tunnel|ssh|modules\/agent-options)\/|^src\/(edge\/agent-endpoints|control\/documents)\.ts$/
   const refuses = /\b(BindRefusal|BadOption)\b/
@@ -54,7 +54,7 @@ function agentNumbers(): number[] {
   return files.flatMap(([, text]) => places.flatMap((place) => Array.from(text.matchAll(place), ([, n]) => Number(n))))
 }
 
-test('the cookies of logins are called in the docs what they are called', () => {
+test('the docs use the real names of the login cookies', () => {
   const { session, nonce } = cookieNames('<prefix>')
   for (const path of ['docs/decisions.md', 'docs/logins.md']) {
     const text = readFileSync(pageFile(path), 'utf8')

@@ -1,4 +1,4 @@
-/** `postern docs`: rewrites the pages of the documentation that are made from code. */
+/** `postern docs`: writes the generated pages of the documentation. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,7 @@ import { errorReference } from './error-reference.ts'
 import type { Terminal } from './terminal.ts'
 
 export interface GeneratedPage {
-  /** From the root of the repository. */
+  /** Relative to the root of the repository. */
   readonly path: string
   readonly text: () => string
 }
@@ -29,7 +29,7 @@ export function docsCommand(terminal: Terminal): Command {
   })
 }
 
-/** Where a page lies on disk. */
+/** The path of a page on disk. */
 export function pageFile(path: string): string {
   return fileURLToPath(new URL(`../../${path}`, import.meta.url))
 }

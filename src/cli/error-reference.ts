@@ -1,4 +1,4 @@
-/** The reference of errors, made from the tables of them: for callers of the API, for agents, and for visitors. */
+/** The error reference, generated from the error tables: for callers of the API, for agents, and for visitors. */
 import { agentErrors } from '../model/agent-errors.ts'
 import { errors } from '../model/errors.ts'
 import { visitorErrorAdvice } from '../model/visitor-error-advice.ts'
@@ -70,6 +70,6 @@ ${visitorRows.join('\n')}
 }
 
 function sorted<T extends object>(table: T): [keyof T & string, T[keyof T]][] {
-  // The cast: tables are plain objects whose keys are those of their type.
+  // The cast is safe: the tables are plain objects with exactly the keys of their type.
   return (Object.entries(table) as [keyof T & string, T[keyof T]][]).sort(([a], [b]) => a.localeCompare(b, 'en'))
 }

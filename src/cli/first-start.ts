@@ -1,4 +1,4 @@
-/** What the very first start tells its operator, once: the credentials it made and what to try with them. */
+/** What the first start prints, once: the credentials that it created and what to try with them. */
 
 import { isIPv6 } from 'node:net'
 import { join } from 'node:path'
@@ -7,7 +7,10 @@ import type { Addresses, RunningServer } from '../server.ts'
 
 type FirstStart = NonNullable<RunningServer['firstStart']>
 
-/** The text for stdout, with `command` as what runs Postern here; a preset secret is not repeated, since whoever set it has it, and output is often kept. */
+/**
+ * The text for stdout; `command` is how Postern is run here. A preset secret is not repeated: the operator knows it, and
+ * output is often stored.
+ */
 export function firstStartBanner(
   { apiKey, authtoken, userId }: FirstStart,
   addresses: Addresses,
@@ -40,7 +43,7 @@ Try, with something that listens on port 3000:
 `
 }
 
-/** A word of a shell's command line. */
+/** Quotes a text as one word of a shell command, if needed. */
 function word(text: string): string {
   return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
@@ -50,7 +53,7 @@ export function webAddress(address: string): string {
   return /^\w+:\/\//.test(address) ? address : `http://${reachable(address)}`
 }
 
-/** Where this machine reaches a listener: an address that means "all" is reached at loopback. */
+/** The address at which this machine reaches a listener: loopback, if it listens on all addresses. */
 export function reachable(address: string): string {
   const [, host = '', port = ''] = /^(?:https?:\/\/)?\[?([^\]/]*?)\]?:(\d+)\/?$/.exec(address) ?? []
   if (port === '') return address

@@ -1,11 +1,11 @@
-/** A command that only holds others: what it does alone, and what it says to a name it does not have. */
+/** A command that only has subcommands: what it does without one, and its error for an unknown one. */
 import type { Command } from 'commander'
 import { nearest } from '../lib/text/nearest.ts'
 import { misuse } from './failure.ts'
 
-/** Makes `command` a group; `alone` runs when nothing follows its name, and shows the help if left out. */
+/** Makes `command` a group; `alone` runs when no subcommand is given, and shows the help by default. */
 export function group(command: Command, alone: () => void = () => command.outputHelp()): Command {
-  // commander would complain of too many arguments or of the flags, and not say which command was meant.
+  // commander would complain about too many arguments or about the flags, and not suggest the command that was meant.
   return command
     .allowExcessArguments()
     .allowUnknownOption()

@@ -14,7 +14,7 @@ const repository = fileURLToPath(new URL('../..', import.meta.url))
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'postern-launcher-')))
 after(() => rmSync(root, { recursive: true }))
 
-/** A package with the launcher and a `main.ts` of the test's own. */
+/** A package with the launcher and the test's own `main.ts`. */
 function packageWith(main: string, { bundled = true }: { bundled?: boolean } = {}): string {
   const folder = mkdtempSync(join(root, 'package-'))
   mkdirSync(join(folder, 'src'))
@@ -79,7 +79,7 @@ for (const [name, node] of nodes) {
     })
   }
 
-  test(`${name}: hands on the sockets that it was handed`, options, async (t) => {
+  test(`${name}: passes on the sockets from the service manager`, options, async (t) => {
     const launcher = packageWith(`import { takeHanded } from '${join(repository, 'src/config/handed-sockets.ts')}'
       import { fstatSync } from 'node:fs'
       import { hasLauncher } from '${join(repository, 'src/cli/launcher.ts')}'
@@ -124,8 +124,8 @@ test('an older Node without the bundled one says what is needed and where to get
   assert.match(stderr, /^Postern needs Node 24 or newer, and this is Node .*\n.*nodejs\.org/)
 })
 
-describe('what runs is', () => {
-  /** A package at `path` with these files beside its launcher; gives what it prints. */
+describe('the launcher runs', () => {
+  /** A package at `path` with these files beside its launcher; returns what it prints. */
   const printed = (path: string, files: readonly string[]) => {
     const folder = join(mkdtempSync(join(root, 'built-')), path)
     cpSync(join(repository, 'bin'), join(folder, 'bin'), { recursive: true })
@@ -137,7 +137,7 @@ describe('what runs is', () => {
     return spawnSync(process.execPath, [join(folder, 'bin/postern.js')], { encoding: 'utf8' })
   }
 
-  test('what was built, in a package', () => {
+  test('the built code, in a package', () => {
     assert.equal(printed('node_modules/postern', ['dist/main.js']).stdout, 'dist/main.js\n')
   })
 
@@ -145,7 +145,7 @@ describe('what runs is', () => {
     assert.equal(printed('clone', ['dist/main.js', 'src/main.ts']).stdout, 'src/main.ts\n')
   })
 
-  test('nothing, where Node does not run sources, and it is said what to do', () => {
+  test('nothing, where Node does not run TypeScript, and the error says what to do', () => {
     const { status, stderr } = printed('node_modules/postern', ['src/main.ts'])
     assert.equal(status, 1)
     assert.match(stderr, /^Postern was installed as sources in .*\n.*`npm ci && npm pack`/)

@@ -8,21 +8,21 @@ import type { Terminal } from './terminal.ts'
 
 export const passphraseVariable = 'POSTERN_BACKUP_PASSPHRASE'
 
-/** A backup is attacked offline, at whatever speed its thief can pay for. */
+/** Shortest passphrase, in characters: whoever steals a backup can try passphrases offline, as fast as they can pay for. */
 const MIN_LENGTH = 12
 
 export interface PassphraseOptions {
   readonly passphraseFile?: string
 }
 
-/** The passphrase to seal a new backup with. */
+/** The passphrase to encrypt a new backup with. */
 export async function newPassphrase(options: PassphraseOptions, terminal: Terminal, ask: Ask): Promise<string> {
   const passphrase = given(options, terminal) ?? (await askTwice(ask))
   if (passphrase.length < MIN_LENGTH) throw misuse(`the passphrase is too short: use ${MIN_LENGTH} characters or more`)
   return passphrase
 }
 
-/** The passphrase that a backup was sealed with. */
+/** The passphrase that a backup was encrypted with. */
 export async function knownPassphrase(options: PassphraseOptions, terminal: Terminal, ask: Ask): Promise<string> {
   return given(options, terminal) ?? (await asked(ask, 'Passphrase of the backup: '))
 }
@@ -36,7 +36,7 @@ function given({ passphraseFile }: PassphraseOptions, { env, cwd }: Terminal): s
   } catch (cause) {
     throw new Failure(`the passphrase file ${printable(path)} cannot be read`, { cause })
   }
-  // The end of the line belongs to the editor, not to the passphrase.
+  // Editors add a line end, which is not part of the passphrase.
   const passphrase = text.replace(/\r?\n$/, '')
   if (passphrase === '') throw misuse(`the passphrase file ${printable(path)} is empty`)
   return passphrase
@@ -44,7 +44,7 @@ function given({ passphraseFile }: PassphraseOptions, { env, cwd }: Terminal): s
 
 async function askTwice(ask: Ask): Promise<string> {
   const first = await asked(ask, 'Passphrase for the backup: ')
-  if ((await asked(ask, 'Once more: ')) !== first) throw new Failure('the two are not the same; nothing was written')
+  if ((await asked(ask, 'Repeat it: ')) !== first) throw new Failure('the two passphrases differ; nothing was written')
   return first
 }
 

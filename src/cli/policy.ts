@@ -1,4 +1,4 @@
-/** `postern policy`: what is done with traffic policies on the command line. */
+/** `postern policy`: commands for traffic policies. */
 import { Command } from 'commander'
 import { group } from './group.ts'
 import { policyTestCommand } from './policy/test-command.ts'

@@ -58,13 +58,13 @@ for (const args of helped) {
   })
 }
 
-test('the help names the commands for people and not the others', async () => {
+test('the help lists the commands for users and not the internal ones', async () => {
   const { out } = await postern()
   for (const name of ['serve', 'api', 'admin', 'version']) assert.match(out, new RegExp(`^ +${name} `, 'm'))
   assert.doesNotMatch(out, / docs /)
 })
 
-test('version tells the versions, as JSON too', async () => {
+test('version prints the versions, also as JSON', async () => {
   assert.match((await postern('version')).out, /^postern \d+\.\d+\.\d+\S* \(Node v\d+\S+, \w+ \w+\)\n$/)
   assert.equal((await postern('--version')).out, (await postern('version')).out)
   const { version, node } = JSON.parse((await postern('version', '--json')).out)
@@ -91,7 +91,7 @@ for (const args of light) {
   })
 }
 
-test('a reader that goes away ends the program quietly', async () => {
+test('a reader that closes the pipe ends the program quietly', async () => {
   const child = spawn(process.execPath, [main, 'serve', '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
   child.stdout.destroy()
   let told = ''

@@ -1,4 +1,4 @@
-/** The command line: names the commands, loads the one that is asked for, and turns its outcome into an exit code. */
+/** The command line: lists the commands, loads the one that was called, and turns its outcome into an exit code. */
 import { type Argument, Command, CommanderError } from 'commander'
 import { SettingsError } from '../config/settings-error.ts'
 import { printable } from '../lib/text/printable.ts'
@@ -10,7 +10,7 @@ interface Entry {
   readonly name: string
   readonly about: string
   readonly hidden?: boolean
-  /** Loaded on use, so that `postern version` does not wait for a web server to load. */
+  /** Loaded on use, so that `postern version` need not load a web server. */
   readonly load: (terminal: Terminal) => Promise<Command>
 }
 
@@ -42,7 +42,7 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'login',
-    about: 'keep the server and authtoken that agents on this machine use',
+    about: 'save the server and authtoken that agents on this machine use',
     load: async (terminal) => (await import('./agent/login.ts')).loginCommand(terminal),
   },
   {
@@ -83,7 +83,7 @@ const commands: readonly Entry[] = [
   },
 ]
 
-/** Runs one command to its end and answers the exit code: 0 done, 1 failed, 2 called wrongly. */
+/** Runs one command to its end and returns the exit code: 0 for success, 1 for failure, 2 for wrong usage. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
     const named = asVersion(args)
@@ -95,7 +95,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   }
 }
 
-/** The program with the command that `args` name, and for the help the mere names of the others. */
+/** The program with the command that `args` name; of the others only the names are there, for the help. */
 async function load(args: readonly string[], terminal: Terminal): Promise<Command> {
   const program = group(new Command('postern'))
     .description('A self-hosted tunnel and ingress platform.')
@@ -125,7 +125,7 @@ async function registry() {
   return { resources, modulesAt }
 }
 
-/** commander hands these down only to commands that it makes itself. */
+/** commander passes these settings on only to subcommands that it creates itself. */
 function prepare(command: Command, terminal: Terminal): void {
   command
     .exitOverride()
@@ -139,7 +139,7 @@ function argument(given: Argument): string {
 }
 
 function report(error: unknown, terminal: Terminal): number {
-  // commander has already printed its own.
+  // commander has already printed its own errors.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof SettingsError) {
     for (const problem of error.problems) terminal.err(`error: ${printable(problem)}\n`)

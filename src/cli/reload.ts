@@ -1,4 +1,4 @@
-/** What SIGHUP does to a running server: the settings are read again, and what can change meanwhile is taken over. */
+/** What SIGHUP does to a running server: it reads the settings again and applies those that can change without a restart. */
 import { type Changes, changesOf } from '../config/changes.ts'
 import type { Settings } from '../config/read.ts'
 import { SettingsError } from '../config/settings-error.ts'
@@ -12,7 +12,7 @@ export interface Reloading {
   readonly log: Logger
 }
 
-/** Gives the settings that hold from here on; nothing that is wrong with the new ones ends the server. */
+/** Returns the settings in effect from here on. Faulty new settings never end the server. */
 export function reload({ running, read, apply, log }: Reloading): Settings {
   let changes: Changes
   try {
@@ -25,20 +25,20 @@ export function reload({ running, read, apply, log }: Reloading): Settings {
   const { settings, taken, pending } = changes
   const tell = (): void => {
     if (pending.length > 0)
-      log.warn({ changed: taken, needs_restart: pending }, 'settings read again; some need a restart')
-    else log.info({ changed: taken }, 'settings read again')
+      log.warn({ changed: taken, needs_restart: pending }, 'settings reloaded; some changes need a restart')
+    else log.info({ changed: taken }, 'settings reloaded')
   }
-  // Told by the more talkative of the two levels.
+  // Logged at the more verbose of the old and new levels, so that the change is not missed.
   const isHeard = log.isLevelEnabled('info')
   if (isHeard) tell()
   try {
     apply(settings)
     log.level = settings.logLevel
   } catch (error) {
-    log.error({ err: error }, 'settings were read again but cannot all be taken over; restart the server')
+    log.error({ err: error }, 'settings were reloaded but cannot all be applied; restart the server')
   }
   if (!isHeard) tell()
   return settings
 }
 
-const faulty = 'settings cannot be read again; nothing has changed'
+const faulty = 'settings cannot be reloaded; nothing has changed'

@@ -54,7 +54,7 @@ export function restoreCommand(terminal: Terminal, ask: Ask = processAsk()): Com
   })
 }
 
-/** Enough of a file to tell what it is. */
+/** The beginning of a file, enough to tell what it is. */
 async function beginning(path: string): Promise<Buffer> {
   const file = await open(path, 'r')
   try {
@@ -65,7 +65,7 @@ async function beginning(path: string): Promise<Buffer> {
   }
 }
 
-/** Without what a URL may hold of passwords. */
+/** The database, without the password that its URL may contain. */
 function place({ databaseUrl }: Settings): string {
   return databaseUrl.startsWith('sqlite:') ? printable(databaseUrl.slice('sqlite:'.length)) : 'the PostgreSQL database'
 }

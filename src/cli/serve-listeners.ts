@@ -1,4 +1,4 @@
-/** Opens what a server listens on as soon as its settings are known, so that its own code is loaded behind open doors. */
+/** Opens a server's listeners as soon as its settings are known, before the rest of its code is loaded. */
 import { takeHanded } from '../config/handed-sockets.ts'
 import {
   type HandedListeners,
@@ -14,9 +14,9 @@ import type { Logger } from '../lib/log/log.ts'
 import { hasLauncher } from './launcher.ts'
 
 export interface OpenServer {
-  /** With the addresses of what was handed in. */
+  /** Including the addresses of sockets that the service manager passed. */
   readonly settings: Settings
-  /** Reads them again. */
+  /** Reads the settings again. */
   readonly read: () => Settings
   readonly listeners: Listeners
   readonly descriptors: Descriptors
@@ -24,11 +24,12 @@ export interface OpenServer {
 
 export type ReadSettings = (how?: Pick<SettingSources, 'handed' | 'isServing'>) => Settings
 
-/** Throws `SettingsError` when what was handed in cannot be used. */
+/** Throws `SettingsError` when a socket that was passed cannot be used. */
 export async function openServer(read: ReadSettings, { log }: { readonly log: Logger }): Promise<OpenServer> {
   const { env, pid, ppid } = process
   const { sockets, otherPid } = takeHanded(env, (each) => each === pid || (hasLauncher() && each === ppid))
-  if (otherPid !== undefined) log.warn({ otherPid }, 'sockets were handed to another process, and are not used here')
+  if (otherPid !== undefined)
+    log.warn({ otherPid }, 'the sockets in LISTEN_FDS belong to another process and are not used')
   const descriptors = new Descriptors({ log })
   await descriptors.start()
   let opened: HandedListeners | undefined

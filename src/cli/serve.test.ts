@@ -49,7 +49,7 @@ interface Given extends Partial<RunningServer> {
   readonly read?: () => Settings
 }
 
-/** A server whose stop the test lets finish. */
+/** A server whose shutdown lasts until the test says so. */
 function serving(given: Given = {}) {
   const signals = new EventEmitter()
   const terminal = testTerminal()
@@ -85,7 +85,7 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
   })
 }
 
-test('SIGHUP reads the settings again and ends nothing, whatever is in them', async () => {
+test('SIGHUP reloads the settings and ends nothing, whatever is in them', async () => {
   const used: number[] = []
   const files = [
     () => readSettings({ flags: { 'log-level': 'silent', 'max-connections': '5' }, env: {}, cwd: '/srv' }),
@@ -101,7 +101,7 @@ test('SIGHUP reads the settings again and ends nothing, whatever is in them', as
     read: () => files.shift()?.() ?? settings,
     use: ({ maxConnections }) => void used.push(maxConnections),
   })
-  // The first one comes while it still starts.
+  // The first one arrives during the start.
   signals.emit('SIGHUP')
   await new Promise(setImmediate)
   assert.deepEqual(used, [5])
@@ -114,12 +114,12 @@ test('SIGHUP reads the settings again and ends nothing, whatever is in them', as
   assert.deepEqual(exits, [0])
 })
 
-test('says which listeners were handed in', async () => {
+test('prints which listeners came from the service manager', async () => {
   const { signals, terminal, finish, done } = serving({ handed: ['agent', 'tcp 20001'] })
   signals.emit('SIGTERM')
   finish()
   await done
-  assert.match(terminal.printed.out, /^Handed in by the service manager: agent, tcp 20001$/m)
+  assert.match(terminal.printed.out, /^Sockets from the service manager: agent, tcp 20001$/m)
 })
 
 test('a second signal exits 1 at once', async () => {
@@ -132,7 +132,7 @@ test('a second signal exits 1 at once', async () => {
   await done
 })
 
-test('under a launcher the echo of a signal does not count as the second', async () => {
+test('under a launcher a signal that arrives twice does not count as the second', async () => {
   const source = new EventEmitter()
   let time = 0
   let insisted = 0
@@ -147,7 +147,7 @@ test('under a launcher the echo of a signal does not count as the second', async
   assert.equal(insisted, 1)
 })
 
-test('prints the credentials on the first start and only then, and the chosen ports always', async () => {
+test('prints the credentials only on the first start, and the ports always', async () => {
   for (const [given, shown] of [[firstStart, true] as const, [null, false] as const]) {
     const { signals, terminal, finish, done } = serving({ firstStart: given })
     signals.emit('SIGTERM')
@@ -175,12 +175,12 @@ test('the banner has what an operator needs and three commands with the real por
   for (const command of curls) assert.match(command, /http:\/\/127\.0\.0\.1:41234\//)
 })
 
-test('the banner quotes a folder that a shell would take for several words', () => {
+test('the banner quotes a folder that a shell would split into several words', () => {
   const text = firstStartBanner(firstStart, listening, { ...settings, dataDir: "/srv/Ada's data" }, 'postern')
   assert.ok(text.includes(`--ca '/srv/Ada'\\''s data/ca.pem' --authtoken`), text)
 })
 
-test('Postern is called as it can be typed: through npx in a clone, by its name once installed', () => {
+test('printed commands can be typed as they are: with npx in a clone, without it once installed', () => {
   assert.equal(commandName({ env: {} }), 'npx postern')
   const installed = {
     self: 'file:///usr/lib/node_modules/postern/dist/cli/command-name.js',
@@ -252,7 +252,7 @@ const faults: readonly [name: string, error: unknown, says: RegExp][] = [
   ],
 ]
 for (const [name, error, says] of faults) {
-  test(`tells in one line of ${name}`, () => {
+  test(`explains in one line: ${name}`, () => {
     const text = startFault(error, settings)
     assert.match(text, says)
     assert.ok(!text.includes('\n'))

@@ -16,16 +16,16 @@ import { startFault } from './start-fault.ts'
 import { tellSystemd } from './tell-systemd.ts'
 import type { Terminal } from './terminal.ts'
 
-/** How long the last lines of the log may take, in milliseconds: its reader may have stalled. */
+/** How long writing the last log lines may take, in milliseconds: their reader may have stalled. */
 const LAST_LINES_MS = 1000
 
 export interface ServeParts {
-  /** Opens what it listens on. */
+  /** Opens the listeners. */
   readonly open: (read: ReadSettings, around: { log: Logger }) => Promise<OpenServer>
   readonly start: (settings: Settings, around: ServerOptions) => Promise<RunningServer>
   readonly signals: SignalSource
   readonly exit: (code: number) => void
-  /** Takes up what the process would print by itself. */
+  /** Logs what Node would print by itself. */
   readonly logProcess: (log: Logger) => void
 }
 
@@ -42,7 +42,7 @@ export function serveCommand(terminal: Terminal): Command {
   return command.addHelpText('after', examples).action(async () => {
     await serve((how) => settingsOf(command, terminal, how), terminal, {
       open: openServer,
-      // Loaded behind open doors: it takes longer than all before it.
+      // Loaded after the listeners are open, since this takes longer than everything before it.
       start: async (...given) => (await import('../server.ts')).startServer(...given),
       signals: process,
       exit: (code) => process.exit(code),
@@ -51,7 +51,7 @@ export function serveCommand(terminal: Terminal): Command {
   })
 }
 
-/** Starts the server, says where it is, follows its settings on SIGHUP, and stops it on another signal. */
+/** Starts the server, prints its addresses, reloads its settings on SIGHUP, and stops it on SIGTERM or SIGINT. */
 export async function serve(
   read: ReadSettings,
   terminal: Terminal,
@@ -60,9 +60,9 @@ export async function serve(
   const { logLevel, logFormat } = read()
   const log = createLog({ level: logLevel, format: logFormat })
   parts.logProcess(log)
-  // A server outlives whoever reads what it prints.
+  // A server goes on when its standard output is closed.
   terminal.onOutFailed((err) => log.warn({ err }, notShown))
-  // Heard from the beginning, so that a signal during a slow start is not lost.
+  // From the beginning, so that a signal during a slow start is not lost.
   const stop = stopSignal({ source: signals, echoes: hasLauncher(), insist: () => exit(1) })
   const hangup = hangups(signals)
   const { settings, read: readAgain, listeners, descriptors } = await open(read, { log })
@@ -75,7 +75,7 @@ export async function serve(
     terminal.out(firstStartBanner(server.firstStart, server.addresses, settings, commandName(terminal)))
   }
   const { api, metrics, agents, ssh, https, http } = server.addresses
-  if (listeners.handed.length > 0) terminal.out(`Handed in by the service manager: ${listeners.handed.join(', ')}\n`)
+  if (listeners.handed.length > 0) terminal.out(`Sockets from the service manager: ${listeners.handed.join(', ')}\n`)
   terminal.out(`SSH: ${ssh}, host key ${server.sshHostKey}\n`)
   terminal.out(
     `Listening: API ${webAddress(api)}, metrics ${webAddress(metrics)}, agents ${agents}, HTTPS ${https}, HTTP ${http}\n`,

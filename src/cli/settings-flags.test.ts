@@ -26,7 +26,7 @@ for (const [args, value] of spelled) {
   })
 }
 
-test('a flag without a value wins over the environment, as one with a value does', () => {
+test('a flag wins over the environment, with or without a value', () => {
   const env = { POSTERN_NGROK_ERROR_HEADER: 'off' }
   assert.equal(read([], env).ngrokErrorHeader, false)
   assert.equal(read(['--ngrok-error-header'], env).ngrokErrorHeader, true)

@@ -5,13 +5,13 @@ import type { SettingSources } from '../config/sources.ts'
 import { configFlag, type Setting, settings } from '../config/table.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Gives `command` a flag for each setting, or for those in `only`, and `--config`. */
+/** Adds `--config` to `command`, and a flag for each setting or for those in `only`. */
 export function addSettingsFlags(command: Command, { only }: { only?: readonly string[] } = {}): Command {
   command.option(`--${configFlag} <path>`, 'settings file (default: ./postern.yml when there is one)')
   for (const setting of settings) {
     if (setting.envOnly || (only && !only.includes(setting.name))) continue
     const value = setting.bare === undefined ? `<${setting.takes}>` : `[${setting.takes}]`
-    // No default is given to commander: what is not on the command line may still come from elsewhere.
+    // commander gets no default: a setting that is not on the command line may still come from elsewhere.
     command.addOption(
       new Option(`--${setting.name} ${value}`, about(setting)).preset(setting.bare).hideHelp(setting.hidden === true),
     )
@@ -19,7 +19,7 @@ export function addSettingsFlags(command: Command, { only }: { only?: readonly s
   return command
 }
 
-/** The settings for a command that has these flags; throws `SettingsError`. `how` is for a server. */
+/** The settings of a command that has these flags; throws `SettingsError`. `how` is used by servers only. */
 export function settingsOf(
   command: Command,
   { env, cwd }: Terminal,

@@ -1,8 +1,8 @@
-/** When to stop, where the first signal asks for it and the second insists, and when to read settings again. */
+/** Signals: the first one to stop is a request, the second is final, and SIGHUP reloads. */
 
 /**
- * Under a launcher one signal can arrive twice: a terminal or systemd tells every process of the group, and the
- * launcher passes its own on. Within this time, in milliseconds, two are one.
+ * Under a launcher one signal can arrive twice: a terminal or systemd sends it to every process of the group, and the
+ * launcher forwards its own. Two signals within this time count as one, in milliseconds.
  */
 const ECHO_MS = 500
 
@@ -12,7 +12,7 @@ export interface SignalSource {
 
 export interface StopOptions {
   readonly source: SignalSource
-  /** Whether a signal may be heard twice. */
+  /** Whether one signal may arrive twice. */
   readonly echoes: boolean
   readonly now?: () => number
   /** Called on the second signal. */
@@ -34,7 +34,7 @@ export function stopSignal({ source, echoes, now = () => performance.now(), insi
   return promise
 }
 
-/** Hears SIGHUP from now on, so that it does not end the process; those that came before `each` count as one. */
+/** Handles SIGHUP from now on, so that it does not end the process. Signals that arrive before `each` is called count as one. */
 export function hangups(source: SignalSource): { each(run: () => void): void } {
   let heard = false
   let run = (): void => {

@@ -1,4 +1,4 @@
-/** Why a server did not start or its database did not open, in one line that says what to do about it. */
+/** Why a server did not start or its database did not open, in one line that says what to do. */
 
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -14,15 +14,15 @@ interface Fault {
   readonly port?: unknown
 }
 
-/** Looks through an error and its causes for one that it knows; otherwise the messages themselves. */
+/** Looks for a known error among the causes; if there is none, joins their messages. */
 export function startFault(error: unknown, settings: Settings): string {
   const chain = causes(error)
-  // The innermost knows most: the port of a listener, where the outer ones only say that there was one.
+  // The innermost error says most: it has the port of a listener, while the outer ones only name the listener.
   for (const each of chain.toReversed()) {
     const known = listenFault(each, settings) ?? fileFault(each) ?? databaseFault(each, settings)
     if (known !== undefined) return known
   }
-  // The outer errors say where, the innermost says what.
+  // The outer errors say where, and the innermost says what.
   const told = chain.map((each) => (each instanceof Error ? each.message : '')).filter((text) => text !== '')
   return printable(withoutPasswords(told.join(': ')))
 }
@@ -73,14 +73,14 @@ const sqliteFaults: Readonly<Record<number, string>> = {
   5: 'the database file is locked by another program; stop that one',
   8: 'the database file is read-only; give this user the right to write it',
   11: 'the database file is damaged; restore it from a backup',
-  10: 'the database file cannot be read or written: its disk fails; see the log of the system, and restore a backup if need be',
+  10: 'the database file cannot be read or written: its disk is failing; see the system log, and restore a backup if needed',
   13: 'the disk of the database file is full; free some space',
   14: 'the database file cannot be opened; check --database-url, and who may write that folder',
   26: 'the file that --database-url names is not a SQLite database',
 }
 
 function databaseFault({ code, errcode }: Fault, { databaseUrl }: Settings): string | undefined {
-  // Extended SQLite codes carry the plain one in their low byte.
+  // Extended SQLite codes have the primary code in their low byte.
   if (code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number') return sqliteFault(errcode & 0xff, databaseUrl)
   return typeof code === 'string' ? databaseFaults[code] : undefined
 }
@@ -91,11 +91,11 @@ function sqliteFault(code: number, databaseUrl: string): string | undefined {
   return fault?.replace('the database file', `the database file ${printable(file)}`)
 }
 
-/** SQLite's codes for a disk that fails and for one that is full; a full one is often told as the first. */
+/** SQLite's codes for an I/O error and for a full disk; a full disk is often reported as an I/O error. */
 const IO_ERROR = 10
 const FULL = 13
 
-/** With less than this many bytes left, no database can be opened: its index of the write-ahead log takes 32 KiB. */
+/** With less free space than this no database can be opened, in bytes: the index of its write-ahead log takes 32 KiB. */
 const LEAST_SPACE_BYTES = 128 * 1024
 
 function isFull(folder: string): boolean {
@@ -115,7 +115,7 @@ function fileFault({ code, path, syscall }: Fault): string | undefined {
     case 'EPERM':
       return `this user may not use ${where}; change its owner, or choose another place with --data-dir or --key-file`
     case 'EROFS':
-      return `${where} lies on a read-only file system; choose another folder with --data-dir`
+      return `${where} is on a read-only file system; choose another folder with --data-dir`
     case 'ENOSPC':
     case 'EDQUOT':
       return `the disk of ${where} is full; free some space`
@@ -136,7 +136,7 @@ function fileFault({ code, path, syscall }: Fault): string | undefined {
   }
 }
 
-/** The error and what caused it, outermost first; a failed connection to several addresses holds one error for each. */
+/** The error and its causes, outermost first; a failed connection to several addresses has one error for each. */
 function causes(error: unknown): readonly (Fault & object)[] {
   const chain: object[] = []
   let each: unknown = error

@@ -1,13 +1,13 @@
-/** Prints rows: aligned under headings for people, separated by tabs without headings for programs. */
+/** Prints rows: aligned with headings for people, separated by tabs without headings for programs. */
 import { printable } from '../lib/text/printable.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Widest cell on a terminal in characters; programs get all of it. */
+/** Widest cell on a terminal, in characters; programs get the whole value. */
 const MAX_CELL = 48
 
 export type Row = Readonly<Record<string, unknown>>
 
-/** One line for each row, with the named columns. */
+/** Prints one line per row, with these columns. */
 export function printTable(terminal: Terminal, columns: readonly string[], rows: readonly Row[]): void {
   const lines = rows.map((row) => columns.map((column) => cell(row[column])))
   const heading = columns.map((column) => column.toUpperCase())
@@ -16,7 +16,7 @@ export function printTable(terminal: Terminal, columns: readonly string[], rows:
   else printAligned(terminal, [heading, ...lines.map((line) => line.map(cut))])
 }
 
-/** One line for each field of one thing. */
+/** Prints one line per field of one item. */
 export function printFields(terminal: Terminal, fields: Row): void {
   const lines = Object.entries(fields).map(([name, value]) => [name, cell(value)])
   if (terminal.isTTY) printAligned(terminal, lines)

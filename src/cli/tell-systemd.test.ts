@@ -9,7 +9,7 @@ import { tellSystemd } from './tell-systemd.ts'
 const folder = mkdtempSync(join(tmpdir(), 'postern-systemd-'))
 after(() => rmSync(folder, { recursive: true }))
 const told = join(folder, 'told')
-// In place of systemd's own program: writes down what it was called with.
+// Replaces systemd's own program, and records how it was called.
 writeFileSync(
   join(folder, 'systemd-notify'),
   `#!/bin/sh\necho "$@" > ${told}.next\nenv >> ${told}.next\nmv ${told}.next ${told}\n`,
@@ -27,7 +27,7 @@ async function written(): Promise<string> {
   return readFileSync(told, 'utf8')
 }
 
-test('systemd is told by its own program, which sees the socket and no secret of ours', async () => {
+test('systemd is notified by its own program, which is given the socket and no secret', async () => {
   const env = {
     NOTIFY_SOCKET: '/run/x',
     PATH: `${folder}:/usr/bin:/bin`,
@@ -41,14 +41,14 @@ test('systemd is told by its own program, which sees the socket and no secret of
   assert.doesNotMatch(text, /POSTERN|LISTEN_FDS/)
 })
 
-test('nothing is run outside of a unit that asks for it', async () => {
+test('nothing is run outside a unit that asks for it', async () => {
   rmSync(told, { force: true })
   const { line, log } = listen()
   tellSystemd('READY=1', { env: { PATH: '/nowhere' }, log })
-  // This one fails, and is therefore the first that the log hears of.
+  // This one fails, so its warning is the first line of the log.
   tellSystemd('STOPPING=1', { env: { NOTIFY_SOCKET: '/run/x', PATH: '/nowhere' }, log })
   const { state, msg, level } = JSON.parse(await line)
   assert.deepEqual([state, level], ['STOPPING=1', 'warn'])
-  assert.match(msg, /^systemd was not told/)
+  assert.match(msg, /^systemd could not be notified/)
   assert.ok(!existsSync(told))
 })

@@ -1,9 +1,9 @@
-/** What a command may use of the world around it: where it prints, what it reads, its environment. */
+/** What a command uses of its surroundings: its output, its input and its environment. */
 import { text } from 'node:stream/consumers'
 import { LineSink } from '../lib/log/line-sink.ts'
 import { standardPort } from '../lib/log/standard-output.ts'
 
-/** Lines of a command that runs for long: a slow reader does not hold it, and a stalled one does not fill its memory. */
+/** The output of a long-running command: a slow reader does not block it, and a stalled one does not fill its memory. */
 export type LineOutput = Pick<LineSink, 'write' | 'flush'>
 
 export interface Terminal {
@@ -14,16 +14,16 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly readInput: () => Promise<string>
-  /** `out` for a command that runs for long; `notice` tells of lines that were dropped. */
+  /** `out` for a long-running command; `notice` makes the line that reports dropped lines. */
   readonly openLines: (notice: (lost: number) => string) => LineOutput
-  /** Says what to do when `out` cannot be written; without it the command ends. */
+  /** Sets what happens when `out` cannot be written; by default the command ends. */
   readonly onOutFailed: (run: (error: NodeJS.ErrnoException) => void) => void
 }
 
 export function processTerminal(): Terminal {
   let failed = endCommand
   process.stdout.on('error', (error) => failed(error))
-  // Nobody is left to tell.
+  // There is nowhere left to report this.
   process.stderr.on('error', () => {})
   return {
     out: (line) => void process.stdout.write(line),
@@ -39,7 +39,7 @@ export function processTerminal(): Terminal {
   }
 }
 
-/** The reader of our output went away (`postern … | head`): that is no failure. A full disk is. */
+/** A reader that closed the pipe (`postern … | head`) is no failure; a full disk is. */
 function endCommand({ code, message }: NodeJS.ErrnoException): void {
   if (code === 'EPIPE') process.exit(0)
   process.stderr.write(`error: standard output cannot be written: ${message}\n`, () => process.exit(1))

@@ -1,4 +1,4 @@
-/** `postern version`: which Postern, on which Node and platform. */
+/** `postern version`: the versions of Postern and Node, and the platform. */
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { printJson } from './table.ts'
@@ -16,7 +16,7 @@ export function versionCommand(terminal: Terminal): Command {
     })
 }
 
-/** The version of this package; its `package.json` lies as far from `src/cli` as from `dist/cli`. */
+/** The version of this package; `package.json` is at the same relative path from `src/cli` and from `dist/cli`. */
 export function posternVersion(): string {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string

@@ -58,7 +58,7 @@ test('nobody is refused while the server restarts, by a signal or by a crash', a
   assert.match(await early.answer, /^HTTP\/1\.1 200 /)
   assert.match(
     manager.printed(),
-    new RegExp(`^Handed in by the service manager: api, metrics, agent, ssh, https, http, tcp ${tcpPort}$`, 'm'),
+    new RegExp(`^Sockets from the service manager: api, metrics, agent, ssh, https, http, tcp ${tcpPort}$`, 'm'),
   )
   const [, apiKey = ''] = /^ +Admin API key +(\S+)$/m.exec(manager.printed()) ?? []
   const [, authtoken = ''] = /^ +Agent authtoken +(\S+)$/m.exec(manager.printed()) ?? []

@@ -55,7 +55,7 @@ describe('on a terminal', { skip: why }, () => {
     assert.equal(server, `Server [localhost:7443]: ${platform.agents}`)
     assert.equal(secret, 'Authtoken:')
     assert.equal(ca, `CA file [the CAs of this machine]: ${platform.caFile}`)
-    assert.match(done, /^Logged in to 127\.0\.0\.1:\d+ \(region local\); kept in /)
+    assert.match(done, /^Logged in to 127\.0\.0\.1:\d+ \(region local\); saved in /)
     assert.ok(!sent.includes(platform.authtoken), 'the authtoken is not shown')
     assert.ok(readFileSync(join(home, '.config/postern/agent.yml'), 'utf8').includes(platform.authtoken))
   })

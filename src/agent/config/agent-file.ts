@@ -1,4 +1,4 @@
-/** The file of an agent, ours or that of the official one: the server, who we are to it, and the tunnels. */
+/** The configuration file of an agent, ours or ngrok's: the server, how to log in to it, and the tunnels. */
 import { basename, dirname } from 'node:path'
 import type { Secret } from '../../lib/secrets/secret.ts'
 import { certificatesPem } from '../../options/file-values.ts'
@@ -12,7 +12,7 @@ import { readBounded, textReader } from './text-files.ts'
 import { readTunnel, type TunnelPlans } from './tunnel-options.ts'
 import { parseYaml, type YamlFile } from './yaml-file.ts'
 
-/** The shortest heartbeat that is of use, in milliseconds. */
+/** Shortest heartbeat interval that makes sense, in milliseconds. */
 const SHORTEST_BEAT_MS = 1000
 
 export interface UpdateSettings {
@@ -24,15 +24,15 @@ export interface UpdateSettings {
 
 export interface AgentFile {
   readonly path: string
-  /** It is the official agent's. */
+  /** Whether it is a file of ngrok's agent. */
   readonly isNgrok: boolean
-  /** What of it is left out, one line each. */
+  /** The settings that are ignored and why, one line each. */
   readonly notes: readonly string[]
   readonly server: ServerAddress | undefined
   /** PEM. */
   readonly ca: string | undefined
   readonly authtoken: Secret | undefined
-  /** One that was not written for any server of ours: used when there is no other. */
+  /** An authtoken that was written for ngrok's servers; used only when there is no other. */
   readonly spareAuthtoken: Secret | undefined
   readonly metadata: string | undefined
   readonly updateChecks: boolean
@@ -44,8 +44,8 @@ export interface AgentFile {
 }
 
 /**
- * Reads a file that is there; rejects with a `ConfigError` that names all that is wrong with it. Only one that somebody named
- * may be the official agent's: those that are looked for are ours.
+ * Reads an existing file; rejects with a `ConfigError` that lists everything wrong with it. Only a file that the user named
+ * may be one of ngrok's agent; the files that are found by default are ours.
  */
 export async function readAgentFile(
   path: string,
@@ -61,7 +61,7 @@ export async function readAgentFile(
   return file
 }
 
-/** Told as compilers do, `ngrok.yml:7: …`: there may be many, in a file that somebody goes through once. */
+/** Written as compilers do, `ngrok.yml:7: …`: there may be many, and the user goes through the file once. */
 function ngrokFile({ values, lineOf }: YamlFile, path: string, env: Environment): AgentFile {
   const { file, problems, notes } = readNgrokFile(values, path, env)
   const told = (all: readonly Problem[]): string[] =>
@@ -75,9 +75,9 @@ function ngrokFile({ values, lineOf }: YamlFile, path: string, env: Environment)
 
 function readAgent(reader: OptionReader, path: string, env: Environment): AgentFile {
   const readText = textReader(dirname(path))
-  // Versions 2 and 3 are those of the official agent's file.
+  // Versions 2 and 3 are formats of ngrok's agent.
   reader.choice('version', [1])
-  // Interval and tolerance together are no longer than servers wait.
+  // Interval and tolerance together must not exceed the time that a server waits.
   const beat = { from: SHORTEST_BEAT_MS, to: LONGEST_SILENCE_MS / 2 }
   const file = {
     path,
@@ -109,7 +109,7 @@ function readUpdate(reader: OptionReader, readText: (text: string) => string): U
   return map.fault('', 'needs `source` and `public_key`')
 }
 
-/** The base64 of an Ed25519 key, as the DER of it always begins. */
+/** How the base64 of an Ed25519 key in DER always begins. */
 function isKey(text: string): boolean {
   return text.startsWith('MCowBQYDK2Vw')
 }
@@ -120,7 +120,7 @@ function readTunnels(
 ): Map<string, TunnelPlans> {
   const tunnels = new Map<string, TunnelPlans>()
   for (const name of map?.keys() ?? []) {
-    if (!/^[\w.-]{1,64}$/.test(name)) map?.fault(name, 'must be named with letters, digits, `_`, `-` and `.`')
+    if (!/^[\w.-]{1,64}$/.test(name)) map?.fault(name, 'must be named with letters, digits, `_`, `-` and `.` only')
     const each = map?.map(name)
     const plans = each && readTunnel(each, { name, ...context })
     if (plans) tunnels.set(name, plans)

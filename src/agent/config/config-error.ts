@@ -1,4 +1,4 @@
-/** Everything that is wrong with the configuration of an agent, one line each. */
+/** Everything that is wrong with an agent's configuration, one line each. */
 import { printable } from '../../lib/text/printable.ts'
 import type { Problem } from '../../options/reader.ts'
 
@@ -12,7 +12,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** `where` tells the place of a path, such as `postern-agent.yml line 7`. */
+/** `where` gives the place of a path in the file, such as `postern-agent.yml line 7`. */
 export function describeProblem(
   { path, fault }: Problem,
   where: (path: readonly string[]) => string = () => '',

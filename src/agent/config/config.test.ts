@@ -382,7 +382,7 @@ describe('a file is refused, by key and line, for', () => {
   })
 })
 
-test('no problem quotes a secret, and no secret shows itself', async () => {
+test('no message quotes a secret, and no secret can be printed', async () => {
   const secret = 'hunter2hunter2'
   const local = `authtoken: [${secret}]\ntunnels: {web: {addr: 1, basic_auth: [${secret}], webhook_verification: ${secret}}}`
   for (const problem of await problemsOf({ local })) assert.ok(!problem.includes(secret), problem)
@@ -403,13 +403,13 @@ describe('a client secret', () => {
       return (OAuth ?? OIDC)?.client_secret
     })
 
-  test('may stand in a variable, for files of the user and for those that are named', async () => {
+  test("may come from a variable, for the user's own file and for a named one", async () => {
     const both = ['of the variable', 'of the file']
     assert.deepEqual(await secretsOf({ home: file, env }), both)
     assert.deepEqual(await secretsOf({ local: file, env, flags: { config: 'postern-agent.yml' } }), both)
   })
 
-  test('is not given to a file that was merely found, whose server and issuer are of its own choice', async () => {
+  test('is not given to a file found in the working folder, which chooses its server and issuer itself', async () => {
     for (const given of [
       { local: file, env },
       { home: file },
@@ -425,14 +425,14 @@ describe('a client secret', () => {
   })
 })
 
-describe('what is said in several places', () => {
+describe('a setting in several places', () => {
   const token = (value: string) => new Secret(value)
   const at = ({ server, authtoken }: { server: { host: string }; authtoken: Secret | undefined }) => [
     server.host,
     authtoken?.reveal(),
   ]
 
-  test('a flag wins over a variable, a variable over files, the file here over the one at home', async () => {
+  test('a flag wins over a variable, a variable over files, the file in the working folder over the one at home', async () => {
     const local = 'server: local\nauthtoken: l'
     const home = 'server: home\nauthtoken: h'
     const env = { POSTERN_SERVER: 'env', POSTERN_AUTHTOKEN: 'e' }
@@ -446,7 +446,7 @@ describe('what is said in several places', () => {
     assert.deepEqual(at(await read({})), ['localhost', undefined])
   })
 
-  test('a file here without a server uses that of the login, with its CA', async () => {
+  test('a file in the working folder without a server uses that of the login, with its CA', async () => {
     const home = `server: tunnels.example.com\nauthtoken: h\nca: |\n${identity.ca.replace(/^/gm, '  ')}`
     const config = await read({ local: 'tunnels: {web: {addr: 1}}', home })
     assert.deepEqual(at(config), ['tunnels.example.com', 'h'])
@@ -459,7 +459,7 @@ describe('what is said in several places', () => {
     assert.equal((await read({ home, flags: { server: 'other' } })).ca, undefined)
   })
 
-  test('a file that is merely found does not get hold of an authtoken that was not meant for its server', async () => {
+  test('a file found in the working folder does not get an authtoken that was not meant for its server', async () => {
     const local = 'server: evil.example'
     const home = 'server: tunnels.example.com\nauthtoken: h'
     const env = { POSTERN_AUTHTOKEN: 'e' }

@@ -20,28 +20,28 @@ export interface AgentConfig {
   readonly ca: string | undefined
   readonly authtoken: Secret | undefined
   readonly metadata: string
-  /** False: somebody turned them off. */
+  /** False when a file turns update checks off. */
   readonly updateChecks: boolean
   readonly update: UpdateSettings | undefined
   readonly remoteManagement: boolean
   readonly heartbeatIntervalMs: number | undefined
   readonly heartbeatToleranceMs: number | undefined
   readonly tunnels: ReadonlyMap<string, TunnelPlans>
-  /** Where the tunnels stand; for messages. */
+  /** The file that describes the tunnels, for messages. */
   readonly tunnelFile: string
-  /** What of the files is left out, one line each. */
+  /** The settings that are ignored and why, one line each. */
   readonly notes: readonly string[]
 }
 
 type Source = 'flag' | 'environment' | FoundFile['origin'] | 'default'
 
-/** Something and who said it. */
+/** A value and where it was given. */
 interface Said<T> {
   readonly value: T
   readonly by: Source
 }
 
-/** Rejects with a `ConfigError` that names all that is wrong. */
+/** Rejects with a `ConfigError` that lists everything wrong. */
 export async function readAgentConfig(
   flags: AgentFlags,
   { cwd, env }: { cwd: string; env: Environment },
@@ -84,7 +84,7 @@ export async function readAgentConfig(
   }
 }
 
-/** An empty variable counts as unset: that is how compose files and CI pass on what they do not have. */
+/** An empty variable counts as unset, since compose files and CI pass missing values that way. */
 function fromEnvironment(env: Environment): AgentFlags {
   return {
     config: env.POSTERN_AGENT_CONFIG || undefined,
@@ -104,7 +104,7 @@ async function readAll(found: readonly FoundFile[], env: Environment): Promise<R
   const files: ReadFile[] = []
   for (const { path, origin } of found) {
     try {
-      // One that was merely found must not send secrets of this user to a server or an issuer of its own choice.
+      // A file found in the working folder must not send this user's secrets to a server or issuer of its choice.
       const trusted = origin === 'found' ? {} : env
       files.push({ origin, file: await readAgentFile(path, { env: trusted, isNamed: origin === 'named' }) })
     } catch (error) {
@@ -116,7 +116,7 @@ async function readAll(found: readonly FoundFile[], env: Environment): Promise<R
   return files
 }
 
-/** The official agent's file rarely names a server of ours: the one of `postern login` goes with it. */
+/** A file of ngrok's agent rarely names a Postern server, so the server of `postern login` is used with it. */
 async function withLogin(
   files: ReadFile[],
   { cwd, env }: { cwd: string; env: Environment },
@@ -150,7 +150,7 @@ function chooseServer(
   }
 }
 
-/** The CA of a file counts for the server of that file alone. */
+/** The CA of a file is trusted only for the server of the same file. */
 function chooseCa(
   flags: AgentFlags,
   environment: AgentFlags,
@@ -171,8 +171,8 @@ function chooseCa(
 }
 
 /**
- * A file that merely lies in the working folder, of a program somebody else wrote perhaps, must not send an authtoken of
- * this user to a server of its own choice.
+ * A file found in the working folder, perhaps part of somebody else's project, must not send this user's authtoken to a
+ * server of its choice.
  */
 function betrayals(
   server: Said<ServerAddress>,

@@ -1,4 +1,4 @@
-/** Where the configuration of an agent lies: in the file that was named, in the working folder, in the home of the user. */
+/** Finds an agent's configuration file: the one that was named, or those in the working folder and the user's home. */
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -9,11 +9,11 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface FoundFile {
   readonly path: string
-  /** Somebody named it, it lies in the home of the user, or it was merely found where the command was started. */
+  /** Whether the user named the file, it is in the user's home, or it was found in the working folder. */
   readonly origin: 'named' | 'home' | 'found'
 }
 
-/** What is there, the more special first. A named file counts alone, and need not be there. */
+/** The files that exist, the most specific first. A named file is used alone, and is not checked for existence here. */
 export function findAgentFiles({
   named,
   cwd,

@@ -57,7 +57,7 @@ async function asked(ngrok: string) {
 }
 
 describe('version 2', () => {
-  test('with all that its manual shows is understood, and what is left out is said with its line', async () => {
+  test('is understood with everything in its manual, and ignored settings are reported with their line', async () => {
     const { tunnels, notes, authtoken, metadata, heartbeatIntervalMs, remoteManagement, updateChecks } =
       await read(`authtoken: 4nq9771bPxe8ctg7LKr_2ClH7Y15Zqe4bWLWF9p
 api_key: 24yRd5U3DestCQapJrrVHLOqiAC_7RviwRqpd3wc9dKLujQZN
@@ -111,7 +111,7 @@ tunnels:
     assert.deepEqual([metadata, remoteManagement, updateChecks], ['{"serial": "00012xa-33rUtz9"}', false, false])
     assert.equal(heartbeatIntervalMs, undefined)
     assert.deepEqual(
-      notes.map((note) => note.replace(/ is left out: .*/, '')),
+      notes.map((note) => note.replace(/ is ignored: .*/, '')),
       [
         'ngrok.yml:2: `api_key`',
         'ngrok.yml:3: `connect_timeout`',
@@ -233,7 +233,7 @@ tunnels:
     })
   }
 
-  test('both schemes are two addresses of one name', async () => {
+  test('both schemes give two addresses with one name', async () => {
     const { web } = await asked('version: 2\ntunnels:\n  web: {proto: http, addr: 80, schemes: [http, https]}\n')
     assert.deepEqual(
       web?.map((each) => 'proto' in each && each.proto),
@@ -241,7 +241,7 @@ tunnels:
     )
   })
 
-  test('what cannot be had or is not known is said line by line, all at once', async () => {
+  test('unsupported and unknown settings are reported line by line, all at once', async () => {
     const problems = await problemsOf(`version: 2
 authtoken: secret-of-ngrok
 proxy_url: http://user:hunter2@proxy:3128
@@ -282,10 +282,10 @@ tunnels:
       [3, 'proxy_url', /^is not supported: .*without a proxy/],
       [4, 'heartbeat_interval', /^must be a duration/],
       [5, 'weblog', /^is not a known key/],
-      [6, 'endpoints', /^is of version 3 of the file/],
+      [6, 'endpoints', /^belongs to version 3 of the file/],
       [10, 'tunnels.one.addr', /^must be an address such as/],
-      [11, 'tunnels.one.bind_tls', /^is of version 1; write `schemes/],
-      [12, 'tunnels.one.auth', /^is of version 1; write `basic_auth/],
+      [11, 'tunnels.one.bind_tls', /^belongs to version 1 of the file; write `schemes/],
+      [12, 'tunnels.one.auth', /^belongs to version 1 of the file; write `basic_auth/],
       [13, 'tunnels.one.ip_restrictions', /^is not a known key; did you mean `ip_restriction/],
       [17, 'tunnels.two.crt', /^ends TLS in the agent/],
       [22, 'tunnels.three.oauth.client_id', /^is missing: register an application of your own/],
@@ -375,7 +375,7 @@ tunnels:
     assert.deepEqual(plan('endpoint-6').asks, { proto: 'https', opts: {} })
   })
 
-  test('what cannot be had or is not known is said line by line', async () => {
+  test('unsupported and unknown settings are reported line by line', async () => {
     const problems = await problemsOf(`version: 3
 authtoken: secret-of-ngrok
 agent:
@@ -401,13 +401,13 @@ endpoints:
 `)
     const told = problems.map((problem) => problem.replace(/^(\S+ `[^`]*` \S+ \S+ \S+).*$/s, '$1'))
     assert.deepEqual(told, [
-      'ngrok.yml:2: `authtoken` stands under `agent`',
+      'ngrok.yml:2: `authtoken` belongs under `agent`',
       'ngrok.yml:5: `agent.connect_cas` cannot be read:',
       'ngrok.yml:6: `agent.autoken` is not a',
       'ngrok.yml:10: `endpoints.0.bindings` is not supported:',
       'ngrok.yml:11: `endpoints.0.agent_tls_termination` ends TLS in',
       'ngrok.yml:16: `endpoints.0.upstream.protocl` is not a',
-      'ngrok.yml:17: `endpoints.1.name` is the name',
+      'ngrok.yml:17: `endpoints.1.name` is used twice;',
       'ngrok.yml:20: `endpoints.2.upstream.url` is missing: it',
       'ngrok.yml:21: `endpoints.2.upstram` is not a',
       'ngrok.yml:22: `endpoints.3` must be a',
@@ -415,11 +415,11 @@ endpoints:
   })
 })
 
-describe('which server it is for', () => {
+describe('the server', () => {
   const home = 'server: tunnels.example.com:7443\nauthtoken: of-the-login\ntunnels:\n  mine: {addr: 1}\n'
   const tunnels = 'tunnels:\n  web: {proto: http, addr: 3000}\n'
 
-  test('says the login, unless the file names one, and then its authtoken goes there', async () => {
+  test('is that of the login, unless the file names one, which then gets the authtoken of the file', async () => {
     const stray = await read(`version: 2\nauthtoken: of-ngrok\n${tunnels}`, { home })
     assert.deepEqual([stray.server.host, stray.authtoken?.reveal()], ['tunnels.example.com', 'of-the-login'])
     assert.deepEqual([...stray.tunnels.keys()], ['web'])
@@ -433,7 +433,7 @@ describe('which server it is for', () => {
     assert.equal(third.tunnels.size, 0, 'tunnels of the login are not meant')
   })
 
-  test('flags and variables win', async () => {
+  test('flags and variables override both', async () => {
     const flagged = await read(`version: 2\nauthtoken: of-ngrok\n${tunnels}`, {
       home,
       flags: { server: 'flag.test:1', authtoken: new Secret('of-the-flag') },
@@ -451,7 +451,7 @@ describe('which server it is for', () => {
     ] as const) {
       const { server: chosen, notes } = await read(`version: 2\n${key}: ${server}\n${tunnels}`, { home })
       assert.equal(chosen.host, 'tunnels.example.com')
-      assert.match(notes.join(), /^ngrok\.yml:2: `server_addr` is left out: it is a server of ngrok's/)
+      assert.match(notes.join(), /^ngrok\.yml:2: `server_addr` is ignored: it is a server of ngrok's/)
     }
   })
 })
@@ -480,5 +480,5 @@ const strange: [name: string, text: string, says: RegExp][] = [
   ['a key that is special in JavaScript', 'version: 2\n__proto__: {x: 1}\n', /is not a known key/],
 ]
 for (const [name, text, says] of strange) {
-  test(`${name} is told`, async () => assert.match((await problemsOf(text)).join('\n'), says))
+  test(`${name} is reported`, async () => assert.match((await problemsOf(text)).join('\n'), says))
 }

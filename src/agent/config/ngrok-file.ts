@@ -1,7 +1,7 @@
 /**
- * The configuration file of the official agent, versions 2 and 3. Its tunnels and endpoints become those of our own file and
- * are read as such. What changes traffic and cannot be had is refused; what only concerns that agent's own program is left out
- * with a note. Both are told with their lines.
+ * The configuration file of ngrok's agent, versions 2 and 3. Its tunnels and endpoints are translated to ours and then read
+ * as ours. A setting that changes traffic and is not supported is refused; one that only concerns ngrok's own program is
+ * ignored with a note. Both are reported with their line.
  */
 import { dirname } from 'node:path'
 import { certificatesPem, type ReadText } from '../../options/file-values.ts'
@@ -14,31 +14,31 @@ import { endpointKeys, type KeyTable, type RefusedKeys, theirPath, translate, tu
 import { textReader } from './text-files.ts'
 import { readTunnel, type TunnelPlans } from './tunnel-options.ts'
 
-/** What is left out without a loss to visitors, and what there is instead. */
+/** Settings that are ignored since they do not concern visitors, and what takes their place. */
 const leftOut: Readonly<Record<string, string>> = {
   api_key: '`postern api` takes its key from POSTERN_API_KEY',
-  connect_timeout: 'connecting may take 10 s',
-  console_ui: '--log-format lines shows no view',
-  console_ui_color: 'the view has the colours of the terminal',
-  crl_noverify: 'revocation lists are not looked at',
-  dns_resolver_ips: 'names are looked up as this machine does it',
-  inspect_db_size: 'requests are shown and not kept',
-  log: 'lines go to the standard output',
-  log_format: 'it is --log-format here',
-  log_level: 'it is --log-level here',
-  region: 'the server is where it is',
-  update: 'updates come when the API says so',
-  update_channel: 'updates come from `update.source` of a file of ours',
-  web_addr: 'there is no web page of the agent; the view on a terminal shows requests',
-  web_allow_hosts: 'there is no web page of the agent',
+  connect_timeout: 'the agent waits up to 10 s for a connection',
+  console_ui: 'use --log-format lines to turn the live view off',
+  console_ui_color: 'the live view uses the colours of the terminal',
+  crl_noverify: 'revocation lists are not checked',
+  dns_resolver_ips: 'host names are resolved as on this machine',
+  inspect_db_size: 'requests are shown but not stored',
+  log: 'log lines go to standard output',
+  log_format: 'use --log-format',
+  log_level: 'use --log-level',
+  region: 'the region is that of your server',
+  update: 'an update starts when the API asks for it',
+  update_channel: 'updates come from `update.source` in a Postern configuration file',
+  web_addr: 'the agent has no web interface; its live view shows requests',
+  web_allow_hosts: 'the agent has no web interface',
 }
 
-const noProxy = 'is not supported: the agent connects to the server by itself, without a proxy'
+const noProxy = 'is not supported: the agent connects to the server directly, without a proxy'
 const refusedSettings: RefusedKeys = { proxy_url: noProxy, http_proxy: noProxy, socks5_proxy: noProxy }
 
 const refusedInTunnels: RefusedKeys = {
-  auth: 'is of version 1; write `basic_auth: ["user:password"]`',
-  bind_tls: 'is of version 1; write `schemes: [https]`, `[http]` or both',
+  auth: 'belongs to version 1 of the file; write `basic_auth: ["user:password"]`',
+  bind_tls: 'belongs to version 1 of the file; write `schemes: [https]`, `[http]` or both',
 }
 
 const inAgent =
@@ -54,11 +54,11 @@ interface Context {
 export interface NgrokFile {
   readonly file: AgentFile
   readonly problems: readonly Problem[]
-  /** What is left out. */
+  /** The settings that are ignored. */
   readonly notes: readonly Problem[]
 }
 
-/** Whether a file says that it is one of these. */
+/** Whether a file has one of ngrok's versions. */
 export function isNgrokFile({ version }: Readonly<Record<string, unknown>>): boolean {
   return version === 2 || version === '2' || version === 3 || version === '3'
 }
@@ -73,10 +73,10 @@ export function readNgrokFile(values: Readonly<Record<string, unknown>>, path: s
   const settings = isThird ? (top.map('agent') ?? new OptionReader({}, problems)) : top
   const tunnels = readTunnels(top.map('tunnels'), values.tunnels, context)
   if (isThird) readEndpoints(top, values.endpoints, tunnels, context)
-  else refuseVersion(top, ['agent', 'endpoints'], 'is of version 3 of the file; write `version: 3`')
+  else refuseVersion(top, ['agent', 'endpoints'], 'belongs to version 3 of the file; write `version: 3`')
   const file = { path, ...readSettings(settings, { isThird, notes, readText: context.readText }), tunnels }
   if (isThird)
-    refuseVersion(top, ['authtoken', ...Object.keys(leftOut)], 'stands under `agent` in version 3 of the file')
+    refuseVersion(top, ['authtoken', ...Object.keys(leftOut)], 'belongs under `agent` in version 3 of the file')
   for (const reader of new Set([top, settings])) reader.finish()
   return { file, problems, notes }
 }
@@ -91,8 +91,8 @@ function readSettings(
 ): Omit<AgentFile, 'path' | 'tunnels'> {
   const note = (key: string, fault: string): void => void notes.push({ path: [...reader.path, key], fault })
   for (const [key, why] of Object.entries(leftOut)) {
-    // `web_addr: false` asks for what is so anyway.
-    if (reader.has(key) && reader.given(key) !== false) note(key, `is left out: ${why}`)
+    // `web_addr: false` turns off what Postern does not have.
+    if (reader.has(key) && reader.given(key) !== false) note(key, `is ignored: ${why}`)
   }
   for (const [key, why] of Object.entries(refusedSettings)) {
     if (reader.has(key) && reader.given(key) !== '' && reader.given(key) !== false) reader.fault(key, why)
@@ -104,7 +104,7 @@ function readSettings(
     notes: [],
     server,
     ca: readAuthorities(reader, isThird ? 'connect_cas' : 'root_cas', readText),
-    // Without a server of yours beside it, it is one for ngrok's, and goes nowhere else while there is another.
+    // Without a Postern server in the same file it was written for ngrok, and is used only when there is no other.
     authtoken: server && authtoken,
     spareAuthtoken: server ? undefined : authtoken,
     metadata: reader.text('metadata'),
@@ -123,12 +123,12 @@ function readServer(reader: OptionReader, key: string, note: Note): ServerAddres
     if (text === '' || text === 'default') return undefined
     const address = text.replace(/^(?:https|tls|tcp):\/\//, '').replace(/\/$/, '')
     if (!/(?:^|\.)ngrok(?:-agent)?\.com(?::\d+)?$/i.test(address)) return parseServer(address)
-    note(key, "is left out: it is a server of ngrok's; --server, POSTERN_SERVER or `postern login` names yours")
+    note(key, "is ignored: it is a server of ngrok's; --server, POSTERN_SERVER or `postern login` names yours")
     return undefined
   })
 }
 
-/** `trusted` are authorities that come with the official agent, and `host` those of the machine. */
+/** `trusted` stands for the CAs that come with ngrok's agent, and `host` for those of the machine. */
 function readAuthorities(reader: OptionReader, key: string, readText: ReadText): string | undefined {
   const given = reader.given(key)
   if (reader.has(key) && (given === 'trusted' || given === 'host' || given === '')) return undefined
@@ -137,7 +137,7 @@ function readAuthorities(reader: OptionReader, key: string, readText: ReadText):
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-/** Durations as Go writes them, `1m30s`. One that our servers do not take is no reason to stay away. */
+/** Durations as Go writes them, `1m30s`. One that our servers would not accept is ignored with a note. */
 function readBeat(reader: OptionReader, key: string, note: Note): number | undefined {
   const text = reader.has(key) ? reader.textOrNumber(key) : undefined
   if (text === undefined) return undefined
@@ -147,7 +147,7 @@ function readBeat(reader: OptionReader, key: string, note: Note): number | undef
   }
   const ms = parts.reduce((sum, [, digits = '', unit = '']) => sum + Number(digits) * (units[unit] ?? 0), 0)
   if (ms >= 1000 && ms <= LONGEST_SILENCE_MS / 2) return Math.round(ms)
-  note(key, `is left out: it must be from 1s to ${LONGEST_SILENCE_MS / 2000}s here`)
+  note(key, `is ignored: it must be between 1s and ${LONGEST_SILENCE_MS / 2000}s`)
   return undefined
 }
 
@@ -167,7 +167,7 @@ function readTunnels(reader: OptionReader | undefined, values: unknown, context:
   return tunnels
 }
 
-/** Entries that a list of endpoints may have. */
+/** Most entries that a list of endpoints may have. */
 const MAX_ENDPOINTS = 1000
 
 function readEndpoints(top: OptionReader, values: unknown, tunnels: Map<string, TunnelPlans>, context: Context): void {
@@ -184,14 +184,15 @@ function readEndpoints(top: OptionReader, values: unknown, tunnels: Map<string, 
     }
     const { name: _, ...rest } = given
     const name = new OptionReader(given, context.problems, path).textOrNumber('name') || `endpoint-${i + 1}`
-    if (tunnels.has(name)) context.problems.push({ path: [...path, 'name'], fault: 'is the name of another one too' })
+    if (tunnels.has(name))
+      context.problems.push({ path: [...path, 'name'], fault: 'is used twice; every name must be different' })
     const known = takeBindings(rest, path, context)
     const plans = readOne(known, { name, path, table: endpointKeys, refused: refusedInEndpoints }, context)
     if (plans) tunnels.set(name, plans)
   }
 }
 
-/** All endpoints here are public. */
+/** Takes `bindings` off, which may only be `public`. */
 function takeBindings(
   { bindings, ...rest }: Readonly<Record<string, unknown>>,
   path: readonly string[],
@@ -229,11 +230,11 @@ function readOne(
   return plans
 }
 
-/** Where the same words mean something else. */
+/** Adjusts values that mean something else in ngrok's file. */
 function adapt(values: Record<string, unknown>, problems: Problem[]): void {
   const { url, crt, terminate_at: at, ip_restriction: restriction } = values
   if (typeof url === 'string') Object.assign(values, addressOf(url, values))
-  // There a list of who may not come lets all others in.
+  // In ngrok, a list of denied addresses allows all others.
   if (isMap(restriction) && restriction.allow === undefined) {
     values.ip_restriction = { ...restriction, allow: ['0.0.0.0/0', '::/0'] }
   }
@@ -242,7 +243,7 @@ function adapt(values: Record<string, unknown>, problems: Problem[]): void {
   for (const key of ['terminate_at', 'crt', 'key']) delete values[key]
 }
 
-/** A URL may be a name alone, or `tcp://` alone, which asks for any port. It says what visitors speak. */
+/** A URL may be just a host name, or just `tcp://`, which asks for any port. It determines the protocol of visitors. */
 function addressOf(url: string, { proto }: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const [, scheme = '', rest = ''] = /^(?:([a-z]+):\/\/)?(.*)$/i.exec(url) ?? []
   const kind = scheme.toLowerCase() === 'https' ? 'http' : scheme.toLowerCase()

@@ -1,6 +1,6 @@
 /**
- * How the official agent's file calls what a tunnel has, and how ours does: one table for tunnels, which versions 2 and 3
- * share, and one for the endpoints of version 3. What stands in neither is not known.
+ * The keys of a tunnel in ngrok's configuration file and their names in ours: one table for tunnels, which versions 2 and 3
+ * share, and one for the endpoints of version 3. A key in neither table is unknown.
  */
 import { nearest } from '../../lib/text/nearest.ts'
 import { isMap, type Problem } from '../../options/reader.ts'
@@ -49,23 +49,23 @@ export const endpointKeys: KeyTable = [
   }),
 ]
 
-/** Keys that have an answer of their own: why they cannot be had. */
+/** Keys that are refused with a message of their own, which says why. */
 export type RefusedKeys = Readonly<Record<string, string>>
 
 export interface Translated {
-  /** In our keys. */
+  /** By our keys. */
   readonly values: Record<string, unknown>
   readonly problems: readonly Problem[]
 }
 
-/** Their values under our keys; what has none is a problem. An empty text counts as absent, as it does there. */
+/** Their values under our keys; a key without one is a problem. An empty string counts as absent, as ngrok treats it. */
 export function translate(given: Readonly<Record<string, unknown>>, table: KeyTable, refused: RefusedKeys): Translated {
   const values: Record<string, unknown> = {}
   const problems: Problem[] = []
   const walk = (map: Readonly<Record<string, unknown>>, path: Path): void => {
     for (const [key, value] of Object.entries(map)) {
       const at = [...path, key]
-      // Their manual names inner keys with dots, and some write them so.
+      // ngrok's manual writes nested keys with dots, and so do some people.
       const name = at.join('.')
       const entry = table.find(([theirs]) => theirs.join('.') === name)
       if (Object.hasOwn(refused, name)) problems.push({ path: at, fault: refused[name] ?? '' })
@@ -79,7 +79,7 @@ export function translate(given: Readonly<Record<string, unknown>>, table: KeyTa
   return { values, problems }
 }
 
-/** What a path of ours is called in their file. */
+/** The path in ngrok's file for a path in ours. */
 export function theirPath(ours: Path, table: KeyTable): Path {
   const whole = table.find(([, to]) => to.length <= ours.length && to.every((part, i) => part === ours[i]))
   if (whole) return [...whole[0], ...ours.slice(whole[1].length)]

@@ -1,4 +1,4 @@
-/** Values that are files of this machine: a path is read, bounded. */
+/** Reads values that name a file on this machine, up to a size. */
 import { resolve } from 'node:path'
 import { readSmallFile } from '../../lib/files/read-small-file.ts'
 import { isContent, type ReadText } from '../../options/file-values.ts'
@@ -9,7 +9,7 @@ const FILE_BYTES = 1024 * 1024
 /** Longest path that a message shows, in characters. */
 const PATH_SHOWN = 512
 
-/** Paths start at `folder`, that of the file they stand in. */
+/** Relative paths start at `folder`, where the configuration file is. */
 export function textReader(folder: string): ReadText {
   return (text) => {
     if (text.trim() === '') throw new Error('must not be empty')
@@ -17,7 +17,7 @@ export function textReader(folder: string): ReadText {
   }
 }
 
-/** Reads one file whole, if it is not larger than a settings file can be. */
+/** Reads one file whole, up to the largest size of a settings file. */
 export function readBounded(path: string): string {
   try {
     return readSmallFile(path, FILE_BYTES)
@@ -29,7 +29,7 @@ export function readBounded(path: string): string {
 }
 
 function faultOf(path: string, code: string): string {
-  // What is so long was hardly meant as a path, and may be a secret.
+  // A text this long was hardly meant as a path, and may be a secret.
   if (path.length > PATH_SHOWN) return 'it is neither the content nor the path of a file'
   if (code === 'ENOENT') return `there is no ${path}`
   if (code === 'ETIMEDOUT') return `${path} is a pipe that nobody writes to`

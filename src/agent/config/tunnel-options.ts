@@ -1,4 +1,4 @@
-/** A tunnel as people describe it, in a file, in flags or in code, and what becomes of it. */
+/** The options of a tunnel, from a file, from flags or from code, and the plan that is made of them. */
 
 import { readDescription, readKind } from '../../options/described-tunnel.ts'
 import type { TunnelKind } from '../../options/endpoint-options.ts'
@@ -9,13 +9,13 @@ import type { ForwardTarget } from '../forward.ts'
 import type { AgentTunnelPlan } from '../tunnel.ts'
 import { parseUpstream, type Upstream } from '../upstream.ts'
 
-/** The keys of a tunnel, the same in `postern-agent.yml` and in code. Values that are files may be their content instead. */
+/** The keys of a tunnel, the same in `postern-agent.yml` and in code. Where a file is expected, its content may be given. */
 export interface TunnelOptions {
   /** Where the service is: `3000`, `host:3000`, `https://host`, `unix:/path`. */
   readonly addr?: string | number | undefined
-  /** What visitors speak; `http`, which is also HTTPS, by default. */
+  /** The protocol of visitors; `http` by default, which includes HTTPS. */
   readonly proto?: 'http' | 'tcp' | 'tls' | undefined
-  /** For http: the schemes of its address, `https` by default. */
+  /** For http: the schemes of the address, `https` by default. */
   readonly schemes?: readonly ('http' | 'https')[] | undefined
   /** The whole address to ask for, such as `https://app.example.com` or `tcp://example.com:20001`. */
   readonly url?: string | undefined
@@ -25,22 +25,22 @@ export interface TunnelOptions {
   readonly subdomain?: string | undefined
   /** For tcp: `host:port` to ask for. */
   readonly remote_addr?: string | undefined
-  /** In place of an address: edges find the tunnel by these. */
+  /** Instead of an address: edges find the tunnel by these labels. */
   readonly labels?: Readonly<Record<string, string>> | readonly string[] | undefined
   /** Shown in the API. */
   readonly metadata?: string | undefined
-  /** What it is for. */
+  /** What the tunnel is for. */
   readonly description?: string | undefined
-  /** The `Host` that the service sees: a name, or `rewrite` for its own. */
+  /** The `Host` header that the service gets: a name, or `rewrite` for the host of `addr`. */
   readonly host_header?: string | undefined
-  /** Version of the PROXY header that the service wants first. */
+  /** Version of the PROXY header that is sent to the service first. */
   readonly proxy_proto?: 0 | 1 | 2 | undefined
-  /** What the service speaks, when it is not HTTP/1.1. */
+  /** The protocol of the service, if it is not HTTP/1.1. */
   readonly app_protocol?: 'http1' | 'http2' | undefined
   readonly upstream_tls?: {
     /** Checks the certificate of a service with `https` or `tls`; off by default. */
     readonly verify?: boolean | undefined
-    /** CAs that may have signed it; turns the check on. */
+    /** CAs that may have signed that certificate; turns the check on. */
     readonly ca?: string | undefined
     readonly server_name?: string | undefined
   }
@@ -52,9 +52,9 @@ export interface TunnelOptions {
   readonly request_headers?: HeaderRules | undefined
   readonly response_headers?: HeaderRules | undefined
   readonly compression?: boolean | undefined
-  /** Share of failed answers, 0 to 1, at which visitors are turned away for a while. */
+  /** Share of failed responses, 0 to 1, at which visitors are turned away for a while. */
   readonly circuit_breaker?: number | undefined
-  /** CAs whose certificates visitors must show. */
+  /** CAs; a visitor must present a certificate of one of them. */
   readonly mutual_tls?: string | undefined
   /** For tls: where TLS ends; `upstream`, which passes it through, by default. */
   readonly terminate_at?: 'edge' | 'upstream' | undefined
@@ -65,9 +65,9 @@ export interface TunnelOptions {
   /** Regular expressions. */
   readonly user_agent_filter?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] } | undefined
   readonly websocket_tcp_converter?: boolean | undefined
-  /** A traffic policy: JSON, YAML or a file of them, or the object itself. */
+  /** A traffic policy: JSON, YAML, a file with either, or the object itself. */
   readonly traffic_policy?: string | Readonly<Record<string, unknown>> | undefined
-  /** Its older name. */
+  /** The older name of `traffic_policy`. */
   readonly policy?: string | Readonly<Record<string, unknown>> | undefined
   /** Visitors log in with a well-known provider, such as `github`. */
   readonly oauth?: (LoginOptions & { readonly provider: string }) | undefined
@@ -76,14 +76,14 @@ export interface TunnelOptions {
 }
 
 export interface LoginOptions {
-  /** Of an application of your own at the provider. */
+  /** The client id of your own application at the provider. */
   readonly client_id: string
   /** `POSTERN_OAUTH_CLIENT_SECRET` or `POSTERN_OIDC_CLIENT_SECRET` when left out. */
   readonly client_secret?: string | undefined
-  /** Who is let in; everybody who logs in when both are left out. */
+  /** Who is let in: everybody who logs in, if both are left out. */
   readonly allow_emails?: readonly string[] | undefined
   readonly allow_domains?: readonly string[] | undefined
-  /** Beside those that the login itself needs. */
+  /** Scopes to request beside those that the login itself needs. */
   readonly scopes?: readonly string[] | undefined
 }
 
@@ -92,19 +92,19 @@ export interface HeaderRules {
   readonly remove?: readonly string[]
 }
 
-/** What one tunnel asks for: one address, or two of the same name. */
+/** What one tunnel asks for: one address, or two with the same host name. */
 export type TunnelPlans = readonly [AgentTunnelPlan] | readonly [AgentTunnelPlan, twin: AgentTunnelPlan]
 
 export interface TunnelContext {
   readonly name: string
   readonly readText: ReadText
-  /** Holds secrets that are written nowhere else. */
+  /** Environment variables, which may hold client secrets. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** In place of `addr`, for services inside this process. */
+  /** Used instead of `addr` by services inside this process. */
   readonly accept?: Extract<ForwardTarget, { accept: unknown }>['accept'] | undefined
 }
 
-/** Reads a tunnel; what is wrong with it is noted by the reader, and then the plans are of no use. */
+/** Reads a tunnel. The reader collects problems; if there are any, the plans must not be used. */
 export function readTunnel(
   reader: OptionReader,
   { name, readText, env, accept }: TunnelContext,

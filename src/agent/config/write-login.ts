@@ -1,4 +1,4 @@
-/** Keeps a login in the configuration file of the user; what else stands there stays. */
+/** Saves a login in the user's configuration file, and leaves everything else in it unchanged. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -15,7 +15,7 @@ export interface SavedLogin {
   readonly ca: string | undefined
 }
 
-/** Only the user can read what is written. */
+/** Writes the file so that only the user can read it. */
 export async function writeLogin(path: string, { server, authtoken, ca }: SavedLogin): Promise<void> {
   const { Document, isMap, parseDocument } = await import('yaml')
   const target = existsSync(path) ? realpathSync(path) : path

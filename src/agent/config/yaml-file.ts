@@ -1,16 +1,16 @@
-/** Parses a YAML file that a person wrote, and knows the line of everything in it. */
+/** Parses a YAML file, and knows the line of everything in it. */
 import { isMap } from '../../options/reader.ts'
 import { ConfigError } from './config-error.ts'
 
 export interface YamlFile {
   readonly values: Readonly<Record<string, unknown>>
-  /** The line on which a key or an entry of a list stands, or the nearest one above it that is there. */
+  /** The line of a key or list entry; if it is missing, that of the nearest parent. */
   readonly lineOf: (path: readonly string[]) => number
 }
 
 /** `name` is what messages call the file. Throws a `ConfigError`. */
 export async function parseYaml(text: string, name: string): Promise<YamlFile> {
-  // Loaded on use: an agent without a file starts without it.
+  // Loaded on use: an agent without a file does not need it.
   const { isMap: isYamlMap, isScalar, isSeq, isNode, LineCounter, parseDocument, visit } = await import('yaml')
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, strict: true })
@@ -19,7 +19,7 @@ export async function parseYaml(text: string, name: string): Promise<YamlFile> {
   const faults = document.errors.map(({ code, message, pos }) =>
     code === 'DUPLICATE_KEY'
       ? `${at(pos[0])} sets a key for the second time; remove one of the two`
-      : // The parser quotes what it stumbled over, which may be a secret; that part is left out.
+      : // The parser quotes the text that it could not read, which may be a secret; that part is cut off.
         `${at(pos[0])} is not valid YAML: ${message.replace(/: .*$/s, '')}`,
   )
   visit(document, {

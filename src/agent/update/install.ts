@@ -1,4 +1,4 @@
-/** Installs a release beside the others: fetched, checked, unpacked under another name, and only then put in its place. */
+/** Installs a release beside the others: fetched, verified, unpacked under a temporary name, and renamed at the end. */
 import { type KeyObject, randomBytes, verify } from 'node:crypto'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -16,10 +16,10 @@ import { latest, parseVersion } from './version.ts'
 /** Largest archive, in bytes. */
 const ARCHIVE_BYTES = 64 * 1024 * 1024
 
-/** How many releases stay: an agent may still be running from the one before. */
+/** How many releases are kept: an agent may still be running from the previous one. */
 const KEPT = 3
 
-/** What an interrupted install left behind is removed after this, in milliseconds. */
+/** Leftovers of an interrupted installation are removed after this time, in milliseconds. */
 const LEFTOVER_MS = 24 * 3_600_000
 
 const INCOMING = '.incoming-'
@@ -34,14 +34,14 @@ export interface Install {
   readonly folder: string
 }
 
-/** Rejects, and leaves all as it was, when anything about the release is not as it should be. */
+/** Rejects, and changes nothing, when anything is wrong with the release. */
 export async function installRelease({ release, source, publicKey, folder }: Install): Promise<InstalledRelease> {
   const { version, archive, signature } = release
   if (!parseVersion(version)) throw new Error('the release has no version')
   const bytes = await source.read(archive, ARCHIVE_BYTES)
-  // Off the main thread, since connections go through this process meanwhile.
+  // On another thread, since this process is carrying traffic meanwhile.
   const isGenuine = await verifySignature(null, signedText(version, bytes), publicKey, signature)
-  if (!isGenuine) throw new Error(`the signature of ${archive} is not right; it was not installed`)
+  if (!isGenuine) throw new Error(`the signature of ${archive} is invalid; nothing was installed`)
   makeFolder(folder)
   if (!isOurs(folder)) throw new Error(`others may write to ${folder}; nothing was installed`)
   await clearLeftovers(folder)
@@ -70,7 +70,7 @@ async function unpack(archive: Buffer, folder: string): Promise<void> {
   }
 }
 
-/** On disk before it is said to be: a release that a power cut left half written would be run. */
+/** Flushes the files to disk first: otherwise a power cut could leave a half-written release that would be run. */
 async function writeNew(path: string, bytes: Buffer | string, mode: number): Promise<void> {
   const file = await open(path, 'wx', mode)
   try {
@@ -86,7 +86,7 @@ async function putInPlace(incoming: string, place: string): Promise<void> {
     await rename(incoming, place)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : ''
-    // Another agent of this user was faster: only whole releases get a name.
+    // Another agent of this user was faster. Its release is complete, since only complete ones get this name.
     if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
   }
 }

@@ -3,11 +3,11 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** How long one file may take to come, in milliseconds. */
+/** How long the download of one file may take, in milliseconds. */
 const DOWNLOAD_MS = 300_000
 
 export interface ReleaseSource {
-  /** The whole of a file with a plain name; rejects when there is more than `maxBytes` of it. */
+  /** Reads a whole file; rejects when it is larger than `maxBytes`. */
   read(name: string, maxBytes: number, options?: { timeoutMs?: number }): Promise<Buffer>
 }
 
@@ -41,7 +41,7 @@ function webSource(address: string): ReleaseSource {
       let bytes = 0
       for await (const chunk of response.body) {
         bytes += chunk.length
-        // Counted as it comes: what a header says of its length proves nothing.
+        // Counted while it arrives, since a Content-Length header proves nothing.
         if (bytes > maxBytes) throw tooLarge(name, maxBytes)
         chunks.push(chunk)
       }
@@ -50,9 +50,9 @@ function webSource(address: string): ReleaseSource {
   }
 }
 
-/** A name that stays in its folder. */
+/** Refuses a name that could lead out of the folder. */
 function plain(name: string): string {
-  if (!/^[A-Za-z0-9][\w.+-]{0,127}$/.test(name)) throw new Error('a release names a file in a way that is not allowed')
+  if (!/^[A-Za-z0-9][\w.+-]{0,127}$/.test(name)) throw new Error('a release has a file name that is not allowed')
   return name
 }
 

@@ -1,4 +1,4 @@
-/** The list of releases, `releases.json`, and which of them to go over to. */
+/** The list of releases, `releases.json`, and which of them to update to. */
 import { MAX_JSON_VALUES, parseJson } from '../../lib/text/json.ts'
 import type { ReleaseSource } from './release-source.ts'
 import { isUpdate, latest } from './version.ts'
@@ -6,18 +6,18 @@ import { isUpdate, latest } from './version.ts'
 /** Largest list, in bytes. */
 const INDEX_BYTES = 256 * 1024
 
-/** How long the list may take to come, in milliseconds: who told us to update waits for the answer. */
+/** How long fetching the list may take, in milliseconds: the caller of the update command waits for the answer. */
 const INDEX_MS = 7000
 
 export interface Release {
   readonly version: string
-  /** Name of the archive, beside the list. */
+  /** File name of the archive, which is beside the list. */
   readonly archive: string
-  /** Ed25519, over `signedText`. */
+  /** Ed25519 signature of `signedText`. */
   readonly signature: Buffer
 }
 
-/** Rejects with words for whoever asked. */
+/** Rejects with a message for the caller of the update command. */
 export async function readReleases(source: ReleaseSource): Promise<Release[]> {
   try {
     const bytes = await source.read('releases.json', INDEX_BYTES, { timeoutMs: INDEX_MS })
@@ -38,7 +38,7 @@ export function chooseRelease(
   return updates.find(({ version }) => version === newest)
 }
 
-/** What is signed of a release: its version too, so that an old archive cannot be passed off as a new one. */
+/** The bytes that are signed. They include the version, so that an old archive cannot be passed off as a new one. */
 export function signedText(version: string, archive: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`postern release ${version}\n`), archive])
 }

@@ -1,26 +1,26 @@
 /**
- * Reads the entries of a tar archive as npm makes them: files and folders alone, under one folder called `package`.
+ * Reads tar archives as npm makes them: only files and folders, all under one folder called `package`.
  *
- * Written by hand: Node has no reader of tar. Those of npm unpack links, devices and paths of any kind to disk, each of
- * which would have to be forbidden again; an archive of ours has files and folders alone, and each is checked before it is
- * written.
+ * Written by hand, since Node cannot read tar. The libraries on npm unpack links, devices and paths of any kind to disk, and
+ * each of these would have to be forbidden again; our archives have only files and folders, and every path is checked before
+ * it is written.
  */
 
 const BLOCK = 512
 
-/** Bounds of what comes out of an archive, in bytes and entries. */
+/** Limits of what an archive may unpack to, in bytes and entries. */
 const UNPACKED_BYTES = 512 * 1024 * 1024
 const FILE_BYTES = 64 * 1024 * 1024
 const ENTRIES = 50_000
 
 export interface TarFile {
-  /** From the root of the package, with `/` between its parts. */
+  /** Relative to the root of the package, with `/` between its parts. */
   readonly path: string
   readonly isExecutable: boolean
   readonly bytes: Buffer
 }
 
-/** Gives each file in turn; throws at the first thing that does not belong in a package. */
+/** Yields each file in turn; throws at the first entry that does not belong in a package. */
 export async function* tarFiles(archive: AsyncIterable<Buffer>): AsyncGenerator<TarFile> {
   const source = new Blocks(archive)
   try {
@@ -36,16 +36,16 @@ async function* filesOf(source: Blocks): AsyncGenerator<TarFile> {
   let total = 0
   for (;;) {
     const head = await source.take(BLOCK)
-    // Two blocks of zeros end an archive; one is enough for us.
+    // Two blocks of zeros end an archive; we stop at the first.
     if (!head || head.every((byte) => byte === 0)) return
     if (++entries > ENTRIES) throw new Error(`the archive has more than ${ENTRIES} entries`)
     checkSum(head)
     const type = String.fromCharCode(head[156] ?? 0)
     const size = octal(head, 124, 12)
     total += size
-    if (size > FILE_BYTES || total > UNPACKED_BYTES) throw new Error('the archive holds more than it may')
+    if (size > FILE_BYTES || total > UNPACKED_BYTES) throw new Error('the archive is too large')
     const body = await source.take(size)
-    if (!body || !(await source.take(padding(size)))) throw new Error('the archive ends too early')
+    if (!body || !(await source.take(padding(size)))) throw new Error('the archive is truncated')
     switch (type) {
       case '0':
       case '\0':
@@ -68,12 +68,12 @@ async function* filesOf(source: Blocks): AsyncGenerator<TarFile> {
       case 'g':
         break
       default:
-        throw new Error(`the archive holds something that is neither file nor folder: ${nameOf(head)}`)
+        throw new Error(`the archive has an entry that is neither a file nor a folder: ${nameOf(head)}`)
     }
   }
 }
 
-/** Bytes of a stream in the portions that are asked for. */
+/** Reads a stream in portions of the requested size. */
 class Blocks {
   readonly #source: AsyncIterator<Buffer>
   #rest: Buffer[] = []
@@ -87,7 +87,7 @@ class Blocks {
     await this.#source.return?.()
   }
 
-  /** Undefined when the stream ends before that many came. */
+  /** Undefined when the stream ends before that many bytes. */
   async take(bytes: number): Promise<Buffer | undefined> {
     while (this.#length < bytes) {
       const next = await this.#source.next()
@@ -119,7 +119,7 @@ function text(bytes: Buffer): string {
 
 function octal(head: Buffer, at: number, length: number): number {
   const digits = text(head.subarray(at, at + length)).trim()
-  if (!/^[0-7]*$/.test(digits)) throw new Error('the archive has a number that cannot be read')
+  if (!/^[0-7]*$/.test(digits)) throw new Error('the archive has an invalid number')
   return digits === '' ? 0 : Number.parseInt(digits, 8)
 }
 
@@ -136,7 +136,7 @@ function paxPath(body: Buffer): string | undefined {
     const space = body.indexOf(0x20, at)
     const length = Number(body.toString('latin1', at, space))
     if (space < 0 || !Number.isInteger(length) || length <= 0 || at + length > body.length) {
-      throw new Error('the archive has a record that cannot be read')
+      throw new Error('the archive has an invalid record')
     }
     const [, value] = /^path=(.*)\n$/s.exec(body.toString('utf8', space + 1, at + length)) ?? []
     found = value ?? found
@@ -150,7 +150,7 @@ function safePath(name: string): string {
   const [first, ...parts] = name.split('/')
   const isSafe = parts.every((part) => part !== '' && part !== '.' && part !== '..' && !/[\\:\0]/.test(part))
   if (first !== 'package' || parts.length === 0 || !isSafe || name.length > 1000) {
-    throw new Error('the archive holds a file outside of its package')
+    throw new Error('the archive has a file outside its package folder')
   }
   return parts.join('/')
 }

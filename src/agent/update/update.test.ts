@@ -66,7 +66,7 @@ interface Offer {
   readonly archive?: Buffer
   readonly file?: string
   readonly key?: KeyObject
-  /** The version that is signed, when it is another. */
+  /** The version that is signed, if it differs. */
   readonly signedAs?: string
 }
 
@@ -102,7 +102,7 @@ async function update(source: string, given: Parameters<typeof updaterOf>[1] = {
 }
 
 describe('an update', () => {
-  test('installs the newest release of the same major version, whole and ready to run', async () => {
+  test('installs the newest release of the same major version, complete and ready to run', async () => {
     const source = offer({ version: '1.2.4' }, { version: '1.10.0' }, { version: '1.9.9' }, { version: '2.0.0' })
     const { version, error, folder } = await update(source)
     assert.deepEqual([version, error], ['1.10.0', undefined])
@@ -113,7 +113,7 @@ describe('an update', () => {
     assert.deepEqual(readdirSync(folder).toSorted(), ['1.10.0', 'current'])
   })
 
-  test('comes from a web address just as well', async () => {
+  test('can come from a web address', async () => {
     const folder = offer({ version: '1.3.0' })
     const server = createServer((request, response) => {
       const path = join(folder, request.url?.replace('/releases/', '') ?? '')
@@ -132,7 +132,7 @@ describe('an update', () => {
     }
   })
 
-  test('takes what tar and npm make: long names, and records of several kinds', async () => {
+  test('accepts archives of tar and npm: long names, and several kinds of records', async () => {
     const folder = mkdtempSync(join(root, 'tar-'))
     const long = `${'deep/'.repeat(30)}${'n'.repeat(120)}.js`
     mkdirSync(join(folder, 'package', long, '..'), { recursive: true })
@@ -177,7 +177,7 @@ describe('an update is refused (contract 4.3 rule 4) because', () => {
     }
   })
 
-  test('the version that was asked for is of another major version', async () => {
+  test('the requested version has another major version', async () => {
     const { updater } = updaterOf(offer({ version: '1.2.4' }, { version: '2.0.0' }))
     const { error } = await updater.run({ version: '2.0.0', permitMajorVersion: true })
     assert.match(error ?? '', /^no update is available/)
@@ -197,7 +197,7 @@ describe('an update is refused (contract 4.3 rule 4) because', () => {
     assert.equal((await updater.run()).error, 'the agent is updated to 1.2.5 already and has not been restarted')
   })
 
-  test('the list of releases is not there or not a list', async () => {
+  test('the list of releases is missing or not a list', async () => {
     const folder = offer()
     for (const text of ['{', '{}', '{"releases":[{"version":"1.2.4"}]}', `{"releases":[${' '.repeat(300_000)}]}`]) {
       writeFileSync(join(folder, 'releases.json'), text)
@@ -224,16 +224,20 @@ describe('nothing is installed, and the agent can try again, when', () => {
     'package/c:',
   ]
   const cases: [name: string, offer: Offer, says: RegExp][] = [
-    ['the signature is of another key', { version, key: other }, /^the signature of .* is not right/],
-    ['the signature is of another version', { version, signedAs: '1.2.3' }, /^the signature of .* is not right/],
+    ['the signature is of another key', { version, key: other }, /^the signature of .* is invalid/],
+    ['the signature is of another version', { version, signedAs: '1.2.3' }, /^the signature of .* is invalid/],
     ['the archive is not there', { version, file: 'none.tgz' }, /ENOENT/],
-    ['the archive is named outside of the folder', { version, file: '../x.tgz' }, /in a way that is not allowed/],
+    [
+      'the archive is named outside of the folder',
+      { version, file: '../x.tgz' },
+      /has a file name that is not allowed/,
+    ],
     ['the archive is no archive', { version, archive: Buffer.from('hello') }, /incorrect header check/],
     ['the archive is damaged', { version, archive: damaged }, /./],
     [
       'the archive is cut short',
       { version, archive: gzipSync(entry('package/x', 'y').subarray(0, 600)) },
-      /ends too early/,
+      /is truncated/,
     ],
     ['it holds another version', { version, archive: packageOf('1.2.9') }, /does not hold Postern 1\.2\.4/],
     [
@@ -244,23 +248,23 @@ describe('nothing is installed, and the agent can try again, when', () => {
     [
       'it holds a link',
       { version, archive: packageOf(version, entry('package/x', '', { type: '2' })) },
-      /neither file nor folder/,
+      /neither a file nor a folder/,
     ],
     [
       'it holds a hard link',
       { version, archive: packageOf(version, entry('package/x', '', { type: '1' })) },
-      /neither file nor/,
+      /neither a file nor/,
     ],
     ['it holds a file twice', { version, archive: packageOf(version, entry('package/package.json', '{}')) }, /EEXIST/],
     [
       'a file says that it is huge',
       { version, archive: packageOf(version, entry('package/x', '', { size: '77777777777' })) },
-      /more than it may/,
+      /too large/,
     ],
     ...outside.map((name): [string, Offer, RegExp] => [
       `it holds ${name}`,
       { version, archive: packageOf(version, entry(name, 'evil')) },
-      /outside of its package/,
+      /outside its package/,
     ]),
   ]
   for (const [name, bad, says] of cases) {
@@ -274,7 +278,7 @@ describe('nothing is installed, and the agent can try again, when', () => {
   }
 })
 
-test('a release is not run when others could have put it there, or when it is not whole', async () => {
+test('a release is not run when another user could have written it, or when it is incomplete', async () => {
   const { folder } = await update(offer({ version: '1.2.4' }))
   assert.ok(installedUpdate(folder, '1.2.3'))
   chmodSync(folder, 0o777)

@@ -1,4 +1,4 @@
-/** The update command: what keeps an agent from updating itself, and what happens when nothing does. */
+/** The update command: when an agent refuses to update itself, and what it does otherwise. */
 import type { KeyObject } from 'node:crypto'
 import type { UpdateCommand } from '../../wire/messages/commands.ts'
 import type { CommandHandler, CommandOutcome } from '../commands.ts'
@@ -7,16 +7,16 @@ import type { ReleaseSource } from './release-source.ts'
 import { chooseRelease, type Release, readReleases } from './releases.ts'
 
 export interface UpdaterOptions {
-  /** The version that runs. */
+  /** The version that is running. */
   readonly version: string
   readonly source: ReleaseSource
   readonly publicKey: KeyObject
   readonly folder: string
-  /** How the work ended that began after the answer. */
+  /** Called when the installation, which begins after the answer, has ended. */
   readonly onDone: (result: { version: string; error?: Error }) => void
 }
 
-/** Contract 4.3 rule 4: four reasons to refuse; that checks are disabled is said by having no updater. */
+/** Contract 4.3 rule 4 has four reasons to refuse. The fourth, disabled update checks, is expressed by having no updater. */
 export class Updater implements CommandHandler {
   readonly unsupported = ''
   readonly #options: UpdaterOptions
@@ -38,8 +38,8 @@ export class Updater implements CommandHandler {
       if (release) return { afterwards: () => void this.#install(release) }
       this.#isBusy = false
       const [major] = version.split('.')
-      const which = wanted === '' ? `the newest release of major version ${major}` : `what can be had of ${wanted}`
-      return { error: `no update is available: ${version} is ${which}` }
+      const why = wanted === '' ? `is the newest release of major version ${major}` : `cannot be updated to ${wanted}`
+      return { error: `no update is available: ${version} ${why}` }
     } catch (error) {
       this.#isBusy = false
       return { error: error instanceof Error ? error.message : String(error) }

@@ -2,13 +2,13 @@
 
 export type Version = readonly [major: number, minor: number, patch: number]
 
-/** Undefined for what is no release, such as a preview. */
+/** Undefined for anything but a release, such as a preview. */
 export function parseVersion(text: string): Version | undefined {
   const [, major, minor, patch] = /^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})$/.exec(text) ?? []
   return major === undefined ? undefined : [Number(major), Number(minor), Number(patch)]
 }
 
-/** Whether `a` is a later release than `b`, of the same major version; false when either is no release. */
+/** Whether `a` is a later release than `b`, of the same major version; false when either is not a release. */
 export function isUpdate(a: string, b: string): boolean {
   const [later, earlier] = [parseVersion(a), releaseOf(b)]
   return later !== undefined && earlier !== undefined && later[0] === earlier[0] && compare(later, earlier) > 0

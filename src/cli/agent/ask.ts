@@ -1,4 +1,4 @@
-/** Asks the person at the terminal. */
+/** Asks the person at the terminal for input. */
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { Failure } from '../failure.ts'
@@ -6,7 +6,7 @@ import { Failure } from '../failure.ts'
 export interface Ask {
   /** Whether somebody is there to answer. */
   readonly isPossible: boolean
-  /** An answer; a secret one is not shown as it is typed. */
+  /** Resolves with the answer; a secret one is not echoed. */
   question(text: string, options?: { isSecret?: boolean }): Promise<string>
 }
 
@@ -17,7 +17,7 @@ export function processAsk(): Ask {
       const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
       const output = isSecret ? silence : process.stdout
       const reader = createInterface({ input: process.stdin, output, terminal: true })
-      // Not before the reader is there, and not beside it: it draws its line anew and would erase the question.
+      // After the reader is created: it redraws its line, and would erase a question that was printed before.
       if (isSecret) process.stdout.write(text)
       const cancelled = Promise.withResolvers<never>()
       reader.once('SIGINT', () => cancelled.reject(new Failure('nothing was changed')))

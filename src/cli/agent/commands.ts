@@ -1,4 +1,4 @@
-/** What the agent of the command line does when the server tells it to restart, stop or update. */
+/** What the command-line agent does when the server tells it to restart, stop or update. */
 import { type Commands, noCommands } from '../../agent/commands.ts'
 import type { AgentConfig } from '../../agent/config/connection.ts'
 import { versionsFolder } from '../../agent/update/installed.ts'

@@ -1,4 +1,4 @@
-/** The flags that every command of the agent has: which server, who we are, how we tell what happens. */
+/** The flags of every agent command: the server, the login, and the output. */
 import { type Command, Option } from 'commander'
 import { ConfigError } from '../../agent/config/config-error.ts'
 import { type AgentConfig, readAgentConfig } from '../../agent/config/connection.ts'
@@ -29,13 +29,11 @@ export function addAgentFlags(command: Command): Command {
       'configuration file, also an ngrok.yml (default: ./postern-agent.yml, ~/.config/postern/agent.yml)',
     )
     .addOption(
-      new Option('--log-format <format>', 'auto is a view on a terminal, and lines elsewhere')
+      new Option('--log-format <format>', 'auto is a live view on a terminal, and lines elsewhere')
         .choices(outputFormats)
         .default('auto'),
     )
-    .addOption(
-      new Option('--log-level <level>', 'debug tells of every connection').choices(outputLevels).default('info'),
-    )
+    .addOption(new Option('--log-level <level>', 'debug logs every connection').choices(outputLevels).default('info'))
 }
 
 interface ConnectionOptions {
@@ -47,7 +45,7 @@ interface ConnectionOptions {
   readonly logLevel: Output['level']
 }
 
-/** Throws `SettingsError` with all that is wrong. */
+/** Throws a `SettingsError` that lists everything wrong. */
 export async function agentConfigOf(command: Command, { cwd, env, err }: Terminal): Promise<AgentConfig> {
   const { config, server, ca, authtoken } = command.opts<ConnectionOptions>()
   const flags = { config, server, ca, authtoken: authtoken ? new Secret(authtoken) : undefined }

@@ -1,4 +1,4 @@
-/** Tells a person or a log what happens to an agent. */
+/** Shows the events of an agent to a person or in a log. */
 import type { AgentEvent } from '../../agent/events.ts'
 import type { UpdaterOptions } from '../../agent/update/updater.ts'
 import type { Reloaded } from './reload.ts'
@@ -7,12 +7,12 @@ export type UpdateResult = Parameters<UpdaterOptions['onDone']>[0]
 
 export interface Display {
   event(event: AgentEvent): void
-  /** How an update ended. */
+  /** Shows how an update ended. */
   updated(result: UpdateResult): void
-  /** What became of a configuration that was read again. */
+  /** Shows the outcome of a reload. */
   reloaded(outcome: Reloaded): void
-  /** Nothing is shown after this. */
+  /** Stops showing events. */
   close(): void
-  /** Resolves when all is written, or after `limitMs`. */
+  /** Resolves when everything is written, or after `limitMs`. */
   shown(limitMs: number): Promise<void>
 }

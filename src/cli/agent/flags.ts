@@ -5,7 +5,7 @@ import type { TunnelFlag } from '../../options/tunnel-flags.ts'
 
 export type TunnelCommand = 'http' | 'tcp' | 'tls'
 
-/** Gives `command` the flags that such a tunnel can have. */
+/** Adds the flags of such a tunnel to `command`. */
 export function addTunnelFlags(command: Command, kind: TunnelCommand): Command {
   for (const flag of flagsOf('agent', kind)) {
     const option = optionOf(flag).hideHelp(flag.isHidden ?? false)
@@ -20,7 +20,7 @@ export function addTunnelFlags(command: Command, kind: TunnelCommand): Command {
   return command
 }
 
-/** The tunnel that the flags describe, in the spelling of the file. */
+/** The tunnel that the flags describe, with the keys of the configuration file. */
 export function tunnelOf(command: Command, kind: TunnelCommand, addr: string): Readonly<Record<string, unknown>> {
   const given = command.opts<Record<string, FlagValue | FlagValue[] | undefined>>()
   const tunnel: Record<string, unknown> = { addr }
@@ -28,7 +28,7 @@ export function tunnelOf(command: Command, kind: TunnelCommand, addr: string): R
     const value = given[optionOf(flag).attributeName()]
     for (const each of value === undefined ? [] : [value].flat()) setFlag(tunnel, flag, each)
   }
-  // With labels the edge decides what visitors speak.
+  // With labels, the edge decides the protocol of visitors.
   return tunnel.labels === undefined ? { proto: kind, ...tunnel } : tunnel
 }
 

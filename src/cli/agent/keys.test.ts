@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import { type KeySignal, keysOf } from './keys.ts'
 
-/** A keyboard that notes how it is set. */
+/** A keyboard that records its modes. */
 class Input extends EventEmitter {
   isTTY = true
   isRaw = false
@@ -34,12 +34,12 @@ const idle = { isRaw: false, isFlowing: false, listeners: 0 }
 function keyboard(isForeground = () => true) {
   const input = new Input()
   const heard: KeySignal[] = []
-  // The few methods that are used are there, and give what a stream would.
+  // Has the few methods that are used, which return what a stream would.
   const keys = keysOf({ input: input as never, isForeground, send() {} })
   return { input, keys, heard, hold: () => keys.hold((signal) => heard.push(signal)) }
 }
 
-test('of what is typed only the keys that mean a signal are heard', () => {
+test('only keys that mean a signal are handled', () => {
   const { input, keys, heard, hold } = keyboard()
   hold()
   hold()
@@ -53,7 +53,7 @@ test('of what is typed only the keys that mean a signal are heard', () => {
   assert.equal(input.isRaw, true, 'it can be held again')
 })
 
-test('what is no keyboard is left alone', () => {
+test('input that is not a keyboard is left alone', () => {
   const { input, hold, keys } = keyboard()
   input.isTTY = false
   hold()
@@ -61,7 +61,7 @@ test('what is no keyboard is left alone', () => {
   keys.release()
 })
 
-test('a program in the background leaves the keyboard alone, and does not touch what others set', () => {
+test('a program in the background does not touch the keyboard or its mode', () => {
   let isForeground = false
   const { input, hold, keys } = keyboard(() => isForeground)
   hold()
@@ -73,7 +73,7 @@ test('a program in the background leaves the keyboard alone, and does not touch 
   assert.deepEqual(input.state, { isRaw: true, isFlowing: false, listeners: 0 }, 'setting it would stop the program')
 })
 
-test('a program is told when it goes on', () => {
+test('a program is notified when it continues', () => {
   const { keys } = keyboard()
   let continued = 0
   const stop = keys.onContinue(() => continued++)

@@ -1,22 +1,22 @@
 /**
- * Keeps what is typed from showing up in the view. The terminal then passes keys on as they are, so that those which end or
- * stop a program have to be heeded here. A program in the background must leave the keyboard alone: it would be stopped.
+ * Keeps typed characters from being echoed into the view. In raw mode the terminal sends no signals, so Ctrl+C and the other
+ * keys that end or suspend a program are handled here. A background program that touched the keyboard would be suspended.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { ReadStream } from 'node:tty'
 
-/** Ends the program, or stops it until it is continued. */
+/** The signals that keys can send: to end the program, or to suspend it. */
 export type KeySignal = 'SIGINT' | 'SIGQUIT' | 'SIGTSTP'
 
 export interface Keys {
-  /** From now on nothing shows up; `heard` is told of each of the keys that mean a signal. No more than once at a time. */
+  /** Stops echo, and calls `heard` for each key that means a signal. Does nothing if already holding. */
   hold(heard: (signal: KeySignal) => void): void
-  /** Gives the keyboard back as it was. */
+  /** Restores the normal mode of the keyboard. */
   release(): void
   /** Sends a signal as the terminal would. */
   send(signal: KeySignal): void
-  /** Calls `run` when the program goes on after it was stopped; gives back how to stop listening. */
+  /** Calls `run` when the program continues after being suspended; returns a function that stops listening. */
   onContinue(run: () => void): () => void
 }
 
@@ -44,7 +44,7 @@ export function keysOf({ input, isForeground, send }: KeysOptions): Keys {
           if (signal) heard(signal)
         }
       }
-      // Twice, since others may have changed what the terminal was told before.
+      // Off first: Node skips a mode that it thinks is set, but another program may have changed it.
       input.setRawMode(false)
       input.setRawMode(true)
       input.on('data', listener).resume()
@@ -53,7 +53,7 @@ export function keysOf({ input, isForeground, send }: KeysOptions): Keys {
       if (!listener) return
       input.off('data', listener).pause()
       listener = undefined
-      // What stopped us has given the terminal to others: theirs is not ours to change.
+      // In the background the terminal belongs to another program.
       if (isForeground()) input.setRawMode(false)
     },
     send,
@@ -68,13 +68,13 @@ export function processKeys(): Keys {
   return keysOf({ input: process.stdin, isForeground, send: sendToGroup })
 }
 
-/** A terminal tells the whole group: a launcher, `npx` and a shell are to end or stop with us. */
+/** To the whole process group, as a terminal does: a launcher, `npx` and a shell end or stop with us. */
 function sendToGroup(signal: KeySignal): void {
   if (process.platform === 'win32') process.emit('SIGINT')
   else process.kill(0, signal)
 }
 
-/** Whether the keyboard is ours at this moment. */
+/** Whether this program is in the foreground of its terminal. */
 function isForeground(): boolean {
   if (process.platform === 'win32') return true
   const { group, foreground } = process.platform === 'linux' ? fromProc() : fromPs()
@@ -83,13 +83,13 @@ function isForeground(): boolean {
 
 interface Groups {
   readonly group?: string | undefined
-  /** The group that has the terminal. */
+  /** The process group in the foreground of the terminal. */
   readonly foreground?: string | undefined
 }
 
 function fromProc(): Groups {
   try {
-    // The second field is the name of the program, which may hold anything: state, parent, group, session, terminal, owner.
+    // After the program's name in parentheses, which may contain anything: state, parent, group, session, terminal, foreground group.
     const text = readFileSync('/proc/self/stat', 'latin1')
     const [, , , group, , , foreground] = text.slice(text.lastIndexOf(')')).split(' ')
     return { group, foreground }

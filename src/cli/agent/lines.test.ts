@@ -63,7 +63,7 @@ function printed(format: 'auto' | 'lines' | 'json', level: 'info' | 'debug', tol
   return text
 }
 
-test('each event is one line, and connections are told of at debug alone', () => {
+test('each event is one line, and connections are logged at debug only', () => {
   const expected = `\
 03:04:05.678 INFO  connected server=tunnels.example.com:7443 session=ts_1 region=eu server_version=0.1.0
 03:04:05.678 INFO  tunnel online tunnel=web url=https://quiet-fox.example.com forwards_to=http://localhost:3000
@@ -102,7 +102,7 @@ const down = (requestId: string): AgentEvent => ({
   end: { ...end, error: new ServiceFault('nothing listens at a'), requestId },
 })
 
-test('a visitor of a service that is down is told of with the request that its error page names', () => {
+test('a failed visit is logged with the request id of its error page', () => {
   const text = printed('lines', 'info', [down('r1'), down(''), { type: 'service-up', tunnel }])
   assert.deepEqual(
     text
@@ -118,7 +118,7 @@ test('a visitor of a service that is down is told of with the request that its e
   assert.match(printed('lines', 'debug', [down('r2')]), /DEBUG connection closed .* request=r2 reason=/)
 })
 
-test('a flood of visitors of a service that is down fills no log: some a minute are told of, and how many were not', () => {
+test('a flood of failed visits does not fill the log: some are logged per minute, and the rest are counted', () => {
   let [text, time] = ['', 0]
   const display = linesDisplay({
     openLines: () => ({

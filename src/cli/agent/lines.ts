@@ -1,4 +1,4 @@
-/** One line for each event: for logs, pipes and services. */
+/** Writes one line for each event, for logs, pipes and services. */
 import { ServiceFault } from '../../agent/dial-upstream.ts'
 import type { AgentEvent } from '../../agent/events.ts'
 import type { ConnectionEnd } from '../../agent/forward.ts'
@@ -10,7 +10,7 @@ import type { Terminal } from '../terminal.ts'
 import type { Output } from './connection-flags.ts'
 import type { Display } from './display.ts'
 
-/** How many visitors of a service that is down are told of in a minute, each with the request that its error page names. */
+/** How many failed visits are logged per minute, each with the request id of the visitor's error page. */
 const FAILURES_A_MINUTE = 30
 const MINUTE_MS = 60_000
 
@@ -121,7 +121,7 @@ function lineOf(event: AgentEvent, server: ServerAddress): Line | undefined {
   }
 }
 
-/** `untold` went before it without a line. */
+/** `untold` is how many failures before this one were not logged. */
 function failureOf({ plan }: AgentTunnel, { error, requestId }: ConnectionEnd, untold: number): Line {
   const fields = {
     tunnel: plan.name,

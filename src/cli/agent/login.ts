@@ -1,4 +1,4 @@
-/** `postern login`: keeps which server this machine's agents use, and with what, once that was seen to work. */
+/** `postern login`: saves the server and authtoken of this machine's agents, after connecting with them once. */
 import { resolve } from 'node:path'
 import { Command } from 'commander'
 import { Agent } from '../../agent/agent.ts'
@@ -35,7 +35,7 @@ interface LoginOptions {
 
 /** `ask` is for tests. */
 export function loginCommand(terminal: Terminal, ask: Ask = processAsk()): Command {
-  const command = new Command('login').description('keep the server and authtoken that agents on this machine use')
+  const command = new Command('login').description('save the server and authtoken that agents on this machine use')
   addConnectionFlags(command).option('--config <file>', 'file to write (default: ~/.config/postern/agent.yml)')
   return command.addHelpText('after', examples).action(async (options: LoginOptions) => {
     const login = await gather(options, terminal, ask)
@@ -44,7 +44,7 @@ export function loginCommand(terminal: Terminal, ask: Ask = processAsk()): Comma
     await writeLogin(path, login).catch((error: unknown) => {
       throw error instanceof ConfigError ? new SettingsError(error.problems) : error
     })
-    terminal.out(`Logged in to ${formatServer(login.server)}${printable(session)}; kept in ${printable(path)}\n`)
+    terminal.out(`Logged in to ${formatServer(login.server)}${printable(session)}; saved in ${printable(path)}\n`)
   })
 }
 
@@ -57,7 +57,8 @@ async function gather(options: LoginOptions, terminal: Terminal, ask: Ask): Prom
     (ask.isPossible ? await ask.question('Authtoken: ', { isSecret: true }) : (await terminal.readInput()).trim())
   const ca = options.ca ?? (terminal.env.POSTERN_CA || (await asked('CA file [the CAs of this machine]: ')))
   if (authtoken === '') throw misuse('no authtoken: give --authtoken, or pass it on the input')
-  if (!/^[\x21-\x7e]+$/.test(authtoken)) throw misuse('the authtoken holds a character that none has; copy it again')
+  if (!/^[\x21-\x7e]+$/.test(authtoken))
+    throw misuse('the authtoken contains a character that no authtoken has; copy it again')
   return {
     server: checked('--server', () => parseServer(server || DEFAULT_SERVER)),
     authtoken: new Secret(authtoken),
@@ -73,7 +74,7 @@ function checked<T>(flag: string, parse: () => T): T {
   }
 }
 
-/** Connects once; gives what the server calls itself. */
+/** Connects once; resolves with the region of the server, for the message. */
 async function tryOut(login: SavedLogin): Promise<string> {
   let region = ''
   const agent = new Agent({

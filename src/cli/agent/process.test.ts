@@ -25,12 +25,12 @@ before(async () => {
 const children: ChildProcess[] = []
 after(async () => {
   await door.close()
-  // Those that ended already, as they should, are left alone.
+  // Agents that have ended, as they should, are left alone.
   for (const child of children) child.kill('SIGKILL')
   rmSync(root, { recursive: true })
 })
 
-/** An agent in a process of its own, and the session that it brought. */
+/** An agent in its own process, and its session. */
 async function agent({ node, config = '', out }: { node?: string | undefined; config?: string; out?: number } = {}) {
   const home = mkdtempSync(join(root, 'home-'))
   writeFileSync(join(home, 'agent.yml'), config)
@@ -75,7 +75,7 @@ const nodes: readonly [name: string, node: string | undefined, skip: string | fa
 
 for (const [name, node, skip] of nodes) {
   describe(`a real agent${name}`, { skip }, () => {
-    test('ends with exit code 0 on the first SIGINT, with a farewell', async () => {
+    test('ends with exit code 0 on the first SIGINT, after a GOAWAY', async () => {
       const { child, ended, session } = await agent({ node })
       child.kill('SIGINT')
       const { code, err } = await ended
@@ -91,16 +91,16 @@ for (const [name, node, skip] of nodes) {
       assert.deepEqual([code, err], [0, ''])
     })
 
-    test('nobody reads its lines any more: it ends as after SIGPIPE, without a word', async () => {
+    test('ends silently, as after SIGPIPE, when nobody reads its output any more', async () => {
       const { child, ended } = await agent({ node })
       child.stdout?.destroy()
-      // Told in a line, which nobody reads.
+      // This logs a line, which nobody reads.
       door.cut()
       const { code, err } = await ended
       assert.deepEqual([code, err], [141, ''])
     })
 
-    test('the disk of its lines is full: it goes on, and ends when told', async () => {
+    test('goes on when the disk of its log is full, and ends when told', async () => {
       const out = openSync('/dev/full', 'w')
       const { child, ended, next } = await agent({ node, out })
       closeSync(out)
@@ -113,11 +113,11 @@ for (const [name, node, skip] of nodes) {
       assert.equal(await again.closed, undefined)
     })
 
-    test('starts anew in the same place when it is told to restart, as often as it is', async () => {
+    test('restarts in the same process when told to, as often as it is told', async () => {
       const { child, ended, session, next, out } = await agent({ node })
       assert.equal(await door.command(streamTypes.restart), '')
       const second = await next()
-      // No cookie: a restarted agent has a session of its own, D46.
+      // No cookie: a restarted agent has a new session, D46.
       assert.equal(second.auth.clientId, '')
       assert.equal(await session.closed, undefined)
       while ((out().match(/tunnel online/g) ?? []).length < 2) await new Promise((resolve) => setImmediate(resolve))
@@ -125,7 +125,7 @@ for (const [name, node, skip] of nodes) {
       assert.equal(await door.command(streamTypes.restart), '')
       await door.session(before + 1)
       while ((out().match(/tunnel online/g) ?? []).length < 3) await new Promise((resolve) => setImmediate(resolve))
-      // The process that whoever started it knows is still the one to talk to.
+      // The process id known to its parent is still the agent's.
       child.kill('SIGINT')
       const { code, err } = await ended
       assert.deepEqual([code, err], [0, ''])
@@ -149,7 +149,7 @@ for (const [name, node, skip] of nodes) {
   })
 }
 
-test('a release that an update installed is what later starts run', async () => {
+test('later starts run the release that an update installed', async () => {
   const [major, minor] = posternVersion().split('.').map(Number)
   const version = `${major}.${(minor ?? 0) + 1}.0`
   const home = mkdtempSync(join(root, 'home-'))
@@ -208,7 +208,7 @@ function release(version: string, script: string): { source: string; publicKey: 
 const hasScript = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') ?? false
 
 describe('a real agent on a terminal', { skip: hasScript ? false : 'needs script of util-linux' }, () => {
-  /** The agent on a terminal of its own, which `type` types at and whose screen `out` holds. */
+  /** The agent on its own terminal: `type` types there, and `out` is its screen. */
   function onTerminal() {
     const home = mkdtempSync(join(root, 'home-'))
     const args = ['http', '3000', '--server', `127.0.0.1:${door.port}`, '--ca', join(root, 'ca.pem')]
@@ -225,11 +225,11 @@ describe('a real agent on a terminal', { skip: hasScript ? false : 'needs script
     return { out: () => out, type: (keys: string) => child.stdin.write(keys), ended }
   }
 
-  test('shows nothing of what is typed, and ends with exit code 0 on Ctrl+C', async () => {
+  test('does not echo what is typed, and ends with exit code 0 on Ctrl+C', async () => {
     const { out, type, ended } = onTerminal()
     await until('the view is there', () => out().includes('Session') && out().includes('online'))
     type('typed-by-accident\r')
-    // Drawn after the keys came: whatever they did to the screen is there by then.
+    // Drawn after the keys arrived, so any echo would be on the screen by now.
     door.cut()
     await until('the view shows that the session is lost', () => out().includes('offline'))
     type('\x03')

@@ -62,7 +62,7 @@ async function running(t: TestContext, make: Make, args: string[], { file = '', 
       .map((line) => JSON.parse(line || '{}'))
   const says = (msg: RegExp) => until(`it says ${msg}`, () => lines().find((line) => msg.test(line.msg)))
   await says(/tunnel online/)
-  /** Has it read its file again; gives the line that it says then. */
+  /** Makes it reload its file; returns the line that it then prints. */
   const reload = async (words?: string) => {
     if (words !== undefined) write(words)
     const seen = lines().length
@@ -70,7 +70,7 @@ async function running(t: TestContext, make: Make, args: string[], { file = '', 
     return until('it says what became of it', () =>
       lines()
         .slice(seen)
-        .find(({ msg }) => /read again/.test(msg)),
+        .find(({ msg }) => /reload/.test(msg)),
     )
   }
   return { session: await door.session(sessions + 1), reload, says, signals, done, exits }
@@ -85,7 +85,7 @@ async function service(t: TestContext, name: string): Promise<number> {
 }
 
 describe('SIGHUP', () => {
-  test('opens, closes and changes tunnels until they are those of the file', async (t) => {
+  test('opens, closes and changes tunnels to match the file', async (t) => {
     const file = 'tunnels:\n  kept: {addr: 3000, subdomain: kept}\n  gone: {addr: 3001, subdomain: gone}\n'
     const { session, reload } = await running(t, startCommand, [], { file })
     const { binds, unbound } = session
@@ -106,7 +106,7 @@ describe('SIGHUP', () => {
     assert.deepEqual(binds.at(-1)?.opts, { Subdomain: 'other' })
   })
 
-  test('leads a tunnel to another service without giving back its address', async (t) => {
+  test('connects a tunnel to another service without releasing its address', async (t) => {
     const [first, second] = [await service(t, 'first'), await service(t, 'second')]
     const { session, reload } = await running(t, startCommand, [], { file: `tunnels: {web: {addr: ${first}}}\n` })
     const ask = () => {
@@ -130,20 +130,20 @@ describe('SIGHUP', () => {
       ['tunnels: {other: {addr: 3000}}\n', /there is no tunnel 'web'/],
     ] as const) {
       const { msg, problems } = await reload(words)
-      assert.match(msg, /cannot be read again; nothing has changed$/)
+      assert.match(msg, /cannot be reloaded; nothing has changed$/)
       assert.match(problems.join(), fault)
     }
     assert.deepEqual([session.binds.length, session.unbound], [1, []])
   })
 
-  test('what holds for the session needs a restart, and is not printed', async (t) => {
+  test('settings of the session need a restart, and their values are not printed', async (t) => {
     const { reload } = await running(t, startCommand, [], { file: 'tunnels: {web: {addr: 3000}}\n' })
     const line = await reload('metadata: hush-hush\nheartbeat_interval: 20s\ntunnels: {web: {addr: 3000}}\n')
     assert.deepEqual([line.level, line.needs_restart], ['warn', ['metadata', 'heartbeat_interval']])
     assert.doesNotMatch(JSON.stringify(line), /hush-hush/)
   })
 
-  test('a tunnel that the server refuses is told of, and the others stay', async (t) => {
+  test('a tunnel that the server refuses is reported, and the others stay', async (t) => {
     const { session, reload, says } = await running(t, startCommand, [], { file: 'tunnels: {web: {addr: 3000}}\n' })
     door.rules.bind = () => 'The name is taken.\n\nERR_NGROK_334\n'
     t.after(() => delete door.rules.bind)

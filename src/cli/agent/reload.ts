@@ -1,4 +1,4 @@
-/** What SIGHUP does to an agent that nobody watches: its file is read again, and its tunnels become those of the file. */
+/** What SIGHUP does to an agent that runs without a terminal: it reloads its file and opens, closes and changes tunnels to match. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Agent } from '../../agent/agent.ts'
 import type { AgentConfig } from '../../agent/config/connection.ts'
@@ -7,7 +7,7 @@ import type { AgentTunnelPlan } from '../../agent/tunnel.ts'
 import { SettingsError } from '../../config/settings-error.ts'
 import type { AgentJob } from './run.ts'
 
-/** A line about it. */
+/** A log line about a reload. */
 export interface Reloaded {
   readonly level: 'info' | 'warn'
   readonly msg: string
@@ -17,17 +17,17 @@ export interface Reloaded {
 export interface AgentReload {
   readonly agent: Agent
   readonly running: AgentConfig
-  /** Undefined when the tunnel is described by flags. Rejects with what is wrong. */
+  /** Reads the file again; rejects with what is wrong. Undefined when the tunnel is described by flags. */
   readonly again: AgentJob['again']
   readonly tell: (line: Reloaded) => void
 }
 
-/** Never rejects: what is wrong is told, and changes nothing. */
+/** Never rejects: a faulty configuration is reported, and changes nothing. */
 export async function reloadAgent({ agent, running, again, tell }: AgentReload): Promise<void> {
   if (!again) {
     tell({
       level: 'warn',
-      msg: 'nothing to read again: the tunnel is described by flags; restart to change it',
+      msg: 'nothing to reload: the tunnel is described by flags; restart to change it',
       fields: {},
     })
     return
@@ -36,23 +36,23 @@ export async function reloadAgent({ agent, running, again, tell }: AgentReload):
     const { config, tunnels } = await again()
     const changes = changeTunnels(agent, tunnels, tell)
     const pending = pendingOf(running, config)
-    const msg = pending.length > 0 ? 'configuration read again; some needs a restart' : 'configuration read again'
+    const msg = pending.length > 0 ? 'configuration reloaded; some changes need a restart' : 'configuration reloaded'
     const fields = { ...changes, ...(pending.length > 0 && { needs_restart: pending }) }
     tell({ level: pending.length > 0 ? 'warn' : 'info', msg, fields })
   } catch (error) {
     const problems = error instanceof SettingsError ? error.problems : [reasonOf(error)]
-    tell({ level: 'warn', msg: 'configuration cannot be read again; nothing has changed', fields: { problems } })
+    tell({ level: 'warn', msg: 'configuration cannot be reloaded; nothing has changed', fields: { problems } })
   }
 }
 
-/** Names of tunnels, by what is done to them. */
+/** Names of tunnels, by what was done to them. */
 interface TunnelChanges {
   readonly opened: string[]
   readonly closed: string[]
   readonly changed: string[]
 }
 
-/** Does not wait for the server, which may be away. */
+/** Does not wait for the server, which may be unreachable. */
 function changeTunnels(agent: Agent, wanted: readonly TunnelPlans[], tell: AgentReload['tell']): TunnelChanges {
   const changes: TunnelChanges = { opened: [], closed: [], changed: [] }
   const open = Map.groupBy(agent.tunnels, ({ plan }) => plan.name)
@@ -72,7 +72,7 @@ function changeTunnels(agent: Agent, wanted: readonly TunnelPlans[], tell: Agent
       changes.opened.push(name)
       openTunnel(agent, plans).catch(failed(name))
     } else if (before.length === plans.length && before.every(({ plan }, i) => asksTheSame(plan, plans[i]))) {
-      // Where it leads to is our own affair: its address stays.
+      // Only its service may have changed, which the server need not know: its address stays.
       if (before.some(({ plan }) => plan.forwardsTo !== plans[0].forwardsTo)) changes.changed.push(name)
       for (const [i, tunnel] of before.entries()) tunnel.lead(plans[i] ?? plans[0])
     } else {
@@ -91,13 +91,13 @@ export async function openTunnel(agent: Agent, [plan, twin]: TunnelPlans): Promi
   if (twin) await agent.open(twin, { twin: tunnel })
 }
 
-/** Whether the server would be asked for the same. */
+/** Whether both plans ask the server for the same thing. */
 function asksTheSame(before: AgentTunnelPlan, after: AgentTunnelPlan | undefined): boolean {
   const asked = ({ target: _target, forwardsTo: _to, forwardsProto: _proto, ...asks }: AgentTunnelPlan) => asks
   return after !== undefined && isDeepStrictEqual(asked(before), asked(after))
 }
 
-/** What of the configuration holds for as long as the agent runs, and has changed. */
+/** The settings that have changed and need a restart to take effect. */
 function pendingOf(before: AgentConfig, after: AgentConfig): string[] {
   const kept = (config: AgentConfig) => ({
     server: config.server,

@@ -101,7 +101,7 @@ describe('postern http', () => {
     service.close()
   })
 
-  test('asks for a login, whose secret may stand in the environment', async () => {
+  test('asks for a login, whose secret may come from the environment', async () => {
     const { says, session, signals, done, terminal } = running(
       (...given) => tunnelCommand('http', ...given),
       [
@@ -156,7 +156,7 @@ describe('postern http', () => {
     assert.equal(written.at(-1), '\x1b[?7h\x1b[?25h\x1b[?1049l')
   })
 
-  test('asks for both schemes under one name', async () => {
+  test('asks for both schemes with one name', async () => {
     const { says, signals, done, session } = running(
       (...given) => tunnelCommand('http', ...given),
       ['3000', '--scheme', 'http', '--scheme', 'https', '--log-format', 'json', '--log-level', 'debug'],
@@ -182,7 +182,7 @@ describe('postern http', () => {
     await done
   })
 
-  test('ends with what the server refused, and exit code 1', async () => {
+  test('ends with the reason of a refusal, and exit code 1', async () => {
     door.rules.bind = () => 'The name `app` is taken.\n\nERR_NGROK_334\n'
     const { done } = running((...given) => tunnelCommand('http', ...given), ['3000'])
     await assert.rejects(done, (error) => {
@@ -200,7 +200,7 @@ describe('postern http', () => {
     delete door.rules.auth
   })
 
-  test('waits for a server that is not there, and says so', async () => {
+  test('waits for an unreachable server, and says so', async () => {
     const terminal = here({ ...doorEnv(), POSTERN_SERVER: '127.0.0.1:1' })
     const { says, signals, done, exits } = running((...given) => tunnelCommand('http', ...given), ['3000'], terminal)
     await says(/WARN {2}not connected; trying again reason="nothing listens at 127\.0\.0\.1:1; /)
@@ -237,7 +237,7 @@ describe('a command of the server', () => {
     assert.deepEqual(exits, [0])
   })
 
-  test('restart puts the launcher in its place, once all is closed', async () => {
+  test('restart runs the launcher in its place, once everything is closed', async () => {
     const { says, done, exits, became, session } = running((...given) => tunnelCommand('tls', ...given), ['443'])
     await says(/tunnel online tunnel=tls/)
     const { closed } = await session()
@@ -291,7 +291,7 @@ tunnels:
     })
   }
 
-  test('starts what is named and nothing else', async () => {
+  test('starts the named tunnels and no others', async () => {
     const { says, signals, done, session } = started(['ssh'])
     await says(/tunnel online/)
     assert.deepEqual(
@@ -302,7 +302,7 @@ tunnels:
     await done
   })
 
-  test('starts the tunnels of an ngrok.yml, and says what of it is left out', async () => {
+  test('starts the tunnels of an ngrok.yml, and prints which settings are ignored', async () => {
     const terminal = here(doorEnv())
     const text = `version: 3
 agent:
@@ -320,12 +320,12 @@ endpoints:
       binds.map(({ name, description, opts }) => [name, description, opts]),
       [['shop', 'the shop', { Domain: 'shop.example.com' }]],
     )
-    assert.equal(terminal.printed.err, 'ngrok.yml:4: `agent.region` is left out: the server is where it is\n')
+    assert.equal(terminal.printed.err, 'ngrok.yml:4: `agent.region` is ignored: the region is that of your server\n')
     signals.emit('SIGINT')
     await done
   })
 
-  test('tells line by line what of an ngrok.yml cannot be had, before anything starts', async () => {
+  test('prints line by line what is not supported in an ngrok.yml, before anything starts', async () => {
     const terminal = here(doorEnv())
     writeFileSync(
       join(terminal.cwd, 'ngrok.yml'),
@@ -337,10 +337,10 @@ endpoints:
     )
   })
 
-  test('says which names there are', async () => {
+  test('an unknown name is answered with the known ones', async () => {
     await assert.rejects(started(['wbe']).done, /there is no tunnel 'wbe'; did you mean 'web'\?/)
     await assert.rejects(started(['frobnicate']).done, /there are web, ssh$/)
-    await assert.rejects(started(['web', '--all']).done, /either name tunnels or say --all/)
+    await assert.rejects(started(['web', '--all']).done, /name tunnels or give --all, not both/)
     await assert.rejects(started([], '').done, /there are no tunnels in .*postern-agent\.yml/)
   })
 })
@@ -407,7 +407,7 @@ describe('postern login', () => {
     return { terminal, questions, path: join(terminal.cwd, '.config/postern/agent.yml') }
   }
 
-  test('keeps what works in a file that only the user can read, and the agent uses it', async () => {
+  test('saves a login that works in a file that only the user can read, and the agent uses it', async () => {
     const server = `127.0.0.1:${door.port}`
     const { path, terminal } = await login(['--server', server, '--authtoken', 'secret_token'])
     assert.equal(statSync(path).mode & 0o777, 0o600)
@@ -415,7 +415,7 @@ describe('postern login', () => {
       readFileSync(path, 'utf8'),
       /^version: 1\nserver: 127\.0\.0\.1:\d+\nauthtoken: secret_token\nca: \|\n {2}-----BEGIN/,
     )
-    assert.match(terminal.printed.out, /^Logged in to 127\.0\.0\.1:\d+ \(region test\); kept in .*agent\.yml\n$/)
+    assert.match(terminal.printed.out, /^Logged in to 127\.0\.0\.1:\d+ \(region test\); saved in .*agent\.yml\n$/)
     assert.equal(await door.latest.closed, undefined)
     const home = { ...terminal, env: { HOME: terminal.cwd } }
     const { says, signals, done, session } = running((...given) => tunnelCommand('http', ...given), ['3000'], home)
@@ -425,7 +425,7 @@ describe('postern login', () => {
     await done
   })
 
-  test('asks for what is missing, the authtoken in secret', async () => {
+  test('asks for what is missing, without echo for the authtoken', async () => {
     const { questions, path } = await login([], { answers: [`127.0.0.1:${door.port}`, 'typed_token'] })
     assert.deepEqual(questions, [
       ['Server [localhost:7443]: ', false],
@@ -434,12 +434,12 @@ describe('postern login', () => {
     assert.match(readFileSync(path, 'utf8'), /authtoken: typed_token/)
   })
 
-  test('reads the authtoken from its input where nobody can be asked', async () => {
+  test('reads the authtoken from standard input when there is no terminal', async () => {
     const { path } = await login(['--server', `127.0.0.1:${door.port}`], { input: 'piped_token\n' })
     assert.match(readFileSync(path, 'utf8'), /authtoken: piped_token/)
   })
 
-  test('keeps what else stands in the file', async () => {
+  test('keeps the rest of the file', async () => {
     const path = join(mkdtempSync(join(root, 'file-')), 'agent.yml')
     writeFileSync(path, '# mine\nmetadata: this machine # yes\nauthtoken: old\n')
     await login(['--server', `127.0.0.1:${door.port}`, '--authtoken', 'new', '--config', path])

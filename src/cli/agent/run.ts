@@ -1,4 +1,4 @@
-/** Runs an agent until a signal, a command of the server or a refusal ends it. */
+/** Runs an agent until a signal, a command from the server, or a refusal ends it. */
 import { isatty } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 import { Agent } from '../../agent/agent.ts'
@@ -23,7 +23,7 @@ export interface AgentJob {
   readonly config: AgentConfig
   readonly tunnels: readonly TunnelPlans[]
   readonly output: Output
-  /** Reads the file once more, when the tunnels stand in one; rejects with what is wrong. */
+  /** Reads the configuration file again; rejects with what is wrong. Omitted if the tunnel is described by flags. */
   readonly again?: () => Promise<{ readonly config: AgentConfig; readonly tunnels: readonly TunnelPlans[] }>
 }
 
@@ -31,9 +31,9 @@ export interface RunParts {
   readonly signals: SignalSource
   readonly exit: (code: number) => void
   readonly screen: () => Screen
-  /** Whether it was started at a terminal, whose end is its own: a service has none. */
+  /** Whether it was started at a terminal, and should end with it; a service has none. */
   readonly isAttended: boolean
-  /** Puts another process in place of this one. */
+  /** Replaces this process with another one. */
   readonly become: (launcher: string) => void
   readonly version: string
 }
@@ -44,10 +44,10 @@ type Outcome = 'stop' | 'restart' | 'nothing left' | 'nobody reads'
 
 const STDIN = 0
 
-/** What a shell calls a program that wrote to a pipe without reader: 128 and the number of SIGPIPE. */
+/** The exit code of a program that wrote to a pipe without a reader: 128 plus the number of SIGPIPE. */
 const NOBODY_READS = 141
 
-/** How long the last lines may take, in milliseconds: their reader may have stalled. */
+/** How long writing the last lines may take, in milliseconds: their reader may have stalled. */
 const LAST_LINES_MS = 1000
 
 export async function runAgent(
@@ -75,7 +75,7 @@ export async function runAgent(
   const stop = stopSignal({ source: parts.signals, echoes: hasLauncher(), insist: () => parts.exit(1) })
   void stop.then(() => outcome.resolve('stop'))
   const hangup = hangups(parts.signals)
-  // Whoever ends the pipe has seen enough. Other faults, such as a full disk, lose lines and nothing else.
+  // A closed pipe ends the agent. Other faults, such as a full disk, only lose lines.
   terminal.onOutFailed(({ code }) => {
     if (code === 'EPIPE') outcome.resolve('nobody reads')
   })
@@ -111,7 +111,7 @@ export async function runAgent(
     : linesDisplay({ openLines: terminal.openLines, ...output, server: config.server })
   try {
     const opening = openAll(agent, tunnels)
-    // Closed by a signal while it opens, it has nothing to tell.
+    // If a signal closes the agent meanwhile, this rejection is of no interest.
     opening.catch(() => {})
     let reloading = opening.catch(() => {})
     const tell = (line: Reloaded): void => display.reloaded(line)

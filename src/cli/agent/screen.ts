@@ -1,22 +1,22 @@
-/** A terminal as something to draw on: whole frames, without flicker, and gone without a trace at the end. */
+/** Draws whole frames on a terminal, without flicker, and restores its content at the end. */
 import { dontBlock } from '../../lib/log/standard-output.ts'
 import { type Keys, processKeys } from './keys.ts'
 
 export interface Screen {
   readonly columns: number
   readonly rows: number
-  /** Whether the terminal has not taken all that was written: it is held with Ctrl+S, or slow. */
+  /** Whether the terminal has yet to accept earlier output, because it is slow or paused with Ctrl+S. */
   readonly isBusy: boolean
   write(text: string): void
-  /** Gives back how to stop listening. */
+  /** Returns a function that stops listening. */
   onResize(run: () => void): () => void
-  /** Keeps what is typed from showing up. */
+  /** Keeps typed characters from being echoed. */
   readonly keys: Keys
 }
 
 export function processScreen(): Screen {
   const { stdout } = process
-  // A terminal that is held would hold the traffic too.
+  // A blocking write to a paused terminal would stop the traffic too.
   dontBlock(stdout)
   return {
     get columns() {
@@ -37,10 +37,10 @@ export function processScreen(): Screen {
   }
 }
 
-// A second screen that leaves the first as it was, no cursor, and lines that are cut instead of wrapped.
+// The alternate screen, which keeps the first one intact; no cursor; long lines are cut, not wrapped.
 const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l'
 const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l'
-// Terminals that know it show a frame only when it is whole.
+// Synchronized output: terminals that support it show a frame only when it is complete.
 const BEGIN = '\x1b[?2026h\x1b[H'
 const END = '\x1b[J\x1b[?2026l'
 
@@ -54,10 +54,10 @@ export class Canvas {
     screen.write(ENTER)
   }
 
-  /** Draws a frame, unless it is what stands there already. */
+  /** Draws a frame, unless it is already on the screen. */
   draw(lines: readonly string[]): void {
     if (!this.#isOpen || this.#screen.isBusy) return
-    // Each line wipes what stood behind it, and nothing is wiped before: so nothing ever blinks.
+    // Each line erases only the rest of its own row, and the screen is never cleared first, so nothing flickers.
     const frame = lines
       .slice(0, this.#screen.rows)
       .map((line) => `${line}\x1b[K`)
@@ -67,7 +67,7 @@ export class Canvas {
     this.#screen.write(`${BEGIN}${frame}${END}`)
   }
 
-  /** What stands there is of no use any more, as after a change of size. */
+  /** Redraws everything next time, as is needed after a change of size. */
   forget(): void {
     this.#shown = ''
   }
@@ -78,7 +78,7 @@ export class Canvas {
     this.#screen.write(LEAVE)
   }
 
-  /** Back after `close`, on a screen that others used meanwhile. */
+  /** Takes the screen again after `close`; other programs may have used it meanwhile. */
   reopen(): void {
     this.#isOpen = true
     this.#screen.write(ENTER)

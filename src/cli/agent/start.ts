@@ -1,4 +1,4 @@
-/** `postern start`: the tunnels of the configuration file, all or those that are named. */
+/** `postern start`: starts the tunnels of the configuration file, all or the named ones. */
 import { Command } from 'commander'
 import type { AgentConfig } from '../../agent/config/connection.ts'
 import type { TunnelPlans } from '../../agent/config/tunnel-options.ts'
@@ -19,12 +19,12 @@ Examples:
 export function startCommand(terminal: Terminal, parts?: Partial<RunParts>): Command {
   const command = new Command('start')
     .description('start tunnels of the configuration file')
-    .argument('[names...]', 'which ones; all when none is named')
-    .option('--all', 'all of them')
+    .argument('[names...]', 'tunnels to start (default: all)')
+    .option('--all', 'start all tunnels')
   return addAgentFlags(command)
     .addHelpText('after', examples)
     .action(async (names: string[], { all }: { all?: true }) => {
-      if (all && names.length > 0) throw misuse('either name tunnels or say --all')
+      if (all && names.length > 0) throw misuse('name tunnels or give --all, not both')
       const read = async () => {
         const config = await agentConfigOf(command, terminal)
         return { config, tunnels: chosen(config, names) }
@@ -33,10 +33,10 @@ export function startCommand(terminal: Terminal, parts?: Partial<RunParts>): Com
     })
 }
 
-/** The tunnels of these names, or all. */
+/** The tunnels with these names, or all of them. */
 function chosen({ tunnels, tunnelFile }: AgentConfig, names: readonly string[]): TunnelPlans[] {
   if (tunnels.size === 0) {
-    throw new Failure(`there are no tunnels in ${tunnelFile}; describe one under \`tunnels\`, or use \`postern http\``)
+    throw new Failure(`there are no tunnels in ${tunnelFile}; add one under \`tunnels\`, or use \`postern http\``)
   }
   const wanted = names.length > 0 ? names : [...tunnels.keys()]
   return wanted.map((name) => tunnels.get(name) ?? unknown(name, [...tunnels.keys()]))

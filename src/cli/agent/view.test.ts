@@ -86,7 +86,7 @@ const told = {
   down: new Map<AgentTunnel, string>(),
 }
 
-/** A time by the clock on the wall, wherever the test runs. */
+/** A time of day in the local time zone. */
 const at = (hours: number, minutes: number, seconds: number): number =>
   new Date(2026, 0, 2, hours, minutes, seconds).getTime()
 
@@ -127,10 +127,10 @@ Requests
 23:59:59  a-shop-with-a-lo  503    100 ms  POST    /\\u001b[2Jhook
 09:08:07  web               200    1.2 ms  GET     /a?b=1`,
   )
-  assert.equal(viewLines({ ...frame, rows: 13 }).length, 12, 'what has no room is left out')
+  assert.equal(viewLines({ ...frame, rows: 13 }).length, 12, 'what does not fit is not shown')
 })
 
-test('the view says why there is no session, when the next attempt is, and what else to know', () => {
+test('the view shows why there is no session, when the next attempt is, and messages', () => {
   const agent = { figures: new Figures(), latencyMs: undefined, tunnels: new Set<AgentTunnel>() }
   const offline = {
     ...told,
@@ -152,7 +152,7 @@ test('the view says why there is no session, when the next attempt is, and what 
   assert.equal(lines.at(-1), 'mind this')
 })
 
-test('a frame is drawn in one write, without wiping first, and only when it is another', () => {
+test('a frame is drawn in one write, without clearing first, and only when it has changed', () => {
   const screen = new TestScreen()
   const canvas = new Canvas(screen)
   canvas.draw(['one', 'two'])
@@ -197,7 +197,7 @@ for (const [env, hasColor] of [
   })
 }
 
-test('a service that is down is said for as long as it is', (t) => {
+test('a service is shown as down for as long as it is', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   const screen = new TestScreen()
   const agent = new Agent({ server, authtoken: new Secret('t'), version: '0.1.0' })
@@ -216,7 +216,7 @@ test('a service that is down is said for as long as it is', (t) => {
   display.close()
 })
 
-test('keys do not show up while the view is there, and those that end or stop the program do so', (t) => {
+test('keys are not echoed while the view is open, and those that end or suspend the program still do', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   const screen = new TestScreen()
   const { keys } = screen
@@ -236,7 +236,7 @@ test('keys do not show up while the view is there, and those that end or stop th
   assert.equal(keys.continued, undefined)
 })
 
-test('a terminal that is held gets no further frames, and the newest once it goes on', () => {
+test('a paused terminal gets no more frames, and the newest one once it continues', () => {
   const screen = new TestScreen()
   const canvas = new Canvas(screen)
   canvas.draw(['one'])

@@ -9,11 +9,11 @@ import type { Display } from './display.ts'
 import type { KeySignal } from './keys.ts'
 import { Canvas, type Screen } from './screen.ts'
 
-/** How often a frame is drawn at most, and at least, in milliseconds. */
+/** Shortest and longest time between two frames, in milliseconds. */
 const QUICK_MS = 100
 const SLOW_MS = 1000
 
-/** How much of the name of a tunnel stands in the list of requests, in characters. */
+/** How much of a tunnel's name is shown in the list of requests, in characters. */
 const NAME_WIDTH = 16
 
 export interface ViewOptions {
@@ -25,7 +25,7 @@ export interface ViewOptions {
   readonly now?: () => number
 }
 
-/** What the agent told and cannot be asked. */
+/** What is known only from the agent's events. */
 interface Told {
   status: 'connecting' | 'online' | 'offline'
   reason: string
@@ -33,7 +33,7 @@ interface Told {
   session: string
   region: string
   serverVersion: string
-  /** The last thing that somebody should know. */
+  /** The latest message for the user. */
   note: string
   /** Services that do not answer, and why. */
   readonly down: Map<AgentTunnel, string>
@@ -71,14 +71,14 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
     canvas.forget()
     draw()
   })
-  // However the process ends, the terminal is as it was.
+  // Runs however the process ends, so that the terminal is left as it was.
   const { keys } = screen
   const restore = (): void => {
     canvas.close()
     keys.release()
   }
   const heard = (signal: KeySignal): void => {
-    // Others use the terminal while we are stopped.
+    // Other programs use the terminal while this one is stopped.
     if (signal === 'SIGTSTP') restore()
     keys.send(signal)
   }
@@ -121,7 +121,7 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
       process.off('exit', restore)
       restore()
     },
-    // What is drawn goes with the screen.
+    // Nothing to wait for: the view is gone once it is closed.
     shown: async () => {},
   }
 }
@@ -136,7 +136,7 @@ interface Frame {
   readonly now: number
 }
 
-/** What the view shows, line by line; text from elsewhere cannot steer the terminal. */
+/** The lines of the view; control characters in text from elsewhere are made harmless. */
 export function viewLines({ agent, config, version, told, rows, paint, now }: Frame): string[] {
   const { figures, latencyMs, tunnels } = agent
   const row = (name: string, value: string): string => `${name.padEnd(14)}${value}`
@@ -150,7 +150,7 @@ export function viewLines({ agent, config, version, told, rows, paint, now }: Fr
     ...[...tunnels].map((tunnel, i) => row(i === 0 ? 'Forwarding' : '', forwarding(tunnel, paint))),
     row('Connections', connections(figures)),
   ]
-  // Two tunnels may lead to one service.
+  // Two tunnels may have the same service, and then the same message.
   const notes = [...new Set([...told.down.values(), told.note])].filter((note) => note !== '')
   if (notes.length > 0) lines.push('', ...notes.map((note) => paint('yellow', printable(note))))
   const room = rows - lines.length - 3
@@ -197,7 +197,7 @@ function coloured(status: number | undefined, paint: Paint): string {
   return paint(status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green', String(status))
 }
 
-/** By the clock on the wall of who watches. */
+/** In the local time zone. */
 function timeOfDay(ms: number): string {
   return new Date(ms).toTimeString().slice(0, 8)
 }

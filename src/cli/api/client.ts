@@ -1,17 +1,17 @@
-/** Speaks to the management API: one call in, the parsed answer or a `Failure` that says what to do out. */
+/** Calls the management API: resolves with the parsed response, or rejects with a `Failure` that says what to do. */
 import { baseUrl } from '../../config/parse.ts'
 import { printable } from '../../lib/text/printable.ts'
 import { Failure, misuse } from '../failure.ts'
 
 export const DEFAULT_API_URL = 'http://127.0.0.1:7400'
 
-/** How long one call may take in milliseconds; agent commands answer within 10 s. */
+/** How long one call may take, in milliseconds; commands to agents are answered within 10 s. */
 const CALL_TIMEOUT_MS = 60_000
 
 export type CallMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 export type ApiAnswer = Readonly<Record<string, unknown>>
 
-/** Calls the API; `path` begins with a slash. A 204 answers null. */
+/** Calls the API; `path` begins with a slash. Resolves with null for a 204. */
 export type Call = (method: CallMethod, path: string, body?: unknown) => Promise<ApiAnswer | null>
 
 export interface Access {
@@ -19,7 +19,7 @@ export interface Access {
   readonly apiKey?: string | undefined
 }
 
-/** A caller with the address and key of the flags, or else of the environment. */
+/** Uses the address and key from the flags, or else from the environment. */
 export function apiCaller(flags: Access, env: Readonly<Record<string, string | undefined>>): Call {
   const base = addressOf(flags.apiUrl || env.POSTERN_API_URL || DEFAULT_API_URL)
   const key = (flags.apiKey || env.POSTERN_API_KEY || '').trim()
@@ -30,7 +30,7 @@ export function apiCaller(flags: Access, env: Readonly<Record<string, string | u
     )
   }
   // Checked here because fetch quotes a bad header in its error, and this one is a secret.
-  if (!/^[\x21-\x7e]+$/.test(key)) throw misuse('the API key holds a character that no key has; copy it again')
+  if (!/^[\x21-\x7e]+$/.test(key)) throw misuse('the API key contains a character that no key has; copy it again')
   const headers = { authorization: `Bearer ${key}`, 'service-version': '2', accept: 'application/json' }
   return async (method, path, body) => {
     const response = await fetch(`${base}${path}`, {
@@ -59,7 +59,7 @@ async function answerOf(response: Response, base: string): Promise<ApiAnswer | n
   if (response.status === 204) return null
   const location = response.headers.get('location')
   if (response.status >= 300 && response.status < 400 && location) {
-    throw new Failure(`${base} sends callers on to ${printable(location)}; set --api-url to where the API is`)
+    throw new Failure(`${base} redirects to ${printable(location)}; set --api-url to the address of the API`)
   }
   const answer: unknown = await response.json().catch(() => null)
   if (!isAnswer(answer) || (!response.ok && typeof answer.msg !== 'string')) {

@@ -1,4 +1,4 @@
-/** The fields of a request body as flags: made from the schema that the server checks the body with. */
+/** Flags for the fields of a request body, generated from the schema that the server checks the body with. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Option } from 'commander'
@@ -7,7 +7,7 @@ import { misuse } from '../failure.ts'
 import type { Terminal } from '../terminal.ts'
 import { dashed } from './names.ts'
 
-/** A schema with what it says about itself. */
+/** A schema with its description. */
 export type FieldNode = SchemaNode & { readonly description?: string }
 
 export interface FieldFlag {
@@ -16,10 +16,10 @@ export interface FieldFlag {
   readonly option: Option
 }
 
-/** Flags that each command has anyway; a field of such a name goes through `--data`. */
+/** Flags that every command has; a field with such a name can only be given in `--data`. */
 const reserved: ReadonlySet<string> = new Set(['data', 'json', 'limit', 'help', 'api-url', 'api-key'])
 
-/** A flag for each field of `schema`, but for those in `without`. */
+/** Adds a flag for each field of `schema`, except those in `without`. */
 export function fieldFlags(schema: SchemaNode, without: readonly string[] = []): readonly FieldFlag[] {
   return Object.entries(schema.properties ?? {})
     .filter(([field]) => !reserved.has(dashed(field)) && !without.includes(field))
@@ -40,7 +40,7 @@ export async function bodyOf(
   return body
 }
 
-/** What `--data` holds: JSON, `@file`, or `-` for the standard input. */
+/** The value of `--data`: JSON, `@file`, or `-` for standard input. */
 export async function readData(data: unknown, terminal: Terminal): Promise<Record<string, unknown>> {
   if (typeof data !== 'string') return {}
   const text =
@@ -105,7 +105,7 @@ function mapOf(node: FieldNode, texts: readonly string[], flag: string): unknown
 }
 
 function scalar(node: FieldNode, text: string, flag: string): unknown {
-  // A value that is not allowed goes to the server, which says so better.
+  // Other invalid values are left to the server, whose errors say more.
   if (node.enum) return node.enum.find((each) => String(each) === text) ?? text
   switch (node.type ?? 'any') {
     case 'string':
@@ -126,7 +126,7 @@ function json(text: string, flag: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    // The parser quotes what it read, which may be a secret: only where it stopped is passed on.
+    // The parser quotes its input, which may be a secret: only the position is shown.
     const [where = ''] = /at position \d+/.exec((cause as Error).message) ?? []
     throw misuse(`${flag} is not valid JSON${where && ` ${where}`}`)
   }

@@ -1,15 +1,15 @@
-/** Lists: following the pages, and choosing the columns. */
+/** Lists: follows the pages and chooses the columns. */
 import type { SchemaNode } from '../../lib/shape/check.ts'
 import { Failure } from '../failure.ts'
 import type { ApiAnswer, Call } from './client.ts'
 
-/** The largest page the API gives. */
+/** The largest page that the API returns. */
 const PAGE = 100
 
-/** How many fields stand between the id and the description. */
+/** How many fields are shown between the id and the description. */
 const OWN_COLUMNS = 3
 
-/** Fields that say little in a table, or are too long for one. */
+/** Fields that are of little use in a table, or too long for one. */
 const plainOnly: ReadonlySet<string> = new Set(['uri', 'metadata', 'token', 'public_key', 'ca_pem', 'body'])
 const last: readonly string[] = ['description', 'created_at', 'started_at']
 
@@ -27,24 +27,24 @@ export async function listAll(
     const found = page?.[listKey]
     if (!Array.isArray(found)) throw new Failure(`the answer has no list \`${listKey}\`; check --api-url`)
     items.push(...found)
-    // Only the query is taken over: the key goes to the address that the user gave, and to no other.
+    // Only the query is used, so that the key is sent to the address that the user gave and to no other.
     const next = typeof page?.next_page_uri === 'string' ? new URL(page.next_page_uri, 'http://x').search : null
-    if (next === query) throw new Failure('the API names the same page as the next one; its answer is broken')
+    if (next === query) throw new Failure('the API returned the same page twice; its response is broken')
     query = next
   }
   return items.slice(0, limit)
 }
 
 /**
- * The id, a few fields of its own, its description and its time; from the schema, so that scripts can count on them. `own`
- * are paths of those that say most about a resource, where its first few do not.
+ * The columns of a list: the id, a few fields of the resource, its description and its time. They follow from the schema, so
+ * that scripts can rely on them. `own` names the fields to show where the first few say too little.
  */
 export function columnsOf(view: SchemaNode, own: readonly string[] = shortFields(view)): readonly string[] {
   const names = Object.keys(view.properties ?? {})
   return ['id', ...own, ...last.filter((name) => names.includes(name))]
 }
 
-/** An item with a value for each column, which is called by the last part of its path. */
+/** An item with a value for each column; a column is named by the last part of its path. */
 export function rowOf(item: ApiAnswer, columns: readonly string[]): ApiAnswer {
   const valueAt = (path: string): unknown =>
     path.split('.').reduce<unknown>((value, part) => (isAnswer(value) ? value[part] : undefined), item)

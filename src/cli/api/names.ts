@@ -1,4 +1,4 @@
-/** What a resource is called on the command line: its kind in the plural, and every other spelling people try. */
+/** The names of a resource on the command line: its kind in the plural, and other spellings that people try. */
 import { plural } from '../../lib/text/plural.ts'
 
 interface Named {
@@ -6,12 +6,12 @@ interface Named {
   readonly path: string
 }
 
-/** `tcp_edge` is `tcp-edges`. */
+/** `tcp_edge` becomes `tcp-edges`. */
 export function resourceName({ kind }: Named): string {
   return dashed(plural(kind))
 }
 
-/** Other words for the same: `tcp_edges`, `tcp-edge`, `edges/tcp`, and `routes` for what lies below another resource. */
+/** Aliases: `tcp_edges`, `tcp-edge`, `edges/tcp`, and `routes` for a resource that belongs to another. */
 export function resourceAliases(resource: Named): readonly string[] {
   const words = resource.path.split('/').filter((word) => word !== '' && !word.startsWith('{'))
   const spellings = [plural(resource.kind), resource.kind, words.join('/'), words.join('-')]

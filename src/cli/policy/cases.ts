@@ -1,4 +1,4 @@
-/** A file of cases: described traffic, what it goes through, and what is expected of it. */
+/** A file of test cases: described traffic, what it passes through, and the expected outcome. */
 import { type Static, type TObject, type TProperties, Type } from 'typebox'
 import { check } from '../../lib/shape/check.ts'
 import { describedFields } from '../../model/described.ts'
@@ -8,7 +8,7 @@ const MAX_CASES = 10_000
 
 const text = (description: string) => Type.Optional(Type.String({ maxBytes: 65_536, description }))
 
-/** Null or an empty list: there must be none of that name. */
+/** Null or an empty list means that no such header may be there. */
 const headers = Type.Optional(
   Type.Record(Type.String(), Type.Unknown(), { description: 'Headers by name: a value, a list, or null for none.' }),
 )
@@ -25,7 +25,7 @@ const expected = closed({
   upstream: Type.Optional(closed({ method: text('Method.'), url: text('Path and query.'), headers })),
 })
 
-/** What the traffic goes through: one of these, in a case or for all cases of the file. */
+/** What the traffic passes through: exactly one of these, in a case or for the whole file. */
 const subject = {
   edge_id: text('Id of an edge of a server.'),
   route_id: text('Id of a route of a server.'),
@@ -55,7 +55,7 @@ export function readCases(value: unknown): CaseFile {
   return check(form, value)
 }
 
-/** What a case goes through; undefined when neither it nor the file names exactly one thing. */
+/** What a case passes through; undefined when neither it nor the file names exactly one thing. */
 export function subjectOf(file: CaseFile, one: Case): Subject | undefined {
   for (const each of [one, file]) {
     const named = subjectNames.filter((name) => each[name] !== undefined)

@@ -8,7 +8,7 @@ export interface Difference {
   readonly actual: unknown
 }
 
-/** None when all that is expected is so; what is not named is not looked at. */
+/** Empty when everything expected is so; fields that a case does not name are not compared. */
 export function differencesOf(expected: ExpectedOutcome, explanation: Explanation): Difference[] {
   const { outcome } = explanation
   const found: Difference[] = []
@@ -41,7 +41,7 @@ export function differencesOf(expected: ExpectedOutcome, explanation: Explanatio
   }
 }
 
-/** The names of the rules that applied, in the order in which they ran. */
+/** The names of the rules that matched, in the order in which they ran. */
 export function matchedRules({ steps }: Explanation): string[] {
   return steps.flatMap(({ rules }) => rules.filter(({ matched }) => matched).map(({ name }) => name))
 }

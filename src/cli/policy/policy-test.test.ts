@@ -28,7 +28,7 @@ const policy = {
   on_http_response: [{ name: 'marked', actions: [{ type: 'add-headers', config: { headers: { 'x-mark': 'a' } } }] }],
 }
 
-test('all that is expected is so: 0', async () => {
+test('everything is as expected: 0', async () => {
   const cases = [
     {
       name: 'writes',
@@ -111,7 +111,7 @@ test('--json has every case with its differences and its explanation', async () 
   assert.equal(told.cases[0].explanation.steps[0].module, 'policy')
 })
 
-test('a policy of a case goes before that of the file; a text, the older names and connections are taken too', async () => {
+test('the policy of a case wins over that of the file; a text, the older names and connections are accepted too', async () => {
   const deny = { actions: [{ type: 'deny' }] }
   const cases = [
     { request: {}, expect: { status_code: 403 }, policy: { inbound: [deny] } },
@@ -122,7 +122,7 @@ test('a policy of a case goes before that of the file; a text, the older names a
   assert.equal((await policyTest({ policy: {}, cases })).out.split('\n').at(-2), '4 cases, 0 failed')
 })
 
-test('a policy may stand in a file of its own, found from the file of cases', async () => {
+test('a policy may be in its own file, relative to the file of cases', async () => {
   mkdirSync(join(folder, 'deep'))
   writeFileSync(join(folder, 'deep', 'policy.yaml'), 'on_http_request: [{ actions: [{ type: deny }] }]\n')
   const cases = 'policy_file: policy.yaml\ncases:\n  - request: { url: / }\n    expect: { status_code: 403 }\n'
@@ -131,7 +131,7 @@ test('a policy may stand in a file of its own, found from the file of cases', as
   assert.equal(await run(['policy', 'test', 'deep/cases.yaml'], terminal), 0, terminal.printed.err)
 })
 
-test('a policy of connections is one of TLS where a name or TLS is described', async () => {
+test('a policy for connections is a TLS policy where the case describes a name or TLS', async () => {
   const rule = { name: 'old', expressions: ["conn.tls.version == '1.2' || conn.tls.sni == 'no.test'"] }
   const policy = { on_tcp_connect: [{ ...rule, actions: [{ type: 'deny' }] }] }
   const cases = [

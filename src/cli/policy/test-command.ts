@@ -1,4 +1,4 @@
-/** `postern policy test`: runs a file of cases and prints where policies do something else than expected. */
+/** `postern policy test`: runs a file of test cases and prints where the outcome differs from the expected one. */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Command } from 'commander'
@@ -47,7 +47,7 @@ interface Ran {
 
 export function policyTestCommand(terminal: Terminal): Command {
   return new Command('test')
-    .description('run a file of cases, and print where a policy does something else than expected')
+    .description('run a file of test cases, and print where the outcome differs from the expected one')
     .argument('<file>', 'file of cases, or - for standard input')
     .option('--json', 'print the outcome as JSON, with the explanation of each case')
     .option('--api-url <url>', `address of the API, for edges and routes (default: ${DEFAULT_API_URL})`)
@@ -112,7 +112,7 @@ async function run(file: string, options: TestOptions, terminal: Terminal): Prom
 
 async function onServer(call: Call, subject: Subject, asked: Described): Promise<Explanation> {
   const answer = await call('POST', '/policy/explain', { ...subject, ...asked })
-  return answer as unknown as Explanation // as the route of that address answers
+  return answer as unknown as Explanation // the answer of that route
 }
 
 function checked(file: string, value: unknown): CaseFile {
@@ -161,7 +161,7 @@ function print(terminal: Terminal, ran: readonly Ran[], failed: number): void {
   terminal.out(`${counted(ran.length, 'case')}, ${failed} failed\n`)
 }
 
-/** What each module and rule did, for who wonders why. */
+/** What each module and rule did, to explain a difference. */
 function explanationLines({ steps }: Explanation): string[] {
   return steps.flatMap(({ module, phase, outcome, rules }) => [
     `${module} ${phase}: ${outcome}`,
