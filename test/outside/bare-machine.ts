@@ -2,9 +2,10 @@
  * `npm run bare-machine`: the commands of README, one by one as they stand, on a machine that has Node 24 and nothing else,
  * until a visitor has reached the address.
  *
- * With Docker that machine is a container of `node:24-slim`. Without, it is a fresh clone with an empty home, no variables,
- * and a path that has Node, npm and a shell alone; the usual ports of Postern must be free then. Packages come from the
- * registry, so it needs a network, and a minute or two.
+ * With Docker that machine is a container of `node:24-slim`. Flags for `docker run`, such as `--network=host` where containers
+ * have no network of their own, can be given: `npm run bare-machine -- --network=host`. Without Docker it is a fresh clone with
+ * an empty home, no variables, and a path that has Node, npm and a shell alone; the usual ports of Postern must be free then.
+ * Packages come from the registry, so it needs a network, and a minute or two.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import {
@@ -57,7 +58,20 @@ function inContainer(clone: string): number | null {
   console.log(`# in a container of ${IMAGE}`)
   const inside =
     'cp -r /from /home/node/postern && cd /home/node/postern && exec node test/outside/bare-machine.ts --inside'
-  const args = ['run', '--rm', '--init', '--user', 'node', '-v', `${clone}:/from:ro`, IMAGE, 'sh', '-c', inside]
+  const mount = ['-v', `${clone}:/from:ro`]
+  const args = [
+    'run',
+    '--rm',
+    '--init',
+    '--user',
+    'node',
+    ...mount,
+    ...process.argv.slice(2),
+    IMAGE,
+    'sh',
+    '-c',
+    inside,
+  ]
   return spawnSync('docker', args, { stdio: 'inherit' }).status
 }
 

@@ -10,6 +10,7 @@ import { join, matchesGlob } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { parse } from 'yaml'
 import { readSettings } from '../../../src/config/read.ts'
+import { blocksOf } from '../../docs/page.ts'
 import { imageEnv, instruction, stages } from './container-file.ts'
 
 const scratch = mkdtempSync(join(tmpdir(), 'postern-deploy-'))
@@ -98,7 +99,9 @@ describe('the health check', () => {
 
 describe('docs/docker.md', () => {
   const page = readFileSync('docs/docker.md', 'utf8')
-  const [server, agent] = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, text = '']) => parse(text))
+  const [server, agent] = blocksOf('docs/docker.md', page)
+    .filter(({ use }) => use === 'file')
+    .map(({ text }) => parse(text))
 
   test('has a compose file whose ports are those of the server', () => {
     const { environment, ports, volumes } = server.services.postern

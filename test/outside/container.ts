@@ -1,0 +1,183 @@
+/**
+ * `npm run container`: builds the image, runs the commands and both compose files of docs/docker.md as they stand, and checks
+ * what that page promises.
+ *
+ * Needs Docker with Compose, a network, and the ports that the page publishes. Flags for the build, such as `--network=host`
+ * where containers have no network of their own, can be given: `npm run container -- --network=host`.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { get } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parse, stringify } from 'yaml'
+import { blocksOf } from '../docs/page.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const IMAGE = 'postern'
+
+/** How long a tunnel may take to come up, or to come back, in milliseconds. */
+const TUNNEL_MS = 60_000
+
+const scratch = mkdtempSync(join(tmpdir(), 'postern-container-'))
+const server = composeFolder('server')
+const agent = composeFolder('agent')
+try {
+  await check()
+  console.log('# the container does what docs/docker.md says')
+} finally {
+  for (const folder of [agent, server]) run('docker compose down --volumes --timeout 1', folder)
+  rmSync(scratch, { recursive: true })
+}
+
+async function check(): Promise<void> {
+  const page = blocksOf('docs/docker.md')
+  const [serverFile = '', agentFile = ''] = page.filter(({ use }) => use === 'file').map(({ text }) => text)
+  const [build = '', start = '', copyCa = '', data = '', startAgent = ''] = page
+    .filter(({ language }) => language === 'sh')
+    .map(({ text }) => text)
+
+  step('the image is built, and does not run as root')
+  must(build.replace('docker build', ['docker build', ...process.argv.slice(2)].join(' ')), root)
+  assert.equal(must(`docker inspect --format '{{.Config.User}}' ${IMAGE}`), '1000:1000\n')
+
+  step('the health check fails where no server answers')
+  const health = JSON.parse(must(`docker inspect --format '{{json .Config.Healthcheck.Test}}' ${IMAGE}`)) as string[]
+  const [, program = '', ...args] = health
+  assert.equal(run(`docker run --rm --entrypoint ${program} ${IMAGE} ${args.join(' ')}`).status, 1)
+
+  step('the server starts, and is healthy')
+  writeFileSync(join(server, 'compose.yaml'), serverFile)
+  allowFewerFiles(serverFile)
+  const log = must(start, server)
+  const [, authtoken = ''] = /Agent authtoken +(\S+)/.exec(log) ?? []
+  assert.notEqual(authtoken, '', 'the log of the first start shows an authtoken')
+  assert.equal(healthOf(server), 'healthy')
+
+  step('it is not root, has no capability, and writes to /data and nowhere else')
+  const inside = (command: string) => run(`docker compose exec -T postern sh -c '${command}'`, server)
+  assert.equal(inside('id -u').stdout, '1000\n')
+  assert.match(inside('cat /proc/1/status').stdout, /^CapEff:\t0+$[\s\S]*^CapBnd:\t0+$[\s\S]*^NoNewPrivs:\t1$/m)
+  for (const path of ['/here', '/tmp/here', '/opt/postern/here']) {
+    assert.match(inside(`touch ${path}`).stderr, /Read-only file system/, path)
+  }
+  assert.equal(inside('touch /data/here && rm /data/here').status, 0)
+  assert.equal(
+    must('docker compose port postern 7400', server),
+    '127.0.0.1:7400\n',
+    'the API is for this machine alone',
+  )
+
+  step('commands run beside it, and its data can be copied')
+  must(copyCa, server)
+  must(data, server)
+  assert.ok(existsSync(join(server, 'postern.backup')))
+  const users = must('docker compose exec -T postern postern admin list-users', server)
+
+  step('an agent in another container reaches it, and visitors reach the agent')
+  writeFileSync(join(agent, 'compose.yaml'), agentFile)
+  writeFileSync(join(agent, 'compose.override.yaml'), stringify(standIns(agentFile)))
+  writeFileSync(join(agent, '.env'), `POSTERN_AUTHTOKEN=${authtoken}\n`)
+  copyFileSync(join(server, 'ca.pem'), join(agent, 'ca.pem'))
+  must(startAgent, agent)
+  const url = await until(() => /url=(https:\S+)/.exec(must('docker compose logs tunnel', agent))?.[1])
+  await until(async () => (await visit(url)) === 'hello' || undefined)
+
+  step('a new container has the same data, and the agent comes back to its address')
+  const container = must('docker compose ps --quiet postern', server)
+  must('docker compose up --detach --wait --force-recreate', server)
+  assert.notEqual(must('docker compose ps --quiet postern', server), container)
+  assert.equal(must('docker compose exec -T postern postern admin list-users', server), users)
+  await until(async () => (await visit(url)) === 'hello' || undefined)
+
+  step('both end by themselves when they are told to stop')
+  for (const [folder, name] of [
+    [agent, 'tunnel'],
+    [server, 'postern'],
+  ] as const) {
+    const id = must(`docker compose ps --quiet ${name}`, folder).trim()
+    must(`docker compose stop ${name}`, folder)
+    assert.equal(must(`docker inspect --format '{{.State.ExitCode}}' ${id}`), '0\n', `${name} was killed`)
+  }
+}
+
+/** What the page leaves to its reader: the service, which is not nginx here, and the name of the server. */
+function standIns(file: string): unknown {
+  const { command } = parse(file).services.tunnel as { command: string }
+  const [, host = ''] = /--server (\S+):/.exec(command) ?? []
+  const serve = 'require("http").createServer((_, response) => response.end("hello")).listen(80)'
+  return {
+    services: {
+      web: {
+        image: IMAGE,
+        user: '0:0',
+        entrypoint: ['node', '-e', serve],
+        command: [],
+        healthcheck: { disable: true },
+      },
+      tunnel: { extra_hosts: [`${host}:host-gateway`] },
+    },
+  }
+}
+
+/** A daemon without the right to raise limits cannot give a container more files than it may open itself. */
+function allowFewerFiles(file: string): void {
+  const { nofile } = parse(file).services.postern.ulimits as { nofile: number }
+  if (run(`docker run --rm --ulimit nofile=${nofile} --entrypoint true ${IMAGE}`).status === 0) return
+  console.log(`# this Docker may not open ${nofile} files, so the container gets 10000`)
+  writeFileSync(join(server, 'compose.override.yaml'), 'services: {postern: {ulimits: {nofile: 10000}}}\n')
+}
+
+function healthOf(folder: string): string {
+  const id = must('docker compose ps --quiet postern', folder).trim()
+  return must(`docker inspect --format '{{.State.Health.Status}}' ${id}`).trim()
+}
+
+/** A visitor on this machine; undefined while the address is not reached. */
+function visit(url: string): Promise<string | undefined> {
+  const ca = readFileSync(join(server, 'ca.pem'))
+  const { hostname } = new URL(url)
+  return new Promise((resolve) => {
+    const request = get({ host: '127.0.0.1', servername: hostname, ca, headers: { host: hostname }, agent: false })
+    request.on('error', () => resolve(undefined))
+    request.on('response', (response) => {
+      let body = ''
+      response.setEncoding('utf8').on('data', (text: string) => {
+        body += text
+      })
+      response.on('close', () => resolve(body))
+    })
+  })
+}
+
+async function until<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
+  for (const end = Date.now() + TUNNEL_MS; Date.now() < end; await sleep(500)) {
+    const found = await look()
+    if (found !== undefined) return found
+  }
+  throw new Error(`after ${TUNNEL_MS / 1000} s still not`)
+}
+
+function step(what: string): void {
+  console.log(`- ${what}`)
+}
+
+function composeFolder(name: string): string {
+  const folder = join(scratch, `postern-check-${name}`)
+  mkdirSync(folder)
+  return folder
+}
+
+/** Runs a command to its end and gives what it printed; throws when it fails. */
+function must(command: string, cwd = scratch): string {
+  const { status, stdout, stderr } = run(command, cwd)
+  if (status !== 0) throw new Error(`${command.trim()} failed with ${status}:\n${stdout}${stderr}`)
+  return stdout
+}
+
+function run(command: string, cwd = scratch) {
+  return spawnSync('sh', ['-euc', command], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+}
