@@ -114,7 +114,7 @@ function certificateFault(code: string, server: ServerAddress, cause: Error): st
   if (unknownIssuer.has(code)) {
     return (
       `the certificate of ${at} is not signed by a CA that this machine trusts; ` +
-      'give the CA of the server as `ca`: the file `ca.pem` in its data folder'
+      'give the CA of the server as `ca` (flag --ca): the file `ca.pem` in its data folder'
     )
   }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {

@@ -354,7 +354,7 @@ test('the error for an unreachable server says what to do', async () => {
   const { port } = closed.address() as AddressInfo
   await new Promise((resolve) => closed.close(resolve))
   const { code, err } = await api(['api-keys', 'list', '--api-url', `http://127.0.0.1:${port}`])
-  assert.match(err, /cannot reach the API at .*: nothing listens there; start it with `postern serve`/)
+  assert.match(err, /cannot reach the API at .*: nothing listens there; start it with `npx postern serve`/)
   assert.equal(code, 1)
 })
 

@@ -19,7 +19,7 @@ const wrong: readonly [args: string[], says: RegExp][] = [
   [['serv'], /unknown command 'serv'; did you mean 'serve'\?/],
   [['serv', '--data-dir', 'x'], /unknown command 'serv'; did you mean 'serve'\?/],
   [['--hepl'], /unknown option '--hepl'; did you mean '--help'\?/],
-  [['frobnicate'], /unknown command 'frobnicate'; see `postern --help`/],
+  [['frobnicate'], /unknown command 'frobnicate'; see `npx postern --help`/],
   [['serve', '--data-dri', 'x'], /unknown option '--data-dri'\n\(Did you mean --data-dir\?\)/],
   [['serve', 'now'], /too many arguments/],
   [['serve', '--region', 'EU', '--domain', 'a..b'], /error: `domain` \(--domain\) .*\nerror: `region` \(--region\) /],

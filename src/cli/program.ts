@@ -2,6 +2,7 @@
 import { type Argument, Command, CommanderError } from 'commander'
 import { SettingsError } from '../config/settings-error.ts'
 import { printable } from '../lib/text/printable.ts'
+import { commandName } from './command-name.ts'
 import { Failure } from './failure.ts'
 import { group } from './group.ts'
 import type { Terminal } from './terminal.ts'
@@ -142,13 +143,18 @@ function report(error: unknown, terminal: Terminal): number {
   // commander has already printed its own errors.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof SettingsError) {
-    for (const problem of error.problems) terminal.err(`error: ${printable(problem)}\n`)
+    for (const problem of error.problems) terminal.err(`error: ${typed(printable(problem), terminal)}\n`)
     return 2
   }
   if (error instanceof Failure) {
-    terminal.err(`error: ${error.message}\n`)
+    terminal.err(`error: ${typed(error.message, terminal)}\n`)
     return error.exitCode
   }
   terminal.err(`error: ${error instanceof Error ? error.stack : String(error)}\n`)
   return 1
+}
+
+/** Messages name commands as `postern …`; they are printed as one can type them here, such as `npx postern …` in a clone. */
+function typed(message: string, terminal: Terminal): string {
+  return message.replaceAll('`postern ', `\`${commandName(terminal)} `)
 }

@@ -371,7 +371,7 @@ describe('called wrongly', () => {
     [['tcp', '22', '--basic-auth', 'a:b'], /unknown option '--basic-auth'/],
     [['tls', '443', '--terminate-at', 'agent'], /^error: --terminate-at must be one of `edge`, `upstream`/],
     [['http', '3000', '--server', 'http://x'], /^error: `server` \(--server\) must be `host:port`/],
-    [['http', '3000'], /^error: no authtoken: run `postern login`, set POSTERN_AUTHTOKEN or give --authtoken/],
+    [['http', '3000'], /^error: no authtoken: run `npx postern login`, set POSTERN_AUTHTOKEN or give --authtoken/],
   ]
   for (const [args, says] of cases) {
     test(`postern ${args.join(' ')}`, async () => {
