@@ -212,9 +212,17 @@ describe('a real agent on a terminal', { skip: hasScript ? false : 'needs script
   function onTerminal() {
     const home = mkdtempSync(join(root, 'home-'))
     const args = ['http', '3000', '--server', `127.0.0.1:${door.port}`, '--ca', join(root, 'ca.pem')]
-    const command = [process.execPath, launcher, ...args].map((each) => `'${each}'`).join(' ')
+    // In place of the shell, not below it: Ctrl+C is for the whole group, and some shells end with 130 whatever the agent does.
+    const command = `exec ${[process.execPath, launcher, ...args].map((each) => `'${each}'`).join(' ')}`
     const child = spawn('script', ['--quiet', '--flush', '--return', '--command', command, '/dev/null'], {
-      env: { ...process.env, HOME: home, XDG_CONFIG_HOME: home, POSTERN_AUTHTOKEN: 'token', NODE_TEST_CONTEXT: '' },
+      env: {
+        ...process.env,
+        SHELL: '/bin/sh',
+        HOME: home,
+        XDG_CONFIG_HOME: home,
+        POSTERN_AUTHTOKEN: 'token',
+        NODE_TEST_CONTEXT: '',
+      },
     })
     children.push(child)
     let out = ''
