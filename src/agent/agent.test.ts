@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { after, before, describe, test } from 'node:test'
+import { portToKeep } from '../../test/support/free-port.ts'
 import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
 import type { AgentOptions } from './agent.ts'
 import { AgentFault } from './fault.ts'
@@ -166,7 +167,7 @@ describe('after the connection broke', () => {
   })
 
   test('a server that has forgotten the session gives a new one, and the addresses stay', async () => {
-    const door = await openDoor()
+    const door = await openDoor({}, await portToKeep())
     const { agent, timers, told } = agentOf(door)
     await agent.start()
     const web = await agent.open(testPlan())
@@ -184,7 +185,7 @@ describe('after the connection broke', () => {
   })
 
   test('a server that is down for an hour is retried ever more slowly, and nothing piles up', async () => {
-    const door = await openDoor()
+    const door = await openDoor({}, await portToKeep())
     const { agent, timers, told, events } = agentOf(door)
     await agent.start()
     await agent.open(testPlan())

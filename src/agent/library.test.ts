@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 // By its package name, as a user's program imports it.
 import { type ConnectionEvent, type ConnectOptions, connect, forward, listen } from 'postern'
+import { portToKeep } from '../../test/support/free-port.ts'
 import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
 import { TestDoor } from './test-door.ts'
 
@@ -101,9 +102,7 @@ describe('forward', () => {
   }
 
   test('waits for a server when told to', async () => {
-    const reserved = await TestDoor.start(identity)
-    const { port } = reserved
-    await reserved.close()
+    const port = await portToKeep()
     const events: ConnectionEvent[] = []
     const opening = forward({
       ...here,

@@ -49,6 +49,7 @@ export class TestDoor {
   readonly #server: Server
   readonly #sockets = new Set<TLSSocket>()
   readonly #cookies = new Map<string, string>()
+  static #placed = 0
   #ids = 0
   #arrived = Promise.withResolvers<void>()
 
@@ -64,7 +65,7 @@ export class TestDoor {
   }) {
     const door = new TestDoor(tls, rules)
     // A door that replaces another must not hand out the same ids by chance.
-    door.#ids = port
+    if (port !== 0) door.#ids = 1000 * ++TestDoor.#placed
     door.#server.listen(port, '127.0.0.1')
     await once(door.#server, 'listening')
     return door

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { after, test } from 'node:test'
+import { portToKeep } from '../../test/support/free-port.ts'
 import { createLog } from '../lib/log/log.ts'
 import type { Peer } from '../modules/phases.ts'
 import { PublicTcpPorts, type TcpPortsOptions } from './tcp-ports.ts'
@@ -18,17 +19,6 @@ function make(options: Partial<TcpPortsOptions> = {}): PublicTcpPorts {
   const ports = new PublicTcpPorts({ host: '127.0.0.1', log: quiet, onConnection, ...options })
   all.push(ports)
   return ports
-}
-
-/** A port that nobody had a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  assert.ok(address && typeof address === 'object')
-  server.close()
-  await once(server, 'close')
-  return address.port
 }
 
 async function answer(port: number): Promise<string> {
@@ -48,7 +38,7 @@ async function isOpen(port: number): Promise<boolean> {
 }
 
 test('an open port takes connections and says who comes', async () => {
-  const port = await freePort()
+  const port = await portToKeep()
   let peer: Peer | undefined
   const ports = make({
     now: () => 42,
@@ -67,7 +57,7 @@ test('an open port takes connections and says who comes', async () => {
 })
 
 test('a port stays open until its last owner closes it', async () => {
-  const port = await freePort()
+  const port = await portToKeep()
   const ports = make()
   assert.deepEqual(await Promise.all([ports.open(port, 'a'), ports.open(port, 'b')]), [undefined, undefined])
   assert.equal(await ports.open(port, 'a'), undefined, 'twice is as good as once')
@@ -81,7 +71,7 @@ test('a port stays open until its last owner closes it', async () => {
 })
 
 test('connections live on when their port is closed', async () => {
-  const port = await freePort()
+  const port = await portToKeep()
   let accepted: Socket | undefined
   const ports = make({
     onConnection: (socket) => {
@@ -124,7 +114,7 @@ test('a port that another program has is told as a value, and can be had later',
 
 test('an address that is not ours is told as a value', async () => {
   // Of a network for documentation: RFC 5737.
-  const fault = await make({ host: '192.0.2.1' }).open(await freePort(), 'a')
+  const fault = await make({ host: '192.0.2.1' }).open(await portToKeep(), 'a')
   assert.deepEqual([fault?.reason, fault?.code], ['unavailable', 'EADDRNOTAVAIL'])
   assert.match(fault?.message ?? '', /192\.0\.2\.1:\d+ cannot be opened/)
 })
@@ -139,7 +129,7 @@ test('a port below 1024 is told as a value, where the system keeps it', async (t
 })
 
 test('who closes while it opens, and opens while it closes, gets what was asked for last', async () => {
-  const port = await freePort()
+  const port = await portToKeep()
   const ports = make()
   const first = ports.open(port, 'a')
   ports.close(port, 'a')
@@ -157,7 +147,7 @@ test('who closes while it opens, and opens while it closes, gets what was asked 
 })
 
 test('an edge that hands its port to another leaves no gap', async () => {
-  const port = await freePort()
+  const port = await portToKeep()
   const ports = make()
   await ports.open(port, 'old')
   const opening = ports.open(port, 'new')
@@ -167,7 +157,7 @@ test('an edge that hands its port to another leaves no gap', async () => {
 })
 
 test('200 times open and closed, with visitors, leave nothing behind', { timeout: 20_000 }, async () => {
-  const port = await freePort()
+  const port = await portToKeep()
   const ports = make()
   const before = sockets()
   for (let i = 0; i < 200; i++) {
@@ -181,7 +171,7 @@ test('200 times open and closed, with visitors, leave nothing behind', { timeout
 })
 
 test('what the caller throws, and who resets, end that connection alone', async () => {
-  const port = await freePort()
+  const port = await portToKeep()
   let calls = 0
   const ports = make({
     onConnection: (socket) => {
@@ -199,7 +189,7 @@ test('what the caller throws, and who resets, end that connection alone', async 
 
 test('all can be closed at once', async () => {
   const ports = make()
-  const numbers = [await freePort(), await freePort()]
+  const numbers = [await portToKeep(), await portToKeep()]
   for (const port of numbers) await ports.open(port, 'a')
   ports.closeAll()
   for (const port of numbers) assert.equal(await isOpen(port), false)

@@ -1,6 +1,7 @@
 /** Resources beyond the contract: TLS certificates, reserved addresses and domains, IP restrictions (D27, D28). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
+import { tcpRange } from '../support/free-port.ts'
 import { makeIdentity } from '../support/make-certificate.ts'
 import { startPlatform } from '../support/platform.ts'
 import { eachTarget, unique } from './target.ts'
@@ -363,23 +364,23 @@ eachTarget((target) => {
 
 describe('reserved addresses of a narrow range', () => {
   test('use every port that no edge has; then none is free until one is deleted', async () => {
-    const platform = await startPlatform({
-      flags: { 'tcp-ports': '21000-21003', region: 'eu-1', domain: 'tunnels.example.com' },
-    })
+    const { ports, flags } = await tcpRange(4)
+    const [first, second, third, fourth] = ports
+    const platform = await startPlatform({ flags: { ...flags, region: 'eu-1', domain: 'tunnels.example.com' } })
     const { admin } = platform
     try {
-      await admin.create('/edges/tcp', { hostports: ['x.example.com:21002'] })
+      await admin.create('/edges/tcp', { hostports: [`x.example.com:${third}`] })
       const made = [await admin.create('/reserved_addrs'), await admin.create('/reserved_addrs')]
       made.push(await admin.create('/reserved_addrs'))
       const host = 'eu-1.tcp.tunnels.example.com'
       assert.deepEqual(
         new Set(made.map(({ addr }) => addr)),
-        new Set([`${host}:21000`, `${host}:21001`, `${host}:21003`]),
+        new Set([`${host}:${first}`, `${host}:${second}`, `${host}:${fourth}`]),
       )
       for (const { region } of made) assert.equal(region, 'eu-1')
       const { msg, status_code } = await admin.refused('ERR_NO_FREE_PORT', 'POST', '/reserved_addrs', { body: {} })
       assert.equal(status_code, 409)
-      assert.match(msg, /21000 and 21003/)
+      assert.match(msg, new RegExp(`${first} and ${fourth}`))
       await admin.delete(`/reserved_addrs/${made[1].id}`)
       assert.equal((await admin.create('/reserved_addrs')).addr, made[1].addr)
     } finally {

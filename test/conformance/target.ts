@@ -8,6 +8,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { after, before, describe } from 'node:test'
 import { ApiClient } from '../support/api-client.ts'
 import { eachStore, type TestStore } from '../support/databases.ts'
+import { SHARED_TCP_PORTS } from '../support/free-port.ts'
 import { type Platform, type PlatformOptions, startPlatform } from '../support/platform.ts'
 
 export interface Target {
@@ -79,12 +80,10 @@ export function uniqueName(): string {
   return `${unique('host')}.example.com:443`
 }
 
-/** A unique hostport for a TCP edge of a server with the default TCP ports. */
+/** A unique hostport for a TCP edge of a platform with the usual TCP ports. */
 export function uniqueAddress(): string {
-  port = FIRST_TCP_PORT + ((port - FIRST_TCP_PORT + 1) % TCP_PORTS)
+  port = port === SHARED_TCP_PORTS.to ? SHARED_TCP_PORTS.from : port + 1
   return `tcp.example.com:${port}`
 }
 
-const FIRST_TCP_PORT = 20_000
-const TCP_PORTS = 1000
-let port = FIRST_TCP_PORT + randomInt(TCP_PORTS)
+let port = randomInt(SHARED_TCP_PORTS.from, SHARED_TCP_PORTS.to + 1)

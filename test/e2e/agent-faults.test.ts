@@ -13,7 +13,7 @@ import { TestAgent } from '../../src/tunnel/test-agent.ts'
 import { ownDriver } from '../interop/agents/own-driver.ts'
 import { type AgentProcess, startAgent } from '../support/agent-process.ts'
 import { ApiClient } from '../support/api-client.ts'
-import { portToKeep } from '../support/free-port.ts'
+import { portToKeep, tcpRange } from '../support/free-port.ts'
 import { openOneWayGate } from '../support/one-way-gate.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { assertNobodyOnline, online, sessionsOnline } from '../support/presence.ts'
@@ -33,7 +33,9 @@ const MAKE_WAY_MS = 2000 + 8000
 
 let platform: Platform
 before(async () => {
-  platform = await startPlatform({ flags: { 'drain-timeout': '1s' } })
+  // TCP ports that nobody else is given while an agent is away.
+  const range = await tcpRange(100)
+  platform = await startPlatform({ flags: { 'drain-timeout': '1s', ...range.flags } })
 })
 after(() => platform.stop())
 
@@ -242,7 +244,9 @@ describe('a server', () => {
     const key = 'test_api_key_of_the_first_admin_0001'
     const authtoken = 'test_authtoken_of_the_first_admin_01'
     const env = { POSTERN_BOOTSTRAP_API_KEY: key, POSTERN_BOOTSTRAP_AUTHTOKEN: authtoken }
+    const range = await tcpRange(20)
     const flags = {
+      ...range.flags,
       'agent-listen': `127.0.0.1:${await portToKeep()}`,
       'https-listen': `127.0.0.1:${await portToKeep()}`,
       'http-listen': `127.0.0.1:${await portToKeep()}`,

@@ -9,6 +9,7 @@ import { noCommands } from '../../src/agent/commands.ts'
 import { Session } from '../../src/agent/session.ts'
 import { Secret } from '../../src/lib/secrets/secret.ts'
 import type { BindAnswer, BindMessage } from '../../src/wire/messages/bind.ts'
+import { tcpRange } from '../support/free-port.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { assertNobodyOnline, gauges, online, sessionsOnline } from '../support/presence.ts'
 import { until } from '../support/until.ts'
@@ -19,8 +20,9 @@ const RECONNECTS = 1000
 let platform: Platform
 let secureContext: SecureContext
 before(async () => {
-  // A separate port range: a port is free for a moment between two connections, and parallel suites look for free ports.
-  platform = await startPlatform({ flags: { 'drain-timeout': '1s', 'log-level': 'warn', 'tcp-ports': '19100-19199' } })
+  // A range of its own: a port is free for a moment between two connections, and parallel suites look for free ports.
+  const range = await tcpRange(100)
+  platform = await startPlatform({ flags: { 'drain-timeout': '1s', 'log-level': 'warn', ...range.flags } })
   secureContext = createSecureContext({ ca: platform.ca })
 })
 after(() => platform.stop())

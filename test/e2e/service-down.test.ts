@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type AgentProcess, startAgent } from '../support/agent-process.ts'
-import { freeTcpPort } from '../support/free-port.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { until } from '../support/until.ts'
+import { nobody } from '../support/upstream.ts'
 import { visit } from '../support/visitor.ts'
 
 let platform: Platform
@@ -37,7 +37,7 @@ describe('a service that is down', () => {
   for (const version of ['1.1', '2'] as const) {
     for (const app_protocol of ['http1', 'http2'] as const) {
       test(`is a page of ours over HTTP/${version}, whose request is in both logs (${app_protocol})`, async (t) => {
-        const port = await freeTcpPort()
+        const { port } = await nobody()
         const { agents: server, caFile, authtoken } = platform
         const domain = `down-${version === '2' ? 2 : 1}-${app_protocol}.example.com`
         const tunnels = { web: { addr: `127.0.0.1:${port}`, domain, app_protocol } }

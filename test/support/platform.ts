@@ -8,6 +8,7 @@ import { createLog, type LogDestination } from '../../src/lib/log/log.ts'
 import { openAdmin, startServer } from '../../src/server.ts'
 import type { StoreLimits } from '../../src/store/limits.ts'
 import { ApiClient } from './api-client.ts'
+import { SHARED_TCP_PORTS } from './free-port.ts'
 
 export interface Platform {
   /** `http://127.0.0.1:<port>`. */
@@ -61,6 +62,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
     'https-listen': '127.0.0.1:0',
     'http-listen': '127.0.0.1:0',
     'tcp-listen': '127.0.0.1',
+    'tcp-ports': `${SHARED_TCP_PORTS.from}-${SHARED_TCP_PORTS.to}`,
     'log-format': 'json',
     ...(options.databaseUrl !== undefined && { 'database-url': options.databaseUrl }),
     ...options.flags,

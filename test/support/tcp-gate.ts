@@ -1,6 +1,7 @@
 /** A TCP proxy that can be shut, reopened and silenced at the same port, as if the server behind it came and went. */
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { portToKeep } from './free-port.ts'
 
 export interface TcpGate {
   readonly port: number
@@ -19,7 +20,7 @@ export async function openGate(target: number): Promise<TcpGate> {
   const kept: (() => void)[] = []
   let hushed: 'all' | 'answers' | null = null
   let server: Server | undefined
-  let port = 0
+  const port = await portToKeep()
 
   const pass = (isAnswer: boolean, deed: () => void) => {
     if (hushed === 'all' || (hushed === 'answers' && isAnswer)) kept.push(deed)
@@ -36,9 +37,7 @@ export async function openGate(target: number): Promise<TcpGate> {
     })
   }
   const gate: TcpGate = {
-    get port() {
-      return port
-    },
+    port,
     async open() {
       // Half open, since the gate itself must not answer an end that is held back.
       server = createServer({ allowHalfOpen: true }, (near) => {
@@ -47,7 +46,6 @@ export async function openGate(target: number): Promise<TcpGate> {
         carry(far, near, true)
       }).listen(port, '127.0.0.1')
       await once(server, 'listening')
-      port = (server.address() as AddressInfo).port
     },
     async shut() {
       const closed = new Promise((resolve) => server?.close(resolve))

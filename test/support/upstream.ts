@@ -6,6 +6,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import type { Duplex } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
+import { portToKeep } from './free-port.ts'
 
 /** A test, or anything else that closes what was started for it. */
 export interface Owner {
@@ -77,10 +78,7 @@ export async function tlsUpstream(
 
 /** An address where nobody listens. */
 export async function nobody(): Promise<Upstream> {
-  const server = createTcpServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
+  const port = await portToKeep()
   return { port, address: `127.0.0.1:${port}` }
 }
 

@@ -1,8 +1,7 @@
 /** A platform whose edges are made through its API and visited over real sockets; it closes with the suite. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import type { ApiClient, Json } from '../../support/api-client.ts'
+import { type TcpRange, tcpRange } from '../../support/free-port.ts'
 import { metric } from '../../support/metrics.ts'
 import { type Platform, type PlatformOptions, startPlatform } from '../../support/platform.ts'
 import { until } from '../../support/until.ts'
@@ -47,7 +46,7 @@ const flags = { 'drain-timeout': '1s' }
 export class World implements Owner {
   readonly platform: Platform
   readonly api: ApiClient
-  readonly #allPorts: readonly number[]
+  readonly #range: TcpRange
   readonly #tcpPorts: number[]
   /** The backend of `MARK`. */
   readonly #mark: string
@@ -55,31 +54,28 @@ export class World implements Owner {
   #marks = 0
   #names = 0
 
-  private constructor(platform: Platform, tcpPorts: number[], mark: string) {
+  private constructor(platform: Platform, range: TcpRange, mark: string) {
     this.platform = platform
     this.api = platform.admin
-    this.#allPorts = [...tcpPorts]
-    this.#tcpPorts = tcpPorts
+    this.#range = range
+    this.#tcpPorts = [...range.ports]
     this.#mark = mark
   }
 
   static async start(options: PlatformOptions = {}): Promise<World> {
-    const first = await freePorts(TCP_PORTS)
-    const tcpPorts = Array.from({ length: TCP_PORTS }, (_, i) => first + i)
-    const range = { 'tcp-ports': `${first}-${first + TCP_PORTS - 1}` }
-    const platform = await startPlatform({ ...options, flags: { ...flags, ...range, ...options.flags } })
+    const range = await tcpRange(TCP_PORTS)
+    const platform = await startPlatform({ ...options, flags: { ...flags, ...range.flags, ...options.flags } })
     const { id } = await platform.admin.create('/backends/http_response', { body: '0' })
-    const world = new World(platform, tcpPorts, `/backends/http_response/${id}`)
+    const world = new World(platform, range, `/backends/http_response/${id}`)
     await world.httpsEdge({ names: [MARK], routes: [{ backend: { backend_id: id } }] })
     return world
   }
 
   /** Starts again on the data and ports of a world that was stopped. */
   static async startAgain(before: World, options: PlatformOptions): Promise<World> {
-    const ports = before.#allPorts
-    const range = { 'tcp-ports': `${ports[0]}-${ports.at(-1)}` }
-    const platform = await startPlatform({ ...options, flags: { ...flags, ...range, ...options.flags } })
-    return new World(platform, [], before.#mark)
+    const range = { ...before.#range, ports: [] }
+    const platform = await startPlatform({ ...options, flags: { ...flags, ...range.flags, ...options.flags } })
+    return new World(platform, range, before.#mark)
   }
 
   /** For services of the whole suite. */
@@ -192,23 +188,4 @@ export class World implements Owner {
     const lines = this.platform.log.join('').split('\n').filter(Boolean)
     return lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message)
   }
-}
-
-/** The first of this many consecutive free ports, below the system's ephemeral range. */
-async function freePorts(count: number): Promise<number> {
-  for (let tries = 0; tries < 100; tries++) {
-    const first = 10_000 + Math.floor(Math.random() * 1700) * count
-    const free = await Promise.all(Array.from({ length: count }, (_, i) => isFree(first + i)))
-    if (free.every(Boolean)) return first
-  }
-  throw new Error('no ports are free')
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer()
-  const heard = Promise.race([once(server, 'listening').then(() => true), once(server, 'error').then(() => false)])
-  server.listen(port, '127.0.0.1')
-  const isListening = await heard.catch(() => false)
-  if (isListening) await new Promise((resolve) => server.close(resolve))
-  return isListening
 }

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { Agent, request } from 'node:https'
-import { freeTcpPort } from '../../support/free-port.ts'
 import { readAll } from '../../support/read-all.ts'
 import { httpUpstream, tcpUpstream } from '../../support/upstream.ts'
 import { dialTcp, exchange, visit } from '../../support/visitor.ts'
@@ -12,7 +11,7 @@ import { eachAgent, refusal } from './each-agent.ts'
 eachAgent((stage, test) => {
   for (const what of ['name', 'port'] as const) {
     test(`of those who ask for one ${what} at the same moment, one gets it`, async (t) => {
-      const remote_addr = `localhost:${await freeTcpPort()}`
+      const remote_addr = `localhost:${stage.tcpPort()}`
       const asked = what === 'name' ? { domain: 'race.example.com' } : { proto: 'tcp' as const, remote_addr }
       const agents = await Promise.all([1, 2, 3].map(() => stage.connect(t)))
       const bind = (i: number) => agents[i % agents.length]?.open({ addr: 1, ...asked }) ?? assert.fail()

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
 import type { Json } from '../../support/api-client.ts'
+import { type TcpRange, tcpRange } from '../../support/free-port.ts'
 import { type Platform, type PlatformOptions, startPlatform } from '../../support/platform.ts'
 import { until } from '../../support/until.ts'
 import {
@@ -23,6 +24,10 @@ export interface Stage {
   readonly driver: AgentDriver
   /** Known once tests run, not yet while they are defined. */
   readonly platform: Platform
+  /** The TCP ports of the platform, which nobody else has. */
+  readonly range: TcpRange
+  /** One of them that nobody was given before. */
+  tcpPort(): number
   /** An agent that goes with the test. */
   connect(t: TestContext, options?: Partial<ConnectOptions>): Promise<ConnectedAgent>
   /** A tunnel of an agent that all tests of the stage share; it goes with the test. */
@@ -34,6 +39,9 @@ export interface Stage {
 /** Mute sessions, such as the SDK leaves behind, must not hold up the end of a platform. */
 const flags = { 'drain-timeout': '1s' }
 
+/** More than a suite ever uses. */
+const TCP_PORTS = 50
+
 /** A row of the suite; not defined for a driver that lacks it. */
 export type DefineRow = (title: string, run: (t: TestContext) => Promise<void>) => void
 
@@ -41,11 +49,17 @@ export function eachAgent(define: (stage: Stage, row: DefineRow) => void, option
   for (const driver of drivers) {
     describe(driver.name, { skip: driver.missing }, () => {
       let running: Platform | undefined
+      let range: TcpRange | undefined
+      let givenPorts = 0
       let shared: Promise<ConnectedAgent> | undefined
       let access: Promise<Access> | undefined
       const platform = (): Platform => {
         if (!running) throw new Error('the platform runs only while tests do')
         return running
+      }
+      const tcp = (): TcpRange => {
+        if (!range) throw new Error('ports are known only while tests run')
+        return range
       }
       const row: DefineRow = (title, run) => {
         if (!driver.lacks.some(([part]) => title.includes(part))) test(title, run)
@@ -55,13 +69,18 @@ export function eachAgent(define: (stage: Stage, row: DefineRow) => void, option
         return driver.connect({ ...(await access), ...given })
       }
       before(async () => {
-        running = await startPlatform({ ...options, flags: { ...flags, ...options.flags } })
+        range = await tcpRange(TCP_PORTS)
+        running = await startPlatform({ ...options, flags: { ...flags, ...range.flags, ...options.flags } })
       })
       const stage: Stage = {
         driver,
         get platform() {
           return platform()
         },
+        get range() {
+          return tcp()
+        },
+        tcpPort: () => tcp().ports[givenPorts++] ?? assert.fail('no TCP ports are left'),
         async connect(t, given) {
           const agent = await connect(given)
           t.after(() => agent.close())

@@ -1,6 +1,5 @@
 /** Labelled tunnels: edges of the API find them through tunnel groups, and say who serves whom. */
 import assert from 'node:assert/strict'
-import { freeTcpPort } from '../../support/free-port.ts'
 import type { Platform } from '../../support/platform.ts'
 import { until } from '../../support/until.ts'
 import { http2Upstream, httpUpstream, tcpUpstream } from '../../support/upstream.ts'
@@ -38,7 +37,7 @@ eachAgent((stage, test) => {
   test('a TCP edge reaches the tunnels of a group', async (t) => {
     const { admin } = stage.platform
     const group = await admin.create('/backends/tunnel_group', { labels: { app: 'bytes' } })
-    const hostport = `localhost:${await freeTcpPort()}`
+    const hostport = `localhost:${stage.tcpPort()}`
     await admin.create('/edges/tcp', { hostports: [hostport], backend: { backend_id: group.id } })
     const { address } = await tcpUpstream(t)
     await stage.open(t, { labels: { app: 'bytes' }, addr: address })

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import type { Json } from '../../support/api-client.ts'
-import { freeTcpPort, portToKeep } from '../../support/free-port.ts'
+import { portToKeep, tcpRange } from '../../support/free-port.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 import { openGate } from '../../support/tcp-gate.ts'
 import { until } from '../../support/until.ts'
@@ -20,7 +20,7 @@ eachAgent((stage, test) => {
     const gate = await openGate(portOf(server))
     const agent = await stage.connect(t, { server: `127.0.0.1:${gate.port}`, metadata: 'cut' })
     t.after(() => gate.shut())
-    const opened = await openAll(t, agent, stage.driver)
+    const opened = await openAll(t, agent, { ...stage.driver, tcpPort: stage.tcpPort() })
     const before = await shown(stage.platform, stage.driver)
     assert.equal(before.tunnels.length, 4)
     for (let i = 0; i < 2; i++) {
@@ -39,7 +39,9 @@ for (const driver of drivers) {
     test('after the server was started again on the same data', async (t) => {
       const dataDir = await mkdtemp(join(tmpdir(), 'postern-test-'))
       t.after(() => rm(dataDir, { recursive: true, force: true }))
+      const range = await tcpRange(20)
       const flags = {
+        ...range.flags,
         'drain-timeout': '1s',
         'agent-listen': `127.0.0.1:${await portToKeep()}`,
         'ssh-listen': `127.0.0.1:${await portToKeep()}`,
@@ -51,7 +53,7 @@ for (const driver of drivers) {
       t.after(() => running.stop())
       const agent = await driver.connect({ ...(await driver.access(first)), metadata: 'restarted' })
       t.after(() => agent.close())
-      const opened = await openAll(t, agent, driver)
+      const opened = await openAll(t, agent, { ...driver, tcpPort: range.from })
       const before = await shown(first, driver)
 
       await first.stop()
@@ -66,10 +68,15 @@ for (const driver of drivers) {
   })
 }
 
+interface Opening extends Pick<AgentDriver, 'hasSession'> {
+  /** The port that an agent asks for which is not given the same one again. */
+  readonly tcpPort: number
+}
+
 /** A tunnel of every kind whose address is left to the server, where it stays the same, and a label tunnel. */
-async function openAll(t: TestContext, agent: ConnectedAgent, { hasSession }: AgentDriver) {
+async function openAll(t: TestContext, agent: ConnectedAgent, { hasSession, tcpPort }: Opening) {
   const chosen = hasSession ? {} : { domain: 'chosen.example.com' }
-  const port = hasSession ? {} : { remote_addr: `localhost:${await freeTcpPort()}` }
+  const port = hasSession ? {} : { remote_addr: `localhost:${tcpPort}` }
   const web = await httpUpstream(t, (_, response) => response.end('web'))
   const bytes = await tcpUpstream(t)
   const https = await agent.open({ addr: web.address, metadata: 'of https', ...chosen })

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
 import type { Json } from '../../support/api-client.ts'
-import { freeTcpPort } from '../../support/free-port.ts'
 import { until } from '../../support/until.ts'
 import { httpUpstream } from '../../support/upstream.ts'
 import { visit } from '../../support/visitor.ts'
@@ -62,7 +61,7 @@ eachAgent((stage, test) => {
 
     test('a TCP port outside of the range', async (t) => {
       const bind = stage.open(t, { proto: 'tcp', addr: 1, remote_addr: 'localhost:22' })
-      await assert.rejects(bind, refusal(307, /20000 to 20999/))
+      await assert.rejects(bind, refusal(307, new RegExp(`${stage.range.from} to ${stage.range.to}`)))
     })
   })
 
@@ -78,7 +77,7 @@ eachAgent((stage, test) => {
       [
         'another port',
         'bind:localhost:20001',
-        async () => ({ proto: 'tcp', remote_addr: `localhost:${await freeTcpPort()}` }),
+        async () => ({ proto: 'tcp', remote_addr: `localhost:${stage.tcpPort()}` }),
         308,
       ],
       ['another label', 'bind:app=web', async () => ({ labels: { app: 'api' } }), 399],

@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { freeTcpPort } from '../../support/free-port.ts'
+import { tcpRange } from '../../support/free-port.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 import { tlsIdentity } from '../../support/tls-identity.ts'
 import { Home } from './home.ts'
@@ -37,8 +37,9 @@ describe('docs/ssh.md', { skip: missing }, () => {
       .replaceAll('20001', String(tcpPort))
 
   before(async () => {
-    platform = await startPlatform()
-    tcpPort = await freeTcpPort()
+    const range = await tcpRange(100)
+    platform = await startPlatform({ flags: range.flags })
+    tcpPort = range.from
     home = new Home({ POSTERN_API_URL: platform.url, POSTERN_API_KEY: platform.apiKey })
     const { cert, key } = await tlsIdentity(['app.example.com'])
     home.write('app.crt', cert)

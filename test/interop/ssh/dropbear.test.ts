@@ -1,6 +1,7 @@
 /** What is particular to dropbear: its forms of a forward, its kinds of keys, and how it shows a refusal. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { type TcpRange, tcpRange } from '../../support/free-port.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 import { httpUpstream, tcpUpstream } from '../../support/upstream.ts'
 import { dialTcp, exchange, visit } from '../../support/visitor.ts'
@@ -9,11 +10,13 @@ import { type Key, keyFolder } from './openssh.ts'
 
 describe('dropbear', { skip: missing }, () => {
   let platform: Platform
+  let range: TcpRange
   let folder = ''
   let key: Key
 
   before(async () => {
-    platform = await startPlatform()
+    range = await tcpRange(100)
+    platform = await startPlatform({ flags: range.flags })
     folder = keyFolder()
     key = makeKey(folder, 'key')
     await platform.admin.create('/ssh_credentials', { public_key: key.publicLine })
@@ -40,9 +43,10 @@ describe('dropbear', { skip: missing }, () => {
 
   test('a TCP port of one’s choice', async (t) => {
     const service = await tcpUpstream(t)
-    const client = dbclient(t, platform, key, ['-R', `20601:${service.address}`], ['tcp'])
-    assert.equal(await client.url(), 'tcp://localhost:20601')
-    assert.equal(await exchange(await dialTcp('tcp://localhost:20601'), 'x'), 'x')
+    const url = `tcp://localhost:${range.from}`
+    const client = dbclient(t, platform, key, ['-R', `${range.from}:${service.address}`], ['tcp'])
+    assert.equal(await client.url(), url)
+    assert.equal(await exchange(await dialTcp(url), 'x'), 'x')
   })
 
   for (const [kind, options] of [

@@ -1,6 +1,7 @@
 /** Every form of the command that docs/ssh.md shows, with the `ssh` of this machine. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { type TcpRange, tcpRange } from '../../support/free-port.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 import { tlsIdentity } from '../../support/tls-identity.ts'
 import { httpUpstream, tcpUpstream, tlsUpstream } from '../../support/upstream.ts'
@@ -9,11 +10,13 @@ import { type Key, keyFolder, makeKey, missing, ssh } from './openssh.ts'
 
 describe('the forms of the command', { skip: missing }, () => {
   let platform: Platform
+  let range: TcpRange
   let folder = ''
   let key: Key
 
   before(async () => {
-    platform = await startPlatform()
+    range = await tcpRange(100)
+    platform = await startPlatform({ flags: range.flags })
     folder = keyFolder()
     key = makeKey(folder, 'key')
     await platform.admin.create('/ssh_credentials', { public_key: key.publicLine })
@@ -83,9 +86,10 @@ describe('the forms of the command', { skip: missing }, () => {
 
   test('a TCP port of one’s choice, with a name and without', async (t) => {
     const service = await tcpUpstream(t)
+    const [one, other] = range.ports
     for (const [place, url] of [
-      ['20501', 'tcp://localhost:20501'],
-      ['localhost.localdomain:20502', 'tcp://localhost.localdomain:20502'],
+      [`${one}`, `tcp://localhost:${one}`],
+      [`localhost.localdomain:${other}`, `tcp://localhost.localdomain:${other}`],
     ] as const) {
       const client = ssh(t, platform, key, ['-R', `${place}:${service.address}`], ['tcp'])
       assert.equal(await client.url(), url)

@@ -2,9 +2,9 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import { portToKeep } from '../../support/free-port.ts'
 import { until } from '../../support/until.ts'
 import type { Key } from './openssh.ts'
 
@@ -37,7 +37,8 @@ export async function startSshd(
   if (PROGRAM === undefined) throw new Error('there is no sshd')
   // A folder of the system, which a package makes at boot, and without which root cannot start it.
   if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 })
-  const port = await freePort()
+  // It cannot be told to take any port.
+  const port = await portToKeep()
   const trusted = join(folder, 'trusted-user-cas')
   writeFileSync(trusted, authorities.map((line) => `${line}\n`).join(''))
   const config = join(folder, 'sshd_config')
@@ -75,14 +76,4 @@ export async function startSshd(
       await ended
     },
   }
-}
-
-/** It cannot be told to take any port, so one is looked for that the system just had to give away. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // of a TCP server that listens
-  server.close()
-  await once(server, 'close')
-  return port
 }
