@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { chooseTests } from './support/choose-tests.ts'
+import { groupTests, writeGroups } from './support/group-tests.ts'
 import { startPostgres } from './support/postgres.ts'
 import { runChecks } from './support/run-checks.ts'
 import { runTests } from './support/run-tests.ts'
@@ -32,11 +33,13 @@ async function main(signal: AbortSignal): Promise<boolean> {
   const postgres = await startPostgres({ durable: long === 'crash' })
   say(`PostgreSQL is up (${seconds(started)})`)
   const compiled = mkdtempSync(join(tmpdir(), 'postern-compiled-'))
+  const grouped = mkdtempSync(join(tmpdir(), 'postern-groups-'))
   try {
     const patterns = chosen.patterns.map((pattern) => ` named /${pattern}/`).join(',')
     say(`tests: ${chosen.files.length} ${chosen.files.length === 1 ? 'file' : 'files'}${patterns}`)
     const passed = await runTests({
       ...chosen,
+      files: whole ? writeGroups(groupTests(chosen.files), grouped) : chosen.files,
       signal,
       isTalkative: long !== undefined,
       fileLimitMs: long ? LONG_FILE_LIMIT_MS : FILE_LIMIT_MS,
@@ -50,7 +53,7 @@ async function main(signal: AbortSignal): Promise<boolean> {
     if (!checked) say('the checks failed; see above')
     return checked && passed.ok
   } finally {
-    rmSync(compiled, { recursive: true, force: true })
+    for (const folder of [compiled, grouped]) rmSync(folder, { recursive: true, force: true })
     await postgres.stop()
   }
 }

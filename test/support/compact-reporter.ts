@@ -1,9 +1,14 @@
 /** Reports a test run in few lines: a dot per file, failures in full with their output, counts, and the slowest files. */
 import { relative, resolve } from 'node:path'
 import { spec, type TestEvent } from 'node:test/reporters'
+import { fileURLToPath } from 'node:url'
+import { isGroup, membersOf } from './group-tests.ts'
 
 /** How many of the slowest files are named at the end. */
 const SLOWEST = 10
+
+/** Where the suites begin that are files of a group. */
+const SHARE = fileURLToPath(new URL('share-process.ts', import.meta.url))
 
 /** Events about passing tests and about order, which are not shown. */
 const DROPPED = new Set(['test:enqueue', 'test:dequeue', 'test:start', 'test:pass', 'test:complete', 'test:plan'])
@@ -17,6 +22,7 @@ export default async function* compact(events: AsyncIterable<TestEvent>): AsyncG
     return String(shown.read() ?? '')
   }
   const printed = new Map<string, TestEvent[]>()
+  const groups = new Map<string, string>()
   const files: { readonly name: string; readonly ms: number }[] = []
   let dots = false
   for await (const event of events) {
@@ -27,9 +33,11 @@ export default async function* compact(events: AsyncIterable<TestEvent>): AsyncG
     }
     if (event.type === 'test:stdout' || event.type === 'test:stderr') {
       const file = resolve(event.data.file)
+      if (!printed.has(file)) for (const member of membersOf(file)) groups.set(member, file)
       printed.set(file, [...(printed.get(file) ?? []), event])
     } else if (!DROPPED.has(event.type)) {
-      const file = event.type === 'test:fail' && event.data.file ? resolve(event.data.file) : ''
+      const own = event.type === 'test:fail' && event.data.file ? resolve(event.data.file) : ''
+      const file = groups.get(own) ?? own
       const text = [...(printed.get(file) ?? []), event].map(show).join('')
       printed.delete(file)
       if (text === '') continue
@@ -46,5 +54,5 @@ function slowest(files: readonly { readonly name: string; readonly ms: number }[
 }
 
 function isWholeFile({ nesting, name, file }: { nesting: number; name: string; file?: string | undefined }): boolean {
-  return nesting === 0 && file !== undefined && resolve(name) === file
+  return nesting === 0 && file !== undefined && (file === SHARE || (resolve(name) === file && !isGroup(file)))
 }

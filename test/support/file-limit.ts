@@ -8,10 +8,18 @@ import { isMainThread, Worker, workerData } from 'node:worker_threads'
 
 const limitMs = Number(process.env.POSTERN_TEST_FILE_LIMIT_MS)
 
+/** Also in `share-process.ts`, which must not load this file a second time. */
+const TURNS = 'turns of test files'
+
 // Threads that a test starts load this file too.
 if (!isMainThread && typeof workerData?.limitedFile === 'string') {
+  let running: string = workerData.limitedFile
+  // A process that several files share says whose turn it is.
+  new BroadcastChannel(TURNS).onmessage = ({ data }) => {
+    running = String(data)
+  }
   setTimeout(() => {
-    writeSync(2, `${workerData.limitedFile} ran for more than ${limitMs / 1000} s and was killed\n`)
+    writeSync(2, `${running} ran for more than ${limitMs / 1000} s and was killed\n`)
     process.kill(process.pid, 'SIGKILL')
   }, limitMs)
 } else if (isMainThread && limitMs > 0 && process.env.NODE_TEST_CONTEXT !== undefined) {

@@ -1,0 +1,99 @@
+/**
+ * Puts test files into groups that share a process.
+ *
+ * To load the server costs more than many a file costs to run: half a second for the code, and as much again until it is
+ * warm. Files that look at the process itself have one to themselves.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+
+/** What a test that looks at its process, or changes it for everybody, has in its text. */
+const OWN_PROCESS: readonly RegExp[] = [
+  /memoryUsage|heapUsed|HeapStatistics|expose-gc|cpuUsage|getActiveResourcesInfo|\/proc\/self/,
+  /TurnProbe|monitorEventLoopDelay|eventLoopUtilization/,
+  /process\.(emit|on|once|exit|chdir|umask)\(|process\.env\[|uncaughtException|diagnostics_channel|setFlagsFromString/,
+  /mock\.method\((JSON|Buffer|performance)/,
+  // Its own words, where nothing else tells.
+  /a process of its own/,
+]
+
+/** How many files of a folder share a process; those of other folders share none. */
+const SHARED: readonly [folder: string, files: number][] = [
+  ['src/', 16],
+  ['test/conformance/', 3],
+  ['test/e2e/', 4],
+  ['test/interop/agents/', 3],
+  ['test/interop/api-client/', 3],
+  ['test/interop/oidc/', 2],
+  ['test/interop/ssh/', 3],
+]
+
+/** The longest files, longest first: they begin first, so that the run does not end with one of them. */
+const LONGEST = [
+  'test/e2e/start-stop.test.ts',
+  'test/conformance/matrix.test.ts',
+  'test/e2e/backup.test.ts',
+  'test/conformance/paging.test.ts',
+  'test/interop/package/package.test.ts',
+  'test/conformance/resources.test.ts',
+  'test/crash/crash.test.ts',
+  'src/ssh/login-attacks.test.ts',
+  'test/e2e/agent-faults.test.ts',
+  'test/conformance/fields.test.ts',
+]
+
+export type TextOf = (file: string) => string
+
+/** In the order in which they are to be run. */
+export function groupTests(
+  files: readonly string[],
+  textOf: TextOf = (file) => readFileSync(file, 'utf8'),
+): string[][] {
+  const first = LONGEST.filter((file) => files.includes(file))
+  const alone: string[] = []
+  const open = new Map<number, string[]>(SHARED.map((_, index) => [index, []]))
+  const groups: string[][] = []
+  for (const file of files.filter((each) => !first.includes(each))) {
+    const index = SHARED.findIndex(([folder]) => file.startsWith(folder))
+    const group = open.get(index)
+    if (!group || OWN_PROCESS.some((telling) => telling.test(textOf(file)))) {
+      alone.push(file)
+      continue
+    }
+    group.push(file)
+    if (group.length < (SHARED[index]?.[1] ?? 1)) continue
+    groups.push(group)
+    open.set(index, [])
+  }
+  groups.push(...[...open.values()].filter((group) => group.length > 0))
+  const others = [...groups, ...alone.map((file) => [file])].toSorted(byFolder)
+  return [...first.map((file) => [file]), ...others]
+}
+
+/** Tests of whole servers take longer than those of their parts, which are good for filling the end. */
+function byFolder([a = '']: string[], [b = '']: string[]): number {
+  return Number(b.startsWith('test/')) - Number(a.startsWith('test/'))
+}
+
+/** Writes a file for each group that runs its members; node runs files in the order of their names. */
+export function writeGroups(groups: readonly (readonly string[])[], folder: string): string[] {
+  const share = new URL('share-process.ts', import.meta.url).href
+  return groups.map((files, index) => {
+    const name = `${String(index).padStart(3, '0')}-${(files[0] ?? '').replaceAll('/', '-').replace(/\.ts$/, '.mjs')}`
+    const path = join(folder, name)
+    const members = JSON.stringify(files.map((file) => resolve(file)))
+    writeFileSync(path, `import { shareProcess } from '${share}'\nshareProcess(${members})\n`)
+    return path
+  })
+}
+
+export function isGroup(path: string): boolean {
+  return path.endsWith('.test.mjs')
+}
+
+/** The members of a group by the file that runs them; a file that is no group has none. */
+export function membersOf(path: string): string[] {
+  if (!isGroup(path)) return []
+  const [list = '[]'] = /\[.*\]/.exec(readFileSync(path, 'utf8')) ?? []
+  return JSON.parse(list)
+}

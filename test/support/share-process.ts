@@ -1,0 +1,31 @@
+/** Runs several test files in one process, one after the other, each as a suite of its own (`group-tests.ts`). */
+import { relative } from 'node:path'
+import { before, describe } from 'node:test'
+import { pathToFileURL } from 'node:url'
+
+/** Hooks at the top of a file belong to its suite: what it starts, it starts when its turn comes, and stops before the next. */
+export function shareProcess(files: readonly string[]): void {
+  let loaded = Promise.resolve()
+  for (const file of files) {
+    const former = loaded
+    const { promise, resolve } = Promise.withResolvers<void>()
+    loaded = promise
+    describe(relative('.', file), async () => {
+      before(() => tellTurn(file))
+      // Files are loaded in order too, so that a failure to load is always the same.
+      await former
+      try {
+        await import(pathToFileURL(file).href)
+      } finally {
+        resolve()
+      }
+    })
+  }
+}
+
+/** Tells the thread that watches over the time (`file-limit.ts`). */
+function tellTurn(file: string): void {
+  const turns = new BroadcastChannel('turns of test files')
+  turns.postMessage(relative('.', file))
+  turns.close()
+}
