@@ -22,7 +22,8 @@ test('reads a file up to its bound, an empty one too', () => {
 test('reads what another program writes into a pipe', () => {
   const pipe = join(root, 'written')
   assert.equal(spawnSync('mkfifo', [pipe]).status, 0)
-  const writer = spawn('sh', ['-c', 'exec 3<>"$0"; echo ready; echo words >&3; sleep 0.1', pipe])
+  // It stays for a while, since words that nobody has read are lost with the last who holds the pipe, and then ends them.
+  const writer = spawn('sh', ['-c', 'exec 3<>"$0"; echo words >&3; echo ready; sleep 2', pipe])
   return new Promise<void>((resolve) => {
     writer.stdout.once('data', () => {
       assert.equal(readSmallFile(pipe, 100), 'words\n')
