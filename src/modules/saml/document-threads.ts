@@ -1,9 +1,12 @@
 /** Reads SAML documents on separate threads, which are started when there is work. */
-import { OffLoop } from '../../lib/threads/off-loop.ts'
+import { OffLoop, type OffLoopOptions } from '../../lib/threads/off-loop.ts'
 import { threadFile } from '../../lib/threads/thread-file.ts'
 import { type SamlDocuments, samlDocuments } from './documents.ts'
 
-export function samlThreads(): SamlDocuments & { close(): Promise<void> } {
-  const offLoop = new OffLoop({ entry: threadFile('document-thread', import.meta.url) })
+export function samlThreads({ limitMs }: Pick<OffLoopOptions, 'limitMs'> = {}): SamlDocuments & {
+  close(): Promise<void>
+} {
+  const entry = threadFile('document-thread', import.meta.url)
+  const offLoop = new OffLoop({ entry, ...(limitMs !== undefined && { limitMs }) })
   return { ...samlDocuments((owner, work) => offLoop.run(owner, work)), close: () => offLoop.close() }
 }
