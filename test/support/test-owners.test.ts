@@ -12,7 +12,8 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs'
 import { after, afterEach, before, describe, test } from 'node:test'
 const order = []
-const pause = () => new Promise((resolve) => setTimeout(resolve, 5))
+// Long against the millisecond of the timers below, whatever else the machine does.
+const pause = () => new Promise((resolve) => setTimeout(resolve, 200))
 describe('a suite', () => {
   before(() => order.push('before'))
   after(() => order.push('after'))
