@@ -1,7 +1,7 @@
 /** Waits for something that has no event: polls for it, and says what was missing when it does not come. */
 
 /** The default limit, in milliseconds: long enough for a busy machine. */
-const LIMIT_MS = 15_000
+const LIMIT_MS = 60_000
 
 /** The polling interval, in milliseconds. */
 const LOOK_MS = 15
