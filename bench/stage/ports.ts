@@ -1,6 +1,7 @@
 /** Ports on loopback: finding free ones, and waiting until somebody listens. */
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
+import { isFree } from '../../test/support/free-port.ts'
 
 export const LOOPBACK = '127.0.0.1'
 
@@ -51,18 +52,5 @@ export async function touch(port: number): Promise<void> {
     await once(socket, 'connect')
   } finally {
     socket.destroy()
-  }
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer()
-  try {
-    server.listen(port, LOOPBACK)
-    await once(server, 'listening')
-    return true
-  } catch {
-    return false
-  } finally {
-    server.close()
   }
 }

@@ -1,23 +1,14 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
-import { afterEach, test } from 'node:test'
+import { test } from 'node:test'
 import { makeSshCertificate, type SshCertificateFacts, sshCertificateDigest } from '../lib/ssh-keys/ssh-certificate.ts'
 import { blobType } from '../lib/ssh-keys/ssh-key-blob.ts'
 import { publicBlobOf, signSsh } from '../lib/ssh-keys/ssh-signature.ts'
 import { sshStrings } from '../lib/ssh-keys/ssh-wire.ts'
 import { until } from '../tunnel/test-door.ts'
-import { TestGateway, theSession } from './test-gateway.ts'
+import { gatewayStarter, type TestGateway, theSession } from './test-gateway.ts'
 
-const running: TestGateway[] = []
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((each) => each.close()))
-})
-
-async function start(): Promise<TestGateway> {
-  const gateway = await new TestGateway({ limits: { refusalMs: 50 } }).listen()
-  running.push(gateway)
-  return gateway
-}
+const start = gatewayStarter()
 
 const authority = generateKeyPairSync('ed25519').privateKey
 const holder = generateKeyPairSync('ed25519').privateKey

@@ -1,21 +1,12 @@
 import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
+import { test } from 'node:test'
 import type { Channel } from 'ssh2'
 import type { ByteSink } from '../lib/bytes/byte-stream.ts'
 import { DialFault } from '../model/dial.ts'
 import { until } from '../tunnel/test-door.ts'
-import { dial, serving, type TestClient, TestGateway, theSession } from './test-gateway.ts'
+import { dial, gatewayStarter, serving, type TestClient, theSession } from './test-gateway.ts'
 
-const running: TestGateway[] = []
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((each) => each.close()))
-})
-
-async function start(options: ConstructorParameters<typeof TestGateway>[0] = {}): Promise<TestGateway> {
-  const gateway = await new TestGateway({ ...options, limits: { refusalMs: 50, ...options?.limits } }).listen()
-  running.push(gateway)
-  return gateway
-}
+const start = gatewayStarter()
 
 /** The client's ends of visitor connections. */
 function answering(client: TestClient, serve: (channel: Channel) => void): void {

@@ -1,20 +1,11 @@
 /** What a client is told when its session ends without a fault: a sentence for its user, not a line of our log. */
 import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
+import { test } from 'node:test'
 import { until } from '../tunnel/test-door.ts'
-import { TestGateway } from './test-gateway.ts'
+import { gatewayStarter, type TestGateway } from './test-gateway.ts'
 import { message, messages, RawClient } from './test-raw.ts'
 
-const running: TestGateway[] = []
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((each) => each.close()))
-})
-
-async function start(): Promise<TestGateway> {
-  const gateway = await new TestGateway({ limits: { refusalMs: 50 } }).listen()
-  running.push(gateway)
-  return gateway
-}
+const start = gatewayStarter()
 
 /** The text of the disconnect, once it has come. */
 async function farewell(raw: RawClient): Promise<string> {

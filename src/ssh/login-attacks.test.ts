@@ -1,23 +1,14 @@
 /** Clients that try to get in without the key: only proofs count, not claims. */
 import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
+import { test } from 'node:test'
 import { fingerprintOf } from '../lib/ssh-keys/ssh-public-key.ts'
 import { until } from '../tunnel/test-door.ts'
-import { assertTold, serving, TestGateway, theSession } from './test-gateway.ts'
+import { assertTold, gatewayStarter, serving, type TestGateway, theSession } from './test-gateway.ts'
 import { keyLogin, makeKey, message, messages, RawClient, type SigningKey, sized } from './test-raw.ts'
 
 const { authFailure, authSuccess, keyOk } = messages
 
-const running: TestGateway[] = []
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((each) => each.close()))
-})
-
-async function start(options: ConstructorParameters<typeof TestGateway>[0] = {}): Promise<TestGateway> {
-  const gateway = await new TestGateway({ ...options, limits: { refusalMs: 50, ...options?.limits } }).listen()
-  running.push(gateway)
-  return gateway
-}
+const start = gatewayStarter()
 
 /** Two keys that may log in, each with its own rules, and one that may not. */
 const [alice, bob, mallory] = [makeKey(), makeKey(), makeKey()]

@@ -1,23 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterEach, test } from 'node:test'
+import { test } from 'node:test'
 import { makeSshHostKey } from '../lib/ssh-keys/ssh-host-key.ts'
 import { readSshPublicKey } from '../lib/ssh-keys/ssh-public-key.ts'
 import { Refusal } from '../model/errors.ts'
 import { until } from '../tunnel/test-door.ts'
-import { assertTold, clientKey, serving, TestGateway, theSession } from './test-gateway.ts'
+import { assertTold, clientKey, gatewayStarter, serving, theSession } from './test-gateway.ts'
 
-const running: TestGateway[] = []
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((each) => each.close()))
-})
-
-async function start(options: ConstructorParameters<typeof TestGateway>[0] = {}): Promise<TestGateway> {
-  const gateway = await new TestGateway({ ...options, limits: { refusalMs: 50, ...options?.limits } }).listen()
-  running.push(gateway)
-  return gateway
-}
+const start = gatewayStarter()
 
 // Logins
 

@@ -1,6 +1,7 @@
 /** For tests: a gateway on a free port, with credentials and endpoints that tests can inspect, and clients for it. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { afterEach } from 'node:test'
 import ssh2, { type Channel, type Client } from 'ssh2'
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { IdSource } from '../lib/ids.ts'
@@ -19,6 +20,21 @@ import { SshDoor, type SshDoorOptions } from './ssh-door.ts'
 
 /** Keys as `ssh-keygen` makes them serve clients as well. */
 export const clientKey = makeSshHostKey()
+
+type GatewayOptions = ConstructorParameters<typeof TestGateway>[0]
+
+/** For the tests of a file: starts gateways, each closed after the test that started it. */
+export function gatewayStarter(): (options?: GatewayOptions) => Promise<TestGateway> {
+  const running: TestGateway[] = []
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map((each) => each.close()))
+  })
+  return async (options) => {
+    const gateway = await new TestGateway({ ...options, limits: { refusalMs: 50, ...options?.limits } }).listen()
+    running.push(gateway)
+    return gateway
+  }
+}
 
 export class TestGateway {
   /** By the fingerprints of their keys. */

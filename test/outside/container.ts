@@ -11,16 +11,13 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync,
 import { get } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parse, stringify } from 'yaml'
 import { blocksOf } from '../docs/page.ts'
+import { until } from '../support/until.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const IMAGE = 'postern'
-
-/** How long a tunnel may take to come up, or to come back, in milliseconds. */
-const TUNNEL_MS = 60_000
 
 const scratch = mkdtempSync(join(tmpdir(), 'postern-container-'))
 const server = composeFolder('server')
@@ -83,15 +80,18 @@ async function check(): Promise<void> {
   writeFileSync(join(agent, '.env'), `POSTERN_AUTHTOKEN=${authtoken}\n`)
   copyFileSync(join(server, 'ca.pem'), join(agent, 'ca.pem'))
   must(startAgent, agent)
-  const url = await until(() => /url=(https:\S+)/.exec(must('docker compose logs tunnel', agent))?.[1])
-  await until(async () => (await visit(url)) === 'hello' || undefined)
+  const url = await until(
+    'the tunnel is online',
+    () => /url=(https:\S+)/.exec(must('docker compose logs tunnel', agent))?.[1],
+  )
+  await until('visitors reach the agent', async () => (await visit(url)) === 'hello')
 
   step('a new container has the same data, and the agent comes back to its address')
   const container = must('docker compose ps --quiet postern', server)
   must('docker compose up --detach --wait --force-recreate', server)
   assert.notEqual(must('docker compose ps --quiet postern', server), container)
   assert.equal(must('docker compose exec -T postern postern admin list-users', server), users)
-  await until(async () => (await visit(url)) === 'hello' || undefined)
+  await until('visitors reach it again', async () => (await visit(url)) === 'hello')
 
   step('both end by themselves when they are told to stop')
   for (const [folder, name] of [
@@ -151,14 +151,6 @@ function visit(url: string): Promise<string | undefined> {
       response.on('close', () => resolve(body))
     })
   })
-}
-
-async function until<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  for (const end = Date.now() + TUNNEL_MS; Date.now() < end; await sleep(500)) {
-    const found = await look()
-    if (found !== undefined) return found
-  }
-  throw new Error(`after ${TUNNEL_MS / 1000} s still not`)
 }
 
 function step(what: string): void {

@@ -119,7 +119,8 @@ async function claim(port: number): Promise<boolean> {
   }
 }
 
-async function isFree(port: number): Promise<boolean> {
+/** Whether nobody listens on it on this machine's loopback now. */
+export async function isFree(port: number): Promise<boolean> {
   const server = createServer()
   try {
     server.listen(port, '127.0.0.1')
