@@ -7,6 +7,7 @@ import { ApiClient } from '../support/api-client.ts'
 import { postgresUrl } from '../support/databases.ts'
 import { openLogins } from '../support/logins.ts'
 import { tlsIdentity } from '../support/tls-identity.ts'
+import { until } from '../support/until.ts'
 import { followPage } from './follow.ts'
 import type { Reader } from './reader.ts'
 import { service } from './service.ts'
@@ -44,8 +45,11 @@ followPage('docs/vps.md', {
       copyFileSync(join(folder, 'data/ca.pem'), join(folder, 'ca.pem')),
     'postern http 3000': (said) => assert.match(said, /https:\/\/app\.tunnels\.example\.com:/),
     'curl --cacert ca.pem': hello,
-    'export POSTERN_API_KEY': async (_said, reader) =>
-      hello(await reader.run('curl --cacert known-to-browsers.pem https://app.tunnels.example.com/')),
+    'export POSTERN_API_KEY': async (_said, reader) => {
+      // The API answers when the certificate is stored; it is served a moment later.
+      const ask = () => reader.run('curl --cacert known-to-browsers.pem https://app.tunnels.example.com/')
+      hello(await until('the new certificate is served', () => ask().catch(() => undefined)))
+    },
     'curl -s http://127.0.0.1:7400/readyz': (said) => assert.match(said, /"status":"ready"/),
   },
 })
