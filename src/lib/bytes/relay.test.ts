@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { after, describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type RelayResult, relay } from './relay.ts'
 import { socketStream } from './socket-stream.ts'
 
@@ -65,6 +66,26 @@ describe('a relay', () => {
     client.end('late')
     assert.equal((await got.promise).toString(), 'late')
     assert.equal((await done).error, undefined)
+  })
+
+  test('a service that answers and reads no more: its whole answer arrives, however late it is read', async () => {
+    const answer = randomBytes(1_000_000)
+    const gone = Promise.withResolvers<void>()
+    const { client, done } = await through((socket) => {
+      socket.on('error', () => {}).on('close', () => gone.resolve())
+      // What was sent to it and is not read makes the system reset the connection when it is closed.
+      socket.once('readable', () => socket.end(answer, () => setTimeout(() => socket.destroy(), 100)))
+    })
+    client.on('error', () => {}).pause()
+    client.write(Buffer.alloc(8_000_000))
+    await gone.promise
+    // The relay has learnt of it by then, and has most of the answer still to pass on.
+    await pause(200)
+    const got = await drained(client)
+    assert.equal(got.length, answer.length)
+    assert.deepEqual(got, answer)
+    client.destroy()
+    assert.equal((await done).back, answer.length)
   })
 
   test('a reader that stops holds the writer back instead of filling memory', async () => {

@@ -16,19 +16,36 @@ export interface RelayResult {
   readonly error: Error | undefined
 }
 
+/**
+ * How long a stream may take to pass on the last bytes of one that was lost after its end, in milliseconds, if its own
+ * other end does not close before.
+ */
+const LAST_BYTES_MS = 30_000
+
 export function relay(a: ByteStream, b: ByteStream, { idleMs, onDone }: RelayOptions = {}): void {
   let there = 0
   let back = 0
   let open = 2
   let error: Error | undefined
   let timer: NodeJS.Timeout | undefined
+  let isAEnded = false
+  let isBEnded = false
 
-  const closed = (other: ByteStream, cause: Error | undefined): void => {
+  const closed = (other: ByteStream, cause: Error | undefined, isEnded: boolean): void => {
     error ??= cause
-    if (cause) other.reset()
-    if (--open > 0) return
+    if (--open === 0) {
+      clearInterval(timer)
+      onDone?.({ there, back, error })
+    } else if (cause && isEnded) passOnLast(other)
+    else if (cause) other.reset()
+  }
+
+  // A service that answers and reads no more: what it answered must not be lost with the rest of the request.
+  const passOnLast = (stream: ByteStream): void => {
     clearInterval(timer)
-    onDone?.({ there, back, error })
+    timer = setTimeout(() => stream.reset(), LAST_BYTES_MS).unref()
+    stream.attach({ data() {}, lent() {}, end() {}, drain() {}, closed: (cause) => closed(stream, cause, false) })
+    stream.resume()
   }
 
   // One interval that checks whether anything moved is cheaper than a timer restarted by every chunk.
@@ -54,9 +71,12 @@ export function relay(a: ByteStream, b: ByteStream, { idleMs, onDone }: RelayOpt
       there += chunk.length
       if (!writeLent(b, chunk)) a.pause()
     },
-    end: () => b.end(),
+    end() {
+      isAEnded = true
+      b.end()
+    },
     drain: () => b.resume(),
-    closed: (cause) => closed(b, cause),
+    closed: (cause) => closed(b, cause, isAEnded),
   })
   b.attach({
     data(chunk) {
@@ -67,8 +87,11 @@ export function relay(a: ByteStream, b: ByteStream, { idleMs, onDone }: RelayOpt
       back += chunk.length
       if (!writeLent(a, chunk)) b.pause()
     },
-    end: () => a.end(),
+    end() {
+      isBEnded = true
+      a.end()
+    },
     drain: () => a.resume(),
-    closed: (cause) => closed(a, cause),
+    closed: (cause) => closed(a, cause, isBEnded),
   })
 }
