@@ -167,7 +167,11 @@ const forged: Record<string, readonly [code: string, make: (asked: Asked) => Pro
   ],
   'a changed digest': [
     'LOGIN_ANSWER_UNSIGNED',
-    async (asked) => (await idp.answer(asked)).replace(/<ds:DigestValue>./, '<ds:DigestValue>A'),
+    async (asked) =>
+      (await idp.answer(asked)).replace(
+        /(<ds:DigestValue>)(.)/,
+        (_, tag: string, first: string) => `${tag}${first === 'A' ? 'B' : 'A'}`,
+      ),
   ],
   'a key of its own in the signature': [
     'LOGIN_ANSWER_UNSIGNED',
