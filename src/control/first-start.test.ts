@@ -52,7 +52,9 @@ describe('of several first starts at the same moment', () => {
       )
       const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
       assert.equal(refused.length, NODES - 1)
-      for (const { reason } of refused) assert.match(reason.message, /not the one that seals this database/)
+      // One that comes to look only when the fastest is done makes no file: it is told that it has none.
+      const told = /not the one that seals this database|is missing, and the secrets in the database cannot be read/
+      for (const { reason } of refused) assert.match(reason.message, told)
     })
   })
 })
