@@ -13,6 +13,9 @@ import { Pool } from './pool.ts'
 import { type Received, type Sent, Wire } from './wire.ts'
 
 const CONNECTIONS = 16
+/** The one call that answers with something and stores nothing. */
+const DRY_RUN = '/policy/explain'
+
 /** Plans are drawn in batches, each from a seed of its own, so that a long run does not hold them all. */
 const BATCH = 250
 
@@ -195,7 +198,7 @@ export class Fuzz {
     else if (status === 201) {
       const { body: stored } = await this.#get(new URL(body.uri).pathname)
       assert.deepEqual(stored, { ...body, ...(Object.hasOwn(body, 'token') && { token: null }) }, what)
-    } else if (status === 200) assert.deepEqual((await this.#get(path)).body, body, what)
+    } else if (status === 200 && path !== DRY_RUN) assert.deepEqual((await this.#get(path)).body, body, what)
   }
 
   /** The resource that a path is about, or the newest of a list. */
