@@ -4,16 +4,16 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { after, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type RelayResult, relay } from './relay.ts'
+import { type RelayOptions, type RelayResult, relay } from './relay.ts'
 import { socketStream } from './socket-stream.ts'
 
 /** A relay on loopback in front of `serve`; resolves with a connected client, and the result of the relay. */
-async function through(serve: (socket: Socket) => unknown, { idleMs }: { idleMs?: number } = {}) {
+async function through(serve: (socket: Socket) => unknown, limits: Pick<RelayOptions, 'idleMs' | 'lastBytesMs'> = {}) {
   const upstream = await listen(serve)
   const done = Promise.withResolvers<RelayResult>()
   const front = await listen((visitor) => {
     const service = connect({ port: portOf(upstream), host: '127.0.0.1', allowHalfOpen: true })
-    relay(socketStream(visitor), socketStream(service), { ...(idleMs && { idleMs }), onDone: done.resolve })
+    relay(socketStream(visitor), socketStream(service), { ...limits, onDone: done.resolve })
   })
   const client = connect({ port: portOf(front), host: '127.0.0.1', allowHalfOpen: true })
   await once(client, 'connect')
@@ -71,11 +71,12 @@ describe('a relay', () => {
   test('a service that answers and reads no more: its whole answer arrives, however late it is read', async () => {
     const answer = randomBytes(1_000_000)
     const gone = Promise.withResolvers<void>()
-    const { client, done } = await through((socket) => {
+    const answers = (socket: Socket): void => {
       socket.on('error', () => {}).on('close', () => gone.resolve())
       // What was sent to it and is not read makes the system reset the connection when it is closed.
       socket.once('readable', () => socket.end(answer, () => setTimeout(() => socket.destroy(), 100)))
-    })
+    }
+    const { client, done } = await through(answers, { lastBytesMs: 5000 })
     client.on('error', () => {}).pause()
     client.write(Buffer.alloc(8_000_000))
     await gone.promise
@@ -86,6 +87,25 @@ describe('a relay', () => {
     assert.deepEqual(got, answer)
     client.destroy()
     assert.equal((await done).back, answer.length)
+  })
+
+  test('a service is not read for long for a visitor who has ended its side and left', async () => {
+    let written = 0
+    const gone = Promise.withResolvers<void>()
+    const endless = (socket: Socket): void => {
+      const chunk = Buffer.alloc(64 * 1024)
+      const fill = (): void => {
+        while (!socket.destroyed && socket.write(chunk)) written += chunk.length
+      }
+      socket.on('drain', fill).on('error', () => {})
+      socket.on('close', () => gone.resolve()).once('data', fill)
+    }
+    const { client, done } = await through(endless, { lastBytesMs: 500 })
+    client.on('error', () => {}).end('go')
+    await once(client, 'data')
+    client.resetAndDestroy()
+    await Promise.all([gone.promise, done])
+    assert.ok(written < 32 * 1024 * 1024, `${written} bytes were written for nobody`)
   })
 
   test('a reader that stops holds the writer back instead of filling memory', async () => {

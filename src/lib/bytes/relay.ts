@@ -4,6 +4,8 @@ import { type ByteStream, writeLent } from './byte-stream.ts'
 export interface RelayOptions {
   /** How long the relay may be idle in both directions, in milliseconds. The check may take up to twice as long. */
   readonly idleMs?: number
+  /** Instead of `LAST_BYTES_MS`, for tests. */
+  readonly lastBytesMs?: number
   /** Called exactly once, when both streams are closed. */
   readonly onDone?: (result: RelayResult) => void
 }
@@ -16,13 +18,20 @@ export interface RelayResult {
   readonly error: Error | undefined
 }
 
-/**
- * How long a stream may take to pass on the last bytes of one that was lost after its end, in milliseconds, if its own
- * other end does not close before.
- */
-const LAST_BYTES_MS = 30_000
+/** How long the last bytes of a stream that was lost after its end may take to reach the other, in milliseconds. */
+const LAST_BYTES_MS = 10_000
 
-export function relay(a: ByteStream, b: ByteStream, { idleMs, onDone }: RelayOptions = {}): void {
+/**
+ * How much is read and dropped meanwhile, in bytes: some read an answer only when they have sent everything. No more,
+ * since a service might go on for as long as it likes for a visitor who has left.
+ */
+const DROPPED_BYTES = 1024 * 1024
+
+export function relay(
+  a: ByteStream,
+  b: ByteStream,
+  { idleMs, lastBytesMs = LAST_BYTES_MS, onDone }: RelayOptions = {},
+): void {
   let there = 0
   let back = 0
   let open = 2
@@ -40,11 +49,16 @@ export function relay(a: ByteStream, b: ByteStream, { idleMs, onDone }: RelayOpt
     else if (cause) other.reset()
   }
 
-  // A service that answers and reads no more: what it answered must not be lost with the rest of the request.
+  // Whoever answers and reads no more: what it sent must not be lost with what was sent to it.
   const passOnLast = (stream: ByteStream): void => {
     clearInterval(timer)
-    timer = setTimeout(() => stream.reset(), LAST_BYTES_MS).unref()
-    stream.attach({ data() {}, lent() {}, end() {}, drain() {}, closed: (cause) => closed(stream, cause, false) })
+    timer = setTimeout(() => stream.reset(), lastBytesMs).unref()
+    let dropped = 0
+    const drop = (chunk: Buffer): void => {
+      dropped += chunk.length
+      if (dropped > DROPPED_BYTES) stream.pause()
+    }
+    stream.attach({ data: drop, lent: drop, end() {}, drain() {}, closed: (cause) => closed(stream, cause, false) })
     stream.resume()
   }
 
