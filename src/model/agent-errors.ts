@@ -16,6 +16,10 @@ export const agentErrors: Readonly<Record<number, AgentError>> = {
     when: 'No tunnel credential has this authtoken: it was deleted, or it is an API key.',
     remedy: 'Create a tunnel credential and use its token.',
   },
+  108: {
+    when: 'A further connection of an agent came to a worker that has one of the same session already.',
+    remedy: 'Nothing: the agent tries again, or goes on with the connections that it has.',
+  },
   109: {
     when: 'The login of the agent cannot be read, or came twice.',
     remedy: 'Update the agent, or report it as a fault.',

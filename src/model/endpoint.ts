@@ -1,5 +1,5 @@
 /** The port through which the agents' door asks the data plane to serve an address that an agent wants to bind. */
-import type { TunnelPlan } from './edge-config.ts'
+import type { EdgeConfig, TunnelPlan } from './edge-config.ts'
 
 /** The most options of one bind: far more than agents send, and few enough to search through. */
 export const MAX_BIND_OPTIONS = 200
@@ -13,15 +13,35 @@ export interface EndpointRequest {
   readonly host: string
   /** Only for TCP. */
   readonly port: number | undefined
+  /** The key that two endpoints cannot share. */
+  readonly place: string
   /** The server chose the name or port, so it must not be a reserved one. */
   readonly isRandom?: boolean
   /** An ACL rule names this very name or a wildcard above it; required below a wildcard that somebody reserved (D66). */
   readonly isNamed?: boolean
   readonly tunnel: TunnelPlan
-  /** The credential of the agent. */
+  /** The session and the credential of the agent. */
+  readonly sessionId: string
   readonly credentialId: string
   /** The options of the bind, as the agent spelled them. */
   readonly opts: Readonly<Record<string, unknown>>
+}
+
+/** Who holds an address in the store. */
+export interface AddressHolders {
+  /** The edge that has it. */
+  readonly edgeId: string | undefined
+  /** The reserved domain or address that keeps it. */
+  readonly reservationId: string | undefined
+  /** The nearest wildcard above a name that an edge or a reserved domain holds (D66). */
+  readonly wildcard?: { readonly name: string; readonly holderId: string } | undefined
+}
+
+/** What is served at an endpoint. */
+export interface ServedEndpoint {
+  readonly config: EdgeConfig
+  /** Its name must be given up when somebody claims a wildcard above it (D66). */
+  readonly isUnnamed: boolean
 }
 
 export interface OpenEndpoint {
@@ -31,8 +51,12 @@ export interface OpenEndpoint {
   /** The reserved domain or reserved address that it uses. */
   readonly domainId?: string
   readonly tcpAddrId?: string
+  /** What is served there, for other data planes. */
+  readonly served: ServedEndpoint
   /** Lets no new visitors in; present ones may go on. */
   close(): void
+  /** Another data plane has the tunnel now: the address is served on, and is not ours to close. */
+  handOver(): void
 }
 
 export interface Endpoints {

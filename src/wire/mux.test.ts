@@ -146,6 +146,19 @@ describe('a session ends, with a farewell that names the fault, when the peer', 
   })
 })
 
+test('a session that allows more pending resets sends them in several batches', () => {
+  const count = 3 * PENDING_RESETS
+  const ends = new Ends({ server: { maxPendingResets: count } })
+  ends.server.adapt({ ...serverTraits(), maxStreams: count })
+  const opened = Array.from({ length: count }, () => ends.server.open(typeHead(streamTypes.proxy)) as WireStream) // there is room
+  ends.settle()
+  assert.equal(ends.agent.size, count)
+  for (const stream of opened) stream.reset()
+  ends.settle()
+  assert.equal(ends.agent.size, 0)
+  assert.ok(!ends.server.isClosed && !ends.agent.isClosed)
+})
+
 describe('a stream alone is reset when the peer', () => {
   test('sends more than the window, and later data on it is refused', () => {
     const agent = new RawAgent({ userAgent: 'ngrok-rust/0.18.0' })

@@ -28,6 +28,8 @@ export interface MuxOptions {
   readonly onClosed: (error: WireError | undefined) => void
   /** Streams that the peer may have open at once. */
   readonly maxAccepted?: number
+  /** Resets that may wait until the peer reads; one more ends the session. */
+  readonly maxPendingResets?: number
   /** How much the peer may send before `adapt` is called, in bytes. */
   readonly maxUntrustedBytes?: number
   /** Runs a function at the end of this turn of the event loop, so that one write carries everything from the turn. */
@@ -62,7 +64,7 @@ export class Mux {
     this.#untrustedBytes = maxUntrustedBytes
     this.#traits = isServer ? unknownAgent : serverTraits()
     this.#nextId = isServer ? 2 : 3 // id 1 is never used: both reference implementations count before they open
-    this.#outbox = new MuxOutbox(transport, schedule)
+    this.#outbox = new MuxOutbox(transport, schedule, options.maxPendingResets)
     this.#growth = {
       streamBytes: WINDOW_BYTES,
       spareBytes: SESSION_GROWTH_BYTES,
@@ -99,6 +101,11 @@ export class Mux {
   /** Open streams that we opened. */
   get opened(): number {
     return this.#streams.size - this.#accepted
+  }
+
+  /** Open streams that the peer opened. */
+  get accepted(): number {
+    return this.#accepted
   }
 
   get bytesIn(): number {

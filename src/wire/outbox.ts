@@ -26,6 +26,7 @@ interface Reset {
 export class MuxOutbox {
   readonly #transport: Transport
   readonly #schedule: (run: () => void) => void
+  readonly #maxResets: number
   readonly #batch = new Batch()
   /** Streams that have a frame to send. */
   readonly #ready = new Turns<MuxStream>(1)
@@ -49,9 +50,10 @@ export class MuxOutbox {
   #isBlocked = false
   #isClosed = false
 
-  constructor(transport: Transport, schedule: (run: () => void) => void) {
+  constructor(transport: Transport, schedule: (run: () => void) => void, maxResets = PENDING_RESETS) {
     this.#transport = transport
     this.#schedule = schedule
+    this.#maxResets = maxResets
   }
 
   get bytesOut(): number {
@@ -94,7 +96,7 @@ export class MuxOutbox {
   addReset(reset: Reset): boolean {
     // A peer that goes on sending on a stream is told once a turn, not once a frame.
     if (this.#resets.at(-1)?.id === reset.id) return true
-    if (this.#resets.length >= PENDING_RESETS) return false
+    if (this.#resets.length >= this.#maxResets) return false
     this.#resets.push(reset)
     this.#wake()
     return true
@@ -180,11 +182,13 @@ export class MuxOutbox {
   }
 
   #fillResets(): void {
+    // A batch has room for this many; the others are sent with the next ones.
+    const rest = this.#resets.splice(PENDING_RESETS)
     for (const { id, code, withFin } of this.#resets) {
       if (withFin) this.#batch.data(id, FIN, 0)
       this.#batch.reset(id, wireCodes[code])
     }
-    this.#resets = []
+    this.#resets = rest
   }
 
   #send(): void {

@@ -12,6 +12,8 @@ export const streamTypes = {
   serverInfo: 8,
   stopTunnel: 9,
   patchTunnel: 10,
+  /** Our own, `move` in ASCII: only for agents that say that they know it. */
+  move: 0x6d6f7665,
   heartbeat: 0xffffffff,
 } as const
 

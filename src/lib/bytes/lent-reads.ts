@@ -15,6 +15,15 @@ export const LENT_BYTES = 2 * (64 * 1024 - 8)
 /** Read callbacks never nest, so one buffer serves the whole process. Node holds its address, so it is never freed. */
 let memory: Buffer | undefined
 
+/** The names of Node's private fields: the same for every socket, so they are looked up once. */
+let fields: Fields | undefined
+
+interface Fields {
+  readonly buffer: symbol | undefined
+  readonly callback: symbol | undefined
+  readonly next: symbol | undefined
+}
+
 interface Handle {
   readonly useUserBuffer?: unknown
   /** The handle below a TLS handle. */
@@ -27,9 +36,8 @@ interface Handle {
  */
 export function readLent(socket: Duplex, take: (chunk: Buffer) => boolean): boolean {
   if (!(socket instanceof Socket)) return false
-  const names = Object.getOwnPropertySymbols(socket)
-  const named = (name: string): symbol | undefined => names.find(({ description }) => description === name)
-  const [buffer, callback, next] = [named('kBuffer'), named('kBufferCb'), named('kBufferGen')]
+  fields ??= fieldsOf(socket)
+  const { buffer, callback, next } = fields
   const handle: unknown = Reflect.get(socket, '_handle')
   if (!buffer || !callback || !next || !isNative(handle)) return false
   memory ??= Buffer.allocUnsafeSlow(LENT_BYTES)
@@ -39,6 +47,13 @@ export function readLent(socket: Duplex, take: (chunk: Buffer) => boolean): bool
   Reflect.set(socket, buffer, shared)
   handle.useUserBuffer(shared)
   return true
+}
+
+/** Sockets have them from the start, whatever they are used for. */
+function fieldsOf(socket: Socket): Fields {
+  const names = Object.getOwnPropertySymbols(socket)
+  const named = (name: string): symbol | undefined => names.find(({ description }) => description === name)
+  return { buffer: named('kBuffer'), callback: named('kBufferCb'), next: named('kBufferGen') }
 }
 
 /** Whether only the event loop reads this handle: a handle over a JavaScript stream could be read within another read. */

@@ -4,8 +4,6 @@
 export interface Counters {
   /** Takes one of what `key` has left; answers without a promise when the counter is in this process. */
   take(key: string, rate: Rate): Taken | Promise<Taken>
-  /** Gives one back that was taken, because what it was for did not happen. */
-  giveBack(key: string, windowMs: number): void | Promise<void>
 }
 
 export interface Rate {
@@ -78,7 +76,7 @@ export class SlidingCounters implements Counters {
     return { isAllowed: true, waitMs: 0 }
   }
 
-  /** In a later window it does nothing: there the one that was taken counts for less. */
+  /** Gives one back that was taken. In a later window it does nothing: there the one that was taken counts for less. */
   giveBack(key: string, windowMs: number): void {
     const window = this.#windows.get(windowMs)?.get(key)
     if (window && window.current > 0 && this.#now() - window.startedAt < windowMs) window.current--
@@ -87,12 +85,49 @@ export class SlidingCounters implements Counters {
   /** Counters that go on from a copy made by `counted`. */
   static from(windows: readonly CountedWindow[]): SlidingCounters {
     const counters = new SlidingCounters()
-    const now = counters.#now()
-    for (const { key, windowMs, ageMs, current, previous } of windows) {
-      const known = counters.#windows.get(windowMs) ?? new Map<string, Window>()
-      counters.#windows.set(windowMs, known.set(key, { startedAt: now - ageMs, current, previous }))
-    }
+    counters.add(windows)
     return counters
+  }
+
+  /** Whether something of this key still counts. */
+  has(key: string, windowMs: number): boolean {
+    const window = this.#windows.get(windowMs)?.get(key)
+    return window !== undefined && this.#now() - window.startedAt < 2 * windowMs
+  }
+
+  /** Counts as well what was counted elsewhere. */
+  add(windows: readonly CountedWindow[]): void {
+    const now = this.#now()
+    for (const { key, windowMs, ageMs, current, previous } of windows) {
+      const added: Window = { startedAt: now - ageMs, current, previous }
+      const known = this.#windows.get(windowMs)?.get(key)
+      if (known && now - known.startedAt < 2 * windowMs) {
+        joinWindows(this.#window(key, windowMs, now), added, now, windowMs)
+      } else if (ageMs < 2 * windowMs) {
+        const window = this.#window(key, windowMs, now)
+        // Of keys beyond the limit, only the count is added to that of the others.
+        if (this.#windows.get(windowMs)?.get(key) === window) Object.assign(window, added)
+        else joinWindows(window, added, now, windowMs)
+      }
+    }
+  }
+
+  /** Takes out what a key has used. */
+  remove(key: string, windowMs: number): CountedWindow | undefined {
+    const windows = this.#windows.get(windowMs)
+    const window = windows?.get(key)
+    if (!windows || !window) return undefined
+    windows.delete(key)
+    const { startedAt, current, previous } = window
+    const ageMs = this.#now() - startedAt
+    return ageMs < 2 * windowMs ? { key, windowMs, ageMs, current, previous } : undefined
+  }
+
+  /** All keys with their window lengths. Counting may go on while it runs. */
+  *keys(): Generator<readonly [key: string, windowMs: number], void> {
+    for (const [windowMs, windows] of this.#windows) {
+      for (const key of windows.keys()) if (key !== OTHERS) yield [key, windowMs]
+    }
   }
 
   /** A copy of what keys that begin with `prefix` have used; not of all keys when there are very many. */
@@ -136,6 +171,14 @@ function renew(windows: Map<string, Window>, key: string, window: Window, now: n
   windows.delete(key)
   windows.set(key, window)
   return window
+}
+
+/** Adds `more` to a window of the same key that has begun at another time; rather too much than too little. */
+function joinWindows(window: Window, more: Window, now: number, windowMs: number): void {
+  if (now - more.startedAt < windowMs) {
+    window.current += more.current
+    window.previous += more.previous
+  } else if (now - more.startedAt < 2 * windowMs) window.previous += more.current
 }
 
 /** Drops some expired keys, whose counts no longer matter. */

@@ -1,6 +1,6 @@
 /** Allows a steady rate a second, and twice as many at once: page loads and reconnecting agents come in bursts. */
 
-const BURST_SECONDS = 2
+export const BURST_SECONDS = 2
 
 export class TokenBucket {
   readonly #perSecond: number
@@ -18,10 +18,20 @@ export class TokenBucket {
 
   /** Takes one; false when there is none. */
   take(now: number): boolean {
-    this.#tokens = Math.min(this.#depth, this.#tokens + ((now - this.#at) / 1000) * this.#perSecond)
-    this.#at = now
+    this.#fill(now)
     if (this.#tokens < 1) return false
     this.#tokens--
     return true
+  }
+
+  /** Takes what was used elsewhere of the same rate, even if it is not there: then nothing is left for a while. */
+  charge(now: number, used: number): void {
+    this.#fill(now)
+    this.#tokens = Math.max(-this.#depth, this.#tokens - used)
+  }
+
+  #fill(now: number): void {
+    this.#tokens = Math.min(this.#depth, this.#tokens + ((now - this.#at) / 1000) * this.#perSecond)
+    this.#at = now
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Secret } from '../secrets/secret.ts'
-import { createLog, type LogOptions } from './log.ts'
+import { createLog, type LogOptions, lineWriter } from './log.ts'
 
 const hidden = 'hunter2'
 
@@ -118,4 +118,13 @@ test('a line with very many fields is shortened to its event and the beginning o
   const { level, msg, fields } = JSON.parse(line)
   assert.deepEqual([level, msg], ['info', 'event'])
   assert.match(fields, /^\{"name 0":"value".*…$/)
+})
+
+test('lines that are passed on need not be events, however long they are', () => {
+  let text = ''
+  const log = createLog({ format: 'pretty', destination: { write: (line) => (text += line) } })
+  lineWriter(log)(`{ not json ${'x'.repeat(40_000)}\nplain\n`)
+  const [long = '', plain] = text.split('\n')
+  assert.match(long, /^\{ not json x+…$/)
+  assert.equal(plain, 'plain')
 })

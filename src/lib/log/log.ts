@@ -94,9 +94,15 @@ export function lossLine(lost: number): string {
   return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lines: lost, msg: 'log lines were lost' })}\n`
 }
 
-/** The event with only the beginning of its fields, as one text. */
+/** The event with only the beginning of its fields, as one text; of what is no event, the beginning. */
 function shortened(line: string): string {
-  const { level, time, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
+  let event: Record<string, unknown>
+  try {
+    event = JSON.parse(line) as Record<string, unknown>
+  } catch {
+    return `${cutText(line)}\n`
+  }
+  const { level, time, msg, ...fields } = event
   const text = typeof msg === 'string' ? cutText(msg) : msg
   return `${JSON.stringify({ level, time, fields: cutText(JSON.stringify(fields)), msg: text })}\n`
 }

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net'
 import { TokenBucket } from '../limits/token-bucket.ts'
 import type { Logger } from '../log/log.ts'
 import { MinuteLog } from '../log/minute-log.ts'
+import { type CapNews, UntoldNews } from './cap-news.ts'
 import { sourceOf } from './source.ts'
 import { Sources } from './sources.ts'
 
@@ -43,6 +44,19 @@ export interface ConnectionCapsOptions {
   readonly now?: () => number
 }
 
+/** The door of another data plane, as far as it has told. */
+interface Elsewhere {
+  open: number
+  readonly bySource: Map<string, number>
+}
+
+export interface Sharing {
+  /** Planes that share the limits, this one included. */
+  readonly planes: number
+  /** `news` has something to tell: within the usual time, or at the end of this turn. */
+  readonly onNews: (isUrgent: boolean) => void
+}
+
 export class ConnectionCaps {
   readonly door: ConnectionCapsOptions['door']
   #limits: CapLimits
@@ -53,6 +67,12 @@ export class ConnectionCaps {
   readonly #refused = new Map<Cap, number>()
   readonly #logs: ReadonlyMap<Cap, MinuteLog<string>>
   #open = 0
+  /** Undefined while the limits are this plane's alone. */
+  #untold: UntoldNews | undefined
+  #sharing: Sharing | undefined
+  /** By plane. */
+  readonly #elsewhere = new Map<string, Elsewhere>()
+  #openElsewhere = 0
 
   constructor({ limits, door, log, isShared = () => false, now = () => performance.now() }: ConnectionCapsOptions) {
     this.door = door
@@ -82,9 +102,52 @@ export class ConnectionCaps {
       this.#sources = new Sources(rates, { now: this.#now })
     }
     this.#handshakes = maxHandshakes > 0 ? new TokenBucket(maxHandshakes, this.#now()) : undefined
+    this.share(this.#sharing)
   }
 
-  /** Connections that are open. */
+  /** Shares the limits with the same door of other planes from now on; undefined: with none. */
+  share(sharing: Sharing | undefined): void {
+    this.#sharing = sharing
+    this.#untold = sharing && new UntoldNews({ limits: this.#limits, ...sharing })
+  }
+
+  /** What other planes must be told, which counts as told from now on; undefined when there is nothing. */
+  news(): CapNews | undefined {
+    return this.#untold?.take(this.#open, (name) => this.#sources?.openOf(name) ?? 0)
+  }
+
+  /** All that is open, for a plane that has come. */
+  allNews(): CapNews {
+    const sources = this.#sources
+    const open = sources ? [...sources.present].map((name) => [name, sources.openOf(name), 0, 0] as const) : []
+    return { open: this.#open, handshakes: 0, sources: open }
+  }
+
+  /** Another plane has told something. */
+  heard(plane: string, { open, handshakes, sources }: CapNews): void {
+    const now = this.#now()
+    const there = this.#elsewhere.get(plane) ?? { open: 0, bySource: new Map<string, number>() }
+    this.#elsewhere.set(plane, there)
+    if (open !== undefined) {
+      this.#openElsewhere += open - there.open
+      there.open = open
+    }
+    if (handshakes > 0) this.#handshakes?.charge(now, handshakes)
+    for (const [name, openThere, requests, shaken] of sources) {
+      if (openThere > 0) there.bySource.set(name, openThere)
+      else there.bySource.delete(name)
+      if (requests > 0) this.#sources?.named(name).requests?.charge(now, requests)
+      if (shaken > 0) this.#sources?.named(name).handshakes?.charge(now, shaken)
+    }
+  }
+
+  /** Another plane is gone, and all its connections are. */
+  lost(plane: string): void {
+    this.#openElsewhere -= this.#elsewhere.get(plane)?.open ?? 0
+    this.#elsewhere.delete(plane)
+  }
+
+  /** Connections that are open at this plane. */
   get open(): number {
     return this.#open
   }
@@ -97,11 +160,15 @@ export class ConnectionCaps {
   /** Counts a connection until it closes; when there are too many, returns false and does not count it. */
   accept(socket: Socket): boolean {
     const { maxConnections } = this.#limits
-    if (maxConnections > 0 && this.#open >= maxConnections) {
+    if (maxConnections > 0 && this.#open + this.#openElsewhere >= maxConnections) {
       return this.#refuse('maxConnections', socket.remoteAddress ?? '')
     }
     this.#open++
-    socket.once('close', () => this.#open--)
+    this.#untold?.open(1)
+    socket.once('close', () => {
+      this.#open--
+      this.#untold?.open(-1)
+    })
     return true
   }
 
@@ -109,13 +176,17 @@ export class ConnectionCaps {
   admit(socket: Socket, ip: string): boolean {
     if (!this.#sources || this.#isShared(ip)) return true
     const { maxConnectionsPerSource } = this.#limits
-    if (maxConnectionsPerSource > 0 && this.#sources.of(ip).open >= maxConnectionsPerSource) {
+    if (maxConnectionsPerSource > 0 && this.#openFrom(this.#sources, ip) >= maxConnectionsPerSource) {
       return this.#refuse('maxConnectionsPerSource', ip)
     }
     if (socket.destroyed) return true
     const sources = this.#sources
     sources.enter(ip)
-    socket.once('close', () => sources.leave(ip))
+    this.#untold?.openFrom(sourceOf(ip), 1)
+    socket.once('close', () => {
+      sources.leave(ip)
+      this.#untold?.openFrom(sourceOf(ip), -1)
+    })
     return true
   }
 
@@ -125,19 +196,36 @@ export class ConnectionCaps {
     // By source first, so that a source over its own limit does not use up the limit for all.
     const bucket = this.#isShared(ip) ? undefined : this.#sources?.of(ip).handshakes
     if (bucket && !bucket.take(now)) return this.#refuse('maxHandshakesPerSource', ip)
-    if (this.#handshakes && !this.#handshakes.take(now)) return this.#refuse('maxHandshakes', ip)
-    return true
+    const isAllowed = !this.#handshakes || this.#handshakes.take(now)
+    // A handshake that is refused here has still used up one of its source.
+    if (this.#untold && (isAllowed || bucket)) this.#untold.handshake(bucket && sourceOf(ip), { isAllowed })
+    return isAllowed || this.#refuse('maxHandshakes', ip)
   }
 
   /** For connections from `ip`: a function that tells whether one more request is allowed. Undefined without a limit. */
   requestsOf(ip: string): (() => boolean) | undefined {
-    const bucket = this.#isShared(ip) ? undefined : this.#sources?.of(ip).requests
-    return bucket && (() => bucket.take(this.#now()) || this.#refuse('maxRequestsPerSource', ip))
+    if (!this.#sources || this.#isShared(ip)) return undefined
+    const name = sourceOf(ip)
+    const bucket = this.#sources.named(name).requests
+    if (!bucket) return undefined
+    return () => {
+      if (!bucket.take(this.#now())) return this.#refuse('maxRequestsPerSource', ip)
+      this.#untold?.request(name)
+      return true
+    }
   }
 
   /** Logs refusals that no line has reported yet. */
   close(): void {
     for (const log of this.#logs.values()) log.close()
+  }
+
+  #openFrom(sources: Sources, ip: string): number {
+    let { open } = sources.of(ip)
+    if (this.#elsewhere.size === 0) return open
+    const name = sourceOf(ip)
+    for (const { bySource } of this.#elsewhere.values()) open += bySource.get(name) ?? 0
+    return open
   }
 
   #refuse(cap: Cap, ip: string): false {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
-import { connect, createServer, type Socket } from 'node:net'
+import net, { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { EarlyListener } from './early-listener.ts'
+import { EarlyListener, type ServerHandle } from './early-listener.ts'
 import { listenOn } from './listen-on.ts'
 import { httpSockets } from './socket-options.ts'
 
@@ -16,7 +16,7 @@ async function early(t: TestContext, options: Partial<typeof everybody> = {}): P
   return listener
 }
 
-async function dial(t: TestContext, { address }: EarlyListener): Promise<Socket> {
+async function dial(t: TestContext, { address }: Pick<EarlyListener, 'address'>): Promise<Socket> {
   const socket = connect(address.port, '127.0.0.1')
   t.after(() => socket.destroy())
   await once(socket, 'connect')
@@ -83,4 +83,51 @@ test('who is one too many is closed, and who leaves while it waits does no harm'
 test('an address that is taken is an error of the system', async (t) => {
   const { address } = await early(t)
   await assert.rejects(EarlyListener.open({ host: '127.0.0.1', port: address.port }, everybody), { code: 'EADDRINUSE' })
+})
+
+/** A bound socket that nobody listens on yet, as one process passes it to another. */
+function boundSocket(): { handle: ServerHandle; address: AddressInfo } {
+  const { _createServerHandle: create } = net as unknown as {
+    _createServerHandle: (host: string, port: number, type: number) => { getsockname(out: object): number }
+  }
+  const handle = create('127.0.0.1', 0, 4)
+  const address = {}
+  handle.getsockname(address)
+  return { handle, address: address as AddressInfo }
+}
+
+test('on a socket that was passed, who comes before it is taken over waits', async (t) => {
+  const { handle, address } = boundSocket()
+  const listener = await EarlyListener.open({ handle }, everybody)
+  assert.equal(listener.address.port, address.port)
+  const visitor = await dial(t, listener)
+  const server = createServer((socket) => void socket.end('served'))
+  t.after(() => server.close())
+  await listenOn(server, listener, nothing)
+  assert.equal(String((await once(visitor, 'data'))[0]), 'served')
+})
+
+test('one for later listens only when it is taken over', async (t) => {
+  const { handle, address } = boundSocket()
+  const listener = EarlyListener.later(handle, address, everybody)
+  await assert.rejects(dial(t, listener), { code: 'ECONNREFUSED' })
+  const server = createServer((socket) => void socket.end('served'))
+  t.after(() => server.close())
+  await listenOn(server, listener, nothing)
+  assert.equal(String((await once(await dial(t, listener), 'data'))[0]), 'served')
+})
+
+test('who connects to a further socket is served like everybody else, until that ends', async (t) => {
+  const listener = await early(t)
+  const other = boundSocket()
+  const end = await listener.alsoAt(other.handle)
+  const before = await dial(t, { address: other.address })
+  const server = createServer((socket) => void socket.end('served'))
+  t.after(() => server.close())
+  await listenOn(server, listener, nothing)
+  const after = await dial(t, { address: other.address })
+  for (const socket of [before, after]) assert.equal(String((await once(socket, 'data'))[0]), 'served')
+  end()
+  await assert.rejects(dial(t, { address: other.address }), { code: 'ECONNREFUSED' })
+  assert.equal(String((await once(await dial(t, listener), 'data'))[0]), 'served')
 })

@@ -4,7 +4,14 @@ import { BACKLOG } from './backlog.ts'
 import { EarlyListener } from './early-listener.ts'
 
 /** An address to open, with port 0 for any that is free, or what was opened before. */
-export type ListenOn = { readonly host: string; readonly port: number } | EarlyListener
+export type ListenOn = ListenAddress | EarlyListener
+
+export interface ListenAddress {
+  readonly host: string
+  readonly port: number
+  /** Others of ours listen on it too, and the system spreads connections among us. */
+  readonly isShared?: boolean
+}
 
 /** Resolves with the address once `server` listens; rejects with the error of the system. `failed` hears of later ones. */
 export async function listenOn(
@@ -21,7 +28,7 @@ export async function listenOn(
       resolve()
     }
     if (on instanceof EarlyListener) on.handTo(server, listening)
-    else server.listen({ host: on.host, port: on.port, backlog: BACKLOG }, listening)
+    else server.listen({ host: on.host, port: on.port, reusePort: on.isShared ?? false, backlog: BACKLOG }, listening)
   })
   return server.address() as AddressInfo // a server on a host and port has an address of this form
 }

@@ -56,7 +56,21 @@ export class Sources {
   }
 
   of(ip: string): Source {
-    const name = sourceOf(ip)
+    return this.named(sourceOf(ip))
+  }
+
+  /** Open connections of a source. */
+  openOf(name: string): number {
+    return this.#present.get(name)?.open ?? 0
+  }
+
+  /** Sources that have a connection open. */
+  get present(): IterableIterator<string> {
+    return this.#present.keys()
+  }
+
+  /** The source of this name, which is one that `sourceOf` gives. */
+  named(name: string): Source {
     const known = this.#present.get(name) ?? this.#absent.get(name)
     if (known?.rates === this.#rates) return known
     const source = new Source(this.#rates, this.#now())

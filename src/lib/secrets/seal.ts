@@ -1,5 +1,5 @@
 /** Encrypts secrets with AES-256-GCM under the key in one file; each is bound to the record it belongs to. */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { existsSync, linkSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { makeFolder } from '../files/make-folder.ts'
@@ -41,6 +41,11 @@ export class Sealer {
     if (key.length !== KEY_BYTES) throw new Error(`a sealing key has ${KEY_BYTES} bytes`)
     this.#key = key
     this.keyId = createHash('sha256').update('postern key id\0').update(key).digest('hex').slice(0, 16)
+  }
+
+  /** Another key that derives from this one: it opens nothing that this one has sealed, and tells nothing of it. */
+  keyFor(purpose: string): Uint8Array {
+    return new Uint8Array(hkdfSync('sha256', this.#key, '', `postern key for ${purpose}`, KEY_BYTES))
   }
 
   /** `context` names what the value belongs to. It is not stored: opening the value takes the same context again. */

@@ -30,6 +30,15 @@ export interface AuthRequest {
   readonly leg: number
   /** Largest window of a stream that the agent can use, in bytes; 0 from agents that are not ours. */
   readonly windowBytes: number
+  /** Whether it can be told to connect anew while its session goes on; false from agents that are not ours. */
+  readonly canMove: boolean
+  /** This connection takes over from another one of the same session, which is open still. */
+  readonly isMoving: boolean
+  /**
+   * For a further connection of a session, with a `leg` of 1 or more: ids of the data planes that have one already.
+   * Undefined from agents that are not ours, whose legs are sessions of their own.
+   */
+  readonly heldPlanes?: readonly string[] | undefined
 }
 
 /** Versions of the protocol that we speak. */
@@ -62,6 +71,9 @@ export function parseAuth(message: Message): AuthRequest | WireError {
       restartUnsupported: extra.optionalText('RestartUnsupportedError'),
       leg: extra.count('LegNumber'),
       windowBytes: extra.count('StreamWindow'),
+      canMove: extra.flag('CanMove'),
+      isMoving: extra.flag('Moving'),
+      heldPlanes: extra.flag('FurtherLeg') ? extra.texts('HeldPlanes') : undefined,
     }
   })
 }
@@ -87,6 +99,9 @@ export function buildAuth(request: AuthRequest): Message {
       RestartUnsupportedError: request.restartUnsupported,
       LegNumber: request.leg,
       ...(request.windowBytes > 0 && { StreamWindow: request.windowBytes }),
+      ...(request.canMove && { CanMove: true }),
+      ...(request.isMoving && { Moving: true }),
+      ...(request.heldPlanes && { FurtherLeg: true, HeldPlanes: request.heldPlanes }),
     },
   }
 }
@@ -106,6 +121,10 @@ export interface AuthAnswer {
   readonly sessionId: string
   /** The agreed window, in bytes; 0 is not sent. */
   readonly windowBytes: number
+  /** The data plane that answers; `''` is not sent. */
+  readonly planeId: string
+  /** How many data planes the server has; an agent may have a connection to each. */
+  readonly planeCount: number
 }
 
 export function buildAuthAnswer(answer: AuthAnswer): Message {
@@ -125,6 +144,7 @@ export function buildAuthAnswer(answer: AuthAnswer): Message {
       ConnectAddresses: [],
       AgentSessionID: answer.sessionId,
       ...(answer.windowBytes > 0 && { StreamWindow: answer.windowBytes }),
+      ...(answer.planeId !== '' && { Plane: answer.planeId, Planes: answer.planeCount }),
     },
   }
 }
@@ -150,6 +170,8 @@ export function parseAuthAnswer(message: Message): { error: string; answer: Auth
       sessionDurationS: extra.count('SessionDuration'),
       sessionId: extra.text('AgentSessionID'),
       windowBytes: extra.count('StreamWindow'),
+      planeId: extra.text('Plane'),
+      planeCount: extra.count('Planes') || 1,
     }
     return { error: fields.text('Error'), answer }
   })

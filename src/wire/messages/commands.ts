@@ -1,4 +1,4 @@
-/** Commands to an agent: restart, stop or update itself, or end one tunnel. */
+/** Commands to an agent: restart, stop or update itself, end one tunnel, or move to another connection. */
 import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
 import { MessageFields } from './fields.ts'
@@ -6,6 +6,8 @@ import { MessageFields } from './fields.ts'
 /** Never empty: some agents wait for a whole object for ever. */
 export const restartCommand: Message = {}
 export const stopCommand: Message = {}
+/** The server is about to close this connection: the agent is to open another, bind there, and leave this one. */
+export const moveMessage: Message = {}
 
 export interface UpdateCommand {
   /** `''` means the newest. */

@@ -74,7 +74,7 @@ describe('authentication', () => {
   })
 
   test('what one end builds the other reads', () => {
-    const request: AuthRequest = { ...ok(parseAuth(rustAuth)), windowBytes: 1_000_000, leg: 2 }
+    const request: AuthRequest = { ...ok(parseAuth(rustAuth)), windowBytes: 1_000_000, leg: 2, heldPlanes: ['w1'] }
     assert.deepEqual(ok(parseAuth(buildAuth(request))), request)
     const answer: AuthAnswer = {
       version: '3',
@@ -88,6 +88,8 @@ describe('authentication', () => {
       sessionDurationS: 5,
       sessionId: 'ts_1',
       windowBytes: 1_000_000,
+      planeId: 'w2',
+      planeCount: 4,
     }
     assert.deepEqual(ok(parseAuthAnswer(buildAuthAnswer(answer))), { error: '', answer })
     assert.equal(ok(parseAuthAnswer(buildAuthRefusal('no'))).error, 'no')
@@ -96,6 +98,14 @@ describe('authentication', () => {
   test('says nothing of larger windows to agents that are not ours', () => {
     const answer = { ...ok(parseAuthAnswer({})).answer, windowBytes: 0 }
     assert.doesNotMatch(JSON.stringify([buildAuthAnswer(answer), buildAuth(ok(parseAuth(rustAuth)))]), /StreamWindow/)
+  })
+
+  test('says nothing of data planes when there is only one, and nothing of legs over a first connection', () => {
+    const answer = { ...ok(parseAuthAnswer({})).answer }
+    assert.deepEqual([answer.planeId, answer.planeCount], ['', 1])
+    const request = ok(parseAuth(rustAuth))
+    assert.equal(request.heldPlanes, undefined)
+    assert.doesNotMatch(JSON.stringify([buildAuthAnswer(answer), buildAuth(request)]), /Plane|FurtherLeg/)
   })
 
   test('a refusal has the two strings that agents in Rust insist on', () => {

@@ -1,0 +1,6 @@
+/** What an agent proves itself with, as the doors of agents and of SSH know it. */
+export interface AgentCredential {
+  readonly id: string
+  /** D18: empty is unrestricted. */
+  readonly acl: readonly string[]
+}

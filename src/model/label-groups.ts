@@ -1,0 +1,124 @@
+/** Knows which tunnels carry which labels, and updates the groups that follow them. */
+import type { GroupMember, TunnelGroup } from './dial.ts'
+
+type Labels = Readonly<Record<string, string>>
+
+/** A tunnel, as far as groups know it. */
+export interface LabelledTunnel {
+  readonly id: string
+  readonly httpVersion: 1 | 2
+  readonly labels?: Labels | undefined
+}
+
+/** A followed group; equal label sets share one. */
+interface Followed {
+  readonly labels: Labels
+  members: readonly GroupMember[]
+  followers: number
+}
+
+export class LabelGroups<Tunnel extends LabelledTunnel> {
+  /** Tunnels by each of their labels: the cost of a change depends on tunnels with the same label, not on all. */
+  readonly #tunnels = new Map<string, Set<Tunnel>>()
+  readonly #followed = new Map<string, Followed>()
+  /** Followed groups by one of their labels, which every member must carry. */
+  readonly #followedBy = new Map<string, Set<Followed>>()
+
+  /** Tunnels that carry all of `labels`, oldest first. */
+  find(labels: Labels): Tunnel[] {
+    const sets = Object.entries(labels).map(([key, value]) => this.#tunnels.get(labelText(key, value)))
+    const smallest = sets.reduce((least, set) => ((set?.size ?? 0) < (least?.size ?? 0) ? set : least), sets[0])
+    return [...(smallest ?? [])].filter((tunnel) => carries(tunnel, labels)).sort((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  follow(labels: Labels): TunnelGroup {
+    const key = labelsKey(labels)
+    const group = this.#followed.get(key) ?? this.#begin(key, labels)
+    group.followers++
+    let isReleased = false
+    return {
+      get members() {
+        return group.members
+      },
+      release: () => {
+        if (isReleased) return
+        isReleased = true
+        if (--group.followers > 0) return
+        this.#followed.delete(key)
+        drop(this.#followedBy, firstLabel(labels), group)
+      },
+    }
+  }
+
+  add(tunnel: Tunnel): void {
+    for (const label of labelTexts(tunnel.labels ?? {})) put(this.#tunnels, label, tunnel)
+    for (const group of this.#groupsOf(tunnel)) {
+      const { id: tunnelId, httpVersion } = tunnel
+      const after = group.members.findIndex((member) => member.tunnelId > tunnelId)
+      // The newest usually belongs at the end; one that returns goes back to its place.
+      const place = after === -1 ? group.members.length : after
+      group.members = group.members.toSpliced(place, 0, { tunnelId, httpVersion })
+    }
+  }
+
+  delete(tunnel: Tunnel): void {
+    const texts = labelTexts(tunnel.labels ?? {})
+    if (!this.#tunnels.get(texts[0] ?? '')?.has(tunnel)) return
+    for (const label of texts) drop(this.#tunnels, label, tunnel)
+    for (const group of this.#groupsOf(tunnel)) {
+      const { id, httpVersion } = tunnel
+      // Only this one: a tunnel that moves is known at both ends for a moment, under one id.
+      const place = group.members.findIndex((member) => member.tunnelId === id && member.httpVersion === httpVersion)
+      if (place !== -1) group.members = group.members.toSpliced(place, 1)
+    }
+  }
+
+  #begin(key: string, labels: Labels): Followed {
+    const members = this.find(labels).map(({ id: tunnelId, httpVersion }) => ({ tunnelId, httpVersion }))
+    const group = { labels, members, followers: 0 }
+    this.#followed.set(key, group)
+    put(this.#followedBy, firstLabel(labels), group)
+    return group
+  }
+
+  #groupsOf(tunnel: LabelledTunnel): Followed[] {
+    return labelTexts(tunnel.labels ?? {}).flatMap((label) =>
+      [...(this.#followedBy.get(label) ?? [])].filter((group) => carries(tunnel, group.labels)),
+    )
+  }
+}
+
+/** A key for a label set, whatever its order. */
+export function labelsKey(labels: Labels): string {
+  return JSON.stringify(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function carries({ labels }: LabelledTunnel, wanted: Labels): boolean {
+  if (!labels) return false
+  return Object.entries(wanted).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value)
+}
+
+/** Neither part contains `=`. */
+function labelText(key: string, value: string): string {
+  return `${key}=${value}`
+}
+
+function labelTexts(labels: Labels): string[] {
+  return Object.entries(labels).map(([key, value]) => labelText(key, value))
+}
+
+function firstLabel(labels: Labels): string {
+  return labelTexts(labels).sort()[0] ?? ''
+}
+
+function put<T>(sets: Map<string, Set<T>>, key: string, thing: T): void {
+  const set = sets.get(key)
+  if (set) set.add(thing)
+  else sets.set(key, new Set([thing]))
+}
+
+function drop<T>(sets: Map<string, Set<T>>, key: string, thing: T): void {
+  const set = sets.get(key)
+  set?.delete(thing)
+  if (set?.size === 0) sets.delete(key)
+}
