@@ -9,17 +9,15 @@ import { registerTraffic } from './api/traffic-metrics.ts'
 import type { Listeners } from './config/listeners.ts'
 import type { Settings } from './config/read.ts'
 import { ApiGuard } from './control/api-guard.ts'
-import type { Documents } from './control/documents.ts'
+import type { Directory } from './control/directory.ts'
 import { EdgeModules } from './control/edge-modules.ts'
 import { Explanations } from './control/explanations.ts'
 import { KeyMaker } from './control/key-maker.ts'
-import type { StoredSessions } from './control/login-sessions.ts'
 import { loginsOf } from './control/logins.ts'
 import { authenticate } from './control/principal.ts'
 import { RateLimit } from './control/rate-limit.ts'
-import { Records, type RecordsOptions } from './control/records.ts'
-import type { RefusedLog } from './control/refused-log.ts'
-import type { DataPlane } from './data-plane.ts'
+import { Records } from './control/records.ts'
+import type { ControlPlane } from './control-plane.ts'
 import { Explainer } from './edge/explain/explainer.ts'
 import type { Clock } from './lib/clock.ts'
 import type { Caller, Descriptors } from './lib/files/descriptors.ts'
@@ -28,26 +26,37 @@ import { type Logger, lostLines } from './lib/log/log.ts'
 import { ConnectionCaps } from './lib/net/connection-caps.ts'
 import { compileIpRules } from './lib/net/ip-rules.ts'
 import { addressText, type ListenOn, listenOn, listenText } from './lib/net/listen-on.ts'
-import type { Sealer } from './lib/secrets/seal.ts'
-import type { Store } from './store/store.ts'
 
 export interface ManagementOptions {
   readonly settings: Settings
   readonly listeners: Pick<Listeners, 'api' | 'metrics'>
-  readonly store: Store
-  readonly sealer: Sealer
+  readonly control: ControlPlane
   readonly ids: IdSource
   readonly now: Clock
   readonly log: Logger
-  readonly refused: RefusedLog
   readonly descriptors: Descriptors
-  readonly documents: Documents
-  readonly sessions: StoredSessions
-  readonly requestKey: RecordsOptions['requestKey']
-  readonly plane: DataPlane
-  /** The fingerprint of the key that the SSH gateway shows of itself. */
-  readonly sshHostKey: string
+  /** The port that hostports of HTTPS and TLS edges have. */
+  readonly publicHttpsPort: number
+  /** Where the data planes listen, as `host:port`. */
+  readonly planeAddresses: PlaneAddresses
+  /** What the supervisor of several processes counts. */
+  readonly supervisor?: SupervisorNumbers | undefined
   readonly version: string
+}
+
+export interface SupervisorNumbers {
+  /** Processes that were replaced, by role. */
+  restarts(): Readonly<Record<string, number>>
+  /** Log lines of all processes that could not be written. */
+  lostLines(): number
+}
+
+/** Where agents and visitors connect, as `host:port`. */
+export interface PlaneAddresses {
+  readonly agents: string
+  readonly ssh: string
+  readonly https: string
+  readonly http: string
 }
 
 /** How long `/readyz` waits for the database, in milliseconds: who asks, asks often, and gives up soon. */
@@ -55,12 +64,13 @@ const READINESS_MS = 2000
 
 /** Listens for callers; resolves once they are served. */
 export async function openManagementApi(options: ManagementOptions) {
-  const { settings, listeners, store, sealer, ids, now, log, refused, descriptors } = options
-  const { documents, sessions, requestKey, plane, sshHostKey, version } = options
-  const { presence, groups, endpointAt } = plane
+  const { settings, listeners, control, ids, now, log, descriptors, publicHttpsPort, version } = options
+  const { store, sealer, documents, refused, logins, requestKey, planes, groups, presence, sshHostKey } = control
+  const { directory } = planes
+  const { supervisor } = options
   const { tcpPorts, domain, region } = settings
   // What may change while we run; see `use`.
-  let { apiUrl, drainTimeoutMs } = settings
+  let { apiUrl, drainTimeoutMs, ngrokErrorHeader } = settings
   let isTrusted = isTrustedBy(settings)
   const opened: (() => Promise<void> | void)[] = []
   const close = async () => {
@@ -69,7 +79,8 @@ export async function openManagementApi(options: ManagementOptions) {
 
   try {
     // What callers ask for.
-    const around = { tcpPorts, publicHttpsPort: plane.publicPorts.https, domain, region, endpointAt }
+    const endpointAt: Directory['endpointAt'] = (address) => directory.endpointAt(address)
+    const around = { tcpPorts, publicHttpsPort, domain, region, endpointAt }
     const keys = new KeyMaker()
     opened.push(() => keys.close())
     const records = new Records({ store, ids, now, sealer, around, presence, checks: documents, keys, requestKey })
@@ -82,32 +93,40 @@ export async function openManagementApi(options: ManagementOptions) {
       checks: documents,
       explain: (owner, work) => explainer.explain(owner, work),
       region,
-      publicHttpsPort: () => plane.publicPorts.https,
-      ngrokErrorHeader: plane.ngrokErrorHeader,
-      counted: plane.counted,
+      publicHttpsPort,
+      ngrokErrorHeader: () => ngrokErrorHeader,
+      counted: (edgeId) => planes.counted(edgeId),
       presence,
-      endpoint: plane.endpoint,
+      endpoint: (id) => directory.endpointConfig(id),
     })
 
     // Numbers.
     const registry = new Registry()
     const metrics = new ApiMetrics(registry)
-    registerTraffic(registry, plane.numbers)
+    let numbers = await planes.numbers()
+    registerTraffic(registry, () => numbers)
     // The API takes no PROXY header, so the address of a trusted proxy there is that of all its callers.
     const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared: (ip) => isTrusted(ip) })
     opened.push(() => caps.close())
-    registerCaps(registry, [...plane.caps, caps], plane.numbers.agentDoor)
+    registerCaps(
+      registry,
+      () => [...numbers.doors, caps],
+      () => numbers,
+    )
     registerProcess(registry, {
-      lostLines: () => lostLines(log),
-      refusedConnections: () => descriptors.refused,
+      lostLines: () => supervisor?.lostLines() ?? lostLines(log),
+      ...(supervisor && { restarts: () => supervisor.restarts() }),
+      refusedConnections: () => numbers.totals.refusedConnections + (supervisor ? descriptors.refused : 0),
     })
-    const metricsServer = metrics.server()
+    const metricsServer = metrics.server(async () => {
+      numbers = await planes.numbers()
+    })
     const metricsAddress = await listen(metricsServer, listeners.metrics, { descriptors, caller: 'metrics' })
     opened.push(() => closeServer(metricsServer))
 
     // The API itself.
     const rateLimit = new RateLimit({ perMinute: settings.apiRateLimit, now: () => performance.now() })
-    const addresses = { api: '', metrics: metricsAddress, ...plane.addresses }
+    const addresses = { api: '', metrics: metricsAddress, ...options.planeAddresses }
     const opening = {
       addresses,
       /** Whether it is ready, and told so. */
@@ -118,6 +137,7 @@ export async function openManagementApi(options: ManagementOptions) {
         rateLimit.use(next.apiRateLimit)
         apiUrl = next.apiUrl
         drainTimeoutMs = next.drainTimeoutMs
+        ngrokErrorHeader = next.ngrokErrorHeader
         isTrusted = isTrustedBy(next)
       },
       close,
@@ -129,7 +149,7 @@ export async function openManagementApi(options: ManagementOptions) {
       records,
       modules: new EdgeModules({ store, sealer, checks: documents, requestKey }),
       presence,
-      logins: loginsOf(store, sessions),
+      logins: loginsOf(store, logins),
       explanations,
       groupsOf: (labels) => groups.serving(labels),
       metrics,

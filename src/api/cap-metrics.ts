@@ -1,40 +1,27 @@
 /** Metrics about the caps of each door. */
 import { Counter, Gauge, type Registry } from '@prometheus-io/client'
-import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
+import type { DoorNumbers, PlaneNumbers } from '../planes/numbers.ts'
 import { registerReadCounter } from './read-counter.ts'
 
-/** Counts of agents that have not authenticated, at their door. */
-export interface AgentDoorNumbers {
-  readonly unproven: number
-  /** Connections closed to make room for newer ones, since the start. */
-  readonly turnedAway: number
-  /** Logins that failed, since the start. */
-  readonly failures: number
-}
-
 /** Adds metrics for `doors`, and for the door of agents, to `registry`. */
-export function registerCaps(
-  registry: Registry,
-  doors: readonly ConnectionCaps[],
-  agents: () => AgentDoorNumbers,
-): void {
+export function registerCaps(registry: Registry, doors: () => readonly DoorNumbers[], read: () => PlaneNumbers): void {
   new Gauge({
     name: 'postern_agents_unproven',
     help: 'Connections of agents that have not authenticated yet.',
     registers: [registry],
     collect() {
-      this.set(agents().unproven)
+      this.set(read().present.unproven)
     },
   })
   registerReadCounter(registry, {
     name: 'postern_agents_turned_away_total',
     help: 'Unproven connections closed to make room for newer ones.',
-    read: () => agents().turnedAway,
+    read: () => read().totals.turnedAway,
   })
   registerReadCounter(registry, {
     name: 'postern_agent_login_failures_total',
     help: 'Connections of agents that failed to authenticate.',
-    read: () => agents().failures,
+    read: () => read().totals.failures,
   })
   new Gauge({
     name: 'postern_connections_open',
@@ -42,7 +29,7 @@ export function registerCaps(
     labelNames: ['door'],
     registers: [registry],
     collect() {
-      for (const { door, open } of doors) this.set({ door }, open)
+      for (const { door, open } of doors()) this.set({ door }, open)
     },
   })
   new Counter({
@@ -52,7 +39,7 @@ export function registerCaps(
     registers: [registry],
     collect() {
       this.reset()
-      for (const { door, refusals } of doors) {
+      for (const { door, refusals } of doors()) {
         for (const [setting, count] of refusals) this.inc({ door, setting }, count)
       }
     },

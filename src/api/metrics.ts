@@ -40,14 +40,15 @@ export class ApiMetrics {
     if (status >= 400) this.#refused.inc({ status: String(status) })
   }
 
-  /** A server for `/metrics` only, on a separate listener so that it can stay private. */
-  server(): Server {
+  /** A server for `/metrics` only, which reads the numbers first, on a separate listener so that it can stay private. */
+  server(read: () => Promise<void>): Server {
     return createServer((request, response) => {
       if (request.url !== '/metrics') {
         response.writeHead(404, { 'content-type': 'text/plain' }).end('metrics are at /metrics\n')
         return
       }
-      metricsPage(this.#registry).then(
+      const page = read().then(() => metricsPage(this.#registry))
+      page.then(
         (text) => response.writeHead(200, { 'content-type': this.#registry.contentType }).end(text),
         () => response.writeHead(500).end(),
       )

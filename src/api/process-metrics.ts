@@ -1,14 +1,28 @@
 /** Metrics about limits of the process: lost log lines, and connections refused for lack of descriptors. */
-import type { Registry } from '@prometheus-io/client'
+import { Counter, type Registry } from '@prometheus-io/client'
 import { registerReadCounter } from './read-counter.ts'
 
 export interface ProcessNumbers {
   readonly lostLines: () => number
   readonly refusedConnections: () => number
+  /** Processes that were replaced, by role; left out where there is one process. */
+  readonly restarts?: () => Readonly<Record<string, number>>
 }
 
 /** Adds the metrics to `registry`. */
-export function registerProcess(registry: Registry, { lostLines, refusedConnections }: ProcessNumbers): void {
+export function registerProcess(registry: Registry, { lostLines, refusedConnections, restarts }: ProcessNumbers): void {
+  if (restarts) {
+    new Counter({
+      name: 'postern_process_restarts_total',
+      help: 'Processes of this server that ended unasked and were replaced.',
+      labelNames: ['process'],
+      registers: [registry],
+      collect() {
+        this.reset()
+        for (const [process, count] of Object.entries(restarts())) this.inc({ process }, count)
+      },
+    })
+  }
   registerReadCounter(registry, {
     name: 'postern_log_lines_lost_total',
     help: 'Lines of the log that could not be written and were dropped.',

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Registry } from '@prometheus-io/client'
+import { type PlaneNumbers, sumOf } from '../planes/numbers.ts'
 import { metricsPage } from './metrics-page.ts'
-import { registerTraffic, type TrafficNumbers } from './traffic-metrics.ts'
+import { registerTraffic } from './traffic-metrics.ts'
 
 const row = {
   edge: 'edghts_1',
@@ -16,25 +17,16 @@ const row = {
   refused: 0,
 }
 
-const none = () => 0
-const numbers: TrafficNumbers = {
-  edges: () => [row],
-  endpoints: () => [{ ...row, edge: 'ep_1', address: 'app.example.com', connections: 7 }],
-  latency: () => ({ bounds: [5, 1000], steps: [2, 1, 4], sumMs: 12_345 }),
-  sessions: none,
-  tunnels: none,
-  streams: none,
-  servedEdges: none,
-  comingEdges: none,
-  bodyMemory: none,
-  bodyRefusals: none,
-  policyBudgetsSpent: none,
-  firstExpiry: none,
+const numbers: PlaneNumbers = {
+  ...sumOf([]),
+  edges: [row],
+  endpoints: [{ ...row, edge: 'ep_1', address: 'app.example.com', connections: 7 }],
+  latency: { bounds: [5, 1000], steps: [2, 1, 4], sumMs: 12_345 },
 }
 
-function registered(given: Partial<TrafficNumbers> = {}): Registry {
+function registered(given: Partial<PlaneNumbers> = {}): Registry {
   const registry = new Registry()
-  registerTraffic(registry, { ...numbers, ...given })
+  registerTraffic(registry, () => ({ ...numbers, ...given }))
   return registry
 }
 
@@ -85,7 +77,7 @@ test('a large page lets others have their turn', async () => {
     if (!isDone) setImmediate(count)
   }
   setImmediate(count)
-  await metricsPage(registered({ edges: () => edges, endpoints: () => edges }))
+  await metricsPage(registered({ edges, endpoints: edges }))
   isDone = true
   assert.ok(turns > 3, `${turns} turns`)
 })

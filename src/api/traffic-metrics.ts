@@ -1,66 +1,46 @@
 /** The data plane's numbers as metrics: read when somebody asks for them, not when traffic comes. */
 import { Counter, Gauge, type Metric, type Registry } from '@prometheus-io/client'
-
-interface Row {
-  readonly edge: string
-  readonly address: string
-  readonly connections: number
-  readonly open: number
-  readonly bytesIn: number
-  readonly bytesOut: number
-  readonly requests: readonly number[]
-  readonly requestMs: number
-  readonly refused: number
-}
-
-export interface TrafficNumbers {
-  /** By edge, endpoints of agents as one; a bounded number of them. */
-  readonly edges: () => Iterable<Row>
-  /** By endpoint of an agent; a bounded number of them. */
-  readonly endpoints: () => Iterable<Row>
-  /** Requests by the first bound, in milliseconds, that they stayed within; one more step for those beyond. */
-  readonly latency: () => {
-    readonly bounds: readonly number[]
-    readonly steps: Iterable<number>
-    readonly sumMs: number
-  }
-  readonly sessions: () => number
-  readonly tunnels: () => number
-  readonly streams: () => number
-  readonly servedEdges: () => number
-  /** Edges whose latest change is still being compiled; the old configuration is served until then. */
-  readonly comingEdges: () => number
-  /** Bytes of `--body-memory` in use; `bodyRefusals` counts bodies for which there was none left. */
-  readonly bodyMemory: () => number
-  readonly bodyRefusals: () => number
-  /** Requests and connections whose policy exceeded its budget. */
-  readonly policyBudgetsSpent: () => number
-  /** When the first certificate expires, in seconds since 1970; undefined when there is none. */
-  readonly firstExpiry: () => number | undefined
-}
+import type { PlaneNumbers, TrafficRow } from '../planes/numbers.ts'
 
 /** Adds the metrics to `registry`. */
-export function registerTraffic(registry: Registry, numbers: TrafficNumbers): void {
-  const plain: readonly (readonly [name: string, help: string, read: () => number | undefined])[] = [
-    ['postern_sessions', 'Sessions of agents that are online.', numbers.sessions],
-    ['postern_tunnels', 'Tunnels that are online.', numbers.tunnels],
-    ['postern_streams', 'Connections that are carried to agents.', numbers.streams],
-    ['postern_edges', 'Edges and endpoints that are served.', numbers.servedEdges],
-    ['postern_edges_coming', 'Edges with a change that is still being compiled.', numbers.comingEdges],
-    ['postern_body_memory_bytes', 'Memory held by request bodies that modules read.', numbers.bodyMemory],
+export function registerTraffic(registry: Registry, read: () => PlaneNumbers): void {
+  const plain: readonly (readonly [
+    name: string,
+    help: string,
+    value: (numbers: PlaneNumbers) => number | undefined,
+  ])[] = [
+    ['postern_sessions', 'Sessions of agents that are online.', ({ present }) => present.sessions],
+    ['postern_tunnels', 'Tunnels that are online.', ({ present }) => present.tunnels],
+    ['postern_streams', 'Connections that are carried to agents.', ({ present }) => present.streams],
+    ['postern_edges', 'Edges and endpoints that are served.', ({ servedEdges }) => servedEdges],
+    ['postern_edges_coming', 'Edges with a change that is still being compiled.', ({ comingEdges }) => comingEdges],
+    [
+      'postern_body_memory_bytes',
+      'Memory held by request bodies that modules read.',
+      ({ present }) => present.bodyMemory,
+    ],
     [
       'postern_body_memory_refusals_total',
       'Request bodies refused because the body memory was full.',
-      numbers.bodyRefusals,
+      ({ totals }) => totals.bodyRefusals,
     ],
     [
       'postern_policy_budget_spent_total',
       'Requests and connections whose policy expressions cost more than they may.',
-      numbers.policyBudgetsSpent,
+      ({ totals }) => totals.policyBudgetsSpent,
     ],
-    ['postern_certificate_first_expiry_seconds', 'When the next certificate expires.', numbers.firstExpiry],
+    [
+      'postern_relayed_connections_total',
+      'Connections to tunnels that went through another worker, the one with the session of the agent.',
+      ({ totals }) => totals.relayed,
+    ],
+    [
+      'postern_certificate_first_expiry_seconds',
+      'When the next certificate expires.',
+      ({ firstExpiry }) => firstExpiry,
+    ],
   ]
-  for (const [name, help, read] of plain) {
+  for (const [name, help, value] of plain) {
     // Totals are counters, whose value is counted elsewhere and copied here.
     const Kind = name.endsWith('_total') ? Counter : Gauge
     new Kind({
@@ -69,26 +49,26 @@ export function registerTraffic(registry: Registry, numbers: TrafficNumbers): vo
       registers: [registry],
       collect() {
         this.reset()
-        this.inc(read() ?? 0)
+        this.inc(value(read()) ?? 0)
       },
     })
   }
 
-  registerRows(registry, 'edge', { rows: numbers.edges, labelsOf: ({ edge }) => ({ edge }) })
-  const labelsOf = ({ edge: endpoint, address }: Row) => ({ endpoint, address })
-  registerRows(registry, 'endpoint', { rows: numbers.endpoints, labelsOf })
-  registerLatency(registry, numbers.latency)
+  registerRows(registry, 'edge', { rows: () => read().edges, labelsOf: ({ edge }) => ({ edge }) })
+  const labelsOf = ({ edge: endpoint, address }: TrafficRow) => ({ endpoint, address })
+  registerRows(registry, 'endpoint', { rows: () => read().endpoints, labelsOf })
+  registerLatency(registry, () => read().latency)
 }
 
 interface Rows<Label extends string> {
-  readonly rows: () => Iterable<Row>
-  readonly labelsOf: (row: Row) => Readonly<Record<Label, string>>
+  readonly rows: () => Iterable<TrafficRow>
+  readonly labelsOf: (row: TrafficRow) => Readonly<Record<Label, string>>
 }
 
 /** The numbers of edges or of endpoints, as `postern_<what>_…`. */
 function registerRows<Label extends string>(registry: Registry, what: string, { rows, labelsOf }: Rows<Label>): void {
   const labelNames = what === 'edge' ? ['edge'] : ['endpoint', 'address']
-  const each: readonly (readonly [name: string, help: string, read: (row: Row) => number])[] = [
+  const each: readonly (readonly [name: string, help: string, read: (row: TrafficRow) => number])[] = [
     ['connections_total', 'Connections of visitors.', (row) => row.connections],
     ['connections_open', 'Connections of visitors that are open.', (row) => row.open],
     ['bytes_in_total', 'Bytes from visitors.', (row) => row.bytesIn],
@@ -128,7 +108,7 @@ function registerRows<Label extends string>(registry: Registry, what: string, { 
 const LATENCY = 'postern_visitor_request_seconds'
 
 /** A histogram that is counted elsewhere: the library's own would want to be told of every request. */
-function registerLatency(registry: Registry, read: TrafficNumbers['latency']): void {
+function registerLatency(registry: Registry, read: () => PlaneNumbers['latency']): void {
   const metric = {
     name: LATENCY,
     help: 'Time from the head of a request of a visitor to the end of its answer.',

@@ -2,19 +2,11 @@
  * Which names and ports are taken in the store: agents may not take those of an edge, and random choices avoid
  * reservations.
  */
+import type { AddressHolders } from '../model/endpoint.ts'
 import { EDGE_NAMES, EDGE_PORTS } from '../resources/hostports.ts'
 import { RESERVED_PORTS } from '../resources/reserved-addrs.ts'
 import { RESERVED_NAMES } from '../resources/reserved-domains.ts'
 import type { Store } from '../store/store.ts'
-
-export interface AddressHolders {
-  /** The edge that has it. */
-  readonly edgeId: string | undefined
-  /** The reserved domain or address that keeps it. */
-  readonly reservationId: string | undefined
-  /** The nearest wildcard above a name that an edge or a reserved domain holds (D66). */
-  readonly wildcard?: { readonly name: string; readonly holderId: string } | undefined
-}
 
 /** Who holds a name, normalised. */
 export async function holdersOfName(store: Store, name: string): Promise<AddressHolders> {

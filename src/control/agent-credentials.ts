@@ -1,21 +1,17 @@
 /** Looks up what agents authenticate with: authtokens and SSH keys, with their current ACL. */
 import type { Secret } from '../lib/secrets/secret.ts'
+import type { AgentCredential } from '../model/agent-credential.ts'
 import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
 import { SSH_KEYS, sshCredentials } from '../resources/ssh-credentials.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { tokenHash, wellFormedToken } from './principal.ts'
 
-export interface FoundCredential {
-  readonly id: string
-  readonly acl: readonly string[]
-}
-
 /** How long a lookup may take, in milliseconds: an agent must get the error before its own authentication timeout. */
 export const LOOKUP_MS = 5000
 
 /** The credential with this token; undefined when it is not valid. */
-export async function findCredential(store: Store, token: Secret): Promise<FoundCredential | undefined> {
+export async function findCredential(store: Store, token: Secret): Promise<AgentCredential | undefined> {
   const text = token.reveal()
   if (!wellFormedToken(text)) return undefined
   return store.read(
@@ -30,7 +26,7 @@ export async function findCredential(store: Store, token: Secret): Promise<Found
 }
 
 /** The credential with this public key fingerprint; undefined when there is none. */
-export async function findSshCredential(store: Store, fingerprint: string): Promise<FoundCredential | undefined> {
+export async function findSshCredential(store: Store, fingerprint: string): Promise<AgentCredential | undefined> {
   return store.read(
     async (reader) => {
       const id = await reader.holder(SSH_KEYS, fingerprint)
@@ -43,7 +39,7 @@ export async function findSshCredential(store: Store, fingerprint: string): Prom
 }
 
 /** The same credential, looked up again: its ACL may have changed, or it may be gone. */
-export async function currentCredential(store: Store, id: string): Promise<FoundCredential | undefined> {
+export async function currentCredential(store: Store, id: string): Promise<AgentCredential | undefined> {
   return store.read(async (reader) => usable(await reader.resource(kindOf(id), id), (ids) => reader.resources(ids)), {
     withinMs: LOOKUP_MS,
   })
@@ -64,7 +60,7 @@ function kindOf(id: string): string {
 async function usable(
   credential: StoredResource | undefined,
   find: (ids: readonly string[]) => Promise<StoredResource[]>,
-): Promise<FoundCredential | undefined> {
+): Promise<AgentCredential | undefined> {
   if (!credential) return undefined
   const [owner] = credential.ownerId === null ? [] : await find([credential.ownerId])
   if (!owner || owner.fields.active === false) return undefined

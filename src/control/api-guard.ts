@@ -1,8 +1,9 @@
 /** Which addresses may call the API and open its pages: the IP restrictions of types `api` and `dashboard` (D64). */
+
+import type { RefusedLog } from '../planes/refused-log.ts'
 import type { RestrictedPart } from '../resources/ip-restrictions.ts'
 import type { Store } from '../store/store.ts'
-import type { RefusedLog } from './refused-log.ts'
-import { type Restrictions, readRestrictions } from './restrictions.ts'
+import { type CompiledRestrictions, readRestrictions } from './restrictions.ts'
 
 /** Parts that the API listener serves. */
 export type ApiPart = Extract<RestrictedPart, 'api' | 'dashboard'>
@@ -11,7 +12,7 @@ export class ApiGuard {
   readonly #store: Store
   readonly #refused: RefusedLog
   /** Null when the stored rules may have changed since they were compiled. */
-  #current: Promise<Restrictions> | null = null
+  #current: Promise<CompiledRestrictions> | null = null
 
   constructor(store: Store, refused: RefusedLog) {
     this.#store = store

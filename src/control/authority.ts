@@ -3,7 +3,7 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { makeFolder } from '../lib/files/make-folder.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
-import { Authority, createAuthority } from '../lib/x509/certificate-authority.ts'
+import { createAuthority } from '../lib/x509/certificate-authority.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Reseal } from './reseal.ts'
@@ -15,16 +15,17 @@ const AUTHORITY = 'certificate_authority'
 /** The context that its key is sealed for. */
 const CONTEXT = `meta/${AUTHORITY}/key`
 
+/** In PEM. */
 interface Kept {
   readonly cert: string
   readonly key: string
 }
 
 /**
- * Opens the authority of `store`; a new database gets a new one. `certificateFile` is written for clients that should
+ * Opens the certificate and key of the authority of `store`; a new database gets new ones. `certificateFile` is written for clients that should
  * trust it.
  */
-export async function openAuthority(store: Store, sealer: Sealer, certificateFile: string): Promise<Authority> {
+export async function openAuthority(store: Store, sealer: Sealer, certificateFile: string): Promise<Kept> {
   const known = await store.read((reader) => reader.meta(AUTHORITY))
   const text =
     known ??
@@ -36,7 +37,7 @@ export async function openAuthority(store: Store, sealer: Sealer, certificateFil
     }))
   const { cert, key } = JSON.parse(text) as Kept // written above
   publish(certificateFile, cert)
-  return new Authority(cert, opened(sealer, key))
+  return { cert, key: opened(sealer, key) }
 }
 
 /** Seals the key of the authority again; gives how many there were. */

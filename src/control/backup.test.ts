@@ -53,6 +53,7 @@ describe('a backup', () => {
         await writer.putModule(parentId, 'policy', { text: 'ünïcode\n"quoted"' })
         await writer.setClaims(parentId, 'hostport', [`${n}.example.com`], true)
         await writer.setReferences(`a_${n}`, 'backend', [parentId], true)
+        await writer.logins.useAnswer({ key: `answer ${n}`, expires_at: 1_800_000_000_000 + n })
       }
     })
     const pieces: Uint8Array[] = []
@@ -73,7 +74,7 @@ describe('a backup', () => {
       { version: '1.2.3', createdAt: '1970-01-01T00:00:00.000Z', database: 'sqlite' },
     )
     assert.deepEqual(Object.fromEntries(kinds), { edge: PAIRS, route: PAIRS })
-    assert.deepEqual([rows, key], [PAIRS * 5 + 1, KEY])
+    assert.deepEqual([rows, key], [PAIRS * 6 + 1, KEY])
   })
 
   test('fills another store with the same rows, whatever order they name each other in', async () => {
@@ -81,6 +82,11 @@ describe('a backup', () => {
     await target.fill(readBackup(once(whole), undefined))
     const rowsOf = (each: Store) => each.snapshot(all)
     assert.deepEqual(await rowsOf(target), await rowsOf(store))
+    const again = (expires_at: number) =>
+      target.write(({ logins }) => logins.useAnswer({ key: 'answer 0', expires_at }))
+    assert.equal(await again(1_900_000_000_000), false, 'an answer that was used before the backup is refused')
+    const gone = await target.write(({ logins }) => logins.removeAnswers(1_800_000_000_001, 10))
+    assert.deepEqual(gone.toSorted(), ['answer 0', 'answer 1'], 'and forgotten in its time')
     await assert.rejects(target.fill(readBackup(once(whole), undefined)), /not empty/)
   })
 
@@ -102,6 +108,7 @@ describe('a backup', () => {
     'an unknown table': ([head = '', ...rest]) => [head, '["sqlite_master","a","b"]', ...rest],
     'a row with too few values': ([head = '', ...rest]) => [head, '["meta","a"]', ...rest],
     'a row with a number': ([head = '', ...rest]) => [head, '["meta","a",1]', ...rest],
+    'a time that is no number': ([head = '', ...rest]) => [head, '["used_answers","a","soon"]', ...rest],
     'a null where none may be': ([head = '', ...rest]) => [head, '["meta","a",null]', ...rest],
     'rows that were taken out': (lines) => lines.toSpliced(3, 1),
     'rows after the end': (lines) => [...lines, '["meta","a","b"]'],

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { makeIdentity } from '../../test/support/make-certificate.ts'
-import { searchProgram } from '../lib/patterns/pattern-search.ts'
 import { BadValue } from '../lib/shape/check.ts'
 import { BindRefusal } from '../model/endpoint.ts'
 import { Refusal } from '../model/errors.ts'
+import { agentModules } from '../modules/agent-options/options.ts'
 import { formsOf } from '../modules/forms.ts'
 import { modulesAt } from '../modules/index.ts'
 import type { ModuleConfig } from '../modules/module.ts'
@@ -105,43 +105,24 @@ test('long metadata, long headers and many certificates are read elsewhere, shor
   const metadata = `<a>${'<b/>'.repeat(12_000)}</a>`
   await assert.rejects(read(documents, 'saml', { idp_metadata: metadata, authorized_groups: [] }), BadValue)
   const opts = { MutualTLSCA: { mutual_tls_ca: 'A'.repeat(100_000) } }
-  assert.ok((await documents.bindModules(async () => 'usr_1', { proto: 'https', opts })) instanceof BindRefusal)
+  await assert.rejects(documents.bindModules('usr_1', { proto: 'https', opts }), BindRefusal)
   assert.equal(documents.threads, 1)
 })
 
-test('an ordinary bind is read here, a dear one elsewhere, and both come to the same', async (t) => {
+test('a dear bind comes to the same as one that is read where it comes in', async (t) => {
   const documents = start(t)
-  const owner = async () => 'usr_1'
-  const small = { UserAgentFilter: { deny: ['curl'] }, Compression: true }
-  const here = await documents.bindModules(owner, { proto: 'https', opts: small })
+  const here = agentModules('https', { UserAgentFilter: { deny: ['curl'] }, Compression: true })
   assert.ok(!(here instanceof BindRefusal))
-  assert.equal(documents.threads, 0)
   const large = { UserAgentFilter: { deny: dear }, Compression: true }
-  const there = await documents.bindModules(owner, { proto: 'https', opts: large })
+  const there = await documents.bindModules('usr_1', { proto: 'https', opts: large })
   assert.deepEqual(there, { ...here, route: { ...here.route, user_agent_filter: { allow: [], deny: dear } } })
   assert.equal(documents.threads, 1)
-  const bad = await documents.bindModules(owner, {
-    proto: 'https',
-    opts: { useragentfilter: { deny: [...dear, '('] } },
+  const bad = { useragentfilter: { deny: [...dear, '('] } }
+  await assert.rejects(documents.bindModules('usr_1', { proto: 'https', opts: bad }), (error) => {
+    assert.ok(error instanceof BindRefusal)
+    assert.match(error.message, /not a valid RE2/)
+    return true
   })
-  assert.ok(bad instanceof BindRefusal)
-  assert.match(bad.message, /not a valid RE2/)
-})
-
-test('patterns that were compiled elsewhere are searched here', async (t) => {
-  const documents = start(t)
-  const search = searchProgram(await documents.compilePatterns(['^\\p{Greek}+$', '(?i)^größe$']))
-  for (const [text, expected] of Object.entries({ αβγ: true, GRÖẞE: true, GRÖSSE: false, abc: false })) {
-    assert.equal(search(text, 100_000), expected, text)
-  }
-})
-
-test('patterns of a hundred edges that are visited at once, as after a restart, are all compiled', async (t) => {
-  const documents = start(t)
-  const programs = await Promise.all(
-    Array.from({ length: 100 }, (_, i) => documents.compilePatterns([`^visitor-${i}$`])),
-  )
-  for (const [i, program] of programs.entries()) assert.equal(searchProgram(program)(`visitor-${i}`, 10_000), true)
 })
 
 test('a long chain of certificates is read on another thread, and a fault in it is told as it would be here', async (t) => {

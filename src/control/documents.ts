@@ -1,19 +1,16 @@
 /**
- * Checks and compiles what people write: at once when that is cheap, on another thread when it may take long. Nothing
+ * Checks what people write: at once when that is cheap, on another thread when it may take long. Nothing
  * expensive runs on the main thread.
  */
-import { setTimeout as pause } from 'node:timers/promises'
 import { LOOP_PRICE } from '../lib/patterns/pattern-price.ts'
-import type { PatternProgram } from '../lib/patterns/pattern-program.ts'
 import { OffLoop, type OffLoopOptions, WORK_LIMIT_MS, WorkRefused, WorkTooHeavy } from '../lib/threads/off-loop.ts'
 import { ownTurn } from '../lib/threads/others-turn.ts'
 import { threadFile } from '../lib/threads/thread-file.ts'
 import { BindRefusal, type EndpointRequest } from '../model/endpoint.ts'
 import { Refusal } from '../model/errors.ts'
-import { type AgentModules, agentModules, bindPrice } from '../modules/agent-options/options.ts'
+import type { AgentModules } from '../modules/agent-options/options.ts'
 import type { ModuleForm } from '../modules/forms.ts'
 import type { Module, ModuleConfig, Where } from '../modules/module.ts'
-import type { PreparedExpression } from '../policy/parsed.ts'
 import type { Fields, Resource, Surroundings } from '../resources/resource.ts'
 import { type HeavyResult, type HeavyWork, outcomeOf } from './heavy-work.ts'
 
@@ -26,21 +23,8 @@ export interface WrittenModule {
   readonly where: Where
 }
 
-/**
- * The owner of work for edges: patterns are compiled one list at a time, whoever wrote them, since they were checked
- * before.
- */
-const EDGES = 'edges'
-
-/** How often a list that passed its check may time out. */
-const MAX_TRIES = 5
-/** Between two tries, in milliseconds. */
-const REFUSED_PAUSE_MS = 200
-
 export class Documents {
   readonly #offLoop: OffLoop
-  #lastOfEdges: Promise<unknown> = Promise.resolve()
-  #isClosed = false
 
   constructor({ limitMs }: Pick<OffLoopOptions, 'limitMs'> = {}) {
     const entry = threadFile('heavy-work-thread', import.meta.url)
@@ -76,58 +60,19 @@ export class Documents {
     }
   }
 
-  /** The modules that a bind asks for. */
-  async bindModules(
-    owner: () => Promise<string>,
-    { proto, opts }: Pick<EndpointRequest, 'proto' | 'opts'>,
-  ): Promise<AgentModules | BindRefusal> {
-    if (bindPrice(opts) <= LOOP_PRICE) return agentModules(proto, opts)
+  /** The modules that a bind asks for, when its options are expensive to check; rejects with `BindRefusal`. */
+  async bindModules(owner: string, { proto, opts }: Pick<EndpointRequest, 'proto' | 'opts'>): Promise<AgentModules> {
     try {
-      return await this.#run<AgentModules>(await owner(), { kind: 'bind', proto, opts })
+      return await this.#run<AgentModules>(owner, { kind: 'bind', proto, opts })
     } catch (error) {
-      if (error instanceof BindRefusal) return error
-      if (error instanceof WorkTooHeavy) return new BindRefusal(BIND_TOO_COSTLY, `The options ${tooHeavy(error)}.`)
-      if (error instanceof WorkRefused) return new BindRefusal(BIND_BUSY, `${BUSY} Try again shortly.`)
+      if (error instanceof WorkTooHeavy) throw new BindRefusal(BIND_TOO_COSTLY, `The options ${tooHeavy(error)}.`)
+      if (error instanceof WorkRefused) throw new BindRefusal(BIND_BUSY, `${BUSY} Try again shortly.`)
       throw error
     }
   }
 
-  /**
-   * Compiles patterns that were checked before. They queue here, not with the work of callers, which may be refused: an
-   * edge whose patterns were refused would let nobody in until its next change.
-   */
-  compilePatterns(patterns: readonly string[]): Promise<PatternProgram> {
-    const compiled = this.#lastOfEdges.then(() => this.#insist<PatternProgram>({ kind: 'patterns', patterns }))
-    this.#lastOfEdges = compiled.catch(() => {})
-    return compiled
-  }
-
-  /** Parses expressions that were checked before, as `compilePatterns` does. */
-  prepareExpressions(texts: readonly string[]): Promise<readonly PreparedExpression[]> {
-    const prepared = this.#lastOfEdges.then(() =>
-      this.#insist<readonly PreparedExpression[]>({ kind: 'expressions', texts }),
-    )
-    this.#lastOfEdges = prepared.catch(() => {})
-    return prepared
-  }
-
   close(): Promise<void> {
-    this.#isClosed = true
     return this.#offLoop.close()
-  }
-
-  /** Tries again after a refusal, and a few times after a timeout, since the work passed its check before. */
-  async #insist<T>(work: HeavyWork): Promise<T> {
-    for (let tries = 1; ; ) {
-      try {
-        return await this.#run<T>(EDGES, work)
-      } catch (error) {
-        const mayPass =
-          error instanceof WorkRefused ? !this.#isClosed : error instanceof WorkTooHeavy && tries++ < MAX_TRIES
-        if (!mayPass) throw error
-        await pause(REFUSED_PAUSE_MS)
-      }
-    }
   }
 
   async #run<T>(owner: string, work: HeavyWork, given?: T): Promise<T> {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eachStore } from '../../test/support/databases.ts'
 import { isId } from '../lib/ids.ts'
+import { createLog } from '../lib/log/log.ts'
 import type { PresentEndpoint } from '../model/presence.ts'
 import type { StoredResource } from '../store/reader.ts'
 import { openStore, type Store } from '../store/store.ts'
@@ -23,7 +24,7 @@ eachStore((databases) => {
       store = await openStore(await databases.url())
     })
     after(() => store.close())
-    const fresh = () => new EdgeEndpoints({ store, region: 'local' })
+    const fresh = () => new EdgeEndpoints({ store, region: 'local', log: createLog({ level: 'silent' }) })
 
     test('there is one for each hostport, with an id that does not change', async () => {
       const endpoints = fresh()

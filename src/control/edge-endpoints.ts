@@ -1,12 +1,16 @@
 /** The endpoints that edges make, one for each hostport, listed beside those of agents. */
 import { createHash } from 'node:crypto'
+import type { Logger } from '../lib/log/log.ts'
 import { Shelf } from '../lib/shelf.ts'
+import { ownTurn } from '../lib/threads/others-turn.ts'
 import { readHostport } from '../model/hostport.ts'
 import type { Presence, PresencePage, PresentEndpoint } from '../model/presence.ts'
+import type { Change } from '../store/feed.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { holdersOfName, holdersOfPort } from './addresses.ts'
 import { edgeResources } from './edge-configs.ts'
+import type { Followed } from './follower.ts'
 
 /** How many characters of an edge's id its endpoints share; the rest distinguishes its hostports. */
 const SHARED_CHARACTERS = 17
@@ -14,15 +18,48 @@ const OWN_CHARACTERS = 10
 
 const usualPorts: Readonly<Record<string, number>> = { https: 443, tls: 443 }
 
-export class EdgeEndpoints {
+/** How many edges are read at once. */
+const AT_A_TIME = 1000
+
+export class EdgeEndpoints implements Followed {
   readonly #store: Store
   readonly #region: string
+  readonly #log: Logger
   readonly #endpoints = new Shelf<PresentEndpoint>()
   readonly #byEdge = new Map<string, readonly string[]>()
 
-  constructor({ store, region }: { store: Store; region: string }) {
+  constructor({ store, region, log }: { store: Store; region: string; log: Logger }) {
     this.#store = store
     this.#region = region
+    this.#log = log
+  }
+
+  async load(): Promise<void> {
+    const gone = new Set(this.#byEdge.keys())
+    for (const kind of edgeResources.keys()) {
+      let beforeId: string | undefined
+      do {
+        const some = await this.#store.read((reader) =>
+          reader.page({ kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) }),
+        )
+        for (const edge of some) {
+          gone.delete(edge.id)
+          this.#list(edge)
+        }
+        beforeId = some.at(-1)?.id
+        await ownTurn()
+      } while (beforeId !== undefined)
+    }
+    for (const id of gone) this.delete(id)
+  }
+
+  async apply(changes: readonly Change[]): Promise<void> {
+    const ids = [...new Set(changes.filter(({ kind }) => edgeResources.has(kind)).map(({ id }) => id))]
+    if (ids.length === 0) return
+    const found = await this.#store.read((reader) => reader.resources(ids))
+    const there = new Set(found.map(({ id }) => id))
+    for (const id of ids) if (!there.has(id)) this.delete(id)
+    for (const edge of found) this.#list(edge)
   }
 
   /** Updates the endpoints of an edge. */
@@ -55,6 +92,15 @@ export class EdgeEndpoints {
         const own = this.#endpoints.get(id)
         return own ? this.#withReservation(own) : presence.endpoint(id)
       },
+    }
+  }
+
+  #list(edge: StoredResource): void {
+    try {
+      this.set(edge)
+    } catch (error) {
+      this.delete(edge.id)
+      this.#log.warn({ err: error, edge: edge.id }, 'endpoints of an edge cannot be listed')
     }
   }
 

@@ -34,10 +34,10 @@ export interface ExplanationsOptions {
   /** Runs the explanation on another thread; `owner` is whose work it is. */
   readonly explain: (owner: string, work: ExplainWork) => Promise<Explanation>
   readonly region: string
-  readonly publicHttpsPort: () => number
+  readonly publicHttpsPort: number
   readonly ngrokErrorHeader: () => boolean
   /** What the limits of an edge have counted. */
-  readonly counted: (edgeId: string) => readonly CountedWindow[]
+  readonly counted: (edgeId: string) => Promise<readonly CountedWindow[]>
   readonly presence: Pick<Presence, 'endpoint'>
   /** What is served at an endpoint of an agent that is online here. */
   readonly endpoint: (id: string) => EdgeConfig | undefined
@@ -68,9 +68,9 @@ export class Explanations {
     const asked = Object.fromEntries(Object.entries(body).filter(([name]) => !(name in subjects))) as Described
     const subject = await this.#subject(principal, body, field, asked)
     if (field in stored) await checkSize(subject.config, field)
-    const counters = field in stored ? counted(subject.config.id) : []
+    const counters = field in stored ? await counted(subject.config.id) : []
     try {
-      const around = { region, publicHttpsPort: publicHttpsPort(), ngrokErrorHeader: ngrokErrorHeader() }
+      const around = { region, publicHttpsPort, ngrokErrorHeader: ngrokErrorHeader() }
       const work = { ...subject, asked, ...around, counters }
       return await explain(principal.id, work)
     } catch (error) {

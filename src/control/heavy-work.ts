@@ -1,6 +1,5 @@
 /** The work that runs on another thread when it takes long: plain data in, plain data out. */
 
-import { compileProgram, programBuffers } from '../lib/patterns/pattern-program.ts'
 import { BadValue, type BadValueKind } from '../lib/shape/check.ts'
 import type { Done } from '../lib/threads/serve-off-loop.ts'
 import { BindRefusal, type EndpointRequest } from '../model/endpoint.ts'
@@ -9,7 +8,6 @@ import { agentModules } from '../modules/agent-options/options.ts'
 import { formsOf } from '../modules/forms.ts'
 import { modules } from '../modules/index.ts'
 import type { ModuleConfig, Place } from '../modules/module.ts'
-import { preparedBuffers, prepareExpression } from '../policy/parsed.ts'
 import { resources } from '../resources/index.ts'
 import type { Fields } from '../resources/resource.ts'
 
@@ -23,8 +21,6 @@ export type HeavyWork =
       readonly given: ModuleConfig
     }
   | { readonly kind: 'bind'; readonly proto: EndpointRequest['proto']; readonly opts: EndpointRequest['opts'] }
-  | { readonly kind: 'patterns'; readonly patterns: readonly string[] }
-  | { readonly kind: 'expressions'; readonly texts: readonly string[] }
   | { readonly kind: 'settle'; readonly resource: string; readonly fields: Fields }
 
 /** `given` means the document as it was sent, which need not be copied back. */
@@ -63,14 +59,6 @@ function resultOf(work: HeavyWork): Done {
       if (!resource?.price) throw new Error(`there is no resource ${work.resource} that is settled here`)
       // A resource with a price needs no surroundings.
       return { result: { value: resource.settle(work.fields, {} as never) } satisfies HeavyResult }
-    }
-    case 'expressions': {
-      const prepared = work.texts.map(prepareExpression)
-      return { result: { value: prepared } satisfies HeavyResult, moved: prepared.flatMap(preparedBuffers) }
-    }
-    case 'patterns': {
-      const program = compileProgram(work.patterns)
-      return { result: { value: program } satisfies HeavyResult, moved: programBuffers(program) }
     }
   }
 }

@@ -2,6 +2,7 @@
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { readName } from '../model/hostport.ts'
+import type { ServedCertificate } from '../planes/port.ts'
 import { reservedDomains } from '../resources/reserved-domains.ts'
 import type { Resource } from '../resources/resource.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
@@ -10,13 +11,6 @@ import type { StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import type { Followed } from './follower.ts'
 import { openFields, resourceAt } from './secrets.ts'
-
-export interface ServedCertificate {
-  readonly id: string
-  readonly cert: string
-  readonly key: string
-  readonly notAfter: string
-}
 
 /** All uploaded certificates by name, exact or `*.…`. */
 export type CertificatesByName = ReadonlyMap<string, ServedCertificate>

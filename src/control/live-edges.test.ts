@@ -5,7 +5,7 @@ import { createLog } from '../lib/log/log.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { EdgeEndpoints } from './edge-endpoints.ts'
-import { LiveEdges } from './live-edges.ts'
+import { type EdgeSink, LiveEdges } from './live-edges.ts'
 import { nobodyPresent } from './presence.ts'
 import {
   backend,
@@ -25,18 +25,19 @@ class NotingSink {
   readonly notes: string[] = []
   readonly served = new Map<string, EdgeConfig>()
 
-  get storedIds(): Iterable<string> {
-    return this.served.keys()
+  async storedIds(): Promise<readonly string[]> {
+    return [...this.served.keys()]
   }
 
-  async apply(config: EdgeConfig, { isIdle } = { isIdle: false }): Promise<void> {
-    this.served.set(config.id, config)
-    this.notes.push(`${isIdle ? 'load' : 'apply'} ${config.id}`)
-  }
-
-  remove(id: string): void {
-    this.served.delete(id)
-    this.notes.push(`remove ${id}`)
+  async change({ applied, removed, isIdle }: Parameters<EdgeSink['change']>[0]): Promise<void> {
+    for (const id of removed) {
+      this.served.delete(id)
+      this.notes.push(`remove ${id}`)
+    }
+    for (const config of applied) {
+      this.served.set(config.id, config)
+      this.notes.push(`${isIdle ? 'load' : 'apply'} ${config.id}`)
+    }
   }
 
   /** What was noted since the last time. */
@@ -60,18 +61,21 @@ describe('live edges', () => {
       store = await sealedBy(await openStore(await databases.url()))
       opened.push(store)
       sink = new NotingSink()
-      endpoints = new EdgeEndpoints({ store, region: 'local' })
-      live = new LiveEdges({ store, sealer: testSealer, sink, endpoints, log })
+      endpoints = new EdgeEndpoints({ store, region: 'local', log })
+      live = new LiveEdges({ store, sealer: testSealer, sink, log })
     })
     after(() => Promise.all(opened.map((each) => each.close())))
 
     const start = async (...rows: readonly TestRow[]): Promise<void> => {
       await storeRows(store, rows)
       await live.load()
+      await endpoints.load()
       sink.taken()
     }
     const changed = async (...changes: readonly [kind: string, id: string][]): Promise<string[]> => {
-      await live.apply(changes.map(([kind, id], revision) => ({ kind, id, revision })))
+      const all = changes.map(([kind, id], revision) => ({ kind, id, revision }))
+      await live.apply(all)
+      await endpoints.apply(all)
       return sink.taken().sort()
     }
     const listed = async () =>
@@ -85,6 +89,7 @@ describe('live edges', () => {
         edge('edghts_1', 'https_edge', ['www.example.com:443']),
       ])
       await live.load()
+      await endpoints.load()
       assert.deepEqual(sink.taken().sort(), ['edghts_1', 'edgtcp_1', ...ids].map((id) => `load ${id}`).sort())
     })
 
@@ -92,6 +97,7 @@ describe('live edges', () => {
       await start(edge('edgtcp_1', 'tcp_edge', ['h:20001']), edge('edgtcp_2', 'tcp_edge', ['h:20002']))
       await store.write((writer) => writer.remove('edgtcp_1'))
       await live.load()
+      await endpoints.load()
       assert.deepEqual(sink.taken(), ['load edgtcp_2', 'remove edgtcp_1'])
       assert.deepEqual(await listed(), ['edgtcp_2'])
     })
@@ -138,10 +144,12 @@ describe('live edges', () => {
       await start(edge('edgtls_old', 'tls_edge', ['x.example.com:443']))
       await store.write((writer) => writer.remove('edgtls_old'))
       await storeRows(store, [edge('edgtls_new', 'tls_edge', ['x.example.com:443'])])
-      await live.apply([
+      const changes = [
         { kind: 'tls_edge', id: 'edgtls_new', revision: 1 },
         { kind: 'tls_edge', id: 'edgtls_old', revision: 2 },
-      ])
+      ]
+      await live.apply(changes)
+      await endpoints.apply(changes)
       assert.deepEqual(sink.taken(), ['remove edgtls_old', 'apply edgtls_new'])
       assert.deepEqual(await listed(), ['edgtls_new'])
     })
@@ -159,6 +167,7 @@ describe('live edges', () => {
         edge('edgtls_good', 'tls_edge', ['good.example.com:443']),
       ])
       await live.load()
+      await endpoints.load()
       assert.deepEqual(await listed(), ['edgtls_good'])
       assert.equal(typeof sink.served.get('edgtls_bad')?.broken, 'string')
       assert.deepEqual(sink.served.get('edgtls_good')?.names, ['good.example.com'])

@@ -6,22 +6,24 @@ import type { EdgeConfig } from '../model/edge-config.ts'
 import { referredByModules } from '../modules/index.ts'
 import { NESTING_KINDS } from '../resources/backend-lists.ts'
 import type { Change } from '../store/feed.ts'
-import type { Reader, StoredResource } from '../store/reader.ts'
+import type { Reader } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { edgeResources, readEdgeConfigs } from './edge-configs.ts'
-import type { EdgeEndpoints } from './edge-endpoints.ts'
 import type { Followed } from './follower.ts'
 
 /** Who serves edges. */
 export interface EdgeSink {
   /**
-   * Serves it from now on, in place of what it was; never throws, so that one broken edge holds nobody back. `isIdle`
-   * leaves the work to the first visitor.
+   * Serves these from now on, in place of what they were, and those no longer; one broken edge holds nobody back.
+   * `isIdle` leaves the work to the first visitor.
    */
-  apply(config: EdgeConfig, options?: { isIdle: boolean }): Promise<unknown>
-  remove(id: string): void
-  /** The stored edges that are served now. */
-  readonly storedIds: Iterable<string>
+  change(change: {
+    readonly applied: readonly EdgeConfig[]
+    readonly removed: readonly string[]
+    readonly isIdle: boolean
+  }): Promise<unknown>
+  /** Ids of the stored edges that are served now. */
+  storedIds(): Promise<readonly string[]>
 }
 
 /** How many edges are read at once; each may have many routes. */
@@ -39,69 +41,46 @@ export class LiveEdges implements Followed {
   readonly #store: Store
   readonly #sealer: Sealer
   readonly #sink: EdgeSink
-  readonly #endpoints: EdgeEndpoints
   readonly #log: Logger
 
-  constructor(options: { store: Store; sealer: Sealer; sink: EdgeSink; endpoints: EdgeEndpoints; log: Logger }) {
+  constructor(options: { store: Store; sealer: Sealer; sink: EdgeSink; log: Logger }) {
     this.#store = options.store
     this.#sealer = options.sealer
     this.#sink = options.sink
-    this.#endpoints = options.endpoints
     this.#log = options.log
   }
 
   async load(): Promise<void> {
-    const gone = new Set(this.#sink.storedIds)
+    const gone = new Set(await this.#sink.storedIds())
     for (const kind of edgeKinds) {
       let beforeId: string | undefined
       do {
         const configs = await this.#store.read(async (reader) => {
           const some = await reader.page({ kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) })
           beforeId = some.at(-1)?.id
-          for (const edge of some) this.#list(edge)
           return readEdgeConfigs(reader, this.#sealer, some)
         })
-        for (const config of configs) {
-          gone.delete(config.id)
-          await this.#sink.apply(config, { isIdle: true })
-        }
+        for (const { id } of configs) gone.delete(id)
+        if (configs.length > 0) await this.#sink.change({ applied: configs, removed: [], isIdle: true })
         // SQLite answers at once: without a pause nobody would be served until everything is read.
         await ownTurn()
       } while (beforeId !== undefined)
     }
-    for (const id of gone) this.#remove(id)
+    if (gone.size > 0) await this.#sink.change({ applied: [], removed: [...gone], isIdle: false })
   }
 
   async apply(changes: readonly Change[]): Promise<void> {
     const ids = await this.#store.read((reader) => touched(reader, changes))
     for (let from = 0; from < ids.length; from += AT_A_TIME) {
       const some = ids.slice(from, from + AT_A_TIME)
-      const configs = await this.#store.read(async (reader) => {
-        const edges = await reader.resources(some)
-        for (const edge of edges) this.#list(edge)
-        return readEdgeConfigs(reader, this.#sealer, edges)
-      })
-      const found = new Set(configs.map(({ id }) => id))
-      // Removed edges go first, so that their names are free for the others.
-      for (const id of some) if (!found.has(id)) this.#remove(id)
-      for (const config of configs) await this.#sink.apply(config)
+      const applied = await this.#store.read(async (reader) =>
+        readEdgeConfigs(reader, this.#sealer, await reader.resources(some)),
+      )
+      const found = new Set(applied.map(({ id }) => id))
+      await this.#sink.change({ applied, removed: some.filter((id) => !found.has(id)), isIdle: false })
       this.#log.debug({ edges: some }, 'edges changed')
       if (from + AT_A_TIME < ids.length) await ownTurn()
     }
-  }
-
-  #list(edge: StoredResource): void {
-    try {
-      this.#endpoints.set(edge)
-    } catch (error) {
-      this.#endpoints.delete(edge.id)
-      this.#log.warn({ err: error, edge: edge.id }, 'endpoints of an edge cannot be listed')
-    }
-  }
-
-  #remove(id: string): void {
-    this.#endpoints.delete(id)
-    this.#sink.remove(id)
   }
 }
 

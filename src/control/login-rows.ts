@@ -1,9 +1,10 @@
 /** Logins on their way into the store and out of it: digests, bounds, and what is sealed. */
-import { createHash, hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { type Sealer, SealFault } from '../lib/secrets/seal.ts'
 import { cutText } from '../lib/text/cut-text.ts'
-import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginUser } from '../modules/login/sessions.ts'
-import type { StoredLoginSession, StoredLoginUser } from '../store/login-reader.ts'
+import { browserOf } from '../modules/login/browser-digest.ts'
+import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginUser, UsedAnswer } from '../modules/login/sessions.ts'
+import type { StoredAnswer, StoredLoginSession, StoredLoginUser } from '../store/login-reader.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Reseal } from './reseal.ts'
 
@@ -15,12 +16,6 @@ const MAX_USER_ID_BYTES = 1024
 
 /** Texts that are only displayed are cut to this, in bytes. */
 const MAX_SHOWN_BYTES = 512
-
-/** Looked up by a digest, so that neither the database nor the time of a lookup reveals a secret. */
-export function browserOf({ secret, host }: Pick<LoginPlace, 'secret' | 'host'>): string {
-  // Runs for every request, at a third of the cost of a Hash object.
-  return hash('sha256', `${host}\0${secret}`, 'base64url')
-}
 
 export function userRow(id: string, login: Login, origin: LoginOrigin): StoredLoginUser {
   const { provider, providerUrl = '' } = origin
@@ -49,6 +44,10 @@ export function userKey({ provider, providerUrl = '', identity, userId }: LoginO
   return createHash('sha256')
     .update(JSON.stringify([provider, where, userId]))
     .digest('base64url')
+}
+
+export function answerRow({ key, untilMs }: UsedAnswer): StoredAnswer {
+  return { key, expires_at: untilMs }
 }
 
 export function sessionRow(

@@ -6,7 +6,7 @@ import { openGate, type TcpGate } from '../../test/support/tcp-gate.ts'
 import { until } from '../../test/support/until.ts'
 import { storeLimits } from '../store/limits.ts'
 import { openStore, type Store, StoreAway } from '../store/store.ts'
-import { type LoginNode, loginAt, loginNode, originOf, placeOf, START } from './test-logins.ts'
+import { answerOf, type LoginNode, loginAt, loginNode, originOf, placeOf, START } from './test-logins.ts'
 
 /** Short, so that the tests are; long enough for a busy machine that does answer. */
 const limits = { ...storeLimits, connectionMs: 1000, statementMs: 1500, pollMs: 200 }
@@ -63,6 +63,12 @@ describe('while the database is silent', () => {
     await assert.rejects(node.sessions.begin(placeOf({ secret: 'new' }), loginAt(START), originOf()), StoreAway)
   })
 
+  test('no answer of a provider is used, nor a request to end the logins of a user', async () => {
+    await assert.rejects(node.sessions.useAnswer(answerOf('assertion')), StoreAway)
+    const owner = { ...originOf(), identity: loginAt(START).identity, userId: loginAt(START).user.id }
+    await assert.rejects(node.sessions.endUser(owner, known.routeId, answerOf('logout request')), StoreAway)
+  })
+
   test('a logout that cannot be stored is told so, and this node forgets the login all the same', async () => {
     await assert.rejects(node.sessions.end(known), StoreAway)
     await assert.rejects(async () => node.sessions.find(known), StoreAway)
@@ -77,5 +83,6 @@ describe('while the database is silent', () => {
       }),
     )
     assert.deepEqual(found, loginAt(START))
+    assert.equal(await node.sessions.useAnswer(answerOf('assertion')), true)
   })
 })

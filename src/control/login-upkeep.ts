@@ -1,17 +1,20 @@
-/** Removes logins that have ended and those over the limits, in the background, a few at a time. */
+/** Removes logins that have ended and those over the limits, and used answers that are over, in the background, a few at a time. */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
+import { MAX_IDLE_MS } from '../planes/login-rows.ts'
 import { applicationSessions } from '../resources/application-sessions.ts'
 import { applicationUsers } from '../resources/application-users.ts'
 import type { LoginWriter } from '../store/login-writer.ts'
 import type { Store } from '../store/store.ts'
-import { MAX_IDLE_MS } from './login-sessions.ts'
 
 /** Pause between two rounds, in milliseconds. */
 const EVERY_MS = 60_000
 
 /** Rows removed per transaction: few enough that nobody waits for it. */
 const AT_A_TIME = 200
+
+/** The same for used answers, whose rows are small. */
+const ANSWERS_AT_A_TIME = 2000
 
 /** Transactions per round, of each kind; the rest is left to the next round. */
 const BATCHES = 50
@@ -73,6 +76,7 @@ export class LoginUpkeep {
       // Each node knows by itself that these have expired.
       await this.#remove(Infinity, null, (logins, limit) => logins.removeEnded(now, limit))
       await this.#remove(Infinity, null, (logins, limit) => logins.removeUnseen(now - MAX_IDLE_MS, limit))
+      await this.#remove(Infinity, null, (logins, limit) => logins.removeAnswers(now, limit), ANSWERS_AT_A_TIME)
       const sessions = await this.#store.read(({ logins }) => logins.count('login_sessions'))
       await this.#remove(sessions - this.#maxKept, applicationSessions.kind, (logins, limit) =>
         logins.removeUnseen(Number.MAX_SAFE_INTEGER, limit),
@@ -87,10 +91,10 @@ export class LoginUpkeep {
   }
 
   /** Removes `count` rows, or as many as there are; other nodes hear of them as changes of `kind`. */
-  async #remove(count: number, kind: string | null, share: Share): Promise<void> {
+  async #remove(count: number, kind: string | null, share: Share, atATime = AT_A_TIME): Promise<void> {
     let left = count
     for (let batch = 0; batch < BATCHES && left > 0 && !this.#isStopped; batch++) {
-      const limit = Math.min(left, AT_A_TIME)
+      const limit = Math.min(left, atATime)
       const gone = await this.#store.write(async (writer) => {
         const ids = await share(writer.logins, limit)
         if (kind !== null) for (const id of ids) writer.changed(kind, id)

@@ -1,5 +1,6 @@
 /** Users and sessions of logins as the API reads, shows and ends them. */
 import { timestamp } from '../lib/clock.ts'
+import { MAX_IDLE_MS } from '../planes/login-rows.ts'
 import { applicationSessions } from '../resources/application-sessions.ts'
 import { applicationUsers } from '../resources/application-users.ts'
 import { httpsEdgeRoutes } from '../resources/https-edge-routes.ts'
@@ -7,7 +8,7 @@ import type { Resource } from '../resources/resource.ts'
 import type { LoginPageOf, LoginReader, StoredLoginSession, StoredLoginUser } from '../store/login-reader.ts'
 import type { Store } from '../store/store.ts'
 import type { Links } from './links.ts'
-import { MAX_IDLE_MS, type StoredSessions } from './login-sessions.ts'
+import type { StoredLogins } from './stored-logins.ts'
 import { readUserAgent } from './user-agent.ts'
 
 /** Where the API reads logins, and ends them. */
@@ -19,10 +20,10 @@ export interface Logins {
 
 type Shown = Record<string, unknown>
 
-export function loginsOf(store: Store, sessions: StoredSessions): Logins {
+export function loginsOf(store: Store, stored: StoredLogins): Logins {
   return {
     read: (query) => store.read((reader) => query(reader.logins)),
-    revoke: (resource, id) => (resource === applicationUsers ? sessions.revokeUser(id) : sessions.revoke(id)),
+    revoke: (resource, id) => (resource === applicationUsers ? stored.revokeUser(id) : stored.revoke(id)),
   }
 }
 

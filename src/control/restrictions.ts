@@ -1,9 +1,12 @@
 /** IP restrictions as stored: which part of the server each guards, and whether it admits an address (D64). */
 import { compileIpRules, type IpRule } from '../lib/net/ip-rules.ts'
+import type { PartRestriction } from '../planes/port.ts'
 import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
 import { ipRestrictions, type RestrictedPart, restrictedParts } from '../resources/ip-restrictions.ts'
+import type { Change } from '../store/feed.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
+import type { Followed } from './follower.ts'
 
 /** One restriction, compiled. */
 export interface Restriction {
@@ -13,23 +16,56 @@ export interface Restriction {
 }
 
 /** By part; a part without a restriction has no entry. */
-export type Restrictions = ReadonlyMap<RestrictedPart, Restriction>
+export type CompiledRestrictions = ReadonlyMap<RestrictedPart, Restriction>
 
 /** There is one restriction for each part. */
 const MAX_RESTRICTIONS = 100
 
 /** Reads and compiles every restriction. */
-export async function readRestrictions(reader: Reader): Promise<Restrictions> {
+export async function readRestrictions(reader: Reader): Promise<CompiledRestrictions> {
+  const found = await readPartRestrictions(reader)
+  return new Map(found.map(({ part, isEnforced, rules }) => [part, { isEnforced, admits: compileIpRules(rules) }]))
+}
+
+/** Reads every restriction, as plain data. */
+export async function readPartRestrictions(
+  reader: Reader,
+): Promise<readonly (PartRestriction & { readonly part: RestrictedPart })[]> {
   const stored = await reader.page({ kind: ipRestrictions.kind, limit: MAX_RESTRICTIONS })
   const rules = await reader.children(ipPolicyRules.kind, [...new Set(stored.flatMap(policiesOf))])
   const byPolicy = Map.groupBy(rules, ({ parentId }) => parentId ?? '')
-  return new Map(
-    stored.map((each) => {
-      const own = policiesOf(each).flatMap((id) => byPolicy.get(id) ?? [])
-      const admits = compileIpRules(own.map(({ fields }) => fields as unknown as IpRule)) // as its form let it in
-      return [partOf(each), { isEnforced: isEnforced(each), admits }]
-    }),
-  )
+  return stored.map((each) => {
+    const own = policiesOf(each).flatMap((id) => byPolicy.get(id) ?? [])
+    // As its form let it in.
+    const asked = own.map(({ fields }) => fields as unknown as IpRule)
+    return {
+      part: partOf(each),
+      isEnforced: isEnforced(each),
+      rules: asked.map(({ action, network }) => ({ action, network })),
+    }
+  })
+}
+
+/** A change of one of these may change a restriction; a change of a rule is filed under its policy. */
+const followedKinds: ReadonlySet<string> = new Set(['ip_restriction', 'ip_policy'])
+
+/** Sends a data plane the restrictions, at first and whenever they may have changed. */
+export class RestrictionFeed implements Followed {
+  readonly #store: Store
+  readonly #send: (restrictions: readonly PartRestriction[]) => Promise<unknown>
+
+  constructor(store: Store, send: (restrictions: readonly PartRestriction[]) => Promise<unknown>) {
+    this.#store = store
+    this.#send = send
+  }
+
+  async load(): Promise<void> {
+    await this.#send(await this.#store.read(readPartRestrictions))
+  }
+
+  async apply(changes: readonly Change[]): Promise<void> {
+    if (changes.some(({ kind }) => followedKinds.has(kind))) await this.load()
+  }
 }
 
 /** Stops enforcing the restrictions of `parts`, for an admin who is locked out; gives the parts that had one. */

@@ -2,12 +2,13 @@
 import { IdSource } from '../lib/ids.ts'
 import { createLog } from '../lib/log/log.ts'
 import { Sealer } from '../lib/secrets/seal.ts'
-import type { Login, LoginOrigin, LoginPlace } from '../modules/login/sessions.ts'
+import type { Login, LoginOrigin, LoginPlace, UsedAnswer } from '../modules/login/sessions.ts'
+import { KnownLogins, type KnownLoginsOptions } from '../planes/known-logins.ts'
 import type { Store } from '../store/store.ts'
 import { Follower } from './follower.ts'
-import { StoredSessions, type StoredSessionsOptions } from './login-sessions.ts'
 import { LoginUpkeep, type LoginUpkeepOptions } from './login-upkeep.ts'
 import { KEY_ID } from './sealing.ts'
+import { StoredLogins, type StoredLoginsOptions } from './stored-logins.ts'
 
 /** When these tests begin. */
 export const START = Date.UTC(2026, 0, 1)
@@ -17,17 +18,20 @@ const log = createLog({ level: 'silent' })
 /** One node that keeps logins in `store`. */
 export async function loginNode(
   store: Store,
-  options: Partial<StoredSessionsOptions & LoginUpkeepOptions> = {},
+  options: Partial<StoredLoginsOptions & KnownLoginsOptions & LoginUpkeepOptions> = {},
 ): Promise<LoginNode> {
   const clock = { now: START }
   const now = () => clock.now
   const sealer = new Sealer(Buffer.alloc(32, 7))
   await store.write((writer) => writer.keepMeta(KEY_ID, sealer.keyId))
-  const sessions = new StoredSessions({ store, sealer, ids: new IdSource({ now }), now, log, ...options })
-  const follower = new Follower({ store, followed: sessions, log })
+  const stored = new StoredLogins({ store, sealer, ids: new IdSource({ now }), ...options })
+  const sessions = new KnownLogins({ rows: stored, now, log, ...options })
+  stored.whenEnded((endings) => sessions.ended(endings))
+  const follower = new Follower({ store, followed: stored, log })
   await follower.start()
   return {
     sessions,
+    stored,
     clock,
     upkeep: new LoginUpkeep({ store, now, log, ...options }),
     close: async () => {
@@ -38,7 +42,8 @@ export async function loginNode(
 }
 
 export interface LoginNode {
-  readonly sessions: StoredSessions
+  readonly sessions: KnownLogins
+  readonly stored: StoredLogins
   readonly clock: { now: number }
   readonly upkeep: LoginUpkeep
   close(): Promise<void>
@@ -67,6 +72,11 @@ export function loginAt(at: number, { user, ...changes }: Changes = {}): Login {
 }
 
 type Changes = Partial<Omit<Login, 'user'>> & { readonly user?: Partial<Login['user']> }
+
+/** What an identity provider sent, to be used once and remembered for an hour. */
+export function answerOf(name: string): UsedAnswer {
+  return { key: `digest-of-${name}`, untilMs: START + 3_600_000 }
+}
 
 export function originOf(changes: Partial<LoginOrigin> = {}): LoginOrigin {
   return {

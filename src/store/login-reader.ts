@@ -3,6 +3,7 @@ import type { Kysely, Selectable } from 'kysely'
 import type { Tables } from './tables.ts'
 
 export type StoredLoginUser = Readonly<Selectable<Tables['login_users']>>
+export type StoredAnswer = Readonly<Selectable<Tables['used_answers']>>
 export type StoredLoginSession = Readonly<Selectable<Tables['login_sessions']>>
 
 /** Which page to read, newest first. */
@@ -50,7 +51,7 @@ export class LoginReader {
   }
 
   /** How many rows the table has. */
-  async count(table: 'login_sessions' | 'login_users'): Promise<number> {
+  async count(table: 'login_sessions' | 'login_users' | 'used_answers'): Promise<number> {
     const row = await this.db
       .selectFrom(table)
       .select((eb) => eb.fn.countAll<number>().as('count'))

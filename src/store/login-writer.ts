@@ -1,6 +1,6 @@
 /** Writes the logins of visitors and the users behind them, inside one transaction. */
 import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely'
-import { LoginReader, type StoredLoginSession, type StoredLoginUser } from './login-reader.ts'
+import { LoginReader, type StoredAnswer, type StoredLoginSession, type StoredLoginUser } from './login-reader.ts'
 import type { Tables } from './tables.ts'
 
 /** When a login or a user was last seen. */
@@ -170,6 +170,37 @@ export class LoginWriter extends LoginReader {
       .returning('id')
       .execute()
     return gone.map(({ id }) => id)
+  }
+
+  /**
+   * Stores that an answer is used; returns whether it was not before. Whoever uses the same one at the same time waits until
+   * this transaction ends.
+   */
+  async useAnswer(answer: StoredAnswer): Promise<boolean> {
+    const added = await this.db
+      .insertInto('used_answers')
+      .values(answer)
+      .onConflict((oc) => oc.column('key').doNothing())
+      .returning('key')
+      .execute()
+    return added.length > 0
+  }
+
+  /** Removes used answers that have expired by `now`, at most `limit`; returns their keys. */
+  async removeAnswers(now: number, limit: number): Promise<string[]> {
+    const gone = await this.db
+      .deleteFrom('used_answers')
+      .where('key', 'in', (eb) =>
+        eb
+          .selectFrom('used_answers as ended')
+          .select('ended.key')
+          .where('ended.expires_at', '<=', now)
+          .orderBy('ended.expires_at')
+          .limit(limit),
+      )
+      .returning('key')
+      .execute()
+    return gone.map(({ key }) => key)
   }
 
   async #remove(which: (eb: Sessions) => Expression<SqlBool>): Promise<string[]> {

@@ -127,5 +127,15 @@ function migrations({ binaryText, autoIncrement }: DialectFacts): Record<string,
         await index('by_end').columns(['expires_at']).execute()
       },
     },
+    '0003_used_answers': {
+      async up(db: Kysely<unknown>) {
+        await db.schema
+          .createTable('used_answers')
+          .addColumn('key', 'text', (c) => c.primaryKey())
+          .addColumn('expires_at', 'bigint', (c) => c.notNull())
+          .execute()
+        await db.schema.createIndex('used_answers_by_end').on('used_answers').columns(['expires_at']).execute()
+      },
+    },
   }
 }

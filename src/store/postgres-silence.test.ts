@@ -100,7 +100,7 @@ describe('PostgreSQL that is silent', () => {
 
   test('a node that falls silent in a transaction does not keep its locks', async (t) => {
     const { direct, gate, store } = await silenceable(t)
-    const other = await openStore(direct, { limits })
+    const other = await openStore(direct)
     t.after(() => other.close())
     await insert(store, 't_1')
     const locked = store.write(async (writer) => {

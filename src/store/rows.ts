@@ -12,7 +12,8 @@ export interface StoredRow {
 /**
  * The tables in an order in which they can be filled, and their columns; the first `key` columns are the primary key.
  * Changes are left out: they are for running nodes, and none runs while a database is being filled. Logins of visitors
- * are left out too: restoring a backup would bring back logins that were revoked since.
+ * are left out too: restoring a backup would bring back logins that were revoked since. Used answers are part of it:
+ * otherwise each would be valid once more on the server that is restored, as when one moves to another database.
  */
 const tables = {
   meta: { columns: ['key', 'value'], key: 1 },
@@ -20,6 +21,7 @@ const tables = {
   modules: { columns: ['host_id', 'module', 'config'], key: 2 },
   refs: { columns: ['from_id', 'slot', 'to_id'], key: 3 },
   claims: { columns: ['scope', 'key', 'holder_id'], key: 2 },
+  used_answers: { columns: ['key', 'expires_at'], key: 1 },
 } as const
 
 export type TableName = keyof typeof tables
@@ -36,7 +38,7 @@ export function isStoredRow(table: unknown, values: readonly unknown[]): table i
   const { columns } = tables[table as TableName] // looked up just above
   return (
     values.length === columns.length &&
-    values.every((value, i) => typeof value === 'string' || (value === null && isLink(columns[i])))
+    values.every((value, i) => (value === null ? isLink(columns[i]) : isTextOf(columns[i], value)))
   )
 }
 
@@ -48,10 +50,10 @@ export async function* allRows(db: Kysely<Tables>): AsyncGenerator<StoredRow> {
     const selected = sql.join(columns.map((name) => sql.ref(name)))
     for (let after: readonly (string | null)[] | undefined; ; ) {
       const beyond = after ? sql`where (${keyColumns}) > (${sql.join(after.slice(0, key))})` : sql``
-      const { rows } = await sql<Record<string, string | null>>`
+      const { rows } = await sql<Record<string, string | number | null>>`
         select ${selected} from ${sql.table(table)} ${beyond} order by ${keyColumns} limit ${sql.lit(AT_A_TIME)}
       `.execute(db)
-      const some = rows.map((row) => columns.map((name) => row[name] ?? null))
+      const some = rows.map((row) => columns.map((name) => row[name]?.toString() ?? null))
       for (const values of some) if (table !== 'meta' || values[0] !== OLDEST_CHANGE) yield { table, values }
       after = some.at(-1)
       if (some.length < AT_A_TIME) break
@@ -109,6 +111,11 @@ export async function insertRows(tx: Transaction<Tables>, rows: AsyncIterable<St
   await flush()
   await link()
   return count
+}
+
+/** Times are numbers in the database, which takes them as text too. */
+function isTextOf(column: string | undefined, value: unknown): boolean {
+  return typeof value === 'string' && (column !== 'expires_at' || /^\d{1,15}$/.test(value))
 }
 
 function isLink(column: string | undefined): boolean {

@@ -1,8 +1,10 @@
 /** The contract of the store, which both databases must keep. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { changeDatabase } from '../../test/support/change-database.ts'
 import { eachStore } from '../../test/support/databases.ts'
 import type { StoredResource } from './reader.ts'
+import type { StoredRow } from './rows.ts'
 import { openStore, type Store, StoreConflict } from './store.ts'
 
 type NewResource = Omit<StoredResource, 'modules'>
@@ -39,6 +41,43 @@ describe('a store', () => {
       return resources
     }
     const get = (id: string, of = 'thing') => store.read((reader) => reader.resource(of, id))
+
+    test('brings a database of an earlier version up to date, with all that is in it', async () => {
+      const old = await kind.url()
+      const first = await openStore(old)
+      const kept = thing()
+      await first.write((writer) => writer.insert(kept))
+      await first.close()
+      // As it was before answers of identity providers were remembered.
+      const migration = `delete from kysely_migration where name = '0003_used_answers'`
+      await changeDatabase(old, ['drop table used_answers', migration])
+      const again = await openStore(old)
+      assert.deepEqual(await again.read((reader) => reader.resource('thing', kept.id)), stored(kept))
+      const use = () => again.write(({ logins }) => logins.useAnswer({ key: 'k', expires_at: 1 }))
+      assert.deepEqual([await use(), await use()], [true, false])
+      await again.close()
+    })
+
+    test('rows of one fill the other', async () => {
+      const [from, into] = [await openStore(await kind.url()), await openStore(await kind.url())]
+      await from.write(async (writer) => {
+        await writer.insert(thing())
+        await writer.logins.useAnswer({ key: 'k', expires_at: 1_800_000_000_000 })
+      })
+      const rowsOf = (each: Store) =>
+        each.snapshot(async (rows) => {
+          const all: StoredRow[] = []
+          for await (const row of rows) all.push(row)
+          return all
+        })
+      const rows = await rowsOf(from)
+      assert.deepEqual(rows.at(-1), { table: 'used_answers', values: ['k', '1800000000000'] })
+      await from.snapshot((all) => into.fill(all))
+      assert.deepEqual(await rowsOf(into), rows)
+      assert.deepEqual(await into.write(({ logins }) => logins.removeAnswers(1_800_000_000_000, 9)), ['k'])
+      await from.close()
+      await into.close()
+    })
 
     test('says which database it is', () => assert.equal(store.dialect, kind.name))
 

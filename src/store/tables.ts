@@ -26,7 +26,7 @@ export interface Tables {
   changes: { revision: Generated<number>; kind: string; id: string }
   /** Facts about this database, such as which key its secrets are sealed with. */
   meta: { key: string; value: string }
-  /** Users who have logged in at an edge. Times are in milliseconds since 1970, here and in `login_sessions`. */
+  /** Users who have logged in at an edge. Times are in milliseconds since 1970, here and in the tables below. */
   login_users: {
     id: string
     /** A digest of the provider and the user's id there. */
@@ -61,5 +61,11 @@ export interface Tables {
     checked_at: number
     last_seen_at: number
     expires_at: number | null
+  }
+  /** Answers of identity providers that may not be used again; `key` is a digest. */
+  used_answers: {
+    key: string
+    /** When it is no longer valid anywhere, and may be forgotten. */
+    expires_at: number
   }
 }

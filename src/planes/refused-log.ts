@@ -1,13 +1,12 @@
 /** Logs addresses that IP restrictions refuse, or would refuse: enough to see who it is, never a flood. */
 import type { Logger } from '../lib/log/log.ts'
 import { MinuteLog } from '../lib/log/minute-log.ts'
-import type { RestrictedPart } from '../resources/ip-restrictions.ts'
 
 /** Lines per minute for each part. Anybody can cause one by connecting, so the log must not grow with an attack. */
 const LINES_PER_MINUTE = 20
 
 interface Refused {
-  readonly part: RestrictedPart
+  readonly part: string
   readonly address: string
   readonly isEnforced: boolean
 }
@@ -24,7 +23,7 @@ export class RefusedLog {
   }
 
   /** `address` is not admitted to `part`; if the restriction is enforced, it was refused. */
-  note(part: RestrictedPart, address: string, { isEnforced }: { readonly isEnforced: boolean }): void {
+  note(part: string, address: string, { isEnforced }: { readonly isEnforced: boolean }): void {
     this.#lines.note({ part, address, isEnforced }, part)
   }
 

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
-import { afterEach, before, beforeEach, describe, test } from 'node:test'
+import { afterEach, before, beforeEach, describe, mock, test } from 'node:test'
 import { databaseContents } from '../../test/support/database-contents.ts'
 import { eachStore } from '../../test/support/databases.ts'
 import { until } from '../../test/support/until.ts'
 import { Sealer } from '../lib/secrets/seal.ts'
-import { openStore, type Store } from '../store/store.ts'
+import { MAX_IDLE_MS } from '../planes/login-rows.ts'
+import { LoginWriter } from '../store/login-writer.ts'
+import { openStore, type Store, StoreAway } from '../store/store.ts'
 import { MAX_KEPT_BYTES } from './login-rows.ts'
-import { MAX_IDLE_MS } from './login-sessions.ts'
 import { resealAll } from './reseal.ts'
-import { type LoginNode, loginAt, loginNode, originOf, placeOf, START } from './test-logins.ts'
+import { answerOf, type LoginNode, loginAt, loginNode, originOf, placeOf, START } from './test-logins.ts'
 
 const MINUTE = 60_000
 
@@ -24,6 +25,7 @@ describe('logins', () => {
       store = await openStore(url)
       await store.write(async ({ logins }) => {
         while ((await logins.removeOldestUsers(1000)).length > 0);
+        await logins.removeAnswers(Number.MAX_SAFE_INTEGER, 10_000)
       })
       node = await loginNode(store)
     })
@@ -79,20 +81,64 @@ describe('logins', () => {
       await begin(placeOf({ secret: 'd' }), elsewhere, bare)
       for (const place of places) assert.ok(await node.sessions.find(place))
       const owner = { provider: 'saml', identity: loginAt(START).identity, userId: 'u-1' }
-      await node.sessions.endUser(owner, placeOf().routeId)
+      assert.equal(await node.sessions.endUser(owner, placeOf().routeId, answerOf('logout request')), true)
       const found = await Promise.all(places.map(async (place) => node.sessions.find(place)))
       assert.deepEqual(found, [undefined, undefined, loginAt(START), grace])
       assert.deepEqual(await node.sessions.find(placeOf({ secret: 'd' })), elsewhere)
       assert.equal((await all()).length, 3)
     })
 
+    test('of a user end by a request that is used once, and only if it was carried out', async () => {
+      const origin = originOf({ provider: 'saml', providerUrl: undefined })
+      const owner = { provider: 'saml', identity: loginAt(START).identity, userId: 'u-1' }
+      const asked = answerOf('logout request')
+      const end = () => node.sessions.endUser(owner, placeOf().routeId, asked)
+      await begin(placeOf(), loginAt(START), origin)
+      const down = mock.method(LoginWriter.prototype, 'removeOfUser', () => Promise.reject(new StoreAway('silent')))
+      await assert.rejects(end(), StoreAway)
+      down.mock.restore()
+      assert.deepEqual(await node.sessions.find(placeOf()), loginAt(START))
+      assert.equal(await end(), true)
+      assert.equal(await node.sessions.find(placeOf()), undefined)
+      await begin(placeOf(), loginAt(START), origin)
+      assert.equal(await end(), false)
+      assert.deepEqual(await node.sessions.find(placeOf()), loginAt(START))
+    })
+
     test('survive a restart', async () => {
       await begin()
+      assert.equal(await node.sessions.useAnswer(answerOf('assertion')), true)
       await node.close()
       await store.close()
       store = await openStore(url)
       node = await loginNode(store)
       assert.deepEqual(await node.sessions.find(placeOf()), loginAt(START))
+      assert.equal(await node.sessions.useAnswer(answerOf('assertion')), false, 'so does that an answer was used')
+    })
+
+    test('begin with an answer once, however many try at the same time', async () => {
+      const tries = Array.from({ length: 20 }, () => node.sessions.useAnswer(answerOf('assertion')))
+      assert.equal((await Promise.all(tries)).filter((isFirst) => isFirst).length, 1)
+      assert.equal(await node.sessions.useAnswer(answerOf('another')), true)
+    })
+
+    test('leave used answers behind until these are over', async () => {
+      const count = () => store.read(({ logins }) => logins.count('used_answers'))
+      const { untilMs } = answerOf('assertion')
+      // More than are removed at a time.
+      await store.write(async ({ logins }) => {
+        for (let i = 0; i < 2100; i++) await logins.useAnswer({ key: `k${i}`, expires_at: untilMs - 1 })
+      })
+      await node.sessions.useAnswer(answerOf('assertion'))
+      node.clock.now = untilMs - 1
+      await node.upkeep.tidy()
+      assert.equal(await count(), 1)
+      assert.equal(await node.sessions.useAnswer(answerOf('assertion')), false)
+      node.clock.now = untilMs
+      // Before the upkeep comes by, it is refused all the same.
+      assert.equal(await node.sessions.useAnswer(answerOf('assertion')), false)
+      await node.upkeep.tidy()
+      assert.equal(await count(), 0)
     })
 
     test('leave neither the secret of the cookie nor what is kept readable in the database', async () => {
@@ -157,8 +203,8 @@ describe('logins', () => {
       await begin()
       const { id, user_id } = await first()
       for (const end of [
-        () => node.sessions.revoke(id),
-        () => node.sessions.revokeUser(user_id),
+        () => node.stored.revoke(id),
+        () => node.stored.revokeUser(user_id),
         () => node.sessions.end(placeOf()),
       ]) {
         const early = node.sessions.find(placeOf())
@@ -329,12 +375,12 @@ describe('logins', () => {
         assert.ok(await node.sessions.find(place))
       }
       const { id, user_id: userId } = await first()
-      assert.equal(await node.sessions.revoke(id), true)
-      assert.equal(await node.sessions.revoke(id), false)
+      assert.equal(await node.stored.revoke(id), true)
+      assert.equal(await node.stored.revoke(id), false)
       assert.equal(await node.sessions.find(placeOf({ secret: 'c' })), undefined)
       assert.ok(await node.sessions.find(placeOf({ secret: 'a' })))
-      assert.equal(await node.sessions.revokeUser(userId), true)
-      assert.equal(await node.sessions.revokeUser(userId), false)
+      assert.equal(await node.stored.revokeUser(userId), true)
+      assert.equal(await node.stored.revokeUser(userId), false)
       for (const place of places) assert.equal(await node.sessions.find(place), undefined)
     })
 
@@ -356,18 +402,29 @@ describe('logins', () => {
       const isGone = async () => (await node.sessions.find(placeOf())) === undefined
 
       test('a login that is revoked at one is refused at the other', async () => {
-        await another.sessions.revoke((await first()).id)
+        await another.stored.revoke((await first()).id)
         await until('it is refused', isGone)
       })
 
       test('a user that is revoked at one is refused at the other', async () => {
-        await another.sessions.revokeUser((await first()).user_id)
+        await another.stored.revokeUser((await first()).user_id)
         await until('it is refused', isGone)
       })
 
       test('a browser that logs out at one is logged out at the other', async () => {
         await another.sessions.end(placeOf())
         await until('it is refused', isGone)
+      })
+
+      test('an answer that one uses, the other refuses, also in the same moment', async () => {
+        assert.equal(await another.sessions.useAnswer(answerOf('assertion')), true)
+        assert.equal(await node.sessions.useAnswer(answerOf('assertion')), false)
+        for (let round = 0; round < 20; round++) {
+          const tries = [node, another, node, another].map(({ sessions }) =>
+            sessions.useAnswer(answerOf(`race ${round}`)),
+          )
+          assert.equal((await Promise.all(tries)).filter((isFirst) => isFirst).length, 1)
+        }
       })
 
       test('what one renews, the other has', async () => {

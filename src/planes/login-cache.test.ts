@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { loginAt, START } from '../control/test-logins.ts'
 import { type CachedLogin, LoginCache } from './login-cache.ts'
-import { loginAt, START } from './test-logins.ts'
 
 const KIB = 1024
 

@@ -1,0 +1,435 @@
+/**
+ * The data planes that are attached to this control plane: what each asks is answered here, and each is sent what it
+ * serves, all of it at first and then what changes.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
+import type { Logger } from '../lib/log/log.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
+import { Refusal } from '../model/errors.ts'
+import type { AgentCommand, Presence } from '../model/presence.ts'
+import { CallLink, LinkFault } from '../planes/call-link.ts'
+import type { Channel } from '../planes/channel.ts'
+import type { LoginEndings } from '../planes/login-rows.ts'
+import { type PlaneNumbers, pastOf, sumOf } from '../planes/numbers.ts'
+import type { Attachment, ControlCalls, ElsewhereTunnel, PlaneCalls } from '../planes/port.ts'
+import type { Store } from '../store/store.ts'
+import { CertificateFeed } from './certificate-feed.ts'
+import { Directory } from './directory.ts'
+import { Follower } from './follower.ts'
+import { LiveCertificates } from './live-certificates.ts'
+import type { Sessions } from './live-credentials.ts'
+import { LiveEdges } from './live-edges.ts'
+import type { CertifiedSessions } from './live-ssh-certificates.ts'
+import { RestrictionFeed } from './restrictions.ts'
+
+/** What is answered alike to every plane. */
+export type SharedCalls = Omit<
+  ControlCalls,
+  | 'attach'
+  | 'claim'
+  | 'unclaim'
+  | 'proveAlive'
+  | 'returning'
+  | 'mayHaveLeg'
+  | 'leaving'
+  | 'sessionStarted'
+  | 'sessionEnded'
+  | 'tunnelStarted'
+  | 'tunnelChanged'
+  | 'tunnelEnded'
+  | 'tunnelStopped'
+>
+
+export interface AttachedPlanesOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly log: Logger
+  readonly calls: SharedCalls
+  /** A plane that attached has sessions, whose credentials may be gone. */
+  readonly checkCredentials: () => Promise<void>
+}
+
+type PlaneLink = CallLink<PlaneCalls, ControlCalls>
+
+interface Plane {
+  readonly id: string
+  readonly version: string
+  readonly link: PlaneLink
+  readonly feeds: Follower[]
+  numbers: PlaneNumbers | undefined
+  isFed: boolean
+  isLeaving: boolean
+}
+
+/** How long other planes may take to serve an endpoint before its agent is answered without them, in milliseconds. */
+const SPREAD_MS = 2000
+
+/** How long a plane may take to answer what lists and metrics ask, in milliseconds. */
+const ASK_MS = 2000
+
+/** Between two tries to read what a new plane is to serve, in milliseconds. */
+const RETRY_MS = 500
+
+/** How long a plane may take to attach before legs of sessions that it might have are ended, in milliseconds. */
+const ORPHAN_MS = 10_000
+
+/** How many planes that are gone may come back under their ids; more than a node has workers. */
+const MAX_GONE = 64
+
+export class AttachedPlanes implements Sessions, CertifiedSessions {
+  readonly directory: Directory
+  readonly #options: AttachedPlanesOptions
+  readonly #planes = new Map<string, Plane>()
+  readonly #links = new Set<PlaneLink>()
+  /** Totals of planes that are gone, by id: one that comes back goes on counting from there. */
+  readonly #gone = new Map<string, PlaneNumbers>()
+  /** Totals of those that are gone for good. */
+  #past: PlaneNumbers = sumOf([])
+  #isClosed = false
+  #changed = Promise.withResolvers<void>()
+
+  constructor(options: AttachedPlanesOptions) {
+    this.#options = options
+    this.directory = new Directory({
+      added: (tunnel) => this.#spread(tunnel),
+      removed: ({ tunnelId, planeId, isLost }) => {
+        const ids = [tunnelId]
+        const change = { isAll: false, added: [], removed: isLost ? [] : ids, lost: isLost ? ids : [] }
+        for (const plane of this.#others(planeId)) plane.link.tell('elsewhere', change)
+      },
+      sessionOver: (sessionId) => {
+        for (const { link } of this.#planes.values()) link.tell('endLegs', { sessionId })
+      },
+    })
+  }
+
+  /** Ids of the planes that have everything that is stored. */
+  get ready(): readonly string[] {
+    return [...this.#planes.values()].filter(({ isFed }) => isFed).map(({ id }) => id)
+  }
+
+  /** Resolves when at least so many planes have everything that is stored. */
+  async whenReady(count: number): Promise<void> {
+    while (this.ready.length < count && !this.#isClosed) await this.#changed.promise
+  }
+
+  /** A data plane has connected. */
+  take(channel: Channel): void {
+    const { calls, log } = this.#options
+    const at: { plane: Plane | undefined } = { plane: undefined }
+    const id = (): string => {
+      const { plane } = at
+      if (!plane || this.#planes.get(plane.id) !== plane) throw new Error('a data plane must attach first')
+      return plane.id
+    }
+    const { directory } = this
+    const link: PlaneLink = new CallLink(
+      channel,
+      {
+        ...calls,
+        attach: async (attachment) => {
+          if (at.plane) this.#detach(at.plane)
+          at.plane = this.#attach(attachment, link)
+        },
+        claim: (claim) => directory.claim(id(), claim),
+        unclaim: (claim) => directory.unclaim(id(), claim),
+        proveAlive: ({ place }) => this.#proveAlive(place),
+        returning: ({ sessionId, isMoving }) => this.#returning(sessionId, isMoving),
+        mayHaveLeg: ({ sessionId, credentialId }) => directory.session(sessionId)?.credentialId === credentialId,
+        sessionStarted: (session) => directory.sessionStarted(id(), session),
+        leaving: () => {
+          directory.leaving(id())
+          if (at.plane) at.plane.isLeaving = true
+        },
+        // The agents of a plane that leaves come back, as those of one that is gone do.
+        sessionEnded: ({ sessionId }) =>
+          directory.sessionEnded(id(), sessionId, { isLost: at.plane?.isLeaving ?? false }),
+        tunnelStarted: (tunnel) => directory.tunnelStarted(id(), tunnel),
+        tunnelChanged: (tunnel) => directory.tunnelChanged(id(), tunnel),
+        tunnelEnded: ({ tunnelId }) => directory.tunnelEnded(id(), tunnelId),
+        tunnelStopped: (tunnel) => {
+          for (const plane of this.#others(id())) plane.link.tell('tunnelStopped', tunnel)
+        },
+      },
+      { log },
+    )
+    this.#links.add(link)
+    void link.closed.then(() => {
+      this.#links.delete(link)
+      if (at.plane) this.#detach(at.plane)
+    })
+  }
+
+  /** Ends the sessions of a credential that is no longer valid (D25). */
+  endSessionsOf(credentialId: string, reason: string): void {
+    for (const sessionId of this.directory.sessionsOf(credentialId)) this.#endSession(sessionId, reason)
+  }
+
+  credentialsInUse(): ReadonlySet<string> {
+    return this.directory.credentialsInUse()
+  }
+
+  certificatesInUse(): ReadonlySet<string> {
+    return new Set(this.directory.sessionsByCertificate().keys())
+  }
+
+  /** Ends the sessions of an SSH certificate that was deleted. */
+  endSessionsBy(certificateId: string, reason: string): void {
+    const ids = this.directory.sessionsByCertificate().get(certificateId) ?? []
+    for (const sessionId of ids) this.#endSession(sessionId, reason)
+  }
+
+  /** What is online, as the API reads it. */
+  get presence(): Presence {
+    const { directory } = this
+    return {
+      sessions: async (page) => directory.sessions(page),
+      session: async (id) => directory.session(id),
+      tunnels: async (page) => directory.tunnels(page),
+      tunnel: async (id) => directory.tunnel(id),
+      endpoints: async (page) => directory.endpoints(page),
+      endpoint: async (id) => directory.endpoint(id),
+      tunnelsWith: async (labels) => directory.tunnelsWith(labels),
+      command: (sessionId, command) => this.#command(sessionId, command),
+    }
+  }
+
+  /** Logins ended, here or at another node; resolves when no plane takes them for valid. */
+  async loginsEnded(endings: LoginEndings): Promise<void> {
+    const all = [...this.#planes.values()].map(({ link }) =>
+      // One that does not answer is stuck, or begins anew with an empty memory.
+      link.ask('loginsEnded', endings, { withinMs: ASK_MS }).catch(() => {}),
+    )
+    await Promise.all(all)
+  }
+
+  /** The numbers of all planes, and of those that are gone. */
+  async numbers(): Promise<PlaneNumbers> {
+    const all = [...this.#planes.values()].map(async (plane) => {
+      try {
+        plane.numbers = await plane.link.ask('numbers', null, { withinMs: ASK_MS })
+      } catch (err) {
+        this.#options.log.debug({ err, plane: plane.id }, 'a data plane does not tell its numbers')
+      }
+    })
+    await Promise.all(all)
+    const gone = [...this.#gone].flatMap(([id, numbers]) => (this.#planes.get(id)?.numbers ? [] : numbers))
+    return sumOf([this.#past, ...gone, ...[...this.#planes.values()].flatMap(({ numbers }) => numbers ?? [])])
+  }
+
+  /** What the limits of an edge have counted: any plane knows it of all. */
+  async counted(edgeId: string): Promise<readonly CountedWindow[]> {
+    for (const { link } of this.#planes.values()) {
+      try {
+        return await link.ask('counted', edgeId, { withinMs: ASK_MS })
+      } catch (err) {
+        this.#options.log.debug({ err, edge: edgeId }, 'a data plane does not tell what it has counted')
+      }
+    }
+    return []
+  }
+
+  /** Sends no more; the planes go on with what they have. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#changed.resolve()
+    await Promise.all([...this.#planes.values()].flatMap(({ feeds }) => feeds.map((feed) => feed.stop())))
+    for (const link of this.#links) link.close()
+  }
+
+  #attach({ planeId, version, isLeaving = false, sessions, tunnels, legs = [] }: Attachment, link: PlaneLink): Plane {
+    const before = this.#planes.get(planeId)
+    if (before) {
+      this.#detach(before)
+      // Nothing that comes late over the former link may count as the plane's word.
+      before.link.close()
+    }
+    const plane: Plane = { id: planeId, version, link, feeds: [], numbers: undefined, isFed: false, isLeaving }
+    this.#planes.set(planeId, plane)
+    if (isLeaving) this.directory.leaving(planeId)
+    const superseded = this.directory.attached(planeId, sessions, tunnels)
+    for (const sessionId of superseded.sessions) link.tell('endSession', { sessionId, reason: cameBack })
+    for (const tunnelId of superseded.tunnels) link.tell('stopTunnel', { tunnelId, why: taken })
+    // What ended while it was not attached is not known.
+    link.tell('loginsEnded', { isAll: true, ids: [], userIds: [] })
+    link.tell('elsewhere', { isAll: true, added: this.directory.elsewhere(planeId), removed: [], lost: [] })
+    const own = this.directory.ofPlane(planeId)
+    if (own.length > 0) {
+      const change = { isAll: false, added: own, removed: [], lost: [] }
+      for (const other of this.#others(planeId)) other.link.tell('elsewhere', change)
+    }
+    this.#introduce()
+    if (sessions.length > 0) {
+      this.#options.checkCredentials().catch((err: unknown) => this.#options.log.warn({ err }, notChecked))
+    }
+    void this.#feed(plane)
+    if (legs.length > 0) setTimeout(() => this.#endOrphans(plane, legs), ORPHAN_MS).unref()
+    return plane
+  }
+
+  #detach(plane: Plane): void {
+    if (this.#planes.get(plane.id) !== plane) return
+    this.#planes.delete(plane.id)
+    if (plane.numbers) this.#keepPast(plane.id, plane.numbers)
+    for (const feed of plane.feeds) void feed.stop()
+    if (this.#isClosed) return
+    this.directory.detached(plane.id)
+    this.#introduce()
+  }
+
+  /** Ends the legs of sessions that ended while nobody could tell. */
+  #endOrphans({ id, link }: Plane, legs: readonly string[]): void {
+    if (this.#isClosed || this.#planes.get(id)?.link !== link) return
+    for (const sessionId of legs) if (!this.directory.session(sessionId)) link.tell('endLegs', { sessionId })
+  }
+
+  /** So that no counter goes back when a plane goes. */
+  #keepPast(planeId: string, numbers: PlaneNumbers): void {
+    this.#gone.delete(planeId)
+    this.#gone.set(planeId, pastOf(numbers))
+    for (const [oldest, past] of this.#gone) {
+      if (this.#gone.size <= MAX_GONE) break
+      this.#gone.delete(oldest)
+      this.#past = pastOf(sumOf([this.#past, past]))
+    }
+  }
+
+  /** Tells every plane who the others are. */
+  #introduce(): void {
+    for (const { id, link } of this.#planes.values()) {
+      link.tell(
+        'planes',
+        this.#others(id).map((other) => ({ planeId: other.id })),
+      )
+    }
+  }
+
+  /** Sends a plane everything that is stored, and follows the changes. */
+  async #feed(plane: Plane): Promise<void> {
+    const { store, sealer, log } = this.#options
+    const { link } = plane
+    const certificates = new CertificateFeed((change) => link.tell('certificates', change))
+    const followed = [
+      new RestrictionFeed(store, (restrictions) => sent(link, 'restrict', restrictions)),
+      new LiveCertificates({ store, sealer, replace: (served) => certificates.replace(served), log }),
+      new LiveEdges({
+        store,
+        sealer,
+        sink: {
+          change: (change) => sent(link, 'edges', change),
+          storedIds: async () => (await sent(link, 'storedEdges', null)) ?? [],
+        },
+        log,
+      }),
+    ]
+    for (const each of followed) {
+      const follower = new Follower({ store, followed: each, log })
+      while (!(await this.#begun(plane, follower))) {
+        if (plane.link.isClosed || this.#isClosed) return
+        await pause(RETRY_MS, undefined, { ref: false })
+      }
+    }
+    plane.isFed = true
+    link.tell('letVisitorsIn', null)
+    this.#changed.resolve()
+    this.#changed = Promise.withResolvers()
+  }
+
+  async #begun(plane: Plane, follower: Follower): Promise<boolean> {
+    try {
+      await follower.start()
+      plane.feeds.push(follower)
+      if (plane.link.isClosed) void follower.stop()
+      return true
+    } catch (err) {
+      void follower.stop()
+      if (!(err instanceof LinkFault) && !this.#isClosed) {
+        this.#options.log.warn({ err, plane: plane.id }, 'what a data plane is to serve cannot be read; retrying')
+      }
+      return false
+    }
+  }
+
+  #others(planeId: string): Plane[] {
+    return [...this.#planes.values()].filter(({ id }) => id !== planeId)
+  }
+
+  async #spread(tunnel: ElsewhereTunnel): Promise<void> {
+    const change = { isAll: false, added: [tunnel], removed: [], lost: [] }
+    const all = this.#others(tunnel.planeId).map(({ id, link }) =>
+      link.ask('elsewhere', change, { withinMs: SPREAD_MS }).catch((err: unknown) => {
+        this.#options.log.warn({ err, plane: id, tunnel: tunnel.tunnelId }, 'a data plane is late with a tunnel')
+      }),
+    )
+    await Promise.all(all)
+  }
+
+  /** Whether a place is free after its holder was asked for a sign of life. */
+  async #proveAlive(place: string): Promise<boolean> {
+    const sessionId = this.directory.holderOf(place)
+    if (sessionId === undefined) return true
+    const plane = this.#planeOf(sessionId)
+    await plane?.link.ask('proveAlive', { sessionId }).catch(() => {})
+    return this.directory.holderOf(place) !== sessionId
+  }
+
+  async #returning(sessionId: string, isMoving = false) {
+    const moving = isMoving ? this.directory.movingLabels(sessionId) : undefined
+    if (moving) return moving
+    const plane = this.#planeOf(sessionId)
+    if (plane) {
+      // Only once its plane has said what ended is it known what to give back; one that is stuck is not waited for.
+      await plane.link.ask('endSession', { sessionId, reason: cameBack }, { withinMs: ASK_MS }).catch(() => {})
+      this.directory.sessionEnded(plane.id, sessionId)
+    }
+    return this.directory.formerLabels(sessionId)
+  }
+
+  async #command(sessionId: string, command: AgentCommand): Promise<void> {
+    const plane = this.#planeOf(sessionId)
+    if (!plane) throw new Refusal('NOT_FOUND', 'there is no tunnel session with this id')
+    try {
+      await plane.link.ask('command', { sessionId, command })
+    } catch (cause) {
+      if (!(cause instanceof LinkFault)) throw cause
+      if (cause.reason === 'timeout') throw new Refusal('COMMAND_TIMEOUT', undefined, { cause })
+      throw new Refusal('COMMAND_FAILED', `the session ended before the agent answered to ${command}`, { cause })
+    }
+  }
+
+  /** At planes that leave too: one that moves has a connection at each of two. */
+  #endSession(sessionId: string, reason: string): void {
+    const at = this.directory.planeOf(sessionId)
+    for (const { id, link, isLeaving } of this.#planes.values()) {
+      if (id === at || isLeaving) link.tell('endSession', { sessionId, reason })
+      // Its own plane may be stuck, and say nothing.
+      link.tell('endLegs', { sessionId })
+    }
+  }
+
+  #planeOf(sessionId: string): Plane | undefined {
+    return this.#planes.get(this.directory.planeOf(sessionId) ?? '')
+  }
+}
+
+const cameBack = 'its agent came back on another connection'
+
+/** What an agent is told whose address another one got while its data plane was cut off; the vendor's number. */
+const taken = { message: 'its address was given to another tunnel while the server was restarting', ngrok: 334 }
+
+const notChecked = 'credentials of agents that are online cannot be checked'
+
+/** Asks a plane; one that is gone meanwhile needs no answer, and nothing has failed. */
+async function sent<Name extends keyof PlaneCalls>(
+  link: PlaneLink,
+  name: Name,
+  argument: Parameters<PlaneCalls[Name]>[0],
+): Promise<Awaited<ReturnType<PlaneCalls[Name]>> | undefined> {
+  try {
+    return await link.ask(name, argument)
+  } catch (error) {
+    if (error instanceof LinkFault && link.isClosed) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { CertificateChange, ServedCertificate } from '../planes/port.ts'
+import { UploadedCertificates } from '../planes/uploaded-certificates.ts'
+import { CertificateFeed } from './certificate-feed.ts'
+
+const names = ['a.example.com', 'b.example.com', '*.example.com', 'c.example.com']
+const ids = ['cert_1', 'cert_2', 'cert_3']
+const certificate = (id: string, version: number): ServedCertificate => ({
+  id,
+  cert: `${id} ${version}`,
+  key: `key ${version}`,
+  notAfter: '2030-01-01T00:00:00Z',
+})
+
+/** A feed, and what arrives of it at a plane: copies, as over any channel. */
+function fed() {
+  let replaced: ReadonlyMap<string, ServedCertificate> = new Map()
+  const sent: CertificateChange[] = []
+  const uploaded = new UploadedCertificates((served) => {
+    replaced = served
+  })
+  const feed = new CertificateFeed((change) => {
+    sent.push(change)
+    uploaded.take(structuredClone(change))
+  })
+  return { feed, sent, at: () => replaced }
+}
+
+/** For each name which certificate it has, if any; certificates that are renewed; whether a plane attaches anew. */
+const step = fc.record({
+  shown: fc.array(fc.option(fc.constantFrom(...ids)), { minLength: names.length, maxLength: names.length }),
+  renewed: fc.subarray(ids),
+})
+
+test('after any series of changes a plane shows what the control plane does', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 15 }), (steps) => {
+      const plane = fed()
+      let current = new Map(ids.map((id) => [id, certificate(id, 0)]))
+      for (const [version, { shown, renewed }] of steps.entries()) {
+        current = new Map(current)
+        for (const id of renewed) current.set(id, certificate(id, version + 1))
+        const served = new Map(
+          names.flatMap((name, i) => {
+            const found = current.get(shown[i] ?? '')
+            return found ? [[name, found] as const] : []
+          }),
+        )
+        const before = plane.at()
+        plane.feed.replace(served)
+        const after = plane.at()
+        const sorted = (all: ReadonlyMap<string, ServedCertificate>) => [...all].sort(([a], [b]) => (a < b ? -1 : 1))
+        assert.deepEqual(sorted(after), sorted(served))
+        // Certificates that stay are the same objects, of which contexts were made.
+        for (const [name, each] of after) {
+          const same = [...before.values()].find(({ id, cert }) => id === each.id && cert === each.cert)
+          assert.ok(!same || same === each, name)
+        }
+        // A name of the last map given to `replace` is never changed afterwards.
+        assert.notEqual(before, after)
+      }
+    }),
+  )
+})
+
+test('only what changed is sent', () => {
+  const { feed, sent } = fed()
+  const [one, two] = [certificate('cert_1', 0), certificate('cert_2', 0)]
+  feed.replace(new Map([['a', one]]))
+  feed.replace(
+    new Map([
+      ['a', one],
+      ['b', two],
+      ['c', one],
+    ]),
+  )
+  feed.replace(new Map([['d', one]]))
+  feed.replace(new Map([['d', one]]))
+  assert.deepEqual(sent, [
+    { isAll: true, certificates: [one], names: [['a', 'cert_1']], removedNames: [] },
+    {
+      isAll: false,
+      certificates: [two],
+      names: [
+        ['b', 'cert_2'],
+        ['c', 'cert_1'],
+      ],
+      removedNames: [],
+    },
+    { isAll: false, certificates: [], names: [['d', 'cert_1']], removedNames: ['a', 'b', 'c'] },
+    { isAll: false, certificates: [], names: [], removedNames: [] },
+  ])
+})
+
+test('a plane that hears from another control plane forgets what the former said', () => {
+  let replaced: ReadonlyMap<string, ServedCertificate> = new Map()
+  const uploaded = new UploadedCertificates((served) => {
+    replaced = served
+  })
+  new CertificateFeed((change) => uploaded.take(change)).replace(new Map([['old', certificate('cert_1', 0)]]))
+  new CertificateFeed((change) => uploaded.take(change)).replace(new Map([['new', certificate('cert_1', 1)]]))
+  assert.deepEqual([...replaced], [['new', certificate('cert_1', 1)]])
+})

@@ -1,0 +1,403 @@
+/**
+ * The directory: which sessions, tunnels and endpoints are online at which data plane, and who holds which address. Lists
+ * and commands go by it, and no two tunnels get one address.
+ */
+import { Shelf } from '../lib/shelf.ts'
+import type { EdgeConfig } from '../model/edge-config.ts'
+import { FormerLabels, type FormerLabelTunnel } from '../model/former-labels.ts'
+import { LabelGroups } from '../model/label-groups.ts'
+import type { PresencePage, PresentEndpoint, PresentSession, PresentTunnel } from '../model/presence.ts'
+import type { ClaimedEndpoint, ElsewhereTunnel, OnlineSession, OnlineTunnel, PlaceClaim } from '../planes/port.ts'
+
+interface HeldSession extends OnlineSession {
+  readonly planeId: string
+  /** Ids. */
+  readonly tunnels: Set<string>
+}
+
+interface HeldTunnel {
+  readonly id: string
+  readonly planeId: string
+  readonly httpVersion: 1 | 2
+  readonly labels: Readonly<Record<string, string>> | undefined
+  readonly online: OnlineTunnel
+}
+
+/** An address that is taken, from the moment of its claim. */
+interface HeldPlace extends PlaceClaim {
+  readonly planeId: string
+}
+
+/** What a plane has online that another plane has by now: ids of sessions and of tunnels. */
+export interface Superseded {
+  readonly sessions: readonly string[]
+  readonly tunnels: readonly string[]
+}
+
+export interface DirectoryOptions {
+  /** Tells every other data plane what has come, and resolves when each has it or is cut off. */
+  readonly added: (tunnel: ElsewhereTunnel) => Promise<void>
+  /** `isLost`: its data plane is gone, and its agent may come back. */
+  readonly removed: (tunnel: { readonly tunnelId: string; readonly planeId: string; readonly isLost: boolean }) => void
+  /** A session is over, wherever it was. */
+  readonly sessionOver: (sessionId: string) => void
+}
+
+export class Directory {
+  readonly #options: DirectoryOptions
+  readonly #sessions = new Shelf<HeldSession>()
+  readonly #tunnels = new Shelf<HeldTunnel>()
+  /** By the ids of their endpoints. */
+  readonly #endpoints = new Shelf<HeldTunnel>()
+  readonly #places = new Map<string, HeldPlace>()
+  /**
+   * Claims of sessions that move, by place: whoever holds the place serves it until the tunnel is online at its new
+   * plane.
+   */
+  readonly #coming = new Map<string, HeldPlace>()
+  /** Planes that drain; what they have is taken over by others, piece by piece. */
+  readonly #leaving = new Set<string>()
+  readonly #byEndpoint = new Map<string, HeldPlace>()
+  readonly #groups = new LabelGroups<HeldTunnel>()
+  readonly #byCredential = new Map<string, Set<string>>()
+  readonly #former = new FormerLabels()
+
+  constructor(options: DirectoryOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Takes over what is online at a plane that attaches, except what another plane has by now; gives that back. It happens
+   * when a plane was away while its agent came back elsewhere, or while another agent got the address.
+   */
+  attached(planeId: string, sessions: readonly OnlineSession[], tunnels: readonly OnlineTunnel[]): Superseded {
+    const isElsewhere = (held: { readonly planeId: string } | undefined): boolean =>
+      held !== undefined && held.planeId !== planeId && !this.#leaving.has(held.planeId)
+    const there = new Set(sessions.map(({ session }) => session.id).filter((id) => isElsewhere(this.#sessions.get(id))))
+    for (const each of sessions) if (!there.has(each.session.id)) this.sessionStarted(planeId, each)
+    const stopped: string[] = []
+    const isLeaving = this.#leaving.has(planeId)
+    for (const online of tunnels) {
+      const { id: tunnelId, sessionId } = online.tunnel
+      // It ends with its session; that of a plane that leaves is there still.
+      if (there.has(sessionId) && !isLeaving) continue
+      const held = online.endpoint && this.#places.get(online.endpoint.place)
+      const isTaken = held !== undefined && !(held.sessionId === sessionId && this.#leaving.has(held.planeId))
+      if (isElsewhere(this.#tunnels.get(tunnelId)) || isTaken) {
+        // What its session has taken along is given up when the plane hears of it.
+        if (!there.has(sessionId)) stopped.push(tunnelId)
+      } else {
+        if (online.endpoint) this.#hold(planeId, claimOf(online, online.endpoint))
+        this.#put(planeId, online)
+      }
+    }
+    // A session that has moved away from there ends when its last visitor is gone.
+    return { sessions: isLeaving ? [] : [...there], tunnels: stopped }
+  }
+
+  /** A plane drains: sessions that move away from it keep what they have there until they have it elsewhere. */
+  leaving(planeId: string): void {
+    this.#leaving.add(planeId)
+  }
+
+  /** Everything that was online at a plane is lost. */
+  detached(planeId: string): void {
+    for (const [place, claim] of this.#coming) if (claim.planeId === planeId) this.#coming.delete(place)
+    for (const { session, planeId: at } of this.#sessions.values()) {
+      if (at === planeId) this.#end(planeId, session.id, { isLost: true })
+    }
+    for (const held of this.#tunnels.values()) if (held.planeId === planeId) this.#drop(held, { isLost: true })
+    // Claims of tunnels that were about to come online.
+    for (const held of this.#places.values()) {
+      if (held.planeId === planeId) this.#free(held, { isLost: true })
+    }
+    this.#leaving.delete(planeId)
+  }
+
+  /** The plane of a session. */
+  planeOf(sessionId: string): string | undefined {
+    return this.#sessions.get(sessionId)?.planeId
+  }
+
+  /** The session that holds a place. */
+  holderOf(place: string): string | undefined {
+    return (this.#places.get(place) ?? this.#coming.get(place))?.sessionId
+  }
+
+  /** The label tunnels of a session that moves, with the ids that it will have; undefined when it does not. */
+  movingLabels(sessionId: string): readonly FormerLabelTunnel[] | undefined {
+    const held = this.#sessions.get(sessionId)
+    if (!held || !this.#leaving.has(held.planeId)) return undefined
+    return this.#labelled(this.#tunnelsOf(held))
+  }
+
+  sessionStarted(planeId: string, session: OnlineSession): void {
+    const { id, credentialId } = session.session
+    // The same agent on another connection; its former plane is told by whoever let it in.
+    const before = this.#sessions.get(id)
+    const isOther = before && before.planeId !== planeId
+    // What it has at a plane that leaves stays there until it has it here.
+    if (isOther && !this.#leaving.has(before.planeId)) this.#end(before.planeId, id, { isLost: false })
+    else if (before) this.#forgetCredential(before)
+    // Only what is at its own plane ends with it; the rest comes over, or ends with the plane that leaves.
+    this.#sessions.add(id, { ...session, planeId, tunnels: this.#sessions.get(id)?.tunnels ?? new Set() })
+    const siblings = this.#byCredential.get(credentialId)
+    if (siblings) siblings.add(id)
+    else this.#byCredential.set(credentialId, new Set([id]))
+  }
+
+  /** A session has ended, with all its tunnels. */
+  sessionEnded(planeId: string, sessionId: string, { isLost = false } = {}): void {
+    this.#end(planeId, sessionId, { isLost })
+  }
+
+  /** Gives a place to a claim, unless another agent has it; resolves when every plane serves it. */
+  async claim(planeId: string, claim: PlaceClaim): Promise<boolean> {
+    const before = this.#places.get(claim.place)
+    if (before && before.tunnelId !== claim.tunnelId && before.sessionId !== claim.sessionId) return false
+    const coming = this.#coming.get(claim.place)
+    if (coming && coming.sessionId !== claim.sessionId) return false
+    if (before && this.#isMoving(before, planeId, claim)) {
+      this.#coming.set(claim.place, { ...claim, planeId })
+      return true
+    }
+    this.#coming.delete(claim.place)
+    if (before) this.#giveUp(before)
+    return this.#give(planeId, claim)
+  }
+
+  unclaim(planeId: string, { place, tunnelId }: Pick<PlaceClaim, 'place' | 'tunnelId'>): void {
+    const coming = this.#coming.get(place)
+    if (coming?.tunnelId === tunnelId && coming.planeId === planeId) this.#coming.delete(place)
+    const held = this.#places.get(place)
+    if (held?.tunnelId !== tunnelId || held.planeId !== planeId) return
+    this.#free(held, { isLost: false })
+  }
+
+  /** A tunnel is online; resolves when every plane can reach it. */
+  async tunnelStarted(planeId: string, online: OnlineTunnel): Promise<void> {
+    this.#put(planeId, online)
+    const { tunnel, httpVersion, endpoint } = online
+    const coming = endpoint && this.#coming.get(endpoint.place)
+    if (endpoint && coming?.planeId === planeId) {
+      // Now it is there, and everybody goes there.
+      this.#coming.delete(endpoint.place)
+      await this.#give(planeId, coming)
+    }
+    // Claimed from an earlier control plane.
+    else if (endpoint && !this.#places.has(endpoint.place)) await this.claim(planeId, claimOf(online, endpoint))
+    if (!tunnel.labels) return
+    const { id: tunnelId, sessionId, labels } = tunnel
+    await this.#options.added({ tunnelId, sessionId, planeId, httpVersion, labels })
+  }
+
+  tunnelChanged(planeId: string, online: OnlineTunnel): void {
+    if (this.#tunnels.get(online.tunnel.id)?.planeId === planeId) this.#put(planeId, online)
+  }
+
+  tunnelEnded(planeId: string, tunnelId: string): void {
+    const held = this.#tunnels.get(tunnelId)
+    if (held?.planeId === planeId) this.#drop(held, { isLost: false })
+  }
+
+  /** The label tunnels that a session had when it ended; they are then forgotten. */
+  formerLabels(sessionId: string): readonly FormerLabelTunnel[] {
+    return this.#former.take(sessionId)
+  }
+
+  /** What is online at other planes than this one. */
+  elsewhere(planeId: string): ElsewhereTunnel[] {
+    return this.#reachable((at) => at !== planeId)
+  }
+
+  /** What is online at a plane, as others reach it. */
+  ofPlane(planeId: string): ElsewhereTunnel[] {
+    return this.#reachable((at) => at === planeId)
+  }
+
+  sessionsOf(credentialId: string): readonly string[] {
+    return [...(this.#byCredential.get(credentialId) ?? [])]
+  }
+
+  credentialsInUse(): ReadonlySet<string> {
+    return new Set(this.#byCredential.keys())
+  }
+
+  /** Sessions that logged in with a certificate, by its id. */
+  sessionsByCertificate(): ReadonlyMap<string, readonly string[]> {
+    const found = new Map<string, string[]>()
+    for (const { session, certificateId } of this.#sessions.values()) {
+      if (certificateId === undefined) continue
+      const same = found.get(certificateId)
+      if (same) same.push(session.id)
+      else found.set(certificateId, [session.id])
+    }
+    return found
+  }
+
+  /** The endpoint of an agent at an address, or below it if it is a wildcard and the endpoint would have to go (D66). */
+  endpointAt(address: { readonly name: string } | { readonly port: number }): string | undefined {
+    if ('port' in address) return this.#places.get(`:${address.port}`)?.config.id
+    const { name } = address
+    const there = this.#places.get(`secure:${name}`) ?? this.#places.get(`plain:${name}`)
+    if (there || !name.startsWith('*.')) return there?.config.id
+    const ending = name.slice(1)
+    for (const { isUnnamed, config } of this.#places.values()) {
+      if (isUnnamed && config.names.some((each) => each !== name && each.endsWith(ending))) return config.id
+    }
+    return undefined
+  }
+
+  /** What is served at an endpoint of an agent. */
+  endpointConfig(id: string): EdgeConfig | undefined {
+    return this.#byEndpoint.get(id)?.config
+  }
+
+  sessions(page: PresencePage): PresentSession[] {
+    return this.#sessions.page(page).map(({ session }) => session)
+  }
+
+  session(id: string): PresentSession | undefined {
+    return this.#sessions.get(id)?.session
+  }
+
+  tunnels(page: PresencePage): PresentTunnel[] {
+    return this.#tunnels.page(page).map(({ online }) => online.tunnel)
+  }
+
+  tunnel(id: string): PresentTunnel | undefined {
+    return this.#tunnels.get(id)?.online.tunnel
+  }
+
+  endpoints(page: PresencePage): PresentEndpoint[] {
+    return this.#endpoints.page(page).flatMap(({ online }) => online.endpoint?.present ?? [])
+  }
+
+  endpoint(id: string): PresentEndpoint | undefined {
+    return this.#endpoints.get(id)?.online.endpoint?.present
+  }
+
+  tunnelsWith(labels: Readonly<Record<string, string>>): string[] {
+    return this.#groups.find(labels).map(({ id }) => id)
+  }
+
+  #reachable(isMeant: (planeId: string) => boolean): ElsewhereTunnel[] {
+    const labelled = [...this.#tunnels.values()].flatMap(({ id: tunnelId, planeId, httpVersion, labels, online }) =>
+      labels && isMeant(planeId)
+        ? [{ tunnelId, sessionId: online.tunnel.sessionId, planeId, httpVersion, labels }]
+        : [],
+    )
+    const placed = [...this.#places.values()].flatMap((held) => (isMeant(held.planeId) ? [elsewhereOf(held)] : []))
+    return [...labelled, ...placed]
+  }
+
+  #put(planeId: string, online: OnlineTunnel): void {
+    const { tunnel, httpVersion, endpoint } = online
+    const { id, sessionId, labels } = tunnel
+    const before = this.#tunnels.get(id)
+    if (before) this.#unlist(before)
+    const held: HeldTunnel = { id, planeId, httpVersion, labels, online }
+    this.#tunnels.add(id, held)
+    if (labels) this.#groups.add(held)
+    if (endpoint) this.#endpoints.add(endpoint.present.id, held)
+    const session = this.#sessions.get(sessionId)
+    if (session?.planeId === planeId) session.tunnels.add(id)
+  }
+
+  #end(planeId: string, sessionId: string, { isLost }: { readonly isLost: boolean }): void {
+    const held = this.#sessions.get(sessionId)
+    if (held?.planeId !== planeId) return
+    this.#sessions.delete(sessionId)
+    this.#forgetCredential(held)
+    const tunnels = this.#tunnelsOf(held).filter((tunnel) => tunnel.planeId === planeId)
+    this.#former.remember(sessionId, this.#labelled(tunnels))
+    for (const tunnel of tunnels) this.#drop(tunnel, { isLost })
+    this.#options.sessionOver(sessionId)
+  }
+
+  #tunnelsOf({ tunnels }: HeldSession): HeldTunnel[] {
+    return [...tunnels].flatMap((id) => this.#tunnels.get(id) ?? [])
+  }
+
+  #labelled(tunnels: readonly HeldTunnel[]): FormerLabelTunnel[] {
+    return tunnels.flatMap(({ id, labels, online }) => (labels ? [{ id, labels, startedAt: online.startedAt }] : []))
+  }
+
+  /** Whether a claim is that of a session that moves, whose tunnel is online at a plane that leaves. */
+  #isMoving(before: HeldPlace, planeId: string, { tunnelId, sessionId }: PlaceClaim): boolean {
+    if (before.planeId === planeId || !this.#leaving.has(before.planeId)) return false
+    if (before.tunnelId !== tunnelId || before.sessionId !== sessionId) return false
+    return this.#tunnels.get(tunnelId)?.planeId === before.planeId
+  }
+
+  async #give(planeId: string, claim: PlaceClaim): Promise<boolean> {
+    const held = this.#hold(planeId, claim)
+    await this.#options.added(elsewhereOf(held))
+    // Its agent may have come back elsewhere meanwhile.
+    return this.#places.get(claim.place) === held
+  }
+
+  #forgetCredential({ session: { id, credentialId } }: HeldSession): void {
+    const siblings = this.#byCredential.get(credentialId)
+    siblings?.delete(id)
+    if (siblings?.size === 0) this.#byCredential.delete(credentialId)
+  }
+
+  #drop(held: HeldTunnel, { isLost }: { readonly isLost: boolean }): void {
+    const { id: tunnelId, planeId, online } = held
+    this.#unlist(held)
+    const place = online.endpoint && this.#places.get(online.endpoint.place)
+    if (place?.tunnelId === tunnelId && place.planeId === planeId) this.#free(place, { isLost })
+    // Of one whose place was freed before, everybody knows.
+    else if (held.labels) this.#options.removed({ tunnelId, planeId, isLost })
+  }
+
+  /** Takes a tunnel out of all lists. */
+  #unlist(held: HeldTunnel): void {
+    const { id, online } = held
+    this.#tunnels.delete(id)
+    this.#sessions.get(online.tunnel.sessionId)?.tunnels.delete(id)
+    if (held.labels) this.#groups.delete(held)
+    if (online.endpoint) this.#endpoints.delete(online.endpoint.present.id)
+  }
+
+  /** The same agent takes its place again; what it was before is gone. */
+  #giveUp(before: HeldPlace): void {
+    const tunnel = this.#tunnels.get(before.tunnelId)
+    if (tunnel) this.#drop(tunnel, { isLost: false })
+    if (this.#places.get(before.place) === before) this.#free(before, { isLost: false })
+  }
+
+  #hold(planeId: string, claim: PlaceClaim): HeldPlace {
+    const held = { ...claim, planeId }
+    this.#places.set(claim.place, held)
+    this.#byEndpoint.set(claim.config.id, held)
+    return held
+  }
+
+  #free(held: HeldPlace, { isLost }: { readonly isLost: boolean }): void {
+    const { place, tunnelId, planeId, config } = held
+    this.#places.delete(place)
+    // Another plane has claimed it for the same session, and is about to serve it.
+    const isComing = this.#coming.has(place)
+    if (this.#byEndpoint.get(config.id) === held) this.#byEndpoint.delete(config.id)
+    this.#options.removed({ tunnelId, planeId, isLost: isLost || isComing })
+  }
+}
+
+/** What a tunnel would claim that has its place already. */
+function claimOf({ tunnel: { id: tunnelId, sessionId } }: OnlineTunnel, endpoint: ClaimedEndpoint): PlaceClaim {
+  const { place, config, isUnnamed } = endpoint
+  return { place, config, isUnnamed, tunnelId, sessionId }
+}
+
+/** What an endpoint is to planes that do not have it. */
+function elsewhereOf({ tunnelId, sessionId, planeId, config }: HeldPlace): ElsewhereTunnel {
+  return { tunnelId, sessionId, planeId, httpVersion: planOf(config), config }
+}
+
+/** The version of HTTP that the tunnel of an endpoint speaks. */
+function planOf({ modules, routes }: EdgeConfig): 1 | 2 {
+  const plan = (routes[0]?.modules.backend ?? modules.backend) as { readonly httpVersion?: 1 | 2 } | undefined
+  return plan?.httpVersion ?? 1
+}

@@ -1,0 +1,123 @@
+/** Data planes for tests of the control plane: each notes what it is sent, and serves nobody. */
+import { createLog } from '../lib/log/log.ts'
+import { CallLink } from '../planes/call-link.ts'
+import { channelPair } from '../planes/channel.ts'
+import { sumOf } from '../planes/numbers.ts'
+import type {
+  ControlCalls,
+  OnlineSession,
+  OnlineTunnel,
+  PartRestriction,
+  PlaneCalls,
+  ServedCertificate,
+} from '../planes/port.ts'
+import { UploadedCertificates } from '../planes/uploaded-certificates.ts'
+import type { AttachedPlanes } from './attached-planes.ts'
+
+const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
+
+export class TestPlane {
+  readonly id: string
+  readonly link: CallLink<ControlCalls, PlaneCalls>
+  /** Names of the calls, in order. */
+  readonly heard: string[] = []
+  readonly edges = new Set<string>()
+  restrictions: readonly PartRestriction[] = []
+  certificates: ReadonlyMap<string, ServedCertificate> = new Map()
+  /** Tunnels at other planes, as `tunnel@plane`, and those that are lost. */
+  readonly elsewhere = new Map<string, string>()
+  readonly lost: string[] = []
+  planes: readonly string[] = []
+  readonly ended: string[] = []
+  readonly endedLegs: string[] = []
+  readonly stopped: string[] = []
+  /** Failures of this plane are counted, so many. */
+  failures = 0
+  readonly #waiting: (() => void)[] = []
+
+  constructor(planes: AttachedPlanes, id: string, calls: Partial<PlaneCalls> = {}) {
+    this.id = id
+    const [ours, theirs] = channelPair()
+    planes.take(theirs)
+    const all = { ...this.#calls(), ...calls }
+    const noted = Object.entries(all).map(([name, call]) => [
+      name,
+      async (argument: never) => {
+        this.heard.push(name)
+        // Noted before the answer goes out.
+        const answer: unknown = await call(argument)
+        for (const wake of this.#waiting.splice(0)) wake()
+        return answer
+      },
+    ])
+    this.link = new CallLink(ours, Object.fromEntries(noted) as PlaneCalls, { log })
+  }
+
+  async attach({
+    sessions = [],
+    tunnels = [],
+    legs = [],
+  }: {
+    sessions?: OnlineSession[]
+    tunnels?: OnlineTunnel[]
+    legs?: string[]
+  } = {}) {
+    await this.link.ask('attach', { planeId: this.id, version: '1', sessions, tunnels, legs })
+    return this
+  }
+
+  /** Resolves when this is so; looked at after everything that the plane is sent. */
+  async until(isSo: () => boolean): Promise<void> {
+    while (!isSo()) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#waiting.push(resolve)
+      await promise
+    }
+  }
+
+  ready(): Promise<void> {
+    return this.until(() => this.heard.includes('letVisitorsIn'))
+  }
+
+  #calls(): PlaneCalls {
+    const uploaded = new UploadedCertificates((served) => {
+      this.certificates = served
+    })
+    return {
+      restrict: (given) => {
+        this.restrictions = given
+      },
+      certificates: (change) => uploaded.take(change),
+      storedEdges: () => [...this.edges],
+      edges: async ({ applied, removed }) => {
+        for (const id of removed) this.edges.delete(id)
+        for (const { id } of applied) this.edges.add(id)
+      },
+      elsewhere: async (change) => {
+        if (change.isAll) this.elsewhere.clear()
+        for (const id of [...change.removed, ...change.lost]) this.elsewhere.delete(id)
+        this.lost.push(...change.lost)
+        for (const { tunnelId, planeId } of change.added) this.elsewhere.set(tunnelId, planeId)
+      },
+      planes: (given) => {
+        this.planes = given.map(({ planeId }) => planeId)
+      },
+      letVisitorsIn() {},
+      command: async () => {},
+      endSession: ({ sessionId }) => {
+        this.ended.push(sessionId)
+        this.link.tell('sessionEnded', { sessionId })
+      },
+      endLegs: ({ sessionId }) => void this.endedLegs.push(sessionId),
+      proveAlive: async () => {},
+      stopTunnel: ({ tunnelId }) => void this.stopped.push(tunnelId),
+      tunnelStopped: ({ tunnelId }) => void this.stopped.push(`told ${tunnelId}`),
+      loginsEnded() {},
+      numbers: () => {
+        const none = sumOf([])
+        return { ...none, totals: { ...none.totals, failures: this.failures } }
+      },
+      counted: async () => [],
+    }
+  }
+}

@@ -1,0 +1,65 @@
+/** Keeps a data plane connected to the control process, at a Unix socket that changes with each control process. */
+import { connect, type Socket } from 'node:net'
+import { socketChannel } from './channel.ts'
+import type { ControlLink } from './control-link.ts'
+
+/** Between two tries, in milliseconds: the control process is starting, or about to be replaced. */
+const RETRY_MS = 50
+
+/** The longest pause, in milliseconds: it doubles while connections do not last, as with one that refuses us. */
+const MAX_RETRY_MS = 2000
+
+/** A connection that lasted for so long, in milliseconds, was a good one. */
+const GOOD_MS = 5000
+
+export class ControlConnection {
+  readonly #link: ControlLink
+  #path: string
+  #socket: Socket | undefined
+  #retry: NodeJS.Timeout | undefined
+  #retryMs = RETRY_MS
+  #isClosed = false
+
+  constructor(link: ControlLink, path: string) {
+    this.#link = link
+    this.#path = path
+    this.#connect()
+  }
+
+  /** The control process is to be reached here from now on. */
+  moveTo(path: string): void {
+    if (path === this.#path && this.#socket) return
+    this.#path = path
+    this.#retryMs = RETRY_MS
+    this.#connect()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#retry)
+    this.#link.close()
+  }
+
+  #connect(): void {
+    clearTimeout(this.#retry)
+    let connectedAt = Number.POSITIVE_INFINITY
+    const socket = connect({ path: this.#path })
+    this.#socket = socket
+    socket.on('error', () => {})
+    socket.once('connect', () => {
+      connectedAt = performance.now()
+      if (this.#socket === socket) void this.#link.use(socketChannel(socket))
+      else socket.destroy()
+    })
+    socket.once('close', () => {
+      if (this.#socket !== socket) return
+      this.#socket = undefined
+      if (this.#isClosed) return
+      const lastedMs = performance.now() - connectedAt
+      if (lastedMs > GOOD_MS) this.#retryMs = RETRY_MS
+      this.#retry = setTimeout(() => this.#connect(), this.#retryMs)
+      // Nobody listening is the usual sight while it starts, and costs nothing to look at again.
+      if (lastedMs >= 0) this.#retryMs = Math.min(2 * this.#retryMs, MAX_RETRY_MS)
+    })
+  }
+}

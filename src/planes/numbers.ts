@@ -1,0 +1,165 @@
+/** What a data plane has counted, for the metrics, and how the numbers of several make those of the whole. */
+
+/** Everything counted of one edge or endpoint. */
+export interface TrafficRow {
+  readonly edge: string
+  readonly address: string
+  readonly connections: number
+  readonly open: number
+  readonly bytesIn: number
+  readonly bytesOut: number
+  readonly requests: readonly number[]
+  readonly requestMs: number
+  readonly refused: number
+}
+
+/** One door's caps. */
+export interface DoorNumbers {
+  readonly door: string
+  readonly open: number
+  /** How often each cap has refused, by the name of its setting. */
+  readonly refusals: readonly (readonly [setting: string, count: number])[]
+}
+
+export interface PlaneNumbers {
+  /** By edge, endpoints of agents as one; a bounded number of them. */
+  readonly edges: readonly TrafficRow[]
+  /** By endpoint of an agent; a bounded number of them. */
+  readonly endpoints: readonly TrafficRow[]
+  /** Requests by the first of `bounds`, in milliseconds, that they stayed within; one more step for those beyond. */
+  readonly latency: { readonly bounds: readonly number[]; readonly steps: readonly number[]; readonly sumMs: number }
+  readonly doors: readonly DoorNumbers[]
+  /** Numbers that add up over planes, and over a plane's life. */
+  readonly totals: {
+    readonly bodyRefusals: number
+    readonly policyBudgetsSpent: number
+    /** Agents that were turned away to make room for newer ones, and logins that failed. */
+    readonly turnedAway: number
+    readonly failures: number
+    readonly refusedConnections: number
+    /** Connections to tunnels that went through another plane. */
+    readonly relayed: number
+  }
+  /** Numbers of this moment, which add up over planes. */
+  readonly present: {
+    readonly sessions: number
+    readonly tunnels: number
+    readonly streams: number
+    readonly unproven: number
+    /** Bytes of `--body-memory` in use. */
+    readonly bodyMemory: number
+  }
+  /** Every plane serves every edge, so that the largest number is that of the whole. */
+  readonly servedEdges: number
+  readonly comingEdges: number
+  /** When the first certificate expires, in seconds since 1970. */
+  readonly firstExpiry: number | undefined
+}
+
+/** The numbers of several planes as one. */
+export function sumOf(all: readonly PlaneNumbers[]): PlaneNumbers {
+  return all.reduce(add, nothing)
+}
+
+/** Rows that stay of planes that are gone; of more, the newest. */
+const MAX_PAST_ROWS = 2000
+
+/** What stays of a plane that is gone: its totals, so that no counter goes back. */
+export function pastOf(numbers: PlaneNumbers): PlaneNumbers {
+  const past = (rows: readonly TrafficRow[]): readonly TrafficRow[] =>
+    rows.slice(-MAX_PAST_ROWS).map((row) => ({ ...row, open: 0 }))
+  const { latency, totals } = numbers
+  return {
+    ...nothing,
+    edges: past(numbers.edges),
+    endpoints: past(numbers.endpoints),
+    latency,
+    doors: numbers.doors.map((door) => ({ ...door, open: 0 })),
+    totals,
+  }
+}
+
+const nothing: PlaneNumbers = {
+  edges: [],
+  endpoints: [],
+  latency: { bounds: [], steps: [], sumMs: 0 },
+  doors: [],
+  totals: { bodyRefusals: 0, policyBudgetsSpent: 0, turnedAway: 0, failures: 0, refusedConnections: 0, relayed: 0 },
+  present: { sessions: 0, tunnels: 0, streams: 0, unproven: 0, bodyMemory: 0 },
+  servedEdges: 0,
+  comingEdges: 0,
+  firstExpiry: undefined,
+}
+
+function add(a: PlaneNumbers, b: PlaneNumbers): PlaneNumbers {
+  return {
+    edges: mergeRows(a.edges, b.edges),
+    endpoints: mergeRows(a.endpoints, b.endpoints),
+    latency: {
+      bounds: b.latency.bounds.length > 0 ? b.latency.bounds : a.latency.bounds,
+      steps: addLists(a.latency.steps, b.latency.steps),
+      sumMs: a.latency.sumMs + b.latency.sumMs,
+    },
+    doors: mergeDoors(a.doors, b.doors),
+    totals: addFields(a.totals, b.totals),
+    present: addFields(a.present, b.present),
+    servedEdges: Math.max(a.servedEdges, b.servedEdges),
+    comingEdges: Math.max(a.comingEdges, b.comingEdges),
+    firstExpiry: least(a.firstExpiry, b.firstExpiry),
+  }
+}
+
+function mergeRows(a: readonly TrafficRow[], b: readonly TrafficRow[]): readonly TrafficRow[] {
+  if (a.length === 0) return b
+  const rows = new Map(a.map((row) => [row.edge, row]))
+  for (const row of b) {
+    const known = rows.get(row.edge)
+    rows.set(row.edge, known ? addRows(known, row) : row)
+  }
+  return [...rows.values()]
+}
+
+function addRows(a: TrafficRow, b: TrafficRow): TrafficRow {
+  return {
+    edge: a.edge,
+    address: b.address || a.address,
+    connections: a.connections + b.connections,
+    open: a.open + b.open,
+    bytesIn: a.bytesIn + b.bytesIn,
+    bytesOut: a.bytesOut + b.bytesOut,
+    requests: addLists(a.requests, b.requests),
+    requestMs: a.requestMs + b.requestMs,
+    refused: a.refused + b.refused,
+  }
+}
+
+function mergeDoors(a: readonly DoorNumbers[], b: readonly DoorNumbers[]): readonly DoorNumbers[] {
+  const doors = new Map(a.map((each) => [each.door, each]))
+  for (const each of b) {
+    const known = doors.get(each.door)
+    doors.set(each.door, known ? addDoors(known, each) : each)
+  }
+  return [...doors.values()]
+}
+
+function addDoors(a: DoorNumbers, b: DoorNumbers): DoorNumbers {
+  const counts = new Map(a.refusals)
+  for (const [setting, count] of b.refusals) counts.set(setting, (counts.get(setting) ?? 0) + count)
+  return { door: a.door, open: a.open + b.open, refusals: [...counts] }
+}
+
+function addLists(a: readonly number[], b: readonly number[]): readonly number[] {
+  const longer = a.length > b.length ? a : b
+  return longer.map((_, i) => (a[i] ?? 0) + (b[i] ?? 0))
+}
+
+function addFields<T extends Readonly<Record<string, number>>>(a: T, b: T): T {
+  // A plane of another version may lack one.
+  const names = Object.keys({ ...a, ...b })
+  const sums = names.map((name) => [name, (a[name] ?? 0) + (b[name] ?? 0)])
+  return Object.fromEntries(sums) as T // the same fields
+}
+
+function least(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b)
+}

@@ -1,0 +1,256 @@
+/** What other data planes have online, and how this one reaches it: one hop to the plane that holds the session. */
+import type { ByteStream } from '../lib/bytes/byte-stream.ts'
+import { DialFault, type DialRequest } from '../model/dial.ts'
+import type { EdgeConfig } from '../model/edge-config.ts'
+import type { LabelledTunnel } from '../model/label-groups.ts'
+import type { ElsewhereTunnel, PlaneCalls } from './port.ts'
+
+export interface OtherPlanesOptions<Compiled extends { release(): void }> {
+  /** Serves and unserves the endpoints of agents that are elsewhere. */
+  readonly edges: {
+    compile(config: EdgeConfig): Promise<Compiled>
+    serve(config: EdgeConfig, compiled: Compiled): Promise<unknown>
+    /** Leaves compiling to the first visitor. */
+    serveIdle(config: EdgeConfig): Promise<unknown>
+    remove(id: string): void
+  }
+  readonly groups: {
+    add(tunnel: LabelledTunnel): void
+    delete(tunnel: LabelledTunnel): void
+    find(labels: Readonly<Record<string, string>>): readonly LabelledTunnel[]
+  }
+  /** Reaches a tunnel at another plane. */
+  readonly relay: (planeId: string, request: DialRequest) => Promise<ByteStream | DialFault>
+  /** Reaches it through a connection that its session has to this plane too; undefined when there is none. */
+  readonly leg?: (
+    sessionId: string,
+    request: DialRequest,
+  ) => ByteStream | DialFault | Promise<ByteStream | DialFault> | undefined
+  /** Whether a tunnel is online at this plane. */
+  readonly isHere: (tunnelId: string) => boolean
+  /** Whether this plane drains, so that its tunnels move to others. */
+  readonly isLeaving?: () => boolean
+  /** A tunnel that is online at this plane has moved to another one. */
+  readonly handOver?: (tunnelId: string) => void
+  /** A tunnel is reached in another way from now on; connections kept for the next request keep its former plane waiting. */
+  readonly moved?: (tunnelId: string) => void
+}
+
+/**
+ * How long visitors of a tunnel whose plane is gone wait for its agent to come back, in milliseconds: most are back
+ * within one second. Tunnels that a new control plane does not know yet are kept as long.
+ */
+const RETURN_MS = 3000
+
+/** How soon a plane that does not have a tunnel yet is asked again, in milliseconds: it does within a call to control. */
+const AGAIN_MS = 20
+
+interface Known {
+  readonly tunnel: ElsewhereTunnel & LabelledTunnel
+  /** Its plane is gone. */
+  isLost: boolean
+  /** It is forgotten when this runs out, unless there is news of it. */
+  expiry: NodeJS.Timeout | undefined
+  isGrouped: boolean
+}
+
+export class OtherPlanes<Compiled extends { release(): void } = { release(): void }> {
+  readonly #options: OtherPlanesOptions<Compiled>
+  readonly #known = new Map<string, Known>()
+  /** Ids of the known tunnels of each session. */
+  readonly #bySession = new Map<string, Set<string>>()
+  /** Who waits for news of a tunnel. */
+  readonly #waiting = new Map<string, Set<() => void>>()
+  /** Planes that drain. */
+  readonly #draining = new Set<string>()
+
+  constructor(options: OtherPlanesOptions<Compiled>) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#known.size
+  }
+
+  /** The session of a tunnel that another plane has online. */
+  holderOf(tunnelId: string): string | undefined {
+    const known = this.#known.get(tunnelId)
+    return known?.expiry === undefined ? known?.tunnel.sessionId : undefined
+  }
+
+  /** Whether a connection to a tunnel may be kept for the next request: not when its plane waits for us. */
+  mayKeep(tunnelId: string): boolean {
+    if (this.#draining.size === 0) return true
+    const known = this.#known.get(tunnelId)
+    return known === undefined || !this.#draining.has(known.tunnel.planeId)
+  }
+
+  /** A session has a connection to this plane too, or has it no more. */
+  legChanged(sessionId: string): void {
+    for (const id of this.#bySession.get(sessionId) ?? []) this.#options.moved?.(id)
+  }
+
+  /** Another plane drains, and waits until nobody needs it. */
+  drains(planeId: string): void {
+    this.#draining.add(planeId)
+    for (const [id, { tunnel }] of this.#known) if (tunnel.planeId === planeId) this.#options.moved?.(id)
+  }
+
+  /** Another plane is gone. */
+  isGone(planeId: string): void {
+    this.#draining.delete(planeId)
+  }
+
+  /** Takes news in, in the order in which they come; resolves when visitors of what was added are served. */
+  async change({ isAll, added, removed, lost }: Parameters<PlaneCalls['elsewhere']>[0]): Promise<void> {
+    if (isAll) {
+      const there = new Set(added.map(({ tunnelId }) => tunnelId))
+      // A control plane that has just started may not have heard of their plane yet, which still serves them.
+      for (const [id, known] of this.#known) if (!there.has(id)) this.#expire(id, known)
+    }
+    for (const id of removed) this.#forget(id)
+    for (const id of lost) this.#lose(id)
+    // All at once would take long, and most of them have no visitor.
+    await Promise.all(added.map((tunnel) => this.#add(tunnel, { isIdle: isAll })))
+  }
+
+  /** A tunnel that was elsewhere is online at this plane, which serves its endpoint itself. */
+  cameHere(tunnelId: string): void {
+    const known = this.#known.get(tunnelId)
+    if (known) {
+      clearTimeout(known.expiry)
+      this.#ungroup(known)
+      this.#unlist(known)
+      this.#options.moved?.(tunnelId)
+    }
+    this.#news(tunnelId)
+  }
+
+  /** Reaches a tunnel wherever it is; waits for a moment when its plane has just gone. */
+  async dial(request: DialRequest): Promise<ByteStream | DialFault> {
+    const { tunnelId } = request
+    const deadline = performance.now() + RETURN_MS
+    for (;;) {
+      const known = this.#known.get(tunnelId)
+      if (!known) return new DialFault('offline', 'the tunnel is not online')
+      if (!known.isLost) {
+        const direct = await this.#options.leg?.(known.tunnel.sessionId, request)
+        if (direct && !(direct instanceof DialFault)) return direct
+        const outcome = await this.#options.relay(known.tunnel.planeId, request)
+        if (!(outcome instanceof DialFault) || outcome.reason !== 'offline') return outcome
+        // What is known here may be a moment old.
+        if (this.#known.get(tunnelId) !== known) continue
+      }
+      // News of a bind come a moment before it is answered, and so before its plane has the tunnel; nothing follows them.
+      const until = known.isLost ? deadline : Math.min(deadline, performance.now() + AGAIN_MS)
+      const isNew = await this.#heardOf(tunnelId, until)
+      if (!isNew && performance.now() >= deadline) return new DialFault('offline', 'its agent is away')
+      if (this.#options.isHere(tunnelId)) return new DialFault('offline', 'its agent came back')
+    }
+  }
+
+  async #add(tunnel: ElsewhereTunnel, { isIdle }: { readonly isIdle: boolean }): Promise<void> {
+    const { tunnelId, config } = tunnel
+    const { isHere, isLeaving, handOver, moved } = this.#options
+    const wasHere = isHere(tunnelId)
+    // Its own session is the truth, unless that moves away; other news has crossed on the way and is old.
+    if (wasHere && isLeaving?.() !== true) return
+    const before = this.#known.get(tunnelId)
+    if (before) {
+      clearTimeout(before.expiry)
+      this.#ungroup(before)
+      this.#unlist(before)
+    }
+    const known: Known = { tunnel: { id: tunnelId, ...tunnel }, isLost: false, expiry: undefined, isGrouped: false }
+    this.#list(known)
+    if (tunnel.labels) {
+      this.#options.groups.add(known.tunnel)
+      known.isGrouped = true
+    }
+    if (wasHere) handOver?.(tunnelId)
+    if (wasHere || (before && before.tunnel.planeId !== tunnel.planeId)) moved?.(tunnelId)
+    const served = config && this.#serve(config, known, { isIdle })
+    this.#news(tunnelId)
+    await served
+  }
+
+  async #serve(config: EdgeConfig, known: Known, { isIdle }: { readonly isIdle: boolean }): Promise<void> {
+    const { edges, isHere } = this.#options
+    if (isIdle) {
+      await edges.serveIdle(config)
+      return
+    }
+    const compiled = await edges.compile(config)
+    // It may have gone, or come here, meanwhile.
+    const { tunnelId } = known.tunnel
+    if (this.#known.get(tunnelId) === known && !isHere(tunnelId)) await edges.serve(config, compiled)
+    else compiled.release()
+  }
+
+  #lose(tunnelId: string): void {
+    const known = this.#known.get(tunnelId)
+    if (!known || known.isLost) return
+    known.isLost = true
+    this.#expire(tunnelId, known)
+    const { labels } = known.tunnel
+    // As the only one of its group it is waited for; otherwise visitors go to the others.
+    if (labels && this.#options.groups.find(labels).length > 1) this.#ungroup(known)
+    this.#news(tunnelId)
+  }
+
+  #expire(tunnelId: string, known: Known): void {
+    known.expiry ??= setTimeout(() => this.#forget(tunnelId), RETURN_MS).unref()
+  }
+
+  #forget(tunnelId: string): void {
+    const known = this.#known.get(tunnelId)
+    if (!known) return
+    clearTimeout(known.expiry)
+    this.#unlist(known)
+    this.#ungroup(known)
+    const { config } = known.tunnel
+    if (config && !this.#options.isHere(tunnelId)) this.#options.edges.remove(config.id)
+    this.#news(tunnelId)
+  }
+
+  #list(known: Known): void {
+    const { tunnelId, sessionId } = known.tunnel
+    this.#known.set(tunnelId, known)
+    const siblings = this.#bySession.get(sessionId)
+    if (siblings) siblings.add(tunnelId)
+    else this.#bySession.set(sessionId, new Set([tunnelId]))
+  }
+
+  #unlist({ tunnel: { tunnelId, sessionId } }: Known): void {
+    this.#known.delete(tunnelId)
+    const siblings = this.#bySession.get(sessionId)
+    siblings?.delete(tunnelId)
+    if (siblings?.size === 0) this.#bySession.delete(sessionId)
+  }
+
+  #ungroup(known: Known): void {
+    if (known.isGrouped) this.#options.groups.delete(known.tunnel)
+    known.isGrouped = false
+  }
+
+  /** Resolves with true when something is new of a tunnel, with false when the time is over. */
+  #heardOf(tunnelId: string, deadline: number): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const waiting = this.#waiting.get(tunnelId) ?? new Set()
+    this.#waiting.set(tunnelId, waiting)
+    const heard = (): void => done(true)
+    const done = (isNew: boolean): void => {
+      clearTimeout(timer)
+      waiting.delete(heard)
+      if (waiting.size === 0 && this.#waiting.get(tunnelId) === waiting) this.#waiting.delete(tunnelId)
+      resolve(isNew)
+    }
+    const timer = setTimeout(() => done(false), Math.max(0, deadline - performance.now())).unref()
+    waiting.add(heard)
+    return promise
+  }
+
+  #news(tunnelId: string): void {
+    for (const heard of [...(this.#waiting.get(tunnelId) ?? [])]) heard()
+  }
+}

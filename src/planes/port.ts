@@ -1,0 +1,202 @@
+/**
+ * The port between the control plane and a data plane: what each asks and tells the other, all of it plain data. The
+ * two may be in one process or in two; see `CallLink`.
+ */
+import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
+import type { IpRule } from '../lib/net/ip-rules.ts'
+import type { AgentCredential } from '../model/agent-credential.ts'
+import type { EdgeConfig } from '../model/edge-config.ts'
+import type { AddressHolders, EndpointRequest, ServedEndpoint } from '../model/endpoint.ts'
+import type { FormerLabelTunnel } from '../model/former-labels.ts'
+import type { AgentCommand, PresentEndpoint, PresentSession, PresentTunnel } from '../model/presence.ts'
+import type { AgentModules } from '../modules/agent-options/options.ts'
+import type { LoginEndings, LoginRows } from './login-rows.ts'
+import type { PlaneNumbers } from './numbers.ts'
+
+/** A session that is online at a data plane. */
+export interface OnlineSession {
+  readonly session: PresentSession
+  /** The SSH certificate that it logged in with, if any. */
+  readonly certificateId?: string | undefined
+}
+
+/** A tunnel that is online at a data plane: what others need to list it and to reach it. */
+export interface OnlineTunnel {
+  readonly tunnel: PresentTunnel
+  /** In milliseconds since 1970. */
+  readonly startedAt: number
+  readonly httpVersion: 1 | 2
+  readonly endpoint?: { readonly present: PresentEndpoint } & ClaimedEndpoint
+}
+
+/** An address that a tunnel has for itself, and what is served there. */
+export interface ClaimedEndpoint extends ServedEndpoint {
+  /** A key that no two endpoints share. */
+  readonly place: string
+}
+
+/** A bind that asks for its address. */
+export interface PlaceClaim extends ClaimedEndpoint {
+  readonly tunnelId: string
+  readonly sessionId: string
+}
+
+/** What a tunnel is to other data planes. */
+export interface ElsewhereTunnel {
+  readonly tunnelId: string
+  readonly sessionId: string
+  readonly planeId: string
+  readonly httpVersion: 1 | 2
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  /** What is served at its own address. */
+  readonly config?: EdgeConfig | undefined
+}
+
+/** One restriction of the addresses that may reach a part of the server (D64). */
+export interface PartRestriction {
+  readonly part: string
+  readonly isEnforced: boolean
+  readonly rules: readonly IpRule[]
+}
+
+/** An uploaded certificate with its key, in PEM. */
+export interface ServedCertificate {
+  readonly id: string
+  readonly cert: string
+  readonly key: string
+  readonly notAfter: string
+}
+
+/** A change of which uploaded certificate is shown for which name. */
+export interface CertificateChange {
+  /** Everything that was said before is void. */
+  readonly isAll: boolean
+  /** Certificates that were not named before, or are not as they were. */
+  readonly certificates: readonly ServedCertificate[]
+  /** Names, exact or `*.…`, and the id of their certificate. */
+  readonly names: readonly (readonly [name: string, certificateId: string])[]
+  readonly removedNames: readonly string[]
+}
+
+/** Why a tunnel is stopped, as its agent is told. */
+export interface StopReason {
+  readonly message: string
+  readonly ngrok: number
+}
+
+/** What a data plane must know before it can open its doors. */
+export interface PlaneSecrets {
+  /** The certificate and key of the server's own authority, in PEM. */
+  readonly authority: { readonly cert: string; readonly key: string }
+  /** Seals what agents and visitors carry: cookies and tokens. */
+  readonly sealingKey: Uint8Array
+  /** The private key that the SSH gateway shows of itself. */
+  readonly sshHostKey: string
+}
+
+/** A data plane introduces itself, with all that is online there. */
+export interface Attachment {
+  readonly planeId: string
+  readonly version: string
+  /** It drains: others take over what it has. */
+  readonly isLeaving?: boolean
+  readonly sessions: readonly OnlineSession[]
+  readonly tunnels: readonly OnlineTunnel[]
+  /** Ids of sessions that have a further connection there. */
+  readonly legs?: readonly string[]
+}
+
+/** Another data plane. */
+export interface OtherPlane {
+  readonly planeId: string
+}
+
+/** What a data plane asks and tells the control plane. */
+export type ControlCalls = LoginRows & {
+  /** The first call. Everything that is stored follows, then `letVisitorsIn`. */
+  attach(plane: Attachment): Promise<void>
+  secrets(nothing: null): PlaneSecrets
+
+  findCredential(by: { readonly token: string }): Promise<AgentCredential | undefined>
+  findSshCredential(by: { readonly fingerprint: string }): Promise<AgentCredential | undefined>
+  findSshCertificate(by: {
+    readonly digest: string
+  }): Promise<{ readonly id: string; readonly authorityBlob: Buffer } | undefined>
+  currentCredential(by: { readonly id: string }): Promise<AgentCredential | undefined>
+  /** What an earlier version sealed for an agent with the key of the database; undefined when it is not ours. */
+  openFormerSeal(sealed: { readonly text: string; readonly context: string }): Promise<string | undefined>
+
+  /** The modules that a bind asks for, when checking them may take long; rejects with `BindRefusal`. */
+  bindModules(bind: Pick<EndpointRequest, 'credentialId' | 'proto' | 'opts'>): Promise<AgentModules>
+  holdersOfName(name: string): Promise<AddressHolders>
+  holdersOfPort(port: number): Promise<AddressHolders>
+  /** Gives the place to the claim, and has every other data plane serve it; false when somebody else has it. */
+  claim(claim: PlaceClaim): Promise<boolean>
+  /** A claim that came to nothing. */
+  unclaim(claim: { readonly place: string; readonly tunnelId: string }): void
+  /** Asks whoever holds a place for a sign of life; true when the place is free afterwards. */
+  proveAlive(at: { readonly place: string }): Promise<boolean>
+
+  /**
+   * An agent comes back: ends its session wherever it is, and tells which label tunnels it had. One that is moving away
+   * from a data plane that leaves keeps its session there, until its tunnels have come over one by one.
+   */
+  returning(session: { readonly sessionId: string; readonly isMoving?: boolean }): Promise<readonly FormerLabelTunnel[]>
+  /** Whether a session is online, with this credential, and so may have a further connection here. */
+  mayHaveLeg(session: { readonly sessionId: string; readonly credentialId: string }): boolean
+  /** This data plane drains: its agents move to another, or come back there when it ends their sessions. */
+  leaving(nothing: null): void
+  sessionStarted(session: OnlineSession): void
+  sessionEnded(session: { readonly sessionId: string }): void
+  /** Resolves when lists show it and every data plane can reach it. */
+  tunnelStarted(tunnel: OnlineTunnel): Promise<void>
+  /** Its agent gave it another name, description or metadata. */
+  tunnelChanged(tunnel: OnlineTunnel): void
+  tunnelEnded(tunnel: { readonly tunnelId: string }): void
+  /** The server stopped a tunnel, and its agent may not have it again. */
+  tunnelStopped(tunnel: { readonly tunnelId: string }): void
+
+  /** The certificate and key that sign requests to identity providers. */
+  requestKey(nothing: null): Promise<{ readonly certificate: string; readonly key: string }>
+}
+
+/** What the control plane asks and tells a data plane. */
+export type PlaneCalls = {
+  restrict(restrictions: readonly PartRestriction[]): void
+  certificates(change: CertificateChange): void
+  /** Ids of the stored edges that are served. */
+  storedEdges(nothing: null): readonly string[]
+  /** Resolves when they are in force; one broken edge holds nobody back. `isIdle` leaves the work to the first visitor. */
+  edges(change: {
+    readonly removed: readonly string[]
+    readonly applied: readonly EdgeConfig[]
+    readonly isIdle: boolean
+  }): Promise<void>
+  /** What other data planes have online; `isAll` voids what was said before. */
+  elsewhere(change: {
+    readonly isAll: boolean
+    readonly added: readonly ElsewhereTunnel[]
+    /** Ids of tunnels. */
+    readonly removed: readonly string[]
+    /** Ids of tunnels whose data plane is gone: their agents may come back at once. */
+    readonly lost: readonly string[]
+  }): Promise<void>
+  planes(others: readonly OtherPlane[]): void
+  /** Everything that is stored is here. */
+  letVisitorsIn(nothing: null): void
+
+  command(to: { readonly sessionId: string; readonly command: AgentCommand }): Promise<void>
+  endSession(session: { readonly sessionId: string; readonly reason: string }): void
+  /** A session is over, and with it what it has here of further connections. */
+  endLegs(session: { readonly sessionId: string }): void
+  proveAlive(session: { readonly sessionId: string }): Promise<void>
+  stopTunnel(tunnel: { readonly tunnelId: string; readonly why: StopReason }): void
+  /** A tunnel was stopped at another data plane. */
+  tunnelStopped(tunnel: { readonly tunnelId: string }): void
+  /** Resolves when none of them counts any more. */
+  loginsEnded(endings: LoginEndings): void
+
+  numbers(nothing: null): PlaneNumbers
+  /** What the limits of an edge have counted, at all data planes. */
+  counted(edgeId: string): Promise<readonly CountedWindow[]>
+}
