@@ -69,7 +69,7 @@ export class SshSession implements LiveSession {
       startedAt: timestamp(startedAt),
       transport: 'ssh',
     }
-    this.#labelIds = new LabelIds(this.id, { isResumed: false, former: undefined })
+    this.#labelIds = new LabelIds(this.id, { isResumed: false, former: [] })
     this.#display = new SshDisplay({
       region: door.online.region,
       requests: door.online.requests,

@@ -293,7 +293,7 @@ test('stop ends the connection; restart and update are refused', async () => {
 test('a deleted credential ends its sessions', async () => {
   const gateway = await start()
   const { client } = await serving(gateway)
-  gateway.online.endSessionsOf('sshcr_test', 'its credential was deleted')
+  for (const session of gateway.online.registry.liveSessions()) session.end('its credential was deleted')
   await client.closed
 })
 

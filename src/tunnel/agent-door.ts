@@ -11,7 +11,6 @@ import { type MeetVisitor, meetAdmitted, meetVisitors } from '../lib/net/trusted
 import { Acceptor, type DoorCertificate } from './acceptor.ts'
 import { AgentConnection } from './connection.ts'
 import type { DoorContext } from './door-context.ts'
-import { FormerLabels } from './label-ids.ts'
 import { type DoorLimits, doorLimits } from './limits.ts'
 import type { Online } from './online.ts'
 import type { Credentials } from './ports.ts'
@@ -36,6 +35,9 @@ export interface AgentDoorOptions {
   /** The version of this server. */
   readonly version: string
   readonly limits?: Partial<DoorLimits>
+  /** This data plane, and how many there are; by default it is the only one. */
+  readonly planeId?: string
+  readonly planeCount?: number
   /** Whether the IP restriction of agents admits an address; by default everybody. */
   readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }
@@ -50,11 +52,14 @@ export class AgentDoor {
     caps,
     limits,
     descriptors,
+    planeId = '',
+    planeCount = 1,
     ...given
   }: AgentDoorOptions) {
     const context: DoorContext = {
       ...given,
-      formerLabels: new FormerLabels(),
+      planeId,
+      planeCount,
       limits: { ...doorLimits, ...limits },
     }
     this.#acceptor = new Acceptor({

@@ -3,6 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { type AuthRequest, chooseVersion } from '../wire/messages/auth.ts'
+import { MAX_LEG } from './leg-table.ts'
 import type { AgentCredential, BindRefusal, Credentials } from './ports.ts'
 import { refusals } from './refusals.ts'
 import { type Cookie, findReturn } from './resume.ts'
@@ -21,6 +22,8 @@ export interface Authenticated extends Cookie {
   /** The protocol version. */
   readonly version: string
   readonly isResumed: boolean
+  /** It is a further connection of a session that is online elsewhere. */
+  readonly isLeg: boolean
 }
 
 /** The form of an authtoken; those chosen by operators have 32 or more characters. */
@@ -42,9 +45,15 @@ export async function authenticate(
     return refusals.storeAway()
   }
   if (!credential) return refusals.tokenUnknown()
-  const { clientId, leg } = request
+  const { clientId, leg, heldPlanes } = request
   const credentialId = credential.id
-  const former = findReturn(seal, { clientId, cookie: request.cookie.reveal(), leg, credentialId })
-  if (former) return { ...former, version, isResumed: true }
-  return { sessionId: ids.next('ts_'), credentialId, startedAt: now(), version, isResumed: false }
+  if (heldPlanes) {
+    // It proves itself as one that returns does, but is no session when it cannot.
+    const of = await findReturn(seal, { clientId, cookie: request.cookie.reveal(), leg: 0, credentialId })
+    if (!of || leg < 1 || leg > MAX_LEG) return refusals.legUnknown()
+    return { ...of, version, isResumed: true, isLeg: true }
+  }
+  const former = await findReturn(seal, { clientId, cookie: request.cookie.reveal(), leg, credentialId })
+  if (former) return { ...former, version, isResumed: true, isLeg: false }
+  return { sessionId: ids.next('ts_'), credentialId, startedAt: now(), version, isResumed: false, isLeg: false }
 }

@@ -18,12 +18,12 @@ export function sealBindToken(seal: Seal, { port, ...token }: BindToken): string
 }
 
 /** The token in `text`, if it belongs to the same credential and protocol; an invalid one counts as none. */
-export function openBindToken(
+export async function openBindToken(
   seal: Seal,
   text: string,
   { credentialId, proto }: Pick<BindToken, 'credentialId' | 'proto'>,
-): BindToken | undefined {
-  const facts = openFacts(seal, 'bind', text)
+): Promise<BindToken | undefined> {
+  const facts = await openFacts(seal, 'bind', text)
   if (facts?.credentialId !== credentialId || facts.proto !== proto) return undefined
   const { tunnelId, startedAt, host, port } = facts
   if (typeof tunnelId !== 'string' || !isId(tunnelId, 'tn_')) return undefined

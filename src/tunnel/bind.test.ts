@@ -73,10 +73,12 @@ describe('a bind', () => {
       proto: 'http',
       host: 'a.example.com',
       port: undefined,
+      place: 'plain:a.example.com',
       isRandom: false,
       isNamed: false,
       tunnel: { kind: 'tunnel', tunnelId: bound.tunnelId, httpVersion: 2, proxyHeader: 2 },
       credentialId: 'cr_test',
+      sessionId: door.registry.liveSessions()[0]?.id,
       opts,
     })
     assert.deepEqual(bound.opts.IPRestriction, opts.IPRestriction)

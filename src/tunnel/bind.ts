@@ -12,6 +12,7 @@ import { type RandomBytes, randomName } from './names.ts'
 import {
   BindRefusal,
   type CurrentCredentials,
+  type Elsewhere,
   type EndpointRequest,
   type Endpoints,
   type OpenEndpoint,
@@ -28,6 +29,7 @@ export interface Binding extends ServedAddresses {
   readonly credentials: CurrentCredentials
   readonly endpoints: Endpoints
   readonly registry: Registry
+  readonly elsewhere: Elsewhere
   readonly seal: Seal
   readonly ids: IdSource
   readonly now: Clock
@@ -87,7 +89,8 @@ async function bindAllowed(wanted: Wanted, { isSecond = false } = {}): Promise<B
   const { session, request, asked, binding } = wanted
   const acl = await currentAcl(session, binding)
   if (acl instanceof BindRefusal) return acl
-  const token = readToken(session, request, asked, binding)
+  const token = await readToken(session, request, asked, binding)
+  if (session.isEnded) return refusals.stopping()
   if (token && binding.stopped.has(token.tunnelId)) return refusals.tunnelStopped()
   const chosen = asked ?? token
   const attempt = { ...wanted, acl, token, isRandom: !chosen }
@@ -112,10 +115,12 @@ async function bindAt({ host, port }: Address, attempt: Attempt): Promise<Bound 
  * Whether an address is free after its holder was asked for a sign of life: an agent that vanished must not keep it
  * from its successor. Asked only for agents that may have the address.
  */
-async function isFreed(address: Address, { session, proto, binding: { registry } }: Attempt): Promise<boolean> {
+async function isFreed(address: Address, { session, proto, binding }: Attempt): Promise<boolean> {
+  const { registry, elsewhere } = binding
   const place = placeOf(proto, address)
   const holder = registry.holderOf(place)
-  if (!holder || holder === session) return false
+  if (holder === session) return false
+  if (!holder) return (await elsewhere.proveAlive(place)) && !session.isEnded
   await holder.proveAlive()
   return registry.holderOf(place) !== holder && !session.isEnded
 }
@@ -155,17 +160,19 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
   const { session, request, proto, token, isRandom, acl, binding } = attempt
   const { ids, registry, now, seal } = binding
   const { host, port } = address
-  // An id in use is not given twice, even to an agent that can prove it held the id.
-  const former = token && !registry.hasTunnel(token.tunnelId) ? token : undefined
+  // An id in use is not given twice, even to an agent that can prove it held the id; but its session may move with it.
+  const former = token && registry.mayStart(token.tunnelId, session.id) ? token : undefined
   const id = former?.tunnelId ?? ids.next('tn_')
   // Tunnel and endpoint share the characters of their ids, so that one tells the other.
   const endpointId = `ep_${id.slice('tn_'.length)}`
   const httpVersion = request.forwardsProto === 'http2' ? 2 : 1
   const plan = { kind: 'tunnel', tunnelId: id, httpVersion, proxyHeader: proxyHeader(request) ?? 0 } as const
   const isNamed = port === undefined && namesIt(acl, host)
-  const { credentialId } = session
+  const { credentialId, id: sessionId } = session
   const opts = request.opts
-  const asking = { id: endpointId, proto, host, port, isRandom, isNamed, tunnel: plan, credentialId, opts }
+  const place = placeOf(proto, address)
+  const who = { credentialId, sessionId }
+  const asking = { id: endpointId, proto, host, port, place, isRandom, isNamed, tunnel: plan, ...who, opts }
   const open = await opened(asking, attempt)
   if (open instanceof BindRefusal) return open
   if (session.isEnded) {
@@ -181,11 +188,15 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
     startedAt,
     forwardsTo: request.forwardsTo,
     httpVersion,
-    endpoint: { id: endpointId, proto, place: placeOf(proto, address), open },
+    endpoint: { id: endpointId, proto, place, open },
     metadata: request.metadata,
     name: request.name,
     description: request.description,
     updatedAt: startedAt,
+    handOver() {
+      if (port !== undefined) binding.tcpPorts.leave(port)
+      open.handOver()
+    },
     close() {
       if (port !== undefined) binding.tcpPorts.leave(port)
       try {
@@ -197,6 +208,7 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
     },
   }
   registry.addTunnel(tunnel)
+  await binding.elsewhere.tunnelStarted(tunnel)
   return {
     tunnel,
     address,
@@ -238,13 +250,13 @@ function proxyHeader({ opts }: BindRequest): 0 | 1 | 2 | undefined {
 }
 
 /** A token for another address proves nothing about this one. */
-function readToken(
+async function readToken(
   { credentialId }: LiveSession,
   { proto, token }: BindRequest,
   asked: Address | undefined,
   { seal }: Binding,
-): BindToken | undefined {
-  const found = openBindToken(seal, token.reveal(), { credentialId, proto })
+): Promise<BindToken | undefined> {
+  const found = await openBindToken(seal, token.reveal(), { credentialId, proto })
   if (!found || !asked) return found
   return found.host === asked.host && found.port === asked.port ? found : undefined
 }

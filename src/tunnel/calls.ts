@@ -132,6 +132,7 @@ export class AgentCalls {
     tunnel.description = request.description ?? tunnel.description
     tunnel.metadata = request.metadata ?? tunnel.metadata
     tunnel.updatedAt = this.#door.now()
+    this.#door.online.changed(tunnel)
     return { reply: buildAnswer() }
   }
 

@@ -15,10 +15,11 @@ import { WireError } from '../wire/wire-error.ts'
 import type { WireStream } from '../wire/wire-stream.ts'
 import { type Authenticated, authenticate } from './authenticate.ts'
 import type { AgentPeer, DoorContext } from './door-context.ts'
+import { AgentLeg } from './leg.ts'
 import { BindRefusal } from './ports.ts'
 import { refusals, refusalText } from './refusals.ts'
 import { sealCookie } from './resume.ts'
-import { AgentSession } from './session.ts'
+import { AgentSession, type SessionOptions } from './session.ts'
 
 /** Events of the connection; exactly one of the two, once. */
 export interface AuthenticationOutcome {
@@ -43,7 +44,7 @@ export class AgentConnection {
   readonly #mux: Mux
   #hasAsked = false
   #grace: NodeJS.Timeout | undefined
-  #session: AgentSession | undefined
+  #session: AgentSession | AgentLeg | undefined
 
   constructor(options: ConnectionOptions) {
     this.#options = options
@@ -99,10 +100,35 @@ export class AgentConnection {
     if (this.#mux.isClosed) return
     if (authenticated instanceof BindRefusal) {
       this.#refuse(stream, authenticated, { isFault: authenticated.ngrok !== refusals.storeAway().ngrok })
-    } else if (this.#options.door.admits?.(this.#options.peer) === false) {
-      // The restriction was enforced while this connection authenticated.
-      this.#refuse(stream, refusals.addressRestricted(), { isFault: false })
-    } else this.#admit(stream, request, authenticated)
+      return
+    }
+    const { door, peer } = this.#options
+    const { isMoving, heldPlanes = [] } = request
+    const { isLeg, isResumed } = authenticated
+    const refusal = isLeg ? await this.#legRefusal(authenticated, heldPlanes) : undefined
+    if (this.#mux.isClosed) return
+    if (refusal) {
+      this.#refuse(stream, refusal, { isFault: false })
+      return
+    }
+    const former = isResumed && !isLeg ? await door.online.returning(authenticated.sessionId, { isMoving }) : []
+    if (this.#mux.isClosed) return
+    // The restriction may have been enforced while this connection authenticated.
+    if (door.admits?.(peer) === false) this.#refuse(stream, refusals.addressRestricted(), { isFault: false })
+    else this.#admit(stream, request, { ...authenticated, former })
+  }
+
+  /** Only one leg of a session is of use here, and only of one that is online elsewhere. */
+  async #legRefusal(who: Authenticated, heldPlanes: readonly string[]): Promise<BindRefusal | undefined> {
+    const { online, planeId, log } = this.#options.door
+    if (heldPlanes.includes(planeId) || online.registry.liveSession(who.sessionId)) return refusals.legHeld()
+    try {
+      const { sessionId, credentialId } = who
+      return (await online.legs.mayCome({ sessionId, credentialId })) ? undefined : refusals.legUnknown()
+    } catch (error) {
+      log.warn({ session: who.sessionId, error }, 'session of a leg cannot be looked up')
+      return refusals.storeAway()
+    }
   }
 
   #refuse(stream: WireStream, refusal: BindRefusal, options: { readonly isFault: boolean }): void {
@@ -117,7 +143,11 @@ export class AgentConnection {
     else refuse()
   }
 
-  #admit(stream: WireStream, request: AuthRequest, authenticated: Authenticated): void {
+  #admit(
+    stream: WireStream,
+    request: AuthRequest,
+    { former, ...authenticated }: Authenticated & Pick<SessionOptions, 'former'>,
+  ): void {
     const { door, peer, outcome } = this.#options
     const windowBytes = agreeWindow(request.windowBytes)
     const traits = peerTraits(request.userAgent, { agreedWindow: windowBytes })
@@ -139,15 +169,19 @@ export class AgentConnection {
         sessionDurationS: 0,
         sessionId,
         windowBytes,
+        // Others would not know what to do with it.
+        planeId: request.canMove && door.planeCount > 1 ? door.planeId : '',
+        planeCount: door.planeCount,
       }),
     )
-    const session = new AgentSession({ mux: this.#mux, traits, peer, request, authenticated, door })
+    const parts = { mux: this.#mux, traits, peer, request, authenticated, door }
+    const session = authenticated.isLeg ? new AgentLeg(parts) : new AgentSession({ ...parts, former })
     this.#session = session
     void this.#checkAgain(session)
   }
 
   /** The credential may have been deleted during the lookup, before this session could be told (D25). */
-  async #checkAgain(session: AgentSession): Promise<void> {
+  async #checkAgain(session: AgentSession | AgentLeg): Promise<void> {
     const { credentials, log } = this.#options.door
     try {
       if (!(await credentials.current(session.credentialId))) session.end('its credential was deleted')

@@ -9,6 +9,9 @@ import type { WireStream } from '../wire/wire-stream.ts'
 import type { Tunnel } from './live.ts'
 import { UntakenConnections } from './untaken.ts'
 
+/** A tunnel, by the id that its agent uses. */
+type Dialled = Pick<Tunnel, 'wireId'>
+
 /** Streams of a session reserved for heartbeats, calls and commands. */
 const SPARE_STREAMS = 16
 
@@ -19,7 +22,7 @@ export class Dialler {
   /** Whether the agent has small queues that must not fill up. */
   readonly #isFragile: boolean
   readonly #tellsRequestIds: boolean
-  readonly #untaken = new WeakMap<Tunnel, UntakenConnections>()
+  readonly #untaken = new WeakMap<Dialled, UntakenConnections>()
 
   constructor(
     mux: Mux,
@@ -34,7 +37,7 @@ export class Dialler {
   }
 
   /** Opens at once, except with fragile agents, where it may wait briefly. */
-  open(tunnel: Tunnel, request: DialRequest): WireStream | DialFault | Promise<WireStream | DialFault> {
+  open(tunnel: Dialled, request: DialRequest): WireStream | DialFault | Promise<WireStream | DialFault> {
     if (!this.#isFragile) return this.#open(tunnel, request)
     const untaken = this.#untakenOf(tunnel)
     if (untaken.hasRoom()) return this.#open(tunnel, request, untaken)
@@ -46,7 +49,7 @@ export class Dialler {
 
   /** The head is sent in one frame: some agents serve nothing else while it is incomplete. */
   #open(
-    tunnel: Tunnel,
+    tunnel: Dialled,
     { ip, port, proto, edge, passthroughTls, requestId = '' }: DialRequest,
     untaken?: UntakenConnections,
   ): WireStream | DialFault {
@@ -69,7 +72,7 @@ export class Dialler {
     return stream
   }
 
-  #untakenOf(tunnel: Tunnel): UntakenConnections {
+  #untakenOf(tunnel: Dialled): UntakenConnections {
     const found = this.#untaken.get(tunnel)
     if (found) return found
     const untaken = new UntakenConnections(this.#now)

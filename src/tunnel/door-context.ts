@@ -1,6 +1,5 @@
 /** What every part of the agents' door works with. */
 import type { Authenticating } from './authenticate.ts'
-import type { FormerLabels } from './label-ids.ts'
 import type { DoorLimits } from './limits.ts'
 import type { Online } from './online.ts'
 
@@ -8,8 +7,10 @@ export interface DoorContext extends Authenticating {
   readonly online: Online
   /** The version of this server. */
   readonly version: string
-  readonly formerLabels: FormerLabels
   readonly limits: DoorLimits
+  /** This data plane, and how many there are; agents may have a connection to each. */
+  readonly planeId: string
+  readonly planeCount: number
   /** Whether the IP restriction of agents admits an address; everybody when left out. */
   readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }

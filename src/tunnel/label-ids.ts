@@ -2,6 +2,7 @@
  * Ids of label tunnels. Agents do not send them back, so a session that returns gets the same ids for the same labels.
  */
 import { createHash } from 'node:crypto'
+import type { FormerLabelTunnel } from '../model/former-labels.ts'
 import type { Tunnel } from './live.ts'
 
 type Labels = Readonly<Record<string, string>>
@@ -14,21 +15,10 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /** How many ids of ended tunnels a session remembers. */
 const MAX_ENDED = 1000
 
-/** How many label tunnels of ended sessions are remembered, in all. */
-const MAX_REMEMBERED = 100_000
-
-/** A label tunnel of an ended session. */
-interface Former {
-  readonly id: string
-  readonly startedAt: number
-}
-
-type FormerByLabels = ReadonlyMap<string, Former[]>
-
 /** The ids that one session gives to its label tunnels. */
 export class LabelIds {
   readonly #sessionId: string
-  readonly #former: FormerByLabels | undefined
+  readonly #former: Map<string, FormerLabelTunnel[]>
   /** Whether the agent may use ids that this process does not know. */
   readonly #mayKnowOthers: boolean
   /**
@@ -37,16 +27,20 @@ export class LabelIds {
    */
   readonly #ended = new Set<string>()
 
-  constructor(sessionId: string, { isResumed, former }: { isResumed: boolean; former: FormerByLabels | undefined }) {
+  /** `former` are the label tunnels that the session had before, if that is known. */
+  constructor(
+    sessionId: string,
+    { isResumed, former }: { readonly isResumed: boolean; readonly former: readonly FormerLabelTunnel[] },
+  ) {
     this.#sessionId = sessionId
-    this.#former = former
-    this.#mayKnowOthers = isResumed && former === undefined
+    this.#former = Map.groupBy(former, ({ labels }) => digestOf(labels))
+    this.#mayKnowOthers = isResumed && former.length === 0
   }
 
   /** The id for another tunnel with these labels, and when it started if it existed before. */
   assign(labels: Labels, present: readonly Tunnel[], fresh: () => string): { id: string; startedAt?: number } {
-    const former = this.#former?.get(digestOf(labels))?.shift()
-    if (former) return former
+    const former = this.#former.get(digestOf(labels))?.shift()
+    if (former) return { id: former.id, startedAt: former.startedAt }
     const marks = new Set(present.map(({ id }) => markOf(id)))
     let nth = 0
     while (marks.has(this.#mark(labels, nth))) nth++
@@ -74,48 +68,6 @@ export class LabelIds {
       .update(`${this.#sessionId}\0${digestOf(labels)}\0${nth}`)
       .digest()
     return Array.from(hash.subarray(0, MARK_LENGTH), (byte) => ALPHABET.charAt(byte % ALPHABET.length)).join('')
-  }
-}
-
-/** Remembers the label tunnels of ended sessions; the oldest are forgotten first. */
-export class FormerLabels {
-  readonly #bySession = new Map<string, FormerByLabels>()
-  readonly #max: number
-  #count = 0
-
-  constructor({ max = MAX_REMEMBERED }: { max?: number } = {}) {
-    this.#max = max
-  }
-
-  get count(): number {
-    return this.#count
-  }
-
-  remember(sessionId: string, tunnels: readonly Tunnel[]): void {
-    this.take(sessionId)
-    const byLabels = new Map<string, Former[]>()
-    for (const { id, startedAt, labels } of tunnels) {
-      if (!labels) continue
-      const digest = digestOf(labels)
-      const same = byLabels.get(digest)
-      if (same) same.push({ id, startedAt })
-      else byLabels.set(digest, [{ id, startedAt }])
-      this.#count++
-    }
-    if (byLabels.size > 0) this.#bySession.set(sessionId, byLabels)
-    for (const oldest of this.#bySession.keys()) {
-      if (this.#count <= this.#max) break
-      this.take(oldest)
-    }
-  }
-
-  /** The tunnels of the session, by labels; they are then forgotten. */
-  take(sessionId: string): FormerByLabels | undefined {
-    const found = this.#bySession.get(sessionId)
-    if (!found) return undefined
-    this.#bySession.delete(sessionId)
-    for (const same of found.values()) this.#count -= same.length
-    return found
   }
 }
 

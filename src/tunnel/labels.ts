@@ -6,7 +6,7 @@ import { mayBindLabel } from '../model/acl.ts'
 import { currentAcl } from './current-acl.ts'
 import type { LabelIds } from './label-ids.ts'
 import type { LiveSession, Tunnel } from './live.ts'
-import { BindRefusal, type CurrentCredentials } from './ports.ts'
+import { BindRefusal, type CurrentCredentials, type Elsewhere } from './ports.ts'
 import { refusals } from './refusals.ts'
 import type { Registry } from './registry.ts'
 import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
@@ -15,6 +15,7 @@ import type { LabelRequest } from './tunnel-request.ts'
 export interface Labelling {
   readonly credentials: CurrentCredentials
   readonly registry: Registry
+  readonly elsewhere: Elsewhere
   readonly ids: IdSource
   readonly now: Clock
   readonly log: Logger
@@ -28,7 +29,7 @@ export async function startLabelTunnel(
   session: LiveSession,
   request: LabelRequest,
   labelIds: LabelIds,
-  { credentials, registry, ids, now, log }: Labelling,
+  { credentials, registry, elsewhere, ids, now, log }: Labelling,
 ): Promise<Tunnel | BindRefusal> {
   const { labels, metadata, forwardsTo, forwardsProto } = request
   const fault = faultOf(session, request) ?? boundTexts(request)
@@ -54,8 +55,10 @@ export async function startLabelTunnel(
       description: '',
       updatedAt: startedAt,
       close() {},
+      handOver() {},
     }
     registry.addTunnel(tunnel)
+    await elsewhere.tunnelStarted(tunnel)
     return tunnel
   } finally {
     release?.()

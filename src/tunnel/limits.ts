@@ -1,4 +1,5 @@
 /** The limits of a door, each with its unit; tests may make them small. */
+import { shareOf } from '../lib/limits/share-of.ts'
 
 export interface DoorLimits {
   /** From connect to authenticated, TLS handshake included, in milliseconds. */
@@ -34,4 +35,16 @@ export const doorLimits: DoorLimits = {
   leastHeartbeatMs: 1000,
   signOfLifeMs: 2000,
   commandMs: 10_000,
+}
+
+/** What one of several doors lets stand before it, so that all together let in no more than one would. */
+export function admissionOf(
+  { unproven, unprovenPerIp, failuresPerMinute }: DoorLimits,
+  doors: number,
+): Pick<DoorLimits, 'unproven' | 'unprovenPerIp' | 'failuresPerMinute'> {
+  return {
+    unproven: shareOf(unproven, doors),
+    unprovenPerIp: shareOf(unprovenPerIp, doors),
+    failuresPerMinute: shareOf(failuresPerMinute, doors),
+  }
 }

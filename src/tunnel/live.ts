@@ -25,6 +25,11 @@ export interface LiveSession {
   command(command: AgentCommand): Promise<void>
   /** Tells the agent that one of its tunnels is over, if it can be told. */
   tellStopped(tunnel: Tunnel, why: { readonly message: string; readonly ngrok: number }): void
+  /**
+   * Asks the agent to connect anew, and to leave this connection when its tunnels are served there; false when it knows
+   * nothing of that.
+   */
+  tellToMove?(): boolean
   /** Ends the session at once and releases everything it holds; the reason is logged. */
   end(reason: string): void
 }
@@ -56,6 +61,8 @@ export interface Tunnel {
   name: string
   description: string
   updatedAt: number
-  /** Releases its address. Called once, when it leaves the registry. */
+  /** Releases its address. Either this or `handOver` is called, once, when it leaves the registry. */
   close(): void
+  /** Leaves its address to another data plane, which has it now. */
+  handOver(): void
 }

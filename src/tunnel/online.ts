@@ -1,13 +1,16 @@
 /** Who is online, through whichever door: sessions and their tunnels, and who may have which address. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log/log.ts'
+import type { FormerLabelTunnel } from '../model/former-labels.ts'
 import { type Binding, type Bound, bind } from './bind.ts'
 import type { LabelIds } from './label-ids.ts'
 import { startLabelTunnel } from './labels.ts'
+import { LegTable } from './leg-table.ts'
 import type { LiveSession, Tunnel } from './live.ts'
 import type { RandomBytes } from './names.ts'
-import type { BindRefusal, CurrentCredentials, Endpoints } from './ports.ts'
+import { type BindRefusal, type CurrentCredentials, type Elsewhere, type Endpoints, nowhere } from './ports.ts'
 import { Registry } from './registry.ts'
 import type { Seal } from './sealed.ts'
 import { StoppedTunnels } from './stopped-tunnels.ts'
@@ -31,10 +34,20 @@ export interface OnlineOptions {
   readonly tcpPorts: AgentPortRange
   /** The ports shown in public URLs; asked at each bind, since a port may be known only after listening. */
   readonly publicPorts: () => { readonly http: number; readonly https: number }
+  /** Other data planes; by default there are none. */
+  readonly elsewhere?: Elsewhere | undefined
 }
+
+/** How many agents are asked to move at once, and how long until the next are, in milliseconds: each begins a handshake. */
+const MOVED_TOGETHER = 50
+const MOVES_APART_MS = 20
+
+const notAdmitted = 'an IP restriction no longer admits its address'
 
 export class Online {
   readonly registry: Registry
+  /** Further connections of sessions that are online elsewhere. */
+  readonly legs: LegTable
   /** Requests, as reported by the edge. */
   readonly requests = new WatchedRequests()
   readonly region: string
@@ -42,15 +55,21 @@ export class Online {
   readonly #log: Logger
   readonly #binding: Binding
   readonly #stopped = new StoppedTunnels()
+  /** Sessions and legs that were asked to move. */
+  readonly #told = new Set<{ readonly isEnded: boolean }>()
+  readonly #elsewhere: Elsewhere
 
-  constructor({ region, tcpPorts, ...given }: OnlineOptions) {
-    this.registry = new Registry({ region })
+  constructor({ region, tcpPorts, elsewhere = nowhere, ...given }: OnlineOptions) {
+    this.#elsewhere = elsewhere
+    this.registry = new Registry({ region, elsewhere })
+    this.legs = new LegTable(elsewhere)
     this.region = region
     this.domain = given.domain
     this.#log = given.log
     this.#binding = {
       ...given,
       registry: this.registry,
+      elsewhere,
       tcpPorts: new AgentTcpPorts(tcpPorts, given.random),
       stopped: this.#stopped,
     }
@@ -82,49 +101,72 @@ export class Online {
     if (!tunnel) return false
     // Some agents miss this after they reconnected; so nobody is sent to the tunnel, and it may not come back.
     this.#stopped.add(tunnelId)
+    this.#elsewhere.tunnelStopped(tunnelId)
     this.registry.removeTunnel(tunnel)
     tunnel.session.tellStopped(tunnel, why)
     this.#log.info({ session: tunnel.session.id, tunnel: tunnelId, reason: why.message }, 'tunnel stopped')
     return true
   }
 
+  /** A tunnel was stopped at another data plane; its agent may not have it here. */
+  noteStopped(tunnelId: string): void {
+    this.#stopped.add(tunnelId)
+  }
+
+  /**
+   * An agent comes back: its former session ends, wherever it is, unless it is moving. Gives the label tunnels that it
+   * had.
+   */
+  async returning(sessionId: string, how: { readonly isMoving: boolean }): Promise<readonly FormerLabelTunnel[]> {
+    try {
+      return await this.#elsewhere.returning(sessionId, how)
+    } catch (error) {
+      // It is let in all the same, with ids that it may not know.
+      this.#log.warn({ session: sessionId, error }, 'what an agent had before cannot be looked up')
+      return []
+    }
+  }
+
+  /** An agent gave a tunnel another name, description or metadata. */
+  changed(tunnel: Tunnel): void {
+    this.#elsewhere.tunnelChanged(tunnel)
+  }
+
   /** D64: ends sessions from addresses that a changed restriction no longer admits. */
   dropUnadmitted(admits: (peer: { readonly ip: string }) => boolean): void {
     for (const session of this.registry.liveSessions()) {
-      if (!admits({ ip: session.present.ip })) session.end('an IP restriction no longer admits its address')
+      if (!admits({ ip: session.present.ip })) session.end(notAdmitted)
     }
+    for (const leg of this.legs.all) if (!admits({ ip: leg.ip })) leg.end(notAdmitted)
   }
 
-  /** The ids of the credentials that started a live session. */
-  credentialsInUse(): ReadonlySet<string> {
-    return new Set(this.registry.liveSessions().map(({ credentialId }) => credentialId))
-  }
-
-  /** D25: ends the sessions of a credential that is no longer valid. */
-  endSessionsOf(credentialId: string, reason: string): void {
-    for (const session of this.registry.sessionsOf(credentialId)) session.end(reason)
-  }
-
-  /** The ids of the SSH certificates that live sessions logged in with. */
-  certificatesInUse(): ReadonlySet<string> {
-    return new Set(this.registry.liveSessions().flatMap(({ certificateId }) => certificateId ?? []))
-  }
-
-  /** Ends the sessions of a certificate that was deleted. */
-  endSessionsBy(certificateId: string, reason: string): void {
+  /** Asks every agent that can to connect anew, which must lead elsewhere by now; a few at a time. */
+  async tellToMove(): Promise<void> {
     for (const session of this.registry.liveSessions()) {
-      if (session.certificateId === certificateId) session.end(reason)
+      if (session.isEnded || session.tellToMove?.() !== true) continue
+      this.#told.add(session)
+      if (this.#told.size % MOVED_TOGETHER === 0) await pause(MOVES_APART_MS)
     }
+    for (const leg of this.legs.all) if (!leg.isEnded && this.legs.moveAway(leg)) this.#told.add(leg)
+  }
+
+  /** Sessions and legs that were asked to move and are here still. */
+  get moving(): number {
+    let count = 0
+    for (const session of this.#told) if (!session.isEnded) count++
+    return count
   }
 
   /** Ends every session; the doors must be closed before. */
   endAll(reason: string): void {
-    for (const session of this.registry.liveSessions()) session.end(reason)
+    for (const session of [...this.registry.liveSessions(), ...this.legs.all]) session.end(reason)
   }
 
   /** Numbers for metrics; bytes are those of all sessions since the start. */
   get load() {
-    const totals = { connections: 0, bytesIn: this.registry.past.bytesIn, bytesOut: this.registry.past.bytesOut }
+    const totals = { ...this.legs.load }
+    totals.bytesIn += this.registry.past.bytesIn
+    totals.bytesOut += this.registry.past.bytesOut
     for (const session of this.registry.liveSessions()) {
       totals.connections += session.connections
       totals.bytesIn += session.bytesIn

@@ -20,6 +20,9 @@ export const refusals = {
       'No tunnel credential has this authtoken. It may have been deleted, or be an API key, which opens no sessions. Create a tunnel credential and use its token.',
     ),
   authInvalid: (what: string) => refuse(109, `The authentication cannot be read: ${what}.`),
+  legUnknown: () =>
+    refuse(109, 'A further connection needs a session that is online, its cookie, and the authtoken it began with.'),
+  legHeld: () => refuse(108, 'This data plane has a connection of the session already.'),
   authTwice: () => refuse(109, 'This connection has been authenticated already.'),
   addressRestricted: () =>
     refuse(
@@ -37,6 +40,7 @@ export const refusals = {
     refuse(800, `This server does not know calls of type ${type}. Update it, or the agent.`),
   callInvalid: (what: string) => refuse(801, `The message cannot be read: ${what}.`),
   notAuthenticated: () => refuse(801, 'Authenticate first.'),
+  legCalls: () => refuse(801, 'A further connection carries visitors only. Use the first connection of the session.'),
   broken: () => refuse(802, 'Something broke on the side of the server; its log says what. Try again shortly.'),
   storeAway: () => refuse(802, 'The server cannot reach its database. Try again shortly.'),
   stopping: () => refuse(803, 'The server is stopping. Try again shortly.'),

@@ -3,6 +3,7 @@ import { timestamp } from '../lib/clock.ts'
 import { Shelf } from '../lib/shelf.ts'
 import { type Dial, DialFault, type FollowGroup } from '../model/dial.ts'
 import { Refusal } from '../model/errors.ts'
+import { LabelGroups, type LabelledTunnel } from '../model/label-groups.ts'
 import type {
   AgentCommand,
   Presence,
@@ -11,8 +12,8 @@ import type {
   PresentSession,
   PresentTunnel,
 } from '../model/presence.ts'
-import { LiveTunnelGroups } from './groups.ts'
 import type { LiveSession, Tunnel } from './live.ts'
+import { type Elsewhere, nowhere } from './ports.ts'
 
 export class Registry implements Presence {
   readonly #region: string
@@ -21,12 +22,14 @@ export class Registry implements Presence {
   /** By the ids of their endpoints. */
   readonly #endpoints = new Shelf<Tunnel>()
   readonly #byPlace = new Map<string, Tunnel>()
-  readonly #groups = new LiveTunnelGroups()
-  readonly #byCredential = new Map<string, Set<LiveSession>>()
+  /** Tunnels with labels, also those that are elsewhere. */
+  readonly groups = new LabelGroups<LabelledTunnel>()
+  readonly #elsewhere: Elsewhere
   #past = { bytesIn: 0, bytesOut: 0 }
 
-  constructor({ region }: { readonly region: string }) {
+  constructor({ region, elsewhere = nowhere }: { readonly region: string; readonly elsewhere?: Elsewhere }) {
     this.#region = region
+    this.#elsewhere = elsewhere
   }
 
   get counts(): { readonly sessions: number; readonly tunnels: number; readonly endpoints: number } {
@@ -42,24 +45,24 @@ export class Registry implements Presence {
   addSession(session: LiveSession): void {
     this.#sessions.get(session.id)?.end('its agent came back on another connection')
     this.#sessions.add(session.id, session)
-    const siblings = this.#byCredential.get(session.credentialId)
-    if (siblings) siblings.add(session)
-    else this.#byCredential.set(session.credentialId, new Set([session]))
+    this.#elsewhere.sessionStarted(session)
   }
 
   /** Removes a session with all its tunnels. */
   removeSession(session: LiveSession): void {
+    // Another connection may have taken its place.
+    if (this.#sessions.get(session.id) === session) this.#elsewhere.sessionEnded(session)
     for (const tunnel of session.tunnels.values()) this.removeTunnel(tunnel)
     if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id)
     this.#past.bytesIn += session.bytesIn
     this.#past.bytesOut += session.bytesOut
-    const siblings = this.#byCredential.get(session.credentialId)
-    siblings?.delete(session)
-    if (siblings?.size === 0) this.#byCredential.delete(session.credentialId)
   }
 
-  hasTunnel(id: string): boolean {
-    return this.#tunnels.get(id) !== undefined
+  /** Whether a session may have a tunnel with this id: it is not online, or it moves here with that session. */
+  mayStart(tunnelId: string, sessionId: string): boolean {
+    if (this.#tunnels.get(tunnelId)) return false
+    const holder = this.#elsewhere.holderOf(tunnelId)
+    return holder === undefined || holder === sessionId
   }
 
   addTunnel(tunnel: Tunnel): void {
@@ -69,20 +72,32 @@ export class Registry implements Presence {
       this.#endpoints.add(tunnel.endpoint.id, tunnel)
       this.#byPlace.set(tunnel.endpoint.place, tunnel)
     }
-    if (tunnel.labels) this.#groups.add(tunnel)
+    if (tunnel.labels) this.groups.add(tunnel)
   }
 
   /** Takes no new visitors; those that are connected may go on. */
   removeTunnel(tunnel: Tunnel): void {
-    if (this.#tunnels.get(tunnel.id) !== tunnel) return
+    if (!this.#takeOut(tunnel)) return
+    this.#elsewhere.tunnelEnded(tunnel)
+    tunnel.close()
+  }
+
+  /** Its session has moved to another data plane with it. Nobody is told, and its address is served on. */
+  handOver(tunnelId: string): void {
+    const tunnel = this.#tunnels.get(tunnelId)
+    if (tunnel && this.#takeOut(tunnel)) tunnel.handOver()
+  }
+
+  #takeOut(tunnel: Tunnel): boolean {
+    if (this.#tunnels.get(tunnel.id) !== tunnel) return false
     tunnel.session.tunnels.delete(tunnel)
     this.#tunnels.delete(tunnel.id)
     if (tunnel.endpoint) {
       this.#endpoints.delete(tunnel.endpoint.id)
       if (this.#byPlace.get(tunnel.endpoint.place) === tunnel) this.#byPlace.delete(tunnel.endpoint.place)
     }
-    if (tunnel.labels) this.#groups.delete(tunnel)
-    tunnel.close()
+    if (tunnel.labels) this.groups.delete(tunnel)
+    return true
   }
 
   liveSessions(): LiveSession[] {
@@ -98,16 +113,22 @@ export class Registry implements Presence {
     return this.#byPlace.get(place)?.session
   }
 
-  sessionsOf(credentialId: string): LiveSession[] {
-    return [...(this.#byCredential.get(credentialId) ?? [])]
+  /** Reaches a tunnel that is online here, and no other. */
+  readonly dialHere: Dial = async (request) => {
+    const tunnel = this.#tunnels.get(request.tunnelId)
+    return tunnel ? tunnel.session.open(tunnel, request) : nowhere.dial(request)
   }
 
+  /** Reaches a tunnel wherever it is online. */
   readonly dial: Dial = async (request) => {
     const tunnel = this.#tunnels.get(request.tunnelId)
-    return tunnel ? tunnel.session.open(tunnel, request) : new DialFault('offline', 'the tunnel is not online')
+    if (tunnel) return tunnel.session.open(tunnel, request)
+    const outcome = await this.#elsewhere.dial(request)
+    // Its agent may have come here while others were asked.
+    return outcome instanceof DialFault && this.#tunnels.get(request.tunnelId) ? this.dialHere(request) : outcome
   }
 
-  readonly followGroup: FollowGroup = (labels) => this.#groups.follow(labels)
+  readonly followGroup: FollowGroup = (labels) => this.groups.follow(labels)
 
   async sessions(page: PresencePage): Promise<readonly PresentSession[]> {
     return this.#sessions.page(page).map(({ present }) => present)
@@ -118,25 +139,25 @@ export class Registry implements Presence {
   }
 
   async tunnels(page: PresencePage): Promise<readonly PresentTunnel[]> {
-    return this.#tunnels.page(page).map((tunnel) => this.#presentTunnel(tunnel))
+    return this.#tunnels.page(page).map((tunnel) => this.presentTunnel(tunnel))
   }
 
   async tunnel(id: string): Promise<PresentTunnel | undefined> {
     const tunnel = this.#tunnels.get(id)
-    return tunnel && this.#presentTunnel(tunnel)
+    return tunnel && this.presentTunnel(tunnel)
   }
 
   async endpoints(page: PresencePage): Promise<readonly PresentEndpoint[]> {
-    return this.#endpoints.page(page).flatMap((tunnel) => this.#presentEndpoint(tunnel) ?? [])
+    return this.#endpoints.page(page).flatMap((tunnel) => this.presentEndpoint(tunnel) ?? [])
   }
 
   async endpoint(id: string): Promise<PresentEndpoint | undefined> {
     const tunnel = this.#endpoints.get(id)
-    return tunnel && this.#presentEndpoint(tunnel)
+    return tunnel && this.presentEndpoint(tunnel)
   }
 
   async tunnelsWith(labels: Readonly<Record<string, string>>): Promise<readonly string[]> {
-    return this.#groups.find(labels).map(({ id }) => id)
+    return this.groups.find(labels).map(({ id }) => id)
   }
 
   async command(sessionId: string, command: AgentCommand): Promise<void> {
@@ -145,7 +166,15 @@ export class Registry implements Presence {
     await session.command(command)
   }
 
-  #presentTunnel({ id, session, startedAt, metadata, forwardsTo, endpoint, labels }: Tunnel): PresentTunnel {
+  liveSession(id: string): LiveSession | undefined {
+    return this.#sessions.get(id)
+  }
+
+  liveTunnels(): Tunnel[] {
+    return [...this.#tunnels.values()]
+  }
+
+  presentTunnel({ id, session, startedAt, metadata, forwardsTo, endpoint, labels }: Tunnel): PresentTunnel {
     return {
       id,
       sessionId: session.id,
@@ -158,7 +187,7 @@ export class Registry implements Presence {
     }
   }
 
-  #presentEndpoint(tunnel: Tunnel): PresentEndpoint | undefined {
+  presentEndpoint(tunnel: Tunnel): PresentEndpoint | undefined {
     const { id, startedAt, updatedAt, name, description, metadata, endpoint } = tunnel
     if (!endpoint) return undefined
     const { url, hostport, domainId, tcpAddrId } = endpoint.open

@@ -25,10 +25,13 @@ export interface Return {
  * The session that an agent returns to; undefined for a new one. Cookies never expire: an agent may have been away for
  * as long as it ran. An invalid one means a new session, never an error, since agents repeat it for ever.
  */
-export function findReturn(seal: Seal, { clientId, cookie, leg, credentialId }: Return): Cookie | undefined {
+export async function findReturn(
+  seal: Seal,
+  { clientId, cookie, leg, credentialId }: Return,
+): Promise<Cookie | undefined> {
   // A further leg asks for an additional connection, not for a replacement.
   if (clientId === '' || leg !== 0) return undefined
-  const facts = openFacts(seal, 'session', cookie)
+  const facts = await openFacts(seal, 'session', cookie)
   if (facts?.sessionId !== clientId || facts.credentialId !== credentialId) return undefined
   if (!isId(clientId, 'ts_') || typeof facts.startedAt !== 'number') return undefined
   return { sessionId: clientId, credentialId, startedAt: facts.startedAt }

@@ -1,20 +1,30 @@
 import assert from 'node:assert/strict'
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { Sealer } from '../lib/secrets/seal.ts'
+import { isFirstForm, Sealer } from '../lib/secrets/seal.ts'
 import { openBindToken, sealBindToken } from './bind-token.ts'
 import { findReturn, sealCookie } from './resume.ts'
-import { sealFacts } from './sealed.ts'
+import { type Seal, sealFacts } from './sealed.ts'
 
 const seal = new Sealer(randomBytes(32))
+/** The control plane opens what earlier versions sealed with the key of the database. */
+function withFormer(former: Sealer): Seal {
+  const own = new Sealer(Buffer.from(former.keyFor('tests')))
+  return {
+    seal: (text, context) => own.seal(text, context),
+    open: (text, context) => own.open(text, context),
+    openFormer: async (text, context) => (isFirstForm(text) ? former.openFirstForm(text) : former.open(text, context)),
+  }
+}
+
 const sessionId = `ts_${'1'.repeat(27)}`
 const cookie = sealCookie(seal, { sessionId, credentialId: 'cr_1', startedAt: 5 })
 
 describe('a session is returned to', () => {
   const good = { clientId: sessionId, cookie, leg: 0, credentialId: 'cr_1' }
 
-  test('with its id, its cookie and the same credential', () => {
-    assert.deepEqual(findReturn(seal, good), { sessionId, credentialId: 'cr_1', startedAt: 5 })
+  test('with its id, its cookie and the same credential', async () => {
+    assert.deepEqual(await findReturn(seal, good), { sessionId, credentialId: 'cr_1', startedAt: 5 })
   })
 
   const token = sealFacts(seal, 'bind', { sessionId, credentialId: 'cr_1', startedAt: 5 })
@@ -34,7 +44,7 @@ describe('a session is returned to', () => {
     'a cookie without end': { cookie: 'x'.repeat(60_000) },
   }
   for (const [name, change] of Object.entries(cases)) {
-    test(`not by ${name}`, () => assert.equal(findReturn(seal, { ...good, ...change }), undefined))
+    test(`not by ${name}`, async () => assert.equal(await findReturn(seal, { ...good, ...change }), undefined))
   }
 })
 
@@ -49,18 +59,19 @@ describe('facts that an earlier version sealed', () => {
   const facts = { sessionId, credentialId: 'cr_1', startedAt: 5 }
   const returning = { clientId: sessionId, leg: 0, credentialId: 'cr_1' }
 
-  test('are still good, for the kind that they say', () => {
-    const seal = new Sealer(key)
-    assert.deepEqual(findReturn(seal, { ...returning, cookie: old({ kind: 'session', ...facts }) }), facts)
-    assert.equal(findReturn(seal, { ...returning, cookie: old({ kind: 'bind', ...facts }) }), undefined)
-    assert.equal(findReturn(seal, { ...returning, cookie: old(facts) }), undefined)
+  test('are still good, for the kind that they say', async () => {
+    const seal = withFormer(new Sealer(key))
+    assert.deepEqual(await findReturn(seal, { ...returning, cookie: old({ kind: 'session', ...facts }) }), facts)
+    assert.equal(await findReturn(seal, { ...returning, cookie: old({ kind: 'bind', ...facts }) }), undefined)
+    assert.equal(await findReturn(seal, { ...returning, cookie: old(facts) }), undefined)
   })
 
-  test('are not good in the place of a secret of the database, nor is such a secret in theirs', () => {
-    const seal = new Sealer(key)
+  test('are not good in the place of a secret of the database, nor is such a secret in theirs', async () => {
+    const former = new Sealer(key)
+    const seal = withFormer(former)
     const text = JSON.stringify({ kind: 'session', ...facts })
-    const secret = seal.seal(text, 'modules/edghtsrt_1/oidc/client_secret')
-    assert.equal(findReturn(seal, { ...returning, cookie: secret }), undefined)
+    const secret = former.seal(text, 'modules/edghtsrt_1/oidc/client_secret')
+    assert.equal(await findReturn(seal, { ...returning, cookie: secret }), undefined)
     assert.throws(() => seal.open(cookie, 'modules/edghtsrt_1/oidc/client_secret'))
   })
 })
@@ -70,16 +81,16 @@ describe('a token of a bind', () => {
   const tcp = { credentialId: 'cr_1', tunnelId, startedAt: 5, proto: 'tcp', host: 'example.test', port: 20_001 }
   const https = { ...tcp, proto: 'https', host: 'a.example.test', port: undefined }
 
-  test('gives back what it was made for', () => {
+  test('gives back what it was made for', async () => {
     for (const facts of [tcp, https]) {
-      assert.deepEqual(openBindToken(seal, sealBindToken(seal, facts), facts), facts)
+      assert.deepEqual(await openBindToken(seal, sealBindToken(seal, facts), facts), facts)
     }
   })
 
-  test('is worth nothing to another credential, for another protocol, or when it is none', () => {
+  test('is worth nothing to another credential, for another protocol, or when it is none', async () => {
     const text = sealBindToken(seal, tcp)
-    assert.equal(openBindToken(seal, text, { credentialId: 'cr_2', proto: 'tcp' }), undefined)
-    assert.equal(openBindToken(seal, text, { credentialId: 'cr_1', proto: 'tls' }), undefined)
-    for (const bad of ['', 'x', cookie]) assert.equal(openBindToken(seal, bad, tcp), undefined)
+    assert.equal(await openBindToken(seal, text, { credentialId: 'cr_2', proto: 'tcp' }), undefined)
+    assert.equal(await openBindToken(seal, text, { credentialId: 'cr_1', proto: 'tls' }), undefined)
+    for (const bad of ['', 'x', cookie]) assert.equal(await openBindToken(seal, bad, tcp), undefined)
   })
 })

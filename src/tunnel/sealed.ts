@@ -1,13 +1,11 @@
 /** Facts that an agent keeps for us and brings back: sealed, so that nobody can forge or change them. */
 
-import { isFirstForm } from '../lib/secrets/seal.ts'
-
 /** Encrypts and authenticates; `open` throws unless the text was sealed for the same context. */
 export interface Seal {
   seal(text: string, context: string): string
   open(text: string, context: string): string
-  /** Opens texts of an earlier version, which were sealed without a context. */
-  openFirstForm(text: string): string
+  /** Opens what an earlier version sealed otherwise; undefined when that was not we. */
+  readonly openFormer?: ((text: string, context: string) => Promise<string | undefined>) | undefined
 }
 
 /** The kind of a fact: a token of one kind is worthless as another. */
@@ -23,17 +21,30 @@ export function sealFacts(seal: Seal, kind: Kind, facts: Facts): string {
 }
 
 /** The facts in `text`; undefined when they are not ours, of another kind, or damaged. */
-export function openFacts(seal: Seal, kind: Kind, text: string): Readonly<Record<string, unknown>> | undefined {
+export async function openFacts(
+  seal: Seal,
+  kind: Kind,
+  text: string,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
   if (text === '' || text.length > MAX_SEALED) return undefined
+  const opened = await openText(seal, text, contextOf(kind))
+  if (opened === undefined) return undefined
   try {
-    // Agents keep their texts as long as they run, so texts of earlier versions still arrive. Those contain their kind,
-    // and nothing else that was ever sealed is an object with a kind.
-    const opened = isFirstForm(text) ? seal.openFirstForm(text) : seal.open(text, contextOf(kind))
     const facts: unknown = JSON.parse(opened)
+    // Texts of the first version contain their kind, and nothing else that was ever sealed is an object with a kind.
     return isRecord(facts) && facts.kind === kind ? facts : undefined
   } catch {
-    // From before a key rotation, or made up. Agents go on sending such a text, so it is not an error.
     return undefined
+  }
+}
+
+/** Agents keep their texts as long as they run, so texts of earlier versions still arrive. */
+async function openText(seal: Seal, text: string, context: string): Promise<string | undefined> {
+  try {
+    return seal.open(text, context)
+  } catch {
+    // From before a key rotation, or made up. Agents go on sending such a text, so it is not an error.
+    return seal.openFormer?.(text, context).catch(() => undefined)
   }
 }
 

@@ -19,6 +19,46 @@ async function startDoor(options?: DoorOptions, port?: number): Promise<TestDoor
 
 const back = ({ clientId, cookie }: AuthAnswer) => ({ clientId, cookie })
 
+describe('a door that is about to close', () => {
+  test('asks those to move that can, and counts them until they have left', async () => {
+    const door = await startDoor()
+    const [ours, theirs] = [await door.online({ canMove: true }), await door.online()]
+    await door.tunnels.tellToMove()
+    await until(() => ours.agent.moves === 1)
+    assert.equal(door.tunnels.moving, 1)
+    assert.equal(theirs.agent.moves, 0)
+    await ours.agent.leave()
+    await until(() => door.tunnels.moving === 0)
+    assert.equal(door.load.sessions, 1)
+  })
+
+  test('hears whether an agent that comes back is moving', async () => {
+    const asked: boolean[] = []
+    const door = await startDoor()
+    door.tunnels.returning = async (_id, how) => {
+      asked.push(how.isMoving)
+      return []
+    }
+    const { auth } = await door.online()
+    const again = await door.online({ ...back(auth), isMoving: true })
+    await door.online(back(again.auth))
+    assert.deepEqual(asked, [true, false])
+  })
+
+  test('hands a tunnel over to another data plane without a word', async () => {
+    const door = await startDoor()
+    const { agent, auth } = await door.online()
+    const { tunnelId } = ok(await agent.bind())
+    const [address] = door.endpoints.addresses
+    assert.ok(address)
+    door.registry.handOver(tunnelId)
+    door.registry.handOver(tunnelId)
+    assert.equal(door.load.tunnels, 0)
+    assert.equal(door.registry.liveSession(auth.clientId)?.tunnels.size, 0)
+    assert.ok(door.registry.mayStart(tunnelId, auth.clientId))
+  })
+})
+
 describe('a session', () => {
   test('keeps its id and its start when its agent comes back after a drop', async () => {
     const clock = { now: 1_000_000_000 }

@@ -2,10 +2,11 @@
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { timestamp } from '../lib/clock.ts'
 import type { DialFault, DialRequest } from '../model/dial.ts'
+import type { FormerLabelTunnel } from '../model/former-labels.ts'
 import type { AgentCommand, PresentSession } from '../model/presence.ts'
 import { Heartbeat, watchSilence } from '../wire/heartbeat.ts'
 import type { AuthRequest } from '../wire/messages/auth.ts'
-import { buildStopTunnel } from '../wire/messages/commands.ts'
+import { buildStopTunnel, moveMessage } from '../wire/messages/commands.ts'
 import type { Mux } from '../wire/mux.ts'
 import type { PeerTraits } from '../wire/peer.ts'
 import { tell } from '../wire/rpc.ts'
@@ -27,6 +28,8 @@ export interface SessionOptions {
   readonly peer: AgentPeer
   readonly request: AuthRequest
   readonly authenticated: Authenticated
+  /** The label tunnels that it had on a former connection. */
+  readonly former: readonly FormerLabelTunnel[]
   readonly door: DoorContext
 }
 
@@ -71,9 +74,7 @@ export class AgentSession implements LiveSession {
     this.#dialler = new Dialler(mux, traits)
     this.#commands = new AgentCommands(mux, commandSupport(request), { timeoutMs: door.limits.commandMs })
     door.online.registry.addSession(this)
-    // After the line above, which made a former connection release its tunnels.
-    const former = door.formerLabels.take(sessionId)
-    this.#labelIds = new LabelIds(sessionId, { isResumed, former })
+    this.#labelIds = new LabelIds(sessionId, { isResumed, former: options.former })
     this.#calls = new AgentCalls(this, this.#labelIds, door)
 
     const { silenceMs, intervalMs, toleranceMs } = signsOfLife(request, door.limits)
@@ -128,6 +129,12 @@ export class AgentSession implements LiveSession {
     tell(this.#options.mux, streamTypes.stopTunnel, stop)
   }
 
+  tellToMove(): boolean {
+    const { request, mux } = this.#options
+    // Others would take it for a visitor's connection.
+    return request.canMove && tell(mux, streamTypes.move, moveMessage) === undefined
+  }
+
   end(reason: string): void {
     this.left(reason)
     this.#options.mux.close('no_error', reason)
@@ -139,9 +146,9 @@ export class AgentSession implements LiveSession {
     this.#isEnded = true
     this.#stopWatching()
     this.#heartbeat.stop()
-    const { online, formerLabels, log } = this.#options.door
-    formerLabels.remember(this.id, this.tunnels.values())
+    const { online, log } = this.#options.door
     online.registry.removeSession(this)
+    online.legs.end(this.id, 'its session is over')
     const { bytesIn, bytesOut } = this
     log.info({ session: this.id, reason, bytesIn, bytesOut }, 'agent offline')
   }

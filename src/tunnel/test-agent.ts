@@ -34,6 +34,8 @@ export class TestAgent {
   readonly visitors: WireStream[] = []
   /** What the server told that wants no answer, such as that a tunnel is over. */
   readonly told: Message[] = []
+  /** How often it was asked to move. */
+  moves = 0
   /** How it answers to a command; undefined is no answer at all. */
   onCommand: (type: number) => Message | undefined = () => ({ Error: '' })
   readonly #isAlive: boolean
@@ -95,8 +97,10 @@ export class TestAgent {
     else {
       readMessage(stream, (message) => {
         if (message instanceof WireError) return
-        if (type === streamTypes.stopTunnel) this.told.push(message)
-        const reply = type === streamTypes.stopTunnel ? undefined : this.onCommand(type)
+        const isTold = type === streamTypes.stopTunnel || type === streamTypes.move
+        if (type === streamTypes.move) this.moves++
+        else if (isTold) this.told.push(message)
+        const reply = isTold ? undefined : this.onCommand(type)
         if (reply) answer(stream, reply)
       })
     }
@@ -129,6 +133,8 @@ export const authRequest: AuthRequest = {
   restartUnsupported: '',
   leg: 0,
   windowBytes: 0,
+  canMove: false,
+  isMoving: false,
 }
 
 export const bindRequest: BindMessage = {

@@ -5,10 +5,18 @@ import { IdSource } from '../lib/ids.ts'
 import { createLog } from '../lib/log/log.ts'
 import { Sealer } from '../lib/secrets/seal.ts'
 import type { Secret } from '../lib/secrets/secret.ts'
+import { FormerLabels } from '../model/former-labels.ts'
 import type { AuthAnswer, AuthRequest } from '../wire/messages/auth.ts'
 import { AgentDoor, type AgentDoorOptions } from './agent-door.ts'
 import { Online, type OnlineOptions } from './online.ts'
-import { type AgentCredential, BindRefusal, type EndpointRequest, type OpenEndpoint } from './ports.ts'
+import {
+  type AgentCredential,
+  BindRefusal,
+  type Elsewhere,
+  type EndpointRequest,
+  nowhere,
+  type OpenEndpoint,
+} from './ports.ts'
 import { type AgentOptions, type Outcome, TestAgent, TOKEN } from './test-agent.ts'
 
 export class TestCredentials {
@@ -58,6 +66,11 @@ export class TestEndpoints {
     return {
       url: address,
       hostport: `${host}:${port ?? 443}`,
+      served: {
+        config: { id: request.id, kind: proto, names: [], ports: [], modules: {}, routes: [] },
+        isUnnamed: false,
+      },
+      handOver: () => void this.served.delete(address),
       close: () => {
         assert.equal(this.served.delete(address), true, `${address} was closed twice`)
       },
@@ -99,6 +112,7 @@ export class TestDoor {
     }
     this.tunnels = new Online({
       endpoints: this.endpoints,
+      elsewhere: this.#elsewhere(),
       random: randomBytes,
       region: 'local',
       domain: 'example.test',
@@ -107,6 +121,24 @@ export class TestDoor {
       ...shared,
     })
     this.door = new AgentDoor({ certificate: { cert, key }, version: '9.9.9', ...shared, online: this.tunnels })
+  }
+
+  /** There is no other data plane; what a session had is remembered as the control plane does. */
+  #elsewhere(): Elsewhere {
+    const former = new FormerLabels()
+    return {
+      ...nowhere,
+      sessionEnded: ({ id, tunnels }) => {
+        const labelled = tunnels
+          .values()
+          .flatMap(({ id: tunnelId, startedAt, labels }) => (labels ? [{ id: tunnelId, startedAt, labels }] : []))
+        former.remember(id, labelled)
+      },
+      returning: async (sessionId) => {
+        this.registry.liveSession(sessionId)?.end('its agent came back on another connection')
+        return former.take(sessionId)
+      },
+    }
   }
 
   get registry() {

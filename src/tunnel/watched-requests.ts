@@ -1,4 +1,7 @@
-/** Lets somebody watch the requests to an endpoint; for all others this costs one comparison. */
+/**
+ * Lets somebody watch the requests to an endpoint; for all others this costs one comparison. Watchers may be at other
+ * data planes of the node, since a visitor may come to any of them.
+ */
 import type { ServedRequest } from '../model/served-request.ts'
 
 export type Watcher = (request: ServedRequest) => void
@@ -6,19 +9,60 @@ export type Watcher = (request: ServedRequest) => void
 export class WatchedRequests {
   /** By endpoint id: an endpoint has one tunnel, and so at most one watcher. */
   readonly #watchers = new Map<string, Watcher>()
+  /** Those at other planes. There may be two for a moment, when an agent has moved from one plane to another. */
+  readonly #elsewhere = new Map<string, Set<Watcher>>()
+  #isNobodyWatching = true
+  #heard: (endpointId: string, isWatched: boolean) => void = () => {}
 
   /** Gives a function that stops watching. */
   watch(endpointId: string, watcher: Watcher): () => void {
     this.#watchers.set(endpointId, watcher)
+    this.#isNobodyWatching = false
+    this.#heard(endpointId, true)
     return () => {
       // Another watcher may have replaced this one.
-      if (this.#watchers.get(endpointId) === watcher) this.#watchers.delete(endpointId)
+      if (this.#watchers.get(endpointId) !== watcher) return
+      this.#watchers.delete(endpointId)
+      this.#look()
+      this.#heard(endpointId, false)
     }
   }
 
-  /** Called for every request served; `edge` may be the id of an endpoint. */
+  /** The same for a watcher at another plane. */
+  watchElsewhere(endpointId: string, watcher: Watcher): () => void {
+    const watchers = this.#elsewhere.get(endpointId) ?? new Set()
+    this.#elsewhere.set(endpointId, watchers.add(watcher))
+    this.#isNobodyWatching = false
+    return () => {
+      if (watchers.delete(watcher) && watchers.size === 0) this.#elsewhere.delete(endpointId)
+      this.#look()
+    }
+  }
+
+  /** Endpoints that are watched at this plane. */
+  watched(): string[] {
+    return [...this.#watchers.keys()]
+  }
+
+  /** Calls `heard` when an endpoint is watched at this plane from now on, or no longer; one listener only. */
+  whenWatched(heard: (endpointId: string, isWatched: boolean) => void): void {
+    this.#heard = heard
+  }
+
+  /** Called for every request served at this plane; `edge` may be the id of an endpoint. */
   saw(request: ServedRequest & { readonly edge: string | undefined }): void {
-    if (this.#watchers.size === 0 || request.edge === undefined) return
+    if (this.#isNobodyWatching || request.edge === undefined) return
     this.#watchers.get(request.edge)?.(request)
+    const elsewhere = this.#elsewhere.get(request.edge)
+    if (elsewhere) for (const watcher of elsewhere) watcher(request)
+  }
+
+  /** A request that another plane served. */
+  sawElsewhere(endpointId: string, request: ServedRequest): void {
+    this.#watchers.get(endpointId)?.(request)
+  }
+
+  #look(): void {
+    this.#isNobodyWatching = this.#watchers.size + this.#elsewhere.size === 0
   }
 }

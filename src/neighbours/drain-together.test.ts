@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { DrainTogether } from './drain-together.ts'
+import type { Neighbours } from './neighbours.ts'
+
+/** The neighbours of a plane, which hear and say what the test says. */
+function neighbours(others: string[]) {
+  const handlers = new Map<string, (argument: unknown, from: string) => unknown>()
+  const told: string[] = []
+  const port: Neighbours = {
+    self: 'w1',
+    others: () => others,
+    whenChanged() {},
+    ask: () => assert.fail(),
+    tell: (plane, name) => void told.push(`${plane} ${name}`),
+    serve: (name, handler) => void handlers.set(name, handler),
+  }
+  return { port, told, say: (name: string, from: string) => handlers.get(name)?.(null, from) }
+}
+
+const soon = () => performance.now() + 60_000
+
+test('a plane without others waits for nobody', async () => {
+  await new DrainTogether(neighbours([]).port).othersDone(soon(), () => 1)
+})
+
+test('others are told when a drain begins and when it is over', () => {
+  const { port, told } = neighbours(['w2', 'w3'])
+  const together = new DrainTogether(port)
+  together.begun()
+  together.done()
+  assert.deepEqual(told, ['w2 drain.begun', 'w3 drain.begun', 'w2 drain.done', 'w3 drain.done'])
+})
+
+test('a plane stays until those that drain are done, and nothing is carried for them', async () => {
+  const others = ['w2', 'w3']
+  const { port, say } = neighbours(others)
+  const together = new DrainTogether(port)
+  say('drain.begun', 'w2')
+  say('drain.begun', 'w3')
+  let carried = 1
+  let isOver = false
+  const over = together
+    .othersDone(soon(), () => carried)
+    .then(() => {
+      isOver = true
+    })
+  say('drain.done', 'w2')
+  await new Promise(setImmediate)
+  assert.equal(isOver, false)
+  // One that is gone needs nobody.
+  others.pop()
+  await new Promise(setImmediate)
+  assert.equal(isOver, false)
+  carried = 0
+  await over
+})
+
+test('nobody is waited for beyond the end of the drain time', async () => {
+  const { port, say } = neighbours(['w2'])
+  const together = new DrainTogether(port)
+  say('drain.begun', 'w2')
+  await together.othersDone(performance.now() + 50, () => 1)
+})
