@@ -1,24 +1,27 @@
 /** Serves what agents bind: each endpoint is an edge of its own, unless somebody else holds the address. */
 import { createHash } from 'node:crypto'
 import type { EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
-import { BindRefusal, type EndpointRequest, type Endpoints, type OpenEndpoint } from '../model/endpoint.ts'
+import {
+  type AddressHolders,
+  BindRefusal,
+  type EndpointRequest,
+  type Endpoints,
+  type OpenEndpoint,
+  type ServedEndpoint,
+} from '../model/endpoint.ts'
 import type { AgentModules } from '../modules/agent-options/options.ts'
 import type { Edges } from './edges.ts'
-
-/** Who holds an address in the store. */
-export interface Holders {
-  readonly edgeId: string | undefined
-  readonly reservationId: string | undefined
-  /** The nearest wildcard above a name that an edge or a reserved domain holds. */
-  readonly wildcard?: { readonly name: string; readonly holderId: string } | undefined
-}
 
 export interface AgentEndpointsOptions {
   readonly edges: Edges
   /** The modules that a bind asks for; expensive ones are checked off the event loop. */
   readonly bindModules: (request: EndpointRequest) => Promise<AgentModules | BindRefusal>
-  readonly holdersOfName: (name: string) => Promise<Holders>
-  readonly holdersOfPort: (port: number) => Promise<Holders>
+  readonly holdersOfName: (name: string) => Promise<AddressHolders>
+  readonly holdersOfPort: (port: number) => Promise<AddressHolders>
+  /** Takes the place for this tunnel alone, at all data planes; false when somebody else has it. */
+  readonly claim: (request: EndpointRequest, served: ServedEndpoint) => Promise<boolean>
+  /** Gives the place up. */
+  readonly unclaim: (request: EndpointRequest) => void
   /** The ports shown in URLs. */
   readonly publicPorts: { readonly https: number; readonly http: number }
 }
@@ -41,7 +44,7 @@ export class AgentEndpoints implements Endpoints {
   }
 
   async open(request: EndpointRequest): Promise<OpenEndpoint | BindRefusal> {
-    const { edges, holdersOfName, holdersOfPort } = this.#options
+    const { edges, holdersOfName, holdersOfPort, claim, unclaim } = this.#options
     const { proto, host, port } = request
     const modules = await this.#options.bindModules(request)
     if (modules instanceof BindRefusal) return modules
@@ -56,30 +59,45 @@ export class AgentEndpoints implements Endpoints {
     if (held.wildcard && !isOwn) return belowWildcard(host, held.wildcard)
     if (request.isRandom && held.reservationId !== undefined) return taken(ALREADY_ONLINE, `${hostport} is reserved`)
     const compiled = await edges.compileAhead(config)
-    // No await from these checks until the address is taken, or two binds could take it.
     const above = isOwn || port !== undefined ? undefined : edges.wildcardEdge(host)
     if (above !== undefined) {
       compiled.release()
       return belowWildcard(host, above)
     }
-    if (edges.holder(proto, port === undefined ? { name: host } : { port }) !== undefined) {
+    const served = { config, isUnnamed: port === undefined && !isOwn }
+    const holder = (): string | undefined => edges.holder(proto, port === undefined ? { name: host } : { port })
+    const isFree = (): boolean => [undefined, request.id].includes(holder())
+    // Whatever this plane knows, only the claim decides between two binds; an edge may have come meanwhile.
+    const giveUp = (error: unknown): never => {
+      // It may have been granted though the answer did not come.
+      unclaim(request)
+      compiled.release()
+      throw error
+    }
+    const isOurs = isFree() && (await claim(request, served).catch(giveUp))
+    if (!isOurs || !isFree()) {
+      if (isOurs) unclaim(request)
       compiled.release()
       return taken(ALREADY_ONLINE, `${hostport} is already online; stop the other tunnel, or ask for another address`)
     }
     const fault = await edges.applyCompiled(config, compiled)
     if (fault) {
       edges.remove(request.id)
+      unclaim(request)
       return taken(PORT_UNAVAILABLE, `port ${port} cannot be opened on this server; ask for another`)
     }
-    if (port === undefined && !isOwn) this.#unnamed.set(request.id, host)
+    if (served.isUnnamed) this.#unnamed.set(request.id, host)
     const reserved = held.reservationId
     return {
       url,
       hostport,
       ...(reserved !== undefined && (port === undefined ? { domainId: reserved } : { tcpAddrId: reserved })),
+      served,
+      handOver: () => void this.#unnamed.delete(request.id),
       close: () => {
         this.#unnamed.delete(request.id)
         edges.remove(request.id)
+        unclaim(request)
       },
     }
   }

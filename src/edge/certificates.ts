@@ -13,6 +13,8 @@ export interface CertificatePair {
 export interface ServerCertificate extends CertificatePair {
   /** Equal for equal pairs, so that a server prepared for one can be used for the other. */
   readonly id: string
+  /** Equal at every data plane of the node, though each issues certificates of our own for itself. */
+  readonly sharedId: string
 }
 
 export interface CertificatesOptions {
@@ -141,7 +143,7 @@ export class Certificates {
     const issued = this.#authority.issue(names)
     // An authority that is about to expire issues short-lived certificates; renew them daily at most.
     return {
-      certificate: identified(issued),
+      certificate: identified(issued, `issued ${names.join(' ')}`),
       renewAt: Math.max(issued.notAfter - RENEW_MS, now + DAY_MS),
       askedAt: now,
     }
@@ -153,9 +155,9 @@ function wildcardOver(name: string): string {
   return `*${name.slice(name.indexOf('.'))}`
 }
 
-function identified({ cert, key }: CertificatePair): ServerCertificate {
+function identified({ cert, key }: CertificatePair, sharedId?: string): ServerCertificate {
   const id = createHash('sha256').update(cert).update('\0').update(key).digest('base64url')
-  return { id, cert, key }
+  return { id, sharedId: sharedId ?? id, cert, key }
 }
 
 function readEnd({ cert }: CertificatePair): number {

@@ -26,7 +26,7 @@ type Part = { readonly phases: Phases } | { readonly backend: Backend }
 
 export interface Compiling {
   readonly reach: Reach
-  readonly tools: ModuleTools
+  readonly tools: Omit<ModuleTools, 'key'>
   /** The version that is served now. */
   readonly previous?: CompiledEdge | undefined
   /** Wraps each module, for a dry run that reports what modules do. */
@@ -64,7 +64,7 @@ export function* compileEdge(
     place: string,
     { modules: settings, broken }: Pick<EdgeConfig, 'modules' | 'broken'>,
   ): Generator<Wanted, Compiled, void> {
-    const compiled = yield* compilePlace(place, settings, { kept, keep, tools, watch })
+    const compiled = yield* compilePlace(place, settings, { edgeId: config.id, kept, keep, tools, watch })
     yield {}
     return broken === undefined ? compiled : { ...compiled, broken }
   }
@@ -161,16 +161,17 @@ function compileRoute(id: string, edge: readonly Phases[], route: Compiled, back
 }
 
 interface Keeping {
+  readonly edgeId: string
   readonly kept: (key: string) => { phases: Phases } | undefined
   readonly keep: (key: string, part: { phases: Phases }) => { phases: Phases }
-  readonly tools: ModuleTools
+  readonly tools: Compiling['tools']
   readonly watch: Compiling['watch']
 }
 
 function* compilePlace(
   place: string,
   settings: ModuleSettings,
-  { kept, keep, tools, watch = (_, compiled) => compiled }: Keeping,
+  { edgeId, kept, keep, tools, watch = (_, compiled) => compiled }: Keeping,
 ): Generator<Wanted, Compiled, void> {
   const phases: Phases[] = []
   let broken: string | undefined
@@ -187,7 +188,8 @@ function* compilePlace(
       if (!before && (patterns || expressions)) {
         yield { patterns: patterns?.(own) ?? [], expressions: expressions?.(own) ?? [] }
       }
-      const compiled = before?.phases ?? (steps ? yield* resting(steps(own, tools)) : compile(own, tools))
+      const keyed = { ...tools, key: `${edgeId} ${key}` }
+      const compiled = before?.phases ?? (steps ? yield* resting(steps(own, keyed)) : compile(own, keyed))
       phases.push((before ?? keep(key, { phases: named(name, watch(name, compiled)) })).phases)
     } catch (error) {
       broken ??= `module ${name}: ${error instanceof Error ? error.message : String(error)}`

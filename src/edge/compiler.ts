@@ -16,7 +16,7 @@ import { type CompiledEdge, compileEdge, type Wanted } from './compile.ts'
 
 export interface CompilerOptions {
   readonly reach: Reach
-  readonly tools: Omit<ModuleTools, 'search' | 'expression'>
+  readonly tools: Omit<ModuleTools, 'search' | 'expression' | 'key'>
   /** Compiles patterns off the event loop. */
   readonly compilePatterns: (patterns: readonly string[]) => Promise<PatternProgram>
   /** Parses expressions off the event loop. */

@@ -39,6 +39,8 @@ export interface HttpFrontOptions {
   readonly admits?: (peer: Peer) => boolean
   /** What a visitor may send and how long it may take, over HTTP/2 too. */
   readonly limits?: Http1Limits
+  /** Whether connections to a service are worth keeping for the next request. */
+  readonly mayKeep?: (targetKey: string) => boolean
   /** For connections from this address: whether one more request may begin. Undefined when there is no limit. */
   readonly requestsOf?: (ip: string) => (() => boolean) | undefined
 }
@@ -63,13 +65,24 @@ export class HttpFront {
   #isDraining = false
 
   constructor(options: HttpFrontOptions) {
-    const { edges, bodyMemory, pages = errorPages, log, now, publicPorts, admits, limits = defaultLimits } = options
+    const {
+      edges,
+      bodyMemory,
+      pages = errorPages,
+      log,
+      now,
+      publicPorts,
+      admits,
+      mayKeep,
+      limits = defaultLimits,
+    } = options
     this.#options = options
     this.#pages = pages
     this.#limits = limits
     this.#pool = new UpstreamPool({
       http1: (stream) => new Http1Upstream({ stream, sweep: this.#sweep }),
       http2: (stream) => new Http2Upstream({ stream, sweep: this.#sweep }),
+      ...(mayKeep && { mayKeep }),
     })
     this.#proxy = new HttpProxy({
       edges,
@@ -149,6 +162,11 @@ export class HttpFront {
     this.#isDraining = true
     for (const connection of [...this.#connections.keys()]) connection.drain()
     this.#pool.close()
+  }
+
+  /** A tunnel is reached in another way from now on. */
+  tunnelMoved(tunnelId: string): void {
+    this.#pool.retireAll(tunnelId)
   }
 
   /**

@@ -29,10 +29,11 @@ export class ListenFault extends Error {
   readonly reason: 'in_use' | 'forbidden' | 'unavailable'
   readonly code: string
 
-  constructor(on: ListenOn, cause: NodeJS.ErrnoException) {
+  /** `place` is where it would have listened, in words. */
+  constructor(place: string, cause: NodeJS.ErrnoException) {
     const code = cause.code ?? ''
     const reason = reasons.get(code) ?? 'unavailable'
-    super(`${listenText(on)} cannot be opened: ${sentences[reason]}`, { cause })
+    super(`${place} cannot be opened: ${sentences[reason]}`, { cause })
     this.name = 'ListenFault'
     this.reason = reason
     this.code = code
@@ -93,7 +94,7 @@ export async function openListener(options: ListenerOptions): Promise<Server | L
     })
     return server
   } catch (error) {
-    return new ListenFault(on, error as NodeJS.ErrnoException) // of the system: nothing else rejects
+    return new ListenFault(listenText(on), error as NodeJS.ErrnoException) // of the system: nothing else rejects
   }
 }
 

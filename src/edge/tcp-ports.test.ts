@@ -5,7 +5,7 @@ import { after, test } from 'node:test'
 import { portToKeep } from '../../test/support/free-port.ts'
 import { createLog } from '../lib/log/log.ts'
 import type { Peer } from '../modules/phases.ts'
-import { PublicTcpPorts, type TcpPortsOptions } from './tcp-ports.ts'
+import { type PortPlaces, PublicTcpPorts, type TcpPortsOptions } from './tcp-ports.ts'
 import { closed, dialled } from './test-front.ts'
 
 const quiet = createLog({ level: 'silent' })
@@ -14,9 +14,13 @@ after(() => {
   for (const ports of all) ports.closeAll()
 })
 
+function on(host: string): PortPlaces {
+  return { open: (port) => ({ host, port }), close() {} }
+}
+
 function make(options: Partial<TcpPortsOptions> = {}): PublicTcpPorts {
   const onConnection = (socket: Socket, port: number) => socket.end(`port ${port}`)
-  const ports = new PublicTcpPorts({ host: '127.0.0.1', log: quiet, onConnection, ...options })
+  const ports = new PublicTcpPorts({ places: on('127.0.0.1'), log: quiet, onConnection, ...options })
   all.push(ports)
   return ports
 }
@@ -114,7 +118,7 @@ test('a port that another program has is told as a value, and can be had later',
 
 test('an address that is not ours is told as a value', async () => {
   // Of a network for documentation: RFC 5737.
-  const fault = await make({ host: '192.0.2.1' }).open(await portToKeep(), 'a')
+  const fault = await make({ places: on('192.0.2.1') }).open(await portToKeep(), 'a')
   assert.deepEqual([fault?.reason, fault?.code], ['unavailable', 'EADDRNOTAVAIL'])
   assert.match(fault?.message ?? '', /192\.0\.2\.1:\d+ cannot be opened/)
 })

@@ -10,10 +10,7 @@ import type { Peer } from '../modules/phases.ts'
 import { ListenFault, openListener } from './open-listener.ts'
 
 export interface TcpPortsOptions {
-  /** The address to listen on. */
-  readonly host: string
-  /** Ports that are open already. */
-  readonly handed?: ReadonlyMap<number, ListenOn> | undefined
+  readonly places: PortPlaces
   /** The socket is half-open and nothing of it was read. What this throws ends that connection and nothing else. */
   readonly onConnection: (socket: Socket, port: number, peer: Peer) => void
   readonly meet?: MeetVisitor | undefined
@@ -21,6 +18,14 @@ export interface TcpPortsOptions {
   readonly descriptors?: Descriptors | undefined
   readonly log: Logger
   readonly now?: Clock
+}
+
+/** Where to listen for a port. */
+export interface PortPlaces {
+  /** Gives the error of the system when it cannot be had. */
+  open(port: number): ListenOn | Promise<ListenOn | NodeJS.ErrnoException>
+  /** Nobody listens there any more. */
+  close(port: number): void
 }
 
 interface OpenPort {
@@ -35,6 +40,7 @@ export class PublicTcpPorts {
   readonly #options: TcpPortsOptions
   readonly #now: Clock
   readonly #ports = new Map<number, OpenPort>()
+  #isClosed = false
 
   constructor(options: TcpPortsOptions) {
     this.#options = options
@@ -49,7 +55,9 @@ export class PublicTcpPorts {
   /**
    * Undefined when it listens; otherwise why not, and then `owner` does not hold it. Opening twice does nothing more.
    */
-  open(port: number, owner: string): Promise<ListenFault | undefined> {
+  async open(port: number, owner: string): Promise<ListenFault | undefined> {
+    // Edges may still change while the server stops, and no more visitors are to come.
+    if (this.#isClosed) return undefined
     const entry = this.#ports.get(port) ?? this.#listen(port)
     entry.owners.add(owner)
     return entry.outcome
@@ -63,6 +71,7 @@ export class PublicTcpPorts {
 
   /** Closes all ports; connections stay open. */
   closeAll(): void {
+    this.#isClosed = true
     for (const [port, entry] of this.#ports) {
       entry.owners.clear()
       this.#closeUnowned(port, entry)
@@ -70,14 +79,7 @@ export class PublicTcpPorts {
   }
 
   #listen(port: number): OpenPort {
-    const { host, handed, onConnection, log, meet, caps, descriptors } = this.#options
-    const on = handed?.get(port) ?? { host, port }
-    const listening = openListener({
-      ...{ on, log, meet, caps, descriptors },
-      now: this.#now,
-      onConnection: (socket, peer) => onConnection(socket, port, peer),
-    })
-    const outcome = listening.then((server) => {
+    const outcome = this.#opened(port).then((server) => {
       if (server instanceof ListenFault) {
         this.#ports.delete(port)
         return server
@@ -96,5 +98,19 @@ export class PublicTcpPorts {
     if (owners.size > 0 || !server) return
     this.#ports.delete(port)
     server.close()
+    this.#options.places.close(port)
+  }
+
+  async #opened(port: number): Promise<Server | ListenFault> {
+    const { places, onConnection, log, meet, caps, descriptors } = this.#options
+    const on = await places.open(port)
+    if (on instanceof Error) return new ListenFault(`port ${port}`, on)
+    const server = await openListener({
+      ...{ on, log, meet, caps, descriptors },
+      now: this.#now,
+      onConnection: (socket, peer) => onConnection(socket, port, peer),
+    })
+    if (server instanceof ListenFault) places.close(port)
+    return server
   }
 }

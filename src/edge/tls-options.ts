@@ -1,5 +1,5 @@
 /** The options of an edge's TLS server: from what the edge demands to what `node:tls` takes. */
-import { constants, createHash } from 'node:crypto'
+import { constants, createHash, hkdfSync } from 'node:crypto'
 import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls'
 import { modernSuites, suitesWithOlder } from '../lib/x509/tls-suites.ts'
 import type { EdgeKind } from '../model/edge-config.ts'
@@ -20,7 +20,12 @@ export interface ServerPlan {
   readonly key: string
   readonly offer: Offer
   readonly certificate: ServerCertificate
+  /** Set when sessions resume at other data planes too: those with the same secret and the same scope. */
+  readonly tickets?: { readonly secret: Buffer; readonly scope: string } | undefined
 }
+
+/** What OpenSSL wants for tickets, in bytes: a name, a key to encrypt and one to authenticate. */
+const TICKET_KEYS_BYTES = 48
 
 export function serverOptions(demands: TlsDemands, plan: ServerPlan): TlsOptions {
   const { clientAuthorities } = demands
@@ -35,7 +40,7 @@ export function serverOptions(demands: TlsDemands, plan: ServerPlan): TlsOptions
   return { ...common, requestCert: true, rejectUnauthorized: true, SNICallback: (_, done) => done(null, context) }
 }
 
-function contextOptions(demands: TlsDemands, { key, certificate }: ServerPlan): SecureContextOptions {
+function contextOptions(demands: TlsDemands, { key, certificate, tickets }: ServerPlan): SecureContextOptions {
   const { minVersion = 'TLSv1.2', clientAuthorities } = demands
   const isOld = minVersion === 'TLSv1' || minVersion === 'TLSv1.1'
   return {
@@ -49,8 +54,17 @@ function contextOptions(demands: TlsDemands, { key, certificate }: ServerPlan): 
     // A resumed session would skip the client's certificate.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (clientAuthorities ? constants.SSL_OP_NO_TICKET : 0),
     // Each context has its own ticket keys by default; this separates sessions once more.
-    sessionIdContext: createHash('sha256').update(key).digest('hex').slice(0, 32),
+    sessionIdContext: createHash('sha256')
+      .update(tickets?.scope ?? key)
+      .digest('hex')
+      .slice(0, 32),
+    ...(tickets && { ticketKeys: ticketKeys(tickets) }),
   }
+}
+
+/** All that keeps sessions apart is in the scope, so that servers of different scopes have different keys. */
+function ticketKeys({ secret, scope }: NonNullable<ServerPlan['tickets']>): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', createHash('sha256').update(scope).digest(), TICKET_KEYS_BYTES))
 }
 
 /** In wire format. Node copies a view of this kind; a list would hold 64 KiB per server. */

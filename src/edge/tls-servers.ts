@@ -18,7 +18,7 @@ import { type ClientHello, normalServerName } from './client-hello.ts'
 import type { Edge } from './edge.ts'
 import { wildcardAbove } from './names.ts'
 import { alert, alertRecord, closeWith } from './peek.ts'
-import { offerFor, type ServerPlan, serverOptions } from './tls-options.ts'
+import { type Offer, offerFor, type ServerPlan, serverOptions } from './tls-options.ts'
 
 /** The part of an edge that TLS needs. */
 export interface TlsEdge extends Pick<Edge, 'id' | 'kind' | 'tlsKey'> {
@@ -46,6 +46,11 @@ export interface TlsServersOptions {
   readonly certificates: Certificates
   readonly log: Logger
   readonly now?: Clock
+  /**
+   * The same 32 random bytes at all data planes of a node: sessions then resume at any of them. Without it, they resume
+   * where they began.
+   */
+  readonly ticketSecret?: Buffer | undefined
   readonly maxServers?: number
   readonly maxPending?: number
   readonly handshakeTimeoutMs?: number
@@ -91,6 +96,7 @@ export class TlsServers {
   readonly #certificates: Certificates
   readonly #log: Logger
   readonly #now: Clock
+  readonly #ticketSecret: Buffer | undefined
   readonly #maxServers: number
   readonly #maxPending: number
   readonly #timeoutMs: number
@@ -106,6 +112,7 @@ export class TlsServers {
     this.#certificates = certificates
     this.#log = log
     this.#now = now
+    this.#ticketSecret = options.ticketSecret
     this.#maxServers = options.maxServers ?? MAX_SERVERS
     this.#maxPending = options.maxPending ?? MAX_PENDING
     this.#timeoutMs = options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS
@@ -176,14 +183,23 @@ export class TlsServers {
     const owner = edge.tls.clientAuthorities ? edge.id : ''
     const key = `${owner} ${offer} ${certificate.id} ${edge.tlsKey}`
     const name = hello.serverName
-    const known = this.#servers.get(key)
-    const entry = known ?? { server: this.#create(edge, { key, offer, certificate }), usedAt: now, name }
+    const entry = this.#servers.get(key) ?? {
+      server: this.#create(edge, { key, offer, certificate, tickets: this.#tickets(edge, owner, offer, certificate) }),
+      usedAt: now,
+      name,
+    }
     entry.usedAt = now
     entry.name = name
     this.#servers.delete(key)
     this.#servers.set(key, entry)
     this.#dropUnused(now)
     return entry.server
+  }
+
+  /** The scope is the key of the server, with the name of the certificate that other planes know it by. */
+  #tickets(edge: TlsEdge, owner: string, offer: Offer, { sharedId }: ServerCertificate): ServerPlan['tickets'] {
+    const secret = this.#ticketSecret
+    return secret && { secret, scope: `${owner} ${offer} ${sharedId} ${edge.tlsKey}` }
   }
 
   #certificateFor({ id, tls, names }: TlsEdge, { serverName }: ClientHello): ServerCertificate | undefined {
@@ -203,9 +219,9 @@ export class TlsServers {
     }
   }
 
-  #create(edge: TlsEdge, { key, offer, certificate }: ServerPlan): Server | undefined {
+  #create(edge: TlsEdge, plan: ServerPlan): Server | undefined {
     try {
-      const server = createServer(serverOptions(edge.tls, { key, offer, certificate }))
+      const server = createServer(serverOptions(edge.tls, plan))
       if (edge.tls.clientAuthorities) alertBadCertificates(server, (socket, bytes) => socketBelow(socket)?.write(bytes))
       server.on('secureConnection', (socket) => this.#secured(socket))
       server.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => this.#failed(socket, error))

@@ -35,6 +35,41 @@ const closedOf = (connections: readonly UpstreamConnection[]): boolean[] => conn
 
 const silent = (socket: Socket): unknown => socket.on('error', () => {}).resume()
 
+describe('connections to a target that is reached in another way', () => {
+  test('are closed when they are free, and after their request when they are not', async (t) => {
+    const [a, b] = [await rawService(t, silent), await rawService(t, silent)]
+    const { pool } = await Plane.start(t, [])
+    const [free, used] = await opened(pool, a.target, 2)
+    const [other] = await opened(pool, b.target, 1)
+    assert.ok(free && used && other)
+    pool.give(free)
+    pool.give(other)
+    // One that is being dialled may still get there in the former way.
+    const dialling = opened(pool, a.target, 1)
+    pool.retireAll(a.target.key)
+    assert.deepEqual(closedOf([free, used, other]), [true, false, false])
+    const [dialled] = await dialling
+    const [later] = await opened(pool, a.target, 1)
+    assert.ok(dialled && later)
+    for (const each of [used, dialled, later]) pool.give(each)
+    assert.deepEqual(closedOf([used, dialled, later]), [true, true, false])
+    assert.ok(pool.take(a.target, ends, { mayRepeat: true }) === later)
+    assert.equal(pool.targetCount, 2)
+  })
+
+  test('are not kept while that is not wanted', async (t) => {
+    const service = await rawService(t, silent)
+    let mayKeep = false
+    const { pool } = await Plane.start(t, [], { poolOptions: { mayKeep: () => mayKeep } })
+    const [first, second] = await opened(pool, service.target, 2)
+    assert.ok(first && second)
+    pool.give(first)
+    mayKeep = true
+    pool.give(second)
+    assert.deepEqual(closedOf([first, second]), [true, false])
+  })
+})
+
 describe('free connections', () => {
   test('beyond the bound go by how long they are free, in whatever order they were taken and given back', async (t) => {
     const [a, b] = [await rawService(t, silent), await rawService(t, silent)]

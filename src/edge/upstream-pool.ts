@@ -29,6 +29,8 @@ export interface UpstreamPoolOptions {
   readonly http2: (stream: ByteStream) => SharedUpstream
   /** A monotonic clock, in milliseconds. */
   readonly now?: () => number
+  /** Whether connections to a target are worth keeping at the moment. */
+  readonly mayKeep?: (targetKey: string) => boolean
   readonly maxKept?: number
   readonly maxKeptPerTarget?: number
 }
@@ -46,10 +48,14 @@ const FRESH_MS = 1000
 /** The open connections to one target; exists while there is one. */
 interface Rack {
   readonly key: string
+  /** The key of the target. */
+  readonly target: string
   /** Free connections, most recently used last. */
   readonly free: Kept[]
   /** Open connections, free or not. */
   open: number
+  /** Its connections are not to be used again. */
+  isRetired: boolean
 }
 
 interface Kept extends Aged<Kept> {
@@ -77,6 +83,8 @@ export class UpstreamPool {
   readonly #kept = new WeakMap<UpstreamConnection, Kept>()
   readonly #shared = new Map<string, SharedUpstream[]>()
   readonly #opening = new Map<string, Promise<Opened | DialFault>>()
+  /** How often connections of a target were retired: what is being dialled meanwhile is not kept. */
+  #retirements = 0
   #isClosed = false
 
   constructor(options: UpstreamPoolOptions) {
@@ -109,12 +117,15 @@ export class UpstreamPool {
   async open(target: DialTarget, visit: Visit, ends: Ends): Promise<UpstreamConnection | DialFault> {
     const key = keyOf(target, ends)
     if (target.httpVersion === 2) return this.#openShared(key, target, visit, ends)
+    const round = this.#retirements
     const stream = await dialTarget(target, visit, ends)
     if (stream instanceof DialFault) return stream
     const connection = this.#options.http1(stream)
     // The stream may have closed before it was handed over; it does not say so again.
     if (connection.isClosed) return new DialFault('refused', 'the service closed the connection at once')
-    this.#enter(connection, key)
+    this.#enter(connection, key, target.key)
+    // It may lead the former way.
+    if (round !== this.#retirements) this.retire(connection)
     return connection
   }
 
@@ -130,6 +141,23 @@ export class UpstreamPool {
     if (kept) kept.isRetired = true
   }
 
+  /** The target is reached in another way from now on: closes what leads there, after the requests under way. */
+  retireAll(targetKey: string): void {
+    this.#retirements++
+    for (const rack of [...this.#racks.values()]) {
+      if (rack.target !== targetKey) continue
+      rack.isRetired = true
+      this.#racks.delete(rack.key)
+      for (const kept of [...rack.free]) {
+        this.#unfree(kept)
+        kept.connection.close()
+      }
+    }
+    for (const [key, all] of [...this.#shared]) {
+      if (key === `2 ${targetKey}` || key.startsWith(`2 ${targetKey} `)) for (const shared of all) shared.close()
+    }
+  }
+
   /** Closes free connections and keeps none from here on; those in use may finish. */
   close(): void {
     this.#isClosed = true
@@ -140,10 +168,10 @@ export class UpstreamPool {
     for (const shared of [...this.#shared.values()].flat()) shared.close()
   }
 
-  #enter(connection: UpstreamConnection, key: string): void {
+  #enter(connection: UpstreamConnection, key: string, target: string): void {
     let rack = this.#racks.get(key)
     if (!rack) {
-      rack = { key, free: [], open: 0 }
+      rack = { key, target, free: [], open: 0, isRetired: false }
       this.#racks.set(key, rack)
     }
     rack.open++
@@ -159,9 +187,10 @@ export class UpstreamPool {
   }
 
   #keep(kept: Kept): void {
-    const { maxKept = MAX_KEPT, maxKeptPerTarget = MAX_KEPT_PER_TARGET } = this.#options
-    const { free } = kept.rack
-    if (this.#isClosed || kept.isRetired || free.length >= maxKeptPerTarget) {
+    const { maxKept = MAX_KEPT, maxKeptPerTarget = MAX_KEPT_PER_TARGET, mayKeep } = this.#options
+    const { free, target, isRetired } = kept.rack
+    const isWanted = !this.#isClosed && !isRetired && !kept.isRetired && mayKeep?.(target) !== false
+    if (!isWanted || free.length >= maxKeptPerTarget) {
       kept.connection.close()
       return
     }
@@ -182,7 +211,7 @@ export class UpstreamPool {
     const { connection, rack } = kept
     if (!this.#kept.delete(connection)) return
     this.#unfree(kept)
-    if (--rack.open === 0) this.#racks.delete(rack.key)
+    if (--rack.open === 0 && !rack.isRetired) this.#racks.delete(rack.key)
   }
 
   /** One dial serves everybody who waits for the same target, as far as there is room. */
@@ -208,10 +237,16 @@ export class UpstreamPool {
 
   async #dialShared(key: string, target: DialTarget, visit: Visit, ends: Ends): Promise<Opened | DialFault> {
     try {
+      const round = this.#retirements
       const stream = await dialTarget(target, visit, ends)
       if (stream instanceof DialFault) return stream
       const shared = this.#options.http2(stream)
       await shared.ready
+      if (round !== this.#retirements) {
+        // It may lead the former way, and would be shared for long.
+        shared.close()
+        return await this.#dialShared(key, target, visit, ends)
+      }
       // If it is not shared, the waiters may still use it, and it closes when idle.
       if (!this.#isClosed && !shared.isClosed) this.#share(key, shared)
       return { shared, own: shared.connection() }

@@ -22,6 +22,7 @@ export function testTools(tools: Partial<ModuleTools> = {}): ModuleTools {
     sealer: new Sealer(Buffer.alloc(32, 7)),
     sessions: new MemorySessions(),
     counters: new SlidingCounters(),
+    key: 'test',
     onBudgetSpent: () => {},
     requestKey: () => (requestKey ??= makeRequestKey(Date.now())),
     samlDocuments: samlDocuments((_owner, work) => doSamlWork(work)),

@@ -7,6 +7,7 @@ import type { PatternSearch } from '../lib/patterns/pattern-search.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import type { PolicyWatch } from '../policy/explain-watch.ts'
 import type { ParsedExpression } from '../policy/parsed.ts'
+import type { BreakerTwins } from './circuit_breaker/twins.ts'
 import type { LoginSessions, LoginUser } from './login/sessions.ts'
 import type { SamlDocuments } from './saml/documents.ts'
 import type { RequestKey } from './saml/request-key.ts'
@@ -25,6 +26,13 @@ export interface ModuleTools {
   readonly sealer: Pick<Sealer, 'seal' | 'open'>
   readonly sessions: LoginSessions
   readonly counters: Counters
+  /**
+   * Names what is compiled: an edge, a place, a module and its settings. The same at every data plane, and for as long
+   * as nothing of it changes.
+   */
+  readonly key: string
+  /** Circuit breakers of the other data planes of this node; absent when there is but one. */
+  readonly breakers?: BreakerTwins | undefined
   /** The key that signs requests to identity providers; made on first use. */
   readonly requestKey: () => Promise<RequestKey>
   readonly samlDocuments: SamlDocuments

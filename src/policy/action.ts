@@ -33,6 +33,8 @@ export interface Step {
   readonly upstream?: ((outgoing: { readonly headers: HeaderList }, request: PolicyRequest) => void) | undefined
   /** Set when the step is a login. */
   readonly login?: LoginGuard
+  /** Called when its policy was replaced or removed. */
+  readonly release?: (() => void) | undefined
 }
 
 /** A guard that a module of the server provides, made for the settings of one action. */
@@ -41,6 +43,7 @@ export interface Guard {
   readonly request?: ((request: never) => Outcome | Promise<Outcome>) | undefined
   readonly response?: ((response: never, request: never) => unknown) | undefined
   readonly done?: ((summary: never, request: never) => void) | undefined
+  readonly release?: (() => void) | undefined
 }
 
 /** A login that a module of the server provides. */
@@ -92,13 +95,17 @@ export interface PolicyTools {
   /** Makes the guards that actions share with modules of the same job. */
   readonly guards: {
     basicAuth(settings: { credentials: readonly { username: string; password: string }[]; realm: string }): Guard
-    circuitBreaker(settings: {
-      trippedSeconds: number
-      windowSeconds: number
-      buckets: number
-      volumeThreshold: number
-      errorThreshold: number
-    }): Guard
+    /** `key` tells it from the other breakers of the policy. */
+    circuitBreaker(
+      settings: {
+        trippedSeconds: number
+        windowSeconds: number
+        buckets: number
+        volumeThreshold: number
+        errorThreshold: number
+      },
+      key: string,
+    ): Guard
     compression(settings: { algorithms: readonly string[] }): Guard
     webhook(settings: { provider: string; secret: string }): Guard
     oauth(settings: LoginGuardSettings & { readonly provider: OAuthProviderName }): LoginGuard
@@ -179,5 +186,6 @@ export function guardStep(name: string, guard: Guard, enforce: boolean): Step {
     },
     response: guard.response as Step['response'],
     done: guard.done as Step['done'],
+    release: guard.release,
   }
 }

@@ -291,6 +291,7 @@ export function* compilePolicySteps(
       if (request) for (const step of moment.ran) step.done?.(summary, request)
     },
     release() {
+      for (const rule of [...rules.values()].flat()) for (const step of rule.steps) step.release?.()
       failures.close()
       overspent.close()
     },

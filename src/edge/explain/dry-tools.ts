@@ -27,7 +27,7 @@ const KEY_BYTES = 32
 /** Signs requests that nobody gets; it takes a while to make. */
 let requestKey: Promise<RequestKey> | undefined
 
-export function dryTools({ asked, policy, region, now, counters, onFetch }: DryToolsOptions): ModuleTools {
+export function dryTools({ asked, policy, region, now, counters, onFetch }: DryToolsOptions): Omit<ModuleTools, 'key'> {
   const { login } = asked
   return {
     now,

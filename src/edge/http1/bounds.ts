@@ -80,3 +80,6 @@ export const HALF_CLOSED_MS = 30_000
 
 /** Pieces up to this size are copied into one write, in bytes; a write costs more than the copy. */
 export const GATHER_BYTES = 16 * 1024
+
+/** How long a visitor that has just connected may take to ask when the connection is to be closed, in milliseconds. */
+export const FIRST_REQUEST_MS = 1000

@@ -5,7 +5,15 @@ import type { BodyWriter, ResponseHead } from '../exchange.ts'
 import type { Deadline, Sweep } from '../sweep.ts'
 import { LengthDecoder } from './body-decoder.ts'
 import { BodyEncoder, type EncoderOwner, type Framing } from './body-encoder.ts'
-import { DRAIN_BYTES, DRAIN_MS, defaultLimits, HALF_CLOSED_MS, type Http1Limits, LINGER_BYTES } from './bounds.ts'
+import {
+  DRAIN_BYTES,
+  DRAIN_MS,
+  defaultLimits,
+  FIRST_REQUEST_MS,
+  HALF_CLOSED_MS,
+  type Http1Limits,
+  LINGER_BYTES,
+} from './bounds.ts'
 import { ChunkedDecoder } from './chunked-decoder.ts'
 import { Flow } from './flow.ts'
 import { HeadFault, type HeadFaultKind } from './head-fault.ts'
@@ -71,6 +79,8 @@ export class Http1Connection {
   #dropped = 0
   #isPumping = false
   #isDraining = false
+  /** Whether a request has begun on this connection. */
+  #hasAsked = false
   /** Whether the answer announces that it is the last one. */
   #isLast = false
   #isVisitorDone = false
@@ -93,7 +103,7 @@ export class Http1Connection {
       lent: (chunk) => this.#data(chunk),
       end: () => this.#end(),
       drain: () => this.#drained(),
-      closed: (error) => this.#onClosed(error ?? new Error('the visitor closed the connection')),
+      closed: (error) => this.#onClosed(error),
     })
     this.#isBuilt = true
   }
@@ -106,7 +116,10 @@ export class Http1Connection {
   /** Finishes what has begun, then closes. */
   drain(): void {
     this.#isDraining = true
-    if (this.#state === 'head' && !this.#reader.isPartial && this.#rest === undefined) this.#close()
+    if (this.#state !== 'head' || this.#reader.isPartial || this.#rest !== undefined) return
+    // Who has just connected is about to ask; one that is kept open between requests knows that it may be closed.
+    if (this.#hasAsked) this.#close()
+    else this.#deadline.at = this.#sweep.after(Math.min(FIRST_REQUEST_MS, this.#limits.idleMs))
   }
 
   /** Closes at once, even if upgraded. */
@@ -119,6 +132,7 @@ export class Http1Connection {
   #data(chunk: Buffer): void {
     switch (this.#state) {
       case 'head':
+        this.#hasAsked = true
         this.#hold(chunk)
         this.#pump()
         break
@@ -417,13 +431,13 @@ export class Http1Connection {
   }
 
   /** The stream is closed, or about to be. */
-  #onClosed(error: Error): void {
+  #onClosed(error: Error | undefined): void {
     if (this.#state === 'gone') return
     const [exchange, incoming] = [this.#exchange, this.#incoming]
     this.#encoder?.close()
     this.#out.clear()
     this.#leave()
-    this.#guard(() => incoming?.fail(error))
+    this.#guard(() => incoming?.fail(error ?? new Error('the visitor closed the connection')))
     this.#guard(() => exchange?.abort())
     if (this.#isBuilt) this.#tellClosed()
     else queueMicrotask(() => this.#tellClosed())

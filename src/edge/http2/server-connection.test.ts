@@ -344,6 +344,28 @@ describe('a connection', () => {
     while (harness.closed === 0) await new Promise((resolve) => setImmediate(resolve))
   })
 
+  test('that drains before its first request waits for that', async (t) => {
+    const harness = await serve(t)
+    const session = client(t, harness.port)
+    await once(session, 'remoteSettings')
+    harness.connections[0]?.drain()
+    const goaway = once(session, 'goaway')
+    assert.equal((await buffer(session.request())).toString(), 'ok')
+    await goaway
+    while (harness.closed === 0) await new Promise((resolve) => setImmediate(resolve))
+  })
+
+  test('that drains and is asked nothing is closed', async (t) => {
+    const harness = await serve(t)
+    const session = client(t, harness.port)
+    await once(session, 'remoteSettings')
+    const goaway = once(session, 'goaway')
+    harness.connections[0]?.drain()
+    harness.connections[0]?.drain()
+    await goaway
+    while (harness.closed === 0) await new Promise((resolve) => setImmediate(resolve))
+  })
+
   test('that is idle for too long is closed, with a goodbye', async (t) => {
     const harness = await serve(t, answer, { limits: { headBytes: 65_536, headers: 100, idleMs: 30 } })
     const session = client(t, harness.port)

@@ -9,6 +9,7 @@ import {
 import type { Socket } from 'node:net'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { RequestHead, ResponseHead } from '../exchange.ts'
+import { FIRST_REQUEST_MS } from '../http1/bounds.ts'
 import type { Sweep } from '../sweep.ts'
 import {
   CONCURRENT_STREAMS,
@@ -49,6 +50,8 @@ export class Http2Connection {
   /** Undefined when the visitor left before the session began. */
   readonly #session: ServerHttp2Session | undefined
   #open = 0
+  #hasAsked = false
+  #isDraining = false
 
   constructor(options: Http2ConnectionOptions) {
     const { socket, sweep, limits = defaultLimits, onClosed } = options
@@ -85,8 +88,19 @@ export class Http2Connection {
     return this.#open
   }
 
-  /** Finishes what has begun, takes nothing new, then closes. */
+  /** Finishes what has begun, takes nothing new, then closes. Whoever has just connected may ask once. */
   drain(): void {
+    if (this.#hasAsked) {
+      this.#finish()
+      return
+    }
+    if (this.#isDraining) return
+    this.#isDraining = true
+    const late = setTimeout(() => this.#finish(), FIRST_REQUEST_MS).unref()
+    this.#session?.once('close', () => clearTimeout(late))
+  }
+
+  #finish(): void {
     if (!this.#session?.closed) this.#session?.close()
   }
 
@@ -101,6 +115,7 @@ export class Http2Connection {
     const { onExchange, onBad } = this.#options
     // `close` says the same; but without a listener the process would end.
     stream.on('error', () => {})
+    this.#hasAsked = true
     this.#open++
     stream.once('close', () => this.#open--)
     const onBroken = (cause: unknown): void => this.#break(stream, cause)
@@ -120,10 +135,12 @@ export class Http2Connection {
     } catch (cause) {
       onBroken(cause)
     }
+    // After those that came with it.
+    if (this.#isDraining) setImmediate(() => this.#finish())
   }
 
   #expire(): void {
-    if (this.#open === 0) this.drain()
+    if (this.#open === 0) this.#finish()
     else this.reset()
   }
 

@@ -17,7 +17,7 @@ const defaults: CircuitBreakerSettings = {
 /** A breaker with a clock to turn; `ask` is a whole exchange, undefined when it was not let through. */
 function breaker(settings: Partial<CircuitBreakerSettings> = {}) {
   const clock = { now: 1_000_000 }
-  const phases = compileCircuitBreaker({ ...defaults, ...settings }, { now: () => clock.now })
+  const phases = compileCircuitBreaker({ ...defaults, ...settings }, { now: () => clock.now, key: '' })
   const begin = (): { ctx: RequestContext; passes: boolean; decision: string | undefined } => {
     const ctx = request()
     const passes = phases.request?.(ctx) === undefined

@@ -15,16 +15,14 @@ export class RollingWindow {
     this.#failures = new Float64Array(buckets)
   }
 
-  /** Counts one request, and returns the totals of the window. */
-  add(now: number, hasFailed: boolean): { total: number; failed: number } {
+  /** Counts requests, and returns the totals of the window. */
+  add(now: number, total: number, failed: number): { total: number; failed: number } {
     this.#turnTo(Math.floor(now / this.#bucketMs))
     const at = this.#current % this.#totals.length
-    this.#totals[at] = (this.#totals[at] ?? 0) + 1
-    this.#total++
-    if (hasFailed) {
-      this.#failures[at] = (this.#failures[at] ?? 0) + 1
-      this.#failed++
-    }
+    this.#totals[at] = (this.#totals[at] ?? 0) + total
+    this.#total += total
+    this.#failures[at] = (this.#failures[at] ?? 0) + failed
+    this.#failed += failed
     return { total: this.#total, failed: this.#failed }
   }
 

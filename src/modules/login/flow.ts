@@ -94,12 +94,12 @@ export function loginFlow(
       const error = params.get('error')
       if (error !== null) return refuse(ctx, providerError(error), [over])
       const { to, kept } = attempt
-      const outcome = await provider.finish({ redirectUri: uriOf(ctx, ctx.reservedPath ?? ''), state, params, kept })
-      if (isFault(outcome)) return refuse(ctx, outcome, [over])
       try {
+        const outcome = await provider.finish({ redirectUri: uriOf(ctx, ctx.reservedPath ?? ''), state, params, kept })
+        if (isFault(outcome)) return refuse(ctx, outcome, [over])
         return redirect(to, [await remember(ctx, outcome), over])
       } catch (error) {
-        // The attempt cannot be repeated, since the provider accepts its code only once.
+        // The attempt cannot be repeated: the provider accepts its code only once, and we its answer.
         return storeDown(error, [over])
       }
     },
@@ -116,9 +116,9 @@ export function loginFlow(
 
     visit: (ctx) => ({
       admit: async (outcome, to) => redirect(to, [await remember(ctx, outcome)]),
-      endUser: (userId) => {
+      endUser: (userId, asked) => {
         const { name, identity } = provider
-        return sessions.endUser({ provider: name, identity, userId }, ctx.routeId)
+        return sessions.endUser({ provider: name, identity, userId }, ctx.routeId, asked)
       },
       refuse: (fault) => refuse(ctx, fault),
     }),

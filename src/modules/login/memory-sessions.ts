@@ -1,13 +1,18 @@
 /** Logins that this process alone remembers, and only while it runs. */
-import { hash } from 'node:crypto'
-import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions } from './sessions.ts'
+import { browserOf } from './browser-digest.ts'
+import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions, UsedAnswer } from './sessions.ts'
 
 /** How many browsers are remembered; the least recently seen is forgotten first. */
 const MAX_BROWSERS = 100_000
 
+/** How many used answers are remembered; the first is forgotten first. */
+const MAX_ANSWERS = 100_000
+
 export class MemorySessions implements LoginSessions {
   /** By browser and host, and then by route. The most recently seen browser comes last. */
   readonly #browsers = new Map<string, Map<string, Login>>()
+  /** Keys of answers that were used. */
+  readonly #answers = new Set<string>()
 
   find(place: LoginPlace): Login | undefined {
     return this.#browsers.get(browserOf(place))?.get(place.routeId)
@@ -40,12 +45,25 @@ export class MemorySessions implements LoginSessions {
     return Promise.resolve()
   }
 
-  endUser({ identity, userId }: LoginOwner, routeId: string): Promise<void> {
+  endUser({ identity, userId }: LoginOwner, routeId: string, asked: UsedAnswer): Promise<boolean> {
+    if (!this.#isFirst(asked)) return Promise.resolve(false)
     for (const logins of this.#browsers.values()) {
       const login = logins.get(routeId)
       if (login?.identity === identity && login.user.id === userId) logins.delete(routeId)
     }
-    return Promise.resolve()
+    return Promise.resolve(true)
+  }
+
+  useAnswer(answer: UsedAnswer): Promise<boolean> {
+    return Promise.resolve(this.#isFirst(answer))
+  }
+
+  #isFirst({ key }: UsedAnswer): boolean {
+    if (this.#answers.has(key)) return false
+    this.#answers.add(key)
+    const [first] = this.#answers
+    if (this.#answers.size > MAX_ANSWERS && first !== undefined) this.#answers.delete(first)
+    return true
   }
 
   #change(place: LoginPlace, change: (login: Login) => Login): void {
@@ -57,9 +75,4 @@ export class MemorySessions implements LoginSessions {
     this.#browsers.delete(key)
     this.#browsers.set(key, logins)
   }
-}
-
-/** The key is a digest, so that the time of a lookup says nothing about existing secrets. */
-function browserOf({ secret, host }: Pick<LoginPlace, 'secret' | 'host'>): string {
-  return hash('sha256', `${host}\0${secret}`, 'base64url')
 }

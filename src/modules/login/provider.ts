@@ -1,7 +1,7 @@
 /** What a login needs of a provider: the port that OpenID Connect, OAuth and SAML each fill in. */
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { RequestContext, RequestVerdict } from '../phases.ts'
-import type { Login, LoginUser } from './sessions.ts'
+import type { Login, LoginUser, UsedAnswer } from './sessions.ts'
 
 export interface LoginProvider {
   /** `oidc`, `google`, … */
@@ -41,8 +41,8 @@ export interface ProviderPage {
 export interface LoginVisit {
   /** Logs somebody in without an attempt that began here, and sends the browser to `to`, a path of this host. */
   readonly admit: (outcome: LoggedIn, to: string) => Promise<RequestVerdict>
-  /** Ends the logins of a user at this route, in whichever browser. */
-  readonly endUser: (userId: string) => Promise<void>
+  /** Ends the logins of a user at this route, in whichever browser; false when `asked` was used before. */
+  readonly endUser: (userId: string, asked: UsedAnswer) => Promise<boolean>
   /** Tells the visitor and the log why nobody was logged in. */
   readonly refuse: (fault: LoginFault) => RequestVerdict
 }

@@ -53,6 +53,14 @@ export interface LoginOwner extends Pick<LoginOrigin, 'provider' | 'providerUrl'
   readonly userId: string
 }
 
+/** An answer or a request of a provider that may be used once. */
+export interface UsedAnswer {
+  /** A digest that names it. */
+  readonly key: string
+  /** Until when it must be remembered, in milliseconds since 1970: longer than it is valid anywhere. */
+  readonly untilMs: number
+}
+
 export interface LoginSessions {
   /** Returns the login without a promise when this process has it in memory, as it nearly always does. */
   find(place: LoginPlace): Login | undefined | Promise<Login | undefined>
@@ -68,6 +76,14 @@ export interface LoginSessions {
   renew(place: LoginPlace, login: Login): Promise<void>
   /** Ends all logins of a browser on this host. */
   end(place: Pick<LoginPlace, 'secret' | 'host'>): Promise<void>
-  /** Ends the logins of a user at one route, in whichever browser. */
-  endUser(owner: LoginOwner, routeId: string): Promise<void>
+  /**
+   * Ends the logins of a user at one route, in whichever browser, because the provider asked for it. Gives false, and ends
+   * none, when `asked` was used before. It counts as used only if the logins have ended.
+   */
+  endUser(owner: LoginOwner, routeId: string, asked: UsedAnswer): Promise<boolean>
+  /**
+   * Uses an answer; gives whether this was the first time. Resolves when that would survive a restart. When it rejects,
+   * the answer may count as used or not, and nobody may be let in by it.
+   */
+  useAnswer(answer: UsedAnswer): Promise<boolean>
 }

@@ -135,7 +135,8 @@ function bound(sessions: MemorySessions): LoginSessions {
     seen: (place, at) => sessions.seen(place, at),
     renew: (place, login) => sessions.renew(place, login),
     end: (place) => sessions.end(place),
-    endUser: (owner, routeId) => sessions.endUser(owner, routeId),
+    endUser: (owner, routeId, asked) => sessions.endUser(owner, routeId, asked),
+    useAnswer: (answer) => sessions.useAnswer(answer),
   }
 }
 

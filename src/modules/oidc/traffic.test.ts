@@ -466,6 +466,7 @@ test('a login that another process knows is waited for', async () => {
     renew: sessions.renew.bind(sessions),
     end: sessions.end.bind(sessions),
     endUser: sessions.endUser.bind(sessions),
+    useAnswer: sessions.useAnswer.bind(sessions),
   }
   const phases = compileOidc(settings, { ...tools, sessions: elsewhere })
   assert.equal((await new TestBrowser(phases, browser.cookies).visit()).status, 200)

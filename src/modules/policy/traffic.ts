@@ -80,7 +80,7 @@ function policyTools(tools: ModuleTools, keep: (login: PolicyLogin) => void): Po
     expression,
     guards: {
       basicAuth: compileBasicAuth,
-      circuitBreaker: (given) => compileCircuitBreaker(given, tools),
+      circuitBreaker: (given, key) => compileCircuitBreaker(given, { ...tools, key: `${tools.key} ${key}` }),
       compression: compileCompression,
       webhook: (given) => compileWebhookVerification(given, tools),
       oauth: (given) => kept(compileOAuth(oauthSettings(given), tools)),

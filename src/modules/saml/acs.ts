@@ -4,8 +4,8 @@
  * The POST comes from the provider's site, so browsers leave out our cookies, which are `SameSite=Lax`, and we cannot tell
  * which browser it is. So the POST only checks the answer, seals what it says about the user, and redirects (303) to the
  * same path with the sealed text in the query. That is a top-level GET, with cookies, and it ends the attempt like the
- * callbacks of other providers: in the browser in which it began, and in no other. The server stores nothing between the
- * two requests, so they may reach different nodes, and no script is needed.
+ * callbacks of other providers: in the browser in which it began, and in no other. Between the two requests the server
+ * stores only that the answer was used, so they may reach different nodes, and no script is needed.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { ATTEMPT_MS, openState, routeOfState } from '../login/attempt.ts'
@@ -15,6 +15,7 @@ import { openText, sealText } from '../login/sealed-text.ts'
 import { pathOfRoute, type RequestContext, type RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { addressesOf, paths } from './addresses.ts'
+import { answerKey } from './answer-key.ts'
 import { type Expected, judgeAnswer, MAX_HOLDS_MS } from './assertion.ts'
 import { asBusy, asDown, asLoginFault } from './faults.ts'
 import type { IdentityProvider } from './metadata.ts'
@@ -24,7 +25,10 @@ import { readForm } from './sent-form.ts'
 /** How long a browser may take from the POST to the GET after it, in milliseconds. */
 const ANSWER_MS = 2 * 60_000
 
-/** How long we remember that the answer to a request was used, in milliseconds: longer than its attempt lasts. */
+/**
+ * How long we remember that the answer to a request was used, in milliseconds: longer than its attempt lasts, also by the
+ * clock of another node.
+ */
 const USED_MS = ATTEMPT_MS + 2 * ANSWER_MS
 
 /** What the POST found out, sealed for the GET. */
@@ -40,8 +44,6 @@ export interface AcsParts {
   readonly provider: () => Promise<IdentityProvider>
   /** The owner of the work of reading a visitor's document: the work of one owner does not delay that of another. */
   readonly ownerOf: (ctx: RequestContext) => string
-  /** Whether `id` is used for the first time. */
-  readonly isFirst: (id: string, windowMs: number) => Promise<boolean>
   readonly forcesAuthn: boolean
   readonly allowsUnsolicited: boolean
   /** Empty: everybody. */
@@ -57,8 +59,12 @@ export interface Acs {
 }
 
 export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
-  const { provider, ownerOf, isFirst, forcesAuthn, allowsUnsolicited, authorizedGroups, seal } = parts
-  const { now, sealer, samlDocuments } = tools
+  const { provider, ownerOf, forcesAuthn, allowsUnsolicited, authorizedGroups, seal } = parts
+  const { now, sealer, sessions, samlDocuments } = tools
+
+  /** Whether something is used for the first time; it is remembered for this long, in milliseconds. */
+  const isFirst = (key: string, rememberedMs: number): Promise<boolean> =>
+    sessions.useAnswer({ key, untilMs: now() + rememberedMs })
 
   /** The user that an answer names, if everything in the answer is right. */
   const judged = async (
@@ -73,8 +79,8 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
     if ('fault' in read) return asLoginFault(read)
     const told = judgeAnswer(read, { ...expected, ...addresses, idpEntityId: idp.entityId }, now())
     if (isFault(told)) return told
-    const windowMs = expected.requestId === undefined ? MAX_HOLDS_MS + USED_MS : USED_MS
-    if (!(await isFirst(`${addresses.acs} ${told.assertionId}`, windowMs))) {
+    const rememberedMs = expected.requestId === undefined ? MAX_HOLDS_MS + USED_MS : USED_MS
+    if (!(await isFirst(answerKey('assertion', addresses.acs, told.assertionId), rememberedMs))) {
       return { fault: 'LOGIN_ANSWER_REPEATED', reason: 'the assertion was used before' }
     }
     if (authorizedGroups.length > 0 && !authorizedGroups.some((group) => told.groups.has(group))) {
@@ -90,7 +96,7 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
       return { fault: 'LOGIN_STATE_INVALID', reason: 'the answer was not sealed for this login' }
     const { id, at, user, endsAt } = JSON.parse(opened) as Sealed // only this file seals for this context
     if (now() - at > ANSWER_MS) return { fault: 'LOGIN_STATE_EXPIRED', reason: 'the answer was sealed too long ago' }
-    if (!(await isFirst(`sealed ${id}`, USED_MS))) {
+    if (!(await isFirst(answerKey('sealed', id), USED_MS))) {
       return { fault: 'LOGIN_ANSWER_REPEATED', reason: 'the sealed answer was used before' }
     }
     return { user, kept: {}, endsAt }

@@ -6,6 +6,7 @@ import { isFault, type LoginVisit, type ProviderPage } from '../login/provider.t
 import type { RequestContext, RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { addressesOf, paths } from './addresses.ts'
+import { answerKey } from './answer-key.ts'
 import { timeOf } from './assertion.ts'
 import { asBusy, asDown, asLoginFault } from './faults.ts'
 import type { SentLogout } from './logout-request.ts'
@@ -24,17 +25,16 @@ export interface LogoutParts {
   readonly provider: () => Promise<IdentityProvider>
   /** The owner of the work of reading a visitor's document: the work of one owner does not delay that of another. */
   readonly ownerOf: (ctx: RequestContext) => string
-  /** Whether `id` is used for the first time. */
-  readonly isFirst: (id: string, windowMs: number) => Promise<boolean>
-  /** Makes the next use of `id` the first one. */
-  readonly forget: (id: string, windowMs: number) => Promise<void>
 }
 
-/** That a request was used is remembered for this long, in milliseconds. */
-const USED_MS = 2 * REQUEST_MS
+/**
+ * That a request was used is remembered for this long, in milliseconds: its time may be ahead of ours by as much as it may
+ * be behind, and the clock of another node may differ.
+ */
+const USED_MS = 3 * REQUEST_MS
 
 export function logoutPages(parts: LogoutParts, tools: ModuleTools): readonly ProviderPage[] {
-  const { provider, ownerOf, isFirst, forget } = parts
+  const { provider, ownerOf } = parts
   const { now, samlDocuments, requestKey } = tools
 
   const receive = async (
@@ -55,16 +55,10 @@ export function logoutPages(parts: LogoutParts, tools: ModuleTools): readonly Pr
     if (isOver || !(Math.abs(timeOf(issueInstant) - now()) <= REQUEST_MS)) {
       return refuse({ fault: 'LOGIN_ANSWER_OUTDATED', reason: 'a logout request is expired or not yet valid' })
     }
-    const use = `logout ${addresses.logout} ${id}`
-    if (!(await isFirst(use, USED_MS))) {
+    // Used and carried out in one: the identity provider may send only this request.
+    const asked = { key: answerKey('logout', addresses.logout, id), untilMs: now() + USED_MS }
+    if (!(await endUser(nameId, asked))) {
       return refuse({ fault: 'LOGIN_ANSWER_REPEATED', reason: 'a logout request was used before' })
-    }
-    try {
-      await endUser(nameId)
-    } catch (error) {
-      // The logins go on, and the identity provider may send only this request.
-      await forget(use, USED_MS)
-      throw error
     }
     if (idp.logoutUrl === undefined) return onwards('/')
     const sending = {

@@ -22,7 +22,7 @@ export interface SamlClient extends MetadataSource {
 
 export function samlProvider(client: SamlClient, tools: ModuleTools): LoginProvider {
   const { forcesAuthn, allowsUnsolicited, authorizedGroups, nameIdFormat } = client
-  const { now, counters, requestKey } = tools
+  const { now, requestKey } = tools
   const provider = identityProvider(client, tools)
   const identity = digest(['saml', client.idp_metadata_url || writtenEntityId(client.idp_metadata), nameIdFormat])
   const rules = authorizedGroups.length > 0 ? digest(authorizedGroups) : ''
@@ -31,9 +31,6 @@ export function samlProvider(client: SamlClient, tools: ModuleTools): LoginProvi
     provider,
     // One owner for each visitor: a visitor who sends a lot delays nobody else.
     ownerOf: ({ peer }: RequestContext) => `${id} ${peer.ip}`,
-    isFirst: async (key: string, windowMs: number) =>
-      (await counters.take(`saml ${key}`, { capacity: 1, windowMs })).isAllowed,
-    forget: async (key: string, windowMs: number) => counters.giveBack(`saml ${key}`, windowMs),
   }
   const acs = assertionConsumer(
     { ...parts, forcesAuthn, allowsUnsolicited, authorizedGroups, seal: `${identity} ${rules}` },

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { WorkRefused, WorkTooHeavy } from '../../lib/threads/off-loop.ts'
+import { Refusal } from '../../model/errors.ts'
 import { MemorySessions } from '../login/memory-sessions.ts'
-import { TestBrowser } from '../login/test-browser.ts'
+import { type Page, TestBrowser } from '../login/test-browser.ts'
 import { testTools } from '../test-tools.ts'
 import type { ModuleTools } from '../tools.ts'
-import { ask, deliver, HOST, idp, logIn, metadataOf, post, ROUTE, setUp } from './test-stage.ts'
+import { ask, base64, deliver, HOST, idp, logIn, metadataOf, post, ROUTE, setUp } from './test-stage.ts'
 
 const ACS = `https://${HOST}${ROUTE}/acs`
 
@@ -189,6 +190,50 @@ test('the sealed answer for one host or page is refused at another', async () =>
   ] as const) {
     assert.equal((await stage.browser.visit({ path, host })).code, 'LOGIN_STATE_INVALID')
   }
+})
+
+test('while it cannot be stored that an answer was used, nobody is let in', async () => {
+  const away = () => Promise.reject(new Refusal('STORE_UNAVAILABLE', undefined, { headers: { 'retry-after': '7' } }))
+  const stage = setUp({ allow_idp_initiated: true })
+  const down = mock.method(stage.tools.sessions, 'useAnswer', away)
+  const isDown = ({ code, headers }: Page) =>
+    assert.deepEqual([code, headers.get('retry-after')], ['LOGIN_STORE_DOWN', '7'])
+  const asked = await ask(stage)
+  const xml = await idp.answer(asked)
+  isDown(await deliver(stage.browser, xml, asked.relayState))
+  const unsolicited = { requestId: '', relayState: '', acs: ACS, entityId: `https://${HOST}${ROUTE}/metadata` }
+  isDown(await deliver(stage.browser, await idp.answer(unsolicited, { inResponseTo: undefined }), '/page'))
+
+  // The same form again, once the store is back; and it is away again at the redirect.
+  down.mock.restore()
+  const sent = await post(stage.browser, { SAMLResponse: base64(xml), RelayState: asked.relayState })
+  assert.equal(sent.status, 303)
+  const again = mock.method(stage.tools.sessions, 'useAnswer', away)
+  isDown(await stage.browser.visit({ path: sent.location }))
+  assert.equal(stage.browser.cookies.size, 0, 'the attempt is over')
+  again.mock.restore()
+  assert.equal((await stage.browser.visit()).status, 302)
+  assert.equal((await logIn(stage)).status, 302)
+  assert.equal((await stage.browser.visit()).status, 200)
+})
+
+test('an answer is remembered by a digest, for longer than it is valid', async () => {
+  const sessions = new MemorySessions()
+  const used = mock.method(sessions, 'useAnswer')
+  const stage = setUp({ allow_idp_initiated: true }, { sessions })
+  const [minute, day] = [60_000, 24 * 3_600_000]
+  assert.equal((await logIn(stage)).status, 302)
+  const forRequest = used.mock.calls.map(({ arguments: [answer] }) => answer)
+  assert.equal(new Set(forRequest.map(({ key }) => key)).size, 2)
+  for (const { key, untilMs } of forRequest) {
+    assert.match(key, /^[\w-]{43}$/)
+    assert.ok(untilMs - Date.now() > 17 * minute)
+  }
+  used.mock.resetCalls()
+  const unsolicited = { requestId: '', relayState: '', acs: ACS, entityId: `https://${HOST}${ROUTE}/metadata` }
+  const xml = await idp.answer(unsolicited, { inResponseTo: undefined, confirmedUntil: day / 1000 - 1 })
+  assert.equal((await deliver(stage.browser, xml, '/')).status, 302)
+  assert.ok((used.mock.calls[0]?.arguments[0].untilMs ?? 0) - Date.now() > day + minute)
 })
 
 test('a login ends when the session at the identity provider does, or after its own time', async () => {

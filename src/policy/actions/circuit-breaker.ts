@@ -30,14 +30,15 @@ export const circuitBreaker = defineAction({
     checkDuration(window_duration, `${at}.window_duration`, { least: '1s', most: '2m' })
     checkDuration(tripped_duration, `${at}.tripped_duration`, { least: '1s', most: '24h' })
   },
-  compile: (config, { tools }) => {
-    const guard = tools.guards.circuitBreaker({
+  compile: (config, { key, tools }) => {
+    const settings = {
       trippedSeconds: readDuration(config.tripped_duration),
       windowSeconds: readDuration(config.window_duration),
       buckets: BUCKETS,
       volumeThreshold: config.volume_threshold,
       errorThreshold: config.error_threshold,
-    })
+    }
+    const guard = tools.guards.circuitBreaker(settings, key)
     return guardStep('circuit-breaker', guard, config.enforce)
   },
 })
