@@ -2,20 +2,21 @@
 import type { Duplex } from 'node:stream'
 import { Secret } from '../lib/secrets/secret.ts'
 import type { StopTunnel } from '../wire/messages/commands.ts'
-import type { ProxyHeader } from '../wire/proxy-header.ts'
-import type { WireStream } from '../wire/wire-stream.ts'
 import { authRequest } from './auth-request.ts'
 import { retryDelay } from './backoff.ts'
 import { type Commands, noCommands } from './commands.ts'
 import { dialServer } from './connect.ts'
+import type { Connections } from './connections.ts'
 import type { AgentEvent } from './events.ts'
 import { AgentFault } from './fault.ts'
 import { Figures } from './figures.ts'
+import { FormerSessions } from './former-sessions.ts'
 import { forwardConnection } from './forward.ts'
 import type { Tap } from './http-tap.ts'
+import { type LegRequest, Legs } from './legs.ts'
 import type { ServerAddress } from './server-address.ts'
 import { ServiceWatch } from './service-watch.ts'
-import { Session } from './session.ts'
+import { Session, type SessionVisitor } from './session.ts'
 import { systemTimers, type Timers } from './timers.ts'
 import { AgentTunnel, type AgentTunnelPlan } from './tunnel.ts'
 import { watchWorld } from './world.ts'
@@ -29,6 +30,9 @@ const PROBE_MS = 3000
 /** How long to wait before asking again for an address that the server did not give back, in milliseconds. */
 const REBIND_MS = 15_000
 
+/** How long to wait before trying again to connect anew while the former connection lasts, in milliseconds. */
+const MOVE_AGAIN_MS = 1000
+
 export interface AgentOptions {
   readonly server: ServerAddress
   /** PEM; without it the CAs of the machine are trusted. */
@@ -37,6 +41,8 @@ export interface AgentOptions {
   readonly version: string
   readonly clientType?: string
   readonly metadata?: string
+  /** How many connections its session has at most, each to another data plane of the server; `auto` by default. */
+  readonly connections?: Connections
   readonly heartbeatIntervalMs?: number
   readonly heartbeatToleranceMs?: number
   readonly commands?: Commands
@@ -54,13 +60,22 @@ export class Agent {
   readonly #options: AgentOptions
   readonly #timers: Timers
   readonly #tunnels = new Set<AgentTunnel>()
-  /** By the tunnel id that visitors carry. */
+  /** By the ids that visitors carry: that of the bind, and over further connections the one that the API shows. */
   readonly #byId = new Map<string, AgentTunnel>()
+  /** Tunnels that are being bound. */
+  readonly #binding = new Map<AgentTunnel, Promise<void>>()
   /** Functions that cancel the next attempt for tunnels that were refused. */
   readonly #rebinds = new Map<AgentTunnel, () => void>()
   readonly #services: ServiceWatch
   readonly #closing = new AbortController()
   #session: Session | undefined
+  /** Earlier connections of the same session, which serve the visitors that they have. */
+  readonly #former = new FormerSessions()
+  readonly #legs: Legs
+  /** Resolves when another connection has taken over. */
+  #moved = Promise.withResolvers<void>()
+  /** The attempt to connect anew, while it goes on. */
+  #moving: Promise<void> | undefined
   /** Identifies the session to resume. A new process starts without one, and gets a new session. */
   #clientId = ''
   #cookie = new Secret('')
@@ -72,6 +87,12 @@ export class Agent {
   constructor(options: AgentOptions) {
     this.#options = options
     this.#timers = options.timers ?? systemTimers
+    this.#legs = new Legs({
+      connections: options.connections ?? 'auto',
+      timers: this.#timers,
+      random: options.random ?? Math.random,
+      connect: (leg) => this.#connect({ isMoving: false, leg }),
+    })
     this.#services = new ServiceWatch({
       timers: this.#timers,
       onDown: (tunnel, reason) => this.#emit({ type: 'service-down', tunnel, reason }),
@@ -119,7 +140,7 @@ export class Agent {
     if (this.#closing.signal.aborted) throw new AgentFault('closed', 'the agent was closed')
     const tunnel = new AgentTunnel(plan, { twin })
     this.#tunnels.add(tunnel)
-    if (this.#session) void this.#bind(this.#session, tunnel)
+    void this.#bind(tunnel)
     await tunnel.ready
     return tunnel
   }
@@ -128,7 +149,9 @@ export class Agent {
   async closeTunnel(tunnel: AgentTunnel): Promise<void> {
     if (!this.#tunnels.has(tunnel)) return
     this.#forget(tunnel, new AgentFault('closed', 'the tunnel was closed'))
-    if (tunnel.id !== '') await this.#session?.unbind(tunnel.id)
+    const { id } = tunnel
+    if (id === '') return
+    await Promise.all([this.#session?.unbind(id), ...this.#former.all.map((session) => session.unbind(id))])
   }
 
   /** Closes all tunnels, and then the session with a GOAWAY. */
@@ -138,7 +161,7 @@ export class Agent {
     const open = [...this.#tunnels]
     this.#closing.abort()
     await Promise.all(open.map((tunnel) => this.closeTunnel(tunnel)))
-    await session?.close()
+    await Promise.all([session?.close(), this.#former.close(), this.#legs.close()])
     await this.#running
   }
 
@@ -161,11 +184,11 @@ export class Agent {
     }
   }
 
-  /** Runs one session to its end; resolves with why it ended or could not begin, and how long it lasted. */
+  /** Runs one session to its end, over one connection after the other; resolves with why it ended or could not begin, and how long it lasted. */
   async #live(online: () => void): Promise<{ fault: AgentFault; lastedMs: number }> {
     let session: Session
     try {
-      session = await this.#connect()
+      session = await this.#connect({ isMoving: false })
     } catch (error) {
       return { fault: asFault(error), lastedMs: 0 }
     }
@@ -176,17 +199,85 @@ export class Agent {
     this.#cookie = cookie
     this.#session = session
     this.#emit({ type: 'online', session: sessionId || clientId, region, serverVersion, isResumed })
-    for (const tunnel of this.#tunnels) void this.#bind(session, tunnel)
+    for (const tunnel of this.#tunnels) void this.#bind(tunnel)
     online()
-    const fault = await session.ended
+    if (session.isAskedToMove) this.#moveIfAsked()
+    const fault = await this.#lasts(session)
     this.#session = undefined
-    for (const cancel of this.#rebinds.values()) cancel()
-    this.#rebinds.clear()
+    void this.#legs.close()
+    this.#cancelRebinds()
     for (const tunnel of this.#tunnels) tunnel.offline()
     return { fault, lastedMs: this.#timers.now() - startedAt }
   }
 
-  async #connect(): Promise<Session> {
+  /** Resolves when the connection has ended, or the last that took over from it. */
+  async #lasts(session: Session): Promise<AgentFault> {
+    for (let current = session; ; current = this.#session ?? current) {
+      const fault = await Promise.race([current.ended, this.#moved.promise])
+      if (!fault) continue
+      // It may have got another connection just in time.
+      await this.#moving
+      if (this.#session === current) return fault
+    }
+  }
+
+  /** Connects anew while the current connection goes on, and lets that take over. Tries again while the first lasts. */
+  async #move(): Promise<void> {
+    const { signal } = this.#closing
+    for (;;) {
+      const from = this.#session
+      if (!from?.isAskedToMove || from.isEnded || signal.aborted) return
+      const to = await this.#connect({ isMoving: true }).catch(() => undefined)
+      if (!to) await this.#waitFor(from, MOVE_AGAIN_MS)
+      else if (signal.aborted || to.welcome.clientId !== this.#clientId) {
+        // A server that does not know the session cannot give it its addresses while another connection has them.
+        await to.close()
+        return
+      } else this.#takeOver(from, to)
+    }
+  }
+
+  /** Resolves when the time is over or the connection has ended. */
+  #waitFor(session: Session, ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#timers.after(ms, resolve)
+      void session.ended.then(() => {
+        cancel()
+        resolve()
+      })
+    })
+  }
+
+  #takeOver(from: Session, to: Session): void {
+    const { cookie, sessionId, region, serverVersion, clientId } = to.welcome
+    this.#cookie = cookie
+    this.#session = to
+    this.#moved.resolve()
+    this.#moved = Promise.withResolvers()
+    this.#cancelRebinds()
+    this.#emit({ type: 'moved', session: sessionId || clientId, region, serverVersion })
+    const bound = this.#boundAt(to, from)
+    this.#former.add(from, bound)
+    void bound.then(() => {
+      if (this.#session === to) this.#legs.follow(to)
+    })
+  }
+
+  /** Resolves when all tunnels are online at `to`; those that are not may be so at `from`, while that lasts. */
+  async #boundAt(to: Session, from: Session): Promise<void> {
+    await Promise.all([...this.#tunnels].map((tunnel) => this.#bind(tunnel)))
+    const isMissing = (): boolean => [...this.#tunnels].some(({ isOnline }) => !isOnline)
+    while (this.#session === to && !from.isEnded && isMissing()) await this.#waitFor(from, MOVE_AGAIN_MS)
+  }
+
+  /** Moves if the server has asked for it. */
+  #moveIfAsked(): void {
+    this.#moving ??= this.#move().finally(() => {
+      this.#moving = undefined
+    })
+  }
+
+  async #connect({ isMoving, leg }: { readonly isMoving: boolean; readonly leg?: LegRequest }): Promise<Session> {
     const { signal } = this.#closing
     const { server, ca, dial = () => dialServer({ server, ca, signal }) } = this.#options
     const socket = await dial({ signal })
@@ -196,11 +287,16 @@ export class Agent {
       const commands = this.#reported()
       const session = await Session.start({
         socket,
-        auth: authRequest(this.#options, { clientId: this.#clientId, cookie: this.#cookie, commands }),
+        auth: authRequest(this.#options, { clientId: this.#clientId, cookie: this.#cookie, commands, isMoving, leg }),
         commands,
-        onVisitor: (stream, header) => this.#serve(session, stream, header),
-        onStopTunnel: (stop) => this.#stopTunnel(stop),
+        onVisitor: (visitor) => this.#serve(session, visitor),
+        onStopTunnel: (stop) => {
+          // What a former connection no longer serves is served by the current one.
+          if (session === this.#session) this.#stopTunnel(stop)
+        },
+        onMove: () => (leg ? leg.onMove() : this.#moveIfAsked()),
       })
+      session.release()
       return session
     } finally {
       signal.removeEventListener('abort', abort)
@@ -221,14 +317,33 @@ export class Agent {
     return { restart: reported('restart'), stop: reported('stop'), update: reported('update') }
   }
 
-  async #bind(session: Session, tunnel: AgentTunnel): Promise<void> {
+  /** Asks for a tunnel at the current connection, and again at one that takes over meanwhile. */
+  #bind(tunnel: AgentTunnel): Promise<void> {
+    const under = this.#binding.get(tunnel)
+    if (under) return under
+    const binding = this.#bindLatest(tunnel).finally(() => this.#binding.delete(tunnel))
+    this.#binding.set(tunnel, binding)
+    return binding
+  }
+
+  async #bindLatest(tunnel: AgentTunnel): Promise<void> {
+    let asked: Session | undefined
+    while (this.#session && this.#session !== asked && this.#tunnels.has(tunnel)) {
+      asked = this.#session
+      await this.#bindAt(asked, tunnel)
+    }
+  }
+
+  async #bindAt(session: Session, tunnel: AgentTunnel): Promise<void> {
     try {
       await tunnel.twinIsReady()
       const answer = await this.#ask(session, tunnel)
       // The tunnel was closed meanwhile.
       if (!this.#tunnels.has(tunnel)) return await session.unbind(answer.id)
-      this.#byId.delete(tunnel.id)
+      this.#unname(tunnel)
       this.#byId.set(answer.id, tunnel)
+      if (answer.tunnelId !== '') this.#byId.set(answer.tunnelId, tunnel)
+      if (session === this.#session && !this.#legs.isActive) this.#legs.follow(session)
       if (tunnel.online(answer)) this.#emit({ type: 'tunnel-online', tunnel })
     } catch (error) {
       this.#notBound(session, tunnel, asFault(error))
@@ -256,24 +371,42 @@ export class Agent {
     }
     tunnel.offline()
     if (isFinal) this.#emit({ type: 'tunnel-refused', tunnel, fault })
-    const again = (): void => void this.#bind(session, tunnel)
-    this.#rebinds.set(tunnel, this.#timers.after(REBIND_MS, again))
+    const again = (): void => void this.#bind(tunnel)
+    // Visitors may still be served over a former connection, which will not last.
+    const waitMs = this.#former.all.length > 0 ? MOVE_AGAIN_MS : REBIND_MS
+    this.#rebinds.set(tunnel, this.#timers.after(waitMs, again))
+  }
+
+  #cancelRebinds(): void {
+    for (const cancel of this.#rebinds.values()) cancel()
+    this.#rebinds.clear()
   }
 
   #forget(tunnel: AgentTunnel, fault: AgentFault): void {
     this.#tunnels.delete(tunnel)
-    this.#byId.delete(tunnel.id)
+    this.#unname(tunnel)
     this.#rebinds.get(tunnel)?.()
     this.#rebinds.delete(tunnel)
     this.#services.forget(tunnel)
     tunnel.end(fault)
   }
 
-  #serve(session: Session, stream: WireStream, header: ProxyHeader): void {
+  #unname({ id, tunnelId }: AgentTunnel): void {
+    this.#byId.delete(id)
+    this.#byId.delete(tunnelId)
+  }
+
+  #serve(session: Session, waiting: SessionVisitor): void {
+    const { stream, header, done } = waiting
     const tunnel = this.#byId.get(header.id)
     if (!tunnel) {
-      if (session.isBinding) session.hold(stream, header)
-      else stream.reset('stream_refused')
+      // Over a leg, visitors may come before the bind is answered, which is done over the first connection.
+      const binding = [session, this.#session].find((each) => each?.isBinding)
+      if (binding && !stream.isClosed) binding.hold(waiting)
+      else {
+        stream.reset('stream_refused')
+        done()
+      }
       return
     }
     const now = (): number => performance.now()
@@ -287,7 +420,10 @@ export class Agent {
         if (fault) this.#services.failed(tunnel, fault, request)
         else this.#services.answered(tunnel)
       },
-      onEnd: (end) => this.#emit({ type: 'connection-closed', tunnel, end }),
+      onEnd: (end) => {
+        done()
+        this.#emit({ type: 'connection-closed', tunnel, end })
+      },
     })
     const visitor = { address: header.clientAddr, proto: header.proto }
     this.#emit({ type: 'connection-opened', tunnel, visitor })
@@ -313,6 +449,7 @@ export class Agent {
   #worldChanged(): void {
     this.#failures = 0
     this.#session?.probe(PROBE_MS)
+    this.#legs.probe(PROBE_MS)
     this.#retryNow?.()
   }
 

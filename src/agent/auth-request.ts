@@ -19,6 +19,10 @@ export interface Resumption {
   readonly clientId: string
   readonly cookie: Secret
   readonly commands: Commands
+  /** The connection takes over from one that is open still. */
+  readonly isMoving: boolean
+  /** The number of a further connection, and the data planes that have one already. */
+  readonly leg?: { readonly number: number; readonly heldPlanes: readonly string[] } | undefined
 }
 
 export function authRequest(
@@ -30,7 +34,7 @@ export function authRequest(
     heartbeatIntervalMs = DEFAULT_INTERVAL_MS,
     heartbeatToleranceMs = DEFAULT_TOLERANCE_MS,
   }: Introduction,
-  { clientId, cookie, commands: { restart, stop, update } }: Resumption,
+  { clientId, cookie, commands: { restart, stop, update }, isMoving, leg }: Resumption,
 ): AuthRequest {
   return {
     versions: ['3', '2'],
@@ -50,7 +54,10 @@ export function authRequest(
     restartUnsupported: restart.unsupported,
     stopUnsupported: stop.unsupported,
     updateUnsupported: update.unsupported,
-    leg: 0,
+    leg: leg?.number ?? 0,
     windowBytes: GROWN_WINDOW_BYTES,
+    canMove: true,
+    isMoving,
+    heldPlanes: leg?.heldPlanes,
   }
 }

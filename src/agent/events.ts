@@ -13,6 +13,8 @@ export type AgentEvent =
       readonly serverVersion: string
       readonly isResumed: boolean
     }
+  /** The server asked the agent to connect anew, and the same session goes on there. */
+  | { readonly type: 'moved'; readonly session: string; readonly region: string; readonly serverVersion: string }
   | { readonly type: 'offline'; readonly fault: AgentFault; readonly retryMs: number }
   /** The tunnel has its first address, or another one than before. */
   | { readonly type: 'tunnel-online'; readonly tunnel: AgentTunnel }

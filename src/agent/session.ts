@@ -1,6 +1,7 @@
 /** One session with a server: it authenticates, keeps alive with heartbeats, and answers the server's requests. */
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
 import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
 import { type AuthAnswer, type AuthRequest, buildAuth, parseAuthAnswer } from '../wire/messages/auth.ts'
 import { type BindAnswer, type BindMessage, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
@@ -24,14 +25,27 @@ const FAREWELL_MS = 1000
 /** How long a bind may take, in milliseconds: it may wait for a name to be freed and for listeners to open. */
 const BIND_TIMEOUT_MS = 20_000
 
+/** How often a connection that is left looks whether its last visitor is gone, in milliseconds. */
+const IDLE_LOOK_MS = 50
+
 export interface SessionParts {
   /** A TLS connection; the session owns it from here on. */
   readonly socket: Duplex
   readonly auth: AuthRequest
   readonly commands: Commands
   /** A visitor connected; the header has been read, the rest has not. */
-  readonly onVisitor: (stream: WireStream, header: ProxyHeader) => void
+  readonly onVisitor: (visitor: SessionVisitor) => void
   readonly onStopTunnel: (stop: StopTunnel) => void
+  /** The server is about to close this connection, and asks the agent to open another before. */
+  readonly onMove: () => void
+}
+
+/** A connection of a visitor. */
+export interface SessionVisitor {
+  readonly stream: WireStream
+  readonly header: ProxyHeader
+  /** To be called when it is served, or refused. */
+  readonly done: () => void
 }
 
 export class Session {
@@ -41,9 +55,15 @@ export class Session {
   readonly #ended = Promise.withResolvers<AgentFault>()
   readonly #transportClosed: Promise<void>
   #answer: AuthAnswer | undefined
-  /** Visitors of a tunnel whose bind has been answered but whose id is not recorded yet. */
-  #early: { stream: WireStream; header: ProxyHeader }[] = []
+  /** Visitors that came before the owner of the session was ready for them, or before their tunnel was recorded. */
+  #early: SessionVisitor[] = []
+  #mayPassOn = false
   #binding = 0
+  #visitors = 0
+  #isEnded = false
+  #isAskedToMove = false
+  /** Heartbeats that the server opened, which stay open. */
+  #heartbeats = 0
 
   /** Connects and authenticates; rejects with an `AgentFault`, after closing the connection. */
   static async start(parts: SessionParts): Promise<Session> {
@@ -106,11 +126,12 @@ export class Session {
     await call(this.#mux, streamTypes.unbind, buildUnbind(id), { timeoutMs: FAREWELL_MS })
   }
 
-  /** Passes on visitors that came before their tunnel was recorded; to be called once it is. */
+  /** Passes on visitors that came too early; to be called once the session and the tunnel of a bind are recorded. */
   release(): void {
+    this.#mayPassOn = true
     const early = this.#early
     this.#early = []
-    for (const { stream, header } of early) this.#parts.onVisitor(stream, header)
+    for (const visitor of early) this.#parts.onVisitor(visitor)
   }
 
   /** Whether a bind is in progress, whose tunnel id is not known yet. */
@@ -119,8 +140,30 @@ export class Session {
   }
 
   /** Keeps a visitor until `release`. */
-  hold(stream: WireStream, header: ProxyHeader): void {
-    this.#early.push({ stream, header })
+  hold(visitor: SessionVisitor): void {
+    this.#early.push(visitor)
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  /** The server is about to close this connection. */
+  get isAskedToMove(): boolean {
+    return this.#isAskedToMove
+  }
+
+  /** Whether a visitor is connected. One whose stream is closed is gone, though its handler may not have noticed. */
+  get #isServing(): boolean {
+    return this.#visitors > 0 && this.#mux.accepted > this.#heartbeats
+  }
+
+  /** Another connection has taken over: closes this one after its last visitor. */
+  async leave(): Promise<void> {
+    // What the server opened before it knew may be on its way, and comes before the answer.
+    await this.#pinged()
+    while (!this.#isEnded && this.#isServing) await pause(IDLE_LOOK_MS)
+    await this.close()
   }
 
   /** Sends a ping outside the regular heartbeat; the session ends if no answer comes in time. */
@@ -136,6 +179,16 @@ export class Session {
       closed: () => clearTimeout(timer),
     })
     stream.write(randomBytes(4))
+  }
+
+  /** Resolves when the server has answered a ping, or when the session is over. */
+  #pinged(): Promise<void> {
+    const stream = this.#mux.open(typeHead(streamTypes.heartbeat))
+    if (stream instanceof WireError) return Promise.resolve()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    stream.attach({ data: () => stream.close(), end() {}, drain() {}, closed: () => resolve() })
+    stream.write(randomBytes(4))
+    return promise
   }
 
   /** Gives up a dead connection. */
@@ -181,9 +234,14 @@ export class Session {
   }
 
   #accept(stream: WireStream, type: number): void {
-    if (type === streamTypes.heartbeat) answerPings(stream)
-    // Before authentication a server may only ping.
-    else if (!this.#answer) stream.reset('stream_refused')
+    if (type === streamTypes.heartbeat) {
+      this.#heartbeats++
+      answerPings(stream)
+    }
+    // It may come with the answer to the authentication.
+    else if (type === streamTypes.move) this.#acceptMove(stream)
+    // Before authentication a server may only ping; over a leg, visitors may come with the answer.
+    else if (!this.#answer && !(type === streamTypes.proxy && this.#parts.auth.leg > 0)) stream.reset('stream_refused')
     else if (type === streamTypes.proxy) this.#acceptVisitor(stream)
     else if (type === streamTypes.restart) this.#acceptCommand(stream, 'restart')
     else if (type === streamTypes.stop) this.#acceptCommand(stream, 'stop')
@@ -193,9 +251,14 @@ export class Session {
   }
 
   #acceptVisitor(stream: WireStream): void {
+    this.#visitors++
+    const done = (): void => void this.#visitors--
     readProxyHeader(stream, (header) => {
-      if (header instanceof WireError) stream.reset('protocol_error')
-      else this.#parts.onVisitor(stream, header)
+      if (header instanceof WireError) {
+        stream.reset('protocol_error')
+        done()
+      } else if (this.#mayPassOn) this.#parts.onVisitor({ stream, header, done })
+      else this.hold({ stream, header, done })
     })
   }
 
@@ -220,10 +283,23 @@ export class Session {
     })
   }
 
+  #acceptMove(stream: WireStream): void {
+    readMessage(stream, (message) => {
+      stream.close()
+      if (message instanceof WireError) return
+      this.#isAskedToMove = true
+      this.#parts.onMove()
+    })
+  }
+
   #over(fault: AgentFault): void {
+    this.#isEnded = true
     this.#heartbeat.stop()
     this.#ended.resolve(fault)
-    for (const { stream } of this.#early.splice(0)) stream.reset()
+    for (const { stream, done } of this.#early.splice(0)) {
+      stream.reset()
+      done()
+    }
   }
 }
 

@@ -9,6 +9,7 @@ import { answerPings } from '../wire/heartbeat.ts'
 import { type AuthRequest, buildAuthAnswer, buildAuthRefusal, parseAuth } from '../wire/messages/auth.ts'
 import { type BindMessage, buildBindAnswer, parseBind } from '../wire/messages/bind.ts'
 import { echoOptions, requestedName } from '../wire/messages/bind-options.ts'
+import { moveMessage } from '../wire/messages/commands.ts'
 import { buildAnswer } from '../wire/messages/error-text.ts'
 import { buildLabelAnswer, type LabelMessage, parseLabelRequest, parseUnbind } from '../wire/messages/tunnels.ts'
 import { Mux } from '../wire/mux.ts'
@@ -34,10 +35,14 @@ export interface DoorRules {
   /** The error to refuse with; an empty one accepts. */
   auth?: (request: AuthRequest) => string
   bind?: (request: BindMessage) => string
+  /** The data plane that answers, and how many there are; by default it is the only one. */
+  plane?: (request: AuthRequest) => { readonly planeId: string; readonly planeCount: number }
   /** Does not answer pings. */
   isMute?: boolean
   /** Does not answer binds. */
   isSlow?: boolean
+  /** Called right after an agent was let in, in the same turn of the event loop. */
+  onSession?: (session: DoorSession) => void
   /** Called right after a bind was answered, in the same turn of the event loop. */
   onBound?: (session: DoorSession, id: string) => void
 }
@@ -51,6 +56,8 @@ export class TestDoor {
   readonly #cookies = new Map<string, string>()
   static #placed = 0
   #ids = 0
+  /** Answers to binds that it was slow with. */
+  readonly #unanswered: ((id: string) => void)[] = []
   #arrived = Promise.withResolvers<void>()
 
   static async start({
@@ -120,8 +127,23 @@ export class TestDoor {
     return answered instanceof WireError ? answered.code : answered.Error
   }
 
-  stopTunnel(id: string, message: string): void {
-    assert.equal(tell(this.latest.mux, streamTypes.stopTunnel, { Id: id, Message: message, ErrorCode: '' }), undefined)
+  /** Asks the agent to move to another connection. */
+  move(session = this.latest): void {
+    assert.equal(tell(session.mux, streamTypes.move, moveMessage), undefined)
+  }
+
+  /** Answers the binds that it was slow with. */
+  answerBinds(id: string): void {
+    for (const reply of this.#unanswered.splice(0)) reply(id)
+  }
+
+  /** Knows no cookie any more. */
+  forgetSessions(): void {
+    this.#cookies.clear()
+  }
+
+  stopTunnel(id: string, message: string, session = this.latest): void {
+    assert.equal(tell(session.mux, streamTypes.stopTunnel, { Id: id, Message: message, ErrorCode: '' }), undefined)
   }
 
   /** Breaks every connection, as a cut cable would; the door stays open. */
@@ -173,7 +195,8 @@ export class TestDoor {
     const cookie = `cookie_${++this.#ids}`
     const isResumed = this.#cookies.get(auth.clientId) === auth.cookie.reveal()
     const clientId = isResumed ? auth.clientId : `ts_${this.#ids}`
-    this.#cookies.set(clientId, cookie)
+    // A leg gets a cookie too, and is no reason to forget that of the session.
+    if (!auth.heldPlanes) this.#cookies.set(clientId, cookie)
     const windowBytes = agreeWindow(auth.windowBytes)
     mux.adapt(peerTraits(auth.userAgent, { agreedWindow: windowBytes }))
     answer(
@@ -190,12 +213,14 @@ export class TestDoor {
         sessionDurationS: 0,
         sessionId: clientId,
         windowBytes,
+        ...(this.rules.plane?.(auth) ?? { planeId: '', planeCount: 1 }),
       }),
     )
     const session = { auth, mux, socket, binds: [], labels: [], unbound: [], closed: closed.promise }
     this.sessions.push(session)
     this.#arrived.resolve()
     this.#arrived = Promise.withResolvers()
+    this.rules.onSession?.(session)
     return session
   }
 
@@ -218,14 +243,17 @@ export class TestDoor {
     const request = parseBind(message)
     if (request instanceof WireError) assert.fail(request)
     session.binds.push(request)
-    if (this.rules.isSlow) return
+    if (this.rules.isSlow) this.#unanswered.push((id) => this.#answerBind(session, stream, request, id))
+    else this.#answerBind(session, stream, request, request.id || `tn_${++this.#ids}`)
+  }
+
+  #answerBind(session: DoorSession, stream: WireStream, request: BindMessage, id: string): void {
     const error = this.rules.bind?.(request) ?? ''
     if (error !== '') {
       answer(stream, { Error: error })
       return
     }
     const { proto, opts } = request
-    const id = request.id || `tn_${++this.#ids}`
     this.lastId = id
     const wanted = requestedName(proto, opts)?.value
     const random = proto === 'tcp' ? `example.com:${20_000 + this.#ids}` : `random-${this.#ids}.example.com`

@@ -4,6 +4,7 @@ import type { Secret } from '../../lib/secrets/secret.ts'
 import { certificatesPem } from '../../options/file-values.ts'
 import { OptionReader, type Problem } from '../../options/reader.ts'
 import { LONGEST_SILENCE_MS } from '../../wire/heartbeat.ts'
+import { type Connections, parseConnections } from '../connections.ts'
 import { parseServer, type ServerAddress } from '../server-address.ts'
 import { ConfigError, describeProblem } from './config-error.ts'
 import type { Environment } from './find-file.ts'
@@ -40,6 +41,7 @@ export interface AgentFile {
   readonly remoteManagement: boolean
   readonly heartbeatIntervalMs: number | undefined
   readonly heartbeatToleranceMs: number | undefined
+  readonly connections: Connections | undefined
   readonly tunnels: ReadonlyMap<string, TunnelPlans>
 }
 
@@ -93,6 +95,7 @@ function readAgent(reader: OptionReader, path: string, env: Environment): AgentF
     remoteManagement: reader.flag('remote_management') ?? true,
     heartbeatIntervalMs: reader.duration('heartbeat_interval', beat),
     heartbeatToleranceMs: reader.duration('heartbeat_tolerance', beat),
+    connections: reader.parsed('connections', parseConnections),
     tunnels: readTunnels(reader.map('tunnels'), { readText, env }),
   }
   reader.finish()

@@ -256,6 +256,7 @@ describe('a file is refused, by key and line, for', () => {
     ['a bad server', 'server: https://x', /^`server` .* must be `host:port` of the server, without a scheme$/],
     ['a number for text', 'metadata: 5', /^`metadata` .* must be text: put it in quotes$/],
     ['text for a flag', 'update_checks: maybe', /^`update_checks` .* must be `true` or `false`$/],
+    ['more connections than there may be', 'connections: 17', /must be `auto` or a number from 1 to 16/],
     ['a beat that is too slow', 'heartbeat_interval: 2m', /must be a duration such as `10s`, from 1s to 30s/],
     ['a CA that is not there', 'ca: nowhere.pem', /^`ca` .* cannot be read: there is no .*nowhere\.pem$/],
     ['a CA that is none', 'ca: policy.yml', /^`ca` .* must be certificates in PEM/],

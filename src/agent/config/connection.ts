@@ -1,6 +1,7 @@
 /** Which server an agent connects to and with what, from flags, environment and files. */
 import { Secret } from '../../lib/secrets/secret.ts'
 import { certificatesPem } from '../../options/file-values.ts'
+import { type Connections, parseConnections } from '../connections.ts'
 import { DEFAULT_SERVER, formatServer, parseServer, type ServerAddress } from '../server-address.ts'
 import { type AgentFile, readAgentFile, type UpdateSettings } from './agent-file.ts'
 import { ConfigError } from './config-error.ts'
@@ -13,6 +14,7 @@ export interface AgentFlags {
   readonly server?: string | undefined
   readonly ca?: string | undefined
   readonly authtoken?: Secret | undefined
+  readonly connections?: string | undefined
 }
 
 export interface AgentConfig {
@@ -26,6 +28,7 @@ export interface AgentConfig {
   readonly remoteManagement: boolean
   readonly heartbeatIntervalMs: number | undefined
   readonly heartbeatToleranceMs: number | undefined
+  readonly connections: Connections | undefined
   readonly tunnels: ReadonlyMap<string, TunnelPlans>
   /** The file that describes the tunnels, for messages. */
   readonly tunnelFile: string
@@ -65,6 +68,7 @@ export async function readAgentConfig(
       `\`update\` (${LOCAL_FILE}) must stand in your own file or in one named with --config: it installs programs`,
     )
   }
+  const connections = readConnections(flags, problems)
   if (problems.length > 0 || !server) throw new ConfigError(problems)
   const pick = <K extends keyof AgentFile>(key: K) =>
     files.map(({ file }) => file[key]).find((each) => each !== undefined)
@@ -78,6 +82,7 @@ export async function readAgentConfig(
     remoteManagement: files.every(({ file }) => file.remoteManagement),
     heartbeatIntervalMs: pick('heartbeatIntervalMs'),
     heartbeatToleranceMs: pick('heartbeatToleranceMs'),
+    connections: connections ?? pick('connections'),
     tunnels: files.find(({ file }) => file.tunnels.size > 0)?.file.tunnels ?? new Map(),
     notes: files.flatMap(({ file }) => file.notes),
     tunnelFile: files.map(({ file }) => file.path)[0] ?? LOCAL_FILE,
@@ -146,6 +151,16 @@ function chooseServer(
   } catch (error) {
     const name = by === 'flag' ? '--server' : 'POSTERN_SERVER'
     problems.push(`\`server\` (${name}) ${error instanceof Error ? error.message : String(error)}`)
+    return undefined
+  }
+}
+
+function readConnections({ connections }: AgentFlags, problems: string[]): Connections | undefined {
+  if (connections === undefined) return undefined
+  try {
+    return parseConnections(connections)
+  } catch (error) {
+    problems.push(`\`connections\` (--connections) ${error instanceof Error ? error.message : String(error)}`)
     return undefined
   }
 }

@@ -113,6 +113,7 @@ function readSettings(
     remoteManagement: reader.flag('remote_management') ?? true,
     heartbeatIntervalMs: readBeat(reader, 'heartbeat_interval', note),
     heartbeatToleranceMs: readBeat(reader, 'heartbeat_tolerance', note),
+    connections: undefined,
   }
 }
 

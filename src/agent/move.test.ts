@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, before, test } from 'node:test'
+import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
+import { streamTypes } from '../wire/stream-types.ts'
+import { readAll, testAgent, testPlan, until } from './test-agent.ts'
+import { TestDoor } from './test-door.ts'
+
+let identity: TlsIdentity
+before(async () => {
+  identity = await tlsIdentity()
+})
+const closing: (() => unknown)[] = []
+after(async () => {
+  for (const close of closing.reverse()) await close()
+})
+
+/** An agent that is online with two tunnels: a web one and one with labels. */
+async function online() {
+  const door = await TestDoor.start(identity)
+  const made = testAgent({ server: { host: '127.0.0.1', port: door.port }, ca: identity.ca })
+  closing.push(
+    () => door.close(),
+    () => made.agent.close(),
+  )
+  await made.agent.start()
+  const web = await made.agent.open(testPlan())
+  const labelled = await made.agent.open(testPlan({ name: 'labelled', asks: { labels: { app: 'x' } } }))
+  return { ...made, door, web, labelled, first: door.latest }
+}
+
+test('an agent that is told to move binds everything at another connection, and leaves the first', async () => {
+  const { agent, door, web, first, told, events } = await online()
+  const { id, url } = web
+  assert.equal(first.auth.canMove, true)
+  assert.equal(first.auth.isMoving, false)
+  door.move()
+  assert.equal((await told('moved')).session, 'ts_1')
+  const second = await door.session(2)
+  assert.deepEqual(
+    [second.auth.clientId, second.auth.cookie.reveal(), second.auth.isMoving],
+    ['ts_1', 'cookie_1', true],
+  )
+  assert.equal(await first.closed, undefined)
+  assert.deepEqual(
+    second.binds.map((bind) => [bind.id, bind.token.reveal()]),
+    [[id, `token_of_${id}`]],
+  )
+  assert.equal(second.labels[0]?.labels.app, 'x')
+  assert.deepEqual([web.url, web.isOnline, agent.isOnline], [url, true, true])
+  assert.equal(await readAll(door.visit(id)), 'served')
+  assert.ok(!events.some(({ type }) => type === 'offline'))
+  assert.deepEqual(first.unbound, [])
+})
+
+test('visitors of the first connection stay until they are done', async () => {
+  const door = await TestDoor.start(identity)
+  const { agent, told } = testAgent({ server: { host: '127.0.0.1', port: door.port }, ca: identity.ca })
+  closing.push(
+    () => door.close(),
+    () => agent.close(),
+  )
+  await agent.start()
+  const echo = await agent.open(testPlan({ target: { accept: (connection) => void connection.pipe(connection) } }))
+  const first = door.latest
+  const visitor = door.visit(echo.id)
+  visitor.write('before')
+  assert.equal(String((await once(visitor, 'data'))[0]), 'before')
+  door.move()
+  await told('moved')
+  const second = await door.session(2)
+  await until(() => second.binds.length === 1 && echo.isOnline)
+  const later = door.visit(echo.id, {}, second)
+  later.end('later')
+  assert.equal(await readAll(later), 'later')
+  visitor.write('after')
+  assert.equal(String((await once(visitor, 'data'))[0]), 'after')
+  assert.equal(first.mux.isClosed, false)
+  visitor.end()
+  assert.equal(await first.closed, undefined)
+})
+
+test('moves may follow one another', async () => {
+  const { door, web, first, told } = await online()
+  const sessions = [first]
+  for (let count = 2; count <= 5; count++) {
+    door.move()
+    // Twice is as good as once.
+    door.move()
+    await told('moved')
+    sessions.push(await door.session(count))
+  }
+  for (const session of sessions.slice(0, -1)) assert.equal(await session.closed, undefined)
+  await until(() => door.connections === 1)
+  assert.equal(await readAll(door.visit(web.id)), 'served')
+})
+
+test('an agent that gets no other connection stays, and tries again', async () => {
+  const { door, web, first, timers, told, events } = await online()
+  const refusals: boolean[] = []
+  door.rules.auth = ({ isMoving }) => {
+    refusals.push(isMoving)
+    return 'Shutting down.\n\nERR_NGROK_803\n'
+  }
+  door.move()
+  await until(() => refusals.length === 1 && door.connections === 1)
+  assert.equal(await readAll(door.visit(web.id, {}, first).end()), 'served')
+  await until(() => timers.waiting === 2)
+  timers.pass(1000)
+  await until(() => refusals.length === 2 && door.connections === 1)
+  delete door.rules.auth
+  await until(() => timers.waiting === 2)
+  timers.pass(1000)
+  await told('moved')
+  assert.equal(await first.closed, undefined)
+  assert.deepEqual(refusals, [true, true])
+  assert.ok(!events.some(({ type }) => type === 'offline'))
+})
+
+test('one whose connection ends before it got another reconnects as usual', async () => {
+  const { door, web, first, timers, told } = await online()
+  door.rules.auth = () => 'Shutting down.\n\nERR_NGROK_803\n'
+  door.move()
+  await until(() => timers.waiting === 2)
+  first.socket.destroy()
+  const { retryMs } = await told('offline')
+  delete door.rules.auth
+  timers.pass(retryMs)
+  assert.equal((await told('online')).isResumed, true)
+  assert.equal(door.latest.auth.isMoving, false)
+  await until(() => web.isOnline)
+})
+
+test('one whose connection ends while it gets another goes on there', async () => {
+  const { door, web, first, told, events } = await online()
+  door.rules.auth = () => {
+    first.socket.destroy()
+    return ''
+  }
+  door.move()
+  await told('moved')
+  await until(() => door.latest.binds.length === 1 && web.isOnline)
+  assert.equal(await readAll(door.visit(web.id)), 'served')
+  assert.ok(!events.some(({ type }) => type === 'offline'))
+})
+
+test('a connection that is to be left at once is left', async () => {
+  const { door, web, told, events } = await online()
+  door.rules.onSession = (session) => {
+    if (door.sessions.length < 4) door.move(session)
+  }
+  door.move()
+  await told('moved')
+  await told('moved')
+  await told('moved')
+  await until(() => door.connections === 1)
+  assert.equal(door.sessions.length, 4)
+  assert.equal(await readAll(door.visit(web.id)), 'served')
+  assert.ok(!events.some(({ type }) => type === 'offline'))
+})
+
+test('the first connection stays until what was refused at the new one is given', async () => {
+  const { door, web, first, told, timers } = await online()
+  door.rules.bind = () => 'Not now.\n\nERR_NGROK_334\n'
+  door.move()
+  await told('tunnel-refused')
+  await until(() => timers.waiting === 3)
+  assert.equal(first.mux.isClosed, false)
+  delete door.rules.bind
+  timers.pass(1000)
+  await until(() => web.isOnline)
+  timers.pass(1000)
+  assert.equal(await first.closed, undefined)
+})
+
+test('a server that gives another session is left alone', async () => {
+  const { agent, door, web, first } = await online()
+  door.forgetSessions()
+  door.move()
+  const second = await door.session(2)
+  assert.equal(await second.closed, undefined)
+  assert.equal(second.binds.length, 0)
+  assert.equal(await readAll(door.visit(web.id, {}, first)), 'served')
+  assert.ok(agent.isOnline)
+})
+
+test('what is opened and closed meanwhile is so at the new connection', async () => {
+  const { agent, door, first, labelled, told } = await online()
+  door.rules.isSlow = true
+  const opening = agent.open(testPlan({ name: 'late' }))
+  await until(() => first.binds.length === 2)
+  door.rules.isSlow = false
+  door.move()
+  await told('moved')
+  const second = await door.session(2)
+  await agent.closeTunnel(labelled)
+  // The first connection ends without an answer.
+  first.socket.destroy()
+  const late = await opening
+  assert.ok(second.binds.length === 2 && late.isOnline)
+  assert.equal(await readAll(door.visit(late.id)), 'served')
+})
+
+test('the first connection no longer says what is over, and the new one takes commands', async () => {
+  const { agent, door, web, first, told } = await online()
+  const visitor = door.visit(web.id)
+  visitor.resume()
+  door.rules.isSlow = true
+  door.move()
+  await told('moved')
+  door.stopTunnel(web.id, 'over', first)
+  assert.match(String(await door.command(streamTypes.restart)), /takes no commands/)
+  assert.ok(agent.tunnels.has(web))
+  door.stopTunnel(web.id, 'over')
+  await told('tunnel-stopped')
+  assert.ok(!agent.tunnels.has(web))
+})
+
+test('an agent that is closed while it moves leaves nothing behind', async () => {
+  const { agent, door, told, timers } = await online()
+  door.rules.isSlow = true
+  door.move()
+  await told('moved')
+  await agent.close()
+  await until(() => door.connections === 0)
+  assert.equal(timers.waiting, 0)
+})
