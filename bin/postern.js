@@ -53,7 +53,7 @@ function runUnder(node) {
     process.exit(1)
   }
   let child
-  const signals = ['SIGTERM', 'SIGINT', 'SIGHUP']
+  const signals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2']
   for (const signal of signals) process.on(signal, () => child.kill(signal))
   start(self)
 

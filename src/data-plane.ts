@@ -1,31 +1,20 @@
 /** Composes the data plane: builds, starts and stops all that carries traffic, in the order it is written here. */
+
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo, Server } from 'node:net'
+import { join } from 'node:path'
 import type { Listeners } from './config/listeners.ts'
 import { type AgentTlsSettings, agentTls, allowedBy, ownPorts, requestLimits } from './config/plane-settings.ts'
 import type { Settings } from './config/read.ts'
-import { holdersOfName, holdersOfPort } from './control/addresses.ts'
-import { currentCredential, findCredential, findSshCredential, ownerOfCredential } from './control/agent-credentials.ts'
-import { EdgeEndpoints } from './control/edge-endpoints.ts'
-import { Follower } from './control/follower.ts'
-import { LiveCertificates } from './control/live-certificates.ts'
-import { LiveCredentials } from './control/live-credentials.ts'
-import { LiveEdges } from './control/live-edges.ts'
-import { LiveRestrictions } from './control/live-restrictions.ts'
-import { LiveSshCertificates } from './control/live-ssh-certificates.ts'
-import type { RefusedLog } from './control/refused-log.ts'
-import { findSshCertificate } from './control/ssh-certificates.ts'
-import { StoredTunnelGroups } from './control/tunnel-groups.ts'
+import { drainPlane } from './drain-plane.ts'
 import { AccessLog } from './edge/access-log.ts'
-import { AgentEndpoints, type AgentEndpointsOptions } from './edge/agent-endpoints.ts'
+import { AgentEndpoints } from './edge/agent-endpoints.ts'
 import { BodyMemory } from './edge/body-memory.ts'
 import { Certificates } from './edge/certificates.ts'
 import { DepartedVisitors } from './edge/departed-visitors.ts'
-import { drainVisitors } from './edge/drain-visitors.ts'
-import { Edges, type EdgesOptions } from './edge/edges.ts'
+import { Edges } from './edge/edges.ts'
 import { holdVisitors } from './edge/hold-visitors.ts'
 import { HttpFront } from './edge/http-front.ts'
-import { latencyBounds } from './edge/latency-count.ts'
 import { ListenFault, openListener } from './edge/open-listener.ts'
 import { errorPages } from './edge/pages/error-page.ts'
 import { PublicDoor } from './edge/public-door.ts'
@@ -33,52 +22,71 @@ import { PublicListener } from './edge/public-listener.ts'
 import { httpRefusals } from './edge/refuse-http.ts'
 import { retireEdge } from './edge/retire-edge.ts'
 import { StoredEdges } from './edge/stored-edges.ts'
-import { PublicTcpPorts } from './edge/tcp-ports.ts'
+import { type PortPlaces, PublicTcpPorts } from './edge/tcp-ports.ts'
 import { TlsServers } from './edge/tls-servers.ts'
 import { TrafficCount } from './edge/traffic-count.ts'
 import type { Clock } from './lib/clock.ts'
 import type { Descriptors } from './lib/files/descriptors.ts'
 import { outboundFetch } from './lib/http/outbound-fetch.ts'
 import type { IdSource } from './lib/ids.ts'
-import { SlidingCounters } from './lib/limits/sliding-counters.ts'
+import { shareOf } from './lib/limits/share-of.ts'
 import { type Logger, lineWriter } from './lib/log/log.ts'
 import { ConnectionCaps } from './lib/net/connection-caps.ts'
 import { addressText } from './lib/net/listen-on.ts'
 import { type MeetVisitor, meetAdmitted, meetVisitors } from './lib/net/trusted-hop.ts'
-import type { Sealer } from './lib/secrets/seal.ts'
-import type { Secret } from './lib/secrets/secret.ts'
-import type { Authority } from './lib/x509/certificate-authority.ts'
-import type { EndpointRequest } from './model/endpoint.ts'
-import type { Store } from './store/store.ts'
+import { Sealer } from './lib/secrets/seal.ts'
+import { Secret } from './lib/secrets/secret.ts'
+import { Authority } from './lib/x509/certificate-authority.ts'
+import { EdgeWork } from './modules/edge-work.ts'
+import { loadLibraries } from './modules/oidc/libraries.ts'
+import { samlThreads } from './modules/saml/document-threads.ts'
+import { DrainTogether } from './neighbours/drain-together.ts'
+import { PeerLinks } from './neighbours/peer-links.ts'
+import { shareCaps } from './neighbours/share-caps.ts'
+import { shareWatched } from './neighbours/share-watched.ts'
+import { SharedBreakers } from './neighbours/shared-breakers.ts'
+import { SharedCounters } from './neighbours/shared-counters.ts'
+import { planeNumbers } from './plane-numbers.ts'
+import { bindModules, LOOKUP_MS, requestKeyOf } from './planes/asked-of-control.ts'
+import type { ControlLink } from './planes/control-link.ts'
+import { KnownLogins } from './planes/known-logins.ts'
+import { linkedLogins } from './planes/linked-logins.ts'
+import type { PlaneNumbers } from './planes/numbers.ts'
+import { OtherPlanes } from './planes/other-planes.ts'
+import { RefusedLog } from './planes/refused-log.ts'
+import { Restrictions } from './planes/restrictions.ts'
+import { UploadedCertificates } from './planes/uploaded-certificates.ts'
+import { RelayDoor } from './relay/relay-door.ts'
+import { RelayLinks } from './relay/relay-links.ts'
+import { sshLimits } from './ssh/limits.ts'
+import { onlineAt, toldElsewhere } from './told-elsewhere.ts'
 import { AgentDoor } from './tunnel/agent-door.ts'
+import { admissionOf, doorLimits } from './tunnel/limits.ts'
 import { Online } from './tunnel/online.ts'
+import type { Seal } from './tunnel/sealed.ts'
 
 export interface DataPlaneOptions {
   readonly settings: Settings
-  readonly listeners: Listeners
-  readonly store: Store
-  readonly sealer: Sealer
-  readonly authority: Authority
-  readonly sshHostKey: Secret
+  readonly listeners: Pick<Listeners, 'agent' | 'ssh' | 'https' | 'http'>
+  readonly tcpPorts: PortPlaces & {
+    /** Ports that are open whoever holds them: closed by us, they would only let visitors wait for nobody. */
+    readonly handed: readonly number[]
+  }
+  /** Unlike that of any other data plane. */
+  readonly planeId: string
+  /** Where everything that is stored comes from, and where what is online is told. */
+  readonly control: ControlLink
+  /** Data planes of this node, which share its limits. */
+  readonly planeCount: number
+  /** A private folder in which data planes of one node find each other's sockets; without one, there are no others. */
+  readonly folder?: string | undefined
+  /** What ticket keys derive from, the same at all data planes of the node: 32 bytes. */
+  readonly ticketSecret?: Buffer | undefined
   readonly ids: IdSource
   readonly now: Clock
   readonly log: Logger
-  readonly refused: RefusedLog
   readonly descriptors: Descriptors
   readonly version: string
-  /** What logins leave behind. */
-  readonly sessions: EdgesOptions['tools']['sessions']
-  readonly requestKey: EdgesOptions['tools']['requestKey']
-  readonly samlDocuments: EdgesOptions['tools']['samlDocuments']
-  /** Checks and compiles what may take long, off the event loop. */
-  readonly documents: {
-    readonly compilePatterns: EdgesOptions['compilePatterns']
-    readonly prepareExpressions: EdgesOptions['prepareExpressions']
-    bindModules(
-      owner: () => Promise<string>,
-      request: EndpointRequest,
-    ): ReturnType<AgentEndpointsOptions['bindModules']>
-  }
 }
 
 export type DataPlane = Awaited<ReturnType<typeof openDataPlane>>
@@ -92,31 +100,54 @@ const TIDY_MS = 30_000
 /** Who holds the ports of TCP edges that a service manager opened. */
 const HANDED_IN = 'handed in'
 
-/** Listens for agents and visitors; resolves once agents are served. Visitors wait until `letVisitorsIn`. */
+/** Listens for agents and visitors; resolves once agents are served. Visitors wait until all edges are there. */
 export async function openDataPlane(options: DataPlaneOptions) {
-  const { settings, listeners, store, sealer, authority, sshHostKey, ids, now, log, refused, descriptors } = options
-  const { documents, sessions, version } = options
+  const { settings, listeners, planeId, planeCount, folder, control, ids, now, log, descriptors, version } = options
   const { domain, region, tcpPorts: tcpRange } = settings
   // What may change while we run; see `use`.
   let { drainTimeoutMs, ngrokErrorHeader } = settings
   let hops = meetVisitors(settings.trustedProxies)
   let mayBeAsked = allowedBy(settings)
+  let isLeaving = false
   const opened: (() => Promise<void> | void)[] = []
   const close = async () => {
     for (const each of opened.splice(0).reverse()) await each()
   }
 
   try {
-    // Who may connect at all (D64), read before anybody can.
-    const restrictions = new LiveRestrictions({ store, refused })
-    const restricting = new Follower({ store, followed: restrictions, log })
-    await restricting.start()
-    opened.push(() => restricting.stop())
+    // What the control plane alone can read, as far as it is needed here.
+    const secrets = await control.secrets()
+    const sealer = new Sealer(Buffer.from(secrets.sealingKey))
+    const authority = new Authority(secrets.authority.cert, secrets.authority.key)
+    const seal: Seal = {
+      seal: (text, context) => sealer.seal(text, context),
+      open: (text, context) => sealer.open(text, context),
+      openFormer: (text, context) => control.ask('openFormerSeal', { text, context }, { withinMs: LOOKUP_MS }),
+    }
+
+    // The other data planes of this node, which count as one server with this one.
+    const neighbours = new PeerLinks({ self: planeId, pathOf: (id) => join(folder ?? '', `${id}.peers`), log })
+    opened.push(() => neighbours.close())
+
+    // Who may connect at all (D64), and who has logged in.
+    const refused = new RefusedLog({ log })
+    opened.push(() => refused.close())
+    const restrictions = new Restrictions({ refused })
     const admitsVisitor = (peer: { readonly ip: string }) => restrictions.admits('endpoints', peer)
+    const sessions = new KnownLogins({ rows: linkedLogins(() => control), now, log })
+    opened.push(() => sessions.close())
+
+    // What takes long is done on other threads.
+    const edgeWork = new EdgeWork()
+    opened.push(() => edgeWork.close())
+    const samlDocuments = samlThreads()
+    opened.push(() => samlDocuments.close())
 
     // Certificates: uploaded ones, else leaves of our own authority.
     const certificates = new Certificates({ authority, now })
-    const tls = new TlsServers({ certificates, log, now })
+    const uploaded = new UploadedCertificates((served) => certificates.replace(served))
+    const { ticketSecret } = options
+    const tls = new TlsServers({ certificates, log, now, ...(ticketSecret && { ticketSecret }) })
 
     // Edges, found by name and port. What they dial is the door's business, which is built below.
     const counts = new TrafficCount({
@@ -126,6 +157,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const caps = new ConnectionCaps({ limits: settings, door: 'visitors', log })
     const agentCaps = new ConnectionCaps({ limits: settings, door: 'agents', log })
     const sshCaps = new ConnectionCaps({ limits: settings, door: 'ssh', log })
+    for (const each of [caps, agentCaps, sshCaps]) opened.push(shareCaps(neighbours, each))
     opened.push(() => {
       for (const each of [caps, agentCaps, sshCaps]) each.close()
     })
@@ -135,8 +167,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const meetSecure = meetAdmitted(meet, admitsVisitor)
     opened.push(() => held.sendAway())
     const ports = new PublicTcpPorts({
-      host: settings.tcpListen,
-      handed: listeners.tcp,
+      places: options.tcpPorts,
       onConnection: (socket, port, peer) => visitors.onPort(socket, port, peer),
       meet: meetSecure,
       caps,
@@ -145,7 +176,8 @@ export async function openDataPlane(options: DataPlaneOptions) {
       now,
     })
     let budgetsSpent = 0
-    const counters = new SlidingCounters()
+    const counters = new SharedCounters(neighbours)
+    opened.push(() => counters.close())
     const edges = new Edges({
       reach: {
         dial: (request) => online.registry.dial(request),
@@ -160,14 +192,15 @@ export async function openDataPlane(options: DataPlaneOptions) {
         sealer,
         sessions,
         counters,
+        breakers: new SharedBreakers(neighbours),
         onBudgetSpent: () => {
           budgetsSpent++
         },
-        requestKey: options.requestKey,
-        samlDocuments: options.samlDocuments,
+        requestKey: requestKeyOf(control),
+        samlDocuments,
       },
-      compilePatterns: (patterns) => documents.compilePatterns(patterns),
-      prepareExpressions: (texts) => documents.prepareExpressions(texts),
+      compilePatterns: (patterns) => edgeWork.compilePatterns(patterns),
+      prepareExpressions: (texts) => edgeWork.prepareExpressions(texts),
       ports,
       log,
       onRemoved: (id) => {
@@ -181,7 +214,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const publicPorts = { https: settings.publicHttpsPort, http: settings.publicHttpPort }
     const accessLog = new AccessLog({ write: lineWriter(log), isOn: () => log.isLevelEnabled('info'), now })
     opened.push(() => accessLog.flush())
-    const bodyMemory = new BodyMemory({ bytes: settings.bodyMemory })
+    const bodyMemory = new BodyMemory({ bytes: shareOf(settings.bodyMemory, planeCount) })
     const departed = new DepartedVisitors()
     opened.push(() => departed.close())
     const front = new HttpFront({
@@ -199,6 +232,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         online.requests.saw(record)
       },
       requestsOf: (ip) => caps.requestsOf(ip),
+      mayKeep: (tunnelId) => others.mayKeep(tunnelId),
       limits: requestLimits(settings),
     })
     const visitors = new PublicDoor({
@@ -214,6 +248,100 @@ export async function openDataPlane(options: DataPlaneOptions) {
       defaultCertificate: (name) => certificates.findDefault(name, { domain }),
     })
     opened.push(() => visitors.close())
+
+    // Who is online, here and at other data planes.
+    const agentEndpoints = new AgentEndpoints({
+      edges,
+      bindModules: (request) => bindModules(control, request),
+      holdersOfName: (name) => control.ask('holdersOfName', name, { withinMs: LOOKUP_MS }),
+      holdersOfPort: (port) => control.ask('holdersOfPort', port, { withinMs: LOOKUP_MS }),
+      claim: ({ place, tunnel: { tunnelId }, sessionId }, served) =>
+        control.ask('claim', { place, tunnelId, sessionId, ...served }, { withinMs: LOOKUP_MS }),
+      unclaim: ({ place, tunnel: { tunnelId } }) => control.tell('unclaim', { place, tunnelId }),
+      publicPorts,
+    })
+    const online: Online = new Online({
+      credentials: { current: (id) => control.ask('currentCredential', { id }, { withinMs: LOOKUP_MS }) },
+      endpoints: agentEndpoints,
+      elsewhere: toldElsewhere({ control, others: () => others, registry: () => online.registry }),
+      seal,
+      ids,
+      now,
+      random: randomBytes,
+      log,
+      region,
+      domain,
+      tcpPorts: tcpRange,
+      publicPorts: () => publicPorts,
+    })
+    const links = new RelayLinks({ pathOf: (id) => folder && join(folder, `${id}.relay`), log })
+    opened.push(() => links.close())
+    opened.push(shareWatched(neighbours, online.requests))
+    const others = new OtherPlanes({
+      edges: {
+        compile: (config) => edges.compileAhead(config),
+        serve: (config, compiled) => edges.applyCompiled(config, compiled),
+        serveIdle: (config) => edges.apply(config, { isIdle: true }),
+        remove: (id) => edges.remove(id),
+      },
+      groups: online.registry.groups,
+      relay: (id, request) => links.dial(id, request),
+      leg: (sessionId, request) => online.legs.open(sessionId, request),
+      isHere: (tunnelId) => online.registry.liveTunnel(tunnelId) !== undefined,
+      isLeaving: () => isLeaving,
+      handOver: (tunnelId) => online.registry.handOver(tunnelId),
+      moved: (tunnelId) => front.tunnelMoved(tunnelId),
+    })
+    const stored = new StoredEdges({
+      edges,
+      agents: agentEndpoints,
+      stopTunnel: (id, why) => online.stopTunnel(id, why),
+    })
+
+    const together = new DrainTogether(neighbours, (id) => others.drains(id))
+    const relayDoor = new RelayDoor({ dial: (request) => online.registry.dialHere(request), log })
+    if (folder !== undefined) {
+      await relayDoor.listen(join(folder, `${planeId}.relay`))
+      opened.push(() => relayDoor.close())
+      await neighbours.listen()
+    }
+
+    // From here on the control plane sends what is stored; who may connect is known before anybody can.
+    const isStocked = Promise.withResolvers<void>()
+    await control.start({
+      attachment: () => ({ planeId, version, isLeaving, ...onlineAt(online) }),
+      calls: {
+        restrict: (given) => restrictions.use(given),
+        certificates: (change) => uploaded.take(change),
+        storedEdges: () => edges.storedIds,
+        edges: async ({ removed, applied, isIdle }) => {
+          // Removed edges go first, so that their names are free for the others.
+          for (const id of removed) stored.remove(id)
+          for (const config of applied) await stored.apply(config, { isIdle })
+        },
+        elsewhere: (change) => others.change(change),
+        planes: (given) => {
+          const ids = given.map((each) => each.planeId)
+          for (const id of neighbours.others()) {
+            if (ids.includes(id)) continue
+            links.forget(id)
+            others.isGone(id)
+          }
+          neighbours.use(ids)
+        },
+        letVisitorsIn: () => isStocked.resolve(),
+        command: async ({ sessionId, command }) => online.registry.command(sessionId, command),
+        endSession: ({ sessionId, reason }) => online.registry.liveSession(sessionId)?.end(reason),
+        endLegs: ({ sessionId }) => online.legs.end(sessionId, 'its session is over'),
+        proveAlive: async ({ sessionId }) => online.registry.liveSession(sessionId)?.proveAlive(),
+        stopTunnel: ({ tunnelId, why }) => void online.stopTunnel(tunnelId, why),
+        tunnelStopped: ({ tunnelId }) => online.noteStopped(tunnelId),
+        loginsEnded: (endings) => sessions.ended(endings),
+        numbers: () => numbers(),
+        counted: (edgeId) => counters.counted(`${edgeId} `),
+      },
+    })
+    await restrictions.known
 
     // The doors, before anything slow: agents that find nobody wait for minutes before they ask again (D50).
     const secure = new PublicListener({
@@ -245,29 +373,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     opened.push(() => void plain.close())
     const httpAddress = addressOf(plain)
     publicPorts.http ||= httpAddress.port
-    // A port that was handed in stays open whoever holds it: closed by us, it would only let visitors wait for nobody.
-    for (const port of listeners.tcp.keys()) listening(await ports.open(port, HANDED_IN))
-    const agentEndpoints = new AgentEndpoints({
-      edges,
-      bindModules: (request) =>
-        documents.bindModules(async () => (await ownerOfCredential(store, request.credentialId)) ?? '', request),
-      holdersOfName: (name) => holdersOfName(store, name),
-      holdersOfPort: (port) => holdersOfPort(store, port),
-      publicPorts,
-    })
-    const online: Online = new Online({
-      credentials: { current: (id) => currentCredential(store, id) },
-      endpoints: agentEndpoints,
-      seal: sealer,
-      ids,
-      now,
-      random: randomBytes,
-      log,
-      region,
-      domain,
-      tcpPorts: tcpRange,
-      publicPorts: () => publicPorts,
-    })
+    for (const port of options.tcpPorts.handed) listening(await ports.open(port, HANDED_IN))
     const admitsAgent = (peer: { readonly ip: string }) => restrictions.admits('agent', peer)
     restrictions.whenChanged(() => online.dropUnadmitted(admitsAgent))
     const agents = new AgentDoor({
@@ -276,16 +382,17 @@ export async function openDataPlane(options: DataPlaneOptions) {
       ...agentTls(settings, authority),
       meet: throughHops,
       caps: agentCaps,
+      limits: admissionOf(doorLimits, planeCount),
       credentials: {
-        find: (token) => findCredential(store, token),
-        current: (id) => currentCredential(store, id),
+        find: (token) => control.ask('findCredential', { token: token.reveal() }, { withinMs: LOOKUP_MS }),
+        current: (id) => control.ask('currentCredential', { id }, { withinMs: LOOKUP_MS }),
       },
-      seal: sealer,
+      seal,
       ids,
       now,
       log,
       descriptors,
-      version,
+      ...{ version, planeId, planeCount },
     })
     const agentAddress = await agents.listen(listeners.agent)
     opened.push(() => agents.stop())
@@ -294,13 +401,14 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const gateway = new SshDoor({
       online,
       admits: admitsAgent,
-      hostKey: sshHostKey,
+      hostKey: new Secret(secrets.sshHostKey),
       meet: throughHops,
       caps: sshCaps,
+      limits: admissionOf(sshLimits, planeCount),
       credentials: {
-        find: (fingerprint) => findSshCredential(store, fingerprint),
-        certificate: (digest) => findSshCertificate(store, digest),
-        current: (id) => currentCredential(store, id),
+        find: (fingerprint) => control.ask('findSshCredential', { fingerprint }, { withinMs: LOOKUP_MS }),
+        certificate: (digest) => control.ask('findSshCertificate', { digest }, { withinMs: LOOKUP_MS }),
+        current: (id) => control.ask('currentCredential', { id }, { withinMs: LOOKUP_MS }),
       },
       ids,
       now,
@@ -308,14 +416,18 @@ export async function openDataPlane(options: DataPlaneOptions) {
       descriptors,
     })
     const sshAddress = await gateway.listen(listeners.ssh)
-    opened.push(async () => {
-      // Agents last, since visitors are served through them.
-      await drainVisitors({ plain, ports, secure, tls, front, visitors }, drainTimeoutMs)
-      agents.stop()
-      gateway.stop()
-      online.endAll('the server is stopping')
-      await Promise.all([agents.closed(), gateway.closed()])
-    })
+    opened.push(() =>
+      drainPlane({
+        visitors: { plain, ports, secure, tls, front, visitors },
+        doors: [agents, gateway],
+        ...{ online, control, together, counters, drainMs: drainTimeoutMs },
+        relayed: () => relayDoor.streams,
+        hasOthers: neighbours.others().length > 0,
+        onLeaving: () => {
+          isLeaving = true
+        },
+      }),
+    )
     let agentSettings: AgentTlsSettings = settings
     const renewCertificate = (): void => {
       const { certificate, tlsMinVersion } = agentTls(agentSettings, authority)
@@ -324,31 +436,22 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const renewal = setInterval(renewCertificate, RENEWAL_LOOK_MS).unref()
     opened.push(() => clearInterval(renewal))
 
-    // What is stored, and every change of it.
-    const groups = new StoredTunnelGroups(store)
-    const endpoints = new EdgeEndpoints({ store, region })
-    const stored = new StoredEdges({
-      edges,
-      agents: agentEndpoints,
-      stopTunnel: (id, why) => online.stopTunnel(id, why),
-    })
-    const followed = [
-      new LiveCertificates({ store, sealer, replace: (served) => certificates.replace(served), log }),
-      groups,
-      new LiveEdges({ store, sealer, sink: stored, endpoints, log }),
-      new LiveCredentials(store, online),
-      new LiveSshCertificates(store, online),
-    ]
+    const doors = [caps, agentCaps, sshCaps]
+    const numbers = (): PlaneNumbers =>
+      planeNumbers({
+        ...{ counts, doors, online, bodyMemory, edges, certificates, links },
+        strangers: [agents.numbers, gateway.numbers],
+        policyBudgetsSpent: budgetsSpent,
+        refusedConnections: descriptors.refused,
+      })
 
     return {
       /** Resolves once every stored edge is served. */
       async letVisitorsIn() {
+        // Now, since it takes a tenth of a second: later it would hold up everybody when the first visitor logs in.
+        await loadLibraries()
         edges.load()
-        for (const each of followed) {
-          const follower = new Follower({ store, followed: each, log })
-          await follower.start()
-          opened.push(() => follower.stop())
-        }
+        await isStocked.promise
         held.letIn()
       },
       /** Goes over to other settings, as far as they can change while we run (`isLive` in their table). */
@@ -356,7 +459,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         for (const each of [caps, agentCaps, sshCaps]) each.use(next)
         front.use(requestLimits(next))
         visitors.useIdleMs(next.idleTimeoutMs)
-        bodyMemory.use(next.bodyMemory)
+        bodyMemory.use(shareOf(next.bodyMemory, planeCount))
         drainTimeoutMs = next.drainTimeoutMs
         ngrokErrorHeader = next.ngrokErrorHeader
         hops = meetVisitors(next.trustedProxies)
@@ -364,38 +467,12 @@ export async function openDataPlane(options: DataPlaneOptions) {
         agentSettings = next
         renewCertificate()
       },
-      presence: endpoints.beside(online.registry),
-      groups,
-      edges,
-      /** What the limits of an edge have counted, to be looked at. */
-      counted: (edgeId: string) => counters.counted(`${edgeId} `),
-      /** What an agent's endpoint does to traffic, to be looked at. */
-      endpoint: (id: string) => edges.endpoint(id),
-      caps: [caps, agentCaps, sshCaps],
       publicPorts,
-      /** Whether visitors' errors have ngrok's number too, as of now. */
-      ngrokErrorHeader: () => ngrokErrorHeader,
-      endpointAt: (address: { name: string } | { port: number }) => stored.endpointAt(address),
       addresses: {
         agents: addressText(agentAddress),
         ssh: addressText(sshAddress),
         https: addressText(httpsAddress),
         http: addressText(httpAddress),
-      },
-      numbers: {
-        edges: () => counts,
-        endpoints: () => counts.endpoints(),
-        latency: () => ({ bounds: latencyBounds, steps: counts.latency.steps, sumMs: counts.latency.sumMs }),
-        sessions: () => online.load.sessions,
-        tunnels: () => online.load.tunnels,
-        streams: () => online.load.connections,
-        agentDoor: () => ({ ...online.load, ...ofBoth(agents.numbers, gateway.numbers) }),
-        servedEdges: () => edges.size,
-        comingEdges: () => edges.coming,
-        bodyMemory: () => bodyMemory.used,
-        bodyRefusals: () => bodyMemory.refusals,
-        policyBudgetsSpent: () => budgetsSpent,
-        firstExpiry: () => inSeconds(certificates.firstExpiry),
       },
       close,
     }
@@ -405,24 +482,10 @@ export async function openDataPlane(options: DataPlaneOptions) {
   }
 }
 
-/** The doors of agents and of SSH count alike. */
-function ofBoth(a: AgentDoor['numbers'], b: AgentDoor['numbers']): AgentDoor['numbers'] {
-  return {
-    unproven: a.unproven + b.unproven,
-    turnedAway: a.turnedAway + b.turnedAway,
-    failures: a.failures + b.failures,
-  }
-}
-
 /** The name or port of an agent's endpoint, for the metrics. */
 function addressOfEndpoint(edges: Edges, id: string): string {
   const config = edges.endpoint(id)
   return config?.names[0] ?? (config?.ports[0] === undefined ? '' : `:${config.ports[0]}`)
-}
-
-/** As metrics count time. */
-function inSeconds(ms: number | undefined): number | undefined {
-  return ms === undefined ? undefined : Math.floor(ms / 1000)
 }
 
 /** What listens, or the reason as an error: a listener of the operator's own choice must be had. */

@@ -200,6 +200,7 @@ function shown(event: AgentEvent): ConnectionEvent | undefined {
       return { type: 'refused', url: event.tunnel.url, reason: event.fault.message }
     case 'tunnel-stopped':
       return { type: 'stopped', url: event.tunnel.url, reason: event.message }
+    case 'moved':
     case 'tunnel-online':
     case 'connection-opened':
     case 'connection-closed':

@@ -1,20 +1,14 @@
 /** The composition root: builds, starts and stops everything, in the order it is written here. */
-import { readFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { bootstrapTokens } from './config/bootstrap.ts'
 import { type Listeners, plainListeners } from './config/listeners.ts'
 import type { Settings } from './config/read.ts'
-import { openAuthority } from './control/authority.ts'
-import { bindSecrets } from './control/bound-secrets.ts'
-import { Documents } from './control/documents.ts'
-import { Follower } from './control/follower.ts'
+import { packageVersion } from './config/version.ts'
 import { rotateKey } from './control/key-rotation.ts'
-import { StoredSessions } from './control/login-sessions.ts'
-import { LoginUpkeep } from './control/login-upkeep.ts'
-import { RefusedLog } from './control/refused-log.ts'
-import { requestKeyOf } from './control/request-key.ts'
 import { liftRestrictions } from './control/restrictions.ts'
-import { openSealer } from './control/sealing.ts'
-import { openSshHostKey } from './control/ssh-host-key.ts'
 import {
   createKey,
   createUser,
@@ -25,15 +19,16 @@ import {
   type Role,
   setUserActive,
 } from './control/users.ts'
-import { openDataPlane } from './data-plane.ts'
+import { openControlPlane } from './control-plane.ts'
+import { type DataPlane, type DataPlaneOptions, openDataPlane } from './data-plane.ts'
 import { Descriptors } from './lib/files/descriptors.ts'
 import { IdSource } from './lib/ids.ts'
 import type { Logger } from './lib/log/log.ts'
-import { loadLibraries } from './modules/oidc/libraries.ts'
-import { samlThreads } from './modules/saml/document-threads.ts'
+import type { ListenOn } from './lib/net/listen-on.ts'
+import { channelPair } from './planes/channel.ts'
+import { ControlLink } from './planes/control-link.ts'
 import type { RestrictedPart } from './resources/ip-restrictions.ts'
 import type { StoreLimits } from './store/limits.ts'
-import { lockForServing } from './store/serve-lock.ts'
 import { openStore } from './store/store.ts'
 
 export interface RunningServer {
@@ -46,6 +41,12 @@ export interface RunningServer {
   use(settings: Settings): void
   /** Finishes what is open within the drain time, then closes everything. */
   stop(): Promise<void>
+}
+
+/** A server of one process. */
+export interface WholeServer extends RunningServer {
+  /** Data planes that come and go while others serve, for tests. */
+  readonly planes: { open(planeId: string): Promise<void>; end(planeId: string): Promise<void> }
 }
 
 /** Where the server listens, as `host:port`. */
@@ -66,18 +67,24 @@ export interface ServerOptions {
   readonly descriptors?: Descriptors
   /** Shorter ones are for tests. */
   readonly storeLimits?: StoreLimits
+  /** Data planes in this process; more than one are for tests. */
+  readonly planeCount?: number
 }
 
+/** What ticket keys of several planes derive from, in bytes. */
+const TICKET_SECRET_BYTES = 32
+
 /**
- * Starts a whole server; resolves once it is ready. Whatever was opened is closed again when something fails.
+ * Starts a whole server in this process; resolves once it is ready. Whatever was opened is closed again when something
+ * fails.
  *
  * The order is that of who is in a hurry. Agents come first, since some that find nobody wait for minutes before they ask
  * again (D50): nothing is loaded before their door that it can do without. Then visitors, then callers of the API.
  */
 export async function startServer(
   settings: Settings,
-  { log, storeLimits: limits, listeners = plainListeners(settings), ...given }: ServerOptions,
-): Promise<RunningServer> {
+  { log, storeLimits, listeners = plainListeners(settings), planeCount = 1, ...given }: ServerOptions,
+): Promise<WholeServer> {
   const now = Date.now
   const ids = new IdSource({ now })
   const version = packageVersion()
@@ -91,81 +98,77 @@ export async function startServer(
     if (!given.descriptors) await descriptors.start()
     opened.push(() => descriptors.stop())
 
-    // What is kept.
-    const release = lockForServing(settings.databaseUrl)
-    opened.push(async () => release())
-    const store = await openStore(settings.databaseUrl, { ...(limits && { limits }) })
-    opened.push(() => store.close())
-    const sealer = await openSealer(store, settings.keyFile)
-    await bindSecrets(store, sealer)
-    const authority = await openAuthority(store, sealer, join(settings.dataDir, 'ca.pem'))
-    const requestKey = requestKeyOf(store, sealer, now)
-    const hostKey = await openSshHostKey(store, sealer)
-
-    // What people write is checked here, and off the event loop where that takes long.
-    const documents = new Documents()
-    opened.push(() => documents.close())
-    const samlDocuments = samlThreads()
-    opened.push(() => samlDocuments.close())
-
-    // Who logged in, and until when.
-    const refused = new RefusedLog({ log })
-    opened.push(async () => refused.close())
-    const sessions = new StoredSessions({ store, sealer, ids, now, log })
-    opened.push(() => sessions.close())
-    const endings = new Follower({ store, followed: sessions, log })
-    await endings.start()
-    opened.push(() => endings.stop())
-    const upkeep = new LoginUpkeep({ store, now, log })
-    upkeep.start()
-    opened.push(() => upkeep.stop())
+    // What is stored.
+    const control = await openControlPlane({ settings, ids, now, log, storeLimits })
+    opened.push(() => control.close())
 
     // The doors of agents and visitors. From here on agents are served, and visitors wait.
-    const shared = {
-      settings,
-      store,
-      sealer,
-      ids,
-      now,
-      log,
-      refused,
-      descriptors,
-      documents,
-      sessions,
-      requestKey,
-      version,
-    }
-    const plane = await openDataPlane({
-      ...shared,
-      listeners,
-      authority,
-      sshHostKey: hostKey.privateText,
-      samlDocuments,
+    const shared = { settings, ids, now, log, descriptors, version }
+    const isShared = planeCount > 1
+    const folder = isShared ? await mkdtemp(join(tmpdir(), 'postern-')) : undefined
+    if (folder !== undefined) opened.push(() => rm(folder, { recursive: true, force: true }))
+    const ticketSecret = randomBytes(TICKET_SECRET_BYTES)
+    const planes = new Map<string, { readonly plane: DataPlane; readonly link: ControlLink }>()
+    opened.push(async () => {
+      // All at the same time: visitors at one may be served through another.
+      await Promise.all([...planes.values()].map(({ plane }) => plane.close()))
+      for (const { link } of planes.values()) link.close()
     })
-    opened.push(() => plane.close())
-
-    // Now, since it takes a tenth of a second: later it would hold up everybody when the first visitor logs in.
-    await loadLibraries()
-    await plane.letVisitorsIn()
+    const openPlane = async (planeId: string, given: Pick<DataPlaneOptions, 'listeners' | 'tcpPorts' | 'folder'>) => {
+      const link = new ControlLink({ log })
+      const [ours, theirs] = channelPair()
+      control.planes.take(theirs)
+      void link.use(ours)
+      const plane = await openDataPlane({ ...shared, ...given, planeId, planeCount, ticketSecret, control: link })
+      planes.set(planeId, { plane, link })
+      return plane
+    }
+    const tcpPorts = {
+      handed: [...listeners.tcp.keys()],
+      open: (port: number) => listeners.tcp.get(port) ?? { host: settings.tcpListen, port, isShared },
+      close() {},
+    }
+    const plane = await openPlane('w1', { tcpPorts, folder, listeners: isShared ? shareable(listeners) : listeners })
+    const openBeside = (planeId: string) => openPlane(planeId, { tcpPorts, folder, listeners: beside(plane.addresses) })
+    for (let n = 2; n <= planeCount; n++) await openBeside(`w${n}`)
+    await Promise.all([...planes.values()].map((each) => each.plane.letVisitorsIn()))
 
     // The management API, loaded only now.
+    await control.readLists()
     const { openManagementApi } = await import('./management-api.ts')
-    const api = await openManagementApi({ ...shared, listeners, plane, sshHostKey: hostKey.fingerprint })
+    const publicHttpsPort = plane.publicPorts.https
+    const api = await openManagementApi({
+      ...shared,
+      listeners,
+      control,
+      publicHttpsPort,
+      planeAddresses: plane.addresses,
+    })
     opened.push(() => api.close())
 
     // Last, since what it makes is shown once: a start that fails before, on a taken port say, must not use it up.
-    const firstStart = await makeFirstUser({ store, ids, now }, revealed(settings))
+    const firstStart = await makeFirstUser({ store: control.store, ids, now }, bootstrapTokens(settings))
     api.isServing = true
 
     const { addresses } = api
-    log.info({ ...addresses, database: store.dialect, region: settings.region, ...handedIn(listeners) }, 'server ready')
+    const database = control.store.dialect
+    log.info({ ...addresses, database, region: settings.region, ...handedIn(listeners) }, 'server ready')
     return {
       addresses,
-      sshHostKey: hostKey.fingerprint,
+      sshHostKey: control.sshHostKey,
       firstStart,
       use: (next) => {
-        plane.use(next)
+        for (const each of planes.values()) each.plane.use(next)
         api.use(next)
+      },
+      planes: {
+        open: async (planeId) => (await openBeside(planeId)).letVisitorsIn(),
+        async end(planeId) {
+          const ended = planes.get(planeId)
+          await ended?.plane.close()
+          ended?.link.close()
+          planes.delete(planeId)
+        },
       },
       stop: async () => {
         api.isServing = false
@@ -178,6 +181,22 @@ export async function startServer(
     await closeAll()
     throw error
   }
+}
+
+/** Listeners that further data planes can join. */
+function shareable({ agent, ssh, https, http }: Listeners): DataPlaneOptions['listeners'] {
+  const shared = (on: ListenOn): ListenOn => ('host' in on ? { ...on, isShared: true } : on)
+  return { agent: shared(agent), ssh: shared(ssh), https: shared(https), http: shared(http) }
+}
+
+/** The listeners of a data plane beside the first one. */
+function beside({ agents, ssh, https, http }: DataPlane['addresses']): DataPlaneOptions['listeners'] {
+  const at = (address: string): ListenOn => {
+    const colon = address.lastIndexOf(':')
+    const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
+    return { host, port: Number(address.slice(colon + 1)), isShared: true }
+  }
+  return { agent: at(agents), ssh: at(ssh), https: at(https), http: at(http) }
 }
 
 /** Users and keys straight in the database, for when no key is at hand. */
@@ -197,15 +216,6 @@ export async function openAdmin(settings: Settings) {
   }
 }
 
-function revealed({ bootstrap }: Settings): { apiKey: string | null; authtoken: string | null } {
-  return { apiKey: bootstrap.apiKey?.reveal() ?? null, authtoken: bootstrap.authtoken?.reveal() ?? null }
-}
-
 function handedIn({ handed }: Listeners): { readonly handed_in?: readonly string[] } {
   return handed.length > 0 ? { handed_in: handed } : {}
-}
-
-export function packageVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }

@@ -22,3 +22,18 @@ test('objects are allocated in the young generation, even where earlier ones liv
   assert.ok(decisions('').length > 0, 'this engine does not do what is to be kept from it')
   assert.deepEqual(decisions(`(await import(${JSON.stringify(collector)})).keepObjectsYoung()`), [])
 })
+
+test('what loading code has left behind is given back, and compiled code stays valid', () => {
+  const code = `
+    import { cachedDataVersionTag, getHeapStatistics } from 'node:v8'
+    const { collectLoaded } = await import(${JSON.stringify(collector)})
+    const [tag, kept] = [cachedDataVersionTag(), []]
+    for (let i = 0; i < 1e6; i++) kept[i % 1e5] = { at: i }
+    const before = getHeapStatistics().total_physical_size
+    kept.length = 0
+    collectLoaded()
+    const after = getHeapStatistics().total_physical_size
+    console.log(JSON.stringify({ isSmaller: after < before / 2, isSame: tag === cachedDataVersionTag(), gc: typeof gc }))`
+  const said = execFileSync(process.execPath, ['--input-type=module', '--eval', code], { encoding: 'utf8' })
+  assert.deepEqual(JSON.parse(said), { isSmaller: true, isSame: true, gc: 'undefined' })
+})

@@ -1,3 +1,7 @@
+/** What we tell V8 about memory: where new objects go, and when to give back what a start has left behind. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
 /**
  * Makes V8 allocate all new objects in the young generation.
  *
@@ -7,8 +11,18 @@
  * point to. Whether this began on a server was chance; where it did, a third of what requests allocated was copied and kept
  * for nothing.
  */
-import { setFlagsFromString } from 'node:v8'
-
 export function keepObjectsYoung(): void {
   setFlagsFromString('--no-allocation-site-pretenuring')
+}
+
+/**
+ * Gives back the memory that loading code has left behind, which V8 would keep: the young generation has grown to tens of
+ * megabytes, and nothing makes it shrink in a process that is idle. Takes less than a tenth of a second.
+ */
+export function collectLoaded(): void {
+  setFlagsFromString('--expose-gc')
+  const collect: unknown = runInNewContext('gc')
+  // As it was: V8 rejects compiled code that was kept under other flags.
+  setFlagsFromString('--no-expose-gc')
+  if (typeof collect === 'function') collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }

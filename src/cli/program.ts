@@ -22,6 +22,11 @@ const commands: readonly Entry[] = [
     load: async (terminal) => (await import('./serve.ts')).serveCommand(terminal),
   },
   {
+    name: 'upgrade',
+    about: 'have the server that runs go over to the code and settings that are on disk',
+    load: async (terminal) => (await import('./upgrade.ts')).upgradeCommand(terminal),
+  },
+  {
     name: 'http',
     about: 'give a web service on this machine a public address',
     load: async (terminal) => (await import('./agent/tunnel-command.ts')).tunnelCommand('http', terminal),
@@ -81,6 +86,18 @@ const commands: readonly Entry[] = [
     about: 'write the generated pages of the documentation',
     hidden: true,
     load: async (terminal) => (await import('./docs.ts')).docsCommand(terminal),
+  },
+  {
+    name: 'run-control',
+    about: 'the process of `postern serve --workers` for the API and the database',
+    hidden: true,
+    load: async () => (await import('./run-child.ts')).runControlCommand(),
+  },
+  {
+    name: 'run-worker',
+    about: 'a process of `postern serve --workers` for visitors and agents',
+    hidden: true,
+    load: async () => (await import('./run-child.ts')).runWorkerCommand(),
   },
 ]
 

@@ -12,15 +12,24 @@ export interface Reloading {
   readonly log: Logger
 }
 
-/** Returns the settings in effect from here on. Faulty new settings never end the server. */
-export function reload({ running, read, apply, log }: Reloading): Settings {
+export interface ReloadEnd {
+  /** In effect from here on. */
+  readonly settings: Settings
+  /** What could not be done, and why. */
+  readonly fault?: string
+  /** Settings whose change needs a restart. */
+  readonly needsRestart: readonly string[]
+}
+
+/** Faulty new settings never end the server. */
+export function reload({ running, read, apply, log }: Reloading): ReloadEnd {
   let changes: Changes
   try {
     changes = changesOf(running, read())
   } catch (error) {
     if (error instanceof SettingsError) log.error({ problems: error.problems }, faulty)
     else log.error({ err: error }, faulty)
-    return running
+    return { settings: running, fault: settingsFault(error), needsRestart: [] }
   }
   const { settings, taken, pending } = changes
   const tell = (): void => {
@@ -35,10 +44,18 @@ export function reload({ running, read, apply, log }: Reloading): Settings {
     apply(settings)
     log.level = settings.logLevel
   } catch (error) {
-    log.error({ err: error }, 'settings were reloaded but cannot all be applied; restart the server')
+    log.error({ err: error }, notApplied)
+    return { settings, fault: notApplied, needsRestart: pending }
   }
   if (!isHeard) tell()
-  return settings
+  return { settings, needsRestart: pending }
+}
+
+/** Why settings cannot be read, in one line. */
+export function settingsFault(error: unknown): string {
+  if (error instanceof SettingsError) return error.problems.join('; ')
+  return error instanceof Error ? error.message : String(error)
 }
 
 const faulty = 'settings cannot be reloaded; nothing has changed'
+const notApplied = 'settings were reloaded but cannot all be applied; restart the server'

@@ -1,5 +1,5 @@
 /** Opens a server's listeners as soon as its settings are known, before the rest of its code is loaded. */
-import { takeHanded } from '../config/handed-sockets.ts'
+import { type HandedSocket, takeHanded } from '../config/handed-sockets.ts'
 import {
   type HandedListeners,
   handedAddresses,
@@ -26,10 +26,7 @@ export type ReadSettings = (how?: Pick<SettingSources, 'handed' | 'isServing'>) 
 
 /** Throws `SettingsError` when a socket that was passed cannot be used. */
 export async function openServer(read: ReadSettings, { log }: { readonly log: Logger }): Promise<OpenServer> {
-  const { env, pid, ppid } = process
-  const { sockets, otherPid } = takeHanded(env, (each) => each === pid || (hasLauncher() && each === ppid))
-  if (otherPid !== undefined)
-    log.warn({ otherPid }, 'the sockets in LISTEN_FDS belong to another process and are not used')
+  const sockets = ownHanded(log)
   const descriptors = new Descriptors({ log })
   await descriptors.start()
   let opened: HandedListeners | undefined
@@ -44,4 +41,13 @@ export async function openServer(read: ReadSettings, { log }: { readonly log: Lo
     await descriptors.stop()
     throw error
   }
+}
+
+/** What a service manager handed to this process. Throws `SettingsError`. */
+export function ownHanded(log: Logger): readonly HandedSocket[] {
+  const { env, pid, ppid } = process
+  const { sockets, otherPid } = takeHanded(env, (each) => each === pid || (hasLauncher() && each === ppid))
+  if (otherPid !== undefined)
+    log.warn({ otherPid }, 'the sockets in LISTEN_FDS belong to another process and are not used')
+  return sockets
 }

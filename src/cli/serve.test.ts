@@ -13,7 +13,7 @@ import { stopSignal } from './signals.ts'
 import { startFault } from './start-fault.ts'
 import { testTerminal } from './test-terminal.ts'
 
-const settings = readSettings({ flags: { 'log-level': 'silent' }, env: {}, cwd: '/srv' })
+const settings = readSettings({ flags: { 'log-level': 'silent', workers: '0' }, env: {}, cwd: '/srv' })
 const preset = readSettings({
   env: { POSTERN_BOOTSTRAP_API_KEY: 'k'.repeat(32), POSTERN_BOOTSTRAP_AUTHTOKEN: 't'.repeat(32) },
   cwd: '/srv',
@@ -26,6 +26,9 @@ const listening = {
   https: '0.0.0.0:41237',
   http: '0.0.0.0:41238',
 }
+const supervise = () => Promise.reject(new Error('one process is enough'))
+/** `postern upgrade` reaches none of these servers. */
+const takeOrders = async () => () => {}
 const firstStart = { apiKey: 'key_made', authtoken: 'token_made', userId: 'usr_1' }
 
 /** Opens nothing. */
@@ -69,7 +72,15 @@ function serving(given: Given = {}) {
   }
   const start = async () => server
   const exit = (code: number) => void exits.push(code)
-  const done = serve(() => settings, terminal, { open: opened(given), start, signals, exit, logProcess() {} })
+  const done = serve(() => settings, terminal, {
+    supervise,
+    open: opened(given),
+    start,
+    signals,
+    exit,
+    takeOrders,
+    logProcess() {},
+  })
   return { signals, terminal, exits, stopping: stopping.promise, finish: stopped.resolve, done }
 }
 
@@ -88,14 +99,16 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
 test('SIGHUP reloads the settings and ends nothing, whatever is in them', async () => {
   const used: number[] = []
   const files = [
-    () => readSettings({ flags: { 'log-level': 'silent', 'max-connections': '5' }, env: {}, cwd: '/srv' }),
+    () =>
+      readSettings({ flags: { 'log-level': 'silent', workers: '0', 'max-connections': '5' }, env: {}, cwd: '/srv' }),
     () => {
       throw new SettingsError(['a fault'])
     },
     () => {
       throw new Error('a fault of ours')
     },
-    () => readSettings({ flags: { 'log-level': 'silent', 'max-connections': '6' }, env: {}, cwd: '/srv' }),
+    () =>
+      readSettings({ flags: { 'log-level': 'silent', workers: '0', 'max-connections': '6' }, env: {}, cwd: '/srv' }),
   ]
   const { signals, exits, finish, done } = serving({
     read: () => files.shift()?.() ?? settings,
@@ -261,7 +274,37 @@ for (const [name, error, says] of faults) {
 
 test('a start that fails is a failure with exit code 1', async () => {
   const start = () => Promise.reject(fault({ code: 'EADDRINUSE', syscall: 'listen', port: 7400 }))
-  const parts = { open: opened(), start, signals: new EventEmitter(), exit: () => undefined, logProcess() {} }
+  const parts = {
+    supervise,
+    open: opened(),
+    start,
+    signals: new EventEmitter(),
+    exit: () => undefined,
+    takeOrders,
+    logProcess() {},
+  }
   const served = serve(() => settings, testTerminal(), parts)
   await assert.rejects(served, { exitCode: 1, message: /^Postern cannot start: 127\.0\.0\.1:7400 is taken/ })
+})
+
+test('with workers, the same is printed of several processes, and nothing is opened in this one', async () => {
+  const signals = new EventEmitter()
+  const terminal = testTerminal()
+  const nothing = () => Promise.reject(new Error('one process too many'))
+  const several = { ...settings, workers: 2 }
+  const stopped: string[] = []
+  const server: RunningServer = {
+    ...{ addresses: listening, sshHostKey: 'SHA256:of_the_host_key', firstStart, use() {} },
+    stop: async () => void stopped.push('stopped'),
+  }
+  const done = serve(() => several, terminal, {
+    supervise: async (read) => ({ settings: several, read, handed: ['agent'], server }),
+    ...{ open: nothing, start: nothing, signals, exit: (code) => void stopped.push(String(code)) },
+    ...{ takeOrders, logProcess() {} },
+  })
+  signals.emit('SIGTERM')
+  await done
+  assert.deepEqual(stopped, ['stopped', '0'])
+  assert.match(terminal.printed.out, /key_made/)
+  assert.match(terminal.printed.out, /^Sockets from the service manager: agent\nSSH: .*\nListening: API /m)
 })

@@ -1,4 +1,4 @@
-/** Signals: the first one to stop is a request, the second is final, and SIGHUP reloads. */
+/** Signals: the first one to stop is a request, the second is final, SIGHUP reloads, and SIGUSR2 upgrades. */
 
 /**
  * Under a launcher one signal can arrive twice: a terminal or systemd sends it to every process of the group, and the
@@ -7,7 +7,7 @@
 const ECHO_MS = 500
 
 export interface SignalSource {
-  on(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', heard: () => void): unknown
+  on(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP' | 'SIGUSR2', heard: () => void): unknown
 }
 
 export interface StopOptions {
@@ -34,13 +34,13 @@ export function stopSignal({ source, echoes, now = () => performance.now(), insi
   return promise
 }
 
-/** Handles SIGHUP from now on, so that it does not end the process. Signals that arrive before `each` is called count as one. */
-export function hangups(source: SignalSource): { each(run: () => void): void } {
+/** Handles a signal from now on, so that it does not end the process. Those that arrive before `each` is called count as one. */
+export function eachSignal(source: SignalSource, signal: 'SIGHUP' | 'SIGUSR2'): { each(run: () => void): void } {
   let heard = false
   let run = (): void => {
     heard = true
   }
-  source.on('SIGHUP', () => run())
+  source.on(signal, () => run())
   return {
     each(given) {
       run = given

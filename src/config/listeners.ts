@@ -3,9 +3,9 @@
  * they ask again (D50); one that is let wait for a moment is served.
  */
 import { fstatSync } from 'node:fs'
-import type { ServerOpts } from 'node:net'
+import type { AddressInfo, ServerOpts } from 'node:net'
 import type { Caller, Descriptors } from '../lib/files/descriptors.ts'
-import { EarlyListener, type EarlyPlace } from '../lib/net/early-listener.ts'
+import { EarlyListener, type EarlyOptions, type EarlyPlace } from '../lib/net/early-listener.ts'
 import { addressText, type ListenOn } from '../lib/net/listen-on.ts'
 import { agentSockets, httpSockets, visitorSockets } from '../lib/net/socket-options.ts'
 import type { HandedSocket, ListenerName } from './handed-sockets.ts'
@@ -21,10 +21,17 @@ export interface Listeners extends Readonly<Record<ListenerName, ListenOn>> {
   close(): void
 }
 
-/** What a service manager handed in. */
-export interface HandedListeners {
-  readonly named: ReadonlyMap<ListenerName, EarlyListener>
-  readonly tcp: ReadonlyMap<number, EarlyListener>
+/** What a service manager handed in, as `Socket`. */
+export interface HandedOpen<Socket> {
+  readonly named: ReadonlyMap<ListenerName, Socket>
+  readonly tcp: ReadonlyMap<number, Socket>
+  close(): void
+}
+
+export type HandedListeners = HandedOpen<EarlyListener>
+
+interface OpenSocket {
+  readonly address: AddressInfo
   close(): void
 }
 
@@ -44,19 +51,29 @@ const kinds: Readonly<Record<ListenerName | 'tcp', Kind>> = {
 }
 
 /** Listens on what was handed in; throws `SettingsError` for what is no TCP socket that can listen. */
-export async function openHanded(sockets: readonly HandedSocket[], descriptors: Descriptors): Promise<HandedListeners> {
-  const named = new Map<ListenerName, EarlyListener>()
-  const tcp = new Map<number, EarlyListener>()
+export function openHanded(sockets: readonly HandedSocket[], descriptors: Descriptors): Promise<HandedListeners> {
+  return adoptHanded(sockets, ({ name, fd }) => openEarly(name, { fd }, descriptors))
+}
+
+/** Opens what was handed in with `open`, which rejects with the error of the system; throws `SettingsError`. */
+export async function adoptHanded<Socket extends OpenSocket>(
+  sockets: readonly HandedSocket[],
+  open: (socket: HandedSocket) => Promise<Socket>,
+): Promise<HandedOpen<Socket>> {
+  const named = new Map<ListenerName, Socket>()
+  const tcp = new Map<number, Socket>()
   const problems: string[] = []
-  const close = (): void => closeEarly([...named.values(), ...tcp.values()])
-  for (const { name, fd } of sockets) {
-    const listener = await openSocket({ name, fd }, descriptors)
-    if (!(listener instanceof EarlyListener)) problems.push(listener)
-    else if (name !== 'tcp') named.set(name, listener)
-    else if (tcp.has(listener.address.port)) {
-      listener.close()
-      problems.push(`two sockets were handed in for port ${listener.address.port}; one on \`[::]\` takes IPv4 too`)
-    } else tcp.set(listener.address.port, listener)
+  const close = (): void => {
+    for (const each of [...named.values(), ...tcp.values()]) each.close()
+  }
+  for (const handed of sockets) {
+    const opened = await openSocket(handed, open)
+    if (typeof opened === 'string') problems.push(opened)
+    else if (handed.name !== 'tcp') named.set(handed.name, opened)
+    else if (tcp.has(opened.address.port)) {
+      opened.close()
+      problems.push(`two sockets were handed in for port ${opened.address.port}; one on \`[::]\` takes IPv4 too`)
+    } else tcp.set(opened.address.port, opened)
   }
   if (problems.length === 0) return { named, tcp, close }
   close()
@@ -64,7 +81,7 @@ export async function openHanded(sockets: readonly HandedSocket[], descriptors: 
 }
 
 /** Where the listeners of these names are, as settings have it: what was handed in wins over what is written. */
-export function handedAddresses({ named }: HandedListeners): ReadonlyMap<string, string> {
+export function handedAddresses({ named }: Pick<HandedOpen<OpenSocket>, 'named'>): ReadonlyMap<string, string> {
   return new Map([...named].map(([name, { address }]) => [`${name}-listen`, addressText(address)]))
 }
 
@@ -74,14 +91,10 @@ export async function openListeners(
   { named, tcp }: HandedListeners,
   descriptors: Descriptors,
 ): Promise<Listeners> {
-  const { from, to } = settings.tcpPorts
-  const beyond = [...tcp.keys()].filter((port) => port < from || port > to)
-  if (beyond.length > 0) {
-    throw new SettingsError(beyond.map((port) => `port ${port}, which was handed in, is not among \`tcp-ports\``))
-  }
+  checkHandedPorts(settings, tcp.keys())
   const early = async (name: ListenerName, address: EarlyPlace & ListenOn): Promise<ListenOn> =>
     // Why it cannot be had is told by whoever needs it: a database in use, say, comes first and tells more.
-    named.get(name) ?? open(name, address, descriptors).catch(() => address)
+    named.get(name) ?? openEarly(name, address, descriptors).catch(() => address)
   const [agent, ssh, https, http] = await Promise.all([
     early('agent', settings.agentListen),
     early('ssh', settings.sshListen),
@@ -93,9 +106,21 @@ export async function openListeners(
   const metrics = named.get('metrics') ?? settings.metricsListen
   return {
     ...{ api, metrics, agent, ssh, https, http, tcp },
-    handed: [...named.keys(), ...[...tcp.keys()].map((port) => `tcp ${port}`)],
+    handed: handedNames({ named, tcp }),
     close: () => closeEarly([api, metrics, agent, ssh, https, http, ...tcp.values()]),
   }
+}
+
+/** Throws `SettingsError` for ports that edges cannot have. */
+export function checkHandedPorts({ tcpPorts: { from, to } }: Settings, ports: Iterable<number>): void {
+  const beyond = [...ports].filter((port) => port < from || port > to)
+  if (beyond.length === 0) return
+  throw new SettingsError(beyond.map((port) => `port ${port}, which was handed in, is not among \`tcp-ports\``))
+}
+
+/** What was handed in, as an operator reads it. */
+export function handedNames({ named, tcp }: Pick<HandedOpen<unknown>, 'named' | 'tcp'>): readonly string[] {
+  return [...named.keys(), ...[...tcp.keys()].map((port) => `tcp ${port}`)]
 }
 
 /** Opens nothing yet. */
@@ -117,20 +142,32 @@ function closeEarly(listeners: readonly ListenOn[]): void {
   for (const each of listeners) if (each instanceof EarlyListener) each.close()
 }
 
-/** The listener, or what is wrong with the socket. */
-async function openSocket({ name, fd }: HandedSocket, descriptors: Descriptors): Promise<EarlyListener | string> {
+/** The socket, or what is wrong with it. */
+async function openSocket<Socket>(
+  { name, fd }: HandedSocket,
+  open: (socket: HandedSocket) => Promise<Socket>,
+): Promise<Socket | string> {
   const what = `the socket \`${name}\` (descriptor ${fd})`
   try {
     // Asked first: Node would close any descriptor that it cannot use, one of its own too.
     if (!fstatSync(fd).isSocket()) return `${what} is not a socket`
-    return await open(name, { fd }, descriptors)
+    return await open({ name, fd })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     return code === 'EBADF' ? `${what} is not open` : `${what} is not a TCP socket that listens (${code})`
   }
 }
 
-function open(name: ListenerName | 'tcp', place: EarlyPlace, descriptors: Descriptors): Promise<EarlyListener> {
+/** Listens there, with all that connections to a listener of this name are to have. */
+export function openEarly(
+  name: ListenerName | 'tcp',
+  place: EarlyPlace,
+  descriptors: Descriptors,
+): Promise<EarlyListener> {
+  return EarlyListener.open(place, earlyOptions(name, descriptors))
+}
+
+export function earlyOptions(name: ListenerName | 'tcp', descriptors: Descriptors): EarlyOptions {
   const { sockets, caller } = kinds[name]
-  return EarlyListener.open(place, { sockets, admits: (socket) => descriptors.admits(socket, caller) })
+  return { sockets, admits: (socket) => descriptors.admits(socket, caller) }
 }

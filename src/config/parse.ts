@@ -1,8 +1,10 @@
 /** Parsers for the text of settings; each throws an `Error` whose text continues after the name: "must be …". */
+
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { readCidr } from '../lib/net/cidr.ts'
 import { Secret } from '../lib/secrets/secret.ts'
+import { autoWorkers, MAX_WORKERS } from './auto-workers.ts'
 
 export interface Listen {
   readonly host: string
@@ -104,6 +106,13 @@ export function countBetween(least: number, most: number): (text: string) => num
     if (!(number >= least && number <= most)) throw new Error(`must be a whole number from ${least} to ${most}`)
     return number
   }
+}
+
+export function workers(text: string): number {
+  if (text === 'auto') return autoWorkers()
+  const number = /^\d{1,2}$/.test(text) ? Number(text) : Number.NaN
+  if (!(number <= MAX_WORKERS)) throw new Error(`must be \`auto\` or a whole number from 0 to ${MAX_WORKERS}`)
+  return number
 }
 
 /** A duration between two others, which are written like `1s` and `5m`. */

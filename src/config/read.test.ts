@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { autoWorkers } from './auto-workers.ts'
 import { readSettings, type Settings } from './read.ts'
 import { configReference } from './reference.ts'
 import { SettingsError } from './settings-error.ts'
@@ -69,6 +70,7 @@ test('every setting has its default when nothing is given', () => {
     domain: 'localhost',
     region: 'local',
     bodyMemory: 64 * 1024 * 1024,
+    workers: autoWorkers(),
     drainTimeoutMs: 30_000,
     logLevel: 'info',
     logFormat: 'auto',

@@ -49,6 +49,8 @@ export interface Settings {
   readonly region: string
   /** Memory for request bodies that modules read, in bytes. */
   readonly bodyMemory: number
+  /** Processes that serve visitors and agents; 0 means one process for everything. */
+  readonly workers: number
   readonly drainTimeoutMs: number
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
@@ -111,7 +113,7 @@ function byDefault(text: string): Given {
   return { text, from: 'default' }
 }
 
-function deepFreeze<T extends object>(value: T): T {
+export function deepFreeze<T extends object>(value: T): T {
   for (const each of Object.values(value)) if (typeof each === 'object' && each !== null) deepFreeze(each)
   return Object.freeze(value)
 }

@@ -312,6 +312,15 @@ export const table = {
     example: '256MiB',
     isLive: true,
   }),
+  workers: setting({
+    name: 'workers',
+    takes: 'number',
+    parse: parse.workers,
+    default: 'auto',
+    about:
+      'processes that serve visitors and agents, beside one for the API and the database; `auto` is one for each core as far as memory goes, 0 is one process for everything',
+    example: '4',
+  }),
   drainTimeoutMs: setting({
     name: 'drain-timeout',
     takes: 'duration',

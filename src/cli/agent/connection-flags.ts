@@ -28,6 +28,7 @@ export function addAgentFlags(command: Command): Command {
       '--config <file>',
       'configuration file, also an ngrok.yml (default: ./postern-agent.yml, ~/.config/postern/agent.yml)',
     )
+    .option('--connections <n>', 'most connections to the server, one to each of its workers (default: auto)')
     .addOption(
       new Option('--log-format <format>', 'auto is a live view on a terminal, and lines elsewhere')
         .choices(outputFormats)
@@ -41,14 +42,15 @@ interface ConnectionOptions {
   readonly server?: string
   readonly ca?: string
   readonly authtoken?: string
+  readonly connections?: string
   readonly logFormat: Output['format']
   readonly logLevel: Output['level']
 }
 
 /** Throws a `SettingsError` that lists everything wrong. */
 export async function agentConfigOf(command: Command, { cwd, env, err }: Terminal): Promise<AgentConfig> {
-  const { config, server, ca, authtoken } = command.opts<ConnectionOptions>()
-  const flags = { config, server, ca, authtoken: authtoken ? new Secret(authtoken) : undefined }
+  const { config, server, ca, authtoken, connections } = command.opts<ConnectionOptions>()
+  const flags = { config, server, ca, authtoken: authtoken ? new Secret(authtoken) : undefined, connections }
   const read = await readAgentConfig(flags, { cwd, env }).catch((error: unknown) => {
     throw error instanceof ConfigError ? new SettingsError(error.problems) : error
   })

@@ -69,6 +69,11 @@ function lineOf(event: AgentEvent, server: ServerAddress): Line | undefined {
       const fields = { server: formatServer(server), session, region, server_version: serverVersion }
       return { level: 'info', msg: event.isResumed ? 'connected again' : 'connected', fields }
     }
+    case 'moved': {
+      const { session, region, serverVersion } = event
+      const fields = { server: formatServer(server), session, region, server_version: serverVersion }
+      return { level: 'info', msg: 'moved to another connection', fields }
+    }
     case 'offline': {
       const fields = { reason: event.fault.message, retry_ms: Math.round(event.retryMs) }
       return { level: 'warn', msg: 'not connected; trying again', fields }

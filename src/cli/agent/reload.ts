@@ -109,6 +109,7 @@ function pendingOf(before: AgentConfig, after: AgentConfig): string[] {
     remote_management: config.remoteManagement,
     heartbeat_interval: config.heartbeatIntervalMs,
     heartbeat_tolerance: config.heartbeatToleranceMs,
+    connections: config.connections,
   })
   const was = kept(before)
   return Object.entries(kept(after))

@@ -9,7 +9,7 @@ import { type InstalledRelease, installedUpdate, versionsFolder } from '../../ag
 import { printable } from '../../lib/text/printable.ts'
 import { Failure, misuse } from '../failure.ts'
 import { hasLauncher } from '../launcher.ts'
-import { hangups, type SignalSource, stopSignal } from '../signals.ts'
+import { eachSignal, type SignalSource, stopSignal } from '../signals.ts'
 import type { Terminal } from '../terminal.ts'
 import { posternVersion } from '../version.ts'
 import { become } from './become.ts'
@@ -74,7 +74,7 @@ export async function runAgent(
   const outcome = Promise.withResolvers<Outcome>()
   const stop = stopSignal({ source: parts.signals, echoes: hasLauncher(), insist: () => parts.exit(1) })
   void stop.then(() => outcome.resolve('stop'))
-  const hangup = hangups(parts.signals)
+  const hangup = eachSignal(parts.signals, 'SIGHUP')
   // A closed pipe ends the agent. Other faults, such as a full disk, only lose lines.
   terminal.onOutFailed(({ code }) => {
     if (code === 'EPIPE') outcome.resolve('nobody reads')
@@ -82,6 +82,7 @@ export async function runAgent(
   const isViewed = output.format === 'auto' && terminal.isTTY
   const agent = new Agent({
     ...heartbeat(config),
+    connections: config.connections ?? 'auto',
     server: config.server,
     ca: config.ca,
     authtoken,

@@ -93,7 +93,7 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
   draw()
   return {
     event(event) {
-      if (event.type === 'online') {
+      if (event.type === 'online' || event.type === 'moved') {
         const { session, region, serverVersion } = event
         Object.assign(told, { status: 'online', session, region, serverVersion })
       } else if (event.type === 'offline') {

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readSettings, type Settings } from '../config/read.ts'
+import { SettingsError } from '../config/settings-error.ts'
+import { createLog } from '../lib/log/log.ts'
+import { LiveChanges } from './live-changes.ts'
+import type { Upgrade } from './upgrade-running.ts'
+
+const log = createLog({ level: 'silent' })
+const at = (region: string, maxConnections = 0): Settings =>
+  readSettings({
+    flags: { 'log-level': 'silent', region, 'max-connections': String(maxConnections) },
+    env: {},
+    cwd: '/srv',
+  })
+
+/** A server whose settings on disk are `disk.settings`. */
+function server(upgrade: Upgrade | undefined) {
+  const disk = { settings: (): Settings => at('here') }
+  const applied: Settings[] = []
+  const settings = at('here')
+  const apply = (next: Settings): void => void applied.push(next)
+  return { disk, applied, changes: new LiveChanges({ settings, read: () => disk.settings(), apply, upgrade, log }) }
+}
+
+test('upgrades come one after the other, each with what is on disk then', async () => {
+  const gates: PromiseWithResolvers<void>[] = []
+  const begun: string[] = []
+  const { disk, changes } = server(async ({ region }) => {
+    begun.push(region)
+    const gate = Promise.withResolvers<void>()
+    gates.push(gate)
+    await gate.promise
+    return { from: '1', to: region }
+  })
+  const first = changes.upgrade()
+  const second = changes.upgrade()
+  await new Promise(setImmediate)
+  assert.deepEqual(begun, ['here'])
+  disk.settings = () => at('there')
+  gates[0]?.resolve()
+  assert.deepEqual(await first, { type: 'upgraded', from: '1', to: 'here' })
+  await new Promise(setImmediate)
+  gates[1]?.resolve()
+  assert.deepEqual(await second, { type: 'upgraded', from: '1', to: 'there' })
+})
+
+test('a reload during an upgrade waits for it', async () => {
+  const gate = Promise.withResolvers<void>()
+  const { disk, applied, changes } = server(async () => {
+    await gate.promise
+    return { from: '1', to: '2' }
+  })
+  const upgrade = changes.upgrade()
+  disk.settings = () => at('here', 7)
+  changes.reload()
+  await new Promise(setImmediate)
+  assert.deepEqual(applied, [])
+  gate.resolve()
+  await upgrade
+  await new Promise(setImmediate)
+  assert.deepEqual(
+    applied.map(({ maxConnections }) => maxConnections),
+    [7],
+  )
+})
+
+test('an upgrade that fails, or settings that are faulty, are told, and the next is not held up', async () => {
+  let isBroken = true
+  const { disk, changes } = server(async () => {
+    if (isBroken) throw new Error('it did not come up')
+    return { from: '1', to: '2' }
+  })
+  assert.deepEqual(await changes.upgrade(), { type: 'failed', reason: 'it did not come up' })
+  disk.settings = () => {
+    throw new SettingsError(['one fault', 'another'])
+  }
+  assert.deepEqual(await changes.upgrade(), { type: 'failed', reason: 'one fault; another' })
+  disk.settings = () => at('here')
+  isBroken = false
+  assert.deepEqual(await changes.upgrade(), { type: 'upgraded', from: '1', to: '2' })
+})
+
+test('a server of one process reads its settings again, and tells what needs a restart', async () => {
+  const { disk, applied, changes } = server(undefined)
+  disk.settings = () => at('there', 9)
+  const outcome = await changes.upgrade()
+  assert.deepEqual(outcome, { type: 'reloaded', needsRestart: ['region'] })
+  assert.equal(applied[0]?.maxConnections, 9)
+  disk.settings = () => {
+    throw new SettingsError(['a fault'])
+  }
+  assert.deepEqual(await changes.upgrade(), { type: 'failed', reason: 'a fault' })
+})

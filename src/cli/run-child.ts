@@ -1,0 +1,42 @@
+/** `postern run-control` and `postern run-worker`: the processes that `postern serve --workers` starts. */
+import { setPriority } from 'node:os'
+import { Command } from 'commander'
+import { packageVersion } from '../config/version.ts'
+import { runControl } from '../supervisor/control-child.ts'
+import { ownParent } from '../supervisor/own-parent.ts'
+import type { ChildParts } from '../supervisor/supervised.ts'
+import { runWorker } from '../supervisor/worker-child.ts'
+import { collectLoaded } from './collector.ts'
+import { misuse } from './failure.ts'
+import { logProcess } from './process-log.ts'
+import { startFault } from './start-fault.ts'
+
+/** The control process gives way to workers where cores are scarce: visitors come before callers of the API. */
+const CONTROL_NICENESS = 5
+
+export function runControlCommand(): Command {
+  return new Command('run-control').action(() => {
+    setPriority(CONTROL_NICENESS)
+    runControl(async () => {
+      const { startControl } = await import('../control-process.ts')
+      collectLoaded()
+      return startControl
+    }, childParts())
+  })
+}
+
+export function runWorkerCommand(): Command {
+  return new Command('run-worker').action(() => {
+    runWorker(async () => {
+      const { startWorker } = await import('../worker-process.ts')
+      collectLoaded()
+      return startWorker
+    }, childParts())
+  })
+}
+
+function childParts(): ChildParts {
+  const parent = ownParent()
+  if (!parent) throw misuse('this process is started by `postern serve --workers`')
+  return { ...parent, logProcess, version: packageVersion(), fault: startFault }
+}

@@ -1,0 +1,59 @@
+/** What SIGUSR2 and `postern upgrade` do to a running server: it goes over to the code and the settings that are on disk now. */
+import type { Settings } from '../config/read.ts'
+import { SettingsError } from '../config/settings-error.ts'
+import type { Logger } from '../lib/log/log.ts'
+import type { UpgradeStep } from '../supervisor/upgrade.ts'
+import { type Reloading, reload, settingsFault } from './reload.ts'
+
+/** Goes over to what is on disk; rejects with an error that says why it did not, and then nothing has changed. */
+export type Upgrade = (
+  settings: Settings,
+  onStep: (step: UpgradeStep) => void,
+) => Promise<{ readonly from: string; readonly to: string }>
+
+export interface UpgradeRunning extends Reloading {
+  /** Undefined for a server of one process. */
+  readonly upgrade: Upgrade | undefined
+  readonly onStep: (step: UpgradeStep) => void
+}
+
+export type UpgradeOutcome =
+  | { readonly type: 'upgraded'; readonly from: string; readonly to: string }
+  /** Of a server of one process, whose code cannot change while it runs. */
+  | { readonly type: 'reloaded'; readonly needsRestart: readonly string[] }
+  | { readonly type: 'failed'; readonly reason: string }
+
+export interface UpgradeEnd {
+  readonly outcome: UpgradeOutcome
+  /** In effect from here on. */
+  readonly settings: Settings
+}
+
+/** Whatever goes wrong, the server goes on. */
+export async function upgradeRunning({ upgrade, onStep, ...reloading }: UpgradeRunning): Promise<UpgradeEnd> {
+  const { running, read, log } = reloading
+  if (!upgrade) return reloadAlone(reloading)
+  try {
+    const settings = read()
+    log.info('upgrade begins: starting what is on disk now beside what runs')
+    const { from, to } = await upgrade(settings, onStep)
+    log.level = settings.logLevel
+    log.info({ from, to }, 'upgrade done; the former processes finish what is open')
+    return { outcome: { type: 'upgraded', from, to }, settings }
+  } catch (error) {
+    const reason = settingsFault(error)
+    if (error instanceof SettingsError) log.error({ problems: error.problems }, failed)
+    else log.error({ reason }, failed)
+    return { outcome: { type: 'failed', reason }, settings: running }
+  }
+}
+
+function reloadAlone(reloading: Reloading): UpgradeEnd {
+  const log: Logger = reloading.log
+  log.warn('a server of one process (`workers` is 0) cannot be upgraded while it runs; its settings are read again')
+  const { settings, fault, needsRestart } = reload(reloading)
+  if (fault !== undefined) return { outcome: { type: 'failed', reason: fault }, settings }
+  return { outcome: { type: 'reloaded', needsRestart }, settings }
+}
+
+const failed = 'upgrade failed; nothing has changed'

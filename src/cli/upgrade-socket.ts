@@ -1,0 +1,144 @@
+/**
+ * The socket by which `postern upgrade` orders an upgrade from the server that runs. It is in the data directory, which
+ * both know, and which a service sees under the same path however its folders for temporary files are set up.
+ *
+ * The command sends one line, and gets one line of JSON for each step and one for the outcome.
+ */
+
+import { unlinkSync } from 'node:fs'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Logger } from '../lib/log/log.ts'
+import type { UpgradeStep } from '../supervisor/upgrade.ts'
+import type { UpgradeOutcome } from './upgrade-running.ts'
+
+const ORDER = 'upgrade'
+
+/** How long an order may be, in characters, and how long it may take to come, in milliseconds. */
+const MAX_ORDER_CHARS = 100
+const ORDER_MS = 5000
+
+/** How many may wait for the outcome of an upgrade. */
+const MAX_WAITING = 16
+
+type Told = { readonly type: 'step'; readonly step: UpgradeStep } | UpgradeOutcome
+
+/** Nobody answers at the socket. */
+export class NoServer extends Error {
+  override readonly name = 'NoServer'
+}
+
+export function upgradeSocketPath(dataDir: string): string {
+  return join(dataDir, 'upgrade.sock')
+}
+
+export interface OrdersOptions {
+  readonly dataDir: string
+  readonly upgrade: (onStep: (step: UpgradeStep) => void) => Promise<UpgradeOutcome>
+  readonly log: Logger
+}
+
+/** Takes orders from now on; gives how to stop that. Without the socket the server does its work all the same. */
+export async function takeOrders({ dataDir, upgrade, log }: OrdersOptions): Promise<() => void> {
+  const path = upgradeSocketPath(dataDir)
+  const server = createServer((socket) => serveOrder(socket, upgrade))
+  server.maxConnections = MAX_WAITING
+  try {
+    await listenAlone(server, path)
+    server.on('error', () => {}) // such as too many open files: the next order may fare better
+  } catch (err) {
+    log.warn({ err, path }, '`postern upgrade` cannot reach this server; send SIGUSR2 instead')
+  }
+  return () => void server.close()
+}
+
+/** Orders an upgrade and resolves with its outcome; rejects with `NoServer`, or when the server ends meanwhile. */
+export async function orderUpgrade(dataDir: string, onStep: (step: UpgradeStep) => void): Promise<UpgradeOutcome> {
+  const path = upgradeSocketPath(dataDir)
+  const socket = await reach(path).catch((cause: NodeJS.ErrnoException) => {
+    const isNobody = cause.code === 'ENOENT' || cause.code === 'ECONNREFUSED'
+    throw isNobody ? new NoServer(`nobody answers at ${path}`, { cause }) : cause
+  })
+  socket.write(`${ORDER}\n`)
+  try {
+    for await (const line of createInterface({ input: socket })) {
+      const told = JSON.parse(line) as Told // of a server of ours, which alone can write to that folder
+      if (told.type !== 'step') return told
+      onStep(told.step)
+    }
+    throw new Error('it closed the connection')
+  } catch (cause) {
+    throw new Error('the server ended before the upgrade was done; its log says more', { cause })
+  } finally {
+    socket.destroy()
+  }
+}
+
+function serveOrder(socket: Socket, upgrade: OrdersOptions['upgrade']): void {
+  let text = ''
+  const overdue = setTimeout(() => socket.destroy(), ORDER_MS)
+  const tell = (told: Told): void => void (socket.writable && socket.write(`${JSON.stringify(told)}\n`))
+  socket.on('error', () => {}) // whoever ordered it has left; the upgrade goes on
+  socket.on('close', () => clearTimeout(overdue))
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    if (text.endsWith('\n')) return
+    text += chunk
+    if (text.length > MAX_ORDER_CHARS) socket.destroy()
+    if (!text.endsWith('\n')) return
+    clearTimeout(overdue)
+    void answer(text.trim(), upgrade, tell).then(() => socket.end())
+  })
+}
+
+async function answer(order: string, upgrade: OrdersOptions['upgrade'], tell: (told: Told) => void): Promise<void> {
+  if (order !== ORDER) tell({ type: 'failed', reason: 'this server does not know that order' })
+  else tell(await upgrade((step) => tell({ type: 'step', step })))
+}
+
+/** For this user alone. What a server that was killed left behind is removed. */
+async function listenAlone(server: Server, path: string): Promise<void> {
+  try {
+    await listen(server, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || (await isServed(path))) throw error
+    unlinkSync(path)
+    await listen(server, path)
+  }
+}
+
+function listen(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    // The socket is made within the call, with the rights that this leaves.
+    const umask = process.umask(0o177)
+    try {
+      server.listen(path, () => {
+        server.off('error', reject)
+        resolve()
+      })
+    } finally {
+      process.umask(umask)
+    }
+  })
+}
+
+async function isServed(path: string): Promise<boolean> {
+  return reach(path).then(
+    (socket) => {
+      socket.destroy()
+      return true
+    },
+    () => false,
+  )
+}
+
+function reach(path: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path, () => {
+      socket.off('error', reject)
+      resolve(socket)
+    })
+    socket.once('error', reject)
+  })
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { deserialize, serialize } from 'node:v8'
+import { carriedSettings, carry, carryToWorker } from './carried-settings.ts'
+import { readSettings } from './read.ts'
+
+const settings = readSettings({
+  flags: { 'outbound-allow': '10.0.0.0/8', workers: '2' },
+  env: {
+    POSTERN_BOOTSTRAP_API_KEY: 'k'.repeat(32),
+    POSTERN_DATABASE_URL: 'postgres://u:hunter2@db.example.com/postern',
+  },
+  cwd: '/srv',
+})
+
+const across = <T>(value: T): T => deserialize(serialize(value)) as T
+
+test('settings arrive in another process as they were, frozen, with secrets that cannot be printed', () => {
+  const arrived = carriedSettings(across(carry(settings)))
+  const { bootstrap, ...plain } = arrived
+  const { bootstrap: _, ...were } = settings
+  assert.deepEqual(plain, were)
+  assert.equal(bootstrap.apiKey?.reveal(), 'k'.repeat(32))
+  assert.equal(bootstrap.authtoken, null)
+  assert.ok(!JSON.stringify(arrived).includes('kkkk'))
+  assert.ok(Object.isFrozen(arrived) && Object.isFrozen(arrived.outboundAllow))
+})
+
+test('a worker learns nothing of the database, its key and the first credentials', () => {
+  const carried = across(carryToWorker(settings))
+  assert.doesNotMatch(JSON.stringify(carried), /hunter2|kkkk|secret\.key/)
+  const arrived = carriedSettings(carried)
+  assert.deepEqual(arrived.bootstrap, { apiKey: null, authtoken: null })
+  assert.deepEqual([arrived.workers, arrived.domain], [2, settings.domain])
+})

@@ -1,0 +1,154 @@
+/** Composes the control plane: what is stored, who may use it, and which data planes serve it, in the order written here. */
+import { join } from 'node:path'
+import type { Settings } from './config/read.ts'
+import { holdersOfName, holdersOfPort } from './control/addresses.ts'
+import { currentCredential, findCredential, findSshCredential, ownerOfCredential } from './control/agent-credentials.ts'
+import { AttachedPlanes } from './control/attached-planes.ts'
+import { openAuthority } from './control/authority.ts'
+import { bindSecrets } from './control/bound-secrets.ts'
+import { Documents } from './control/documents.ts'
+import { EdgeEndpoints } from './control/edge-endpoints.ts'
+import { type Followed, Follower } from './control/follower.ts'
+import { LiveCredentials } from './control/live-credentials.ts'
+import { LiveSshCertificates } from './control/live-ssh-certificates.ts'
+import { LoginUpkeep } from './control/login-upkeep.ts'
+import { requestKeyOf } from './control/request-key.ts'
+import { openSealer } from './control/sealing.ts'
+import { findSshCertificate } from './control/ssh-certificates.ts'
+import { openSshHostKey } from './control/ssh-host-key.ts'
+import { StoredLogins } from './control/stored-logins.ts'
+import { StoredTunnelGroups } from './control/tunnel-groups.ts'
+import type { Clock } from './lib/clock.ts'
+import type { IdSource } from './lib/ids.ts'
+import type { Logger } from './lib/log/log.ts'
+import { isFirstForm } from './lib/secrets/seal.ts'
+import { Secret } from './lib/secrets/secret.ts'
+import { loginCalls } from './planes/linked-logins.ts'
+import { RefusedLog } from './planes/refused-log.ts'
+import type { StoreLimits } from './store/limits.ts'
+import { lockForServing } from './store/serve-lock.ts'
+import { openStore } from './store/store.ts'
+
+export interface ControlPlaneOptions {
+  readonly settings: Settings
+  readonly ids: IdSource
+  readonly now: Clock
+  readonly log: Logger
+  /** Shorter ones are for tests. */
+  readonly storeLimits?: StoreLimits | undefined
+}
+
+export type ControlPlane = Awaited<ReturnType<typeof openControlPlane>>
+
+/** What the key of data planes derives from the key of the database for. */
+const DATA_PLANES = 'data planes'
+
+/** What agents carry is sealed for contexts that begin with this; nothing else is opened for a data plane. */
+const OF_AGENTS = 'agents/'
+
+/** Opens what is stored; resolves when data planes may attach. */
+export async function openControlPlane({ settings, ids, now, log, storeLimits: limits }: ControlPlaneOptions) {
+  const opened: (() => Promise<void> | void)[] = []
+  const close = async () => {
+    for (const each of opened.splice(0).reverse()) await each()
+  }
+  const follow = async (followed: Followed): Promise<void> => {
+    const follower = new Follower({ store, followed, log })
+    await follower.start()
+    opened.push(() => follower.stop())
+  }
+  const release = lockForServing(settings.databaseUrl)
+  opened.push(() => release())
+  const store = await openStore(settings.databaseUrl, { ...(limits && { limits }) }).catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+  opened.push(() => store.close())
+
+  try {
+    // What is kept.
+    const sealer = await openSealer(store, settings.keyFile)
+    await bindSecrets(store, sealer)
+    const authority = await openAuthority(store, sealer, join(settings.dataDir, 'ca.pem'))
+    const requestKey = requestKeyOf(store, sealer, now)
+    const hostKey = await openSshHostKey(store, sealer)
+
+    // What people write is checked here, and off the event loop where that takes long.
+    const documents = new Documents()
+    opened.push(() => documents.close())
+    const refused = new RefusedLog({ log })
+    opened.push(() => refused.close())
+
+    // Who logged in, and until when.
+    const logins = new StoredLogins({ store, sealer, ids })
+    await follow(logins)
+    const upkeep = new LoginUpkeep({ store, now, log })
+    upkeep.start()
+    opened.push(() => upkeep.stop())
+
+    // The data planes.
+    const planes: AttachedPlanes = new AttachedPlanes({
+      store,
+      sealer,
+      log,
+      checkCredentials: () => credentials.load(),
+      calls: {
+        secrets: () => ({
+          authority,
+          sealingKey: sealer.keyFor(DATA_PLANES),
+          sshHostKey: hostKey.privateText.reveal(),
+        }),
+        findCredential: ({ token }) => findCredential(store, new Secret(token)),
+        findSshCredential: ({ fingerprint }) => findSshCredential(store, fingerprint),
+        findSshCertificate: ({ digest }) => findSshCertificate(store, digest),
+        currentCredential: ({ id }) => currentCredential(store, id),
+        openFormerSeal: async ({ text, context }) => {
+          if (!context.startsWith(OF_AGENTS)) return undefined
+          return isFirstForm(text) ? sealer.openFirstForm(text) : sealer.open(text, context)
+        },
+        bindModules: async ({ credentialId, proto, opts }) =>
+          documents.bindModules((await ownerOfCredential(store, credentialId)) ?? '', { proto, opts }),
+        holdersOfName: (name) => holdersOfName(store, name),
+        holdersOfPort: (port) => holdersOfPort(store, port),
+        requestKey: async () => {
+          const { certificate, key } = await requestKey()
+          return { certificate, key: key.reveal() }
+        },
+        ...loginCalls(logins),
+      },
+    })
+    opened.push(() => planes.close())
+    const forget = logins.whenEnded((endings) => planes.loginsEnded(endings))
+    opened.push(() => forget())
+    const credentials = new LiveCredentials(store, planes)
+    await follow(credentials)
+    await follow(new LiveSshCertificates(store, planes))
+
+    // What lists show.
+    const groups = new StoredTunnelGroups(store)
+    const endpoints = new EdgeEndpoints({ store, region: settings.region, log })
+
+    return {
+      store,
+      sealer,
+      documents,
+      refused,
+      logins,
+      requestKey,
+      planes,
+      groups,
+      presence: endpoints.beside(planes.presence),
+      /** The fingerprint of the key that the SSH gateway shows of itself. */
+      sshHostKey: hostKey.fingerprint,
+      /** Reads what only the API shows; data planes need not wait for it. */
+      async readLists() {
+        await follow(groups)
+        await follow(endpoints)
+      },
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}

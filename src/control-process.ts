@@ -1,0 +1,107 @@
+/** What the control process runs: the control plane, with a door for data planes, and the management API. */
+import { createServer } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { bootstrapTokens } from './config/bootstrap.ts'
+import type { Settings } from './config/read.ts'
+import { packageVersion } from './config/version.ts'
+import { makeFirstUser } from './control/users.ts'
+import { openControlPlane } from './control-plane.ts'
+import { IdSource } from './lib/ids.ts'
+import { openManagementApi } from './management-api.ts'
+import { socketChannel } from './planes/channel.ts'
+import type { ControlGiven, StartedControl } from './supervisor/control-child.ts'
+
+/** How long a control process that was replaced waits for the workers before it answers without some, in milliseconds. */
+const ATTACH_MS = 5000
+
+/** How long callers of the API may take to finish before another control process takes over, in milliseconds. */
+const PAUSE_MS = 5000
+
+/** Of the code that was loaded: another version may be on disk when this one starts again. */
+const version = packageVersion()
+
+/** Resolves once the API serves. */
+export async function startControl(settings: Settings, given: ControlGiven): Promise<StartedControl> {
+  const { log, descriptors, listeners, linkPath } = given
+  const now = Date.now
+  const ids = new IdSource({ now })
+  const opened: (() => Promise<void> | void)[] = []
+  const close = async () => {
+    for (const each of opened.splice(0).reverse()) await each()
+  }
+
+  try {
+    // What is stored, and the door of the workers that serve it.
+    const control = await openControlPlane({ settings, ids, now, log })
+    opened.push(() => control.close())
+    const door = createServer((socket) => control.planes.take(socketChannel(socket)))
+    await new Promise<void>((resolve, reject) => {
+      door.once('error', reject)
+      door.listen(linkPath, resolve)
+    })
+    opened.push(() => void door.close())
+    given.onListening()
+
+    // The API, when agents and visitors are served: who asks it whether the server is ready would be told so too early.
+    await control.readLists()
+    const planeAddresses = await given.workersReady
+    await Promise.race([control.planes.whenReady(settings.workers), pause(ATTACH_MS, undefined, { ref: false })])
+    const api = await openManagementApi({
+      settings,
+      listeners,
+      control,
+      ids,
+      now,
+      log,
+      descriptors,
+      publicHttpsPort: settings.publicHttpsPort || portOf(planeAddresses.https),
+      planeAddresses,
+      supervisor: given,
+      version,
+    })
+    let closing: Promise<void> | undefined
+    opened.push(() => {
+      closing ??= api.close()
+      return closing
+    })
+
+    // Last, since what it makes is shown once.
+    const firstStart = await makeFirstUser({ store: control.store, ids, now }, bootstrapTokens(settings))
+    api.isServing = true
+    const { addresses } = api
+    let inUse = settings
+    log.info({ ...addresses, database: control.store.dialect, region: settings.region }, 'server ready')
+    return {
+      addresses: { api: addresses.api, metrics: addresses.metrics },
+      sshHostKey: control.sshHostKey,
+      firstStart,
+      use(next) {
+        inUse = next
+        api.use(next)
+      },
+      draining() {
+        api.isServing = false
+        log.info('server stopping')
+        // Callers first, as in one process; what is under way is answered.
+        closing ??= api.close()
+      },
+      async pause() {
+        api.isServing = false
+        api.use({ ...inUse, drainTimeoutMs: Math.min(inUse.drainTimeoutMs, PAUSE_MS) })
+        await close()
+      },
+      async stop() {
+        api.isServing = false
+        await close()
+        log.info('server stopped')
+      },
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function portOf(address: string): number {
+  return Number(address.slice(address.lastIndexOf(':') + 1))
+}

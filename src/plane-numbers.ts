@@ -1,0 +1,59 @@
+/** What a data plane has counted, for the metrics. */
+import type { BodyMemory } from './edge/body-memory.ts'
+import type { Certificates } from './edge/certificates.ts'
+import type { Edges } from './edge/edges.ts'
+import { latencyBounds } from './edge/latency-count.ts'
+import type { TrafficCount } from './edge/traffic-count.ts'
+import type { ConnectionCaps } from './lib/net/connection-caps.ts'
+import type { PlaneNumbers } from './planes/numbers.ts'
+import type { Online } from './tunnel/online.ts'
+
+export interface CountingParts {
+  readonly counts: TrafficCount
+  readonly doors: readonly ConnectionCaps[]
+  readonly online: Pick<Online, 'load'>
+  readonly bodyMemory: BodyMemory
+  readonly edges: Pick<Edges, 'size' | 'coming'>
+  readonly certificates: Pick<Certificates, 'firstExpiry'>
+  /** Those who have not proved who they are, at the door of agents and at that of SSH. */
+  readonly strangers: readonly { readonly unproven: number; readonly turnedAway: number; readonly failures: number }[]
+  readonly links: { readonly dialled: number }
+  readonly policyBudgetsSpent: number
+  readonly refusedConnections: number
+}
+
+export function planeNumbers(parts: CountingParts): PlaneNumbers {
+  const { counts, doors, online, bodyMemory, edges, certificates, strangers } = parts
+  const { sessions, tunnels, connections } = online.load
+  const { latency } = counts
+  const { firstExpiry } = certificates
+  return {
+    edges: [...counts],
+    endpoints: [...counts.endpoints()],
+    latency: { bounds: latencyBounds, steps: [...latency.steps], sumMs: latency.sumMs },
+    doors: doors.map(({ door, open, refusals }) => ({ door, open, refusals })),
+    totals: {
+      bodyRefusals: bodyMemory.refusals,
+      policyBudgetsSpent: parts.policyBudgetsSpent,
+      turnedAway: sum(strangers.map(({ turnedAway }) => turnedAway)),
+      failures: sum(strangers.map(({ failures }) => failures)),
+      refusedConnections: parts.refusedConnections,
+      relayed: parts.links.dialled,
+    },
+    present: {
+      sessions,
+      tunnels,
+      streams: connections,
+      unproven: sum(strangers.map(({ unproven }) => unproven)),
+      bodyMemory: bodyMemory.used,
+    },
+    servedEdges: edges.size,
+    comingEdges: edges.coming,
+    // Metrics count seconds.
+    firstExpiry: firstExpiry === undefined ? undefined : Math.floor(firstExpiry / 1000),
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((a, b) => a + b, 0)
+}

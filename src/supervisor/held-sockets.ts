@@ -1,0 +1,243 @@
+/**
+ * The listening sockets of all workers: who has which, and what becomes of those whose worker is gone.
+ *
+ * Each slot has a socket of its own for every address, so that the system spreads connections evenly. A socket stays open
+ * here when its worker dies: who connects meanwhile waits in its queue, and is served by another worker that borrows it, or
+ * by the one that takes over the slot. A socket may have two holders, while one worker takes over from another.
+ */
+import type { AddressInfo } from 'node:net'
+import type { ListenerName } from '../config/handed-sockets.ts'
+
+/** A listener, or the port of a TCP edge. */
+export type SocketName = ListenerName | `tcp ${number}`
+
+export interface HeldSocket {
+  readonly address: AddressInfo
+  close(): void
+}
+
+export interface SocketPlace {
+  readonly host: string
+  /** 0 lets the system choose; all slots get the port that it chose for the first. */
+  readonly port: number
+}
+
+export interface HeldSocketsOptions<Socket> {
+  /** Rejects with the error of the system. */
+  readonly open: (place: SocketPlace, options: { readonly isSpread: boolean }) => Promise<Socket>
+  /** Whether each slot has its own; otherwise all share one. */
+  readonly isSpread: boolean
+  /** What a service manager handed in. All slots share it, and it is never closed before the end. */
+  readonly handed?: ReadonlyMap<SocketName, Socket>
+}
+
+/** A socket that a worker is to serve beside its own, or no more. */
+export interface Loan<Socket> {
+  readonly name: SocketName
+  readonly slot: number
+  readonly to: string
+  readonly socket: Socket
+}
+
+interface Held<Socket> {
+  readonly socket: Socket
+  readonly holders: Set<string>
+  borrower: string | undefined
+}
+
+interface Group<Socket> {
+  readonly name: SocketName
+  readonly isShared: boolean
+  readonly isHanded: boolean
+  /** By slot; a shared one stands at the first. */
+  readonly slots: Map<number, Held<Socket>>
+}
+
+const SHARED_SLOT = 0
+
+/** The system cannot have two sockets at one address. */
+const cannotSpread: ReadonlySet<unknown> = new Set(['ENOTSUP', 'ENOPROTOOPT'])
+
+export class HeldSockets<Socket extends HeldSocket> {
+  readonly #options: HeldSocketsOptions<Socket>
+  /** By name and place: after an upgrade with other settings one name may have two places for a while. */
+  readonly #groups = new Map<string, Group<Socket>>()
+  /** Sockets of one place are opened one after the other: the first decides the port. */
+  readonly #turns = new Map<string, Promise<unknown>>()
+  #isClosed = false
+
+  constructor(options: HeldSocketsOptions<Socket>) {
+    this.#options = options
+    for (const [name, socket] of options.handed ?? []) {
+      const slots = new Map([[SHARED_SLOT, { socket, holders: new Set<string>(), borrower: undefined }]])
+      this.#groups.set(name, { name, isShared: true, isHanded: true, slots })
+    }
+  }
+
+  /** How many sockets are open here. */
+  get size(): number {
+    return [...this.#groups.values()].reduce((sum, { slots }) => sum + slots.size, 0)
+  }
+
+  /** The socket of this slot, opened if there is none; rejects with the error of the system. */
+  async take(name: SocketName, slot: number, holder: string, place: SocketPlace): Promise<Socket> {
+    const key = this.#key(name, place)
+    const before = this.#turns.get(key) ?? Promise.resolve()
+    const taken = before.then(() => this.#take(name, slot, holder, place))
+    const turn = taken.catch(() => {})
+    this.#turns.set(key, turn)
+    void turn.then(() => this.#turns.get(key) === turn && this.#turns.delete(key))
+    return taken
+  }
+
+  /** Whether another than `holder` serves its socket meanwhile. */
+  isServed(name: SocketName, slot: number, holder: string): boolean {
+    for (const group of this.#groups.values()) {
+      const held = group.slots.get(group.isShared ? SHARED_SLOT : slot)
+      if (group.name === name && held?.holders.has(holder)) return held.holders.size > 1 || held.borrower !== undefined
+    }
+    return false
+  }
+
+  /** The holder needs it no more. The last one closes it, and with it those that wait for somebody to take over. */
+  giveUp(name: SocketName, holder: string): void {
+    for (const [key, group] of this.#groups) {
+      if (group.name !== name) continue
+      const isIts = release(group, holder)
+      // Another who is there too, at another place or after a retirement, is not to lose what waits for it.
+      if (!isIts) continue
+      const isOver = !isHeld(group)
+      for (const [slot, { holders, borrower }] of group.slots) {
+        if (isOver || (holders.size === 0 && borrower === undefined)) this.#close(key, slot)
+      }
+    }
+  }
+
+  /** The holder is gone; its sockets wait, except where another holder is left. */
+  died(holder: string): void {
+    for (const group of this.#groups.values()) release(group, holder)
+  }
+
+  /** These are about to finish, and others serve already: what those did not take is wanted by nobody, and closed. */
+  retire(holders: readonly string[]): void {
+    for (const holder of holders) this.died(holder)
+    for (const [key, group] of this.#groups) {
+      if (!isHeld(group)) for (const slot of group.slots.keys()) this.#close(key, slot)
+    }
+  }
+
+  /** Gives what waits to those of `living` that serve the same name already. */
+  lend(living: readonly string[]): readonly Loan<Socket>[] {
+    const loans: Loan<Socket>[] = []
+    for (const { name, slots } of this.#groups.values()) {
+      const able = living.filter((id) => [...slots.values()].some(({ holders }) => holders.has(id)))
+      for (const [slot, held] of slots) {
+        const to = able[slot % able.length]
+        if (held.holders.size > 0 || held.borrower !== undefined || to === undefined) continue
+        held.borrower = to
+        loans.push({ name, slot, to, socket: held.socket })
+      }
+    }
+    return loans
+  }
+
+  /** A worker serves this slot now: gives the loans that end. What it did not take is wanted by nobody, and closed. */
+  settle(slot: number): readonly Loan<Socket>[] {
+    const ended: Loan<Socket>[] = []
+    for (const [key, { name, slots }] of this.#groups) {
+      const held = slots.get(slot)
+      if (!held) continue
+      if (held.borrower !== undefined) ended.push({ name, slot, to: held.borrower, socket: held.socket })
+      held.borrower = undefined
+      if (held.holders.size === 0) this.#close(key, slot)
+    }
+    return ended
+  }
+
+  /** Closes all; workers go on with what they have. */
+  close(): void {
+    this.#isClosed = true
+    for (const { slots } of this.#groups.values()) for (const { socket } of slots.values()) socket.close()
+    this.#groups.clear()
+  }
+
+  async #take(name: SocketName, slot: number, holder: string, place: SocketPlace): Promise<Socket> {
+    const key = this.#key(name, place)
+    const found = this.#groups.get(key)
+    const at = found?.isShared ? SHARED_SLOT : slot
+    const held = found?.slots.get(at)
+    if (held) {
+      held.holders.add(holder)
+      return held.socket
+    }
+    const opened = await this.#open(place, found)
+    if (this.#isClosed) {
+      opened.socket.close()
+      throw Object.assign(new Error('the server stops'), { code: 'ECANCELED' })
+    }
+    // Looked up again: it may have been given up and forgotten meanwhile.
+    const group = this.#groups.get(key) ?? { name, isShared: opened.isShared, isHanded: false, slots: new Map() }
+    group.slots.set(group.isShared ? SHARED_SLOT : slot, {
+      socket: opened.socket,
+      holders: new Set([holder]),
+      borrower: undefined,
+    })
+    this.#groups.set(key, group)
+    return opened.socket
+  }
+
+  async #open(
+    { host, port: wanted }: SocketPlace,
+    group: Group<Socket> | undefined,
+  ): Promise<{ socket: Socket; isShared: boolean }> {
+    const { open, isSpread } = this.#options
+    const [first] = group?.slots.values() ?? []
+    const port = first?.socket.address.port ?? wanted
+    if (!isSpread) return { socket: await open({ host, port }, { isSpread: false }), isShared: true }
+    // Another program of this user that spreads its sockets too, another Postern say, would share the port with us.
+    if (!first && port !== 0 && !this.#hasPort(port)) (await open({ host, port }, { isSpread: false })).close()
+    try {
+      return { socket: await open({ host, port }, { isSpread: true }), isShared: false }
+    } catch (error) {
+      if (first || !(error instanceof Error && 'code' in error && cannotSpread.has(error.code))) throw error
+      return { socket: await open({ host, port }, { isSpread: false }), isShared: true }
+    }
+  }
+
+  /** What was handed in has its name, wherever it listens. */
+  #key(name: SocketName, { host, port }: SocketPlace): string {
+    return this.#groups.get(name)?.isHanded ? name : `${name} at ${host} ${port}`
+  }
+
+  /** Whether this port is ours already, on another address. */
+  #hasPort(port: number): boolean {
+    return [...this.#groups.values()].some(({ slots }) =>
+      [...slots.values()].some(({ socket }) => socket.address.port === port),
+    )
+  }
+
+  #close(key: string, slot: number): void {
+    const group = this.#groups.get(key)
+    const held = group?.slots.get(slot)
+    if (!group || !held || group.isHanded) return
+    held.socket.close()
+    group.slots.delete(slot)
+    if (group.slots.size === 0) this.#groups.delete(key)
+  }
+}
+
+/** Whether it had anything of the group. */
+function release({ slots }: Group<unknown>, holder: string): boolean {
+  let had = false
+  for (const held of slots.values()) {
+    if (held.holders.delete(holder)) had = true
+    if (held.borrower !== holder) continue
+    held.borrower = undefined
+    had = true
+  }
+  return had
+}
+
+function isHeld({ slots }: Group<unknown>): boolean {
+  return [...slots.values()].some(({ holders }) => holders.size > 0)
+}

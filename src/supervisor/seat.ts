@@ -1,0 +1,103 @@
+/** The place of one child: it is filled again whenever the child that has it ends, until the place is given up. */
+import type { ServerHandle } from '../lib/net/early-listener.ts'
+import type { Child, ChildEnd, Launch } from './launch.ts'
+import type { ChildRole, FromChild, ToChild } from './messages.ts'
+import { RestartPause } from './restart-pause.ts'
+
+export interface SeatOptions {
+  readonly role: ChildRole
+  /** Of a worker; 0 of the control process. */
+  readonly slot: number
+  readonly launch: Launch
+  readonly newId: () => string
+  readonly now: () => number
+  /** A child was launched and is to be told what to do. */
+  readonly began: (seat: Seat) => void
+  readonly heard: (seat: Seat, message: FromChild) => void
+  readonly ended: (seat: Seat, ending: Ending) => void
+}
+
+/** A child that ended. */
+export interface Ending extends ChildEnd {
+  readonly id: string
+  /** What it said of itself, if it could not start. */
+  readonly reason: string | undefined
+  readonly livedMs: number
+  /** When the next one starts, in milliseconds; undefined when none does. */
+  readonly againInMs: number | undefined
+}
+
+export class Seat {
+  readonly role: ChildRole
+  readonly slot: number
+  readonly #options: SeatOptions
+  readonly #pause = new RestartPause()
+  /** Of the child that is there, or was last. */
+  id = ''
+  isReady = false
+  /** Whether a child that ends is replaced. */
+  isKept = false
+  #child: Child | undefined
+  #began = 0
+  #reason: string | undefined
+  #timer: NodeJS.Timeout | undefined
+  #onEmpty: (() => void)[] = []
+
+  constructor(options: SeatOptions) {
+    this.#options = options
+    this.role = options.role
+    this.slot = options.slot
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
+  fill(): void {
+    const { launch, newId, now, heard, began, role } = this.#options
+    this.id = newId()
+    this.#began = now()
+    this.#reason = undefined
+    this.#child = launch(role, {
+      message: (message) => {
+        if (message.type === 'failed') this.#reason = message.reason
+        else heard(this, message)
+      },
+      ended: (end) => this.#onEnded(end),
+    })
+    began(this)
+  }
+
+  /** Tells the child that is there. */
+  send(message: ToChild, handle?: ServerHandle): void {
+    this.#child?.send(message, handle)
+  }
+
+  /** Asks the child to end, and resolves when it has; it is killed after `limitMs`. Nobody takes its place. */
+  async end(how: 'drain' | 'stop', limitMs: number): Promise<void> {
+    this.isKept = false
+    clearTimeout(this.#timer)
+    const child = this.#child
+    if (!child) return
+    child.send({ type: how })
+    const timer = setTimeout(() => child.kill(), limitMs)
+    await new Promise<void>((resolve) => this.#onEmpty.push(resolve))
+    clearTimeout(timer)
+  }
+
+  async kill(): Promise<void> {
+    this.#child?.kill()
+    await this.end('stop', 0)
+  }
+
+  #onEnded(end: ChildEnd): void {
+    const { now, ended } = this.#options
+    this.#child = undefined
+    this.isReady = false
+    const livedMs = now() - this.#began
+    const againInMs = this.isKept ? this.#pause.after(livedMs) : undefined
+    if (againInMs !== undefined) this.#timer = setTimeout(() => this.fill(), againInMs)
+    ended(this, { ...end, id: this.id, reason: this.#reason, livedMs, againInMs })
+    for (const resolve of this.#onEmpty.splice(0)) resolve()
+  }
+}

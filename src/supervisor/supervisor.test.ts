@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { createInterface } from 'node:readline'
+import { test } from 'node:test'
+import { freeTcpPort } from '../../test/support/free-port.ts'
+import { until } from '../../test/support/until.ts'
+import { anywhere, ask, askAll, isAlive, script, supervised } from './test-supervised.ts'
+
+test('all processes serve, connections reach every worker, and workers know no secret', async (t) => {
+  const { server, api, settings } = await supervised(t)
+  await askAll(server.addresses.https, ['w1', 'w2'])
+  await askAll(server.addresses.agents, ['w1', 'w2'])
+  assert.deepEqual([server.sshHostKey, server.firstStart?.userId], ['SHA256:host', 'usr_1'])
+  const { workers, databaseUrl } = await api()
+  const { agents, ssh, https, http } = server.addresses
+  assert.deepEqual(workers, { agents, ssh, https, http })
+  assert.equal(databaseUrl, settings.databaseUrl)
+  assert.doesNotMatch(await ask(server.addresses.http, 'settings'), /hunter2/)
+})
+
+test('settings that are read again reach the children, and their lines reach the log whole', async (t) => {
+  const { server, settings, api, printed } = await supervised(t)
+  server.use({ ...settings, region: 'eu-9' })
+  await until('the new region is in use', async () => (await api()).region === 'eu-9')
+  for (let i = 0; i < 20; i++) await ask(server.addresses.http, 'log')
+  await until('twenty lines', () => printed.log.match(/asked to/g)?.length === 20)
+  for (const line of printed.log.trimEnd().split('\n')) JSON.parse(line)
+})
+
+test('a worker that ends is replaced in its slot; nobody is refused, and the other serves meanwhile', async (t) => {
+  const { server, api, pids, printed } = await supervised(t)
+  const { https } = server.addresses
+  await askAll(https, ['w1', 'w2'])
+  await ask(https, 'crash')
+  for (let i = 0; i < 50; i++) assert.match(await ask(https), /^w\d$/)
+  await until('another is ready', () => /"id":"w3".*process is ready/.test(printed.log))
+  const left = pids.worker[0] && isAlive(pids.worker[0]) ? 'w1' : 'w2'
+  await askAll(https, [left, 'w3'])
+  const { restarts } = await api()
+  assert.deepEqual(restarts, { control: 0, worker: 1 })
+  assert.match(printed.log, /"process":"worker","id":"w[12]","slot":[01],"code":3,"signal":null/)
+})
+
+test('a worker that is replaced by another version is told of', async (t) => {
+  const { server, printed, code, pids } = await supervised(t, { workers: '1' })
+  code.version = '2'
+  process.kill(pids.worker[0] ?? 0, 'SIGKILL')
+  await until('another is ready', () => /process is ready/.test(printed.log))
+  assert.match(
+    printed.log,
+    /"process":"worker","id":"w2","version":"2","others":"1","msg":"what is on disk has another version/,
+  )
+  assert.equal(server.version(), '1')
+})
+
+test('visitors of the only worker wait for the one that replaces it', async (t) => {
+  const { server, pids } = await supervised(t, { workers: '1' })
+  process.kill(pids.worker[0] ?? 0, 'SIGKILL')
+  await until('it is gone', () => !isAlive(pids.worker[0] ?? 0))
+  assert.deepEqual(
+    await Promise.all(Array.from({ length: 20 }, () => ask(server.addresses.https))),
+    Array(20).fill('w2'),
+  )
+})
+
+test('the control process may end and come back at the same address; workers are told where', async (t) => {
+  const { server, api, pids } = await supervised(t)
+  const before = await ask(server.addresses.http, 'control')
+  await api('/crash').catch(() => {})
+  await until('another answers', async () => (await api()).pid === pids.control[1])
+  assert.match(await ask(server.addresses.http), /^w[12]$/)
+  await until('workers know', async () => (await ask(server.addresses.http, 'control')) !== before)
+  assert.deepEqual((await api()).restarts, { control: 1, worker: 0 })
+  assert.equal(existsSync(before), false)
+})
+
+test('ports of TCP edges open in every worker, outlive one, and say when they are taken', async (t) => {
+  const { server, printed } = await supervised(t)
+  const { http } = server.addresses
+  const port = await freeTcpPort()
+  const address = `127.0.0.1:${port}`
+  await askAll(http, [address], `open ${port}`)
+  await until('both have it', async () => {
+    await ask(http, `open ${port}`)
+    return new Set([await ask(address), await ask(address), await ask(address)]).size === 2
+  })
+  await ask(address, 'crash')
+  for (let i = 0; i < 20; i++) assert.match(await ask(address), /^w\d$/)
+  await until('another is ready', () => /process is ready/.test(printed.log))
+  for (let i = 0; i < 20; i++) assert.match(await ask(address), /^w\d$/)
+  const taken = createServer().listen(0, '127.0.0.1')
+  t.after(() => taken.close())
+  await until('it listens', () => taken.listening)
+  const { port: other } = taken.address() as { port: number } // as it listens on a port
+  assert.equal(await ask(http, `open ${other}`), 'error EADDRINUSE')
+})
+
+test('a stop drains the workers, then ends the control process, and leaves nothing behind', async (t) => {
+  const { server, pids, printed } = await supervised(t, {}, { keep: true })
+  const folder = (await ask(server.addresses.http, 'control')).replace(/\/[^/]*$/, '')
+  assert.ok(readdirSync(folder).length > 0)
+  await server.stop()
+  assert.deepEqual(printed.out.split('\n').toSorted(), ['', 'control stopped', 'worker stopped', 'worker stopped'])
+  assert.match(printed.out, /control stopped\n$/)
+  assert.equal(await ask(server.addresses.https), 'ECONNREFUSED')
+  assert.equal(existsSync(folder), false)
+  for (const pid of [...pids.control, ...pids.worker]) assert.equal(isAlive(pid), false)
+  assert.doesNotMatch(printed.log, /"level":"(warn|error)"/)
+})
+
+for (const role of ['control', 'worker']) {
+  test(`a ${role} that cannot make its first start ends all, with its reason`, async (t) => {
+    const failed = supervised(t, { region: `broken-${role}` }, { keep: true })
+    await assert.rejects(failed, { name: 'StartFailure', message: `Error: ${role} is broken` })
+  })
+}
+
+test('children end when their supervisor is killed, and tidy up after it', async (t) => {
+  const code = `
+    const { startSupervisor } = await import(${JSON.stringify(new URL('supervisor.ts', import.meta.url).href)})
+    const { launcher } = await import(${JSON.stringify(new URL('launch.ts', import.meta.url).href)})
+    const { readSettings } = await import(${JSON.stringify(new URL('../config/read.ts', import.meta.url).href)})
+    const { createLog } = await import(${JSON.stringify(new URL('../lib/log/log.ts', import.meta.url).href)})
+    const settings = readSettings({ flags: ${JSON.stringify({ ...anywhere, workers: '2' })}, env: {}, cwd: '/' })
+    const launch = launcher({ args: (role) => [${JSON.stringify(script)}, role], env: process.env, out() {}, err() {} })
+    const pids = []
+    const server = await startSupervisor(settings, {
+      log: createLog({ level: 'silent' }),
+      handed: { named: new Map(), tcp: new Map() },
+      launch: (...given) => {
+        const child = launch(...given)
+        pids.push(child.pid)
+        return child
+      },
+    })
+    console.log(JSON.stringify({ pids, http: server.addresses.http }))`
+  const supervisor = spawn(process.execPath, ['--input-type=module', '-e', code], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => supervisor.kill('SIGKILL'))
+  const [told] = await once(createInterface(supervisor.stdout), 'line')
+  const { pids, http } = JSON.parse(String(told)) as { pids: number[]; http: string }
+  const folder = (await ask(http, 'control')).replace(/\/[^/]*$/, '')
+  assert.ok(existsSync(folder))
+  supervisor.kill('SIGKILL')
+  await until('all are gone', () => !pids.some(isAlive))
+  assert.equal(existsSync(folder), false)
+})
+
+test('an address that is taken fails the start with the error of the system', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  t.after(() => taken.close())
+  await until('it listens', () => taken.listening)
+  const { port } = taken.address() as { port: number } // as it listens on a port
+  for (const name of ['api', 'https']) {
+    const failed = supervised(t, { [`${name}-listen`]: `127.0.0.1:${port}` }, { keep: true })
+    await assert.rejects(failed, { message: /EADDRINUSE/ })
+  }
+})

@@ -1,0 +1,85 @@
+/** A worker: what it is given to start with, and what it tells the supervisor. */
+import type { Settings } from '../config/read.ts'
+import type { Descriptors } from '../lib/files/descriptors.ts'
+import type { Logger } from '../lib/log/log.ts'
+import type { ListenOn } from '../lib/net/listen-on.ts'
+import type { WorkerPorts } from './child-sockets.ts'
+import type { ToChild, WorkerAddresses } from './messages.ts'
+import { type ChildParts, type RunningChild, runSupervised } from './supervised.ts'
+
+export interface WorkerGiven {
+  readonly log: Logger
+  readonly descriptors: Descriptors
+  /** Unique for the life of the server. */
+  readonly id: string
+  /** Which of `slots` it serves, from 0. */
+  readonly slot: number
+  readonly slots: number
+  /** Private to this server: where its workers find each other's sockets. */
+  readonly folder: string
+  /** What ticket keys derive from. */
+  readonly ticketSecret: Buffer
+  /** Ports of TCP edges that a service manager handed in. */
+  readonly handedPorts: readonly number[]
+  readonly listeners: Readonly<Record<'agent' | 'ssh' | 'https' | 'http', ListenOn>>
+  readonly tcpPorts: WorkerPorts
+  /** The Unix socket of the control process. */
+  readonly controlPath: string
+}
+
+export interface StartedWorker extends RunningChild {
+  readonly addresses: WorkerAddresses
+  /** Finishes what is open within the drain time. */
+  drain(): Promise<void>
+  /** A new control process is to be reached here. */
+  controlAt(path: string): void
+}
+
+export type StartWorker = (settings: Settings, given: WorkerGiven) => Promise<StartedWorker>
+
+/** `load` loads the code, which takes long; meanwhile who connects waits. */
+export function runWorker(load: () => Promise<StartWorker>, parts: ChildParts): void {
+  runSupervised(parts, ({ start, settings, log, descriptors, sockets, send }) => {
+    const control = Promise.withResolvers<void>()
+    const moved = Promise.withResolvers<never>()
+    moved.promise.catch(() => {})
+    let controlPath = ''
+    let isBeginning = false
+    let running: StartedWorker | undefined
+    const loading = load()
+    // Whoever waits for it hears of a failure.
+    loading.catch(() => {})
+    return {
+      load: () => loading,
+      async run() {
+        const [begin] = await Promise.all([loading, control.promise])
+        isBeginning = true
+        const { id, slot, slots, folder, handedPorts } = start
+        const ticketSecret = Buffer.from(start.ticketSecret)
+        const beginning = begin(settings, {
+          ...{ log, descriptors, id, slot, slots, folder, ticketSecret, handedPorts, controlPath, tcpPorts: sockets },
+          listeners: {
+            agent: sockets.listener('agent', settings.agentListen),
+            ssh: sockets.listener('ssh', settings.sshListen),
+            https: sockets.listener('https', settings.httpsListen),
+            http: sockets.listener('http', settings.httpListen),
+          },
+        })
+        // What it has half begun it has from a control process that is gone: the next worker begins anew.
+        const started = await Promise.race([beginning, moved.promise])
+        running = started
+        return {
+          running: started,
+          announce: () => send({ type: 'ready', role: 'worker', addresses: started.addresses }),
+        }
+      },
+      told(message: ToChild) {
+        if (message.type !== 'control') return
+        if (running) running.controlAt(message.path)
+        else if (isBeginning) moved.reject(new Error('the control process ended meanwhile'))
+        else controlPath = message.path
+        control.resolve()
+      },
+    }
+  })
+}

@@ -1,0 +1,66 @@
+/** What a data plane tells of its sessions and tunnels, so that others can list and reach them. */
+import type { ControlLink } from './planes/control-link.ts'
+import type { OtherPlanes } from './planes/other-planes.ts'
+import type { Attachment, OnlineSession, OnlineTunnel } from './planes/port.ts'
+import type { LiveSession, Tunnel } from './tunnel/live.ts'
+import type { Online } from './tunnel/online.ts'
+import type { Elsewhere } from './tunnel/ports.ts'
+import type { Registry } from './tunnel/registry.ts'
+
+/** How long an agent waits until others can reach what it serves, in milliseconds. */
+const TOLD_MS = 5000
+
+/** How long one that comes back waits until its former session has ended, in milliseconds. */
+const RETURNING_MS = 3000
+
+export interface ToldElsewhere {
+  readonly control: ControlLink
+  readonly others: () => OtherPlanes
+  readonly registry: () => Registry
+}
+
+export function toldElsewhere({ control, others, registry }: ToldElsewhere): Elsewhere {
+  return {
+    returning: (sessionId, { isMoving }) =>
+      control.ask('returning', { sessionId, isMoving }, { withinMs: RETURNING_MS }),
+    sessionStarted: (session) => control.tell('sessionStarted', onlineSession(session)),
+    sessionEnded: ({ id }) => control.tell('sessionEnded', { sessionId: id }),
+    async tunnelStarted(tunnel) {
+      others().cameHere(tunnel.id)
+      // A control plane that is away is told when it attaches this data plane again.
+      await control.ask('tunnelStarted', onlineTunnel(registry(), tunnel), { withinMs: TOLD_MS }).catch(() => {})
+    },
+    tunnelChanged: (tunnel) => control.tell('tunnelChanged', onlineTunnel(registry(), tunnel)),
+    tunnelEnded: ({ id }) => control.tell('tunnelEnded', { tunnelId: id }),
+    tunnelStopped: (tunnelId) => control.tell('tunnelStopped', { tunnelId }),
+    holderOf: (tunnelId) => others().holderOf(tunnelId),
+    proveAlive: (place) => control.ask('proveAlive', { place }).catch(() => false),
+    dial: (request) => others().dial(request),
+    mayHaveLeg: (session) => control.ask('mayHaveLeg', session, { withinMs: RETURNING_MS }),
+    legChanged: (sessionId) => others().legChanged(sessionId),
+  }
+}
+
+/** All that is online at a data plane. */
+export function onlineAt({ registry, legs }: Online): Pick<Attachment, 'sessions' | 'tunnels' | 'legs'> {
+  return {
+    legs: legs.sessionIds,
+    sessions: registry.liveSessions().map(onlineSession),
+    tunnels: registry.liveTunnels().map((tunnel) => onlineTunnel(registry, tunnel)),
+  }
+}
+
+function onlineSession({ present, certificateId }: LiveSession): OnlineSession {
+  return { session: present, certificateId }
+}
+
+function onlineTunnel(registry: Registry, tunnel: Tunnel): OnlineTunnel {
+  const { startedAt, httpVersion, endpoint } = tunnel
+  const present = registry.presentEndpoint(tunnel)
+  return {
+    tunnel: registry.presentTunnel(tunnel),
+    startedAt,
+    httpVersion,
+    ...(endpoint && present && { endpoint: { present, place: endpoint.place, ...endpoint.open.served } }),
+  }
+}

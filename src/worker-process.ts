@@ -1,0 +1,49 @@
+/** What a worker runs: a data plane that has everything from the control process and its sockets from the supervisor. */
+import type { Settings } from './config/read.ts'
+import { packageVersion } from './config/version.ts'
+import { openDataPlane } from './data-plane.ts'
+import { IdSource } from './lib/ids.ts'
+import { ControlConnection } from './planes/control-connection.ts'
+import { ControlLink } from './planes/control-link.ts'
+import type { StartedWorker, WorkerGiven } from './supervisor/worker-child.ts'
+
+/** Of the code that was loaded. */
+const version = packageVersion()
+
+/** Resolves once visitors are let in. */
+export async function startWorker(settings: Settings, given: WorkerGiven): Promise<StartedWorker> {
+  const { log, descriptors, id, slots, folder, listeners, tcpPorts, handedPorts, ticketSecret, controlPath } = given
+  const now = Date.now
+  const control = new ControlLink({ log })
+  const connection = new ControlConnection(control, controlPath)
+  const plane = await openDataPlane({
+    settings,
+    listeners,
+    tcpPorts: {
+      handed: handedPorts,
+      open: (port) => tcpPorts.open(port),
+      close: (port) => tcpPorts.close(port),
+    },
+    planeId: id,
+    planeCount: slots,
+    folder,
+    ticketSecret,
+    control,
+    ids: new IdSource({ now }),
+    now,
+    log,
+    descriptors,
+    version,
+  })
+  await plane.letVisitorsIn()
+  return {
+    addresses: plane.addresses,
+    use: (next) => plane.use(next),
+    controlAt: (path) => connection.moveTo(path),
+    drain: () => plane.close(),
+    async stop() {
+      await plane.close()
+      connection.close()
+    },
+  }
+}
