@@ -17,6 +17,7 @@ import { findImports } from './support/imports.ts'
 import { readSources } from './support/sources.ts'
 
 const edgeWall: Wall = { from: 'edge', rooms: (room) => ['store', 'control', 'api'].includes(room) }
+const planeWall: Wall = { from: 'data-plane.ts', rooms: edgeWall.rooms, packages: ['fastify', 'kysely', 'pg'] }
 const agentWall: Wall = {
   from: 'agent',
   rooms: (room) => !['agent', 'wire', 'options', 'lib'].includes(room),
@@ -31,6 +32,7 @@ const rules: Record<string, (sources: Sources, exists: (path: string) => boolean
   'no files import each other in a circle': cycleFaults,
   'no file only passes on the exports of others': barrelFaults,
   'the wall of the edge: it never reaches the store, the control plane or the API': (s) => wallFaults(s, edgeWall),
+  'the wall of a data plane: what is stored reaches it through the port alone': (s) => wallFaults(s, planeWall),
   'the wall of the agent: it never reaches server code or a heavy library': (s) => wallFaults(s, agentWall),
 }
 

@@ -1,8 +1,9 @@
 /**
  * `npm test`: the checks, then every test with a PostgreSQL beside it.
  *
- * `npm test -- <paths or name patterns>` runs only these tests, without the checks. `--fuzz`, `--crash` and `--soak`
- * run the long forms instead.
+ * `npm test -- <paths or name patterns>` runs only these tests, without the checks. `--workers 2` gives every server of the
+ * tests two workers; without it each server is one process, and only the files of `two-workers.ts` are run with two as well.
+ * `--fuzz`, `--crash` and `--soak` run the long forms instead.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +13,9 @@ import { chooseTests } from './support/choose-tests.ts'
 import { groupTests, writeGroups } from './support/group-tests.ts'
 import { startPostgres } from './support/postgres.ts'
 import { runChecks } from './support/run-checks.ts'
-import { runTests } from './support/run-tests.ts'
+import { type Outcome, runTests, type TestRun } from './support/run-tests.ts'
+import { WORKERS_VARIABLE } from './support/test-workers.ts'
+import { TWO_WORKERS } from './support/two-workers.ts'
 
 const FILE_LIMIT_MS = 600_000
 const LONG_FILE_LIMIT_MS = 4 * 3_600_000
@@ -20,8 +23,16 @@ const LONG_FILE_LIMIT_MS = 4 * 3_600_000
 async function main(signal: AbortSignal): Promise<boolean> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { fuzz: { type: 'boolean' }, crash: { type: 'boolean' }, soak: { type: 'boolean' } },
+    options: {
+      fuzz: { type: 'boolean' },
+      crash: { type: 'boolean' },
+      soak: { type: 'boolean' },
+      workers: { type: 'string' },
+    },
   })
+  if (values.workers !== undefined && !/^\d{1,2}$/.test(values.workers)) {
+    throw new Error(`--workers takes a number of workers, not ${values.workers}`)
+  }
   const long = values.fuzz ? 'fuzz' : values.crash ? 'crash' : values.soak ? 'soak' : undefined
   const chosen = chooseTests(positionals, long)
   const whole = long === undefined && positionals.length === 0
@@ -35,17 +46,25 @@ async function main(signal: AbortSignal): Promise<boolean> {
   const compiled = mkdtempSync(join(tmpdir(), 'postern-compiled-'))
   const grouped = mkdtempSync(join(tmpdir(), 'postern-groups-'))
   try {
-    const patterns = chosen.patterns.map((pattern) => ` named /${pattern}/`).join(',')
-    say(`tests: ${chosen.files.length} ${chosen.files.length === 1 ? 'file' : 'files'}${patterns}`)
-    const passed = await runTests({
-      ...chosen,
-      files: whole ? writeGroups(groupTests(chosen.files), grouped) : chosen.files,
-      signal,
-      isTalkative: long !== undefined,
-      fileLimitMs: long ? LONG_FILE_LIMIT_MS : FILE_LIMIT_MS,
-      // The tests start some hundred processes of the same code: each takes what another has compiled.
-      env: { POSTERN_TEST_POSTGRES_URL: postgres.url, NODE_COMPILE_CACHE: compiled },
-    })
+    // The tests start some hundred processes of the same code: each takes what another has compiled.
+    const env = { POSTERN_TEST_POSTGRES_URL: postgres.url, NODE_COMPILE_CACHE: compiled }
+    const run = ({ workers, ...given }: Pick<TestRun, 'files' | 'patterns'> & { readonly workers: string }) => {
+      const patterns = given.patterns.map((pattern) => ` named /${pattern}/`).join(',')
+      const servers = workers === '0' ? '' : `, servers with ${workers} ${workers === '1' ? 'worker' : 'workers'}`
+      say(`tests: ${given.files.length} ${given.files.length === 1 ? 'file' : 'files'}${patterns}${servers}`)
+      return runTests({
+        ...given,
+        files: whole ? writeGroups(groupTests(given.files), mkdtempSync(join(grouped, 'run-'))) : given.files,
+        signal,
+        isTalkative: long !== undefined,
+        fileLimitMs: long ? LONG_FILE_LIMIT_MS : FILE_LIMIT_MS,
+        env: { ...env, [WORKERS_VARIABLE]: workers },
+      })
+    }
+    let passed = await run({ ...chosen, workers: values.workers ?? '0' })
+    if (whole && values.workers === undefined && !signal.aborted) {
+      passed = both(passed, await run({ files: TWO_WORKERS, patterns: [], workers: '2' }))
+    }
     const log = passed.ok ? '' : await postgres.log()
     if (log !== '') say(`the last lines of PostgreSQL's log:\n${log}`)
     const counts = Object.entries(passed.counts).map(([name, count]) => `${name} ${count}`)
@@ -56,6 +75,12 @@ async function main(signal: AbortSignal): Promise<boolean> {
     for (const folder of [compiled, grouped]) rmSync(folder, { recursive: true, force: true })
     await postgres.stop()
   }
+}
+
+function both(first: Outcome, second: Outcome): Outcome {
+  const names = new Set([...Object.keys(first.counts), ...Object.keys(second.counts)])
+  const sum = (name: string) => String(Number(first.counts[name] ?? 0) + Number(second.counts[name] ?? 0))
+  return { ok: first.ok && second.ok, counts: Object.fromEntries([...names].map((name) => [name, sum(name)])) }
 }
 
 function say(line: string): void {

@@ -18,7 +18,8 @@ const SILENT = 300
 
 let platform: Platform
 before(async () => {
-  platform = await startPlatform({ flags: { 'trusted-proxies': `${HOP}/32`, 'log-level': 'debug' } })
+  // One plane: each counts strangers and their failed logins by itself, and the counts here are exact.
+  platform = await startPlatform({ flags: { 'trusted-proxies': `${HOP}/32`, 'log-level': 'debug' }, planeCount: 1 })
 })
 after(() => platform.stop())
 

@@ -25,7 +25,8 @@ let platform: Platform
 let url = ''
 const closing: (() => unknown)[] = []
 before(async () => {
-  platform = await startPlatform({ flags: { 'drain-timeout': '1s', 'log-level': 'debug' } })
+  // One plane: each counts strangers and their guesses by itself, and the counts here are exact.
+  platform = await startPlatform({ flags: { 'drain-timeout': '1s', 'log-level': 'debug' }, planeCount: 1 })
   const { address } = await httpUpstream({ after: (close) => closing.push(close) }, (_, response) =>
     response.end('fine'),
   )

@@ -238,7 +238,7 @@ describe('an agent', () => {
 
 describe('a server', () => {
   /** A server process whose agent keeps its address. */
-  async function startServer(t: TestContext) {
+  async function startServer(t: TestContext, given: Readonly<Record<string, string>> = {}) {
     const dataDir = await mkdtemp(join(tmpdir(), 'postern-test-'))
     t.after(() => rm(dataDir, { recursive: true, force: true }))
     const key = 'test_api_key_of_the_first_admin_0001'
@@ -250,6 +250,7 @@ describe('a server', () => {
       'agent-listen': `127.0.0.1:${await portToKeep()}`,
       'https-listen': `127.0.0.1:${await portToKeep()}`,
       'http-listen': `127.0.0.1:${await portToKeep()}`,
+      ...given,
     }
     const server = await serve({ dataDir, env, flags })
     const again = () => serve({ dataDir, env, flags })
@@ -306,7 +307,8 @@ describe('a server', () => {
   })
 
   test('that freezes is given up by its agent, which is served again when it thaws', async (t) => {
-    const { server, watch, areServed, lost } = await startServer(t)
+    // One process: a signal stops the one that it is sent to, which must be the one that serves.
+    const { server, watch, areServed, lost } = await startServer(t, { workers: '0' })
     t.after(() => server.stop())
     const before = await online(watch(server))
     server.kill('SIGSTOP')
@@ -329,7 +331,12 @@ describe('a server', () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'postern-test-'))
     t.after(() => rm(dataDir, { recursive: true, force: true }))
     const authtoken = 'test_authtoken_of_the_first_admin_01'
-    const server = await serve({ dataDir, env: { POSTERN_BOOTSTRAP_AUTHTOKEN: authtoken } })
+    // One process: a signal stops the one that it is sent to, which must be the one that serves.
+    const server = await serve({
+      dataDir,
+      env: { POSTERN_BOOTSTRAP_AUTHTOKEN: authtoken },
+      flags: { workers: '0' },
+    })
     t.after(() => server.stop())
     // They bear with the server for longer than it bears with them; one says much, the other answers alone.
     const announced = { heartbeatIntervalMs: HEARTBEAT_S * 1000, heartbeatToleranceMs: HEARTBEAT_S * 1000 }

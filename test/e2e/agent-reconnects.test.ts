@@ -43,8 +43,8 @@ async function connectAgain(former: Former | undefined): Promise<Former & { read
   const { clientId = '', cookie = new Secret('') } = former?.session.welcome ?? {}
   const session = await Session.start({
     ...{ socket, commands },
-    auth: authRequest(introduction, { clientId, cookie, commands }),
-    onVisitor(stream) {
+    auth: authRequest(introduction, { clientId, cookie, commands, isMoving: false }),
+    onVisitor({ stream }) {
       stream.attach({
         data: (chunk) => void stream.write(chunk),
         end: () => stream.end(),
@@ -53,6 +53,7 @@ async function connectAgain(former: Former | undefined): Promise<Former & { read
       })
     },
     onStopTunnel: ({ message }) => assert.fail(message),
+    onMove() {},
   })
   const [https, tcp] = former?.binds ?? []
   const binds = [await session.bind(bindOf('https', https)), await session.bind(bindOf('tcp', tcp))]

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { metric } from '../support/metrics.ts'
 import { serve } from '../support/server-process.ts'
+import { testWorkers } from '../support/test-workers.ts'
 import { until } from '../support/until.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'postern-descriptors-'))
@@ -26,6 +27,8 @@ for (const listener of ['http', 'https'] as const) {
       dataDir: join(root, listener),
       node: 'prlimit',
       nodeFlags: [`--nofile=${LIMIT}:${LIMIT}`, process.execPath],
+      // One worker at most: the limit is that of a process, and the crowd is measured for one of them.
+      flags: { workers: String(Math.min(testWorkers, 1)) },
     })
     const sockets: Socket[] = []
     t.after(async () => {

@@ -8,11 +8,9 @@ import { Secret } from '../../src/lib/secrets/secret.ts'
 import { TestAgent } from '../../src/tunnel/test-agent.ts'
 import type { Json } from '../support/api-client.ts'
 import { eachStore } from '../support/databases.ts'
+import { dearDocuments, dearPatterns } from '../support/dear-documents.ts'
 import { until } from '../support/until.ts'
 import { World } from './edges/world.ts'
-
-/** Costly to compile, but accepted. */
-const dear = Array.from({ length: 40 }, (_, i) => `(?i)x[\\pL]${i}$`)
 
 const rule = (expressions: readonly string[]): Json => ({ inbound: [{ expressions, actions: [{ type: 'deny' }] }] })
 
@@ -28,40 +26,7 @@ eachStore((store) => {
   const answering = (body: string) => world.toBackend('http_response', { body })
 
   describe('a document that would block the server is refused by its price', () => {
-    const template = '${1}'.repeat(1000)
-    const cases: Record<string, [path: string, body: Json, code: string, message: RegExp]> = {
-      'classes of hundreds of ranges each': [
-        'user_agent_filter',
-        { allow: Array.from({ length: 100 }, () => `[${'\\pL'.repeat(340)}]`) },
-        'ERR_BAD_REGEX',
-        /^`allow\[0\]` is too costly/,
-      ],
-      'ranges of a hundred thousand characters whose case is folded': [
-        'user_agent_filter',
-        { deny: [`(?i)[${'B-\\x{1e942}'.repeat(80)}]`] },
-        'ERR_BAD_REGEX',
-        /^`deny\[0\]` is too costly/,
-      ],
-      'a hundred thousand variables in headers': [
-        'request_headers',
-        { add: Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`x${i}`, template])) },
-        'ERR_INVALID_VALUE',
-        /^`add\["x1"\]` brings the values to over 1000/,
-      ],
-      'a quarter of a million variables in a policy': [
-        'policy',
-        { inbound: [{ actions: [{ type: 'log', config: { metadata: { a: '${1}'.repeat(250_000) } } }] }] },
-        'ERR_BAD_POLICY',
-        /metadata\["a"\]` makes the expressions and patterns of this policy too large in total/,
-      ],
-      '64 KiB of YAML that is nothing but brackets': [
-        'traffic_policy',
-        { value: '['.repeat(64 * 1024) },
-        'ERR_BAD_POLICY',
-        /nested deeper than 32 levels/,
-      ],
-    }
-    for (const [what, [path, body, code, message]] of Object.entries(cases)) {
+    for (const [what, [path, body, code, message]] of Object.entries(dearDocuments)) {
       test(what, async () => {
         const { msg } = await world.api.refused(code, 'PUT', `${route}/${path}`, { body })
         assert.match(msg, message)
@@ -106,7 +71,7 @@ eachStore((store) => {
   test('a costly filter is in force once it is compiled, and the edge is served as before until then', async () => {
     const edge = await world.httpsEdge({ routes: [{ backend: await answering('served') }] })
     assert.equal((await world.ask(edge.name)).text, 'served')
-    await world.api.put(`${edge.routes[0]?.path}/user_agent_filter`, { deny: [...dear, 'curl'] })
+    await world.api.put(`${edge.routes[0]?.path}/user_agent_filter`, { deny: [...dearPatterns, 'curl'] })
     const seen = new Set<string>()
     await until('the filter is in force', async () => {
       const { code, text } = await world.ask(edge.name, { headers: { 'user-agent': 'curl/8' } })
@@ -124,7 +89,7 @@ eachStore((store) => {
     const port = Number(world.platform.agents.split(':').at(-1))
     const agent = new TestAgent({ port })
     await agent.authenticate({ authtoken: new Secret(world.platform.authtoken) })
-    const bound = await agent.bind({ opts: { UserAgentFilter: { Deny: dear } } })
+    const bound = await agent.bind({ opts: { UserAgentFilter: { Deny: dearPatterns } } })
     assert.ok(!('ngrok' in bound), JSON.stringify(bound))
     const costly = Array.from({ length: 50 }, () => `[${'\\pL'.repeat(340)}]`)
     const refused = await agent.bind({ opts: { UserAgentFilter: { Deny: costly } } })
@@ -143,7 +108,9 @@ eachStore((store) => {
     const first = await World.start({ databaseUrl, dataDir })
     const { id } = await first.api.create('/backends/http_response', { body: 'served' })
     const backend = { backend_id: id }
-    const guarded = await first.httpsEdge({ routes: [{ backend, user_agent_filter: { deny: [...dear, 'curl'] } }] })
+    const guarded = await first.httpsEdge({
+      routes: [{ backend, user_agent_filter: { deny: [...dearPatterns, 'curl'] } }],
+    })
     const plain = await first.httpsEdge({ routes: [{ backend }] })
     await first.stop()
     const again = await World.startAgain(first, { databaseUrl, dataDir })

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { Client } from 'pg'
 
-/** The contents of the tables for modules, resources, facts and logins, as text. */
+/** The contents of the tables for modules, resources, facts, logins and used answers, as text. */
 export async function databaseContents(databaseUrl: string): Promise<string> {
   if (databaseUrl.startsWith('sqlite:')) {
     const file = databaseUrl.slice('sqlite:'.length)
@@ -12,7 +12,7 @@ export async function databaseContents(databaseUrl: string): Promise<string> {
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
   try {
-    const tables = ['modules', 'resources', 'meta', 'login_users', 'login_sessions'].map(
+    const tables = ['modules', 'resources', 'meta', 'login_users', 'login_sessions', 'used_answers'].map(
       (table) => `SELECT t::text FROM ${table} t`,
     )
     const { rows } = await client.query(tables.join(' UNION ALL '))

@@ -1,11 +1,12 @@
 /** Logins of visitors in the database of a platform, stored as another server on the same database would. */
 import { join } from 'node:path'
 import { Follower } from '../../src/control/follower.ts'
-import { StoredSessions } from '../../src/control/login-sessions.ts'
+import { StoredLogins } from '../../src/control/stored-logins.ts'
 import { IdSource } from '../../src/lib/ids.ts'
 import { createLog } from '../../src/lib/log/log.ts'
 import { readKeyFile } from '../../src/lib/secrets/seal.ts'
 import type { LoginUser } from '../../src/modules/login/sessions.ts'
+import { KnownLogins } from '../../src/planes/known-logins.ts'
 import { openStore } from '../../src/store/store.ts'
 import type { Platform } from './platform.ts'
 
@@ -26,8 +27,10 @@ export async function openLogins({ databaseUrl, dataDir }: Pick<Platform, 'datab
   const log = createLog({ level: 'silent' })
   const store = await openStore(databaseUrl)
   const sealer = readKeyFile(join(dataDir, 'secret.key'))
-  const sessions = new StoredSessions({ store, sealer, ids: new IdSource({ now: Date.now }), now: Date.now, log })
-  const follower = new Follower({ store, followed: sessions, log })
+  const stored = new StoredLogins({ store, sealer, ids: new IdSource({ now: Date.now }) })
+  const sessions = new KnownLogins({ rows: stored, now: Date.now, log })
+  stored.whenEnded((endings) => sessions.ended(endings))
+  const follower = new Follower({ store, followed: stored, log })
   await follower.start()
   const placeOf = (secret: string, edgeId = EDGE_ID) => ({
     secret,

@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readSettings } from '../../src/config/read.ts'
 import { createLog, type LogDestination } from '../../src/lib/log/log.ts'
-import { openAdmin, startServer } from '../../src/server.ts'
+import { openAdmin, startServer, type WholeServer } from '../../src/server.ts'
 import type { StoreLimits } from '../../src/store/limits.ts'
 import { ApiClient } from './api-client.ts'
 import { SHARED_TCP_PORTS } from './free-port.ts'
+import { testPlanes } from './test-workers.ts'
 
 export interface Platform {
   /** `http://127.0.0.1:<port>`. */
@@ -34,6 +35,8 @@ export interface Platform {
   member(role?: 'admin' | 'member'): Promise<{ id: string; token: string; api: ApiClient }>
   /** Everything the server logged, line by line. */
   readonly log: readonly string[]
+  /** Data planes that come and go while others serve. */
+  readonly planes: WholeServer['planes']
   stop(): Promise<void>
 }
 
@@ -46,6 +49,8 @@ export interface PlatformOptions {
   readonly dataDir?: string
   /** How long the database may take. */
   readonly storeLimits?: StoreLimits
+  /** By default as many as the run of the tests asks for. */
+  readonly planeCount?: number
 }
 
 const API_KEY = 'test_api_key_of_the_first_admin_0001'
@@ -74,6 +79,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
   const server = await startServer(settings, {
     log: createLog({ level: settings.logLevel, format: settings.logFormat, destination }),
     ...(options.storeLimits && { storeLimits: options.storeLimits }),
+    planeCount: options.planeCount ?? testPlanes,
   })
   const url = `http://${server.addresses.api}`
   const caFile = join(dataDir, 'ca.pem')
@@ -94,6 +100,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
     adminId: server.firstStart?.userId ?? '',
     admin,
     log,
+    planes: server.planes,
     async member(role = 'member') {
       const database = await openAdmin(settings)
       try {

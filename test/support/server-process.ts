@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { testWorkers } from './test-workers.ts'
 
 export interface Run {
   /** Another `postern` than that of this clone: the path of its `bin/postern.js`. */
@@ -94,6 +95,7 @@ export function serveArgs({ dataDir, databaseUrl, flags }: ServeOptions): string
     'http-listen': '127.0.0.1:0',
     'tcp-listen': '127.0.0.1',
     'log-format': 'json',
+    workers: String(testWorkers),
     ...flags,
   }
   return ['serve', ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])]

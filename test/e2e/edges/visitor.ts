@@ -109,7 +109,7 @@ function readResponses(socket: Socket, method: string): Promise<readonly StrictR
     const text = () => JSON.stringify(bytes.toString('latin1', 0, 2000))
     if (rest === 'malformed') throw new Error(`the answer is not HTTP: ${reason}: ${text()}`)
     if (messages.some(({ status }) => status >= 200 || status === 101)) return messages
-    if (isEnded) throw new Error(`the connection closed after ${text()}`)
+    if (isEnded) throw new Error(`the connection closed after ${text()}`, { cause: socket.errored })
     // With a Content-Length, parsing can wait until the whole body is here.
     const [, length = '0'] = /\r\ncontent-length: *(\d+)\r\n/i.exec(bytes.toString('latin1', at, at + 8192)) ?? []
     wanted = Number(length)

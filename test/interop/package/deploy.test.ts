@@ -164,7 +164,7 @@ describe('the units of systemd', () => {
     test(`${name}.service has no line that systemd does not know`, options, () => {
       // A program that is there, since ours is not installed here.
       const file = join(scratch, `${name}.service`)
-      writeFileSync(file, text.replace(/^ExecStart=postern /m, 'ExecStart=/usr/bin/env postern '))
+      writeFileSync(file, text.replace(/^(Exec\w+)=postern /gm, '$1=/usr/bin/env postern '))
       const { status, stderr } = analyze(['verify', '--man=no', file])
       assert.deepEqual([status, stderr.split('\n').filter((line) => line.includes(name))], [0, []])
     })

@@ -1,0 +1,199 @@
+/** A server of several processes goes over to what is on disk while it serves. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent, request as httpsRequest } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, type TestContext, test } from 'node:test'
+import { connect } from '../../src/library.ts'
+import { ApiClient, type Json } from '../support/api-client.ts'
+import { postern, type ServerProcess, serve } from '../support/server-process.ts'
+import { httpUpstream } from '../support/upstream.ts'
+
+const API_KEY = 'test_api_key_of_the_first_admin_0001'
+const AUTHTOKEN = 'test_authtoken_of_the_first_admin_01'
+const folder = mkdtempSync(join(tmpdir(), 'postern-upgrade-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Visits one after the other, on a kept connection or on new ones, until it is told to stop. */
+function visitor(port: number, { isKept }: { readonly isKept: boolean }) {
+  const agent = new Agent({ keepAlive: isKept, maxSockets: 1, rejectUnauthorized: false })
+  const outcome = { served: 0, failed: [] as string[] }
+  let isOver = false
+  const visit = (): Promise<void> =>
+    new Promise((resolve) => {
+      const options = { host: '127.0.0.1', port, servername: 'up.example.test', agent, path: '/' }
+      const sent = httpsRequest({ ...options, headers: { host: 'up.example.test' } }, (answer) => {
+        answer.resume().once('end', () => {
+          if (answer.statusCode === 200) outcome.served++
+          else outcome.failed.push(String(answer.statusCode))
+          resolve()
+        })
+      })
+      sent.once('error', (error: NodeJS.ErrnoException) => {
+        // The connection was closed while the request was on its way, which any client of HTTP/1.1 repeats.
+        if (!(isKept && sent.reusedSocket && error.code === 'ECONNRESET')) outcome.failed.push(error.message)
+        resolve()
+      })
+      sent.end()
+    })
+  const done = (async () => {
+    while (!isOver) await visit()
+    agent.destroy()
+  })()
+  return {
+    outcome,
+    async stop() {
+      isOver = true
+      await done
+      return outcome
+    },
+  }
+}
+
+/** Resolves when new connections, which go to every worker in turn, are answered many times in a row. */
+async function inForce(port: number): Promise<void> {
+  for (;;) {
+    const first = visitor(port, { isKept: false })
+    while (first.outcome.served + first.outcome.failed.length < 40) await new Promise(setImmediate)
+    const { failed } = await first.stop()
+    if (failed.length === 0) return
+  }
+}
+
+/** How many lines say that an upgrade was done, or that it failed. */
+function upgrades(text: string): { done: number; failed: number } {
+  const count = (words: string) => text.split(words).length - 1
+  return { done: count('upgrade done'), failed: count('upgrade failed') }
+}
+
+describe('an upgrade', () => {
+  const start = async (t: TestContext, name: string, flags: Record<string, string>) => {
+    const env = { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN }
+    const server = await serve({ dataDir: join(folder, name), env, flags: { 'drain-timeout': '1s', ...flags } })
+    t.after(() => server.kill('SIGKILL'))
+    const lines = { text: '' }
+    server.child.stderr?.on('data', (text: string) => {
+      lines.text += text
+    })
+    return { server, lines }
+  }
+  const ordered = async (server: ServerProcess, lines: { text: string }): Promise<void> => {
+    const before = upgrades(lines.text)
+    server.kill('SIGUSR2')
+    for (;;) {
+      const now = upgrades(lines.text)
+      if (now.done + now.failed > before.done + before.failed) return
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+
+  test('takes over under traffic, and one that cannot come up changes nothing', { timeout: 120_000 }, async (t) => {
+    const config = join(folder, 'postern.yml')
+    writeFileSync(config, 'log_level: info\n')
+    const { server, lines } = await start(t, 'a', { workers: '2', config })
+    const api = new ApiClient(server.url, API_KEY)
+    const port = Number(server.https.split(':').at(-1))
+    const backend = await api.create('/backends/http_response', { status_code: 200, body: 'fine', headers: {} })
+    const edge = await api.create('/edges/https', { hostports: [`up.example.test:${port}`] })
+    await api.create(`/edges/https/${edge.id}/routes`, {
+      match: '/',
+      match_type: 'path_prefix',
+      backend: { enabled: true, backend_id: backend.id },
+    })
+    // An answer of the API comes a moment before every worker serves what was written.
+    await inForce(port)
+    const visitors = [visitor(port, { isKept: true }), visitor(port, { isKept: false })]
+    t.after(() => Promise.all(visitors.map((each) => each.stop())))
+
+    await ordered(server, lines)
+    assert.deepEqual(upgrades(lines.text), { done: 1, failed: 0 }, lines.text)
+    // What was stored before is there, and what is stored now is in force: the new control process serves.
+    assert.equal((await api.get('/edges/https')).https_edges.length, 1)
+
+    writeFileSync(config, 'log_level: shouting\n')
+    await ordered(server, lines)
+    assert.deepEqual(upgrades(lines.text), { done: 1, failed: 1 })
+    assert.match(lines.text, /log-level/)
+
+    writeFileSync(config, 'log_level: info\nworkers: 1\n')
+    await ordered(server, lines)
+    await api.update(`/edges/https/${edge.id}`, { description: 'after' })
+
+    for (const each of visitors) {
+      const { served, failed } = await each.stop()
+      assert.deepEqual(failed, [])
+      assert.ok(served > 0)
+    }
+    const { code } = await server.stop()
+    assert.equal(code, 0)
+  })
+
+  test('is ordered by a command, which tells what came of it', { timeout: 120_000 }, async (t) => {
+    const config = join(folder, 'ordered.yml')
+    writeFileSync(config, '')
+    const { server } = await start(t, 'c', { workers: '1', config })
+    const order = () => postern(['upgrade', '--data-dir', join(folder, 'c')])
+    const done = await order()
+    assert.match(done.out, /^Started anew: version \S+\. The former processes finish what is open\.$/m)
+    assert.equal(done.code, 0, done.err)
+    assert.match(done.err, /^Starting .*\nHanding over .*\nGetting .*\n$/)
+
+    writeFileSync(config, 'regoin: here\n')
+    const refused = await order()
+    assert.equal(refused.code, 1)
+    assert.match(refused.err, /^error: nothing has changed: .*regoin/)
+
+    assert.equal((await server.stop()).code, 0)
+    const late = await order()
+    assert.equal(late.code, 1)
+    assert.match(late.err, /no server answers at/)
+  })
+
+  test('takes our agents along, and none of their visitors notices', { timeout: 120_000 }, async (t) => {
+    // Longer than the test: whoever waited for the end of it would fail.
+    const { server, lines } = await start(t, 'd', { workers: '2', 'drain-timeout': '10m' })
+    const port = Number(server.https.split(':').at(-1))
+    const service = await httpUpstream(t, (_request, response) => void response.end('fine'))
+    const events: string[] = []
+    const agent = await connect({
+      server: server.agents,
+      authtoken: AUTHTOKEN,
+      ca: readFileSync(join(folder, 'd', 'ca.pem'), 'utf8'),
+      onEvent: ({ type }) => events.push(type),
+    })
+    t.after(() => agent.close())
+    const { url } = await agent.forward({ addr: service.port, domain: 'up.example.test' })
+    const api = new ApiClient(server.url, API_KEY)
+    const [before] = (await api.get('/tunnel_sessions')).tunnel_sessions
+    const visitors = [visitor(port, { isKept: true }), visitor(port, { isKept: false })]
+    t.after(() => Promise.all(visitors.map((each) => each.stop())))
+    for (let count = 1; count <= 2; count++) {
+      await ordered(server, lines)
+      // The old processes do not wait for the end of the drain time.
+      while (lines.text.split('before the upgrade have ended').length <= count) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    }
+    for (const each of visitors) {
+      const { served, failed } = await each.stop()
+      assert.deepEqual(failed, [])
+      assert.ok(served > 0)
+    }
+    const { tunnel_sessions: sessions } = await api.get('/tunnel_sessions')
+    assert.deepEqual(sessions, [before])
+    assert.deepEqual(
+      (await api.get('/tunnels')).tunnels.map((each: Json) => each.public_url),
+      [url],
+    )
+    assert.deepEqual(events, ['online'])
+  })
+
+  test('of a server of one process is refused, and the server goes on', async (t) => {
+    const { server } = await start(t, 'b', { workers: '0' })
+    server.kill('SIGUSR2')
+    await server.says(/cannot be upgraded while it runs/)
+    assert.equal((await new ApiClient(server.url, API_KEY).get('/edges/https')).https_edges.length, 0)
+    assert.equal((await server.stop()).code, 0)
+  })
+})

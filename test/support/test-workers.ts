@@ -1,0 +1,10 @@
+/** How many workers the servers of the tests have: `npm test -- --workers 2` sets it here, for all of them. */
+
+/** What `test/run.ts` tells the test files by. */
+export const WORKERS_VARIABLE = 'POSTERN_TEST_WORKERS'
+
+/** Of a server that is started as a process; with 0 it is one process. */
+export const testWorkers = Number(process.env[WORKERS_VARIABLE] ?? 0)
+
+/** Data planes of a server that runs in the process of the test. */
+export const testPlanes = Math.max(1, testWorkers)
