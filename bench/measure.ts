@@ -1,7 +1,7 @@
 /** Takes samples of several lanes in turns, so that a slow moment of the machine does not hit only one of them. */
 import { cpuSeconds } from './stage/proc.ts'
 
-/** Each lane first runs for this many seconds without counting, to fill caches and compile code. */
+/** Each lane first runs for up to this many seconds without counting, to fill caches and compile code. */
 const WARM_UP_S = 2
 
 /** How much got through, and in what time. */
@@ -34,13 +34,15 @@ export interface Sampled<L extends Lane> {
 export interface Plan {
   readonly rounds: number
   readonly seconds: number
+  /** How long each lane runs before it counts; by default as long as a sample, and two seconds at most. */
+  readonly warmUpSeconds?: number | undefined
   readonly onSample: (lane: Lane, sample: Sample) => void
 }
 
 /** Warms up every lane, then takes `rounds` samples of each. A lane that fails is given up; the others go on. */
 export async function sampleInTurns<L extends Lane>(
   lanes: readonly L[],
-  { rounds, seconds, onSample }: Plan,
+  { rounds, seconds, warmUpSeconds = Math.min(WARM_UP_S, seconds), onSample }: Plan,
 ): Promise<Sampled<L>[]> {
   const all = lanes.map((lane) => ({ lane, samples: [] as Sample[], failure: null as string | null }))
   for (let round = -1; round < rounds; round++) {
@@ -49,7 +51,7 @@ export async function sampleInTurns<L extends Lane>(
     for (const each of [...all.slice(first), ...all.slice(0, first)]) {
       if (each.failure !== null) continue
       try {
-        const sample = await takeSample(each.lane, round < 0 ? Math.min(WARM_UP_S, seconds) : seconds)
+        const sample = await takeSample(each.lane, round < 0 ? warmUpSeconds : seconds)
         if (round < 0) continue
         each.samples.push(sample)
         onSample(each.lane, sample)

@@ -31,11 +31,15 @@ export interface Place {
   readonly env?: Readonly<Record<string, string>>
   /** The root of another version of Postern; this one otherwise. */
   readonly root?: string
+  /** The program file of Node; by default that which runs this. */
+  readonly node?: string
 }
 
 export interface ServerOptions {
   /** A folder with existing data; by default a new one. */
   readonly dataDir?: string
+  /** Processes that serve visitors and agents; by default one process does everything. */
+  readonly workers?: number
   readonly logLevel?: 'warn' | 'debug'
   readonly onLine?: (line: string) => void
 }
@@ -57,7 +61,7 @@ export interface PosternServer {
 /** Starts a server without waiting until it is ready. */
 export async function launchPosternServer(
   place: Place,
-  { dataDir = join(place.stage.folder, 'data'), logLevel = 'warn', onLine }: ServerOptions = {},
+  { dataDir = join(place.stage.folder, 'data'), workers = 0, logLevel = 'warn', onLine }: ServerOptions = {},
 ): Promise<PosternServer> {
   const ports = {
     api: await freePort(),
@@ -71,8 +75,9 @@ export async function launchPosternServer(
     'data-dir': dataDir,
     'api-listen': `${LOOPBACK}:${ports.api}`,
     'agent-listen': `${LOOPBACK}:${ports.agent}`,
-    // Versions without the SSH gateway refuse to start with this setting.
-    ...(existsSync(join(place.root ?? here, 'src', 'ssh')) && { 'ssh-listen': `${LOOPBACK}:${ports.ssh}` }),
+    // Older versions refuse to start with settings that they do not know.
+    ...(hasRoom(place, 'ssh') && { 'ssh-listen': `${LOOPBACK}:${ports.ssh}` }),
+    ...(hasRoom(place, 'supervisor') && { workers: String(workers) }),
     'http-listen': `${LOOPBACK}:${ports.http}`,
     'https-listen': `${LOOPBACK}:${ports.https}`,
     'metrics-listen': `${LOOPBACK}:0`,
@@ -99,6 +104,11 @@ export async function launchPosternServer(
     httpPort: ports.http,
     httpsPort: ports.https,
   }
+}
+
+/** Whether the version has this folder, in its sources or in what was built of them. */
+function hasRoom({ root = here }: Place, folder: string): boolean {
+  return ['src', 'dist'].some((code) => existsSync(join(root, code, folder)))
 }
 
 /** Starts a server; resolves once it is ready. */
@@ -155,14 +165,14 @@ export async function awaitTunnel({ api }: PosternServer, agent: Program): Promi
   }
 }
 
-/** Runs `postern` with the Node that runs this, and only with the given settings. */
+/** Runs `postern` only with the given settings. */
 function startPostern(
-  { stage, nodeOptions, env: around, root = here }: Place,
+  { stage, nodeOptions, env: around, root = here, node = process.execPath }: Place,
   args: readonly string[],
   { env, onLine }: { env: Readonly<Record<string, string>>; onLine?: (line: string) => void },
 ): Program {
   const home = { HOME: stage.folder, XDG_CONFIG_HOME: stage.folder, NODE_OPTIONS: nodeOptions }
-  return stage.programs.start(process.execPath, [join(root, 'bin', 'postern.js'), ...args], {
+  return stage.programs.start(node, [join(root, 'bin', 'postern.js'), ...args], {
     cwd: stage.folder,
     env: { ...home, ...around, ...env },
     ...(onLine && { onLine }),

@@ -1,8 +1,8 @@
-/** Runs lanes in turns and compares each with the first one, in speed and in CPU time. */
+/** Runs lanes in turns and compares each with another, usually the first, in speed and in CPU time. */
 import { type Lane, median, type Sample, type Sampled, sampleInTurns } from '../measure.ts'
 import type { Result, Unit } from '../result.ts'
 
-/** What a lane must reach, relative to the first one: at least this many times its speed, or at most its CPU time. */
+/** What a lane must reach, relative to another one: at least this many times its speed, or at most its CPU time. */
 export type Bar = { readonly speed: number } | { readonly cost: number }
 
 export interface EdgeLane extends Lane {
@@ -10,10 +10,12 @@ export interface EdgeLane extends Lane {
   readonly isOurs: boolean
   /** Null when it is shown only for comparison. */
   readonly bar: Bar | null
+  /** The name of the lane that it is compared with; the first one by default. */
+  readonly against?: string
 }
 
 export interface Compared extends Result {
-  /** CPU time for one unit of load, relative to the first lane's. */
+  /** CPU time for one unit of load, relative to that of `against`. */
   readonly costRatio: number | null
   /** The highest allowed `costRatio`. */
   readonly costBar: number | null
@@ -24,6 +26,7 @@ export interface Comparison {
   readonly unit: Unit
   readonly rounds: number
   readonly seconds: number
+  readonly warmUpSeconds?: number | undefined
   readonly fail: (text: string) => void
   readonly progress: (text: string) => void
 }
@@ -35,25 +38,33 @@ export async function compare(lanes: readonly EdgeLane[], comparison: Comparison
 /** Only takes the samples, for callers that collect more before they compare. */
 export async function sample(
   lanes: readonly EdgeLane[],
-  { row, unit, rounds, seconds, fail, progress }: Comparison,
+  { row, unit, rounds, seconds, warmUpSeconds, fail, progress }: Comparison,
 ): Promise<Sampled<EdgeLane>[]> {
   const onSample = (lane: Lane, { perSecond }: Sample): void =>
     progress(`${row}: ${lane.name}: ${(perSecond / unit.speedPer).toFixed(0)} ${unit.speed}`)
-  const sampled = await sampleInTurns(lanes, { rounds, seconds, onSample })
+  const sampled = await sampleInTurns(lanes, { rounds, seconds, warmUpSeconds, onSample })
   for (const { lane, failure } of sampled) if (failure !== null) fail(`${row}: ${lane.name} failed: ${failure}`)
   return sampled
 }
 
-/** The medians of all lanes, and their ratios to those of the first. */
+/** The samples of a lane from several starts: two starts of the same code may differ by more than what is measured. */
+export function together(
+  before: Sampled<EdgeLane> | undefined,
+  { lane, samples, failure }: Sampled<EdgeLane>,
+): Sampled<EdgeLane> {
+  return { lane, samples: [...(before?.samples ?? []), ...samples], failure: before?.failure ?? failure }
+}
+
+/** The medians of all lanes, and their ratios. */
 export function comparedOf(
   { row, unit }: Pick<Comparison, 'row' | 'unit'>,
   sampled: readonly Sampled<EdgeLane>[],
 ): Compared[] {
-  const first = sampled[0]
-  const base = first && isWhole(first) ? medians(first.samples) : null
   return sampled.filter(isWhole).map(({ lane, samples }) => {
     const { speed, cpu } = medians(samples)
-    const { name, link, isOurs, bar } = lane
+    const { name, link, isOurs, bar, against = sampled[0]?.lane.name ?? '' } = lane
+    const other = sampled.find((each) => each.lane.name === against)
+    const base = other && isWhole(other) ? medians(other.samples) : null
     return {
       row,
       name,
@@ -66,7 +77,7 @@ export function comparedOf(
       ratio: base && speed / base.speed,
       // A base below one tick of the CPU clock cannot be compared with.
       costRatio: base && base.cpu > 0 ? cpu / base.cpu : null,
-      against: first?.lane.name ?? '',
+      against,
       bar: bar && 'speed' in bar ? bar.speed : null,
       costBar: bar && 'cost' in bar ? bar.cost : null,
       samples,

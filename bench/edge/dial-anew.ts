@@ -2,7 +2,7 @@
  * A program that opens new connections to edges, each with a full TLS handshake, one request and its answer; wrk would
  * resume TLS sessions. Prints how many there were and how long they took, as JSON.
  *
- * Arguments: seconds, how many at a time, port, path, file of the CA, and the names to visit in turn.
+ * Arguments: seconds, how many at a time, port, path, key exchange groups, file of the CA, and the names to visit in turn.
  */
 import { readFileSync } from 'node:fs'
 import { connect, createSecureContext } from 'node:tls'
@@ -10,9 +10,9 @@ import { connect, createSecureContext } from 'node:tls'
 /** How long one visit may take, in milliseconds. */
 const VISIT_MS = 5000
 
-const [seconds = '', atATime = '', port = '', path = '', caFile = '', ...names] = process.argv.slice(2)
+const [seconds = '', atATime = '', port = '', path = '', groups = '', caFile = '', ...names] = process.argv.slice(2)
 // No session is passed on, so every handshake is a full one.
-const secureContext = createSecureContext({ ca: readFileSync(caFile) })
+const secureContext = createSecureContext({ ca: readFileSync(caFile), ecdhCurve: groups })
 
 const begun = performance.now()
 const until = begun + Number(seconds) * 1000

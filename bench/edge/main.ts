@@ -70,11 +70,12 @@ async function measure(options: Options, stages: Stages): Promise<void> {
     panels.push({ title, results })
     console.log(comparedTable(title, results))
   }
-  const comparison = (of: Pick<Row, 'name' | 'unit'>) => ({
+  const comparison = (of: Pick<Row, 'name' | 'unit' | 'warmUpSeconds'>) => ({
     row: of.name,
     unit: of.unit,
     rounds,
     seconds,
+    warmUpSeconds: of.warmUpSeconds,
     fail,
     progress,
   })

@@ -10,10 +10,15 @@ const NAME = 'nginx.bench.test'
 /** Kept-alive connections to the upstream: one for each visitor. */
 const KEPT = 64
 
+export interface TlsProxy {
+  readonly entrance: Entrance
+  readonly caFile: string
+}
+
 export async function startTlsProxy(
   stage: Stage,
   { nginx, upstreamPort }: { nginx: string; upstreamPort: number },
-): Promise<Entrance> {
+): Promise<TlsProxy> {
   const { certPem: ca, keyPem } = createAuthority()
   // The same type of key as our edges have.
   const { cert, key } = new Authority(ca, keyPem).issue([NAME])
@@ -40,5 +45,5 @@ export async function startTlsProxy(
     keepalive_requests 1000000000;
   }`
   await startNginx(stage, { nginx, port }, { server, beside })
-  return { host: LOOPBACK, port, tls: { name: NAME, ca } }
+  return { entrance: { host: LOOPBACK, port, tls: { name: NAME, ca } }, caFile: await stage.write('ca.pem', ca) }
 }

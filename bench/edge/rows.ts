@@ -6,10 +6,11 @@ import { paths, SMALL_BYTES } from '../nginx.ts'
 import { startAgent } from '../postern.ts'
 import { requests, type Unit } from '../result.ts'
 import { LOOPBACK } from '../stage/ports.ts'
+import type { Stage } from '../stage/stage.ts'
 import { grouped } from '../table.ts'
 import { runWrk } from '../wrk.ts'
 import type { Bar, EdgeLane } from './compare.ts'
-import { startTlsProxy } from './nginx-proxy.ts'
+import { startTlsProxy, type TlsProxy } from './nginx-proxy.ts'
 import { lead, leadToUpstream, type Scene, type Side, spread } from './scene.ts'
 import type { SeededStore } from './seed.ts'
 
@@ -18,6 +19,9 @@ const KEPT_ALIVE = 64
 /** New connections at a time: enough to keep the server busy. */
 const NEW_AT_A_TIME = 8
 const NAMES = 10
+
+/** V8 compiles a function when it was called some thousand times, which takes long at a few hundred connections a second. */
+const CONNECTIONS_WARM_UP_S = 20
 const GRACE_MS = 20_000
 
 /** For a cost that should not grow; the rest is room for chance. */
@@ -26,7 +30,17 @@ const SAME_COST: Bar = { cost: 1.1 }
 /** For an edge with a tunnel, compared with nginx without one. */
 const HALF: Bar = { speed: 0.5 }
 
+/** For a whole handshake with one request, compared with nginx. */
+const HANDSHAKE: Bar = { cost: 1.6 }
+
 const HTTPS = 'L7 HTTPS'
+const NGINX = 'nginx'
+
+/** A key exchange that both sides of a comparison have: nginx may be linked with an OpenSSL that lacks the next one. */
+const EVERYBODYS_GROUP = 'X25519'
+
+/** The key exchange that browsers prefer. */
+const HYBRID_GROUP = 'X25519MLKEM768'
 
 const connections: Unit = { speed: 'connections/s', speedPer: 1, cpu: 's/10k', cpuPer: 1e4 }
 
@@ -35,6 +49,7 @@ export interface Row {
   readonly title: (options: Scene['options']) => string
   readonly unit: Unit
   readonly needs: readonly string[]
+  readonly warmUpSeconds?: number
   /** Starts the lanes; the others are compared with the first. */
   readonly raise: (scene: Scene) => Promise<EdgeLane[]>
 }
@@ -52,22 +67,37 @@ export const rows: readonly Row[] = [
   {
     name: 'connections',
     title: ({ few, many }) =>
-      `new connections, each a TLS handshake and a request; ${between(few, many, 'edges')} stored`,
+      `new connections, each a TLS handshake and a request, beside nginx; ${between(few, many, 'edges')} stored`,
     unit: connections,
     needs: ['nginx'],
-    raise: (scene) =>
-      fewAndMany(scene, async (side, port) => {
+    warmUpSeconds: CONNECTIONS_WARM_UP_S,
+    async raise(scene) {
+      const upstreamPort = await scene.upstream()
+      const { nginx, entrance, caFile } = await nginxBeside(scene, upstreamPort)
+      const { few, many } = scene.options
+      const [fewSide, manySide] = [
+        await scene.serve(await scene.fewEdges()),
+        await scene.serve(await scene.manyEdges()),
+      ]
+      const visit = async (side: Side, groups: string): Promise<Run> => {
         const edges = spread(side.store, NAMES)
         // Visits each once, because the first visit makes the certificate.
-        for (const edge of edges) await leadToUpstream(side, edge, port)
-        const args = [side.httpsPort, paths.small, side.caFile, ...edges.map(({ name }) => name)].map(String)
-        return async (seconds) => {
-          const all = [dialAnew, String(seconds), String(NEW_AT_A_TIME), ...args]
-          const timeoutMs = seconds * 1000 + GRACE_MS
-          // The program prints it in this form.
-          return JSON.parse(await scene.stage.programs.run(process.execPath, all, { timeoutMs })) as Load
-        }
-      }),
+        for (const edge of edges) await leadToUpstream(side, edge, upstreamPort)
+        const names = edges.map(({ name }) => name)
+        return newConnections(scene, { port: side.httpsPort, caFile: side.caFile, names, groups })
+      }
+      const [fewName, manyName] = [`${grouped(few)} edges`, `${grouped(many)} edges`]
+      const toNginx = { port: entrance.port, caFile, names: [entrance.tls?.name ?? ''], groups: EVERYBODYS_GROUP }
+      return [
+        others(NGINX, nginx, newConnections(scene, toNginx)),
+        ours(fewName, [fewSide], HANDSHAKE, await visit(fewSide, EVERYBODYS_GROUP)),
+        { ...ours(manyName, [manySide], SAME_COST, await visit(manySide, EVERYBODYS_GROUP)), against: fewName },
+        {
+          ...ours(`${fewName}, ${HYBRID_GROUP}`, [fewSide], null, await visit(fewSide, HYBRID_GROUP)),
+          against: fewName,
+        },
+      ]
+    },
   },
   {
     name: 'routes',
@@ -100,9 +130,7 @@ export const rows: readonly Row[] = [
     needs: ['wrk', 'nginx'],
     async raise(scene) {
       const upstreamPort = await scene.upstream()
-      const nginx = scene.open('nginx')
-      const proxy = await startTlsProxy(nginx, { nginx: scene.path('nginx'), upstreamPort })
-      await awaitAnswer(proxy, paths.small, SMALL_BYTES)
+      const { nginx, entrance: proxy } = await nginxBeside(scene, upstreamPort)
       const side = await scene.serve(await scene.fewEdges())
       const [bare, tunnelled] = spread(side.store, 2)
       if (!bare || !tunnelled) throw new Error('two edges are needed')
@@ -115,14 +143,7 @@ export const rows: readonly Row[] = [
       const { agent } = await startAgent(side.place, side, ['start', '--config', config])
       await awaitAnswer(through, paths.small, SMALL_BYTES)
       return [
-        {
-          name: 'nginx, no tunnel',
-          link: HTTPS,
-          isOurs: false,
-          bar: null,
-          pids: () => nginx.programs.pids,
-          run: smallRequests(scene, proxy),
-        },
+        others('nginx, no tunnel', nginx, smallRequests(scene, proxy)),
         ours('edge, through a tunnel', [side, { program: agent }], HALF, smallRequests(scene, through)),
         ours('edge, no tunnel', [side], null, smallRequests(scene, direct)),
       ]
@@ -156,6 +177,36 @@ async function enter(side: Side, upstreamPort: number): Promise<Entrance> {
 function ours(name: string, of: readonly Pick<Side, 'program'>[], bar: Bar | null, run: Run): EdgeLane {
   const pids = (): number[] => of.filter(({ program }) => !program.hasEnded()).map(({ program }) => program.pid)
   return { name, link: HTTPS, isOurs: true, bar, pids, run }
+}
+
+function others(name: string, { programs }: Stage, run: Run): EdgeLane {
+  return { name, link: HTTPS, isOurs: false, bar: null, pids: () => programs.pids, run }
+}
+
+/** nginx in front of the upstream, on a stage of its own. */
+async function nginxBeside(scene: Scene, upstreamPort: number): Promise<TlsProxy & { nginx: Stage }> {
+  const nginx = scene.open('nginx')
+  const proxy = await startTlsProxy(nginx, { nginx: scene.path('nginx'), upstreamPort })
+  await awaitAnswer(proxy.entrance, paths.small, SMALL_BYTES)
+  return { ...proxy, nginx }
+}
+
+interface Visited {
+  readonly port: number
+  readonly caFile: string
+  readonly names: readonly string[]
+  /** Key exchange groups that visitors offer, separated by colons. */
+  readonly groups: string
+}
+
+/** Visits each name in turn, on a new connection each time. */
+function newConnections({ stage }: Scene, { port, caFile, names, groups }: Visited): Run {
+  return async (seconds) => {
+    const args = [dialAnew, seconds, NEW_AT_A_TIME, port, paths.small, groups, caFile, ...names].map(String)
+    const timeoutMs = seconds * 1000 + GRACE_MS
+    // The program prints it in this form.
+    return JSON.parse(await stage.programs.run(process.execPath, args, { timeoutMs })) as Load
+  }
 }
 
 function smallRequests({ stage, path }: Scene, entrance: Entrance, at: string = paths.small): Run {

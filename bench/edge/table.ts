@@ -7,13 +7,14 @@ import type { StartResult } from './start.ts'
 export function comparedTable(title: string, results: readonly Compared[]): string {
   const [first] = results
   if (!first) return ''
-  const head = ['what', `median, ${first.speedUnit}`, 'ratio', `CPU, ${first.cpuUnit}`, 'ratio of CPU', 'bar']
+  const head = ['what', `median, ${first.speedUnit}`, 'ratio', `CPU, ${first.cpuUnit}`, 'ratio of CPU', 'to', 'bar']
   const lines = results.map((result) => [
     result.name,
     grouped(result.speed),
     ratio(result, result.ratio),
     result.cpu === null ? '–' : result.cpu.toFixed(2),
     ratio(result, result.costRatio),
+    result.name === result.against ? '–' : result.against,
     verdict(result),
   ])
   return `${title}\n\n${table([head, ...lines])}\n`

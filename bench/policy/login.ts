@@ -1,7 +1,7 @@
 /** Makes a visitor who is logged in at an edge: stores a login as the server would, and returns its cookie. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { StoredSessions } from '../../src/control/login-sessions.ts'
+import { StoredLogins } from '../../src/control/stored-logins.ts'
 import { IdSource } from '../../src/lib/ids.ts'
 import { createLog } from '../../src/lib/log/log.ts'
 import { readKeyFile } from '../../src/lib/secrets/seal.ts'
@@ -20,15 +20,15 @@ export async function logIn({ api, store: { dataDir } }: Side, edge: SeededEdge)
   const log = createLog({ level: 'silent' })
   const store = await openStore(`sqlite:${join(dataDir, 'postern.db')}`)
   const sealer = readKeyFile(join(dataDir, 'secret.key'))
-  const sessions = new StoredSessions({ store, sealer, ids: new IdSource({ now: Date.now }), now: Date.now, log })
+  const logins = new StoredLogins({ store, sealer, ids: new IdSource({ now: Date.now }) })
   try {
     const fetch = () => Promise.reject(new Error('no provider is asked here'))
     const { identity } = oidcProvider({ ...client, params: {}, checkEveryMs: 0 }, { fetch, now: Date.now, log })
     const secret = randomBytes(32).toString('base64url')
     const now = Date.now()
-    await sessions.begin(
-      { secret, host: edge.name, edgeId: edge.id, routeId: edge.routeId },
-      {
+    await logins.beginLogin({
+      place: { secret, host: edge.name, edgeId: edge.id, routeId: edge.routeId },
+      login: {
         identity,
         user: { id: 'u-1', name: 'Ada Lovelace', email: 'ada@example.com', username: 'ada' },
         kept: { rules: '' },
@@ -36,11 +36,10 @@ export async function logIn({ api, store: { dataDir } }: Side, edge: SeededEdge)
         checkedAt: now,
         lastSeenAt: now,
       },
-      { provider: 'oidc', providerUrl: issuer, ip: '192.0.2.7', userAgent: 'wrk', expiresAt: now + 3_600_000 },
-    )
+      origin: { provider: 'oidc', providerUrl: issuer, ip: '192.0.2.7', userAgent: 'wrk', expiresAt: now + 3_600_000 },
+    })
     return `${cookieNames('').session}=${secret}`
   } finally {
-    await sessions.close()
     await store.close()
   }
 }

@@ -2,12 +2,12 @@
  * What do rules and logins cost? Compares an edge with ten typical rules, or with a login, with the same edge without
  * them, and with few and many edges stored; and compares the prices of expressions with the time they take.
  */
-import { comparedOf, type EdgeLane, sample } from '../edge/compare.ts'
+import { comparedOf, type EdgeLane, sample, together } from '../edge/compare.ts'
 import { Scene } from '../edge/scene.ts'
 import { Stores } from '../edge/stores.ts'
 import { comparedTable } from '../edge/table.ts'
 import { describeMachine, isBusy, machineLines } from '../machine.ts'
-import type { Sample, Sampled } from '../measure.ts'
+import type { Sampled } from '../measure.ts'
 import { Notes } from '../notes.ts'
 import { requests } from '../result.ts'
 import { findProgram } from '../stage/programs.ts'
@@ -66,13 +66,4 @@ async function measure(options: Options, stages: Stages): Promise<void> {
     console.log(comparedTable(title(options), comparedOf({ row: name, unit: requests }, measured)))
   }
   if (isWanted(PRICES)) console.log(pricesTable())
-}
-
-/** The samples of a lane from all starts: two starts of the same code differ by more than what is measured here. */
-function together(
-  before: Sampled<EdgeLane> | undefined,
-  { lane, samples, failure }: Sampled<EdgeLane>,
-): Sampled<EdgeLane> {
-  const all: Sample[] = [...(before?.samples ?? []), ...samples]
-  return { lane, samples: all, failure: before?.failure ?? failure }
 }

@@ -40,6 +40,24 @@ export function residentBytes(roots: readonly number[]): { now: number; peak: nu
   return sum
 }
 
+/** What one process holds of the machine's memory, in bytes. */
+export interface ProcessMemory {
+  /** Pages that it shares with n others count as one nth. */
+  readonly share: number
+  /** All pages that it uses, shared or not. */
+  readonly resident: number
+}
+
+export function memoryOf(pid: number): ProcessMemory {
+  const rollup = readOf(`/proc/${pid}/smaps_rollup`)
+  return { share: kib(rollup, 'Pss') * BYTES_PER_KIB, resident: kib(rollup, 'Rss') * BYTES_PER_KIB }
+}
+
+/** The arguments a process was started with, its program first; none when it is gone. */
+export function argumentsOf(pid: number): string[] {
+  return readOf(`/proc/${pid}/cmdline`).split('\0').slice(0, -1)
+}
+
 /** Whether this very process, and not a later one with its pid, is alive. */
 export function isAlive({ pid, startedAt }: ProcessStat): boolean {
   return parseStat(readOf(`/proc/${pid}/stat`))?.startedAt === startedAt

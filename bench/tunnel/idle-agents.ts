@@ -42,6 +42,8 @@ const auth = {
   stopUnsupported: 'a bench',
   restartUnsupported: 'a bench',
   leg: 0,
+  canMove: false,
+  isMoving: false,
   windowBytes: GROWN_WINDOW_BYTES,
 }
 

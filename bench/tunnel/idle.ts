@@ -1,8 +1,8 @@
 /** Measures what idle agents cost the server: memory before and after they connect, and CPU while they stay. */
 import { fileURLToPath } from 'node:url'
-import { AUTHTOKEN, startPosternServer } from '../postern.ts'
+import { AUTHTOKEN, type PosternServer, startPosternServer } from '../postern.ts'
 import { cpuSeconds, residentBytes } from '../stage/proc.ts'
-import type { Stages } from '../stage/stage.ts'
+import type { Stage, Stages } from '../stage/stage.ts'
 import type { Ground } from './contenders/contender.ts'
 
 /** The highest peak memory allowed for the server, in bytes. */
@@ -40,18 +40,12 @@ export async function measureIdle({ stages, agents, ground }: IdleOptions): Prom
   const crowd = stages.open('idle-agents')
   try {
     const server = await startPosternServer({ ...ground, stage })
-    const bring = async (count: number): Promise<void> => {
-      const [host = '', port = ''] = server.agentAddress.split(':')
-      const args = [program, String(count), host, port, server.caFile]
-      const started = crowd.programs.start(process.execPath, args, { env: { BENCH_AUTHTOKEN: AUTHTOKEN } })
-      await started.says(/^ready$/m, { timeoutMs: FIRST_MS + count * CONNECT_MS })
-    }
     const pids = [server.program.pid]
     // The first agent makes the server load code for agents, which must not count as their memory.
-    await bring(1)
+    await bringAgents(crowd, server, 1)
     await rest()
     const before = residentBytes(pids).now
-    await bring(agents - 1)
+    await bringAgents(crowd, server, agents - 1)
     const cpuBefore = cpuSeconds(pids)
     await rest()
     const cores = (cpuSeconds(pids) - cpuBefore) / (REST_MS / 1000)
@@ -63,6 +57,14 @@ export async function measureIdle({ stages, agents, ground }: IdleOptions): Prom
     await crowd.close()
     await stage.close()
   }
+}
+
+/** Starts a process with this many idle agents; resolves when all are online. */
+export async function bringAgents(crowd: Stage, { agentAddress, caFile }: PosternServer, count: number): Promise<void> {
+  const [host = '', port = ''] = agentAddress.split(':')
+  const args = [program, String(count), host, port, caFile]
+  const started = crowd.programs.start(process.execPath, args, { env: { BENCH_AUTHTOKEN: AUTHTOKEN } })
+  await started.says(/^ready$/m, { timeoutMs: FIRST_MS + count * CONNECT_MS })
 }
 
 function rest(): Promise<void> {
