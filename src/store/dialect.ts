@@ -1,5 +1,5 @@
 /** The differences between SQLite and PostgreSQL, as facts that one set of queries uses. */
-import type { Dialect, Transaction } from 'kysely'
+import type { Dialect, RawBuilder, Transaction } from 'kysely'
 import type { Tables } from './tables.ts'
 
 export interface DialectFacts {
@@ -8,6 +8,8 @@ export interface DialectFacts {
   readonly binaryText: string
   /** Column type of a number that the database increments. */
   readonly autoIncrement: string
+  /** What the database's clock shows, in milliseconds since 1970. */
+  readonly nowMs: RawBuilder<number>
   /** Whether a row must be locked explicitly before it is read and rewritten; SQLite has one writer at a time anyway. */
   readonly locksRows: boolean
   /** Runs just before a transaction writes to the change feed, so that revisions become visible in order. */

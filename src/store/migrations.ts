@@ -137,5 +137,88 @@ function migrations({ binaryText, autoIncrement }: DialectFacts): Record<string,
         await db.schema.createIndex('used_answers_by_end').on('used_answers').columns(['expires_at']).execute()
       },
     },
+    '0004_online': {
+      async up(db: Kysely<unknown>) {
+        const id = sql.raw(binaryText)
+        // Nothing refers to a node: a lost one may have a million rows, which are removed a few at a time.
+        await db.schema
+          .createTable('nodes')
+          .addColumn('id', id, (c) => c.primaryKey())
+          .addColumn('name', 'text', (c) => c.notNull())
+          .addColumn('address', 'text', (c) => c.notNull())
+          .addColumn('agent_addresses', 'text', (c) => c.notNull())
+          .addColumn('region', 'text', (c) => c.notNull())
+          .addColumn('version', 'text', (c) => c.notNull())
+          .addColumn('since', 'text', (c) => c.notNull())
+          .addColumn('is_leaving', 'integer', (c) => c.notNull())
+          .addColumn('sessions', 'integer', (c) => c.notNull())
+          .addColumn('expires_at', 'bigint', (c) => c.notNull())
+          .execute()
+
+        const index = (name: string, table: string, columns: string[]) =>
+          db.schema.createIndex(`${table}_${name}`).on(table).columns(columns)
+        await db.schema
+          .createTable('online_sessions')
+          .addColumn('id', id, (c) => c.primaryKey())
+          .addColumn('node_id', id, (c) => c.notNull())
+          .addColumn('plane_id', id, (c) => c.notNull())
+          .addColumn('credential_id', id, (c) => c.notNull())
+          .addColumn('certificate_id', id)
+          .addColumn('fields', 'text', (c) => c.notNull())
+          .execute()
+        await index('by_node', 'online_sessions', ['node_id', 'id']).execute()
+        await index('by_credential', 'online_sessions', ['credential_id']).execute()
+
+        await db.schema
+          .createTable('online_tunnels')
+          .addColumn('id', id, (c) => c.primaryKey())
+          .addColumn('node_id', id, (c) => c.notNull())
+          .addColumn('plane_id', id, (c) => c.notNull())
+          .addColumn('session_id', id, (c) => c.notNull())
+          .addColumn('endpoint_id', id)
+          .addColumn('fields', 'text', (c) => c.notNull())
+          .execute()
+        await index('by_node', 'online_tunnels', ['node_id', 'id']).execute()
+        await index('by_session', 'online_tunnels', ['session_id', 'id']).execute()
+        await index('by_endpoint', 'online_tunnels', ['endpoint_id']).unique().execute()
+        await index('by_node_and_endpoint', 'online_tunnels', ['node_id', 'endpoint_id']).execute()
+
+        await db.schema
+          .createTable('online_labels')
+          .addColumn('pair', id, (c) => c.notNull())
+          .addColumn('tunnel_id', id, (c) => c.notNull())
+          .addColumn('node_id', id, (c) => c.notNull())
+          .addPrimaryKeyConstraint('online_labels_pkey', ['pair', 'tunnel_id'])
+          .execute()
+        await index('by_node', 'online_labels', ['node_id']).execute()
+        await index('by_tunnel', 'online_labels', ['tunnel_id']).execute()
+
+        await db.schema
+          .createTable('places')
+          .addColumn('place', id, (c) => c.primaryKey())
+          .addColumn('owner_id', id, (c) => c.notNull())
+          .addColumn('is_pooled', 'integer', (c) => c.notNull())
+          .addColumn('digest', 'text', (c) => c.notNull())
+          .addColumn('is_unnamed', 'integer', (c) => c.notNull())
+          .addColumn('port', 'integer')
+          .addColumn('config', 'text', (c) => c.notNull())
+          .execute()
+        await index('by_port', 'places', ['port', 'place']).execute()
+
+        await db.schema
+          .createTable('place_holders')
+          .addColumn('place', id, (c) => c.notNull().references('places.place').onDelete('cascade'))
+          .addColumn('slot', id, (c) => c.notNull())
+          .addColumn('tunnel_id', id, (c) => c.notNull())
+          .addColumn('session_id', id, (c) => c.notNull())
+          .addColumn('node_id', id, (c) => c.notNull())
+          .addColumn('plane_id', id, (c) => c.notNull())
+          .addColumn('version', 'text', (c) => c.notNull())
+          .addPrimaryKeyConstraint('place_holders_pkey', ['place', 'slot'])
+          .execute()
+        await index('by_node', 'place_holders', ['node_id']).execute()
+        await index('by_tunnel', 'place_holders', ['tunnel_id']).execute()
+      },
+    },
   }
 }

@@ -27,7 +27,7 @@ const CHANGES_LOCK = 7_678_376
  * Every query here reads a few rows by key, in the order of an index. Without statistics PostgreSQL may choose a plan
  * that scans, hashes or sorts whole tables, and its cost would grow with the database. So these plans are turned off.
  */
-const FOLLOW_INDEXES = `select ${['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin', 'sort']
+const FOLLOW_INDEXES = `select ${['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin', 'sort', 'incremental_sort']
   .map((way) => `set_config('enable_${way}', 'off', false)`)
   .join(', ')}`
 
@@ -61,6 +61,8 @@ export function openPostgres(url: string, limits: StoreLimits = storeLimits): Op
       name: 'postgres',
       binaryText: 'text collate "C"',
       autoIncrement: 'bigserial',
+      // Not `now()`, which stands still during a transaction.
+      nowMs: sql<number>`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`,
       locksRows: true,
       orderChanges: async (tx) => {
         // A revision is assigned before its transaction commits. Without the lock a reader could see 8 and only later 7.

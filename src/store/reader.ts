@@ -1,6 +1,8 @@
 /** All queries that read resources from the database. */
 import { type Kysely, sql } from 'kysely'
+import type { DialectFacts } from './dialect.ts'
 import { LoginReader } from './login-reader.ts'
+import { OnlineReader } from './online-reader.ts'
 import type { Tables } from './tables.ts'
 
 /** A resource as stored, with its modules when it can carry any. */
@@ -44,14 +46,21 @@ export interface Way {
 
 export class Reader {
   protected readonly db: Kysely<Tables>
+  protected readonly facts: DialectFacts
 
-  constructor(db: Kysely<Tables>) {
+  constructor(db: Kysely<Tables>, facts: DialectFacts) {
     this.db = db
+    this.facts = facts
   }
 
   /** Logins of visitors have their own tables: they are not resources, and come and go by the thousand. */
   get logins(): LoginReader {
     return new LoginReader(this.db)
+  }
+
+  /** Who is online at which node of a cluster. */
+  get online(): OnlineReader {
+    return new OnlineReader(this.db, this.facts)
   }
 
   /** One resource with its modules, read in one statement and so consistent. */

@@ -12,8 +12,9 @@ export interface StoredRow {
 /**
  * The tables in an order in which they can be filled, and their columns; the first `key` columns are the primary key.
  * Changes are left out: they are for running nodes, and none runs while a database is being filled. Logins of visitors
- * are left out too: restoring a backup would bring back logins that were revoked since. Used answers are part of it:
- * otherwise each would be valid once more on the server that is restored, as when one moves to another database.
+ * are left out too: restoring a backup would bring back logins that were revoked since. So is who is online: only
+ * running nodes know. Used answers are part of it: otherwise each would be valid once more on the server that is
+ * restored, as when one moves to another database.
  */
 const tables = {
   meta: { columns: ['key', 'value'], key: 1 },

@@ -80,6 +80,7 @@ test('children of many parents are looked up by their parents, not among all of 
   const asked: string[] = []
   const reader = new Reader(
     new Kysely<Tables>({ dialect: opened.dialect, log: ({ query }) => void asked.push(query.sql) }),
+    opened.facts,
   )
   await reader.children(
     'child',

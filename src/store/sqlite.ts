@@ -8,6 +8,7 @@ import {
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
+  sql,
 } from 'kysely'
 import type { OpenedDialect, Trouble } from './dialect.ts'
 import { type StoreLimits, storeLimits } from './limits.ts'
@@ -31,6 +32,7 @@ export async function openSqlite(path: string, limits: StoreLimits = storeLimits
       name: 'sqlite',
       binaryText: 'text',
       autoIncrement: 'integer',
+      nowMs: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
       locksRows: false,
       orderChanges: async () => {},
       allowSlowReader: async () => {},

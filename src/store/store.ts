@@ -82,7 +82,7 @@ export class Store {
   constructor(db: Kysely<Tables>, opened: OpenedDialect) {
     this.#db = db
     this.#opened = opened
-    this.#reader = new Reader(db)
+    this.#reader = new Reader(db, opened.facts)
     this.feed = new Feed((query) => this.#sorting(() => query(db)))
   }
 

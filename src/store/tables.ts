@@ -68,4 +68,62 @@ export interface Tables {
     /** When it is no longer valid anywhere, and may be forgotten. */
     expires_at: number
   }
+  /** The nodes of a cluster. What a node has in the tables below counts only while its lease runs. */
+  nodes: {
+    id: string
+    name: string
+    /** Where other nodes reach it. */
+    address: string
+    /** Where agents reach it: a JSON list. */
+    agent_addresses: string
+    region: string
+    version: string
+    /** When it started, as in RFC 3339. */
+    since: string
+    is_leaving: number
+    /** How many it has. */
+    sessions: number
+    /** By the database's clock, as the clocks of nodes may differ. */
+    expires_at: number
+  }
+  /** Sessions of agents that are online. `fields`, here and below, is JSON that only its writer understands. */
+  online_sessions: {
+    id: string
+    node_id: string
+    plane_id: string
+    credential_id: string
+    certificate_id: string | null
+    fields: string
+  }
+  online_tunnels: {
+    id: string
+    node_id: string
+    plane_id: string
+    session_id: string
+    endpoint_id: string | null
+    fields: string
+  }
+  /** The labels of tunnels; `pair` is the text of one label. */
+  online_labels: { pair: string; tunnel_id: string; node_id: string }
+  /** Public addresses that tunnels hold, and what is served there. */
+  places: {
+    place: string
+    owner_id: string
+    is_pooled: number
+    /** Of what all tunnels of a pool must agree on. */
+    digest: string
+    is_unnamed: number
+    port: number | null
+    config: string
+  }
+  /** Who holds a place. `slot` is empty where one tunnel has it alone, and the tunnel's id in a pool. */
+  place_holders: {
+    place: string
+    slot: string
+    tunnel_id: string
+    session_id: string
+    node_id: string
+    plane_id: string
+    version: string
+  }
 }

@@ -3,6 +3,7 @@ import type { Transaction } from 'kysely'
 import type { DialectFacts } from './dialect.ts'
 import { KEPT_CHANGES, OLDEST_CHANGE } from './feed.ts'
 import { LoginWriter } from './login-writer.ts'
+import { OnlineWriter } from './online-writer.ts'
 import { Reader, type StoredResource } from './reader.ts'
 import type { Tables } from './tables.ts'
 
@@ -11,17 +12,19 @@ const SWEEP_EVERY = 1000
 
 export class Writer extends Reader {
   readonly #tx: Transaction<Tables>
-  readonly #facts: DialectFacts
   readonly #changes = new Map<string, { kind: string; id: string }>()
 
   constructor(tx: Transaction<Tables>, facts: DialectFacts) {
-    super(tx)
+    super(tx, facts)
     this.#tx = tx
-    this.#facts = facts
   }
 
   override get logins(): LoginWriter {
     return new LoginWriter(this.#tx)
+  }
+
+  override get online(): OnlineWriter {
+    return new OnlineWriter(this.#tx, this.facts)
   }
 
   async insert(resource: Omit<StoredResource, 'modules'>): Promise<void> {
@@ -40,7 +43,7 @@ export class Writer extends Reader {
 
   /** Reads a resource, and locks it against other writers until this transaction ends. */
   async lock(kind: string, id: string): Promise<StoredResource | undefined> {
-    if (this.#facts.locksRows) {
+    if (this.facts.locksRows) {
       await this.#tx.selectFrom('resources').select('id').where('id', '=', id).forUpdate().execute()
     }
     return this.resource(kind, id)
@@ -48,7 +51,7 @@ export class Writer extends Reader {
 
   /** Locks these resources against writers until this transaction ends; others may hold them at the same time. */
   async hold(ids: readonly string[]): Promise<void> {
-    if (!this.#facts.locksRows || ids.length === 0) return
+    if (!this.facts.locksRows || ids.length === 0) return
     await this.#tx.selectFrom('resources').select('id').where('id', 'in', ids).orderBy('id').forShare().execute()
   }
 
@@ -108,7 +111,7 @@ export class Writer extends Reader {
 
   /** Reads a fact, and locks it against changes until this transaction ends. */
   async holdMeta(key: string): Promise<string | undefined> {
-    if (this.#facts.locksRows) {
+    if (this.facts.locksRows) {
       await this.#tx.selectFrom('meta').select('key').where('key', '=', key).forShare().execute()
     }
     return this.meta(key)
@@ -130,7 +133,7 @@ export class Writer extends Reader {
   /** Writes the noted changes to the change feed; returns whether there were any. */
   async finish(): Promise<boolean> {
     if (this.#changes.size === 0) return false
-    await this.#facts.orderChanges(this.#tx)
+    await this.facts.orderChanges(this.#tx)
     const written = await this.#tx
       .insertInto('changes')
       .values([...this.#changes.values()])

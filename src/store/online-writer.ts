@@ -1,0 +1,389 @@
+/**
+ * Writes who is online in a cluster, inside one transaction.
+ *
+ * A node writes its rows only in a transaction that has called `holdLease`: otherwise they could come after the node was
+ * swept, and nobody would ever remove them. Places are written only by who has locked them.
+ */
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { inBatches, sortedBy } from './batches.ts'
+import { OnlineReader } from './online-reader.ts'
+import {
+  holderOf,
+  holderRow,
+  nodeRow,
+  placeOf,
+  placeRow,
+  type StoredHeldPlace,
+  type StoredHolder,
+  type StoredNode,
+  type StoredOnlineSession,
+  type StoredOnlineTunnel,
+  type StoredPlace,
+  sessionRow,
+  tunnelRow,
+  withHolders,
+} from './online-rows.ts'
+import type { Tables } from './tables.ts'
+
+export interface TunnelWithPairs extends StoredOnlineTunnel {
+  /** Its labels, each as one text. */
+  readonly pairs: readonly string[]
+}
+
+/** Somebody who holds a place, or whose node is lost and who holds it no longer. */
+export interface FoundHolder extends StoredHolder {
+  readonly isAlive: boolean
+}
+
+/** What a place is before anybody has it. */
+const FREE = { ownerId: '', isPooled: false, digest: '', isUnnamed: false, port: null, config: '{}' } as const
+
+export class OnlineWriter extends OnlineReader {
+  /**
+   * Stores a node and makes its lease run for `leaseMs` from now. Returns whether it ran until now: if not, others may
+   * have taken what the node has.
+   */
+  async renew(node: StoredNode, leaseMs: number): Promise<boolean> {
+    let before = this.db.selectFrom('nodes').select(runs(this.facts.nowMs).as('runs')).where('id', '=', node.id)
+    // So that nobody sweeps it meanwhile. Those who hold the lease do not make it wait.
+    if (this.facts.locksRows) before = before.forNoKeyUpdate()
+    const found = await before.executeTakeFirst()
+    const { id, ...row } = { ...nodeRow(node), expires_at: sql<number>`${this.facts.nowMs} + ${leaseMs}` }
+    await this.db
+      .insertInto('nodes')
+      .values({ id, ...row })
+      // Without the id: to set it, even to what it is, PostgreSQL locks out those who hold the lease.
+      .onConflict((oc) => oc.column('id').doUpdateSet(row))
+      .execute()
+    return found?.runs === 1
+  }
+
+  /** Whether a node's lease runs; if so nobody sweeps it until this transaction ends. */
+  async holdLease(nodeId: string): Promise<boolean> {
+    let held = this.db.selectFrom('nodes').select(runs(this.facts.nowMs).as('runs')).where('id', '=', nodeId)
+    // Not `for share`: it would make `renew` wait, and a busy node could lose its lease that way.
+    if (this.facts.locksRows) held = held.forKeyShare()
+    return (await held.executeTakeFirst())?.runs === 1
+  }
+
+  /** Ends a node's lease now. */
+  async leave(nodeId: string): Promise<void> {
+    await this.db.updateTable('nodes').set({ expires_at: 0 }).where('id', '=', nodeId).execute()
+  }
+
+  /** Stores sessions, and takes over those that another node had. */
+  async putSessions(sessions: readonly StoredOnlineSession[]): Promise<void> {
+    await inBatches(
+      sortedBy(sessions, ({ id }) => id),
+      (some) =>
+        this.db
+          .insertInto('online_sessions')
+          .values(some.map(sessionRow))
+          .onConflict((oc) =>
+            oc.column('id').doUpdateSet((eb) => ({
+              node_id: eb.ref('excluded.node_id'),
+              plane_id: eb.ref('excluded.plane_id'),
+              credential_id: eb.ref('excluded.credential_id'),
+              certificate_id: eb.ref('excluded.certificate_id'),
+              fields: eb.ref('excluded.fields'),
+            })),
+          )
+          .execute(),
+    )
+  }
+
+  /** Removes sessions, except those that another node has by now. */
+  async removeSessions(nodeId: string, ids: readonly string[]): Promise<void> {
+    await inBatches(ids.toSorted(), (some) =>
+      this.db.deleteFrom('online_sessions').where('node_id', '=', nodeId).where('id', 'in', some).execute(),
+    )
+  }
+
+  /** Stores tunnels with their labels, and takes over those, and those endpoints, that another node had. */
+  async putTunnels(tunnels: readonly TunnelWithPairs[]): Promise<void> {
+    await inBatches(
+      sortedBy(tunnels, ({ id }) => id),
+      async (some) => {
+        await this.#dropFormer(some)
+        await this.db
+          .insertInto('online_tunnels')
+          .values(some.map(tunnelRow))
+          .onConflict((oc) =>
+            oc.column('id').doUpdateSet((eb) => ({
+              node_id: eb.ref('excluded.node_id'),
+              plane_id: eb.ref('excluded.plane_id'),
+              session_id: eb.ref('excluded.session_id'),
+              endpoint_id: eb.ref('excluded.endpoint_id'),
+              fields: eb.ref('excluded.fields'),
+            })),
+          )
+          .execute()
+        await this.#dropLabels(some.map(({ id }) => id))
+        const labels = some.flatMap(({ id, nodeId, pairs }) =>
+          [...new Set(pairs)].map((pair) => ({ pair, tunnel_id: id, node_id: nodeId })),
+        )
+        return inBatches(labels, (few) =>
+          this.db
+            .insertInto('online_labels')
+            .values([...few])
+            .execute(),
+        )
+      },
+    )
+  }
+
+  /** Removes tunnels with their labels, except those that another node has by now. */
+  async removeTunnels(nodeId: string, ids: readonly string[]): Promise<void> {
+    await inBatches(ids.toSorted(), async (some) => {
+      const gone = await this.db
+        .deleteFrom('online_tunnels')
+        .where('node_id', '=', nodeId)
+        .where('id', 'in', some)
+        .returning('id')
+        .execute()
+      await this.#dropLabels(gone.map(({ id }) => id))
+      return gone
+    })
+  }
+
+  /**
+   * Locks places against everybody else who locks them, until this transaction ends, and returns them in order with all
+   * their holders. A place that did not exist is there afterwards, without holders and with nothing served.
+   */
+  async lockPlaces(places: readonly string[]): Promise<StoredHeldPlace<FoundHolder>[]> {
+    return inBatches([...new Set(places)].sort(), async (some) => {
+      // A change that changes nothing locks a row, or makes it, in one step: between two, somebody could remove it.
+      const rows = await this.db
+        .insertInto('places')
+        .values(some.map((place) => placeRow({ ...FREE, place })))
+        .onConflict((oc) => oc.column('place').doUpdateSet((eb) => ({ owner_id: eb.ref('places.owner_id') })))
+        .returningAll()
+        .execute()
+      // Another statement, so that it sees what was committed while the locks were waited for.
+      const holders = await this.db
+        .selectFrom('place_holders')
+        .selectAll()
+        .select(sql<number>`case when ${this.isLive('place_holders.node_id')} then 1 else 0 end`.as('is_alive'))
+        .where('place', 'in', some)
+        .execute()
+      return withHolders(
+        sortedBy(rows.map(placeOf), ({ place }) => place),
+        holders.map((row) => ({ ...holderOf(row), isAlive: row.is_alive === 1 })),
+      )
+    })
+  }
+
+  /** Stores what places are; they must be locked. */
+  async setPlaces(places: readonly StoredPlace[]): Promise<void> {
+    await inBatches(
+      sortedBy(places, ({ place }) => place),
+      (some) =>
+        this.db
+          .insertInto('places')
+          .values(some.map(placeRow))
+          .onConflict((oc) =>
+            oc.column('place').doUpdateSet((eb) => ({
+              owner_id: eb.ref('excluded.owner_id'),
+              is_pooled: eb.ref('excluded.is_pooled'),
+              digest: eb.ref('excluded.digest'),
+              is_unnamed: eb.ref('excluded.is_unnamed'),
+              port: eb.ref('excluded.port'),
+              config: eb.ref('excluded.config'),
+            })),
+          )
+          .execute(),
+    )
+  }
+
+  /**
+   * Stores holders of places that are locked, or where the same tunnels now are. The database refuses a slot that
+   * another tunnel has.
+   */
+  async putHolders(holders: readonly StoredHolder[]): Promise<void> {
+    await inBatches(holders, async (some) => {
+      const keys = some.map(({ place, slot, tunnelId }) => [place, slot, tunnelId])
+      await this.#deleteHolders(['place', 'slot', 'tunnel_id'], keys)
+      return this.db.insertInto('place_holders').values(some.map(holderRow)).execute()
+    })
+  }
+
+  /** Removes holders, except those that have moved to another node; locks their places. */
+  async removeHolders(holders: readonly Pick<StoredHolder, 'place' | 'tunnelId' | 'nodeId'>[]): Promise<void> {
+    await inBatches(
+      sortedBy(holders, ({ place, tunnelId, nodeId }) => `${place}\n${tunnelId}\n${nodeId}`),
+      async (some) => {
+        await this.#lock(some.map(({ place }) => place))
+        // By both slots that a tunnel can have, and so by the key: a pool may be large.
+        const keys = some.flatMap(({ place, tunnelId, nodeId }) =>
+          ['', tunnelId].map((slot) => [place, slot, tunnelId, nodeId]),
+        )
+        await this.#deleteHolders(['place', 'slot', 'tunnel_id', 'node_id'], keys)
+        return []
+      },
+    )
+  }
+
+  /** Removes whoever holds these slots; their places must be locked. */
+  async dropHolders(slots: readonly Pick<StoredHolder, 'place' | 'slot'>[]): Promise<void> {
+    await inBatches(slots, async (some) => {
+      const keys = some.map(({ place, slot }) => [place, slot])
+      await this.#deleteHolders(['place', 'slot'], keys)
+      return []
+    })
+  }
+
+  /** Removes those of `places` that have no holders; locks them. */
+  async dropEmptyPlaces(places: readonly string[]): Promise<void> {
+    await inBatches([...new Set(places)].sort(), async (some) => {
+      // First the locks: a deletion that had to wait would not see who has become a holder meanwhile.
+      await this.#lock(some)
+      return this.#dropEmpty(some)
+    })
+  }
+
+  /**
+   * Removes up to `limit` rows of a node whose lease has run out, and the node itself last. Returns how many, not counting
+   * places that are left without holders and go with them: 0 when nothing is left, or nothing that others do not write
+   * to at this moment. It waits for nobody who may wait for it.
+   */
+  async sweep(nodeId: string, limit: number): Promise<number> {
+    let ended = this.db
+      .selectFrom('nodes')
+      .select('id')
+      .where('id', '=', nodeId)
+      .where('expires_at', '<=', this.facts.nowMs)
+    // Waits for those who hold the lease, and keeps the node from renewing it.
+    if (this.facts.locksRows) ended = ended.forUpdate()
+    if (!(await ended.executeTakeFirst())) return 0
+    let removed = 0
+    const parts = [
+      (left: number) => this.#sweepRows('online_labels', ['pair', 'tunnel_id'], nodeId, left),
+      (left: number) => this.#sweepRows('online_tunnels', ['id'], nodeId, left),
+      (left: number) => this.#sweepHolders(nodeId, left),
+      (left: number) => this.#sweepRows('online_sessions', ['id'], nodeId, left),
+    ]
+    for (const part of parts) if (removed < limit) removed += await part(limit - removed)
+    if (removed >= limit || (await this.#hasRows(nodeId))) return removed
+    await this.db.deleteFrom('nodes').where('id', '=', nodeId).execute()
+    return removed + 1
+  }
+
+  async #sweepRows(
+    table: 'online_labels' | 'online_tunnels' | 'online_sessions',
+    key: readonly string[],
+    nodeId: string,
+    limit: number,
+  ): Promise<number> {
+    const columns = sql.join(key.map((name) => sql.ref(name)))
+    // Two statements: within one PostgreSQL may run the inner one again for each row.
+    const { rows } = await sql<Record<string, string>>`
+      select ${columns} from ${sql.table(table)} where node_id = ${nodeId} limit ${limit} ${this.#skipLocked}
+    `.execute(this.db)
+    const keys = rows.map((row) => key.map((name) => row[name] ?? ''))
+    await inBatches(keys, async (some) => {
+      await sql`delete from ${sql.table(table)} where ${isOneOf(key, some)}`.execute(this.db)
+      return []
+    })
+    return keys.length
+  }
+
+  async #sweepHolders(nodeId: string, limit: number): Promise<number> {
+    const found = await this.db
+      .selectFrom('place_holders')
+      .select(['place', 'slot'])
+      .where('node_id', '=', nodeId)
+      .limit(limit)
+      .execute()
+    const gone = await inBatches(found, async (some) => {
+      const { rows: locked } = await sql<{ place: string }>`
+        select place from places where place in (${sql.join(some.map(({ place }) => place))}) ${this.#skipLocked}
+      `.execute(this.db)
+      const places = new Set(locked.map(({ place }) => place))
+      const keys = some.filter(({ place }) => places.has(place)).map(({ place, slot }) => [place, slot, nodeId])
+      const removed = await this.#deleteHolders(['place', 'slot', 'node_id'], keys)
+      await this.#dropEmpty([...places])
+      return removed
+    })
+    return gone.length
+  }
+
+  async #hasRows(nodeId: string): Promise<boolean> {
+    const tables = ['online_labels', 'online_tunnels', 'place_holders', 'online_sessions'] as const
+    for (const table of tables) {
+      const row = await this.db.selectFrom(table).select('node_id').where('node_id', '=', nodeId).limit(1).execute()
+      if (row.length > 0) return true
+    }
+    return false
+  }
+
+  /** Removes tunnels that had the endpoints of these and are not among them. */
+  async #dropFormer(tunnels: readonly StoredOnlineTunnel[]): Promise<void> {
+    const byEndpoint = new Map(tunnels.map(({ endpointId, id }) => [endpointId, id]))
+    byEndpoint.delete(null)
+    if (byEndpoint.size === 0) return
+    const holding = await this.db
+      .selectFrom('online_tunnels')
+      .select(['id', 'endpoint_id'])
+      .where('endpoint_id', 'in', [...byEndpoint.keys()])
+      .execute()
+    const former = holding.filter(({ id, endpoint_id }) => byEndpoint.get(endpoint_id) !== id).map(({ id }) => id)
+    if (former.length === 0) return
+    await this.db.deleteFrom('online_tunnels').where('id', 'in', former).execute()
+    await this.#dropLabels(former)
+  }
+
+  async #dropLabels(tunnelIds: readonly string[]): Promise<void> {
+    if (tunnelIds.length === 0) return
+    await this.db.deleteFrom('online_labels').where('tunnel_id', 'in', tunnelIds).execute()
+  }
+
+  async #deleteHolders(
+    columns: readonly (keyof Tables['place_holders'])[],
+    keys: readonly (readonly string[])[],
+  ): Promise<{ place: string }[]> {
+    if (keys.length === 0) return []
+    return this.db.deleteFrom('place_holders').where(isOneOf(columns, keys)).returning('place').execute()
+  }
+
+  /** Locks those of `places` that exist, at most as many as fit in a statement. */
+  async #lock(places: readonly string[]): Promise<void> {
+    if (!this.facts.locksRows) return
+    await this.db
+      .selectFrom('places')
+      .select('place')
+      .where('place', 'in', places)
+      .orderBy('place')
+      .forUpdate()
+      .execute()
+  }
+
+  /** Removes those of `places`, which are locked, that have no holders. */
+  async #dropEmpty(places: readonly string[]): Promise<{ place: string }[]> {
+    if (places.length === 0) return []
+    return this.db
+      .deleteFrom('places')
+      .where('place', 'in', places)
+      .where((eb) =>
+        eb.not(
+          eb.exists(eb.selectFrom('place_holders').select('slot').whereRef('place_holders.place', '=', 'places.place')),
+        ),
+      )
+      .returning('place')
+      .execute()
+  }
+
+  get #skipLocked(): RawBuilder<unknown> {
+    return this.facts.locksRows ? sql`for update skip locked` : sql``
+  }
+}
+
+/** 1 while the lease of a row of `nodes` runs, else 0. */
+function runs(nowMs: RawBuilder<number>): RawBuilder<number> {
+  return sql<number>`case when expires_at > ${nowMs} then 1 else 0 end`
+}
+
+/** Whether `columns` together are one of `keys`. */
+function isOneOf(columns: readonly string[], keys: readonly (readonly string[])[]): RawBuilder<SqlBool> {
+  const values = sql.join(keys.map((key) => sql`(${sql.join(key)})`))
+  return sql<SqlBool>`(${sql.join(columns.map((name) => sql.ref(name)))}) in (values ${values})`
+}
