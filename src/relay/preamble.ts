@@ -2,9 +2,9 @@
  * What a relayed stream begins with: there, who wants to reach which tunnel; back, that it is reached, or why not.
  * Each is a length in two bytes and a JSON object; the answer that all is well has a length of 0.
  */
-import { DialFault, type DialReason, type DialRequest } from '../model/dial.ts'
+import { DialFault, type DialReason, type DialRequest, VERSION_CHARACTERS } from '../model/dial.ts'
 import { parseMessage } from '../wire/rpc.ts'
-import { TYPE_BYTES } from '../wire/stream-types.ts'
+import { typeHead } from '../wire/stream-types.ts'
 import { WireError } from '../wire/wire-error.ts'
 import type { WireStream } from '../wire/wire-stream.ts'
 
@@ -13,6 +13,9 @@ import type { WireStream } from '../wire/wire-stream.ts'
  * other: fields may be added, since unknown ones are ignored, but a request with another meaning needs another number.
  */
 export const RELAY_TYPE = 0x72656c31
+
+/** The type number of a stream that says nothing but that the plane which opens it is leaving: it wants no new streams. */
+export const LEAVE_TYPE = 0x72656c39
 
 /** Longest preamble or answer, in bytes; a session sends it in one frame. */
 export const PREAMBLE_BYTES = 8 * 1024
@@ -24,6 +27,7 @@ const LENGTH_BYTES = 2
 
 const protos: readonly string[] = ['http', 'https', 'tcp', 'tls'] satisfies DialRequest['proto'][]
 const edges: readonly string[] = ['none', 'tcp', 'tls', 'https'] satisfies DialRequest['edge'][]
+/** What a plane may say that was reached; so `unreachable`, which is for whoever dials to find, is not among them. */
 const reasons: readonly string[] = ['offline', 'busy', 'timeout', 'refused'] satisfies DialReason[]
 
 /** The answer that the tunnel is reached. */
@@ -33,13 +37,12 @@ export const REACHED = Buffer.alloc(LENGTH_BYTES)
 export function buildPreamble(request: DialRequest): Buffer | undefined {
   const part = buildPart(request)
   if (!part) return undefined
-  const type = Buffer.allocUnsafe(TYPE_BYTES)
-  type.writeUInt32BE(RELAY_TYPE)
-  return Buffer.concat([type, part])
+  return Buffer.concat([typeHead(RELAY_TYPE), part])
 }
 
 export function buildFault({ reason, message }: DialFault): Buffer {
-  const part = buildPart({ reason, message: message.slice(0, MESSAGE_CHARACTERS) })
+  const told = isReason(reason) ? reason : 'offline'
+  const part = buildPart({ reason: told, message: message.slice(0, MESSAGE_CHARACTERS) })
   return part ?? Buffer.alloc(0) // never: the message is cut
 }
 
@@ -81,12 +84,17 @@ function takeAll(stream: WireStream, length: number): Buffer | undefined {
 export function parseRequest(bytes: Buffer): DialRequest | undefined {
   const message = parseMessage(bytes)
   if (message instanceof WireError) return undefined
-  const { tunnelId, ip, port, proto, edge, passthroughTls, requestId } = message
+  const { tunnelId, ip, port, proto, edge, passthroughTls, requestId, version } = message
   if (typeof tunnelId !== 'string' || typeof ip !== 'string' || typeof passthroughTls !== 'boolean') return undefined
   if (typeof port !== 'number' || !Number.isInteger(port) || port < 0 || port > 65_535) return undefined
   if (!isProto(proto) || !isEdge(edge)) return undefined
   if (requestId !== undefined && typeof requestId !== 'string') return undefined
-  return { tunnelId, ip, port, proto, edge, passthroughTls, ...(requestId !== undefined && { requestId }) }
+  if (version !== undefined && (typeof version !== 'string' || version.length > VERSION_CHARACTERS)) return undefined
+  return {
+    ...{ tunnelId, ip, port, proto, edge, passthroughTls },
+    ...(requestId !== undefined && { requestId }),
+    ...(version !== undefined && { version }),
+  }
 }
 
 /** Undefined when the bytes are not a fault. */

@@ -17,7 +17,7 @@
  * And it would need two more descriptors for every visitor.
  */
 import type { Socket } from 'node:net'
-import { WINDOW_BYTES } from '../wire/bounds.ts'
+import { GROWN_WINDOW_BYTES, WINDOW_BYTES } from '../wire/bounds.ts'
 import { Mux, type MuxOptions } from '../wire/mux.ts'
 import type { PeerTraits } from '../wire/peer.ts'
 import { socketTransport } from '../wire/transport.ts'
@@ -25,8 +25,11 @@ import { socketTransport } from '../wire/transport.ts'
 /** Streams that one session may have open at once. Each holds at most a window of 256 KiB for a slow reader. */
 export const RELAY_STREAMS = 65_536
 
-/** Another plane is a peer without quirks, and near enough to need no larger windows. */
-const traits: PeerTraits = {
+/** Streams that the side that opens none may open all the same between nodes: its pings, and that it is leaving. */
+const OWN_STREAMS = 8
+
+/** Another plane is a peer without quirks, and one of this node is near enough to need no larger windows. */
+const near: PeerTraits = {
   maxStreams: RELAY_STREAMS,
   needsFinBeforeReset: false,
   needsKick: false,
@@ -34,20 +37,31 @@ const traits: PeerTraits = {
   windowBytes: WINDOW_BYTES,
 }
 
-/** Takes over `socket`. The side that opens streams has the role of a server, the other that of an agent. */
-export function relaySession(
-  socket: Socket,
-  { opens, onStream, onClosed }: Pick<MuxOptions, 'onStream' | 'onClosed'> & { readonly opens: boolean },
-): Mux {
+/**
+ * Between nodes a window of 256 KiB is 40 Mbit/s at 50 ms, so windows grow as those of our own agents do: up to 8 MiB,
+ * 1.3 Gbit/s at 50 ms, for a stream that fills it and whose reader keeps up; 16 MiB in all for one session. A stream
+ * that is slow, or whose reader is, keeps the 256 KiB, so many streams need no more memory than within a node.
+ */
+const far: PeerTraits = { ...near, maxStreams: RELAY_STREAMS + OWN_STREAMS, windowBytes: GROWN_WINDOW_BYTES }
+
+export interface RelaySessionOptions extends Pick<MuxOptions, 'onStream' | 'onClosed'> {
+  /** Whether this side opens the streams of visitors; it has the role of a server then, the other that of an agent. */
+  readonly opens: boolean
+  /** Whether the other plane is at another node. */
+  readonly isFar?: boolean
+}
+
+/** Takes over `socket`. */
+export function relaySession(socket: Socket, { opens, isFar = false, onStream, onClosed }: RelaySessionOptions): Mux {
   const mux = new Mux({
     role: opens ? 'server' : 'agent',
     transport: socketTransport(socket),
-    maxAccepted: opens ? 0 : RELAY_STREAMS,
+    maxAccepted: (opens ? 0 : RELAY_STREAMS) + (isFar ? OWN_STREAMS : 0),
     // An agent or an edge may go with all of its streams in one turn, and the streams of others must not go with them.
     maxPendingResets: RELAY_STREAMS,
     onStream,
     onClosed,
   })
-  mux.adapt(traits)
+  mux.adapt(isFar ? far : near)
   return mux
 }

@@ -82,6 +82,7 @@ describe('a dial at another plane', () => {
     const requests = [
       request,
       { ...request, passthroughTls: false, proto: 'tcp', edge: 'none', requestId: 'rq_1' },
+      { ...request, version: 'd'.repeat(64) },
     ] as const
     for (const one of requests) reached(await links.dial('w2', one))
     assert.deepEqual(asked, requests)
@@ -95,6 +96,12 @@ describe('a dial at another plane', () => {
       assert.equal(door.streams, 0)
     })
   }
+
+  test('that fails there since a node is unreachable is offline here: this plane was reached', async () => {
+    const { links } = await planes({ dial: async () => new DialFault('unreachable', 'no way there') })
+    const fault = faultOf(await links.dial('w2', request))
+    assert.deepEqual([fault.reason, fault.message], ['offline', 'no way there'])
+  })
 
   test('whose message is endless is answered with the beginning of it', async () => {
     const { links } = await planes({ dial: async () => new DialFault('busy', '\u0001'.repeat(100_000)) })
@@ -372,6 +379,7 @@ describe('the door', () => {
     'what is not JSON': typed(RELAY_TYPE, part('{"tunnelId"')),
     'no object': typed(RELAY_TYPE, part('[]')),
     'a port that is none': typed(RELAY_TYPE, part(JSON.stringify({ ...request, port: 65_536 }))),
+    'a version that is too long': typed(RELAY_TYPE, part(JSON.stringify({ ...request, version: 'd'.repeat(65) }))),
     'an unknown protocol': typed(RELAY_TYPE, part(JSON.stringify({ ...request, proto: 'toString' }))),
     'half a preamble': typed(RELAY_TYPE, Buffer.from([0, 9, 0x7b])),
   }

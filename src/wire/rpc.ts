@@ -25,7 +25,7 @@ export const CALL_TIMEOUT_MS = 10_000
 export function readMessage(
   stream: WireStream,
   done: (message: Message | WireError) => void,
-  { maxBytes = MESSAGE_BYTES } = {},
+  { maxBytes = MESSAGE_BYTES, maxValues = MAX_JSON_VALUES } = {},
 ): void {
   const scanner = new JsonScanner()
   const bytes = new ByteQueue()
@@ -48,7 +48,7 @@ export function readMessage(
       const whole = bytes.take(bytes.length) ?? Buffer.alloc(0)
       if (whole.length <= LARGE_MESSAGE_BYTES) return finish(parseMessage(whole))
       isDone = true
-      void readLargeMessage(whole, done)
+      void readLargeMessage(whole, maxValues, done)
     },
     end: () => finish(invalid('the stream ended within the message')),
     drain() {},
@@ -98,21 +98,23 @@ function messageHead(type: StreamType, message: Message): Buffer {
   return Buffer.concat([typeHead(type), Buffer.from(JSON.stringify(message))])
 }
 
-const bounds = { maxDepth: MESSAGE_DEPTH, maxValues: MAX_JSON_VALUES }
-
 /** Parses the bytes of one JSON object. */
 export function parseMessage(bytes: Buffer): Message | WireError {
   try {
-    return asMessage(parseJson(bytes, bounds))
+    return asMessage(parseJson(bytes, { maxDepth: MESSAGE_DEPTH, maxValues: MAX_JSON_VALUES }))
   } catch (error) {
     return notTaken(error)
   }
 }
 
 /** In turns of the event loop of its own, between receiving the message and using it. */
-async function readLargeMessage(bytes: Buffer, done: (message: Message | WireError) => void): Promise<void> {
+async function readLargeMessage(
+  bytes: Buffer,
+  maxValues: number,
+  done: (message: Message | WireError) => void,
+): Promise<void> {
   await ownTurn()
-  const message = await readJson(bytes, bounds).then(asMessage, notTaken)
+  const message = await readJson(bytes, { maxDepth: MESSAGE_DEPTH, maxValues }).then(asMessage, notTaken)
   await ownTurn()
   done(message)
 }

@@ -14,6 +14,8 @@ export const streamTypes = {
   patchTunnel: 10,
   /** Our own, `move` in ASCII: only for agents that say that they know it. */
   move: 0x6d6f7665,
+  /** Our own, `node` in ASCII: tells agents that say that they know it which other nodes there are. */
+  nodes: 0x6e6f6465,
   heartbeat: 0xffffffff,
 } as const
 
@@ -28,8 +30,8 @@ export const untrustedTypes: ReadonlySet<number> = new Set([
 
 export const TYPE_BYTES = 4
 
-/** The head of a stream of this type. */
-export function typeHead(type: StreamType): Buffer {
+/** The head of a stream of this type, which is one of `streamTypes` or the caller's own. */
+export function typeHead(type: number): Buffer {
   const head = Buffer.alloc(TYPE_BYTES)
   head.writeUInt32BE(type)
   return head

@@ -1,5 +1,7 @@
 /** Joins two streams: bytes from one go to the other, at the pace of the slower. Each direction has its own end. */
+
 import { type ByteStream, writeLent } from './byte-stream.ts'
+import type { Movable } from './cut-at-rest.ts'
 
 export interface RelayOptions {
   /** How long the relay may be idle in both directions, in milliseconds. The check may take up to twice as long. */
@@ -27,11 +29,12 @@ const LAST_BYTES_MS = 10_000
  */
 const DROPPED_BYTES = 1024 * 1024
 
+/** Joins `a`, the side of the visitor, and `b`; what it returns tells how far they are, and ends both. */
 export function relay(
   a: ByteStream,
   b: ByteStream,
   { idleMs, lastBytesMs = LAST_BYTES_MS, onDone }: RelayOptions = {},
-): void {
+): Movable {
   let there = 0
   let back = 0
   let open = 2
@@ -108,4 +111,20 @@ export function relay(
     drain: () => a.resume(),
     closed: (cause) => closed(a, cause, isBEnded),
   })
+
+  return {
+    get bytesRead() {
+      return there
+    },
+    get bytesWritten() {
+      return back
+    },
+    get destroyed() {
+      return open === 0
+    },
+    destroy() {
+      a.reset()
+      b.reset()
+    },
+  }
 }

@@ -7,7 +7,7 @@ import { BACKLOG } from './backlog.ts'
 
 /** A host and a port to open, or a socket that another process opened for us: its descriptor, or what Node made of it. */
 export type EarlyPlace =
-  | { readonly host: string; readonly port: number }
+  | { readonly host: string; readonly port: number; readonly reusePort?: boolean }
   | { readonly fd: number }
   | { readonly handle: ServerHandle }
 

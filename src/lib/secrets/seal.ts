@@ -1,5 +1,5 @@
 /** Encrypts secrets with AES-256-GCM under the key in one file; each is bound to the record it belongs to. */
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import { existsSync, linkSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { makeFolder } from '../files/make-folder.ts'
@@ -46,6 +46,12 @@ export class Sealer {
   /** Another key that derives from this one: it opens nothing that this one has sealed, and tells nothing of it. */
   keyFor(purpose: string): Uint8Array {
     return new Uint8Array(hkdfSync('sha256', this.#key, '', `postern key for ${purpose}`, KEY_BYTES))
+  }
+
+  /** A digest under another key: whoever lacks it cannot try what a digest was made of. In base64url, 256 bits. */
+  digestFor(purpose: string): (text: string) => string {
+    const key = this.keyFor(purpose)
+    return (text) => createHmac('sha256', key).update(text).digest('base64url')
   }
 
   /** `context` names what the value belongs to. It is not stored: opening the value takes the same context again. */

@@ -12,7 +12,8 @@ import { checkServerIdentity, connect, createServer } from 'node:tls'
 import { promisify } from 'node:util'
 import { readCaCertificates } from './certificate.ts'
 import { Authority, createAuthority } from './certificate-authority.ts'
-import { certificateParts } from './certificate-fields.ts'
+import { certificateParts, readCertificateFields } from './certificate-fields.ts'
+import { alternativeNames, sanTag } from './certificate-names.ts'
 import { readTlsCertificate } from './tls-certificate.ts'
 
 const DAY = 86_400_000
@@ -56,6 +57,29 @@ test('an issued certificate has the extensions of a server and is valid for at m
   assert.ok(Date.parse(read.notBefore) <= Date.now() - 3_599_000)
   assert.match(read.issuerCommonName, /^Postern CA /)
   assert.equal(new X509Certificate(cert).ca, false)
+})
+
+test('the certificate of a member names no host, is for both ends, and is valid from yesterday for as long as the authority', async () => {
+  const { cert, notAfter } = authority.issueMember('urn:example:a:1')
+  const read = new X509Certificate(cert)
+  const { extensions } = certificateParts(read.raw)
+  assert.deepEqual(
+    alternativeNames(extensions).map(({ tag, body }) => [tag, body.toString()]),
+    [[sanTag.uri, 'urn:example:a:1']],
+  )
+  const fields = readCertificateFields(read.raw)
+  assert.deepEqual(fields, {
+    ...{ commonName: '', isCa: false },
+    ...{ keyUsages: ['digital_signature'], extendedKeyUsages: ['server_auth', 'client_auth'] },
+  })
+  assert.ok(Math.abs(Date.now() - DAY - read.validFromDate.getTime()) < 60_000)
+  assert.deepEqual([notAfter, read.validToDate.getTime()], [authority.notAfter, authority.notAfter])
+  file('member.pem', cert)
+  for (const purpose of ['sslclient', 'sslserver']) {
+    const { stdout } = await run('openssl', verify('member.pem', '-purpose', purpose))
+    assert.match(stdout, /: OK/)
+  }
+  await assert.rejects(run('openssl', verify('member.pem', '-verify_hostname', 'urn:example:a:1')))
 })
 
 test('serial numbers have 128 random bits and do not repeat', () => {

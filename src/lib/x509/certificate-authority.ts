@@ -1,9 +1,10 @@
-/** Our own certificate authority: created once, it issues certificates for servers. */
+/** Our own certificate authority: created once, it issues certificates for servers, and for members of one cluster. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, X509Certificate } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { BadInput } from '../shape/bad-input.ts'
 import { certificateParts, readCertificateFields } from './certificate-fields.ts'
 import {
+  type CertificateContents,
   distinguishedName,
   extensions,
   keyId,
@@ -31,6 +32,9 @@ export interface IssuedCertificate {
 const SKEW_MS = 3_600_000
 
 const DAY_MS = 86_400_000
+
+/** The same for members, which are often machines whose clocks nobody looks at. */
+const MEMBER_SKEW_MS = DAY_MS
 
 const AUTHORITY_DAYS = 3650
 
@@ -99,23 +103,46 @@ export class Authority {
 
   /** Makes a key and a server certificate for these names and addresses; a name may begin with `*.`. */
   issue(names: readonly string[]): IssuedCertificate {
-    const { publicKey, privateKey } = newKeyPair()
     const notBefore = this.#now() - SKEW_MS
-    const notAfter = Math.min(notBefore + LEAF_DAYS * DAY_MS, this.notAfter)
     const commonName = names.find((name) => name.length <= MAX_COMMON_NAME)
+    return this.#issue({
+      subject: distinguishedName(commonName === undefined ? [] : [['commonName', commonName]]),
+      notBefore,
+      notAfter: Math.min(notBefore + LEAF_DAYS * DAY_MS, this.notAfter),
+      extensions: [
+        extensions.extendedKeyUsage('serverAuth'),
+        extensions.subjectAltName(names, { isCritical: commonName === undefined }),
+      ],
+    })
+  }
+
+  /**
+   * Makes a key and a certificate for one end of a connection between members of a cluster, whichever end that is. It
+   * names no host, only `uri`, which `issue` never writes, so that neither can be taken for the other. By default it is
+   * valid for as long as the authority: its key never leaves the process, which need not renew it.
+   */
+  issueMember(uri: string, { notAfter = this.notAfter }: { readonly notAfter?: number } = {}): IssuedCertificate {
+    return this.#issue({
+      subject: distinguishedName([]),
+      notBefore: this.#now() - MEMBER_SKEW_MS,
+      notAfter: Math.min(notAfter, this.notAfter),
+      extensions: [extensions.extendedKeyUsage('serverAuth', 'clientAuth'), extensions.subjectUri(uri)],
+    })
+  }
+
+  #issue({ extensions: own, notAfter, ...rest }: LeafContents): IssuedCertificate {
+    const { publicKey, privateKey } = newKeyPair()
     const leaf = writeCertificate(
       {
+        ...rest,
+        notAfter,
         serialNumber: serialNumber(this.#random),
         issuer: this.#name,
-        subject: distinguishedName(commonName === undefined ? [] : [['commonName', commonName]]),
-        notBefore,
-        notAfter,
         publicKey,
         extensions: [
           extensions.basicConstraints({ isCa: false }),
           extensions.keyUsage(keyUsageBit.digitalSignature),
-          extensions.serverAuth(),
-          extensions.subjectAltName(names, { isCritical: commonName === undefined }),
+          ...own,
           extensions.subjectKeyId(keyId(publicKey)),
           ...(this.#keyId ? [extensions.authorityKeyId(this.#keyId)] : []),
         ],
@@ -126,6 +153,9 @@ export class Authority {
     return { cert: leaf + this.#chain, key: toPem(privateKey), notAfter: Math.floor(notAfter / 1000) * 1000 }
   }
 }
+
+/** What differs from one kind of certificate to the next. */
+type LeafContents = Pick<CertificateContents, 'subject' | 'notBefore' | 'notAfter' | 'extensions'>
 
 function readPair(certPem: string, keyPem: string): { certificate: X509Certificate; key: KeyObject } {
   const certificate = read('certificate', () => new X509Certificate(certPem))

@@ -33,7 +33,7 @@ export function readCertificateNames(der: Buffer): CertificateNames {
 }
 
 /** RFC 5280 §4.2.1.6; only the kinds that we use. */
-export const sanTag = { rfc822Name: 0x81, dnsName: 0x82, ipAddress: 0x87 } as const
+export const sanTag = { rfc822Name: 0x81, dnsName: 0x82, uri: 0x86, ipAddress: 0x87 } as const
 
 /** The subject's alternative names as they are in the certificate; `sanTag` tells their kinds apart. */
 export function alternativeNames(extensions: CertificateParts['extensions']): DerElement[] {

@@ -79,13 +79,22 @@ export const extensions = {
     // CA:FALSE is the default, which DER leaves out.
     extension(extensionOid.basicConstraints, derSequence(...(isCa ? [derBoolean(true)] : [])), { isCritical: true }),
   keyUsage: (...bits: readonly number[]) => extension(extensionOid.keyUsage, derNamedBits(bits), { isCritical: true }),
-  serverAuth: () => extension(extensionOid.extendedKeyUsage, derSequence(derOid('1.3.6.1.5.5.7.3.1'))),
+  extendedKeyUsage: (...purposes: readonly (keyof typeof purposeOid)[]) =>
+    extension(extensionOid.extendedKeyUsage, derSequence(...purposes.map((purpose) => derOid(purposeOid[purpose])))),
   subjectKeyId: (id: Buffer) => extension(SUBJECT_KEY_ID, derOctets(id)),
   authorityKeyId: (id: Buffer) => extension('2.5.29.35', derSequence(der(0x80, id))),
   /** IP addresses become iPAddress names, all others DNS names. RFC 5280 §4.2.1.6: critical when the subject is empty. */
   subjectAltName: (names: readonly string[], { isCritical }: { isCritical: boolean }) =>
     extension(extensionOid.subjectAltName, derSequence(...names.map(generalName)), { isCritical }),
+  /** One URI, for a subject that is empty otherwise. */
+  subjectUri: (uri: string) =>
+    extension(extensionOid.subjectAltName, derSequence(der(sanTag.uri, Buffer.from(uri, 'latin1'))), {
+      isCritical: true,
+    }),
 }
+
+/** RFC 5280 §4.2.1.12. */
+const purposeOid = { serverAuth: '1.3.6.1.5.5.7.3.1', clientAuth: '1.3.6.1.5.5.7.3.2' } as const
 
 const SUBJECT_KEY_ID = '2.5.29.14'
 

@@ -3,6 +3,7 @@ import { Secret } from '../../lib/secrets/secret.ts'
 import { DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS } from '../heartbeat.ts'
 import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
+import { MAX_NODE_ADDRESSES } from './commands.ts'
 import { MessageFields } from './fields.ts'
 
 export interface AuthRequest {
@@ -32,6 +33,8 @@ export interface AuthRequest {
   readonly windowBytes: number
   /** Whether it can be told to connect anew while its session goes on; false from agents that are not ours. */
   readonly canMove: boolean
+  /** Whether it can be told of other nodes, and move to one; false from agents that are not ours, and from older ones. */
+  readonly knowsNodes: boolean
   /** This connection takes over from another one of the same session, which is open still. */
   readonly isMoving: boolean
   /**
@@ -72,6 +75,7 @@ export function parseAuth(message: Message): AuthRequest | WireError {
       leg: extra.count('LegNumber'),
       windowBytes: extra.count('StreamWindow'),
       canMove: extra.flag('CanMove'),
+      knowsNodes: extra.flag('KnowsNodes'),
       isMoving: extra.flag('Moving'),
       heldPlanes: extra.flag('FurtherLeg') ? extra.texts('HeldPlanes') : undefined,
     }
@@ -100,6 +104,7 @@ export function buildAuth(request: AuthRequest): Message {
       LegNumber: request.leg,
       ...(request.windowBytes > 0 && { StreamWindow: request.windowBytes }),
       ...(request.canMove && { CanMove: true }),
+      ...(request.knowsNodes && { KnowsNodes: true }),
       ...(request.isMoving && { Moving: true }),
       ...(request.heldPlanes && { FurtherLeg: true, HeldPlanes: request.heldPlanes }),
     },
@@ -125,6 +130,10 @@ export interface AuthAnswer {
   readonly planeId: string
   /** How many data planes the server has; an agent may have a connection to each. */
   readonly planeCount: number
+  /** The node that answers; `''` is not sent. */
+  readonly nodeId: string
+  /** Where other nodes accept agents, as `host:port`; sent with `nodeId`. */
+  readonly nodeAddresses: readonly string[]
 }
 
 export function buildAuthAnswer(answer: AuthAnswer): Message {
@@ -145,6 +154,7 @@ export function buildAuthAnswer(answer: AuthAnswer): Message {
       AgentSessionID: answer.sessionId,
       ...(answer.windowBytes > 0 && { StreamWindow: answer.windowBytes }),
       ...(answer.planeId !== '' && { Plane: answer.planeId, Planes: answer.planeCount }),
+      ...(answer.nodeId !== '' && { Node: answer.nodeId, NodeAddresses: answer.nodeAddresses }),
     },
   }
 }
@@ -172,6 +182,8 @@ export function parseAuthAnswer(message: Message): { error: string; answer: Auth
       windowBytes: extra.count('StreamWindow'),
       planeId: extra.text('Plane'),
       planeCount: extra.count('Planes') || 1,
+      nodeId: extra.text('Node'),
+      nodeAddresses: extra.texts('NodeAddresses').slice(0, MAX_NODE_ADDRESSES),
     }
     return { error: fields.text('Error'), answer }
   })

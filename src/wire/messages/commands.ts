@@ -1,4 +1,4 @@
-/** Commands to an agent: restart, stop or update itself, end one tunnel, or move to another connection. */
+/** What an agent is told: to restart, stop or update itself, to end one tunnel, to move, and which nodes there are. */
 import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
 import { MessageFields } from './fields.ts'
@@ -8,6 +8,19 @@ export const restartCommand: Message = {}
 export const stopCommand: Message = {}
 /** The server is about to close this connection: the agent is to open another, bind there, and leave this one. */
 export const moveMessage: Message = {}
+
+/** How many addresses of other nodes an agent is told, and keeps. */
+export const MAX_NODE_ADDRESSES = 16
+
+/** Where other nodes accept agents, as `host:port`. In a `move`: the node itself is about to stop. */
+export function buildNodes(addresses: readonly string[]): Message {
+  return { NodeAddresses: addresses.slice(0, MAX_NODE_ADDRESSES) }
+}
+
+/** Empty from a server that tells none. */
+export function parseNodes(message: Message): readonly string[] | WireError {
+  return MessageFields.parse(message, (fields) => fields.texts('NodeAddresses').slice(0, MAX_NODE_ADDRESSES))
+}
 
 export interface UpdateCommand {
   /** `''` means the newest. */

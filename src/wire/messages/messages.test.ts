@@ -90,6 +90,8 @@ describe('authentication', () => {
       windowBytes: 1_000_000,
       planeId: 'w2',
       planeCount: 4,
+      nodeId: 'nd_1',
+      nodeAddresses: ['a.example.com:7443'],
     }
     assert.deepEqual(ok(parseAuthAnswer(buildAuthAnswer(answer))), { error: '', answer })
     assert.equal(ok(parseAuthAnswer(buildAuthRefusal('no'))).error, 'no')

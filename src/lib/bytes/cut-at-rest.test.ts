@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { cutAtRest, type Movable } from './cut-at-rest.ts'
+
+class TestConnection implements Movable {
+  bytesRead = 0
+  bytesWritten = 0
+  destroyed = false
+  /** What it had carried when it was cut. */
+  cutAt: readonly [number, number] | undefined
+
+  destroy(): void {
+    this.destroyed = true
+    this.cutAt = [this.bytesRead, this.bytesWritten]
+  }
+}
+
+test('one that is idle is cut', async () => {
+  const idle = new TestConnection()
+  await cutAtRest([idle], 60_000)
+  assert.equal(idle.destroyed, true)
+})
+
+test('one that waits for an answer is cut after it', async () => {
+  const asking = new TestConnection()
+  const done = cutAtRest([asking], 60_000)
+  asking.bytesRead = 5
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  assert.equal(asking.destroyed, false)
+  asking.bytesWritten = 5
+  await done
+  assert.deepEqual(asking.cutAt, [5, 5])
+})
+
+test('one that never rests is left to the caller', async () => {
+  const busy = new TestConnection()
+  const timer = setInterval(() => busy.bytesWritten++, 1)
+  await cutAtRest([busy], 100)
+  clearInterval(timer)
+  assert.equal(busy.destroyed, false)
+})
+
+test('one that waits for an answer for ever is left to the caller', async () => {
+  const asking = new TestConnection()
+  const done = cutAtRest([asking], 100)
+  asking.bytesRead = 5
+  await done
+  assert.equal(asking.destroyed, false)
+})
+
+test('nobody waits where all have left', async () => {
+  const gone = new TestConnection()
+  gone.destroyed = true
+  await cutAtRest([gone], 60_000)
+  assert.equal(gone.cutAt, undefined)
+})

@@ -1,0 +1,235 @@
+/**
+ * The links to one other node. Its planes share one address, and the system chooses which of them a connection reaches, so
+ * links are sorted by what the certificate of the other end says. Connections are tried one at a time.
+ */
+import type { TLSSocket } from 'node:tls'
+import type { Logger } from '../lib/log/log.ts'
+import { MinuteLog } from '../lib/log/minute-log.ts'
+import { streamTypes } from '../wire/stream-types.ts'
+import { type ConnectNodeOptions, connectNode, type NodeAddress } from './connect-node.ts'
+import { LinkBook } from './link-book.ts'
+import { LinkPulse } from './link-pulse.ts'
+import { CALL_TYPE, NodeCalls } from './node-calls.ts'
+import { LEAVE_TYPE } from './preamble.ts'
+import { readGone } from './reached-tunnels.ts'
+import { RelayLink } from './relay-link.ts'
+import { relaySession } from './relay-session.ts'
+
+export interface LinkedNodeOptions extends Pick<ConnectNodeOptions, 'identity' | 'nodeId'> {
+  readonly addressOf: (nodeId: string) => NodeAddress | undefined
+  /** Tunnels that were reached there are gone: ids. */
+  readonly onGone?: ((tunnelIds: readonly string[]) => void) | undefined
+  readonly log: Logger
+  /** How long a connection may take, in milliseconds. */
+  readonly connectMs: number
+  /** Instead of the limits below, for tests. */
+  readonly retryMs?: number | undefined
+  readonly idleMs?: number | undefined
+  /** See `LinkPulse`, for tests. */
+  readonly lookMs?: number | undefined
+}
+
+/** A link, and how its session is known to live. */
+export interface NodeLink {
+  readonly link: RelayLink
+  readonly pulse: LinkPulse
+}
+
+/** After a failed connection, how long nobody waits for another, in milliseconds. */
+const RETRY_MS = 500
+
+/** How long a link may be without streams, in milliseconds. */
+const IDLE_MS = 10 * 60_000
+
+/** Links to planes of one node; the oldest makes room for another. */
+const MAX_LINKS = 64
+
+/**
+ * Connections tried for each known plane of a node to find one that has no link. Among four planes twelve tries find a
+ * certain one in 97 of 100 cases.
+ */
+const TRIES_PER_PLANE = 3
+
+/** After those, how often one more is tried while the plane is asked for, in milliseconds. */
+const SEEK_MS = 30_000
+
+/** Planes without a link that are remembered. */
+const MAX_SOUGHT = 256
+
+interface Search {
+  tries: number
+  triedAt: number
+}
+
+export class LinkedNode {
+  readonly #options: LinkedNodeOptions
+  readonly #book = new LinkBook()
+  readonly #pulses = new WeakMap<RelayLink, LinkPulse>()
+  readonly #sought = new Map<string, Search>()
+  readonly #given = new AbortController()
+  readonly #calls: NodeCalls
+  readonly #unreached: MinuteLog<{ readonly node: string; readonly err: unknown }>
+  readonly #lost: MinuteLog<{ readonly node: string; readonly plane: string; readonly err: Error | undefined }>
+  #connecting: Promise<NodeLink | Error> | undefined
+  #failure: { readonly at: number; readonly error: Error } | undefined
+
+  constructor(options: LinkedNodeOptions) {
+    this.#options = options
+    const { log, onGone } = options
+    this.#calls = new NodeCalls({
+      answer: async (_from, value) => {
+        const gone = readGone(value)
+        if (!gone) throw new Error('this node does not know what it is told')
+        onGone?.(gone)
+      },
+      log,
+    })
+    this.#unreached = new MinuteLog((fields, count) => log.warn({ ...fields, count }, 'another node cannot be reached'))
+    this.#lost = new MinuteLog((fields, count) => log.warn({ ...fields, count }, 'link to another node lost'))
+  }
+
+  /** Planes of the node that there is a link to. */
+  get links(): number {
+    return this.#book.size
+  }
+
+  /**
+   * The link to a plane; else one to any plane of the node, while the right one is sought; else a new one, as soon as it
+   * is there. Undefined asks for any. Gives an error when the node cannot be reached. Never rejects.
+   */
+  reach(planeId: string | undefined): NodeLink | Promise<NodeLink | Error> | Error {
+    const right = planeId === undefined ? undefined : this.#book.to(planeId)
+    const link = right ?? this.#book.leastBusy()
+    if (link && !right && planeId !== undefined) this.#seek(planeId)
+    return link ? this.#nodeLink(link) : this.#reachAnew()
+  }
+
+  /** The links take no new streams, and close with the last that is open. */
+  retire(): void {
+    this.#given.abort()
+    this.#book.retireAll()
+    this.#closeLogs()
+  }
+
+  /** Breaks off what is open. */
+  close(): void {
+    this.#given.abort()
+    this.#book.close()
+    this.#closeLogs()
+  }
+
+  #closeLogs(): void {
+    this.#unreached.close()
+    this.#lost.close()
+    this.#calls.close()
+  }
+
+  #nodeLink(link: RelayLink): NodeLink {
+    const pulse = this.#pulses.get(link)
+    if (!pulse) throw new Error('a link without a pulse') // each is made with one
+    return { link, pulse }
+  }
+
+  /** A node that failed to answer costs visitors no time: one of them finds out whether it is back, now and then. */
+  #reachAnew(): Promise<NodeLink | Error> | Error {
+    const { retryMs = RETRY_MS } = this.#options
+    const failure = this.#failure
+    if (failure && (this.#connecting || performance.now() - failure.at < retryMs)) return failure.error
+    return this.#connect()
+  }
+
+  /** Tries to find a link to a plane, without anybody waiting for it. */
+  #seek(planeId: string): void {
+    if (this.#connecting) return
+    if (!this.#sought.has(planeId) && this.#sought.size >= MAX_SOUGHT) this.#sought.clear()
+    const search = this.#sought.get(planeId) ?? { tries: 0, triedAt: 0 }
+    this.#sought.set(planeId, search)
+    const known = this.#book.size + this.#sought.size
+    const now = performance.now()
+    if (search.tries >= TRIES_PER_PLANE * known && now - search.triedAt < SEEK_MS) return
+    search.tries++
+    search.triedAt = now
+    void this.#connect()
+  }
+
+  #connect(): Promise<NodeLink | Error> {
+    this.#connecting ??= this.#tryOnce().finally(() => {
+      this.#connecting = undefined
+    })
+    return this.#connecting
+  }
+
+  async #tryOnce(): Promise<NodeLink | Error> {
+    const { identity, nodeId, addressOf, connectMs } = this.#options
+    const address = addressOf(nodeId)
+    const { signal } = this.#given
+    if (!address || signal.aborted) return this.#failed(new Error(`the node ${nodeId} is not known`))
+    try {
+      const { socket, peer } = await connectNode({ identity, nodeId, address, withinMs: connectMs, signal })
+      if (!signal.aborted) return this.#use(socket, peer.planeId)
+      socket.destroy()
+      return this.#failed(new Error(`the node ${nodeId} is not known`))
+    } catch (cause) {
+      return this.#failed(new Error(`the node ${nodeId} cannot be reached`, { cause }))
+    }
+  }
+
+  #failed(error: Error): Error {
+    this.#failure = { at: performance.now(), error }
+    const { nodeId } = this.#options
+    if (!this.#given.signal.aborted) this.#unreached.note({ node: nodeId, err: error })
+    return error
+  }
+
+  #use(socket: TLSSocket, planeId: string): NodeLink {
+    this.#failure = undefined
+    this.#sought.delete(planeId)
+    const known = this.#book.to(planeId)
+    // One with streams shows all the time that it lives; one without may have died unseen, and is replaced.
+    if (known && known.streams > 0) {
+      socket.destroy()
+      return this.#nodeLink(known)
+    }
+    const { nodeId, log, idleMs = IDLE_MS, lookMs } = this.#options
+    const fields = { node: nodeId, plane: planeId }
+    const session = relaySession(socket, {
+      opens: true,
+      isFar: true,
+      onStream: (stream, type) => {
+        if (type === streamTypes.heartbeat) pulse.answer(stream)
+        else if (type === LEAVE_TYPE) {
+          stream.close()
+          if (this.#book.to(planeId) === link) this.#book.retire(planeId)
+        } else if (type === CALL_TYPE) this.#calls.accept(stream, { nodeId, planeId })
+        else stream.reset()
+      },
+      onClosed: (err) => {
+        pulse.stop()
+        this.#book.remove(planeId, link)
+        // The other end verifies us after we have verified it, and says nothing to whom it refuses.
+        if (err && session.bytesIn === 0) this.#failed(new Error(`the node ${nodeId} refused us`, { cause: err }))
+        else if (err) this.#lost.note({ ...fields, err }, planeId)
+      },
+    })
+    const pulse = new LinkPulse(session, {
+      idleMs,
+      lookMs,
+      onIdle: () => session.close(),
+      onDead: () => {
+        this.#lost.note({ ...fields, err: new Error('it has fallen silent') }, planeId)
+        session.close('remote_gone_away')
+      },
+    })
+    const link = new RelayLink({
+      session,
+      name: `the plane ${planeId} of the node ${nodeId}`,
+      lostReason: 'unreachable',
+      streams: () => pulse.streams,
+    })
+    this.#pulses.set(link, pulse)
+    if (!known && this.#book.size >= MAX_LINKS) this.#book.retire(this.#book.oldest ?? '')
+    this.#book.add(planeId, link)
+    log.debug(fields, 'link to another node opened')
+    return { link, pulse }
+  }
+}
