@@ -1,5 +1,7 @@
 /** Composes the control plane: what is stored, who may use it, and which data planes serve it, in the order written here. */
 import { join } from 'node:path'
+import { openCluster } from './cluster/open-cluster.ts'
+import type { OwnNode } from './config/own-node.ts'
 import type { Settings } from './config/read.ts'
 import { holdersOfName, holdersOfPort } from './control/addresses.ts'
 import { currentCredential, findCredential, findSshCredential, ownerOfCredential } from './control/agent-credentials.ts'
@@ -12,6 +14,8 @@ import { type Followed, Follower } from './control/follower.ts'
 import { LiveCredentials } from './control/live-credentials.ts'
 import { LiveSshCertificates } from './control/live-ssh-certificates.ts'
 import { LoginUpkeep } from './control/login-upkeep.ts'
+import { tokenHash } from './control/principal.ts'
+import { Remembered } from './control/remembered.ts'
 import { requestKeyOf } from './control/request-key.ts'
 import { openSealer } from './control/sealing.ts'
 import { findSshCertificate } from './control/ssh-certificates.ts'
@@ -23,17 +27,21 @@ import type { IdSource } from './lib/ids.ts'
 import type { Logger } from './lib/log/log.ts'
 import { isFirstForm } from './lib/secrets/seal.ts'
 import { Secret } from './lib/secrets/secret.ts'
+import type { AgentCredential } from './model/agent-credential.ts'
+import type { AddressHolders } from './model/endpoint.ts'
 import { loginCalls } from './planes/linked-logins.ts'
 import { RefusedLog } from './planes/refused-log.ts'
 import type { StoreLimits } from './store/limits.ts'
 import { lockForServing } from './store/serve-lock.ts'
 import { openStore } from './store/store.ts'
 
-export interface ControlPlaneOptions {
+/** `clusterAddress` and `agentAddress` have the ports that the node got, where settings leave them to the system. */
+export interface ControlPlaneOptions extends OwnNode {
   readonly settings: Settings
   readonly ids: IdSource
   readonly now: Clock
   readonly log: Logger
+  readonly version: string
   /** Shorter ones are for tests. */
   readonly storeLimits?: StoreLimits | undefined
 }
@@ -43,11 +51,14 @@ export type ControlPlane = Awaited<ReturnType<typeof openControlPlane>>
 /** What the key of data planes derives from the key of the database for. */
 const DATA_PLANES = 'data planes'
 
+const NOBODY: AddressHolders = { edgeId: undefined, reservationId: undefined }
+
 /** What agents carry is sealed for contexts that begin with this; nothing else is opened for a data plane. */
 const OF_AGENTS = 'agents/'
 
 /** Opens what is stored; resolves when data planes may attach. */
-export async function openControlPlane({ settings, ids, now, log, storeLimits: limits }: ControlPlaneOptions) {
+export async function openControlPlane(options: ControlPlaneOptions) {
+  const { settings, ids, now, log, version, storeLimits: limits } = options
   const opened: (() => Promise<void> | void)[] = []
   const close = async () => {
     for (const each of opened.splice(0).reverse()) await each()
@@ -86,11 +97,31 @@ export async function openControlPlane({ settings, ids, now, log, storeLimits: l
     upkeep.start()
     opened.push(() => upkeep.stop())
 
-    // The data planes.
+    // What lets agents in again while the database is away.
+    const tokens = new Remembered<AgentCredential>()
+    const inUse = new Remembered<AgentCredential>()
+    const holders = new Remembered<AddressHolders>()
+
+    // The other nodes on this database, and the data planes of this one.
+    const node = {
+      id: options.nodeId,
+      name: settings.nodeName,
+      address: options.clusterAddress ?? '',
+      region: settings.region,
+      version,
+      since: options.nodeSince,
+    }
+    const agentAddresses = options.agentAddress === null ? [] : [options.agentAddress]
+    const cluster =
+      options.clusterAddress === null
+        ? undefined
+        : openCluster({ store, sealer, log, node: { ...node, agentAddresses }, planes: () => planes })
     const planes: AttachedPlanes = new AttachedPlanes({
       store,
       sealer,
       log,
+      node,
+      nodes: cluster,
       checkCredentials: () => credentials.load(),
       calls: {
         secrets: () => ({
@@ -98,18 +129,22 @@ export async function openControlPlane({ settings, ids, now, log, storeLimits: l
           sealingKey: sealer.keyFor(DATA_PLANES),
           sshHostKey: hostKey.privateText.reveal(),
         }),
-        findCredential: ({ token }) => findCredential(store, new Secret(token)),
+        findCredential: ({ token }) => tokens.fresh(tokenHash(token), () => findCredential(store, new Secret(token))),
+        recallCredential: ({ token }) => tokens.recall(tokenHash(token)),
         findSshCredential: ({ fingerprint }) => findSshCredential(store, fingerprint),
         findSshCertificate: ({ digest }) => findSshCertificate(store, digest),
-        currentCredential: ({ id }) => currentCredential(store, id),
+        currentCredential: ({ id }) => inUse.answer(id, () => currentCredential(store, id)),
         openFormerSeal: async ({ text, context }) => {
           if (!context.startsWith(OF_AGENTS)) return undefined
           return isFirstForm(text) ? sealer.openFirstForm(text) : sealer.open(text, context)
         },
         bindModules: async ({ credentialId, proto, opts }) =>
           documents.bindModules((await ownerOfCredential(store, credentialId)) ?? '', { proto, opts }),
-        holdersOfName: (name) => holdersOfName(store, name),
-        holdersOfPort: (port) => holdersOfPort(store, port),
+        holdersOfName: async (name) => (await holders.answer(name, () => holdersOfName(store, name))) ?? NOBODY,
+        holdersOfPort: async (port) => (await holders.answer(`:${port}`, () => holdersOfPort(store, port))) ?? NOBODY,
+        lookUpPlaces: async (places) => (await cluster?.lookUps.places(places)) ?? [],
+        lookUpGroup: async (labels) => (await cluster?.lookUps.group(labels)) ?? [],
+        answerNode: async ({ value }) => cluster?.answer(value),
         requestKey: async () => {
           const { certificate, key } = await requestKey()
           return { certificate, key: key.reveal() }
@@ -124,6 +159,14 @@ export async function openControlPlane({ settings, ids, now, log, storeLimits: l
     await follow(credentials)
     await follow(new LiveSshCertificates(store, planes))
 
+    // From here on other nodes know of this one.
+    let isPaused = false
+    if (cluster) {
+      await cluster.start()
+      opened.push(() => (isPaused ? cluster.pause() : cluster.close()))
+      await follow(cluster.moved())
+    }
+
     // What lists show.
     const groups = new StoredTunnelGroups(store)
     const endpoints = new EdgeEndpoints({ store, region: settings.region, log })
@@ -133,11 +176,17 @@ export async function openControlPlane({ settings, ids, now, log, storeLimits: l
       sealer,
       documents,
       refused,
+      /** This node, where there may be others. */
+      clusterNodeId: cluster && options.nodeId,
       logins,
       requestKey,
       planes,
       groups,
-      presence: endpoints.beside(planes.presence),
+      presence: endpoints.beside(cluster?.presence() ?? planes.presence),
+      /** What an earlier control plane of this node told the others is put right; data planes have attached by now. */
+      reconcile: async () => cluster?.reconcile(),
+      /** This node drains. */
+      leaving: async () => cluster?.leaving(),
       /** The fingerprint of the key that the SSH gateway shows of itself. */
       sshHostKey: hostKey.fingerprint,
       /** Reads what only the API shows; data planes need not wait for it. */
@@ -146,6 +195,11 @@ export async function openControlPlane({ settings, ids, now, log, storeLimits: l
         await follow(endpoints)
       },
       close,
+      /** Closes it for another control plane of this node. */
+      async pause() {
+        isPaused = true
+        await close()
+      },
     }
   } catch (error) {
     await close()

@@ -22,7 +22,7 @@ const version = packageVersion()
 
 /** Resolves once the API serves. */
 export async function startControl(settings: Settings, given: ControlGiven): Promise<StartedControl> {
-  const { log, descriptors, listeners, linkPath } = given
+  const { log, descriptors, listeners, linkPath, node } = given
   const now = Date.now
   const ids = new IdSource({ now })
   const opened: (() => Promise<void> | void)[] = []
@@ -32,8 +32,9 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
 
   try {
     // What is stored, and the door of the workers that serve it.
-    const control = await openControlPlane({ settings, ids, now, log })
-    opened.push(() => control.close())
+    const control = await openControlPlane({ ...node, settings, ids, now, log, version })
+    let isPaused = false
+    opened.push(() => (isPaused ? control.pause() : control.close()))
     const door = createServer((socket) => control.planes.take(socketChannel(socket)))
     await new Promise<void>((resolve, reject) => {
       door.once('error', reject)
@@ -46,6 +47,7 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
     await control.readLists()
     const planeAddresses = await given.workersReady
     await Promise.race([control.planes.whenReady(settings.workers), pause(ATTACH_MS, undefined, { ref: false })])
+    control.reconcile().catch((err: unknown) => log.warn({ err }, 'what others know of this node may be old'))
     const api = await openManagementApi({
       settings,
       listeners,
@@ -82,12 +84,14 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
       draining() {
         api.isServing = false
         log.info('server stopping')
+        control.leaving().catch((err: unknown) => log.debug({ err }, 'other nodes do not know that this one leaves'))
         // Callers first, as in one process; what is under way is answered.
         closing ??= api.close()
       },
       async pause() {
         api.isServing = false
         api.use({ ...inUse, drainTimeoutMs: Math.min(inUse.drainTimeoutMs, PAUSE_MS) })
+        isPaused = true
         await close()
       },
       async stop() {

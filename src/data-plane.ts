@@ -1,5 +1,4 @@
 /** Composes the data plane: builds, starts and stops all that carries traffic, in the order it is written here. */
-
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo, Server } from 'node:net'
 import { join } from 'node:path'
@@ -21,10 +20,12 @@ import { PublicDoor } from './edge/public-door.ts'
 import { PublicListener } from './edge/public-listener.ts'
 import { httpRefusals } from './edge/refuse-http.ts'
 import { retireEdge } from './edge/retire-edge.ts'
+import { SharedEdges } from './edge/shared-edges.ts'
 import { StoredEdges } from './edge/stored-edges.ts'
 import { type PortPlaces, PublicTcpPorts } from './edge/tcp-ports.ts'
 import { TlsServers } from './edge/tls-servers.ts'
 import { TrafficCount } from './edge/traffic-count.ts'
+import { openElsewhere } from './elsewhere.ts'
 import type { Clock } from './lib/clock.ts'
 import type { Descriptors } from './lib/files/descriptors.ts'
 import { outboundFetch } from './lib/http/outbound-fetch.ts'
@@ -37,6 +38,7 @@ import { type MeetVisitor, meetAdmitted, meetVisitors } from './lib/net/trusted-
 import { Sealer } from './lib/secrets/seal.ts'
 import { Secret } from './lib/secrets/secret.ts'
 import { Authority } from './lib/x509/certificate-authority.ts'
+import type { LookUp } from './model/look-up.ts'
 import { EdgeWork } from './modules/edge-work.ts'
 import { loadLibraries } from './modules/oidc/libraries.ts'
 import { samlThreads } from './modules/saml/document-threads.ts'
@@ -47,17 +49,14 @@ import { shareWatched } from './neighbours/share-watched.ts'
 import { SharedBreakers } from './neighbours/shared-breakers.ts'
 import { SharedCounters } from './neighbours/shared-counters.ts'
 import { planeNumbers } from './plane-numbers.ts'
-import { bindModules, LOOKUP_MS, requestKeyOf } from './planes/asked-of-control.ts'
+import { addressesOf, bindModules, LOOKUP_MS, requestKeyOf } from './planes/asked-of-control.ts'
 import type { ControlLink } from './planes/control-link.ts'
 import { KnownLogins } from './planes/known-logins.ts'
 import { linkedLogins } from './planes/linked-logins.ts'
 import type { PlaneNumbers } from './planes/numbers.ts'
-import { OtherPlanes } from './planes/other-planes.ts'
 import { RefusedLog } from './planes/refused-log.ts'
 import { Restrictions } from './planes/restrictions.ts'
 import { UploadedCertificates } from './planes/uploaded-certificates.ts'
-import { RelayDoor } from './relay/relay-door.ts'
-import { RelayLinks } from './relay/relay-links.ts'
 import { sshLimits } from './ssh/limits.ts'
 import { onlineAt, toldElsewhere } from './told-elsewhere.ts'
 import { AgentDoor } from './tunnel/agent-door.ts'
@@ -67,11 +66,12 @@ import type { Seal } from './tunnel/sealed.ts'
 
 export interface DataPlaneOptions {
   readonly settings: Settings
-  readonly listeners: Pick<Listeners, 'agent' | 'ssh' | 'https' | 'http'>
+  readonly listeners: Pick<Listeners, 'agent' | 'ssh' | 'https' | 'http' | 'cluster'>
   readonly tcpPorts: PortPlaces & {
     /** Ports that are open whoever holds them: closed by us, they would only let visitors wait for nobody. */
     readonly handed: readonly number[]
   }
+  readonly nodeId: string
   /** Unlike that of any other data plane. */
   readonly planeId: string
   /** Where everything that is stored comes from, and where what is online is told. */
@@ -102,7 +102,8 @@ const HANDED_IN = 'handed in'
 
 /** Listens for agents and visitors; resolves once agents are served. Visitors wait until all edges are there. */
 export async function openDataPlane(options: DataPlaneOptions) {
-  const { settings, listeners, planeId, planeCount, folder, control, ids, now, log, descriptors, version } = options
+  const { settings, listeners, nodeId, planeId, planeCount, folder, control, ids, now, log, descriptors, version } =
+    options
   const { domain, region, tcpPorts: tcpRange } = settings
   // What may change while we run; see `use`.
   let { drainTimeoutMs, ngrokErrorHeader } = settings
@@ -181,7 +182,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const edges = new Edges({
       reach: {
         dial: (request) => online.registry.dial(request),
-        followGroup: (labels) => online.registry.followGroup(labels),
+        followGroup: (labels) => elsewhere.followGroup(labels),
         random: Math.random,
       },
       tools: {
@@ -217,6 +218,8 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const bodyMemory = new BodyMemory({ bytes: shareOf(settings.bodyMemory, planeCount) })
     const departed = new DepartedVisitors()
     opened.push(() => departed.close())
+    // Only where there may be other nodes.
+    const lookUp: LookUp | undefined = listeners.cluster && ((listener, name) => elsewhere.lookUp?.(listener, name))
     const front = new HttpFront({
       edges,
       counts,
@@ -232,13 +235,15 @@ export async function openDataPlane(options: DataPlaneOptions) {
         online.requests.saw(record)
       },
       requestsOf: (ip) => caps.requestsOf(ip),
-      mayKeep: (tunnelId) => others.mayKeep(tunnelId),
+      mayKeep: (tunnelId) => elsewhere.mayKeep(tunnelId),
+      lookUp,
       limits: requestLimits(settings),
     })
     const visitors = new PublicDoor({
       edges,
       tls,
       serveHttp: (visit) => front.serve(visit),
+      lookUp,
       mayShake: (ip) => caps.shake(ip),
       idleMs: settings.idleTimeoutMs,
       counts,
@@ -250,20 +255,19 @@ export async function openDataPlane(options: DataPlaneOptions) {
     opened.push(() => visitors.close())
 
     // Who is online, here and at other data planes.
+    const shared = new SharedEdges(edges)
     const agentEndpoints = new AgentEndpoints({
-      edges,
+      ...{ edges, shared },
       bindModules: (request) => bindModules(control, request),
-      holdersOfName: (name) => control.ask('holdersOfName', name, { withinMs: LOOKUP_MS }),
-      holdersOfPort: (port) => control.ask('holdersOfPort', port, { withinMs: LOOKUP_MS }),
-      claim: ({ place, tunnel: { tunnelId }, sessionId }, served) =>
-        control.ask('claim', { place, tunnelId, sessionId, ...served }, { withinMs: LOOKUP_MS }),
-      unclaim: ({ place, tunnel: { tunnelId } }) => control.tell('unclaim', { place, tunnelId }),
+      ...addressesOf(control),
+      digest: sealer.digestFor('pools'),
+      isDistant: (id) => elsewhere.nodes?.has(id) === true,
       publicPorts,
     })
     const online: Online = new Online({
       credentials: { current: (id) => control.ask('currentCredential', { id }, { withinMs: LOOKUP_MS }) },
       endpoints: agentEndpoints,
-      elsewhere: toldElsewhere({ control, others: () => others, registry: () => online.registry }),
+      elsewhere: toldElsewhere({ control, elsewhere: () => elsewhere, registry: () => online.registry }),
       seal,
       ids,
       now,
@@ -274,24 +278,17 @@ export async function openDataPlane(options: DataPlaneOptions) {
       tcpPorts: tcpRange,
       publicPorts: () => publicPorts,
     })
-    const links = new RelayLinks({ pathOf: (id) => folder && join(folder, `${id}.relay`), log })
-    opened.push(() => links.close())
     opened.push(shareWatched(neighbours, online.requests))
-    const others = new OtherPlanes({
-      edges: {
-        compile: (config) => edges.compileAhead(config),
-        serve: (config, compiled) => edges.applyCompiled(config, compiled),
-        serveIdle: (config) => edges.apply(config, { isIdle: true }),
-        remove: (id) => edges.remove(id),
-      },
-      groups: online.registry.groups,
-      relay: (id, request) => links.dial(id, request),
-      leg: (sessionId, request) => online.legs.open(sessionId, request),
-      isHere: (tunnelId) => online.registry.liveTunnel(tunnelId) !== undefined,
+    const elsewhere = openElsewhere({
+      ...{ nodeId, planeId, folder, control, authority, edges, shared, log },
+      clusterListen: listeners.cluster,
+      online: () => online,
       isLeaving: () => isLeaving,
-      handOver: (tunnelId) => online.registry.handOver(tunnelId),
+      isOpening: (endpointId) => agentEndpoints.isOpening(endpointId),
       moved: (tunnelId) => front.tunnelMoved(tunnelId),
     })
+    const { links, others } = elsewhere
+    opened.push(() => elsewhere.close())
     const stored = new StoredEdges({
       edges,
       agents: agentEndpoints,
@@ -299,12 +296,8 @@ export async function openDataPlane(options: DataPlaneOptions) {
     })
 
     const together = new DrainTogether(neighbours, (id) => others.drains(id))
-    const relayDoor = new RelayDoor({ dial: (request) => online.registry.dialHere(request), log })
-    if (folder !== undefined) {
-      await relayDoor.listen(join(folder, `${planeId}.relay`))
-      opened.push(() => relayDoor.close())
-      await neighbours.listen()
-    }
+    const clusterAddress = await elsewhere.listen()
+    if (folder !== undefined) await neighbours.listen()
 
     // From here on the control plane sends what is stored; who may connect is known before anybody can.
     const isStocked = Promise.withResolvers<void>()
@@ -319,7 +312,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
           for (const id of removed) stored.remove(id)
           for (const config of applied) await stored.apply(config, { isIdle })
         },
-        elsewhere: (change) => others.change(change),
+        ...elsewhere.calls,
         planes: (given) => {
           const ids = given.map((each) => each.planeId)
           for (const id of neighbours.others()) {
@@ -385,6 +378,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       limits: admissionOf(doorLimits, planeCount),
       credentials: {
         find: (token) => control.ask('findCredential', { token: token.reveal() }, { withinMs: LOOKUP_MS }),
+        recall: (token) => control.ask('recallCredential', { token: token.reveal() }, { withinMs: LOOKUP_MS }),
         current: (id) => control.ask('currentCredential', { id }, { withinMs: LOOKUP_MS }),
       },
       seal,
@@ -392,7 +386,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       now,
       log,
       descriptors,
-      ...{ version, planeId, planeCount },
+      ...{ version, planeId, planeCount, nodes: elsewhere.agentNodes },
     })
     const agentAddress = await agents.listen(listeners.agent)
     opened.push(() => agents.stop())
@@ -421,8 +415,9 @@ export async function openDataPlane(options: DataPlaneOptions) {
         visitors: { plain, ports, secure, tls, front, visitors },
         doors: [agents, gateway],
         ...{ online, control, together, counters, drainMs: drainTimeoutMs },
-        relayed: () => relayDoor.streams,
+        relayed: elsewhere.relayed,
         hasOthers: neighbours.others().length > 0,
+        nodes: () => elsewhere.agentNodes?.addresses() ?? [],
         onLeaving: () => {
           isLeaving = true
         },
@@ -473,6 +468,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         ssh: addressText(sshAddress),
         https: addressText(httpsAddress),
         http: addressText(httpAddress),
+        ...(clusterAddress && { cluster: addressText(clusterAddress) }),
       },
       close,
     }

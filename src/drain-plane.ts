@@ -1,5 +1,6 @@
-/** How a data plane ends: visitors first, then the agents, which move to other data planes if there are any. */
+/** How a data plane ends: visitors first, then the agents, which move to other data planes or nodes if there are any. */
 import { type Draining, drainVisitors } from './edge/drain-visitors.ts'
+import { cutAtRest, LATE_MS, type Movable } from './lib/bytes/cut-at-rest.ts'
 import type { DrainTogether } from './neighbours/drain-together.ts'
 import type { SharedCounters } from './neighbours/shared-counters.ts'
 import type { ControlLink } from './planes/control-link.ts'
@@ -21,10 +22,12 @@ export interface DrainPlane {
   readonly control: ControlLink
   readonly together: DrainTogether
   readonly counters: SharedCounters
-  /** How many connections it carries for visitors at other planes. */
-  readonly relayed: () => number
+  /** What it carries for visitors at other planes. */
+  readonly relayed: { readonly streams: number; readonly open: Iterable<Movable> }
   /** Whether there are other planes. */
   readonly hasOthers: boolean
+  /** Where other nodes accept agents. */
+  readonly nodes: () => readonly string[]
   /** From now on, what moves away is given up. */
   readonly onLeaving: () => void
 }
@@ -34,25 +37,35 @@ const LEAVING_MS = 2000
 
 /** Resolves when nobody is connected any more: everybody is done, or the drain time is over. */
 export async function drainPlane(plane: DrainPlane): Promise<void> {
-  const { drainMs, visitors, doors, online, together, counters, relayed, hasOthers } = plane
-  const until = performance.now() + drainMs
+  const { drainMs, visitors, doors, online, together, counters, relayed, hasOthers, nodes } = plane
+  // The others may take as long to let their visitors go.
+  const until = performance.now() + drainMs + LATE_MS
   together.begun()
-  const moved = hasOthers ? moveAgents(plane) : undefined
+  const moved = hasOthers || nodes().length > 0 ? moveAgents(plane) : undefined
   await drainVisitors(visitors, drainMs)
   together.done()
-  await moved
+  const isNodeLeft = await moved
   // Agents that know nothing of moving last, since visitors are served through them, those at other data planes too.
-  await together.othersDone(until, () => relayed() + (together.isSurvived ? online.moving : 0))
+  await together.othersDone(until, () => relayed.streams + (isNodeLeft || together.isSurvived ? online.moving : 0))
+  await cutAtRest(relayed.open)
   for (const door of doors) door.stop()
   online.endAll('the server is stopping')
   await Promise.all(doors.map((door) => door.closed()))
   if (hasOthers) await counters.leave()
 }
 
-/** Agents that connect anew must get to another plane, which must know that what they ask for is theirs. */
-async function moveAgents({ doors, control, onLeaving, together, online }: DrainPlane): Promise<void> {
+/**
+ * Agents that connect anew must get to another plane, which must know that what they ask for is theirs. Gives whether they
+ * were sent to other nodes.
+ */
+async function moveAgents({ doors, control, onLeaving, together, online, nodes }: DrainPlane): Promise<boolean> {
   for (const door of doors) door.stop()
-  await control.ask('leaving', null, { withinMs: LEAVING_MS }).catch(() => {})
+  const leaving = await control.ask('leaving', null, { withinMs: LEAVING_MS }).catch(() => undefined)
   onLeaving()
-  if (together.isSurvived) await online.tellToMove()
+  const others = nodes()
+  // When other nodes do not know that this one leaves, they would end at once what has not come over yet.
+  const isNodeLeft = leaving?.isNode === true && others.length > 0
+  if (isNodeLeft) await online.tellToMove(others)
+  else if (together.isSurvived) await online.tellToMove()
+  return isNodeLeft
 }

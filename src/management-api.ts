@@ -57,6 +57,8 @@ export interface PlaneAddresses {
   readonly ssh: string
   readonly https: string
   readonly http: string
+  /** Where other nodes connect; left out by a node on its own. */
+  readonly cluster?: string
 }
 
 /** How long `/readyz` waits for the database, in milliseconds: who asks, asks often, and gives up soon. */
@@ -83,7 +85,19 @@ export async function openManagementApi(options: ManagementOptions) {
     const around = { tcpPorts, publicHttpsPort, domain, region, endpointAt }
     const keys = new KeyMaker()
     opened.push(() => keys.close())
-    const records = new Records({ store, ids, now, sealer, around, presence, checks: documents, keys, requestKey })
+    const { clusterNodeId: nodeId } = control
+    const records = new Records({
+      store,
+      ids,
+      now,
+      sealer,
+      around,
+      nodeId,
+      presence,
+      checks: documents,
+      keys,
+      requestKey,
+    })
     const guard = new ApiGuard(store, refused)
     const explainer = new Explainer()
     opened.push(() => explainer.close())

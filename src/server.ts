@@ -4,7 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bootstrapTokens } from './config/bootstrap.ts'
+import { withKnownPorts } from './config/known-ports.ts'
 import { type Listeners, plainListeners } from './config/listeners.ts'
+import { newNode, ownNode } from './config/own-node.ts'
 import type { Settings } from './config/read.ts'
 import { packageVersion } from './config/version.ts'
 import { rotateKey } from './control/key-rotation.ts'
@@ -24,7 +26,7 @@ import { type DataPlane, type DataPlaneOptions, openDataPlane } from './data-pla
 import { Descriptors } from './lib/files/descriptors.ts'
 import { IdSource } from './lib/ids.ts'
 import type { Logger } from './lib/log/log.ts'
-import type { ListenOn } from './lib/net/listen-on.ts'
+import { type ListenOn, listenText } from './lib/net/listen-on.ts'
 import { channelPair } from './planes/channel.ts'
 import { ControlLink } from './planes/control-link.ts'
 import type { RestrictedPart } from './resources/ip-restrictions.ts'
@@ -57,6 +59,8 @@ export interface Addresses {
   readonly ssh: string
   readonly https: string
   readonly http: string
+  /** Left out by a node on its own. */
+  readonly cluster?: string
 }
 
 export interface ServerOptions {
@@ -98,13 +102,18 @@ export async function startServer(
     if (!given.descriptors) await descriptors.start()
     opened.push(() => descriptors.stop())
 
+    // This node, and the ports that it tells others.
+    const isShared = planeCount > 1
+    const known = await withKnownPorts(listeners, settings, { descriptors, isShared })
+    opened.push(async () => known.close())
+    const node = ownNode(newNode({ ids, now }), settings, known.ports)
+
     // What is stored.
-    const control = await openControlPlane({ settings, ids, now, log, storeLimits })
+    const control = await openControlPlane({ ...node, settings, ids, now, log, version, storeLimits })
     opened.push(() => control.close())
 
     // The doors of agents and visitors. From here on agents are served, and visitors wait.
-    const shared = { settings, ids, now, log, descriptors, version }
-    const isShared = planeCount > 1
+    const shared = { settings, ids, now, log, descriptors, version, nodeId: node.nodeId }
     const folder = isShared ? await mkdtemp(join(tmpdir(), 'postern-')) : undefined
     if (folder !== undefined) opened.push(() => rm(folder, { recursive: true, force: true }))
     const ticketSecret = randomBytes(TICKET_SECRET_BYTES)
@@ -128,8 +137,10 @@ export async function startServer(
       open: (port: number) => listeners.tcp.get(port) ?? { host: settings.tcpListen, port, isShared },
       close() {},
     }
-    const plane = await openPlane('w1', { tcpPorts, folder, listeners: isShared ? shareable(listeners) : listeners })
-    const openBeside = (planeId: string) => openPlane(planeId, { tcpPorts, folder, listeners: beside(plane.addresses) })
+    const doors = { ...listeners, ...known.listeners }
+    const plane = await openPlane('w1', { tcpPorts, folder, listeners: isShared ? shareable(doors) : doors })
+    const openBeside = (planeId: string) =>
+      openPlane(planeId, { tcpPorts, folder, listeners: beside(plane.addresses, doors.cluster) })
     for (let n = 2; n <= planeCount; n++) await openBeside(`w${n}`)
     await Promise.all([...planes.values()].map((each) => each.plane.letVisitorsIn()))
 
@@ -173,6 +184,9 @@ export async function startServer(
       stop: async () => {
         api.isServing = false
         log.info('server stopping')
+        await control
+          .leaving()
+          .catch((err: unknown) => log.debug({ err }, 'other nodes do not know that this one leaves'))
         await closeAll()
         log.info('server stopped')
       },
@@ -184,19 +198,34 @@ export async function startServer(
 }
 
 /** Listeners that further data planes can join. */
-function shareable({ agent, ssh, https, http }: Listeners): DataPlaneOptions['listeners'] {
+function shareable({ agent, ssh, https, http, cluster }: Listeners): DataPlaneOptions['listeners'] {
   const shared = (on: ListenOn): ListenOn => ('host' in on ? { ...on, isShared: true } : on)
-  return { agent: shared(agent), ssh: shared(ssh), https: shared(https), http: shared(http) }
+  return {
+    agent: shared(agent),
+    ssh: shared(ssh),
+    https: shared(https),
+    http: shared(http),
+    cluster: cluster && shared(cluster),
+  }
 }
 
 /** The listeners of a data plane beside the first one. */
-function beside({ agents, ssh, https, http }: DataPlane['addresses']): DataPlaneOptions['listeners'] {
+function beside(
+  { agents, ssh, https, http }: DataPlane['addresses'],
+  cluster: ListenOn | undefined,
+): DataPlaneOptions['listeners'] {
   const at = (address: string): ListenOn => {
     const colon = address.lastIndexOf(':')
     const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
     return { host, port: Number(address.slice(colon + 1)), isShared: true }
   }
-  return { agent: at(agents), ssh: at(ssh), https: at(https), http: at(http) }
+  return {
+    agent: at(agents),
+    ssh: at(ssh),
+    https: at(https),
+    http: at(http),
+    cluster: cluster && at(listenText(cluster)),
+  }
 }
 
 /** Users and keys straight in the database, for when no key is at hand. */

@@ -1,6 +1,6 @@
 /** What a data plane tells of its sessions and tunnels, so that others can list and reach them. */
+import type { ReachElsewhere } from './elsewhere.ts'
 import type { ControlLink } from './planes/control-link.ts'
-import type { OtherPlanes } from './planes/other-planes.ts'
 import type { Attachment, OnlineSession, OnlineTunnel } from './planes/port.ts'
 import type { LiveSession, Tunnel } from './tunnel/live.ts'
 import type { Online } from './tunnel/online.ts'
@@ -15,29 +15,33 @@ const RETURNING_MS = 3000
 
 export interface ToldElsewhere {
   readonly control: ControlLink
-  readonly others: () => OtherPlanes
+  readonly elsewhere: () => Pick<ReachElsewhere, 'others' | 'dial' | 'cameHere' | 'tunnelEnded' | 'leftHere'>
   readonly registry: () => Registry
 }
 
-export function toldElsewhere({ control, others, registry }: ToldElsewhere): Elsewhere {
+export function toldElsewhere({ control, elsewhere, registry }: ToldElsewhere): Elsewhere {
   return {
     returning: (sessionId, { isMoving }) =>
       control.ask('returning', { sessionId, isMoving }, { withinMs: RETURNING_MS }),
     sessionStarted: (session) => control.tell('sessionStarted', onlineSession(session)),
     sessionEnded: ({ id }) => control.tell('sessionEnded', { sessionId: id }),
     async tunnelStarted(tunnel) {
-      others().cameHere(tunnel.id)
+      elsewhere().cameHere(tunnel.id)
       // A control plane that is away is told when it attaches this data plane again.
       await control.ask('tunnelStarted', onlineTunnel(registry(), tunnel), { withinMs: TOLD_MS }).catch(() => {})
     },
     tunnelChanged: (tunnel) => control.tell('tunnelChanged', onlineTunnel(registry(), tunnel)),
-    tunnelEnded: ({ id }) => control.tell('tunnelEnded', { tunnelId: id }),
+    tunnelEnded({ id, endpoint, labels }) {
+      elsewhere().tunnelEnded(id, labels)
+      if (endpoint) elsewhere().leftHere(id, { place: endpoint.place, config: endpoint.open.served.config })
+      control.tell('tunnelEnded', { tunnelId: id })
+    },
     tunnelStopped: (tunnelId) => control.tell('tunnelStopped', { tunnelId }),
-    holderOf: (tunnelId) => others().holderOf(tunnelId),
+    holderOf: (tunnelId) => elsewhere().others.holderOf(tunnelId),
     proveAlive: (place) => control.ask('proveAlive', { place }).catch(() => false),
-    dial: (request) => others().dial(request),
+    dial: (request) => elsewhere().dial(request),
     mayHaveLeg: (session) => control.ask('mayHaveLeg', session, { withinMs: RETURNING_MS }),
-    legChanged: (sessionId) => others().legChanged(sessionId),
+    legChanged: (sessionId) => elsewhere().others.legChanged(sessionId),
   }
 }
 

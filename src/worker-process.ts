@@ -12,10 +12,10 @@ const version = packageVersion()
 
 /** Resolves once visitors are let in. */
 export async function startWorker(settings: Settings, given: WorkerGiven): Promise<StartedWorker> {
-  const { log, descriptors, id, slots, folder, listeners, tcpPorts, handedPorts, ticketSecret, controlPath } = given
+  const { log, descriptors, id, slots, nodeId, folder, listeners, tcpPorts, handedPorts, ticketSecret } = given
   const now = Date.now
   const control = new ControlLink({ log })
-  const connection = new ControlConnection(control, controlPath)
+  const connection = new ControlConnection(control, given.controlPath)
   const plane = await openDataPlane({
     settings,
     listeners,
@@ -24,6 +24,7 @@ export async function startWorker(settings: Settings, given: WorkerGiven): Promi
       open: (port) => tcpPorts.open(port),
       close: (port) => tcpPorts.close(port),
     },
+    nodeId,
     planeId: id,
     planeCount: slots,
     folder,

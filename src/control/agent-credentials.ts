@@ -65,5 +65,5 @@ async function usable(
   const [owner] = credential.ownerId === null ? [] : await find([credential.ownerId])
   if (!owner || owner.fields.active === false) return undefined
   // What is stored has passed the form of its resource.
-  return { id: credential.id, acl: credential.fields.acl as readonly string[] }
+  return { id: credential.id, acl: credential.fields.acl as readonly string[], ownerId: owner.id }
 }

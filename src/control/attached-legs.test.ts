@@ -5,7 +5,7 @@ import { createLog } from '../lib/log/log.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { AttachedPlanes, type SharedCalls } from './attached-planes.ts'
 import { onlineSession } from './test-online.ts'
-import { TestPlane } from './test-planes.ts'
+import { TestPlane, testNode } from './test-planes.ts'
 import { sealedBy, testSealer } from './test-rows.ts'
 
 const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
@@ -28,7 +28,8 @@ describe('legs at the planes of a control plane', () => {
     after(() => store.close())
     beforeEach(() => {
       const calls = { secrets: () => assert.fail() } as unknown as SharedCalls
-      planes = new AttachedPlanes({ store, sealer: testSealer, log, calls, checkCredentials: async () => {} })
+      const checkCredentials = async () => {}
+      planes = new AttachedPlanes({ store, sealer: testSealer, log, node: testNode, calls, checkCredentials })
     })
     afterEach(() => planes.close())
 

@@ -6,7 +6,7 @@ import { Refusal } from '../model/errors.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { AttachedPlanes, type SharedCalls } from './attached-planes.ts'
 import { endpointTunnel, labelTunnel, onlineSession, placeClaim } from './test-online.ts'
-import { TestPlane } from './test-planes.ts'
+import { TestPlane, testNode } from './test-planes.ts'
 import { edge, sealedBy, storeRows, type TestRow, testSealer } from './test-rows.ts'
 
 const lines: string[] = []
@@ -88,9 +88,25 @@ describe('the planes of a control plane', () => {
         const checkCredentials = async (): Promise<void> => {
           checked++
         }
-        planes = new AttachedPlanes({ store, sealer: testSealer, log, calls, checkCredentials })
+        planes = new AttachedPlanes({ store, sealer: testSealer, log, node: testNode, calls, checkCredentials })
       })
       afterEach(() => planes.close())
+
+      test('are one node, which has the sessions of all of them and no lease', async () => {
+        const [first, second] = [await attach('w1'), await attach('w2')]
+        for (const [plane, id] of [[first, 'ts_1'] as const, [second, 'ts_2'] as const]) {
+          await plane.link.ask('sessionStarted', onlineSession(id))
+        }
+        const shown = { ...testNode, sessions: 2, lease: null }
+        const { presence } = planes
+        assert.deepEqual(await presence.nodes({ limit: 10 }), [shown])
+        assert.deepEqual(await presence.nodes({ limit: 10, beforeId: 'nd_6' }), [shown])
+        assert.deepEqual(await presence.nodes({ limit: 10, beforeId: 'nd_5' }), [])
+        assert.deepEqual(await presence.node('nd_5'), shown)
+        assert.equal(await presence.node('nd_4'), undefined)
+        await second.link.ask('sessionEnded', { sessionId: 'ts_2' })
+        assert.equal((await presence.node('nd_5'))?.sessions, 1)
+      })
 
       test('are sent restrictions, certificates and edges, and only then let visitors in', async () => {
         const ready = planes.whenReady(1)
@@ -235,7 +251,7 @@ describe('the planes of a control plane', () => {
         await late.until(() => late.stopped.length > 0)
         assert.deepEqual([late.ended, late.stopped], [['ts_2'], ['tn_3']])
         assert.equal(planes.directory.planeOf('ts_2'), 'w1')
-        assert.equal(planes.directory.holderOf(`secure:${at}`), 'ts_1')
+        assert.deepEqual(planes.directory.holdersOf(`secure:${at}`), ['ts_1'])
         assert.equal(first.elsewhere.size, 0)
       })
 

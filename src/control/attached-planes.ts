@@ -7,20 +7,23 @@ import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { Refusal } from '../model/errors.ts'
+import type { FormerLabelTunnel } from '../model/former-labels.ts'
+import type { PoolDifference } from '../model/pool.ts'
 import type { AgentCommand, Presence } from '../model/presence.ts'
 import { CallLink, LinkFault } from '../planes/call-link.ts'
 import type { Channel } from '../planes/channel.ts'
 import type { LoginEndings } from '../planes/login-rows.ts'
 import { type PlaneNumbers, pastOf, sumOf } from '../planes/numbers.ts'
-import type { Attachment, ControlCalls, ElsewhereTunnel, PlaneCalls } from '../planes/port.ts'
+import type { Attachment, ControlCalls, ElsewhereTunnel, OtherNode, PlaceClaim, PlaneCalls } from '../planes/port.ts'
 import type { Store } from '../store/store.ts'
 import { CertificateFeed } from './certificate-feed.ts'
-import { Directory } from './directory.ts'
-import { Follower } from './follower.ts'
+import { type AllNodes, Directory } from './directory.ts'
+import { type Followed, Follower } from './follower.ts'
 import { LiveCertificates } from './live-certificates.ts'
 import type { Sessions } from './live-credentials.ts'
 import { LiveEdges } from './live-edges.ts'
 import type { CertifiedSessions } from './live-ssh-certificates.ts'
+import { onlyNode, type StartedNode } from './only-node.ts'
 import { RestrictionFeed } from './restrictions.ts'
 
 /** What is answered alike to every plane. */
@@ -28,6 +31,7 @@ export type SharedCalls = Omit<
   ControlCalls,
   | 'attach'
   | 'claim'
+  | 'whyTaken'
   | 'unclaim'
   | 'proveAlive'
   | 'returning'
@@ -41,11 +45,28 @@ export type SharedCalls = Omit<
   | 'tunnelStopped'
 >
 
+/** The other nodes, as far as data planes have to do with them. */
+export interface ClusterOfPlanes {
+  readonly allNodes: AllNodes
+  readonly others: readonly OtherNode[]
+  /** See `Cluster`. */
+  returning(sessionId: string, isMoving: boolean): Promise<readonly FormerLabelTunnel[]>
+  proveAlive(place: string): Promise<boolean>
+  /** Whether this node is about to stop, and others know it. */
+  isKnownToLeave(): Promise<boolean>
+  whyTaken(claim: PlaceClaim): Promise<PoolDifference | undefined>
+  ports(send: (change: Parameters<PlaneCalls['distantPorts']>[0]) => Promise<unknown>): Followed
+}
+
 export interface AttachedPlanesOptions {
   readonly store: Store
   readonly sealer: Sealer
   readonly log: Logger
+  /** The node that all planes are, with this control plane. */
+  readonly node: StartedNode
   readonly calls: SharedCalls
+  /** Left out for a node on its own. */
+  readonly nodes?: ClusterOfPlanes | undefined
   /** A plane that attached has sessions, whose credentials may be gone. */
   readonly checkCredentials: () => Promise<void>
 }
@@ -101,6 +122,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
       sessionOver: (sessionId) => {
         for (const { link } of this.#planes.values()) link.tell('endLegs', { sessionId })
       },
+      allNodes: options.nodes?.allNodes,
     })
   }
 
@@ -133,14 +155,16 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
           at.plane = this.#attach(attachment, link)
         },
         claim: (claim) => directory.claim(id(), claim),
+        whyTaken: async (claim) => directory.whyTaken(claim) ?? this.#options.nodes?.whyTaken(claim),
         unclaim: (claim) => directory.unclaim(id(), claim),
         proveAlive: ({ place }) => this.#proveAlive(place),
         returning: ({ sessionId, isMoving }) => this.#returning(sessionId, isMoving),
         mayHaveLeg: ({ sessionId, credentialId }) => directory.session(sessionId)?.credentialId === credentialId,
         sessionStarted: (session) => directory.sessionStarted(id(), session),
-        leaving: () => {
+        leaving: async () => {
           directory.leaving(id())
           if (at.plane) at.plane.isLeaving = true
+          return { isNode: (await this.#options.nodes?.isKnownToLeave()) ?? false }
         },
         // The agents of a plane that leaves come back, as those of one that is gone do.
         sessionEnded: ({ sessionId }) =>
@@ -180,10 +204,45 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     for (const sessionId of ids) this.#endSession(sessionId, reason)
   }
 
-  /** What is online, as the API reads it. */
+  /** Ends a session whose agent is on another connection now. */
+  async sessionCameBack(sessionId: string): Promise<void> {
+    const plane = this.#planeOf(sessionId)
+    if (!plane) return
+    // One that is stuck is not waited for.
+    await plane.link.ask('endSession', { sessionId, reason: cameBack }, { withinMs: ASK_MS }).catch(() => {})
+    this.directory.sessionEnded(plane.id, sessionId)
+  }
+
+  /** Asks the agent of a session for a sign of life; resolves when it has given one, or its session is over. */
+  async proveSessionAlive(sessionId: string): Promise<void> {
+    await this.#planeOf(sessionId)
+      ?.link.ask('proveAlive', { sessionId })
+      .catch(() => {})
+  }
+
+  /** The address of a tunnel was given to another one. */
+  stopTaken(tunnelId: string): void {
+    const plane = this.#planes.get(this.directory.heldTunnel(tunnelId)?.planeId ?? '')
+    plane?.link.tell('stopTunnel', { tunnelId, why: taken })
+  }
+
+  /** Other nodes came or went. */
+  nodesChanged(others: readonly OtherNode[]): void {
+    for (const { link } of this.#planes.values()) link.tell('nodes', others)
+  }
+
+  /** Asks another node, through a data plane. */
+  async callNode(nodeId: string, value: unknown): Promise<unknown> {
+    const plane = [...this.#planes.values()].find(({ isLeaving }) => !isLeaving) ?? [...this.#planes.values()][0]
+    if (!plane) throw new Error('no data plane is attached that could reach another node')
+    return plane.link.ask('callNode', { nodeId, value })
+  }
+
+  /** What is online at this node, as the API reads it. */
   get presence(): Presence {
     const { directory } = this
     return {
+      ...onlyNode(this.#options.node, () => directory.sessionCount),
       sessions: async (page) => directory.sessions(page),
       session: async (id) => directory.session(id),
       tunnels: async (page) => directory.tunnels(page),
@@ -260,6 +319,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
       for (const other of this.#others(planeId)) other.link.tell('elsewhere', change)
     }
     this.#introduce()
+    link.tell('nodes', this.#options.nodes?.others ?? [])
     if (sessions.length > 0) {
       this.#options.checkCredentials().catch((err: unknown) => this.#options.log.warn({ err }, notChecked))
     }
@@ -310,7 +370,8 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     const { store, sealer, log } = this.#options
     const { link } = plane
     const certificates = new CertificateFeed((change) => link.tell('certificates', change))
-    const followed = [
+    const { nodes } = this.#options
+    const followed: Followed[] = [
       new RestrictionFeed(store, (restrictions) => sent(link, 'restrict', restrictions)),
       new LiveCertificates({ store, sealer, replace: (served) => certificates.replace(served), log }),
       new LiveEdges({
@@ -322,6 +383,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
         },
         log,
       }),
+      ...(nodes ? [nodes.ports((change) => sent(link, 'distantPorts', change))] : []),
     ]
     for (const each of followed) {
       const follower = new Follower({ store, followed: each, log })
@@ -367,11 +429,10 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
 
   /** Whether a place is free after its holder was asked for a sign of life. */
   async #proveAlive(place: string): Promise<boolean> {
-    const sessionId = this.directory.holderOf(place)
-    if (sessionId === undefined) return true
-    const plane = this.#planeOf(sessionId)
-    await plane?.link.ask('proveAlive', { sessionId }).catch(() => {})
-    return this.directory.holderOf(place) !== sessionId
+    const holders = this.directory.holdersOf(place)
+    if (holders.length === 0) return this.#options.nodes?.proveAlive(place) ?? true
+    await Promise.all(holders.map((sessionId) => this.proveSessionAlive(sessionId)))
+    return !this.directory.holdersOf(place).some((sessionId) => holders.includes(sessionId))
   }
 
   async #returning(sessionId: string, isMoving = false) {
@@ -379,11 +440,12 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     if (moving) return moving
     const plane = this.#planeOf(sessionId)
     if (plane) {
-      // Only once its plane has said what ended is it known what to give back; one that is stuck is not waited for.
-      await plane.link.ask('endSession', { sessionId, reason: cameBack }, { withinMs: ASK_MS }).catch(() => {})
-      this.directory.sessionEnded(plane.id, sessionId)
+      // Only once its plane has said what ended is it known what to give back.
+      await this.sessionCameBack(sessionId)
     }
-    return this.directory.formerLabels(sessionId)
+    const former = this.directory.formerLabels(sessionId)
+    if (plane || former.length > 0) return former
+    return this.#options.nodes?.returning(sessionId, isMoving) ?? []
   }
 
   async #command(sessionId: string, command: AgentCommand): Promise<void> {

@@ -85,7 +85,7 @@ describe('the directory, of a session that moves away from a plane that leaves',
     await directory.claim('w2', placeClaim('tn_1', 'ts_1', 'a.example.com'))
     directory.tunnelEnded('w1', 'tn_1')
     assert.deepEqual(news(), ['?tn_1@w1'])
-    assert.equal(directory.holderOf('secure:a.example.com'), 'ts_1')
+    assert.deepEqual(directory.holdersOf('secure:a.example.com'), ['ts_1'])
     assert.equal(await directory.claim('w3', placeClaim('tn_9', 'ts_9', 'a.example.com')), false)
     await directory.tunnelStarted('w2', endpointTunnel('tn_1', 'ts_1', 'a.example.com'))
     assert.deepEqual(news(), ['+tn_1@w2'])

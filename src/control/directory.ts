@@ -1,13 +1,15 @@
 /**
  * The directory: which sessions, tunnels and endpoints are online at which data plane, and who holds which address. Lists
- * and commands go by it, and no two tunnels get one address.
+ * and commands go by it, and no two tunnels get one address, unless they share it in a pool.
  */
 import { Shelf } from '../lib/shelf.ts'
-import type { EdgeConfig } from '../model/edge-config.ts'
+import { type EdgeConfig, httpVersionOf } from '../model/edge-config.ts'
 import { FormerLabels, type FormerLabelTunnel } from '../model/former-labels.ts'
 import { LabelGroups } from '../model/label-groups.ts'
+import { memberLabels, type PoolDifference, slotOf } from '../model/pool.ts'
 import type { PresencePage, PresentEndpoint, PresentSession, PresentTunnel } from '../model/presence.ts'
 import type { ClaimedEndpoint, ElsewhereTunnel, OnlineSession, OnlineTunnel, PlaceClaim } from '../planes/port.ts'
+import { endpointIdOf, type HeldPlace, HeldPlaces } from './held-places.ts'
 
 interface HeldSession extends OnlineSession {
   readonly planeId: string
@@ -23,9 +25,27 @@ interface HeldTunnel {
   readonly online: OnlineTunnel
 }
 
-/** An address that is taken, from the moment of its claim. */
-interface HeldPlace extends PlaceClaim {
-  readonly planeId: string
+/** Where other nodes read what is online at this one. */
+export interface AllNodes {
+  /** `isNew`: its agent has just come; otherwise another node that has it by now keeps it. */
+  sessionChanged(id: string, how: { readonly isNew: boolean }): void
+  tunnelChanged(id: string, how: { readonly isNew: boolean }): void
+  placeChanged(place: string): void
+  placeLeft(claim: PlaceClaim): void
+  /** Resolves when what was told until now is to be read there, or cannot be for the time being. */
+  noted(): Promise<void>
+  /** Whether no other node has given the place to somebody else. */
+  claim(claim: PlaceClaim & { readonly planeId: string }): Promise<boolean>
+}
+
+/** The only node. */
+const alone: AllNodes = {
+  sessionChanged() {},
+  tunnelChanged() {},
+  placeChanged() {},
+  placeLeft() {},
+  noted: async () => {},
+  claim: async () => true,
 }
 
 /** What a plane has online that another plane has by now: ids of sessions and of tunnels. */
@@ -41,6 +61,7 @@ export interface DirectoryOptions {
   readonly removed: (tunnel: { readonly tunnelId: string; readonly planeId: string; readonly isLost: boolean }) => void
   /** A session is over, wherever it was. */
   readonly sessionOver: (sessionId: string) => void
+  readonly allNodes?: AllNodes | undefined
 }
 
 export class Directory {
@@ -49,21 +70,22 @@ export class Directory {
   readonly #tunnels = new Shelf<HeldTunnel>()
   /** By the ids of their endpoints. */
   readonly #endpoints = new Shelf<HeldTunnel>()
-  readonly #places = new Map<string, HeldPlace>()
+  readonly #places = new HeldPlaces()
   /**
-   * Claims of sessions that move, by place: whoever holds the place serves it until the tunnel is online at its new
+   * Claims of sessions that move, by slot: whoever holds the place serves it until the tunnel is online at its new
    * plane.
    */
   readonly #coming = new Map<string, HeldPlace>()
   /** Planes that drain; what they have is taken over by others, piece by piece. */
   readonly #leaving = new Set<string>()
-  readonly #byEndpoint = new Map<string, HeldPlace>()
   readonly #groups = new LabelGroups<HeldTunnel>()
   readonly #byCredential = new Map<string, Set<string>>()
   readonly #former = new FormerLabels()
+  readonly #allNodes: AllNodes
 
   constructor(options: DirectoryOptions) {
     this.#options = options
+    this.#allNodes = options.allNodes ?? alone
   }
 
   /**
@@ -74,21 +96,20 @@ export class Directory {
     const isElsewhere = (held: { readonly planeId: string } | undefined): boolean =>
       held !== undefined && held.planeId !== planeId && !this.#leaving.has(held.planeId)
     const there = new Set(sessions.map(({ session }) => session.id).filter((id) => isElsewhere(this.#sessions.get(id))))
-    for (const each of sessions) if (!there.has(each.session.id)) this.sessionStarted(planeId, each)
+    for (const each of sessions) if (!there.has(each.session.id)) this.#begin(planeId, each, { isNew: false })
     const stopped: string[] = []
     const isLeaving = this.#leaving.has(planeId)
     for (const online of tunnels) {
       const { id: tunnelId, sessionId } = online.tunnel
       // It ends with its session; that of a plane that leaves is there still.
       if (there.has(sessionId) && !isLeaving) continue
-      const held = online.endpoint && this.#places.get(online.endpoint.place)
-      const isTaken = held !== undefined && !(held.sessionId === sessionId && this.#leaving.has(held.planeId))
-      if (isElsewhere(this.#tunnels.get(tunnelId)) || isTaken) {
+      const claim = online.endpoint && claimOf(online, online.endpoint)
+      if (isElsewhere(this.#tunnels.get(tunnelId)) || (claim && this.#isTaken(claim))) {
         // What its session has taken along is given up when the plane hears of it.
         if (!there.has(sessionId)) stopped.push(tunnelId)
       } else {
-        if (online.endpoint) this.#hold(planeId, claimOf(online, online.endpoint))
-        this.#put(planeId, online)
+        if (claim) this.#hold(planeId, claim)
+        this.#put(planeId, online, { isNew: false })
       }
     }
     // A session that has moved away from there ends when its last visitor is gone.
@@ -102,13 +123,13 @@ export class Directory {
 
   /** Everything that was online at a plane is lost. */
   detached(planeId: string): void {
-    for (const [place, claim] of this.#coming) if (claim.planeId === planeId) this.#coming.delete(place)
+    for (const [slot, claim] of this.#coming) if (claim.planeId === planeId) this.#coming.delete(slot)
     for (const { session, planeId: at } of this.#sessions.values()) {
       if (at === planeId) this.#end(planeId, session.id, { isLost: true })
     }
     for (const held of this.#tunnels.values()) if (held.planeId === planeId) this.#drop(held, { isLost: true })
     // Claims of tunnels that were about to come online.
-    for (const held of this.#places.values()) {
+    for (const held of [...this.#places.values()]) {
       if (held.planeId === planeId) this.#free(held, { isLost: true })
     }
     this.#leaving.delete(planeId)
@@ -119,9 +140,11 @@ export class Directory {
     return this.#sessions.get(sessionId)?.planeId
   }
 
-  /** The session that holds a place. */
-  holderOf(place: string): string | undefined {
-    return (this.#places.get(place) ?? this.#coming.get(place))?.sessionId
+  /** The sessions that hold a place: one, unless it is a pool. */
+  holdersOf(place: string): readonly string[] {
+    const held = this.#places.at(place)
+    const all = held.length > 0 ? held : [...this.#coming.values()].filter((claim) => claim.place === place)
+    return [...new Set(all.map(({ sessionId }) => sessionId))]
   }
 
   /** The label tunnels of a session that moves, with the ids that it will have; undefined when it does not. */
@@ -132,6 +155,10 @@ export class Directory {
   }
 
   sessionStarted(planeId: string, session: OnlineSession): void {
+    this.#begin(planeId, session, { isNew: true })
+  }
+
+  #begin(planeId: string, session: OnlineSession, how: { readonly isNew: boolean }): void {
     const { id, credentialId } = session.session
     // The same agent on another connection; its former plane is told by whoever let it in.
     const before = this.#sessions.get(id)
@@ -144,6 +171,7 @@ export class Directory {
     const siblings = this.#byCredential.get(credentialId)
     if (siblings) siblings.add(id)
     else this.#byCredential.set(credentialId, new Set([id]))
+    this.#allNodes.sessionChanged(id, how)
   }
 
   /** A session has ended, with all its tunnels. */
@@ -151,48 +179,63 @@ export class Directory {
     this.#end(planeId, sessionId, { isLost })
   }
 
-  /** Gives a place to a claim, unless another agent has it; resolves when every plane serves it. */
+  /** Gives a place to a claim, unless another agent has it and they cannot share; resolves when every plane serves it. */
   async claim(planeId: string, claim: PlaceClaim): Promise<boolean> {
-    const before = this.#places.get(claim.place)
-    if (before && before.tunnelId !== claim.tunnelId && before.sessionId !== claim.sessionId) return false
-    const coming = this.#coming.get(claim.place)
+    const slot = slotOf(claim)
+    if (this.#places.difference(claim) !== undefined) return false
+    const coming = this.#coming.get(slot)
     if (coming && coming.sessionId !== claim.sessionId) return false
+    const before = this.#places.get(claim)
     if (before && this.#isMoving(before, planeId, claim)) {
-      this.#coming.set(claim.place, { ...claim, planeId })
+      this.#coming.set(slot, { ...claim, planeId })
       return true
     }
-    this.#coming.delete(claim.place)
-    if (before) this.#giveUp(before)
-    return this.#give(planeId, claim)
+    this.#coming.delete(slot)
+    for (const each of this.#places.replaced(claim)) this.#giveUp(each)
+    const held = this.#hold(planeId, claim)
+    // What this node had before it need not ask for, and a node on its own need never ask.
+    if (!before && this.#options.allNodes && !(await this.#mayHave(held))) return false
+    return this.#spread(held)
   }
 
-  unclaim(planeId: string, { place, tunnelId }: Pick<PlaceClaim, 'place' | 'tunnelId'>): void {
-    const coming = this.#coming.get(place)
-    if (coming?.tunnelId === tunnelId && coming.planeId === planeId) this.#coming.delete(place)
-    const held = this.#places.get(place)
+  /** Why a claim would be refused at this node. */
+  whyTaken(claim: PlaceClaim): PoolDifference | undefined {
+    return this.#places.difference(claim)
+  }
+
+  unclaim(planeId: string, claim: Pick<PlaceClaim, 'place' | 'tunnelId' | 'pool'>): void {
+    const { tunnelId } = claim
+    const coming = this.#coming.get(slotOf(claim))
+    if (coming?.tunnelId === tunnelId && coming.planeId === planeId) this.#coming.delete(slotOf(claim))
+    const held = this.#places.get(claim)
     if (held?.tunnelId !== tunnelId || held.planeId !== planeId) return
     this.#free(held, { isLost: false })
   }
 
   /** A tunnel is online; resolves when every plane can reach it. */
   async tunnelStarted(planeId: string, online: OnlineTunnel): Promise<void> {
-    this.#put(planeId, online)
+    this.#put(planeId, online, { isNew: true })
     const { tunnel, httpVersion, endpoint } = online
-    const coming = endpoint && this.#coming.get(endpoint.place)
-    if (endpoint && coming?.planeId === planeId) {
+    const claim = endpoint && claimOf(online, endpoint)
+    const coming = claim && this.#coming.get(slotOf(claim))
+    if (claim && coming?.planeId === planeId) {
       // Now it is there, and everybody goes there.
-      this.#coming.delete(endpoint.place)
-      await this.#give(planeId, coming)
+      this.#coming.delete(slotOf(claim))
+      await this.#spread(this.#hold(planeId, coming))
     }
     // Claimed from an earlier control plane.
-    else if (endpoint && !this.#places.has(endpoint.place)) await this.claim(planeId, claimOf(online, endpoint))
+    else if (claim && !this.#places.get(claim)) await this.claim(planeId, claim)
     if (!tunnel.labels) return
     const { id: tunnelId, sessionId, labels } = tunnel
-    await this.#options.added({ tunnelId, sessionId, planeId, httpVersion, labels })
+    // An agent that moved here gives it up at its former node as soon as it is answered.
+    await Promise.all([
+      this.#options.added({ tunnelId, sessionId, planeId, httpVersion, labels }),
+      this.#allNodes.noted(),
+    ])
   }
 
   tunnelChanged(planeId: string, online: OnlineTunnel): void {
-    if (this.#tunnels.get(online.tunnel.id)?.planeId === planeId) this.#put(planeId, online)
+    if (this.#tunnels.get(online.tunnel.id)?.planeId === planeId) this.#put(planeId, online, { isNew: false })
   }
 
   tunnelEnded(planeId: string, tunnelId: string): void {
@@ -213,6 +256,31 @@ export class Directory {
   /** What is online at a plane, as others reach it. */
   ofPlane(planeId: string): ElsewhereTunnel[] {
     return this.#reachable((at) => at === planeId)
+  }
+
+  /** A session of this node, with its plane. */
+  heldSession(id: string): (OnlineSession & { readonly planeId: string }) | undefined {
+    return this.#sessions.get(id)
+  }
+
+  heldTunnel(id: string): { readonly planeId: string; readonly online: OnlineTunnel } | undefined {
+    return this.#tunnels.get(id)
+  }
+
+  heldPlaces(place: string): readonly HeldPlace[] {
+    return this.#places.at(place)
+  }
+
+  heldTunnelsOf(sessionId: string): { readonly id: string; readonly place: string | undefined }[] {
+    const session = this.#sessions.get(sessionId)
+    return session ? this.#tunnelsOf(session).map(({ id, online }) => ({ id, place: online.endpoint?.place })) : []
+  }
+
+  /** Everything that is online at this node is to be announced to the others. */
+  announce(): void {
+    for (const { session } of this.#sessions.values()) this.#allNodes.sessionChanged(session.id, { isNew: false })
+    for (const { id } of this.#tunnels.values()) this.#allNodes.tunnelChanged(id, { isNew: false })
+    for (const place of this.#places.places()) this.#allNodes.placeChanged(place)
   }
 
   sessionsOf(credentialId: string): readonly string[] {
@@ -237,20 +305,26 @@ export class Directory {
 
   /** The endpoint of an agent at an address, or below it if it is a wildcard and the endpoint would have to go (D66). */
   endpointAt(address: { readonly name: string } | { readonly port: number }): string | undefined {
-    if ('port' in address) return this.#places.get(`:${address.port}`)?.config.id
+    const places = 'port' in address ? [`:${address.port}`] : [`secure:${address.name}`, `plain:${address.name}`]
+    const [there] = places.flatMap((place) => this.#places.at(place))
+    if (there) return endpointIdOf(there)
+    if ('port' in address || !address.name.startsWith('*.')) return undefined
     const { name } = address
-    const there = this.#places.get(`secure:${name}`) ?? this.#places.get(`plain:${name}`)
-    if (there || !name.startsWith('*.')) return there?.config.id
     const ending = name.slice(1)
-    for (const { isUnnamed, config } of this.#places.values()) {
-      if (isUnnamed && config.names.some((each) => each !== name && each.endsWith(ending))) return config.id
+    for (const held of this.#places.values()) {
+      const isBelow = held.config.names.some((each) => each !== name && each.endsWith(ending))
+      if (held.isUnnamed && isBelow) return endpointIdOf(held)
     }
     return undefined
   }
 
   /** What is served at an endpoint of an agent. */
   endpointConfig(id: string): EdgeConfig | undefined {
-    return this.#byEndpoint.get(id)?.config
+    return this.#places.endpoint(id)?.config
+  }
+
+  get sessionCount(): number {
+    return this.#sessions.size
   }
 
   sessions(page: PresencePage): PresentSession[] {
@@ -281,6 +355,13 @@ export class Directory {
     return this.#groups.find(labels).map(({ id }) => id)
   }
 
+  /** Whether somebody else has the place of a tunnel that comes with its plane. */
+  #isTaken(claim: PlaceClaim): boolean {
+    const held = this.#places.get(claim)
+    if (held) return !(held.sessionId === claim.sessionId && this.#leaving.has(held.planeId))
+    return this.#places.difference(claim) !== undefined
+  }
+
   #reachable(isMeant: (planeId: string) => boolean): ElsewhereTunnel[] {
     const labelled = [...this.#tunnels.values()].flatMap(({ id: tunnelId, planeId, httpVersion, labels, online }) =>
       labels && isMeant(planeId)
@@ -291,7 +372,7 @@ export class Directory {
     return [...labelled, ...placed]
   }
 
-  #put(planeId: string, online: OnlineTunnel): void {
+  #put(planeId: string, online: OnlineTunnel, how: { readonly isNew: boolean }): void {
     const { tunnel, httpVersion, endpoint } = online
     const { id, sessionId, labels } = tunnel
     const before = this.#tunnels.get(id)
@@ -302,12 +383,14 @@ export class Directory {
     if (endpoint) this.#endpoints.add(endpoint.present.id, held)
     const session = this.#sessions.get(sessionId)
     if (session?.planeId === planeId) session.tunnels.add(id)
+    this.#allNodes.tunnelChanged(id, how)
   }
 
   #end(planeId: string, sessionId: string, { isLost }: { readonly isLost: boolean }): void {
     const held = this.#sessions.get(sessionId)
     if (held?.planeId !== planeId) return
     this.#sessions.delete(sessionId)
+    this.#allNodes.sessionChanged(sessionId, { isNew: false })
     this.#forgetCredential(held)
     const tunnels = this.#tunnelsOf(held).filter((tunnel) => tunnel.planeId === planeId)
     this.#former.remember(sessionId, this.#labelled(tunnels))
@@ -330,11 +413,23 @@ export class Directory {
     return this.#tunnels.get(tunnelId)?.planeId === before.planeId
   }
 
-  async #give(planeId: string, claim: PlaceClaim): Promise<boolean> {
-    const held = this.#hold(planeId, claim)
-    await this.#options.added(elsewhereOf(held))
+  /** Whether no other node has the place; if one has, it is given up here. */
+  async #mayHave(held: HeldPlace): Promise<boolean> {
+    let isGranted = false
+    try {
+      isGranted = await this.#allNodes.claim(held)
+    } finally {
+      if (!isGranted && this.#places.has(held)) this.#free(held, { isLost: false, wasOurs: false })
+    }
+    return isGranted
+  }
+
+  /** Has every other plane serve a place. */
+  async #spread(held: HeldPlace): Promise<boolean> {
     // Its agent may have come back elsewhere meanwhile.
-    return this.#places.get(claim.place) === held
+    if (!this.#places.has(held)) return false
+    await this.#options.added(elsewhereOf(held))
+    return this.#places.has(held)
   }
 
   #forgetCredential({ session: { id, credentialId } }: HeldSession): void {
@@ -346,7 +441,7 @@ export class Directory {
   #drop(held: HeldTunnel, { isLost }: { readonly isLost: boolean }): void {
     const { id: tunnelId, planeId, online } = held
     this.#unlist(held)
-    const place = online.endpoint && this.#places.get(online.endpoint.place)
+    const place = online.endpoint && this.#places.get(claimOf(online, online.endpoint))
     if (place?.tunnelId === tunnelId && place.planeId === planeId) this.#free(place, { isLost })
     // Of one whose place was freed before, everybody knows.
     else if (held.labels) this.#options.removed({ tunnelId, planeId, isLost })
@@ -359,45 +454,42 @@ export class Directory {
     this.#sessions.get(online.tunnel.sessionId)?.tunnels.delete(id)
     if (held.labels) this.#groups.delete(held)
     if (online.endpoint) this.#endpoints.delete(online.endpoint.present.id)
+    this.#allNodes.tunnelChanged(id, { isNew: false })
   }
 
   /** The same agent takes its place again; what it was before is gone. */
   #giveUp(before: HeldPlace): void {
     const tunnel = this.#tunnels.get(before.tunnelId)
     if (tunnel) this.#drop(tunnel, { isLost: false })
-    if (this.#places.get(before.place) === before) this.#free(before, { isLost: false })
+    if (this.#places.has(before)) this.#free(before, { isLost: false })
   }
 
   #hold(planeId: string, claim: PlaceClaim): HeldPlace {
     const held = { ...claim, planeId }
-    this.#places.set(claim.place, held)
-    this.#byEndpoint.set(claim.config.id, held)
+    this.#places.add(held)
+    this.#allNodes.placeChanged(claim.place)
     return held
   }
 
-  #free(held: HeldPlace, { isLost }: { readonly isLost: boolean }): void {
-    const { place, tunnelId, planeId, config } = held
-    this.#places.delete(place)
+  #free(held: HeldPlace, { isLost, wasOurs = true }: { readonly isLost: boolean; readonly wasOurs?: boolean }): void {
+    const { place, tunnelId, planeId } = held
+    this.#places.delete(held)
+    if (wasOurs) this.#allNodes.placeLeft(held)
+    else this.#allNodes.placeChanged(place)
     // Another plane has claimed it for the same session, and is about to serve it.
-    const isComing = this.#coming.has(place)
-    if (this.#byEndpoint.get(config.id) === held) this.#byEndpoint.delete(config.id)
+    const isComing = this.#coming.has(slotOf(held))
     this.#options.removed({ tunnelId, planeId, isLost: isLost || isComing })
   }
 }
 
 /** What a tunnel would claim that has its place already. */
 function claimOf({ tunnel: { id: tunnelId, sessionId } }: OnlineTunnel, endpoint: ClaimedEndpoint): PlaceClaim {
-  const { place, config, isUnnamed } = endpoint
-  return { place, config, isUnnamed, tunnelId, sessionId }
+  const { place, config, version, isUnnamed, pool } = endpoint
+  return { place, config, version, isUnnamed, pool, tunnelId, sessionId }
 }
 
 /** What an endpoint is to planes that do not have it. */
-function elsewhereOf({ tunnelId, sessionId, planeId, config }: HeldPlace): ElsewhereTunnel {
-  return { tunnelId, sessionId, planeId, httpVersion: planOf(config), config }
-}
-
-/** The version of HTTP that the tunnel of an endpoint speaks. */
-function planOf({ modules, routes }: EdgeConfig): 1 | 2 {
-  const plan = (routes[0]?.modules.backend ?? modules.backend) as { readonly httpVersion?: 1 | 2 } | undefined
-  return plan?.httpVersion ?? 1
+function elsewhereOf({ tunnelId, sessionId, planeId, config, pool }: HeldPlace): ElsewhereTunnel {
+  const httpVersion = pool?.httpVersion ?? httpVersionOf(config)
+  return { tunnelId, sessionId, planeId, httpVersion, config, labels: memberLabels({ config, pool }) }
 }

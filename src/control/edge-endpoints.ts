@@ -81,6 +81,8 @@ export class EdgeEndpoints implements Followed {
   /** The presence, with these endpoints among those of agents. */
   beside(presence: Presence): Presence {
     return {
+      nodes: (page) => presence.nodes(page),
+      node: (id) => presence.node(id),
       sessions: (page) => presence.sessions(page),
       session: (id) => presence.session(id),
       tunnels: (page) => presence.tunnels(page),

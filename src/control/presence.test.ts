@@ -4,6 +4,7 @@ import type { Presence, PresentEndpoint } from '../model/presence.ts'
 import { apiKeys } from '../resources/api-keys.ts'
 import { endpoints } from '../resources/endpoints.ts'
 import { resources } from '../resources/index.ts'
+import { nodes } from '../resources/nodes.ts'
 import { linksUnder } from './links.ts'
 import { nobodyPresent, presentOne, presentPage } from './presence.ts'
 
@@ -69,6 +70,21 @@ for (const [what, endpoint, also] of rows) {
     for (const field of Object.keys(expected)) assert.ok(known.includes(field), field)
   })
 }
+
+test('a node is shown with where it is, what it holds and how long it counts as online', async () => {
+  const about = { name: 'a', address: '10.0.0.5:7444', region: 'eu', version: '1.2.3', since: '2026-01-01T00:00:00Z' }
+  const node = { id: 'nd_1', ...about, sessions: 3, lease: 8 }
+  const presence: Presence = {
+    ...nobodyPresent,
+    nodes: async () => [node],
+    node: async (id) => (id === node.id ? node : undefined),
+  }
+  const expected = { ...node, uri: 'https://api.example.com/nodes/nd_1' }
+  assert.deepEqual(await presentOne(presence, nodes, 'nd_1', presenting), expected)
+  assert.deepEqual(await presentPage(presence, nodes, { limit: 2 }, presenting), [expected])
+  assert.deepEqual(Object.keys(nodes.view.properties).sort(), Object.keys(expected).sort())
+  assert.equal(nodes.access, 'admin')
+})
 
 test('everything that is read from presence can be, and nothing else', async () => {
   for (const resource of resources.filter(({ source }) => source === 'presence')) {

@@ -1,7 +1,15 @@
-/** Sessions, tunnels and endpoints as the API reads and shows them, and the presence of a server that nobody is connected to. */
+/** Nodes, sessions, tunnels and endpoints as the API reads and shows them, and the presence of a server that nobody is connected to. */
 import { Refusal } from '../model/errors.ts'
-import type { Presence, PresencePage, PresentEndpoint, PresentSession, PresentTunnel } from '../model/presence.ts'
+import type {
+  Presence,
+  PresencePage,
+  PresentEndpoint,
+  PresentNode,
+  PresentSession,
+  PresentTunnel,
+} from '../model/presence.ts'
 import { endpoints } from '../resources/endpoints.ts'
+import { nodes } from '../resources/nodes.ts'
 import type { Resource } from '../resources/resource.ts'
 import { tunnelSessions } from '../resources/tunnel-sessions.ts'
 import { tunnels } from '../resources/tunnels.ts'
@@ -9,6 +17,8 @@ import type { Links } from './links.ts'
 
 /** Nobody is online. */
 export const nobodyPresent: Presence = {
+  nodes: async () => [],
+  node: async () => undefined,
   sessions: async () => [],
   session: async () => undefined,
   tunnels: async () => [],
@@ -38,6 +48,8 @@ export async function presentPage(
   presenting: Presenting,
 ): Promise<Shown[]> {
   switch (resource) {
+    case nodes:
+      return (await presence.nodes(page)).map((each) => showNode(each, presenting))
     case tunnelSessions:
       return (await presence.sessions(page)).map((each) => showSession(each, presenting))
     case tunnels:
@@ -57,6 +69,10 @@ export async function presentOne(
   presenting: Presenting,
 ): Promise<Shown | undefined> {
   switch (resource) {
+    case nodes: {
+      const node = await presence.node(id)
+      return node && showNode(node, presenting)
+    }
     case tunnelSessions: {
       const session = await presence.session(id)
       return session && showSession(session, presenting)
@@ -71,6 +87,20 @@ export async function presentOne(
     }
     default:
       throw new Error(`${resource.kind} is not read from presence`)
+  }
+}
+
+function showNode(node: PresentNode, { links }: Presenting): Shown {
+  return {
+    id: node.id,
+    uri: links.one(nodes, node.id, null),
+    name: node.name,
+    address: node.address,
+    region: node.region,
+    version: node.version,
+    sessions: node.sessions,
+    since: node.since,
+    lease: node.lease,
   }
 }
 

@@ -19,6 +19,7 @@ import { type Principal, tokenHash } from './principal.ts'
 import { checkClaims, checkMentions, checkUnreferenced, setClaims, setMentions } from './references.ts'
 import { holdKey } from './sealing.ts'
 import { openFields, resourceAt, sealFields } from './secrets.ts'
+import { checkServed } from './served-elsewhere.ts'
 import type { Complete } from './show.ts'
 import { placed, type ShowingModules } from './shown-at.ts'
 import { checkRules } from './write-rules.ts'
@@ -30,6 +31,8 @@ export interface RecordsOptions {
   readonly now: Clock
   readonly sealer: Sealer
   readonly around: Surroundings
+  /** This node, where there may be others. */
+  readonly nodeId?: string | undefined
   readonly presence: Presence
   readonly checks: ModuleChecks
   readonly keys: Pick<KeyMaker, 'make'>
@@ -42,17 +45,19 @@ export class Records {
   readonly #now: Clock
   readonly #sealer: Sealer
   readonly #around: Surroundings
+  readonly #nodeId: string | undefined
   readonly #presence: Presence
   readonly #checks: ModuleChecks
   readonly #keys: RecordsOptions['keys']
   readonly #showing: ShowingModules
 
-  constructor({ store, ids, now, sealer, around, presence, checks, keys, requestKey }: RecordsOptions) {
+  constructor({ store, ids, now, sealer, around, nodeId, presence, checks, keys, requestKey }: RecordsOptions) {
     this.#store = store
     this.#ids = ids
     this.#now = now
     this.#sealer = sealer
     this.#around = around
+    this.#nodeId = nodeId
     this.#presence = presence
     this.#checks = checks
     this.#keys = keys
@@ -89,6 +94,7 @@ export class Records {
         await checkMentions(writer, allMentions)
         await checkNesting(writer, resource, null, allMentions)
         await checkClaims(writer, claims, null)
+        await checkServed(writer, claims, this.#nodeId)
 
         const row = { id, kind: resource.kind, parentId, ownerId, createdAt: timestamp(this.#now()), fields }
         if (resource.secrets.length > 0) await holdKey(writer, this.#sealer)
@@ -161,6 +167,7 @@ export class Records {
           await checkMentions(writer, mentions)
           if (!sameIds(mentions, oldMentions)) await checkNesting(writer, resource, id, mentions)
           await checkClaims(writer, claims, id)
+          await checkServed(writer, claims, this.#nodeId)
           if (resource.secrets.length > 0) await holdKey(writer, this.#sealer)
           await writer.replaceFields(id, sealFields(this.#sealer, resource.secrets, fields, resourceAt(id)))
           await setClaims(writer, id, claims, resource.claims(old, parentId))

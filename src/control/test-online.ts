@@ -30,7 +30,35 @@ export function servedAt(tunnelId: string, name: string, httpVersion: 1 | 2 = 1)
 }
 
 export function placeClaim(tunnelId: string, sessionId: string, name: string): PlaceClaim {
-  return { place: `secure:${name}`, tunnelId, sessionId, config: servedAt(tunnelId, name), isUnnamed: true }
+  return {
+    place: `secure:${name}`,
+    tunnelId,
+    sessionId,
+    config: servedAt(tunnelId, name),
+    version: '1',
+    isUnnamed: true,
+  }
+}
+
+/** A claim of a tunnel in a pool. */
+export function poolClaim(
+  tunnelId: string,
+  sessionId: string,
+  name: string,
+  { ownerId = 'usr_1', version = 'a.b.c' } = {},
+): PlaceClaim {
+  const backend = { kind: 'tunnel_group', id: 'ep_pool', labels: { '': 'ep_pool' }, pool: { proxyHeader: 0 } }
+  const route = { id: 'route', matchType: 'path_prefix', match: '/', modules: { backend } } as const
+  const config = { ...servedAt(tunnelId, name), id: 'ep_pool', routes: [route] }
+  return { ...placeClaim(tunnelId, sessionId, name), config, version, pool: { ownerId, httpVersion: 1 } }
+}
+
+/** The same, online. */
+export function poolTunnel(...given: Parameters<typeof poolClaim>): OnlineTunnel {
+  const [id, sessionId, name] = given
+  const { endpoint, ...online } = endpointTunnel(id, sessionId, name)
+  const { place, config, version, isUnnamed, pool } = poolClaim(...given)
+  return { ...online, ...(endpoint && { endpoint: { ...endpoint, place, config, version, isUnnamed, pool } }) }
 }
 
 const tunnelOf = (id: string, sessionId: string) => ({
@@ -47,7 +75,7 @@ export function labelTunnel(id: string, sessionId: string, labels: Readonly<Reco
 }
 
 export function endpointTunnel(id: string, sessionId: string, name: string): OnlineTunnel {
-  const { place, config, isUnnamed } = placeClaim(id, sessionId, name)
+  const { place, config, version, isUnnamed } = placeClaim(id, sessionId, name)
   const publicUrl = `https://${name}`
   return {
     tunnel: { ...tunnelOf(id, sessionId), endpoint: { id: config.id, proto: 'https', publicUrl } },
@@ -56,6 +84,7 @@ export function endpointTunnel(id: string, sessionId: string, name: string): Onl
     endpoint: {
       place,
       config,
+      version,
       isUnnamed,
       present: {
         id: config.id,

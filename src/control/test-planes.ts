@@ -13,8 +13,19 @@ import type {
 } from '../planes/port.ts'
 import { UploadedCertificates } from '../planes/uploaded-certificates.ts'
 import type { AttachedPlanes } from './attached-planes.ts'
+import type { StartedNode } from './only-node.ts'
 
 const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
+
+/** The node that test planes are. */
+export const testNode: StartedNode = {
+  id: 'nd_5',
+  name: 'node-5',
+  address: '',
+  region: 'local',
+  version: '1',
+  since: '2026-01-01T00:00:00Z',
+}
 
 export class TestPlane {
   readonly id: string
@@ -28,6 +39,7 @@ export class TestPlane {
   readonly elsewhere = new Map<string, string>()
   readonly lost: string[] = []
   planes: readonly string[] = []
+  nodes: readonly string[] = []
   readonly ended: string[] = []
   readonly endedLegs: string[] = []
   readonly stopped: string[] = []
@@ -102,6 +114,11 @@ export class TestPlane {
       planes: (given) => {
         this.planes = given.map(({ planeId }) => planeId)
       },
+      nodes: (given) => {
+        this.nodes = given.map(({ nodeId }) => nodeId)
+      },
+      distantPorts: async () => {},
+      callNode: async () => undefined,
       letVisitorsIn() {},
       command: async () => {},
       endSession: ({ sessionId }) => {

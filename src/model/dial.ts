@@ -13,16 +13,21 @@ export interface DialRequest {
   readonly passthroughTls: boolean
   /** The request that the connection is opened for, as it stands in the log; left out where no requests are seen. */
   readonly requestId?: string | undefined
+  /** The version of the address that the visitor was let in at, when another node did that; see `ServedEndpoint`. */
+  readonly version?: string | undefined
 }
+
+/** Characters of a `DialRequest.version`, at most. */
+export const VERSION_CHARACTERS = 64
 
 /** Opens one connection; never rejects. */
 export type Dial = (request: DialRequest) => Promise<ByteStream | DialFault>
 
 /**
  * `offline`: no agent serves the tunnel. `busy`: the agent accepts no more connections. `timeout`: no answer in time.
- * `refused`: the service cannot be reached.
+ * `refused`: the service cannot be reached. `unreachable`: the node that holds the agent's session cannot be reached.
  */
-export type DialReason = 'offline' | 'busy' | 'timeout' | 'refused'
+export type DialReason = 'offline' | 'busy' | 'timeout' | 'refused' | 'unreachable'
 
 /** Dialling failed before anything was sent to the service, so another tunnel may be tried. */
 export class DialFault extends Error {
@@ -39,11 +44,15 @@ export class DialFault extends Error {
 export interface GroupMember {
   readonly tunnelId: string
   readonly httpVersion: 1 | 2
+  /** It is at another node. */
+  readonly isDistant?: boolean | undefined
 }
 
 /** The tunnels that carry all of a group's labels at this moment, oldest first; the list is replaced, never changed. */
 export interface TunnelGroup {
   readonly members: readonly GroupMember[]
+  /** Undefined when the members are known; else resolves when other nodes have told theirs. */
+  found?(): Promise<void> | undefined
   /** Says that the caller no longer needs this group. */
   release(): void
 }

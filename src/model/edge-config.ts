@@ -36,7 +36,13 @@ export type ModuleSettings = Readonly<Record<string, unknown>>
 /** Where traffic goes: the settings of the `backend` module. */
 export type BackendPlan =
   | TunnelPlan
-  | { readonly kind: 'tunnel_group'; readonly id: string; readonly labels: Readonly<Record<string, string>> }
+  | {
+      readonly kind: 'tunnel_group'
+      readonly id: string
+      readonly labels: Readonly<Record<string, string>>
+      /** Set for the pool at an agent's address, whose tunnels have one owner. */
+      readonly pool?: Pick<TunnelPlan, 'proxyHeader'>
+    }
   | {
       readonly kind: 'http_response'
       readonly id: string
@@ -66,4 +72,28 @@ export interface TunnelPlan {
   readonly httpVersion: 1 | 2
   /** The version of the PROXY header at the start of each stream; 0 for none. */
   readonly proxyHeader: 0 | 1 | 2
+  /** Whom it is dialled as: visitors that this version let in. Only for a tunnel at another node; see `ServedEndpoint`. */
+  readonly version?: string | undefined
+}
+
+/** Whether several tunnels may be behind an endpoint of agents; its id then stands for all that is served there. */
+export function isPool({ modules, routes }: EdgeConfig): boolean {
+  const plan = (routes[0]?.modules.backend ?? modules.backend) as BackendPlan | undefined
+  return plan?.kind === 'tunnel_group' && plan.pool !== undefined
+}
+
+/** The version of HTTP that the tunnel of an agent's endpoint speaks. */
+export function httpVersionOf({ modules, routes }: EdgeConfig): 1 | 2 {
+  const plan = (routes[0]?.modules.backend ?? modules.backend) as { readonly httpVersion?: 1 | 2 } | undefined
+  return plan?.httpVersion ?? 1
+}
+
+/** What is served at an agent's endpoint, so that its node is told in which version visitors were let in. */
+export function versioned(config: EdgeConfig, version: string): EdgeConfig {
+  const of = (modules: ModuleSettings): ModuleSettings => {
+    const plan = modules.backend as BackendPlan | undefined // see `BackendPlan`
+    return plan?.kind === 'tunnel' ? { ...modules, backend: { ...plan, version } } : modules
+  }
+  const routes = config.routes.map((route) => ({ ...route, modules: of(route.modules) }))
+  return { ...config, modules: of(config.modules), routes }
 }

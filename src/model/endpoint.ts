@@ -1,5 +1,6 @@
 /** The port through which the agents' door asks the data plane to serve an address that an agent wants to bind. */
 import type { EdgeConfig, TunnelPlan } from './edge-config.ts'
+import type { PoolMember } from './pool.ts'
 
 /** The most options of one bind: far more than agents send, and few enough to search through. */
 export const MAX_BIND_OPTIONS = 200
@@ -20,6 +21,8 @@ export interface EndpointRequest {
   /** An ACL rule names this very name or a wildcard above it; required below a wildcard that somebody reserved (D66). */
   readonly isNamed?: boolean
   readonly tunnel: TunnelPlan
+  /** Set when the tunnel may share its address with others of this owner. */
+  readonly pool?: PoolMember | undefined
   /** The session and the credential of the agent. */
   readonly sessionId: string
   readonly credentialId: string
@@ -40,6 +43,13 @@ export interface AddressHolders {
 /** What is served at an endpoint. */
 export interface ServedEndpoint {
   readonly config: EdgeConfig
+  /**
+   * New with each bind: another node that knows an older one must ask again who may come in. In a pool, where any member
+   * may be dialled, it is that of all that is served there.
+   */
+  readonly version: string
+  /** Set when other tunnels may have this address too. */
+  readonly pool?: PoolMember | undefined
   /** Its name must be given up when somebody claims a wildcard above it (D66). */
   readonly isUnnamed: boolean
 }

@@ -8,6 +8,8 @@ export interface LabelledTunnel {
   readonly id: string
   readonly httpVersion: 1 | 2
   readonly labels?: Labels | undefined
+  /** It is at another node. */
+  readonly isDistant?: boolean | undefined
 }
 
 /** A followed group; equal label sets share one. */
@@ -53,11 +55,11 @@ export class LabelGroups<Tunnel extends LabelledTunnel> {
   add(tunnel: Tunnel): void {
     for (const label of labelTexts(tunnel.labels ?? {})) put(this.#tunnels, label, tunnel)
     for (const group of this.#groupsOf(tunnel)) {
-      const { id: tunnelId, httpVersion } = tunnel
+      const { id: tunnelId } = tunnel
       const after = group.members.findIndex((member) => member.tunnelId > tunnelId)
       // The newest usually belongs at the end; one that returns goes back to its place.
       const place = after === -1 ? group.members.length : after
-      group.members = group.members.toSpliced(place, 0, { tunnelId, httpVersion })
+      group.members = group.members.toSpliced(place, 0, memberOf(tunnel))
     }
   }
 
@@ -66,15 +68,18 @@ export class LabelGroups<Tunnel extends LabelledTunnel> {
     if (!this.#tunnels.get(texts[0] ?? '')?.has(tunnel)) return
     for (const label of texts) drop(this.#tunnels, label, tunnel)
     for (const group of this.#groupsOf(tunnel)) {
-      const { id, httpVersion } = tunnel
+      const gone = memberOf(tunnel)
       // Only this one: a tunnel that moves is known at both ends for a moment, under one id.
-      const place = group.members.findIndex((member) => member.tunnelId === id && member.httpVersion === httpVersion)
+      const place = group.members.findIndex(
+        ({ tunnelId, httpVersion, isDistant }) =>
+          tunnelId === gone.tunnelId && httpVersion === gone.httpVersion && isDistant === gone.isDistant,
+      )
       if (place !== -1) group.members = group.members.toSpliced(place, 1)
     }
   }
 
   #begin(key: string, labels: Labels): Followed {
-    const members = this.find(labels).map(({ id: tunnelId, httpVersion }) => ({ tunnelId, httpVersion }))
+    const members = this.find(labels).map(memberOf)
     const group = { labels, members, followers: 0 }
     this.#followed.set(key, group)
     put(this.#followedBy, firstLabel(labels), group)
@@ -86,6 +91,10 @@ export class LabelGroups<Tunnel extends LabelledTunnel> {
       [...(this.#followedBy.get(label) ?? [])].filter((group) => carries(tunnel, group.labels)),
     )
   }
+}
+
+function memberOf({ id: tunnelId, httpVersion, isDistant = false }: LabelledTunnel): GroupMember {
+  return isDistant ? { tunnelId, httpVersion, isDistant } : { tunnelId, httpVersion }
 }
 
 /** A key for a label set, whatever its order. */

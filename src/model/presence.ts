@@ -1,4 +1,4 @@
-/** What is online: the sessions and tunnels of agents, and the endpoints they serve, as the API reads them. */
+/** What is online: nodes, the sessions and tunnels of agents, and the endpoints they serve, as the API reads them. */
 
 export type AgentCommand = 'restart' | 'stop' | 'update'
 
@@ -55,6 +55,22 @@ export interface PresentEndpoint {
   readonly edgeId?: string
 }
 
+/** One running server. Several share a database, and each tells the others where it is. */
+export interface PresentNode {
+  readonly id: string
+  readonly name: string
+  /** Where other nodes reach it, as `host:port`; `''` when it is on its own. */
+  readonly address: string
+  readonly region: string
+  readonly version: string
+  /** How many sessions of agents it holds. */
+  readonly sessions: number
+  /** When it started, RFC 3339. */
+  readonly since: string
+  /** Whole seconds until others count it as gone, unless it renews its lease; null when it is on its own. */
+  readonly lease: number | null
+}
+
 /** Which page of a list to read: newest first, at most `limit`, with ids before `beforeId`. */
 export interface PresencePage {
   readonly beforeId?: string
@@ -63,6 +79,8 @@ export interface PresencePage {
 
 /** The port through which the API reads what is online and sends commands to agents. */
 export interface Presence {
+  nodes(page: PresencePage): Promise<readonly PresentNode[]>
+  node(id: string): Promise<PresentNode | undefined>
   sessions(page: PresencePage): Promise<readonly PresentSession[]>
   session(id: string): Promise<PresentSession | undefined>
   tunnels(page: PresencePage): Promise<readonly PresentTunnel[]>

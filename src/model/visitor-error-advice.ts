@@ -58,6 +58,11 @@ export const visitorErrorAdvice: Readonly<Record<VisitorErrorCode, VisitorErrorA
     when: 'No tunnel with the labels of the tunnel group is online, and there is no other backend to fall back to.',
     remedy: 'Start an agent with these labels; `GET /tunnels` shows which are online.',
   },
+  NODE_UNREACHABLE: {
+    when: 'The agent is connected to another node of the server, which does not answer this one.',
+    remedy:
+      'The visitor: try again; an agent whose node is gone connects to another. The operator: check that nodes reach each other; the log names the node and the reason.',
+  },
   BACKEND_BUSY: {
     when: 'The agent has reached its limit of connections, or does not accept this one.',
     remedy: 'Try again; start more agents with the same labels.',

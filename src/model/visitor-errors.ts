@@ -29,6 +29,11 @@ const table = {
     ngrok: 743,
     text: 'This server has reached a limit that its operator set; try again shortly.',
   },
+  NODE_UNREACHABLE: {
+    status: 503,
+    ngrok: 722,
+    text: 'The part of the server that has this tunnel cannot be reached; try again shortly.',
+  },
   EDGE_STARTING: { status: 503, ngrok: 722, text: 'This address is about to be served; try again in a moment.' },
   MODULE_UNAVAILABLE: { status: 503, ngrok: 722, text: 'A module of this route cannot be applied, so nothing passes.' },
   UPSTREAM_UNREACHABLE: { status: 502, ngrok: 8012, text: 'The service behind this address cannot be reached.' },

@@ -1,7 +1,7 @@
 /** What a data plane asks of the control plane for its doors and edges. */
 import { LOOP_PRICE } from '../lib/patterns/pattern-price.ts'
 import { Secret } from '../lib/secrets/secret.ts'
-import { BindRefusal, type EndpointRequest } from '../model/endpoint.ts'
+import { BindRefusal, type EndpointRequest, type ServedEndpoint } from '../model/endpoint.ts'
 import { type AgentModules, agentModules, bindPrice } from '../modules/agent-options/options.ts'
 import type { RequestKey } from '../modules/saml/request-key.ts'
 import type { ControlLink } from './control-link.ts'
@@ -21,6 +21,24 @@ export function requestKeyOf(control: ControlLink): () => Promise<RequestKey> {
       },
     )
     return found
+  }
+}
+
+/** Who has an address, and who gets it. */
+export function addressesOf(control: ControlLink) {
+  const claimOf = ({ place, tunnel: { tunnelId }, sessionId }: EndpointRequest, served: ServedEndpoint) => {
+    return { place, tunnelId, sessionId, ...served }
+  }
+  return {
+    holdersOfName: (name: string) => control.ask('holdersOfName', name, { withinMs: LOOKUP_MS }),
+    holdersOfPort: (port: number) => control.ask('holdersOfPort', port, { withinMs: LOOKUP_MS }),
+    claim: (request: EndpointRequest, served: ServedEndpoint) =>
+      control.ask('claim', claimOf(request, served), { withinMs: LOOKUP_MS }),
+    // A control plane of an earlier version does not know.
+    whyTaken: (request: EndpointRequest, served: ServedEndpoint) =>
+      control.ask('whyTaken', claimOf(request, served), { withinMs: LOOKUP_MS }).catch(() => undefined),
+    unclaim: ({ place, tunnel: { tunnelId }, pool }: EndpointRequest) =>
+      control.tell('unclaim', { place, tunnelId, pool }),
   }
 }
 

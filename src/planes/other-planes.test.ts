@@ -59,7 +59,7 @@ class Plane {
       compile: async () => ({ release() {} }),
       serve: async ({ id }) => void this.served.add(id),
       serveIdle: async ({ id }) => void this.served.add(id),
-      remove: (id) => void this.served.delete(id),
+      letGo: (id) => void this.served.delete(id),
     },
     groups: this.groups,
     relay: (planeId, asked) => this.relay(planeId, asked),

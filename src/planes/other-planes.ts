@@ -8,11 +8,13 @@ import type { ElsewhereTunnel, PlaneCalls } from './port.ts'
 export interface OtherPlanesOptions<Compiled extends { release(): void }> {
   /** Serves and unserves the endpoints of agents that are elsewhere. */
   readonly edges: {
-    compile(config: EdgeConfig): Promise<Compiled>
-    serve(config: EdgeConfig, compiled: Compiled): Promise<unknown>
+    /** Undefined when there is nothing to compile. */
+    compile(config: EdgeConfig): Promise<Compiled | undefined>
+    /** For a tunnel, which may be one of several that have this endpoint. */
+    serve(config: EdgeConfig, compiled: Compiled | undefined, tunnelId: string): Promise<unknown>
     /** Leaves compiling to the first visitor. */
-    serveIdle(config: EdgeConfig): Promise<unknown>
-    remove(id: string): void
+    serveIdle(config: EdgeConfig, tunnelId: string): Promise<unknown>
+    letGo(id: string, tunnelId: string): void
   }
   readonly groups: {
     add(tunnel: LabelledTunnel): void
@@ -76,6 +78,11 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
   holderOf(tunnelId: string): string | undefined {
     const known = this.#known.get(tunnelId)
     return known?.expiry === undefined ? known?.tunnel.sessionId : undefined
+  }
+
+  /** The labels of a tunnel that another plane has online. */
+  labelsOf(tunnelId: string): Readonly<Record<string, string>> | undefined {
+    return this.#known.get(tunnelId)?.tunnel.labels
   }
 
   /** Whether a connection to a tunnel may be kept for the next request: not when its plane waits for us. */
@@ -149,9 +156,18 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
     }
   }
 
+  /** Reaches a tunnel at another plane, for a visitor at another node, which asks again by itself. */
+  async dialOnce(request: DialRequest): Promise<ByteStream | DialFault> {
+    const known = this.#known.get(request.tunnelId)
+    if (!known || known.isLost) return new DialFault('offline', 'the tunnel is not online at this node')
+    const direct = await this.#options.leg?.(known.tunnel.sessionId, request)
+    if (direct && !(direct instanceof DialFault)) return direct
+    return this.#options.relay(known.tunnel.planeId, request)
+  }
+
   async #add(tunnel: ElsewhereTunnel, { isIdle }: { readonly isIdle: boolean }): Promise<void> {
     const { tunnelId, config } = tunnel
-    const { isHere, isLeaving, handOver, moved } = this.#options
+    const { edges, isHere, isLeaving, handOver, moved } = this.#options
     const wasHere = isHere(tunnelId)
     // Its own session is the truth, unless that moves away; other news has crossed on the way and is old.
     if (wasHere && isLeaving?.() !== true) return
@@ -170,21 +186,24 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
     if (wasHere) handOver?.(tunnelId)
     if (wasHere || (before && before.tunnel.planeId !== tunnel.planeId)) moved?.(tunnelId)
     const served = config && this.#serve(config, known, { isIdle })
+    const former = before?.tunnel.config
+    // It has come back with another part in a pool, or without one.
+    if (former && former.id !== config?.id) edges.letGo(former.id, tunnelId)
     this.#news(tunnelId)
     await served
   }
 
   async #serve(config: EdgeConfig, known: Known, { isIdle }: { readonly isIdle: boolean }): Promise<void> {
     const { edges, isHere } = this.#options
+    const { tunnelId } = known.tunnel
     if (isIdle) {
-      await edges.serveIdle(config)
+      await edges.serveIdle(config, tunnelId)
       return
     }
     const compiled = await edges.compile(config)
     // It may have gone, or come here, meanwhile.
-    const { tunnelId } = known.tunnel
-    if (this.#known.get(tunnelId) === known && !isHere(tunnelId)) await edges.serve(config, compiled)
-    else compiled.release()
+    if (this.#known.get(tunnelId) === known && !isHere(tunnelId)) await edges.serve(config, compiled, tunnelId)
+    else compiled?.release()
   }
 
   #lose(tunnelId: string): void {
@@ -209,7 +228,7 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
     this.#unlist(known)
     this.#ungroup(known)
     const { config } = known.tunnel
-    if (config && !this.#options.isHere(tunnelId)) this.#options.edges.remove(config.id)
+    if (config && !this.#options.isHere(tunnelId)) this.#options.edges.letGo(config.id, tunnelId)
     this.#news(tunnelId)
   }
 

@@ -8,6 +8,7 @@ import type { AgentCredential } from '../model/agent-credential.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import type { AddressHolders, EndpointRequest, ServedEndpoint } from '../model/endpoint.ts'
 import type { FormerLabelTunnel } from '../model/former-labels.ts'
+import type { PoolDifference } from '../model/pool.ts'
 import type { AgentCommand, PresentEndpoint, PresentSession, PresentTunnel } from '../model/presence.ts'
 import type { AgentModules } from '../modules/agent-options/options.ts'
 import type { LoginEndings, LoginRows } from './login-rows.ts'
@@ -29,9 +30,9 @@ export interface OnlineTunnel {
   readonly endpoint?: { readonly present: PresentEndpoint } & ClaimedEndpoint
 }
 
-/** An address that a tunnel has for itself, and what is served there. */
+/** An address that a tunnel has, and what is served there. */
 export interface ClaimedEndpoint extends ServedEndpoint {
-  /** A key that no two endpoints share. */
+  /** A key that no two endpoints share, unless they are in a pool. */
   readonly place: string
 }
 
@@ -48,8 +49,41 @@ export interface ElsewhereTunnel {
   readonly planeId: string
   readonly httpVersion: 1 | 2
   readonly labels?: Readonly<Record<string, string>> | undefined
-  /** What is served at its own address. */
+  /** What is served at its address. */
   readonly config?: EdgeConfig | undefined
+}
+
+/** A tunnel at another node, as the directory of all nodes had it. It may be gone by now: that node says so. */
+export interface DistantTunnel {
+  readonly tunnelId: string
+  readonly sessionId: string
+  readonly nodeId: string
+  readonly planeId: string
+  readonly httpVersion: 1 | 2
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  /** Of the pool that it is in; see `ServedEndpoint`. */
+  readonly version?: string | undefined
+}
+
+/** An address that a tunnel at another node has, or several. */
+export interface DistantPlace {
+  readonly place: string
+  readonly config: EdgeConfig
+  /** See `ServedEndpoint`. */
+  readonly version: string
+  readonly tunnel: DistantTunnel
+}
+
+/** Another node, while its lease runs. */
+export interface OtherNode {
+  readonly nodeId: string
+  readonly name: string
+  /** Where it listens for other nodes. */
+  readonly address: { readonly host: string; readonly port: number }
+  /** Where it accepts agents, as `host:port`. */
+  readonly agentAddresses: readonly string[]
+  /** It drains, and takes no more agents. */
+  readonly isLeaving: boolean
 }
 
 /** One restriction of the addresses that may reach a part of the server (D64). */
@@ -118,6 +152,8 @@ export type ControlCalls = LoginRows & {
   secrets(nothing: null): PlaneSecrets
 
   findCredential(by: { readonly token: string }): Promise<AgentCredential | undefined>
+  /** What `findCredential` answered last for this token, for one that comes back while the database is away. */
+  recallCredential(by: { readonly token: string }): AgentCredential | undefined
   findSshCredential(by: { readonly fingerprint: string }): Promise<AgentCredential | undefined>
   findSshCertificate(by: {
     readonly digest: string
@@ -132,8 +168,10 @@ export type ControlCalls = LoginRows & {
   holdersOfPort(port: number): Promise<AddressHolders>
   /** Gives the place to the claim, and has every other data plane serve it; false when somebody else has it. */
   claim(claim: PlaceClaim): Promise<boolean>
+  /** Why a claim was refused, where a pool is or could be; undefined when the place is free by now. */
+  whyTaken(claim: PlaceClaim): Promise<PoolDifference | undefined>
   /** A claim that came to nothing. */
-  unclaim(claim: { readonly place: string; readonly tunnelId: string }): void
+  unclaim(claim: Pick<PlaceClaim, 'place' | 'tunnelId' | 'pool'>): void
   /** Asks whoever holds a place for a sign of life; true when the place is free afterwards. */
   proveAlive(at: { readonly place: string }): Promise<boolean>
 
@@ -144,8 +182,11 @@ export type ControlCalls = LoginRows & {
   returning(session: { readonly sessionId: string; readonly isMoving?: boolean }): Promise<readonly FormerLabelTunnel[]>
   /** Whether a session is online, with this credential, and so may have a further connection here. */
   mayHaveLeg(session: { readonly sessionId: string; readonly credentialId: string }): boolean
-  /** This data plane drains: its agents move to another, or come back there when it ends their sessions. */
-  leaving(nothing: null): void
+  /**
+   * This data plane drains: its agents move to another, or come back there when it ends their sessions. `isNode`: the whole
+   * node does, and others know it.
+   */
+  leaving(nothing: null): Promise<{ readonly isNode: boolean }>
   sessionStarted(session: OnlineSession): void
   sessionEnded(session: { readonly sessionId: string }): void
   /** Resolves when lists show it and every data plane can reach it. */
@@ -155,6 +196,13 @@ export type ControlCalls = LoginRows & {
   tunnelEnded(tunnel: { readonly tunnelId: string }): void
   /** The server stopped a tunnel, and its agent may not have it again. */
   tunnelStopped(tunnel: { readonly tunnelId: string }): void
+
+  /** Who has these places at other nodes; one that nobody has there is left out. */
+  lookUpPlaces(places: readonly string[]): Promise<readonly DistantPlace[]>
+  /** Tunnels at other nodes that carry all of these labels. */
+  lookUpGroup(labels: Readonly<Record<string, string>>): Promise<readonly DistantTunnel[]>
+  /** Another node asks its question of this one. */
+  answerNode(call: { readonly nodeId: string; readonly value: unknown }): Promise<unknown>
 
   /** The certificate and key that sign requests to identity providers. */
   requestKey(nothing: null): Promise<{ readonly certificate: string; readonly key: string }>
@@ -182,6 +230,18 @@ export type PlaneCalls = {
     readonly lost: readonly string[]
   }): Promise<void>
   planes(others: readonly OtherPlane[]): void
+  /** The other nodes. */
+  nodes(others: readonly OtherNode[]): void
+  /** Ports that tunnels at other nodes have, and that must be open here too (D60). */
+  distantPorts(change: {
+    readonly taken: readonly DistantPlace[]
+    /** Places that nobody at another node has. */
+    readonly free: readonly string[]
+    /** All that are taken; every other one is free. */
+    readonly only?: readonly string[]
+  }): Promise<void>
+  /** Asks another node, in the name of this control plane. */
+  callNode(call: { readonly nodeId: string; readonly value: unknown }): Promise<unknown>
   /** Everything that is stored is here. */
   letVisitorsIn(nothing: null): void
 

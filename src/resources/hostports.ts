@@ -67,8 +67,12 @@ function claim(scope: string, key: string, hostport: string): Claim {
 /** Refuses an address that an online agent serves. If the edge is first, the agent's bind is refused. */
 function refuseServed({ endpointAt }: Surroundings, address: { name: string } | { port: number }, field: string): void {
   const endpoint = endpointAt?.(address)
-  if (endpoint === undefined) return
-  throw new Refusal(
+  if (endpoint !== undefined) throw servedByAgent(field, endpoint)
+}
+
+/** An online agent serves the address. */
+export function servedByAgent(field: string, endpoint: string): Refusal {
+  return new Refusal(
     'HOSTPORT_SERVED_BY_AGENT',
     `${field}, or a name below it, is served by an agent at the moment, as endpoint \`${endpoint}\`; stop that tunnel first`,
   )

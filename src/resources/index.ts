@@ -14,6 +14,7 @@ import { httpsEdges } from './https-edges.ts'
 import { ipPolicies } from './ip-policies.ts'
 import { ipPolicyRules } from './ip-policy-rules.ts'
 import { ipRestrictions } from './ip-restrictions.ts'
+import { nodes } from './nodes.ts'
 import { reservedAddrs } from './reserved-addrs.ts'
 import { reservedDomains } from './reserved-domains.ts'
 import type { Resource } from './resource.ts'
@@ -38,6 +39,7 @@ export const resources: readonly Resource[] = [
   credentials,
   botUsers,
   users,
+  nodes,
   tunnelSessions,
   tunnels,
   endpoints,

@@ -197,31 +197,39 @@ function moduleFields(place: Place | undefined): { forms: TProperties; views: TP
   return { forms, views }
 }
 
-/** A resource that is read from presence: what agents are online. */
-export function present(spec: UnwrittenSpec & Pick<Resource, 'commands'>): Resource {
-  return unwritten(spec, { source: 'presence', commands: spec.commands, verbs: ['list', 'get'] })
+/** A resource that is read from presence: what is online. */
+export function present({
+  access = 'account',
+  ...spec
+}: UnwrittenSpec & Pick<Resource, 'commands'> & { readonly access?: 'account' | 'admin' }): Resource {
+  return unwritten(spec, {
+    access,
+    source: 'presence',
+    commands: spec.commands,
+    verbs: ['list', 'get'],
+  })
 }
 
 /** A resource that visitors make by logging in. */
 export function loggedIn(spec: UnwrittenSpec): Resource {
-  return unwritten(spec, { source: 'logins', commands: [], verbs: ['list', 'get', 'delete'] })
+  return unwritten(spec, { access: 'account', source: 'logins', commands: [], verbs: ['list', 'get', 'delete'] })
 }
 
 /** How a file of this folder describes a resource that the API cannot create or change. */
-type UnwrittenSpec = Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey'> & {
+type UnwrittenSpec = Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'columns'> & {
   readonly shows: TProperties
 }
 
 function unwritten(
   { shows, ...rest }: UnwrittenSpec,
-  { source, commands, verbs }: Pick<Resource, 'source' | 'commands' | 'verbs'>,
+  { access, source, commands, verbs }: Pick<Resource, 'access' | 'source' | 'commands' | 'verbs'>,
 ): Resource {
   return {
     ...rest,
     source,
     commands,
     verbs,
-    access: 'account',
+    access,
     create: closed({}),
     update: closed({}),
     view: closed(shows),

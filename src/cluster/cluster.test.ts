@@ -1,0 +1,370 @@
+/** Nodes on one database: who has what, at whichever of them. */
+import assert from 'node:assert/strict'
+import { after, afterEach, beforeEach, describe, test } from 'node:test'
+import { eachStore } from '../../test/support/databases.ts'
+import { until } from '../../test/support/until.ts'
+import { Follower } from '../control/follower.ts'
+import {
+  endpointTunnel,
+  labelTunnel,
+  onlineSession,
+  placeClaim,
+  poolClaim,
+  poolTunnel,
+} from '../control/test-online.ts'
+import { createLog } from '../lib/log/log.ts'
+import { Refusal } from '../model/errors.ts'
+import type { OtherNode } from '../planes/port.ts'
+import { openStore, type Store } from '../store/store.ts'
+import { type Nodes, TestNode } from './test-node.ts'
+
+const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
+const NAME = 'a.example.com'
+const PLACE = `secure:${NAME}`
+const page = { limit: 100 }
+
+describe('nodes on one database', () => {
+  eachStore((databases) => {
+    let store: Store
+    let nodes: Nodes
+    const followers: Follower[] = []
+    beforeEach(async () => {
+      await store?.close()
+      store = await openStore(await databases.url())
+      nodes = new Map()
+    })
+    afterEach(async () => {
+      for (const follower of followers.splice(0)) await follower.stop()
+      for (const node of nodes.values()) await node.stop()
+    })
+    after(() => store.close())
+
+    /** A node, and its data plane. */
+    const start = async (id: string) => {
+      const node = new TestNode(nodes, store, id)
+      await node.cluster.start()
+      const follower = new Follower({ store, followed: node.cluster.moved(), log })
+      await follower.start()
+      followers.push(follower)
+      return { node, plane: await node.plane() }
+    }
+    /** Two nodes that know of each other. */
+    const two = async () => {
+      const [a, b] = [await start('nd_a'), await start('nd_b')]
+      await a.node.cluster.renew()
+      return { a, b }
+    }
+    type Started = Awaited<ReturnType<typeof start>>
+
+    /** An agent connects and binds a name; whether it got it. */
+    const bind = async ({ plane }: Started, tunnelId: string, sessionId: string, name = NAME): Promise<boolean> => {
+      plane.link.tell('sessionStarted', onlineSession(sessionId))
+      const isOurs = await plane.link.ask('claim', placeClaim(tunnelId, sessionId, name))
+      if (isOurs) await plane.link.ask('tunnelStarted', endpointTunnel(tunnelId, sessionId, name))
+      return isOurs
+    }
+    const lookUp = async ({ node }: Started, place = PLACE) => {
+      const [found] = await node.cluster.lookUps.places([place])
+      return found && { tunnelId: found.tunnel.tunnelId, nodeId: found.tunnel.nodeId }
+    }
+
+    test('a name has one holder at all of them', async () => {
+      const { a, b } = await two()
+      const outcomes = await Promise.all([bind(a, 'tn_1', 'ts_1'), bind(b, 'tn_2', 'ts_2')])
+      assert.deepEqual(outcomes.toSorted(), [false, true])
+      const [winner, loser] = outcomes[0] ? [a, b] : [b, a]
+      assert.equal(await bind(loser, 'tn_3', 'ts_3'), false)
+      assert.equal((await lookUp(loser))?.nodeId, winner.node.id)
+      assert.equal(await lookUp(winner), undefined)
+    })
+
+    test('of many claims at once each name goes to one', async () => {
+      const { a, b } = await two()
+      const names = Array.from({ length: 50 }, (_, i) => `n${i}.example.com`)
+      const claims = names.flatMap((name, i) => [a, b].map((at, j) => bind(at, `tn_${i}_${j}`, `ts_${j}`, name)))
+      const granted = (await Promise.all(claims)).filter((isOurs) => isOurs)
+      assert.equal(granted.length, names.length)
+    })
+
+    test('a name is free again when its tunnel ends, and when its node stops', async () => {
+      const { a, b } = await two()
+      assert.equal(await bind(a, 'tn_1', 'ts_1'), true)
+      a.plane.link.tell('tunnelEnded', { tunnelId: 'tn_1' })
+      await until('it is free', async () => (await lookUp(b)) === undefined)
+      assert.equal(await bind(b, 'tn_2', 'ts_2'), true)
+      nodes.delete('nd_b')
+      await b.node.stop()
+      assert.equal(await bind(a, 'tn_3', 'ts_3'), true)
+    })
+
+    test('the same agent gets its name at another node at once, and the first one lets go', async () => {
+      const { a, b } = await two()
+      await bind(a, 'tn_1', 'ts_1')
+      assert.deepEqual(await b.plane.link.ask('returning', { sessionId: 'ts_1' }), [])
+      assert.deepEqual(a.plane.ended, ['ts_1'])
+      assert.equal(await bind(b, 'tn_1', 'ts_1'), true)
+      assert.equal((await lookUp(a))?.nodeId, 'nd_b')
+    })
+
+    test('a node that cannot be reached learns from the feed that its agent has gone elsewhere', async () => {
+      const { a, b } = await two()
+      await bind(a, 'tn_1', 'ts_1')
+      await a.node.cluster.presence().sessions(page)
+      a.node.isCut = true
+      assert.deepEqual(await b.plane.link.ask('returning', { sessionId: 'ts_1' }), [])
+      assert.deepEqual(a.plane.ended, [])
+      assert.equal(await bind(b, 'tn_1', 'ts_1'), true)
+      await until('it is ended', () => a.plane.ended.includes('ts_1'))
+      assert.equal((await lookUp(a))?.nodeId, 'nd_b')
+    })
+
+    test('a node that leaves keeps what an agent has there until it has it elsewhere and gives it up', async () => {
+      const { a, b } = await two()
+      await bind(a, 'tn_1', 'ts_1')
+      await a.plane.link.ask('tunnelStarted', labelTunnel('tn_2', 'ts_1', { app: 'shop' }))
+      await a.node.cluster.leaving()
+      assert.deepEqual(await a.plane.link.ask('leaving', null), { isNode: true })
+      // Whether or not the feed was faster.
+      const [former] = await b.plane.link.ask('returning', { sessionId: 'ts_1', isMoving: true })
+      assert.equal(former?.id, 'tn_2')
+      assert.equal(await bind(b, 'tn_1', 'ts_1'), true)
+      await b.plane.link.ask('tunnelStarted', labelTunnel('tn_2', 'ts_1', { app: 'shop' }))
+      // It looks at all that it has, and finds that another node has it by now.
+      await a.node.cluster.moved().load()
+      await a.node.cluster.presence().sessions(page)
+      assert.deepEqual([a.plane.ended, a.plane.stopped], [[], []])
+      for (const tunnelId of ['tn_1', 'tn_2']) a.plane.link.tell('tunnelEnded', { tunnelId })
+      a.plane.link.tell('sessionEnded', { sessionId: 'ts_1' })
+      await until('it is gone', () => a.node.planes.directory.sessionCount === 0)
+      for (const { node } of [a, b]) {
+        assert.deepEqual(ids(await node.cluster.presence().sessions(page)), ['ts_1'])
+        assert.deepEqual(ids(await node.cluster.presence().tunnels(page)), ['tn_2', 'tn_1'])
+      }
+      assert.equal((await lookUp(a))?.nodeId, 'nd_b')
+    })
+
+    test('others hear at once that a node leaves, and where the rest accept agents', async () => {
+      const { a, b } = await two()
+      assert.deepEqual(await a.plane.link.ask('leaving', null), { isNode: false })
+      assert.deepEqual(b.node.cluster.others.map(leavingAt), [['nd_a', ['nd_a.example.com:7443'], false]])
+      await a.node.cluster.leaving()
+      await until('it is known', () => b.node.cluster.others[0]?.isLeaving === true)
+      assert.deepEqual(a.node.cluster.others.map(leavingAt), [['nd_b', ['nd_b.example.com:7443'], false]])
+    })
+
+    test('an agent gets the ids of its label tunnels back at another node', async () => {
+      const { a, b } = await two()
+      a.plane.link.tell('sessionStarted', onlineSession('ts_1'))
+      await a.plane.link.ask('tunnelStarted', labelTunnel('tn_1', 'ts_1', { app: 'shop', team: 'x' }))
+      await a.node.cluster.presence().sessions(page)
+      const [former] = await b.plane.link.ask('returning', { sessionId: 'ts_1' })
+      assert.deepEqual([former?.id, former?.labels], ['tn_1', { app: 'shop', team: 'x' }])
+    })
+
+    test('lists show what is online at all of them, newest first, page by page', async () => {
+      const { a, b } = await two()
+      for (let i = 1; i <= 4; i++) await bind(i % 2 === 0 ? a : b, `tn_${i}`, `ts_${i}`, `n${i}.example.com`)
+      b.plane.link.tell('sessionEnded', { sessionId: 'ts_3' })
+      for (const { node } of [a, b]) {
+        const presence = node.cluster.presence()
+        await until('it is listed', async () => (await presence.sessions(page)).length === 3)
+        assert.deepEqual(ids(await presence.sessions(page)), ['ts_4', 'ts_2', 'ts_1'])
+        assert.deepEqual(ids(await presence.tunnels({ limit: 2 })), ['tn_4', 'tn_2'])
+        assert.deepEqual(ids(await presence.tunnels({ limit: 2, beforeId: 'tn_2' })), ['tn_1'])
+        assert.deepEqual(ids(await presence.endpoints(page)), ['ep_tn_4', 'ep_tn_2', 'ep_tn_1'])
+        assert.equal((await presence.endpoint('ep_tn_1'))?.publicUrl, 'https://n1.example.com')
+        assert.equal((await presence.tunnel('tn_2'))?.sessionId, 'ts_2')
+        assert.equal(await presence.session('ts_3'), undefined)
+      }
+    })
+
+    test('groups have members at all of them', async () => {
+      const { a, b } = await two()
+      for (const [i, { plane }] of [a, b, b].entries()) {
+        plane.link.tell('sessionStarted', onlineSession(`ts_${i}`))
+        const labels = { app: 'shop', place: String(i) }
+        await plane.link.ask('tunnelStarted', labelTunnel(`tn_${i}`, `ts_${i}`, labels))
+      }
+      for (const { node } of [a, b]) {
+        assert.deepEqual(await node.cluster.presence().tunnelsWith({ app: 'shop' }), ['tn_0', 'tn_1', 'tn_2'])
+      }
+      const found = await a.node.cluster.lookUps.group({ app: 'shop' })
+      assert.deepEqual(found.map(({ tunnelId }) => tunnelId).toSorted(), ['tn_1', 'tn_2'])
+      const one = await a.node.cluster.lookUps.group({ app: 'shop', place: '2' })
+      assert.deepEqual(
+        one.map(({ tunnelId, nodeId }) => [tunnelId, nodeId]),
+        [['tn_2', 'nd_b']],
+      )
+    })
+
+    test('a command reaches the agent at whichever node', async () => {
+      const { a, b } = await two()
+      await bind(a, 'tn_1', 'ts_1')
+      for (const { node } of [a, b]) await node.cluster.presence().command('ts_1', 'stop')
+      assert.deepEqual(
+        a.plane.heard.filter((call) => call === 'command'),
+        ['command', 'command'],
+      )
+      await assert.rejects(b.node.cluster.presence().command('ts_2', 'stop'), (error: unknown) => {
+        return error instanceof Refusal && error.code === 'NOT_FOUND'
+      })
+    })
+
+    test('a node that came back too late lets go what others have by now, and keeps the rest', async () => {
+      const { a, b } = await two()
+      await bind(a, 'tn_1', 'ts_1')
+      await bind(a, 'tn_2', 'ts_2', 'b.example.com')
+      await a.node.cluster.presence().sessions(page)
+      await store.write((writer) => writer.online.leave('nd_a'))
+      assert.deepEqual(await b.node.cluster.presence().sessions(page), [])
+      assert.equal(await bind(b, 'tn_3', 'ts_3'), true)
+      await a.node.cluster.renew()
+      await until('it lets go', () => a.plane.stopped.includes('tn_1'))
+      assert.deepEqual(a.plane.stopped, ['tn_1'])
+      await until('the rest is announced', async () => (await lookUp(b, 'secure:b.example.com'))?.tunnelId === 'tn_2')
+      assert.deepEqual(ids(await b.node.cluster.presence().sessions(page)), ['ts_3', 'ts_2', 'ts_1'])
+    })
+
+    test('what a dead node had is swept by another', async () => {
+      const { a, b } = await two()
+      await bind(a, 'tn_1', 'ts_1')
+      await a.node.cluster.presence().sessions(page)
+      nodes.delete('nd_a')
+      await a.node.vanish()
+      await store.write((writer) => writer.online.leave('nd_a'))
+      await b.node.cluster.renew()
+      assert.deepEqual(await store.read(({ online }) => online.keysAt('nd_a', 'sessions', { after: '', limit: 9 })), [])
+      assert.deepEqual(await store.read(({ online }) => online.deadNodes()), [])
+    })
+
+    test('another control plane of a node goes on with what is online, and forgets what is not', async () => {
+      const { a, b } = await two()
+      await bind(a, 'tn_1', 'ts_1')
+      await bind(a, 'tn_2', 'ts_2', 'b.example.com')
+      await a.node.cluster.presence().sessions(page)
+      await a.node.vanish()
+      const next = new TestNode(nodes, store, 'nd_a')
+      await next.cluster.start()
+      await next.plane({ sessions: [onlineSession('ts_1')], tunnels: [endpointTunnel('tn_1', 'ts_1', NAME)] })
+      await next.cluster.reconcile()
+      const presence = b.node.cluster.presence()
+      await until('the other is gone', async () => (await lookUp(b, 'secure:b.example.com')) === undefined)
+      assert.deepEqual(ids(await presence.sessions(page)), ['ts_1'])
+      assert.equal((await lookUp(b))?.tunnelId, 'tn_1')
+    })
+
+    describe('a pool', () => {
+      type Terms = Parameters<typeof poolClaim>[3]
+      const join = async ({ plane }: Started, n: number, terms?: Terms): Promise<boolean> => {
+        plane.link.tell('sessionStarted', onlineSession(`ts_${n}`))
+        const isIn = await plane.link.ask('claim', poolClaim(`tn_${n}`, `ts_${n}`, NAME, terms))
+        if (isIn) await plane.link.ask('tunnelStarted', poolTunnel(`tn_${n}`, `ts_${n}`, NAME, terms))
+        return isIn
+      }
+      /** The members at other nodes than this. */
+      const members = async ({ node }: Started) => {
+        const found = await node.cluster.lookUps.group({ '': 'ep_pool' })
+        return found.map(({ tunnelId, version }) => `${tunnelId} ${version}`).toSorted()
+      }
+
+      test('has members at all of them, and each knows those of the others', async () => {
+        const { a, b } = await two()
+        // At once, so that claims of one place meet in a batch.
+        assert.deepEqual(await Promise.all([join(a, 1), join(a, 2), join(b, 3)]), [true, true, true])
+        for (const { node } of [a, b]) {
+          await until('all are listed', async () => (await node.cluster.presence().endpoints(page)).length === 3)
+        }
+        assert.deepEqual(await members(a), ['tn_3 a.b.c'])
+        assert.deepEqual(await members(b), ['tn_1 a.b.c', 'tn_2 a.b.c'])
+        assert.equal((await lookUp(a))?.nodeId, 'nd_b')
+        assert.equal((await lookUp(b))?.nodeId, 'nd_a')
+      })
+
+      test('lives while one member does', async () => {
+        const { a, b } = await two()
+        for (const [at, n] of [
+          [a, 1],
+          [a, 2],
+          [b, 3],
+        ] as const) {
+          assert.equal(await join(at, n), true)
+        }
+        a.plane.link.tell('tunnelEnded', { tunnelId: 'tn_1' })
+        await until('it is gone', async () => (await members(b)).length === 1)
+        a.plane.link.tell('tunnelEnded', { tunnelId: 'tn_2' })
+        await until('both are gone', async () => (await lookUp(b)) === undefined)
+        assert.equal((await lookUp(a))?.tunnelId, 'tn_3')
+        assert.equal(await bind(a, 'tn_4', 'ts_4'), false)
+        b.plane.link.tell('tunnelEnded', { tunnelId: 'tn_3' })
+        await until('it is free', async () => (await lookUp(a)) === undefined)
+        assert.equal(await bind(a, 'tn_5', 'ts_5'), true)
+      })
+
+      test('refuses who differs, and says in what', async () => {
+        const { a, b } = await two()
+        assert.equal(await join(a, 1), true)
+        const others = [
+          [{ version: 'x.b.c' }, 'protocol'],
+          [{ version: 'a.x.c' }, 'policy'],
+          [{ version: 'a.b.x' }, 'guards'],
+          [{ ownerId: 'usr_2' }, 'owner'],
+        ] as const
+        for (const at of [a, b]) {
+          for (const [terms, difference] of others) {
+            assert.equal(await join(at, 2, terms), false)
+            const asked = poolClaim('tn_2', 'ts_2', NAME, terms)
+            assert.equal(await at.plane.link.ask('whyTaken', asked), difference)
+          }
+          assert.equal(await bind(at, 'tn_3', 'ts_3'), false)
+          assert.equal(await at.plane.link.ask('whyTaken', placeClaim('tn_3', 'ts_3', NAME)), 'asks alone')
+        }
+        assert.equal(await bind(a, 'tn_4', 'ts_4', 'b.example.com'), true)
+        assert.equal(await b.plane.link.ask('whyTaken', poolClaim('tn_5', 'ts_5', 'b.example.com')), 'is alone')
+      })
+
+      test('keeps the part of an agent that comes back at another node', async () => {
+        const { a, b } = await two()
+        for (const n of [1, 2]) assert.equal(await join(a, n), true)
+        await a.node.cluster.presence().sessions(page)
+        await b.plane.link.ask('returning', { sessionId: 'ts_1' })
+        assert.equal(await join(b, 1), true)
+        await until('it is there', async () => (await members(a)).length === 1)
+        assert.deepEqual(await members(a), ['tn_1 a.b.c'])
+        await until('and not here', async () => (await members(b)).length === 1)
+        assert.deepEqual(await members(b), ['tn_2 a.b.c'])
+      })
+
+      test('is announced again after a lease was lost, unless others serve something else by then', async () => {
+        const { a, b } = await two()
+        for (const n of [1, 2]) assert.equal(await join(a, n), true)
+        await a.node.cluster.presence().sessions(page)
+        await store.write((writer) => writer.online.leave('nd_a'))
+        assert.equal(await join(b, 3), true)
+        await a.node.cluster.renew()
+        await until('they are back', async () => (await members(b)).length === 2)
+        await store.write((writer) => writer.online.leave('nd_a'))
+        b.plane.link.tell('tunnelEnded', { tunnelId: 'tn_3' })
+        await until('it is free', async () => (await lookUp(a)) === undefined)
+        assert.equal(await join(b, 4, { version: 'x.y.z' }), true)
+        await a.node.cluster.renew()
+        await until('they let go', () => a.plane.stopped.length >= 2)
+        assert.deepEqual(a.plane.stopped.toSorted(), ['tn_1', 'tn_2'])
+      })
+    })
+
+    test('what is served at an address is sealed in the database', async () => {
+      const { a } = await two()
+      await bind(a, 'tn_1', 'ts_1')
+      const [row] = await store.read(({ online }) => online.holders([PLACE]))
+      assert.match(row?.config ?? '', /^sealed:/)
+    })
+  })
+})
+
+function leavingAt({ nodeId, agentAddresses, isLeaving }: OtherNode) {
+  return [nodeId, agentAddresses, isLeaving]
+}
+
+function ids(all: readonly { readonly id: string }[]): string[] {
+  return all.map(({ id }) => id)
+}

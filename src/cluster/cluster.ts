@@ -1,0 +1,295 @@
+/** This node among others on one database: its lease, what it has online for all to see, and what others have. */
+import type { AllNodes } from '../control/directory.ts'
+import type { Followed } from '../control/follower.ts'
+import type { Logger } from '../lib/log/log.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
+import { Refusal } from '../model/errors.ts'
+import type { FormerLabelTunnel } from '../model/former-labels.ts'
+import type { PoolDifference } from '../model/pool.ts'
+import type { Presence } from '../model/presence.ts'
+import type { OtherNode, PlaceClaim, PlaneCalls } from '../planes/port.ts'
+import type { Change } from '../store/feed.ts'
+import type { LiveNode } from '../store/online-rows.ts'
+import type { Reader } from '../store/reader.ts'
+import type { Store } from '../store/store.ts'
+import { clusterPresence } from './cluster-presence.ts'
+import { decideClaim } from './decide-claim.ts'
+import { DistantPorts } from './distant-ports.ts'
+import { LookUps } from './look-ups.ts'
+import { answerCall, type NodeServices, servicesOf } from './node-calls.ts'
+import { type NodeFacts, NodeLease } from './node-lease.ts'
+import { type HeldHere, type KeptTunnel, NODE_LEAVES, OnlineRows, SESSION_MOVED } from './online-rows.ts'
+
+/** What the cluster needs of this node's own data planes. */
+export interface Here extends NodeServices {
+  readonly held: HeldHere
+  /** How many sessions are online here. */
+  sessions(): number
+  /** Tells the cluster of everything that is online here. */
+  announce(): void
+  /** The address of a tunnel is somebody else's by now. */
+  stopTaken(tunnelId: string): void
+  nodesChanged(others: readonly OtherNode[]): void
+  /** Carries a question to another node. */
+  callNode(nodeId: string, value: unknown): Promise<unknown>
+}
+
+export interface ClusterOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly log: Logger
+  readonly node: Omit<NodeFacts, 'sessions' | 'isLeaving'>
+  readonly here: Here
+  /** Instead of the usual time between renewals, for tests. */
+  readonly renewMs?: number
+}
+
+/** How long another node may take to end a session whose agent has come here, in milliseconds. */
+const END_MS = 1000
+
+/** How long the database may take to tell where a session was, in milliseconds. */
+const RETURN_MS = 1500
+
+/** Rows that are read at once. */
+const READ_TOGETHER = 1000
+
+export class Cluster {
+  readonly lookUps: LookUps
+  readonly #options: ClusterOptions
+  readonly #rows: OnlineRows
+  readonly #lease: NodeLease
+  #others: readonly OtherNode[] = []
+  /** Set when this node drains; resolves with whether others know it. */
+  #leaving: Promise<boolean> | undefined
+
+  constructor(options: ClusterOptions) {
+    const { store, sealer, log, node, here } = options
+    const nodeId = node.id
+    this.#options = options
+    this.lookUps = new LookUps({ store, sealer, nodeId, log, introduce: (ids) => this.#introduce(ids) })
+    this.#rows = new OnlineRows({
+      ...{ store, sealer, nodeId, log, held: here.held },
+      onLeaseLost: () => void this.#lease.renew(),
+      // What moves away from a node that leaves stays there until its agent gives it up.
+      onPlaceTaken: ({ tunnelId }) => {
+        if (!this.#leaving) here.stopTaken(tunnelId)
+      },
+      onSessionTaken: (sessionId) => {
+        if (!this.#leaving) void here.endSession(sessionId)
+      },
+    })
+    this.#lease = new NodeLease({
+      ...{ store, log },
+      facts: () => ({ ...node, sessions: here.sessions(), isLeaving: this.#leaving !== undefined }),
+      onBegun: () => here.announce(),
+      onNodes: (nodes) => this.#use(nodes),
+      ...(options.renewMs !== undefined && { renewMs: options.renewMs }),
+    })
+  }
+
+  /** Where the directory of this node tells what is online. */
+  get allNodes(): AllNodes {
+    return this.#rows
+  }
+
+  /** The other nodes whose leases run. */
+  get others(): readonly OtherNode[] {
+    return this.#others
+  }
+
+  /** Takes the lease; what is online here counts from now on. */
+  start(): Promise<void> {
+    return this.#lease.start()
+  }
+
+  /** This node drains: others know from now on. */
+  async leaving(): Promise<void> {
+    this.#leaving ??= Promise.resolve().then(() => this.#tellLeaving())
+    await this.#leaving
+  }
+
+  /** Whether this node drains, and others know it. */
+  async isKnownToLeave(): Promise<boolean> {
+    return (await this.#leaving) ?? false
+  }
+
+  /** Renews the lease now, and looks who else is there; whether it was renewed. */
+  renew(): Promise<boolean> {
+    return this.#lease.renew()
+  }
+
+  /** Notes what the rows of this node say that an earlier control plane wrote: what is no longer so is written anew. */
+  async reconcile(): Promise<void> {
+    const { store, node } = this.#options
+    for (const kind of ['sessions', 'tunnels', 'places'] as const) {
+      let after = ''
+      for (;;) {
+        const keys = await store.read(({ online }) => online.keysAt(node.id, kind, { after, limit: READ_TOGETHER }))
+        for (const key of keys) this.#note(kind, key)
+        const last = keys.at(-1)
+        if (last === undefined) break
+        after = last
+      }
+    }
+  }
+
+  /** Another control plane of this node takes over: what is online counts on. */
+  async pause(): Promise<void> {
+    await this.#rows.written()
+    await this.#rows.close()
+    await this.#lease.pause()
+  }
+
+  /** The node is gone. */
+  async close(): Promise<void> {
+    await this.pause()
+    await this.#lease.stop()
+  }
+
+  #note(kind: 'sessions' | 'tunnels' | 'places', key: string): void {
+    if (kind === 'sessions') this.#rows.sessionChanged(key)
+    else if (kind === 'tunnels') this.#rows.tunnelChanged(key)
+    else this.#rows.placeChanged(key)
+  }
+
+  /** What is online at all nodes. */
+  presence(): Presence {
+    return clusterPresence({
+      store: this.#options.store,
+      written: () => this.#rows.written(),
+      command: (sessionId, command) => this.#command(sessionId, command),
+      own: { id: this.#options.node.id, sessions: () => this.#options.here.sessions() },
+    })
+  }
+
+  /** Sends a data plane the ports that tunnels at other nodes have. */
+  ports(send: (change: Parameters<PlaneCalls['distantPorts']>[0]) => Promise<unknown>): Followed {
+    return new DistantPorts(this.lookUps, send)
+  }
+
+  /** Ends sessions here whose agents have come back at another node; the feed tells of them. */
+  moved(): Followed {
+    return {
+      // Announcing finds out who is elsewhere by now.
+      load: async () => this.#options.here.announce(),
+      apply: async (changes: readonly Change[]) => {
+        for (const { id } of changes.filter(({ kind }) => kind === SESSION_MOVED)) this.#look(id)
+        if (changes.some(({ kind, id }) => kind === NODE_LEAVES && id !== this.#options.node.id)) await this.renew()
+      },
+    }
+  }
+
+  /** An agent comes back here: ends its session at the node that has it, and tells which label tunnels it had. */
+  async returning(sessionId: string, isMoving: boolean): Promise<readonly FormerLabelTunnel[]> {
+    const { store, log } = this.#options
+    const look = async ({ online }: Reader) => ({
+      session: await online.session(sessionId),
+      tunnels: await online.tunnelsOf(sessionId),
+    })
+    // Its agent waits meanwhile, and is let in without this too.
+    const { session, tunnels } = await store.read(look, { withinMs: RETURN_MS })
+    const find = () => session && this.#others.find(({ nodeId }) => nodeId === session.nodeId)
+    // That its node leaves may be news.
+    if (isMoving && find()?.isLeaving === false) await this.renew()
+    const at = find()
+    // One that moves away from a node that leaves keeps what it has there until it has it here.
+    if (at && !(isMoving && at.isLeaving)) {
+      const ended = this.#servicesAt(at.nodeId).endSession(sessionId)
+      // One that cannot be reached learns it from the feed when its places are claimed here.
+      const late = new Promise<void>((resolve) => setTimeout(resolve, END_MS).unref())
+      await Promise.race([ended, late]).catch((err: unknown) =>
+        log.debug({ err, node: at.name, session: sessionId }, 'another node does not end a session that came here'),
+      )
+    }
+    return tunnels.flatMap(({ id, fields }) => {
+      const { tunnel, startedAt } = JSON.parse(fields) as KeptTunnel // written by a node from one
+      return tunnel.labels ? [{ id, startedAt, labels: tunnel.labels }] : []
+    })
+  }
+
+  /** Asks the holder of a place at another node for a sign of life; true when the place is free afterwards. */
+  async proveAlive(place: string): Promise<boolean> {
+    const holder = await this.#holderOf(place)
+    if (!holder) return true
+    try {
+      await this.#servicesAt(holder.nodeId).proveAlive(holder.sessionId)
+    } catch (err) {
+      this.#options.log.debug({ err, place }, 'another node does not tell whether an agent lives')
+      return false
+    }
+    return (await this.#holderOf(place))?.sessionId !== holder.sessionId
+  }
+
+  /** Why another node keeps a claim from being granted; undefined when none does. */
+  async whyTaken(claim: PlaceClaim): Promise<PoolDifference | undefined> {
+    const { store, node } = this.#options
+    const [row] = await store.read(({ online }) => online.holders([claim.place]))
+    const stored = row && { ...row, holders: row.holders.map((holder) => ({ ...holder, isAlive: true })) }
+    const decision = stored && decideClaim({ ...claim, nodeId: node.id }, stored)
+    return decision?.isGranted === false ? decision.difference : undefined
+  }
+
+  /** Another node asks. */
+  answer(value: unknown): Promise<object> {
+    return answerCall(this.#options.here, value)
+  }
+
+  async #holderOf(place: string) {
+    const [found] = await this.lookUps.places([place])
+    return found?.tunnel
+  }
+
+  async #command(sessionId: string, command: Parameters<Presence['command']>[1]): Promise<void> {
+    const { here, store, node } = this.#options
+    if (here.held.session(sessionId)) return here.command(sessionId, command)
+    const row = await store.read(({ online }) => online.session(sessionId))
+    if (!row || row.nodeId === node.id) throw new Refusal('NOT_FOUND', 'there is no tunnel session with this id')
+    return this.#servicesAt(row.nodeId).command(sessionId, command)
+  }
+
+  #servicesAt(nodeId: string): NodeServices {
+    return servicesOf(nodeId, (to, value) => this.#options.here.callNode(to, value))
+  }
+
+  async #tellLeaving(): Promise<boolean> {
+    const { store, node, log } = this.#options
+    if (!(await this.renew())) return false
+    // So that they need not wait for their next renewal.
+    await store
+      .write(async (writer) => writer.changed(NODE_LEAVES, node.id))
+      .catch((err: unknown) => log.debug({ err }, 'other nodes learn late that this one leaves'))
+    return true
+  }
+
+  /** A session may have moved away: whatever is no longer its own here is found out when it is written. */
+  #look(sessionId: string): void {
+    if (!this.#options.here.held.session(sessionId)) return
+    this.#rows.sessionChanged(sessionId)
+    for (const { id, place } of this.#options.here.held.tunnelsOf(sessionId)) {
+      this.#rows.tunnelChanged(id)
+      if (place !== undefined) this.#rows.placeChanged(place)
+    }
+  }
+
+  /** A node that has just started is heard of with the next renewal. */
+  async #introduce(nodeIds: ReadonlySet<string>): Promise<void> {
+    const known = new Set(this.#others.map(({ nodeId }) => nodeId))
+    if ([...nodeIds].some((id) => !known.has(id))) await this.renew()
+  }
+
+  #use(nodes: readonly LiveNode[]): void {
+    const { node, here } = this.#options
+    const others = nodes.flatMap(({ id, name, address, agentAddresses, isLeaving }) =>
+      id === node.id ? [] : [{ nodeId: id, name, address: placeOf(address), agentAddresses, isLeaving }],
+    )
+    if (JSON.stringify(others) === JSON.stringify(this.#others)) return
+    this.#others = others
+    here.nodesChanged(others)
+  }
+}
+
+/** The parts of `host:port`, or of `[host]:port`; a node wrote it from them. */
+function placeOf(address: string): OtherNode['address'] {
+  const colon = address.lastIndexOf(':')
+  return { host: address.slice(0, colon).replaceAll(/[[\]]/g, ''), port: Number(address.slice(colon + 1)) }
+}

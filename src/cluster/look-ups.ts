@@ -1,0 +1,136 @@
+/** Who has what at other nodes: questions of data planes, answered from the directory of all nodes. */
+
+import type { Logger } from '../lib/log/log.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
+import { type EdgeConfig, httpVersionOf } from '../model/edge-config.ts'
+import type { DistantPlace, DistantTunnel } from '../planes/port.ts'
+import type { OnlineReader } from '../store/online-reader.ts'
+import type { StoredHeldPlace, StoredOnlineTunnel } from '../store/online-rows.ts'
+import type { Store } from '../store/store.ts'
+import { type KeptTunnel, labelPair, placeContext } from './online-rows.ts'
+
+/** How many tunnels of one group are told; a visitor needs one. */
+const MAX_MEMBERS = 1000
+
+/** How long a look-up may take, in milliseconds: a visitor waits for it. */
+const LOOK_UP_MS = 2500
+
+/** How many ports are read at once. */
+const PORTS_TOGETHER = 1000
+
+interface Asked {
+  readonly places: readonly string[]
+  readonly resolve: (found: readonly DistantPlace[]) => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface LookUpsOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly nodeId: string
+  readonly log: Logger
+  /** Makes sure that data planes know these nodes, which may have started a moment ago, before they are told of them. */
+  readonly introduce: (nodeIds: ReadonlySet<string>) => Promise<void>
+}
+
+export class LookUps {
+  readonly #store: Store
+  readonly #sealer: Sealer
+  readonly #nodeId: string
+  readonly #log: Logger
+  readonly #introduce: LookUpsOptions['introduce']
+  /** Those that came while a query was under way: one query answers them all. */
+  #waiting: Asked[] = []
+  #isAsking = false
+
+  constructor({ store, sealer, nodeId, log, introduce }: LookUpsOptions) {
+    this.#store = store
+    this.#sealer = sealer
+    this.#nodeId = nodeId
+    this.#log = log
+    this.#introduce = introduce
+  }
+
+  places(places: readonly string[]): Promise<readonly DistantPlace[]> {
+    const { promise, resolve, reject } = Promise.withResolvers<readonly DistantPlace[]>()
+    this.#waiting.push({ places, resolve, reject })
+    void this.#ask()
+    return promise
+  }
+
+  async group(labels: Readonly<Record<string, string>>): Promise<readonly DistantTunnel[]> {
+    const pairs = Object.entries(labels).map(([key, value]) => labelPair(key, value))
+    const found = await this.#read((online) => online.tunnelsWith(pairs, MAX_MEMBERS))
+    const distant = found.flatMap((row) => (row.nodeId === this.#nodeId ? [] : [distantTunnel(row)]))
+    await this.#introduce(new Set(distant.map(({ nodeId }) => nodeId)))
+    return distant
+  }
+
+  /** Every port that a tunnel at another node has. */
+  async *ports(): AsyncGenerator<readonly DistantPlace[]> {
+    let after: { readonly port: number; readonly place: string } | undefined
+    for (;;) {
+      const page = { after, limit: PORTS_TOGETHER }
+      const some = await this.#read((online) => online.ports(page))
+      yield await this.#distant(some)
+      const last = some.at(-1)
+      if (last?.port === undefined || last.port === null) return
+      after = { port: last.port, place: last.place }
+    }
+  }
+
+  async portPlaces(ports: readonly number[]): Promise<readonly DistantPlace[]> {
+    return this.#distant(await this.#read((online) => online.holdersOfPorts(ports)))
+  }
+
+  async #ask(): Promise<void> {
+    if (this.#isAsking) return
+    this.#isAsking = true
+    while (this.#waiting.length > 0) {
+      const asked = this.#waiting.splice(0)
+      try {
+        const wanted = [...new Set(asked.flatMap(({ places }) => places))]
+        const found = await this.#distant(await this.#read((online) => online.holders(wanted)))
+        const byPlace = new Map(found.map((each) => [each.place, each]))
+        for (const { places, resolve } of asked) resolve(places.flatMap((place) => byPlace.get(place) ?? []))
+      } catch (error) {
+        for (const { reject } of asked) reject(error)
+      }
+    }
+    this.#isAsking = false
+  }
+
+  async #distant(rows: readonly StoredHeldPlace[]): Promise<DistantPlace[]> {
+    const distant = rows.flatMap(({ place, config, holders }) => {
+      const holder = holders.find(({ nodeId }) => nodeId !== this.#nodeId)
+      if (!holder) return []
+      const { tunnelId, sessionId, nodeId, planeId, version } = holder
+      const served = this.#opened(place, config)
+      if (!served) return []
+      const tunnel = { tunnelId, sessionId, nodeId, planeId, httpVersion: httpVersionOf(served) }
+      return [{ place, config: served, version, tunnel }]
+    })
+    await this.#introduce(new Set(distant.map(({ tunnel }) => tunnel.nodeId)))
+    return distant
+  }
+
+  #opened(place: string, sealed: string): EdgeConfig | undefined {
+    try {
+      return JSON.parse(this.#sealer.open(sealed, placeContext(place))) as EdgeConfig // sealed by a node from one
+    } catch (err) {
+      // Nothing is served there rather than something without its guards.
+      this.#log.error({ err, place }, 'what another node serves cannot be read')
+      return undefined
+    }
+  }
+
+  #read<T>(query: (online: OnlineReader) => Promise<T>): Promise<T> {
+    return this.#store.read(({ online }) => query(online), { withinMs: LOOK_UP_MS })
+  }
+}
+
+function distantTunnel({ id: tunnelId, sessionId, nodeId, planeId, fields }: StoredOnlineTunnel): DistantTunnel {
+  const { tunnel, httpVersion, pool } = JSON.parse(fields) as KeptTunnel // written by a node from one
+  const labels = pool?.labels ?? tunnel.labels
+  return { tunnelId, sessionId, nodeId, planeId, httpVersion, labels, version: pool?.version }
+}

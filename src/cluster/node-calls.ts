@@ -1,0 +1,68 @@
+/** What nodes ask each other: to do something with a session that only one of them has. */
+import { Refusal } from '../model/errors.ts'
+import type { AgentCommand } from '../model/presence.ts'
+import { errorOf, isPlainError, plainError } from '../planes/plain-error.ts'
+
+/** What a node does for others. Each is harmless for a session that it does not have, or not any more. */
+export interface NodeServices {
+  command(sessionId: string, command: AgentCommand): Promise<void>
+  /** Its agent has come back at another node. */
+  endSession(sessionId: string): Promise<void>
+  /** Asks its agent for a sign of life; resolves when it has given one, or its session is over. */
+  proveAlive(sessionId: string): Promise<void>
+}
+
+type CallName = keyof NodeServices
+
+const names: readonly string[] = ['command', 'endSession', 'proveAlive'] satisfies CallName[]
+const commands: readonly string[] = ['restart', 'stop', 'update'] satisfies AgentCommand[]
+
+/** Carries a question to another node; rejects when that cannot be reached. */
+export type CarryCall = (nodeId: string, value: unknown) => Promise<unknown>
+
+/** The services of another node. */
+export function servicesOf(nodeId: string, carry: CarryCall): NodeServices {
+  const call = async (name: CallName, given: Readonly<Record<string, string>>): Promise<void> => {
+    const answer = await carry(nodeId, { name, ...given })
+    if (isFailed(answer)) throw errorOf(answer.error)
+  }
+  return {
+    command: (sessionId, command) => call('command', { sessionId, command }),
+    endSession: (sessionId) => call('endSession', { sessionId }),
+    proveAlive: (sessionId) => call('proveAlive', { sessionId }),
+  }
+}
+
+/** Answers another node; never rejects. */
+export async function answerCall(services: NodeServices, value: unknown): Promise<object> {
+  try {
+    await serve(services, value)
+    return {}
+  } catch (error) {
+    return { error: plainError(error) }
+  }
+}
+
+async function serve(services: NodeServices, value: unknown): Promise<void> {
+  const { name, sessionId, command } = fieldsOf(value)
+  if (typeof name !== 'string' || !names.includes(name) || typeof sessionId !== 'string') {
+    // A newer version may ask for more than this one knows.
+    throw new Refusal('INTERNAL', 'this node does not know what it is asked')
+  }
+  if (name === 'endSession') return services.endSession(sessionId)
+  if (name === 'proveAlive') return services.proveAlive(sessionId)
+  if (!isCommand(command)) throw new Refusal('INTERNAL', 'this node does not know the command')
+  return services.command(sessionId, command)
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}
+
+function isCommand(value: unknown): value is AgentCommand {
+  return typeof value === 'string' && commands.includes(value)
+}
+
+function isFailed(answer: unknown): answer is { readonly error: Parameters<typeof errorOf>[0] } {
+  return typeof answer === 'object' && answer !== null && 'error' in answer && isPlainError(answer.error)
+}

@@ -1,0 +1,126 @@
+/**
+ * The lease of this node (D56): as long as it runs, what is online here counts. It goes by the database's clock, so that
+ * nodes with clocks of their own agree.
+ */
+import type { Logger } from '../lib/log/log.ts'
+import type { LiveNode, StoredNode } from '../store/online-rows.ts'
+import type { Store } from '../store/store.ts'
+
+/** What a node says of itself with each renewal. */
+export type NodeFacts = StoredNode
+
+export interface NodeLeaseOptions {
+  readonly store: Store
+  readonly log: Logger
+  /** What this node is at the moment. */
+  readonly facts: () => NodeFacts
+  /** The lease has begun, or had run out: what others hold by now is theirs, and the rest must be announced. */
+  readonly onBegun: () => void
+  /** Every node whose lease runs, this one too. */
+  readonly onNodes: (nodes: readonly LiveNode[]) => void
+  /** Instead of `RENEW_MS`, for tests. */
+  readonly renewMs?: number
+}
+
+/** How long a lease lasts, in milliseconds. */
+export const LEASE_MS = 10_000
+
+/** How often it is renewed, in milliseconds. */
+const RENEW_MS = 2000
+
+/** Rows of a dead node that are removed in one transaction, so that no other writer waits for long. */
+export const SWEPT_TOGETHER = 1000
+
+export class NodeLease {
+  readonly #options: NodeLeaseOptions
+  readonly #renewMs: number
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<void> | undefined
+  #isAgain = false
+  #isStopped = false
+  #isAway = false
+
+  constructor(options: NodeLeaseOptions) {
+    this.#options = options
+    this.#renewMs = options.renewMs ?? RENEW_MS
+  }
+
+  /** Takes the lease; rejects when the database is away. */
+  async start(): Promise<void> {
+    await this.#renew()
+    this.#later()
+  }
+
+  /** Renews it now: something that others should know has changed, or it may have run out. Gives whether that worked. */
+  async renew(): Promise<boolean> {
+    if (this.#running) this.#isAgain = true
+    this.#running ??= this.#untilRenewed().finally(() => {
+      this.#running = undefined
+    })
+    await this.#running
+    return !this.#isAway && !this.#isStopped
+  }
+
+  /** Renews it no more; somebody else does. */
+  async pause(): Promise<void> {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    await this.#running
+  }
+
+  /** Gives it up: nothing that is online here counts from now on. */
+  async stop(): Promise<void> {
+    await this.pause()
+    const { store, facts, log } = this.#options
+    const { id } = facts()
+    try {
+      await store.write((writer) => writer.online.leave(id))
+      await this.#sweep(id)
+    } catch (err) {
+      // It runs out by itself.
+      log.warn({ err }, 'the lease of this node cannot be given up')
+    }
+  }
+
+  #later(): void {
+    if (this.#isStopped) return
+    this.#timer = setTimeout(() => void this.renew().finally(() => this.#later()), this.#renewMs).unref()
+  }
+
+  async #untilRenewed(): Promise<void> {
+    do {
+      this.#isAgain = false
+      try {
+        await this.#renew()
+        if (this.#isAway) this.#options.log.info('the database is back, and this node has its lease')
+        this.#isAway = false
+      } catch (err) {
+        if (!this.#isAway) this.#options.log.warn({ err }, 'the lease of this node cannot be renewed; retrying')
+        this.#isAway = true
+      }
+    } while (this.#isAgain && !this.#isStopped)
+  }
+
+  async #renew(): Promise<void> {
+    const { store, facts, onBegun, onNodes } = this.#options
+    const hadRun = await store.write((writer) => writer.online.renew(facts(), LEASE_MS))
+    if (!hadRun) onBegun()
+    const { nodes, dead } = await store.read(async ({ online }) => ({
+      nodes: await online.nodes(),
+      dead: await online.deadNodes(),
+    }))
+    if (this.#isStopped) return
+    onNodes(nodes)
+    // One node is enough; were it dead, it would not be in the list.
+    const isSweeper = nodes.every(({ id }) => id >= facts().id)
+    if (isSweeper) for (const id of dead) await this.#sweep(id)
+  }
+
+  /** Removes what a dead node has left, a few rows at a time. */
+  async #sweep(nodeId: string): Promise<void> {
+    const { store } = this.#options
+    let swept: number
+    do swept = await store.write((writer) => writer.online.sweep(nodeId, SWEPT_TOGETHER))
+    while (swept > 0)
+  }
+}

@@ -1,0 +1,378 @@
+/**
+ * What is online at this node, as rows of the database that all nodes read. What changed is only noted, and written in
+ * batches as it is by then: so a database that was away misses nothing, and many changes of one thing cost one write.
+ */
+import type { Logger } from '../lib/log/log.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
+import { memberLabels, poolDifference, slotOf } from '../model/pool.ts'
+import type { PresentEndpoint, PresentTunnel } from '../model/presence.ts'
+import type { OnlineSession, OnlineTunnel, PlaceClaim } from '../planes/port.ts'
+import type { StoredHeldPlace } from '../store/online-rows.ts'
+import type { FoundHolder, OnlineWriter } from '../store/online-writer.ts'
+import type { Store } from '../store/store.ts'
+import type { Writer } from '../store/writer.ts'
+import { decideClaim, termsOf } from './decide-claim.ts'
+
+/** What is online here, by id; undefined for what is not. */
+export interface HeldHere {
+  session(id: string): ({ readonly planeId: string } & OnlineSession) | undefined
+  tunnel(id: string): { readonly planeId: string; readonly online: OnlineTunnel } | undefined
+  /** Several where they are in a pool. */
+  places(place: string): readonly ({ readonly planeId: string } & PlaceClaim)[]
+  tunnelsOf(sessionId: string): readonly { readonly id: string; readonly place: string | undefined }[]
+}
+
+export interface OnlineRowsOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly nodeId: string
+  readonly held: HeldHere
+  readonly log: Logger
+  /** The lease of this node has run out, so that nothing was written. */
+  readonly onLeaseLost: () => void
+  /** A place that is held here is somebody else's by now. */
+  readonly onPlaceTaken: (place: PlaceClaim) => void
+  /** The agent of a session that is held here has come back at another node. */
+  readonly onSessionTaken: (sessionId: string) => void
+}
+
+type LocatedClaim = PlaceClaim & { readonly planeId: string }
+
+interface Waiting {
+  readonly claim: LocatedClaim
+  readonly resolve: (isGranted: boolean) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** What one transaction writes. */
+interface Batch {
+  /** Ids, and whether it has just come here: what was announced before is not taken from a node that has it by now. */
+  readonly sessions: ReadonlyMap<string, boolean>
+  readonly tunnels: ReadonlyMap<string, boolean>
+  /** Places whose holder here may have changed, by place. */
+  readonly places: ReadonlySet<string>
+  readonly claims: readonly Waiting[]
+}
+
+/** The kinds of changes that other nodes follow. */
+export const PORT_CHANGED = 'port'
+export const SESSION_MOVED = 'session'
+export const NODE_LEAVES = 'node'
+
+/** How long what nobody waits for is gathered, in milliseconds: a session, and a moment later its tunnels. */
+const GATHER_MS = 50
+
+/** Between two tries while the database is away, in milliseconds. */
+const RETRY_MS = 500
+
+export class LeaseLost extends Error {
+  constructor() {
+    super('the lease of this node has run out')
+    this.name = 'LeaseLost'
+  }
+}
+
+export class OnlineRows {
+  readonly #options: OnlineRowsOptions
+  #sessions = new Map<string, boolean>()
+  #tunnels = new Map<string, boolean>()
+  #places = new Set<string>()
+  #claims: Waiting[] = []
+  /** Who had a slot here when it was last given up, until that is written: in the database it is theirs still. */
+  readonly #left = new Map<string, PlaceClaim>()
+  #writing: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isAway = false
+  #isClosed = false
+
+  constructor(options: OnlineRowsOptions) {
+    this.#options = options
+  }
+
+  /** How much is not written yet. */
+  get waiting(): number {
+    return this.#sessions.size + this.#tunnels.size + this.#places.size + this.#claims.length
+  }
+
+  sessionChanged(id: string, { isNew = false } = {}): void {
+    this.#sessions.set(id, isNew || this.#sessions.get(id) === true)
+    this.#writeSoon(GATHER_MS)
+  }
+
+  tunnelChanged(id: string, { isNew = false } = {}): void {
+    this.#tunnels.set(id, isNew || this.#tunnels.get(id) === true)
+    this.#writeSoon(GATHER_MS)
+  }
+
+  placeChanged(place: string): void {
+    this.#places.add(place)
+    this.#writeSoon(GATHER_MS)
+  }
+
+  placeLeft(claim: PlaceClaim): void {
+    this.#left.set(slotOf(claim), claim)
+    this.placeChanged(claim.place)
+  }
+
+  /** Whether the place is this tunnel's, at all nodes; rejects when the database does not say. */
+  claim(claim: LocatedClaim): Promise<boolean> {
+    // Its agent is back before the database was told that it had gone: the place is still ours there, away or not.
+    if (this.#left.get(slotOf(claim))?.sessionId === claim.sessionId) {
+      this.placeChanged(claim.place)
+      return Promise.resolve(true)
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+    this.#claims.push({ claim, resolve, reject })
+    this.#writeSoon(0)
+    return promise
+  }
+
+  /** Writes what waits; resolves when that is done, or the database is away. */
+  async written(): Promise<void> {
+    while (this.waiting > 0 && !this.#isAway && !this.#isClosed) {
+      this.#writeSoon(0)
+      await this.#writing
+    }
+  }
+
+  /** Resolves when what was noted until now is written, or the database is away. */
+  async noted(): Promise<void> {
+    // What is being written may have begun before.
+    await this.#writing
+    if (this.waiting === 0) return
+    this.#writeSoon(0)
+    await this.#writing
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#writing
+    for (const { reject } of this.#claims.splice(0)) reject(new Error('the node stops'))
+  }
+
+  #writeSoon(afterMs: number): void {
+    if (this.#isClosed || this.#isAway || this.#writing) return
+    if (afterMs > 0) {
+      this.#timer ??= setTimeout(() => this.#begin(), afterMs).unref()
+      return
+    }
+    this.#begin()
+  }
+
+  #begin(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    // What else comes in this turn of the event loop goes along.
+    this.#writing ??= Promise.resolve()
+      .then(() => this.#writeAll())
+      .finally(() => {
+        this.#writing = undefined
+        if (this.waiting > 0) this.#writeSoon(GATHER_MS)
+      })
+  }
+
+  async #writeAll(): Promise<void> {
+    // Whoever claims a place waits; the rest may gather.
+    do {
+      const batch = { sessions: this.#sessions, tunnels: this.#tunnels, places: this.#places, claims: this.#claims }
+      this.#sessions = new Map()
+      this.#tunnels = new Map()
+      this.#places = new Set()
+      this.#claims = []
+      try {
+        await this.#writeBatch(batch)
+      } catch (err) {
+        this.#failed(batch, err)
+        return
+      }
+    } while (this.#claims.length > 0 && !this.#isClosed)
+  }
+
+  async #writeBatch(batch: Batch): Promise<void> {
+    const { store, nodeId, onPlaceTaken, onSessionTaken } = this.#options
+    const left = [...this.#left.values()].filter(({ place }) => batch.places.has(place))
+    const outcome = await store.write(async (writer) => {
+      // Locked until the end of the transaction: nobody sweeps what is written here.
+      if (!(await writer.online.holdLease(nodeId))) throw new LeaseLost()
+      const sessions = await this.#writeSessions(writer.online, batch.sessions)
+      await this.#writeTunnels(writer.online, batch.tunnels)
+      return { sessions, ...(await this.#writePlaces(writer, batch)) }
+    })
+    for (const claim of left) if (this.#left.get(slotOf(claim)) === claim) this.#left.delete(slotOf(claim))
+    for (const { claim, resolve } of batch.claims) resolve(!outcome.refused.has(claim))
+    for (const claim of outcome.taken) onPlaceTaken(claim)
+    for (const id of outcome.sessions) onSessionTaken(id)
+  }
+
+  /** Gives the ids of those that another node has by now. */
+  async #writeSessions(online: OnlineWriter, ids: Batch['sessions']): Promise<readonly string[]> {
+    const { nodeId, held } = this.#options
+    const [there, gone] = split(ids.keys(), (id) => held.session(id))
+    const announced = there.filter(({ session }) => !ids.get(session.id)).map(({ session }) => session.id)
+    const taken = new Set(await online.sessionsElsewhere(nodeId, announced))
+    const rows = there.flatMap(({ planeId, session, certificateId }) => {
+      if (taken.has(session.id)) return []
+      const { id, credentialId } = session
+      return [
+        { id, nodeId, planeId, credentialId, certificateId: certificateId ?? null, fields: JSON.stringify(session) },
+      ]
+    })
+    await online.putSessions(rows)
+    await online.removeSessions(nodeId, gone)
+    return [...taken]
+  }
+
+  async #writeTunnels(online: OnlineWriter, ids: Batch['tunnels']): Promise<void> {
+    const { nodeId, held } = this.#options
+    const [there, gone] = split(ids.keys(), (id) => held.tunnel(id))
+    const announced = there
+      .filter(({ online: { tunnel } }) => !ids.get(tunnel.id))
+      .map(({ online }) => online.tunnel.id)
+    const taken = new Set(await online.tunnelsElsewhere(nodeId, announced))
+    await online.removeTunnels(nodeId, gone)
+    const rows = there.flatMap(({ planeId, online: { tunnel, startedAt, httpVersion, endpoint } }) => {
+      if (taken.has(tunnel.id)) return []
+      const { id, sessionId, labels = {} } = tunnel
+      const poolOf = endpoint && memberLabels(endpoint)
+      const pairs = Object.entries(poolOf ?? labels).map(([key, value]) => labelPair(key, value))
+      const pool = poolOf && endpoint && { labels: poolOf, version: endpoint.version }
+      const kept: KeptTunnel = { tunnel, startedAt, httpVersion, endpoint: endpoint?.present, pool }
+      const endpointId = endpoint?.present.id ?? null
+      return [{ id, nodeId, planeId, sessionId, endpointId, fields: JSON.stringify(kept), pairs }]
+    })
+    await online.putTunnels(rows)
+  }
+
+  /** Gives places to claims, and gives up those that nobody has here any more. */
+  async #writePlaces(writer: Writer, batch: Batch): Promise<{ refused: ReadonlySet<PlaceClaim>; taken: PlaceClaim[] }> {
+    const { nodeId } = this.#options
+    const { online } = writer
+    // Of two claims of one slot in a batch the later is the same agent's, or this node would not have asked for it.
+    const claims = Map.groupBy(
+      new Map(batch.claims.map(({ claim }) => [slotOf(claim), claim])).values(),
+      ({ place }) => place,
+    )
+    const all = [...new Set([...claims.keys(), ...batch.places])]
+    if (all.length === 0) return { refused: new Set(), taken: [] }
+    const settled = (await online.lockPlaces(all)).map((row) => this.#settle(row, claims.get(row.place) ?? []))
+    for (const { sessionId } of settled.flatMap(({ movedHere }) => movedHere)) {
+      // Its node learns it from the feed, even when it cannot be reached.
+      writer.changed(SESSION_MOVED, sessionId)
+    }
+    await online.dropHolders(settled.flatMap(({ dropped }) => dropped))
+    await online.setPlaces(settled.flatMap(({ given: [first] }) => (first ? [this.#placeRow(first)] : [])))
+    await online.putHolders(
+      settled.flatMap(({ given }) =>
+        given.map(({ place, tunnelId, sessionId, planeId, version, pool }) => ({
+          ...{ place, slot: pool ? tunnelId : '', tunnelId, sessionId, nodeId, planeId, version },
+        })),
+      ),
+    )
+    await online.dropEmptyPlaces(all)
+    for (const { place, given, dropped } of settled) {
+      const port = portOf(place)
+      if (port !== null && given.length + dropped.length > 0) writer.changed(PORT_CHANGED, String(port))
+    }
+    return {
+      refused: new Set(settled.flatMap(({ refused }) => refused)),
+      taken: settled.flatMap(({ taken }) => taken),
+    }
+  }
+
+  /** What becomes of one place, which is locked. */
+  #settle(row: StoredHeldPlace<FoundHolder>, claims: readonly LocatedClaim[]) {
+    const { nodeId, held } = this.#options
+    const { place, holders } = row
+    const refused: LocatedClaim[] = []
+    const granted: LocatedClaim[] = []
+    const dropped = new Set(holders.filter((holder) => holder.nodeId === nodeId || !holder.isAlive))
+    const movedHere: FoundHolder[] = []
+    for (const claim of claims) {
+      const decision = decideClaim({ ...claim, nodeId }, row)
+      if (!decision.isGranted) {
+        refused.push(claim)
+        continue
+      }
+      granted.push(claim)
+      for (const holder of decision.replaced) {
+        dropped.add(holder)
+        if (holder.isAlive && holder.nodeId !== nodeId) movedHere.push(holder)
+      }
+    }
+    const asked = new Set(claims.map(slotOf))
+    const announced = held.places(place).filter((claim) => !asked.has(slotOf(claim)))
+    const others = holders.filter((holder) => !dropped.has(holder))
+    const [taken, kept] = parted(announced, (claim) =>
+      others.some(
+        (holder) => holder.tunnelId === claim.tunnelId || poolDifference(claim, termsOf(row, holder)) !== undefined,
+      ),
+    )
+    return { place, refused, taken, given: [...granted, ...kept], dropped: [...dropped], movedHere }
+  }
+
+  #placeRow({ place, config, isUnnamed, pool, version }: PlaceClaim) {
+    const sealed = this.#options.sealer.seal(JSON.stringify(config), placeContext(place))
+    const terms = { ownerId: pool?.ownerId ?? '', isPooled: pool !== undefined, digest: pool ? version : '' }
+    return { place, ...terms, isUnnamed, port: portOf(place), config: sealed }
+  }
+
+  #failed(batch: Batch, err: unknown): void {
+    const { log, onLeaseLost } = this.#options
+    for (const [id, isNew] of batch.sessions) this.sessionChanged(id, { isNew })
+    for (const [id, isNew] of batch.tunnels) this.tunnelChanged(id, { isNew })
+    for (const place of batch.places) this.#places.add(place)
+    // Whether they were granted is not known; whoever asked gives up, and what it may have been given is looked at again.
+    for (const { claim, reject } of batch.claims) {
+      this.#places.add(claim.place)
+      reject(err)
+    }
+    if (err instanceof LeaseLost) onLeaseLost()
+    else log.warn({ err, waiting: this.waiting }, 'what is online here cannot be written; retrying')
+    this.#isAway = true
+    this.#timer = setTimeout(() => {
+      this.#isAway = false
+      this.#begin()
+    }, RETRY_MS).unref()
+  }
+}
+
+/** What is kept of a tunnel. */
+export interface KeptTunnel {
+  readonly tunnel: PresentTunnel
+  readonly startedAt: number
+  readonly httpVersion: 1 | 2
+  readonly endpoint: PresentEndpoint | undefined
+  /** The pool that it is in. */
+  readonly pool?: { readonly labels: Readonly<Record<string, string>>; readonly version: string } | undefined
+}
+
+/** What the configuration of a place is sealed for: it has the secrets of its guards. */
+export function placeContext(place: string): string {
+  return `places/${place}`
+}
+
+/** Neither part contains `=`. */
+export function labelPair(key: string, value: string): string {
+  return `${key}=${value}`
+}
+
+function portOf(place: string): number | null {
+  return place.startsWith(':') ? Number(place.slice(1)) : null
+}
+
+/** What is there, and the ids of what is not. */
+function split<T>(ids: Iterable<string>, find: (id: string) => T | undefined): readonly [T[], string[]] {
+  const there: T[] = []
+  const gone: string[] = []
+  for (const id of ids) {
+    const found = find(id)
+    if (found === undefined) gone.push(id)
+    else there.push(found)
+  }
+  return [there, gone]
+}
+
+function parted<T>(all: readonly T[], isFirst: (each: T) => boolean): readonly [T[], T[]] {
+  return [all.filter(isFirst), all.filter((each) => !isFirst(each))]
+}

@@ -1,0 +1,215 @@
+/** What is online at other data planes, of this node and of other nodes, and how this one reaches it. */
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { Edges } from './edge/edges.ts'
+import type { SharedEdges } from './edge/shared-edges.ts'
+import type { Movable } from './lib/bytes/cut-at-rest.ts'
+import type { Logger } from './lib/log/log.ts'
+import type { ListenOn } from './lib/net/listen-on.ts'
+import type { Authority } from './lib/x509/certificate-authority.ts'
+import { type Dial, DialFault } from './model/dial.ts'
+import type { LookUp } from './model/look-up.ts'
+import { LOOKUP_MS } from './planes/asked-of-control.ts'
+import type { ControlLink } from './planes/control-link.ts'
+import { OtherNodes, type ServedHere } from './planes/other-nodes.ts'
+import { OtherPlanes } from './planes/other-planes.ts'
+import type { OtherNode, PlaneCalls } from './planes/port.ts'
+import { NodeDoor } from './relay/node-door.ts'
+import { createNodeIdentity } from './relay/node-identity.ts'
+import { NodeLinks } from './relay/node-links.ts'
+import { RelayDoor } from './relay/relay-door.ts'
+import { RelayLinks } from './relay/relay-links.ts'
+import type { Online } from './tunnel/online.ts'
+
+export interface ReachElsewhereOptions {
+  readonly nodeId: string
+  readonly planeId: string
+  /** Where data planes of this node find each other's sockets; without one, there are no others. */
+  readonly folder: string | undefined
+  /** Where other nodes connect; without it, there are none. */
+  readonly clusterListen: ListenOn | undefined
+  readonly control: ControlLink
+  readonly authority: Authority
+  readonly edges: Edges
+  readonly shared: SharedEdges
+  readonly online: () => Online
+  readonly isLeaving: () => boolean
+  /** Whether an endpoint is being opened at this plane. */
+  readonly isOpening: (endpointId: string) => boolean
+  /** A tunnel is reached in another way from now on. */
+  readonly moved: (tunnelId: string) => void
+  readonly log: Logger
+}
+
+/** How long another node may take to do what this one asks of it, in milliseconds: agents have 10 s to obey a command. */
+const CALL_MS = 12_000
+
+/** Who has an endpoint that is served here for tunnels at other nodes, beside the ids of tunnels of this node. */
+const OTHER_NODES = 'other nodes'
+
+export type ReachElsewhere = ReturnType<typeof openElsewhere>
+
+export function openElsewhere(options: ReachElsewhereOptions) {
+  const { nodeId, planeId, folder, clusterListen, control, authority, edges, shared, online, log } = options
+  const links = new RelayLinks({ pathOf: (id) => folder && join(folder, `${id}.relay`), log })
+  const others = new OtherPlanes({
+    edges: {
+      compile: (config) => shared.compile(config),
+      serve: (config, compiled, tunnelId) => shared.serve(config, compiled, tunnelId),
+      serveIdle: (config, tunnelId) => shared.serveIdle(config, tunnelId),
+      letGo: (id, tunnelId) => shared.letGo(id, tunnelId),
+    },
+    groups: {
+      add: (tunnel) => online().registry.groups.add(tunnel),
+      delete: (tunnel) => online().registry.groups.delete(tunnel),
+      find: (labels) => online().registry.groups.find(labels),
+    },
+    relay: (id, request) => links.dial(id, request),
+    leg: (sessionId, request) => online().legs.open(sessionId, request),
+    isHere: (tunnelId) => online().registry.liveTunnel(tunnelId) !== undefined,
+    isLeaving: options.isLeaving,
+    handOver: (tunnelId) => {
+      online().registry.handOver(tunnelId)
+      ended(tunnelId)
+    },
+    moved: options.moved,
+  })
+  /** Whoever reached the tunnel here, or through here, must find out anew where it is. */
+  const ended = (tunnelId: string): void => nodeDoor?.tunnelEnded(tunnelId)
+  const relayDoor = new RelayDoor({ dial: (request) => online().registry.dialHere(request), log })
+
+  // Other nodes: the same, one distance further.
+  const isOfThisNode = (tunnelId: string): boolean =>
+    online().registry.liveTunnel(tunnelId) !== undefined || others.holderOf(tunnelId) !== undefined
+  /** Reaches tunnels of this node, for visitors at another: what comes from there is not sent to a third. */
+  const dialForNode: Dial = (request) =>
+    online().registry.liveTunnel(request.tunnelId) ? online().registry.dialHere(request) : others.dialOnce(request)
+  const identity = clusterListen && createNodeIdentity({ nodeId, planeId }, authority)
+  let known: ReadonlyMap<string, OtherNode> = new Map()
+  const nodeLinks =
+    identity &&
+    new NodeLinks({
+      ...{ identity, log },
+      addressOf: (id) => known.get(id)?.address,
+      onGone: (tunnelIds) => nodes?.gone(tunnelIds),
+    })
+  const nodeDoor =
+    identity &&
+    new NodeDoor({
+      ...{ identity, dial: dialForNode, log },
+      answer: (from, value) => control.ask('answerNode', { nodeId: from.nodeId, value }, { withinMs: CALL_MS }),
+    })
+  const nodes =
+    nodeLinks &&
+    new OtherNodes({
+      edges: {
+        exact: (listener, name) => edges.exact(listener, name),
+        onPort: (port) => edges.holder('tcp', { port }),
+        serveIdle: (config) => shared.serveIdle(config, OTHER_NODES),
+        letGo: (id) => shared.letGo(id, OTHER_NODES),
+      },
+      groups: {
+        add: (tunnel) => online().registry.groups.add(tunnel),
+        delete: (tunnel) => online().registry.groups.delete(tunnel),
+      },
+      followGroup: (labels) => online().registry.followGroup(labels),
+      lookUpPlaces: (places) => control.ask('lookUpPlaces', places, { withinMs: LOOKUP_MS }),
+      lookUpGroup: (labels) => control.ask('lookUpGroup', labels, { withinMs: LOOKUP_MS }),
+      dial: (at, request) => nodeLinks.dial(at, request),
+      isHere: isOfThisNode,
+      isOpening: options.isOpening,
+      moved: options.moved,
+      log,
+    })
+  /** Where nodes that stay accept agents. */
+  const agentAddresses = (): string[] =>
+    [...known.values()].flatMap(({ isLeaving, agentAddresses: accept }) => (isLeaving ? [] : accept))
+  const lookUp: LookUp | undefined = nodes && ((listener, name) => nodes.lookUp(listener, name))
+
+  return {
+    links,
+    others,
+    nodes,
+    lookUp,
+    followGroup: (labels: Readonly<Record<string, string>>) =>
+      nodes ? nodes.follow(labels) : online().registry.followGroup(labels),
+    /** Reaches a tunnel that is not online at this plane, wherever it is. */
+    dial: (async (request) => {
+      const outcome = await nodes?.dial(request)
+      if (outcome && !(outcome instanceof DialFault && isOfThisNode(request.tunnelId))) return outcome
+      return others.dial(request)
+    }) satisfies Dial,
+    /** A tunnel is online at this plane. */
+    cameHere(tunnelId: string): void {
+      others.cameHere(tunnelId)
+      nodes?.cameHere(tunnelId)
+    },
+    /** A tunnel is not online at this plane any more. */
+    tunnelEnded(tunnelId: string, labels: Readonly<Record<string, string>> | undefined): void {
+      ended(tunnelId)
+      if (labels) nodes?.labelsGone(labels)
+    },
+    /** What this plane carries for visitors at others. */
+    relayed: {
+      get streams(): number {
+        return relayDoor.streams + (nodeDoor?.streams ?? 0)
+      },
+      get open(): Movable[] {
+        return [...relayDoor.open, ...(nodeDoor?.open ?? [])]
+      },
+    },
+    /** A tunnel is online at this plane no more. */
+    leftHere(tunnelId: string, served: ServedHere): void {
+      if (options.isLeaving()) nodes?.leftHere(tunnelId, served)
+    },
+    /** Whether a connection to a tunnel may be kept for the next request. */
+    mayKeep: (tunnelId: string) => others.mayKeep(tunnelId) && nodes?.mayKeep(tunnelId) !== false,
+    /** This node among others, as agents are told; undefined when there are none. */
+    agentNodes: identity && { id: nodeId, addresses: agentAddresses },
+    calls: {
+      elsewhere(change) {
+        for (const { tunnelId } of change.added) nodes?.cameHere(tunnelId)
+        for (const id of [...change.removed, ...change.lost]) {
+          ended(id)
+          const labels = others.labelsOf(id)
+          if (labels) nodes?.labelsGone(labels)
+        }
+        return others.change(change)
+      },
+      nodes(given) {
+        const before = known
+        const told = agentAddresses()
+        known = new Map(given.map((each) => [each.nodeId, each]))
+        nodes?.nodesChanged(given)
+        const addresses = agentAddresses()
+        // Those of a plane that drains are told when they are asked to move.
+        if (!isDeepStrictEqual(addresses, told) && !options.isLeaving()) void online().tellNodes(addresses)
+        for (const id of before.keys()) {
+          if (known.has(id)) continue
+          nodes?.nodeGone(id)
+          nodeLinks?.forget(id)
+        }
+      },
+      distantPorts: async (change) => nodes?.portsChanged(change),
+      callNode: async ({ nodeId: to, value }) => {
+        if (!nodeLinks) throw new Error('this node is on its own')
+        return nodeLinks.call(to, value, { withinMs: CALL_MS })
+      },
+    } satisfies Partial<PlaneCalls>,
+    /** Lets other planes of this node in, and then other nodes; gives where those connect. */
+    async listen(): Promise<AddressInfo | undefined> {
+      if (folder !== undefined) await relayDoor.listen(join(folder, `${planeId}.relay`))
+      return clusterListen && nodeDoor?.listen(clusterListen)
+    },
+    /** Other nodes are to use this plane no more. */
+    stop: () => nodeDoor?.stop(),
+    async close(): Promise<void> {
+      await nodeDoor?.close()
+      await relayDoor.close()
+      nodes?.close()
+      nodeLinks?.close()
+      links.close()
+    },
+  }
+}

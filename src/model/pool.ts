@@ -1,0 +1,88 @@
+/** Pools: several tunnels of one owner behind one address, all with the same guards (D59). */
+import type { EdgeConfig } from './edge-config.ts'
+
+/** What a tunnel brings into the pool at its address. */
+export interface PoolMember {
+  /** Who may add tunnels. */
+  readonly ownerId: string
+  /** That of this tunnel's service; members may differ in it. */
+  readonly httpVersion: 1 | 2
+}
+
+/** A bind, or a tunnel that has its address, as far as it decides who may share that. */
+export interface PoolTerms {
+  readonly tunnelId: string
+  /** In a pool, what `poolVersion` made of all that is served there. */
+  readonly version: string
+  readonly pool?: Pick<PoolMember, 'ownerId'> | undefined
+}
+
+/**
+ * Why two tunnels cannot share an address: the one that asks, or the one that is there, wants it alone; or what they
+ * differ in.
+ */
+export type PoolDifference = 'asks alone' | 'is alone' | 'owner' | 'protocol' | 'policy' | 'guards'
+
+/** The parts of a version, in their order. */
+const parts = ['protocol', 'policy', 'guards'] as const satisfies readonly PoolDifference[]
+
+/** Length of each part: 120 bits, and short enough that all fit in `VERSION_CHARACTERS`. */
+const PART_CHARACTERS = 20
+
+/**
+ * The version of all endpoints that are served in the same way. The digest must have a key: guards contain passwords, and
+ * versions are stored.
+ */
+export function poolVersion({ kind, modules, routes }: EdgeConfig, digest: (text: string) => string): string {
+  const all = [modules, ...routes.map((route) => route.modules)]
+  const texts = {
+    protocol: sorted({ kind, backends: all.map(({ backend }) => backend) }),
+    policy: sorted(all.map(({ policy }) => policy)),
+    guards: sorted(all.map((each) => ({ ...each, backend: undefined, policy: undefined }))),
+  }
+  return parts.map((part) => digest(`${part} ${texts[part]}`).slice(0, PART_CHARACTERS)).join('.')
+}
+
+/** Undefined when a tunnel may share the address of another one. */
+export function poolDifference(asking: PoolTerms, there: PoolTerms): PoolDifference | undefined {
+  if (!asking.pool) return 'asks alone'
+  if (!there.pool) return 'is alone'
+  if (asking.pool.ownerId !== there.pool.ownerId) return 'owner'
+  if (asking.version === there.version) return undefined
+  const [asked, had] = [asking.version.split('.'), there.version.split('.')]
+  return parts.find((_, i) => asked[i] !== had[i]) ?? 'guards'
+}
+
+/**
+ * The label by which the members of a pool are found, as those of a tunnel group are. No agent can carry it, and no tunnel
+ * group ask for it: their labels have a key.
+ */
+export function poolLabels(edgeId: string): Readonly<Record<string, string>> {
+  return { '': edgeId }
+}
+
+/** The labels under which planes list a tunnel that has an address: none, unless it is in a pool. */
+export function memberLabels({
+  pool,
+  config,
+}: {
+  readonly pool?: PoolMember | undefined
+  readonly config: EdgeConfig
+}): Readonly<Record<string, string>> | undefined {
+  return pool && poolLabels(config.id)
+}
+
+/** What one tunnel alone can hold: an address, or a place in the pool at an address. */
+export function slotOf({ place, tunnelId, pool }: Omit<PoolTerms, 'version'> & { readonly place: string }): string {
+  // No address contains a space.
+  return pool ? `${place} ${tunnelId}` : place
+}
+
+/** JSON with the keys of all objects in order: two agents may write one policy in two ways. */
+function sorted(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) =>
+    typeof each === 'object' && each !== null && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : each,
+  )
+}
