@@ -1,6 +1,7 @@
 /** Serves what agents bind: each endpoint is an edge of its own, unless somebody else holds the address. */
-import { createHash } from 'node:crypto'
-import type { EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
+import { createHash, randomBytes } from 'node:crypto'
+import { ID_LENGTH } from '../lib/ids.ts'
+import type { BackendPlan, EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
 import {
   type AddressHolders,
   BindRefusal,
@@ -9,19 +10,28 @@ import {
   type OpenEndpoint,
   type ServedEndpoint,
 } from '../model/endpoint.ts'
+import { type PoolDifference, poolLabels, poolVersion } from '../model/pool.ts'
 import type { AgentModules } from '../modules/agent-options/options.ts'
 import type { Edges } from './edges.ts'
+import type { SharedEdges } from './shared-edges.ts'
 
 export interface AgentEndpointsOptions {
   readonly edges: Edges
+  readonly shared: SharedEdges
   /** The modules that a bind asks for; expensive ones are checked off the event loop. */
   readonly bindModules: (request: EndpointRequest) => Promise<AgentModules | BindRefusal>
   readonly holdersOfName: (name: string) => Promise<AddressHolders>
   readonly holdersOfPort: (port: number) => Promise<AddressHolders>
   /** Takes the place for this tunnel alone, at all data planes; false when somebody else has it. */
   readonly claim: (request: EndpointRequest, served: ServedEndpoint) => Promise<boolean>
+  /** Why a claim was refused, where the place is or would be a pool; undefined when nobody knows. Never rejects. */
+  readonly whyTaken: (request: EndpointRequest, served: ServedEndpoint) => Promise<PoolDifference | undefined>
+  /** A digest with a key that all nodes have: base64url of 256 bits. */
+  readonly digest: (text: string) => string
   /** Gives the place up. */
   readonly unclaim: (request: EndpointRequest) => void
+  /** Whether an endpoint that is served here is of a tunnel at another node: it may be gone by now, the claim decides. */
+  readonly isDistant?: (endpointId: string) => boolean
   /** The ports shown in URLs. */
   readonly publicPorts: { readonly https: number; readonly http: number }
 }
@@ -31,6 +41,9 @@ const ALREADY_ONLINE = 334
 const HELD_BY_EDGE = 381
 const PORT_UNAVAILABLE = 309
 
+/** Enough that no two are alike. */
+const VERSION_BYTES = 12
+
 /** Length of a route id: 132 bits. */
 const ROUTE_ID_CHARS = 22
 
@@ -38,17 +51,34 @@ export class AgentEndpoints implements Endpoints {
   readonly #options: AgentEndpointsOptions
   /** Names of endpoints that must go when somebody claims a wildcard above them (D66), by endpoint id. */
   readonly #unnamed = new Map<string, string>()
+  /** Ids of endpoints that are being opened; of one that is asked for twice, more than one. */
+  readonly #opening: string[] = []
 
   constructor(options: AgentEndpointsOptions) {
     this.#options = options
   }
 
+  /** Whether an endpoint is being opened; its tunnel is online as soon as it is. */
+  isOpening(endpointId: string): boolean {
+    return this.#opening.includes(endpointId)
+  }
+
   async open(request: EndpointRequest): Promise<OpenEndpoint | BindRefusal> {
-    const { edges, holdersOfName, holdersOfPort, claim, unclaim } = this.#options
+    this.#opening.push(request.id)
+    try {
+      return await this.#open(request)
+    } finally {
+      // The caller goes on before anything else does.
+      setImmediate(() => this.#opening.splice(this.#opening.indexOf(request.id), 1))
+    }
+  }
+
+  async #open(request: EndpointRequest): Promise<OpenEndpoint | BindRefusal> {
+    const { edges, shared, holdersOfName, holdersOfPort, claim, unclaim, digest } = this.#options
     const { proto, host, port } = request
     const modules = await this.#options.bindModules(request)
     if (modules instanceof BindRefusal) return modules
-    const config = configOf(request, modules)
+    const { config, version } = request.pool ? poolConfig(request, modules, digest) : ownConfig(request, modules)
     const held = port === undefined ? await holdersOfName(host) : await holdersOfPort(port)
     const { hostport, url } = this.#address(request)
     if (held.edgeId !== undefined) {
@@ -58,31 +88,36 @@ export class AgentEndpoints implements Endpoints {
     const isOwn = request.isNamed === true || held.reservationId !== undefined
     if (held.wildcard && !isOwn) return belowWildcard(host, held.wildcard)
     if (request.isRandom && held.reservationId !== undefined) return taken(ALREADY_ONLINE, `${hostport} is reserved`)
-    const compiled = await edges.compileAhead(config)
+    const compiled = await shared.compile(config)
     const above = isOwn || port !== undefined ? undefined : edges.wildcardEdge(host)
     if (above !== undefined) {
-      compiled.release()
+      compiled?.release()
       return belowWildcard(host, above)
     }
-    const served = { config, isUnnamed: port === undefined && !isOwn }
-    const holder = (): string | undefined => edges.holder(proto, port === undefined ? { name: host } : { port })
-    const isFree = (): boolean => [undefined, request.id].includes(holder())
+    const served = { config, version, isUnnamed: port === undefined && !isOwn, pool: request.pool }
+    const isFree = (): boolean => {
+      const at = edges.holder(proto, port === undefined ? { name: host } : { port })
+      // What is chosen at random is nobody's pool.
+      if (at === config.id) return !(request.pool && request.isRandom)
+      return at === undefined || this.#options.isDistant?.(at) === true
+    }
     // Whatever this plane knows, only the claim decides between two binds; an edge may have come meanwhile.
     const giveUp = (error: unknown): never => {
       // It may have been granted though the answer did not come.
       unclaim(request)
-      compiled.release()
+      compiled?.release()
       throw error
     }
     const isOurs = isFree() && (await claim(request, served).catch(giveUp))
     if (!isOurs || !isFree()) {
       if (isOurs) unclaim(request)
-      compiled.release()
-      return taken(ALREADY_ONLINE, `${hostport} is already online; stop the other tunnel, or ask for another address`)
+      compiled?.release()
+      return taken(ALREADY_ONLINE, `${hostport} ${whyNot(await this.#options.whyTaken(request, served))}`)
     }
-    const fault = await edges.applyCompiled(config, compiled)
+    const holder = request.tunnel.tunnelId
+    const fault = await shared.serve(config, compiled, holder)
     if (fault) {
-      edges.remove(request.id)
+      shared.letGo(config.id, holder)
       unclaim(request)
       return taken(PORT_UNAVAILABLE, `port ${port} cannot be opened on this server; ask for another`)
     }
@@ -96,7 +131,7 @@ export class AgentEndpoints implements Endpoints {
       handOver: () => void this.#unnamed.delete(request.id),
       close: () => {
         this.#unnamed.delete(request.id)
-        edges.remove(request.id)
+        shared.letGo(config.id, holder)
         unclaim(request)
       },
     }
@@ -117,10 +152,46 @@ export class AgentEndpoints implements Endpoints {
   }
 }
 
+interface Configured {
+  readonly config: EdgeConfig
+  readonly version: string
+}
+
+/** An endpoint that one tunnel has alone. */
+function ownConfig(request: EndpointRequest, modules: AgentModules): Configured {
+  const { id, tunnel, credentialId } = request
+  const config = configOf(request, modules, { id, routeId: routeIdOf(credentialId), backend: tunnel })
+  return { config, version: randomBytes(VERSION_BYTES).toString('base64url') }
+}
+
+/** The pool at an address: the same for all tunnels that may share it. */
+function poolConfig(
+  request: EndpointRequest,
+  modules: AgentModules,
+  digest: AgentEndpointsOptions['digest'],
+): Configured {
+  const { place, pool, credentialId } = request
+  const { proxyHeader } = request.tunnel
+  const ownerId = pool?.ownerId ?? credentialId
+  const like = { kind: 'tunnel_group', id: '', labels: {}, pool: { proxyHeader } } as const
+  const version = poolVersion(configOf(request, modules, { id: '', routeId: '', backend: like }), digest)
+  // The characters of an id, though of another origin.
+  const id = `ep_${digest(`pool ${place} ${ownerId} ${version}`).replaceAll(/[-_]/g, '0').slice(0, ID_LENGTH)}`
+  const backend = { ...like, id, labels: poolLabels(id) }
+  return { config: configOf(request, modules, { id, routeId: routeIdOf(ownerId), backend }), version }
+}
+
+interface Identity {
+  readonly id: string
+  readonly routeId: string
+  readonly backend: BackendPlan
+}
+
 /** The configuration of an endpoint; for HTTP, with one route for all paths. */
 function configOf(
-  { id, proto, host, port, tunnel, credentialId }: EndpointRequest,
+  { proto, host, port }: EndpointRequest,
   modules: { edge: ModuleSettings; route: ModuleSettings },
+  { id, routeId, backend }: Identity,
 ): EdgeConfig {
   const isHttp = proto === 'http' || proto === 'https'
   return {
@@ -128,14 +199,14 @@ function configOf(
     kind: proto,
     names: port === undefined ? [host] : [],
     ports: port === undefined ? [] : [port],
-    modules: isHttp ? modules.edge : { ...modules.edge, backend: tunnel },
+    modules: isHttp ? modules.edge : { ...modules.edge, backend },
     routes: isHttp
       ? [
           {
-            id: routeIdOf(credentialId),
+            id: routeId,
             matchType: 'path_prefix',
             match: '/',
-            modules: { ...modules.route, backend: tunnel },
+            modules: { ...modules.route, backend },
           },
         ]
       : [],
@@ -144,10 +215,10 @@ function configOf(
 
 /**
  * Logins of visitors are stored by name and route. They survive a restart of the agent with the same credential, and
- * are not inherited by another credential that gets the name later.
+ * are not inherited by another credential that gets the name later; in a pool the same goes for the owner.
  */
-function routeIdOf(credentialId: string): string {
-  return createHash('sha256').update(`route of ${credentialId}`).digest('base64url').slice(0, ROUTE_ID_CHARS)
+function routeIdOf(holderId: string): string {
+  return createHash('sha256').update(`route of ${holderId}`).digest('base64url').slice(0, ROUTE_ID_CHARS)
 }
 
 function belowWildcard(name: string, { name: wildcard, holderId }: { name: string; holderId: string }): BindRefusal {
@@ -160,3 +231,27 @@ function belowWildcard(name: string, { name: wildcard, holderId }: { name: strin
 function taken(ngrok: number, message: string): BindRefusal {
   return new BindRefusal(ngrok, message, { isTaken: true })
 }
+
+/** Why an address that is taken cannot be shared. The vendor has one number for all of it. */
+function whyNot(difference: PoolDifference | undefined): string {
+  const other = 'stop the other tunnel, or ask for another address'
+  switch (difference) {
+    case 'is alone':
+      return `is already online, with a tunnel that does not share its address; start both with pooling, or ${other}`
+    case 'owner':
+      return 'is already online, and belongs to another owner; ask for another address'
+    case 'protocol':
+    case 'policy':
+    case 'guards':
+      return `is already online, and ${differs[difference]} of the tunnels there; start all with the same, or ${other}`
+    case 'asks alone':
+    case undefined:
+      return `is already online; ${other}`
+  }
+}
+
+const differs = {
+  protocol: 'the protocol, or the PROXY header, of this tunnel is not that',
+  policy: 'the traffic policy of this tunnel is not that',
+  guards: 'the guards and other options of this tunnel are not those',
+} as const

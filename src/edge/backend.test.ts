@@ -112,6 +112,38 @@ describe('a tunnel group', () => {
   })
 })
 
+describe('a pool', () => {
+  const pool: BackendPlan = { ...groupOf('a'), pool: { proxyHeader: 2 } } as BackendPlan
+  const starts = (backend: Backend, times: number) => Array.from({ length: times }, () => first(backend))
+  const withDistant = (plan: BackendPlan) => {
+    const { reach, followed } = reachOf({ a: ['x'] })
+    const backend = createBackend(plan, reach)
+    const group = followed.get('a')
+    assert.ok(group)
+    group.members = [
+      ...group.members,
+      ...['y', 'z'].map((id) => ({ tunnelId: id, httpVersion: 1, isDistant: true }) as const),
+    ]
+    return backend
+  }
+
+  test('takes all in turn when all are at this node, with their PROXY header', () => {
+    const backend = createBackend(pool, reachOf({ a: ['x', 'y'] }).reach)
+    assert.deepEqual(starts(backend, 4), ['x', 'y', 'x', 'y'])
+    for (const target of backend.targets()) assert.equal(target.kind === 'dial' && target.proxyHeader, 2)
+  })
+
+  test('gives those at this node two turns for one of those at others, and offers each once', () => {
+    const backend = withDistant(pool)
+    assert.deepEqual(starts(backend, 8), ['x', 'y', 'z', 'x', 'x', 'y', 'z', 'x'])
+    assert.deepEqual(names(backend.targets()), ['x', 'y', 'z'])
+  })
+
+  test('a tunnel group prefers nobody', () => {
+    assert.deepEqual(starts(withDistant(groupOf('a')), 6), ['x', 'y', 'z', 'x', 'y', 'z'])
+  })
+})
+
 describe('failover', () => {
   const plan: BackendPlan = { kind: 'failover', id: 'bkdfo_1', children: [groupOf('a'), page] }
 

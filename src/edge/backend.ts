@@ -29,7 +29,7 @@ export function createBackend(plan: BackendPlan, reach: Reach): Backend {
     case 'http_response':
       return single(fixedTarget(plan))
     case 'tunnel_group':
-      return group(plan.labels, reach)
+      return group(plan, reach)
     case 'failover':
       return failover(plan.children.map((child) => createBackend(child, reach)))
     case 'weighted':
@@ -46,13 +46,14 @@ function single(target: Target): Backend {
   return { targets: () => targets, isOnline: true, release() {} }
 }
 
-function tunnelTarget({ tunnelId, httpVersion, proxyHeader }: TunnelPlan, { dial }: Reach): DialTarget {
+function tunnelTarget({ tunnelId, httpVersion, proxyHeader, version }: TunnelPlan, { dial }: Reach): DialTarget {
   return {
     kind: 'dial',
     key: tunnelId,
+    version,
     httpVersion,
     proxyHeader,
-    open: (visit) => dial({ tunnelId, ...visit }),
+    open: (visit) => dial(version === undefined ? { tunnelId, ...visit } : { tunnelId, version, ...visit }),
   }
 }
 
@@ -66,17 +67,23 @@ function fixedTarget({ status, headers, body }: Extract<BackendPlan, { kind: 'ht
   return { kind: 'fixed', status, headers: pairs, body: Buffer.from(body) }
 }
 
-/** R-2.1: strictly in turn, by age; one that cannot be dialled is followed by the next, each at most once. */
-function group(labels: Readonly<Record<string, string>>, reach: Reach): Backend {
+/**
+ * R-2.1: strictly in turn, by age; one that cannot be dialled is followed by the next, each at most once. In a pool those
+ * at this node have two turns for one of those at others.
+ */
+function group({ labels, pool }: Extract<BackendPlan, { kind: 'tunnel_group' }>, reach: Reach): Backend {
   const followed = reach.followGroup(labels)
   const known = new WeakMap<GroupMember, DialTarget>()
   let members: readonly GroupMember[] = []
   let targets: readonly DialTarget[] = []
+  /** Of the targets, those that come first, by turn. */
+  let turns: readonly number[] = []
   let turn = 0
   const targetOf = (member: GroupMember): DialTarget => {
     let target = known.get(member)
     if (!target) {
-      target = tunnelTarget({ kind: 'tunnel', proxyHeader: 0, ...member }, reach)
+      target = tunnelTarget({ kind: 'tunnel', proxyHeader: pool?.proxyHeader ?? 0, ...member }, reach)
+      if (pool) target = { ...target, isPooled: true }
       known.set(member, target)
     }
     return target
@@ -87,14 +94,23 @@ function group(labels: Readonly<Record<string, string>>, reach: Reach): Backend 
       if (members !== followed.members) {
         members = followed.members
         targets = members.map(targetOf)
+        turns = turnsOf(members, { isPool: pool !== undefined })
       }
-      return new Round(targets, turn++)
+      return new Round(targets, turns[turn++ % turns.length] ?? 0)
     },
+    ...(followed.found && { found: () => followed.found?.() }),
     get isOnline() {
       return followed.members.length > 0
     },
     release: () => followed.release(),
   }
+}
+
+/** Everybody once, and then those who are near once more, unless everybody is. */
+function turnsOf(members: readonly GroupMember[], { isPool }: { readonly isPool: boolean }): readonly number[] {
+  const all = [...members.keys()]
+  const near = isPool ? all.filter((i) => members[i]?.isDistant !== true) : []
+  return near.length === all.length ? all : [...all, ...near]
 }
 
 /**
@@ -128,6 +144,7 @@ function failover(children: readonly Backend[]): Backend {
     *targets() {
       for (const child of children) yield* child.targets()
     },
+    ...foundAmong(children),
     get isOnline() {
       return children.some((child) => child.isOnline)
     },
@@ -148,6 +165,7 @@ function weighted(children: readonly { weight: number; backend: Backend }[], ran
         left = left.filter((child) => child !== drawn)
       }
     },
+    ...foundAmong(drawable.map(({ backend }) => backend)),
     get isOnline() {
       return drawable.some(({ backend }) => backend.isOnline)
     },
@@ -161,6 +179,18 @@ function draw<T extends { weight: number }>(children: readonly T[], random: () =
     at -= weight
     return at < 0
   })
+}
+
+/** Nothing, unless targets of a child may be at other nodes. */
+function foundAmong(children: readonly Backend[]): Pick<Backend, 'found'> {
+  const unsure = children.filter((child) => 'found' in child)
+  if (unsure.length === 0) return {}
+  return {
+    found() {
+      const pending = unsure.flatMap((child) => child.found?.() ?? [])
+      return pending.length > 0 ? Promise.all(pending) : undefined
+    },
+  }
 }
 
 function releaseAll(backends: readonly Backend[]): void {

@@ -41,6 +41,7 @@ export async function carry(visitor: ByteStream, carrying: Carrying): Promise<vo
     edge: edge.isEndpoint ? 'none' : edge.kind === 'tls' ? 'tls' : 'tcp',
     passthroughTls,
   }
+  await edge.backend?.found?.()
   const dialled = edge.backend
     ? await dialFirst({ targets: edge.backend.targets(), visit, ends: peer, offline: 'BACKEND_OFFLINE' })
     : 'NO_BACKEND'

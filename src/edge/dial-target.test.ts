@@ -72,6 +72,7 @@ describe('the first target that can be dialled', () => {
     ['one that is offline', ['offline'], 'BACKEND_OFFLINE'],
     ['a busy one before one that is offline', ['busy', 'offline'], 'BACKEND_BUSY'],
     ['a busy one after one that is offline', ['offline', 'busy'], 'BACKEND_BUSY'],
+    ['one at a node that cannot be reached', ['unreachable', 'offline'], 'NODE_UNREACHABLE'],
     ['the last of several that are there', ['busy', 'timeout', 'refused'], 'UPSTREAM_UNREACHABLE'],
   ] as const) {
     test(`does not exist after ${name}: ${code}`, async () => {

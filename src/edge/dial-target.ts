@@ -17,6 +17,7 @@ const codes: Readonly<Record<DialReason, VisitorErrorCode | undefined>> = {
   busy: 'BACKEND_BUSY',
   timeout: 'UPSTREAM_TIMEOUT',
   refused: 'UPSTREAM_UNREACHABLE',
+  unreachable: 'NODE_UNREACHABLE',
 }
 
 /**

@@ -26,6 +26,7 @@ function stage(counts: { open?: number; carried?: number; peeking?: number; hand
       get open() {
         return left.open
       },
+      connections: [],
       drain: note('drained'),
       cut: note('http cut'),
     },
@@ -33,6 +34,7 @@ function stage(counts: { open?: number; carried?: number; peeking?: number; hand
       get carried() {
         return left.carried
       },
+      sockets: [],
       cut: note('streams cut'),
     },
   }

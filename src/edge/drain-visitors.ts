@@ -1,4 +1,5 @@
 /** How visitors are let go when the server stops: nobody new, and whoever is there may finish within the drain time. */
+import { cutAtRest, type Movable } from '../lib/bytes/cut-at-rest.ts'
 
 /** Everything that holds connections of visitors, as far as a drain needs it. */
 export interface Draining {
@@ -9,9 +10,9 @@ export interface Draining {
   /** Handshakes under way. */
   readonly tls: { readonly pending: number }
   /** Connections that carry requests. */
-  readonly front: { readonly open: number; drain(): void; cut(): void }
+  readonly front: { readonly open: number; readonly connections: Iterable<Movable>; drain(): void; cut(): void }
   /** Connections of TCP and TLS edges. */
-  readonly visitors: { readonly carried: number; cut(): void }
+  readonly visitors: { readonly carried: number; readonly sockets: Iterable<Movable>; cut(): void }
 }
 
 /** How often a drain looks whether the last visitor is gone, in milliseconds. */
@@ -20,7 +21,7 @@ const LOOK_MS = 20
 /** How long connections that are idle are still listened to, in milliseconds: requests may be on their way. */
 const ON_THEIR_WAY_MS = 50
 
-/** Resolves when all are gone: by themselves, or cut off after `drainMs`. */
+/** Resolves when all are gone: by themselves, or cut off after `drainMs` and a moment more, see `cutAtRest`. */
 export async function drainVisitors(
   { plain, ports, secure, tls, front, visitors }: Draining,
   drainMs: number,
@@ -35,6 +36,7 @@ export async function drainVisitors(
   const isBusy = () => front.open + visitors.carried + secure.pending + tls.pending > 0
   while (performance.now() < until && isBusy()) await pause(LOOK_MS)
   secure.sendAway()
+  await cutAtRest([...front.connections, ...visitors.sockets])
   front.cut()
   visitors.cut()
 }

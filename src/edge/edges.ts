@@ -1,6 +1,7 @@
 /** Every edge and endpoint that this node serves: found by name or port, and swapped in one assignment when it changes. */
 import type { Logger } from '../lib/log/log.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
+import type { Listener } from '../model/look-up.ts'
 import { PolicyExpressions } from '../modules/policy-expressions.ts'
 import { type CompiledEdge, releaseReplaced } from './compile.ts'
 import { Compiler, type CompilerOptions } from './compiler.ts'
@@ -85,6 +86,11 @@ export class Edges {
   holder(kind: EdgeConfig['kind'], { name, port }: { name?: string; port?: number }): string | undefined {
     if (port !== undefined) return this.#byPort.get(port)?.config.id
     return (kind === 'http' ? this.#plain : this.#secure).get(name ?? '')?.config.id
+  }
+
+  /** The edge or endpoint that stands on exactly this name of a listener. */
+  exact(listener: Listener, name: string): string | undefined {
+    return (listener === 'plain' ? this.#plain : this.#secure).get(name)?.config.id
   }
 
   /** The stored edge whose wildcard stands for this name, and that wildcard. */

@@ -120,18 +120,27 @@ export interface UpstreamSending {
 
 export type UpstreamFaultReason = 'closed' | 'invalid' | 'timeout' | 'head_too_large'
 
+export interface UpstreamFaultOptions {
+  readonly isUntouched?: boolean
+  readonly isSilent?: boolean
+  readonly cause?: unknown
+}
+
 export class UpstreamFault extends Error {
   readonly reason: UpstreamFaultReason
   readonly isUntouched: boolean
+  /** Nothing came back at all, also on a new connection; the upstream may have closed because of the request. */
+  readonly isSilent: boolean
 
   constructor(
     reason: UpstreamFaultReason,
     message: string,
-    { isUntouched = false, cause }: { isUntouched?: boolean; cause?: unknown } = {},
+    { isUntouched = false, isSilent = isUntouched, cause }: UpstreamFaultOptions = {},
   ) {
     super(message, { cause })
     this.name = 'UpstreamFault'
     this.reason = reason
     this.isUntouched = isUntouched
+    this.isSilent = isSilent
   }
 }

@@ -1,8 +1,11 @@
 /** Speaks HTTP with visitors: picks the version that was agreed on, and hands every request to the proxy. */
 
+import type { Socket } from 'node:net'
+import type { Movable } from '../lib/bytes/cut-at-rest.ts'
 import { socketStream } from '../lib/bytes/socket-stream.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
+import type { LookUp } from '../model/look-up.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 import type { Peer } from '../modules/phases.ts'
 import type { BodyMemory } from './body-memory.ts'
@@ -25,6 +28,8 @@ import { UpstreamPool } from './upstream-pool.ts'
 
 export interface HttpFrontOptions {
   readonly edges: Edges
+  /** Asks other nodes who serves a name; left out where there are none. */
+  readonly lookUp?: LookUp | undefined
   readonly counts: TrafficCount
   readonly bodyMemory: BodyMemory
   readonly departed: DepartedVisitors
@@ -53,6 +58,11 @@ interface Connection {
   reset(): void
 }
 
+interface Served {
+  readonly visitor: VisitorConnection
+  readonly socket: Socket
+}
+
 export class HttpFront {
   readonly #options: HttpFrontOptions
   #limits: Http1Limits
@@ -61,7 +71,7 @@ export class HttpFront {
   readonly #sweep = new Sweep()
   readonly #pool: UpstreamPool
   readonly #proxy: HttpProxy
-  readonly #connections = new Map<Connection, VisitorConnection>()
+  readonly #connections = new Map<Connection, Served>()
   #isDraining = false
 
   constructor(options: HttpFrontOptions) {
@@ -74,6 +84,7 @@ export class HttpFront {
       publicPorts,
       admits,
       mayKeep,
+      lookUp,
       limits = defaultLimits,
     } = options
     this.#options = options
@@ -86,6 +97,7 @@ export class HttpFront {
     })
     this.#proxy = new HttpProxy({
       edges,
+      lookUp,
       pool: this.#pool,
       sweep: this.#sweep,
       bodyMemory,
@@ -108,6 +120,23 @@ export class HttpFront {
   /** Connections that are open. */
   get open(): number {
     return this.#connections.size
+  }
+
+  /** Those connections, by what they carry. */
+  get connections(): Movable[] {
+    return [...this.#connections].map(([connection, { socket }]) => ({
+      get bytesRead() {
+        return socket.bytesRead
+      },
+      get bytesWritten() {
+        return socket.bytesWritten
+      },
+      get destroyed() {
+        return socket.destroyed
+      },
+      // So that a visitor sees that the rest of an answer is missing.
+      destroy: () => connection.reset(),
+    }))
   }
 
   /** Takes over a connection of a visitor. */
@@ -153,7 +182,7 @@ export class HttpFront {
       // D69: a visitor that ends its side while it waits has left. After an upgrade it may do so.
       unwatch = departed.watch(socket, { mayHalfClose: () => http1.isGone })
     }
-    this.#connections.set(connection, visitor)
+    this.#connections.set(connection, { visitor, socket })
     if (this.#isDraining) connection.drain()
   }
 
@@ -173,10 +202,13 @@ export class HttpFront {
    * An edge was removed. Gives back how to end its remaining connections, without touching a later edge of the same id.
    */
   retire(edgeId: string): () => void {
-    const left = [...this.#connections].filter(([, { edge, current }]) => [edge?.id, current?.id].includes(edgeId))
+    const left = [...this.#connections].filter(([, { visitor }]) =>
+      [visitor.edge?.id, visitor.current?.id].includes(edgeId),
+    )
     return () => {
-      for (const [connection, { current }] of left) {
+      for (const [connection, { visitor }] of left) {
         if (!this.#connections.has(connection)) continue
+        const { current } = visitor
         // Requests made since then may be for another edge. Over HTTP/2 an older request may still be under way.
         const isOver = current?.id !== edgeId && !(connection instanceof Http2Connection && connection.open > 0)
         if (!isOver) connection.reset()

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { socketStream } from '../lib/bytes/socket-stream.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { MinuteLog } from '../lib/log/minute-log.ts'
+import type { LookUp } from '../model/look-up.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 import type { ConnectionVerdict, Peer, TlsFacts } from '../modules/phases.ts'
 import { type ConnectionRecord, carry } from './carry.ts'
@@ -30,6 +31,8 @@ export interface PublicDoorOptions {
   readonly tls: TlsServers
   readonly serveHttp: (visit: HttpVisit) => void
   readonly counts: TrafficCount
+  /** Asks other nodes who serves a name; left out where there are none. */
+  readonly lookUp?: LookUp | undefined
   /** Whether a TLS handshake with this address may begin; by default always. */
   readonly mayShake?: (ip: string) => boolean
   /** How long a connection of a TCP or TLS edge may be idle, in milliseconds. */
@@ -72,6 +75,11 @@ export class PublicDoor {
     return sum
   }
 
+  /** Connections of TCP and TLS edges. */
+  get sockets(): Socket[] {
+    return [...this.#carried.values(), ...this.#retired].flatMap((sockets) => [...sockets])
+  }
+
   /** From here on, connections may be idle for so long, in milliseconds. */
   useIdleMs(idleMs: number): void {
     this.#idleMs = idleMs
@@ -94,6 +102,8 @@ export class PublicDoor {
   onGreeted = (greeted: Greeted): void => {
     const { socket, hello, peer } = greeted
     const { edges, tls, serveHttp, defaultCertificate } = this.#options
+    const pending = this.#options.lookUp?.('secure', hello.serverName)
+    if (pending && this.#held.hold(socket, pending, () => this.onGreeted(greeted))) return
     const edge = edges.find(hello.serverName)
     if (!edge) {
       if (!this.#mayShake(socket, peer)) return

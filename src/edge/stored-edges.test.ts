@@ -43,6 +43,16 @@ test('an edge with a wildcard ends the tunnels of strangers below it, once binds
   assert.deepEqual(stopped, [`tn_1: ${why}`, `tn_2: ${why}`])
 })
 
+test('an edge ends tunnels at its own addresses', async () => {
+  const { stored, stopped } = stage()
+  await stored.apply(edge('edgtls_1', 'free.test', 'there.test'))
+  await stored.apply({ ...edge('edgtcp_1'), kind: 'tcp', ports: [20001, 20002] })
+  assert.deepEqual(stopped, [
+    'tn_3: 381 its address belongs to the edge edgtls_1',
+    'tn_4: 381 its address belongs to the edge edgtcp_1',
+  ])
+})
+
 test('an edge without a wildcard leaves agents alone', async () => {
   const { stored, applied, stopped } = stage()
   await stored.apply(edge('edgtls_1', 'app.test'), { isIdle: true })

@@ -24,17 +24,21 @@ export class StoredEdges {
     return this.#options.edges.storedIds
   }
 
-  /** Serves an edge as it is stored now, and ends endpoints of agents below its wildcards. */
+  /** Serves an edge as it is stored now, and ends endpoints of agents at its addresses and below its wildcards. */
   async apply(config: EdgeConfig, how?: { isIdle: boolean }): Promise<void> {
     const { edges, agents, stopTunnel } = this.#options
+    // The API refuses such an edge too, unless the bind was under way, at this node or another.
+    const addresses = [...config.names.map((name) => ({ name })), ...config.ports.map((port) => ({ port }))]
+    const there = addresses.flatMap((address) => edges.endpointAt(address) ?? [])
     await edges.apply(config, how)
+    for (const id of there) stopTunnel(tunnelOf(id), takenBy(config.id))
     const wildcards = config.names.filter(isWildcard)
     if (wildcards.length === 0) return
     // D66: names below a wildcard are the edge's now. The API refuses such an edge while it sees one online; this is
     // for agents of other nodes, and for binds under way, which are over by the next turn of the event loop.
     setImmediate(() => {
       for (const id of wildcards.flatMap((name) => agents.below(name))) {
-        stopTunnel(`tn_${id.slice('ep_'.length)}`, heldBy(config.id))
+        stopTunnel(tunnelOf(id), heldBy(config.id))
       }
     })
   }
@@ -57,6 +61,16 @@ export class StoredEdges {
 
 function isWildcard(name: string): boolean {
   return name.startsWith('*.')
+}
+
+/** The tunnel of an endpoint. */
+function tunnelOf(endpointId: string): string {
+  return `tn_${endpointId.slice('ep_'.length)}`
+}
+
+/** What an agent is told whose address an edge has. */
+function takenBy(edgeId: string): { message: string; ngrok: number } {
+  return { message: `its address belongs to the edge ${edgeId}`, ngrok: HELD_BY_EDGE }
 }
 
 /** What an agent is told whose name an edge has taken over. */

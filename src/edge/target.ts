@@ -10,9 +10,13 @@ export interface DialTarget {
   readonly kind: 'dial'
   /** Identifies the service: connections with the same key may be reused. */
   readonly key: string
+  /** Connections are reused only for visitors that the same version of an address let in; see `TunnelPlan`. */
+  readonly version?: string | undefined
   readonly httpVersion: 1 | 2
   /** The PROXY header that begins each connection; with one, a connection serves a single visitor's connection. */
   readonly proxyHeader: 0 | 1 | 2
+  /** It is one of several that serve the same, so that another one may be asked when it breaks off without an answer. */
+  readonly isPooled?: boolean
   /** Never rejects. */
   open(visit: Visit): Promise<ByteStream | DialFault>
 }
@@ -31,6 +35,8 @@ export type Target = DialTarget | FixedTarget
 export interface Backend {
   /** Targets for one connection or request; the next is taken when the one before cannot be dialled. */
   targets(): Iterable<Target>
+  /** Undefined when all targets are known; else resolves when they are. Never rejects. */
+  found?(): Promise<unknown> | undefined
   /** Whether there is a target at the moment. */
   readonly isOnline: boolean
   /** The backend is not used any more. */

@@ -5,7 +5,16 @@ import { describe, type TestContext, test } from 'node:test'
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { Http2Upstream } from './http2/upstream.ts'
 import { Sweep } from './sweep.ts'
-import { edgeOf, http2Service, httpService, Plane, rawService, type Service, testEdge } from './test-plane.ts'
+import {
+  backendOf,
+  edgeOf,
+  http2Service,
+  httpService,
+  Plane,
+  rawService,
+  type Service,
+  testEdge,
+} from './test-plane.ts'
 import { ask, askOver, openHttp2 } from './test-visitor.ts'
 
 /** Answers the first request of each connection, and what `then` does with the second. */
@@ -32,6 +41,22 @@ describe('a connection to a service', () => {
       (await plane.recorded(5)).map(({ isReused }) => isReused),
       [false, true, true, true, true],
     )
+  })
+
+  test('is not used for visitors that another version of the address let in', async (t) => {
+    const service = await httpService(t, (_request, response) => response.end('hi'))
+    const plane = await Plane.start(t, [])
+    const serve = (version: string | undefined) => {
+      const backend = backendOf({ ...service.target, version })
+      plane.edges.set('a.test', testEdge({ names: ['a.test'], routes: [{ backend }] }))
+    }
+    for (const version of ['one', 'one', 'two', undefined, 'one', 'two']) {
+      serve(version)
+      assert.equal((await ask(t, plane, '1.1')).text, 'hi')
+    }
+    assert.equal(service.dials, 3)
+    plane.pool.retireAll(service.target.key)
+    assert.equal(plane.pool.size, 0)
   })
 
   test('is not kept when the service closes it, or says so', async (t) => {

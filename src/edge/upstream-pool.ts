@@ -268,7 +268,9 @@ export class UpstreamPool {
 }
 
 /** R-7.7: a connection that begins with a PROXY header serves one visitor's connection only. */
-function keyOf({ key, httpVersion, proxyHeader }: DialTarget, { ip, port, serverIp, serverPort }: Ends): string {
+function keyOf(target: DialTarget, { ip, port, serverIp, serverPort }: Ends): string {
+  const { version, httpVersion, proxyHeader } = target
+  const key = version === undefined ? target.key : `${target.key} @${version}`
   const service = httpVersion === 2 ? `2 ${key}` : key
   return proxyHeader === 0 ? service : `${service} v${proxyHeader} ${ip} ${port} ${serverIp} ${serverPort}`
 }

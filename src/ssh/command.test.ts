@@ -103,8 +103,8 @@ const refused: readonly [text: string, ngrok: number, says: RegExp][] = [
   ['http --scheme http --scheme https', 1110, /--scheme is given twice/],
   ['http --domain a --domain b', 1110, /--domain is given twice/],
   ['http --host-header rewrite', 1110, /must be a name here/],
-  ['http --pooling', 1110, /an address has one tunnel/],
-  ['http --pooling-enabled', 1109, /an address has one tunnel/],
+  ['http --pooling', 1109, /or the command `labeled`/],
+  ['http --pooling-enabled', 1109, /or the command `labeled`/],
   ['http --label a=b --compression', 1110, /it is set on the edge/],
   ['http --domain', 1110, /needs a value/],
   ["http --domain 'a", 1110, /quote/],
@@ -151,7 +151,7 @@ test('the help of a command shows its flags, and none that would be refused', ()
     const shown = [...helpText(kind).matchAll(/^ {2}--([a-z-]+)/gm)].map(([, name]) => name)
     assert.deepEqual(
       shown,
-      flagsOf('gateway', kind).flatMap(({ name, isHidden }) => (isHidden ? [] : [name])),
+      flagsOf('gateway', kind).map(({ name }) => name),
     )
   }
   assert.doesNotMatch(helpText('http'), /process lists|rewrite|<file>|--scheme.*repeatable/)

@@ -106,7 +106,7 @@ function unknownFlag(name: string, kind: TunnelKind): BindRefusal {
   }
   const why = whyUnsupported(name)
   if (why !== undefined) return sshRefusals.unsupportedFlag(`--${name}`, why)
-  const offered = flagsOf('gateway', kind).filter(({ isHidden }) => !isHidden)
+  const offered = flagsOf('gateway', kind)
   const guess = nearest(
     name,
     offered.map((flag) => flag.name),

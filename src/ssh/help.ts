@@ -36,12 +36,10 @@ export function helpText(kind: TunnelKind | undefined): string {
     lines.push('Commands:', ...Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(10)}${about}`))
     lines.push('', 'COMMAND --help shows its flags. PORT is 80 or 443 for http, 443 for tls, 0 for the usual one.')
   } else {
-    const rows = flagsOf('gateway', kind)
-      .filter(({ isHidden }) => !isHidden)
-      .map((flag) => [
-        `--${flag.name}${flag.takes === undefined ? '' : ` <${flag.takes}>`}`,
-        aboutFlag(flag, 'gateway'),
-      ])
+    const rows = flagsOf('gateway', kind).map((flag) => [
+      `--${flag.name}${flag.takes === undefined ? '' : ` <${flag.takes}>`}`,
+      aboutFlag(flag, 'gateway'),
+    ])
     const width = Math.max(...rows.map(([flag = '']) => flag.length)) + 2
     lines.push('Flags:', ...rows.map(([flag = '', about]) => `  ${flag.padEnd(width)}${about}`))
     lines.push(

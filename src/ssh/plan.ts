@@ -29,7 +29,8 @@ export function planOf(place: ForwardPlace, command: SshTunnelCommand): Plan | B
   if (name instanceof BindRefusal) return name
   const { name: called, description } = command
   const opts = { ...command.opts, ...name }
-  return { bind: { ...served, id: '', proto, opts, token: new Secret(''), bindings: [], name: called, description } }
+  const asking = { id: '', proto, opts, token: new Secret(''), bindings: [], poolingEnabled: false }
+  return { bind: { ...served, ...asking, name: called, description } }
 }
 
 /** The port that a client is told for a forward of port 0, except for TCP, which has a real port. */

@@ -7,7 +7,7 @@ const reasons: readonly (readonly [names: RegExp, why: string])[] = [
   ],
   [/^traffic-policy-url$/, 'is not supported; give the policy itself with --traffic-policy'],
   [/^upstream-/, 'is for services with TLS, and ssh connects to yours in plain TCP; use our agent'],
-  [/^pooling/, 'is not supported: an address has one tunnel; use the command `labeled` and a tunnel group'],
+  [/^pooling/, 'is not supported over SSH; use our agent, or the command `labeled` and a tunnel group'],
   [/^inspect$/, 'is for the agent; here `ssh -t` shows requests'],
   [/^authtoken$/, 'is for the agent; here your SSH key identifies you'],
   [/^server$/, 'is for the agent; here the server is the one that ssh connects to'],

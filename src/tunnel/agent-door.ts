@@ -10,7 +10,7 @@ import type { ListenOn } from '../lib/net/listen-on.ts'
 import { type MeetVisitor, meetAdmitted, meetVisitors } from '../lib/net/trusted-hop.ts'
 import { Acceptor, type DoorCertificate } from './acceptor.ts'
 import { AgentConnection } from './connection.ts'
-import type { DoorContext } from './door-context.ts'
+import type { AgentNodes, DoorContext } from './door-context.ts'
 import { type DoorLimits, doorLimits } from './limits.ts'
 import type { Online } from './online.ts'
 import type { Credentials } from './ports.ts'
@@ -38,6 +38,8 @@ export interface AgentDoorOptions {
   /** This data plane, and how many there are; by default it is the only one. */
   readonly planeId?: string
   readonly planeCount?: number
+  /** This node among others; left out for one on its own. */
+  readonly nodes?: AgentNodes | undefined
   /** Whether the IP restriction of agents admits an address; by default everybody. */
   readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }

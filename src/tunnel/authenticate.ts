@@ -7,7 +7,7 @@ import { MAX_LEG } from './leg-table.ts'
 import type { AgentCredential, BindRefusal, Credentials } from './ports.ts'
 import { refusals } from './refusals.ts'
 import { type Cookie, findReturn } from './resume.ts'
-import type { Seal } from './sealed.ts'
+import { openFacts, type Seal } from './sealed.ts'
 import { MAX_METADATA_BYTES } from './tunnel-bounds.ts'
 
 export interface Authenticating {
@@ -42,7 +42,9 @@ export async function authenticate(
     credential = await credentials.find(request.authtoken)
   } catch (error) {
     log.warn({ error }, 'credential cannot be looked up')
-    return refusals.storeAway()
+    // Whoever was here a moment ago may come back; others wait.
+    credential = await recalled(request, { credentials, seal })
+    if (!credential) return refusals.storeAway()
   }
   if (!credential) return refusals.tokenUnknown()
   const { clientId, leg, heldPlanes } = request
@@ -56,4 +58,14 @@ export async function authenticate(
   const former = await findReturn(seal, { clientId, cookie: request.cookie.reveal(), leg, credentialId })
   if (former) return { ...former, version, isResumed: true, isLeg: false }
   return { sessionId: ids.next('ts_'), credentialId, startedAt: now(), version, isResumed: false, isLeg: false }
+}
+
+/** The credential of an agent whose cookie proves that it was here. */
+async function recalled(
+  { authtoken: token, cookie }: AuthRequest,
+  { credentials, seal }: Pick<Authenticating, 'credentials' | 'seal'>,
+): Promise<AgentCredential | undefined> {
+  const facts = await openFacts(seal, 'session', cookie.reveal())
+  const credential = facts && (await credentials.recall?.(token).catch(() => undefined))
+  return credential?.id === facts?.credentialId ? credential : undefined
 }

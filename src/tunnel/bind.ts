@@ -4,9 +4,9 @@ import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { mayBindAddress, mayBindAnything, mayBindName, namesIt } from '../model/acl.ts'
 import { MAX_BIND_OPTIONS } from '../model/endpoint.ts'
+import { memberLabels } from '../model/pool.ts'
 import { option } from '../wire/messages/bind-options.ts'
 import { type BindToken, openBindToken, sealBindToken } from './bind-token.ts'
-import { currentAcl } from './current-acl.ts'
 import type { LiveSession, Tunnel } from './live.ts'
 import { type RandomBytes, randomName } from './names.ts'
 import {
@@ -21,6 +21,7 @@ import { refusals } from './refusals.ts'
 import type { Registry } from './registry.ts'
 import { type Address, isProto, requestedAddress, type ServedAddresses } from './requested-address.ts'
 import type { Seal } from './sealed.ts'
+import { sessionCredential } from './session-credential.ts'
 import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
 import type { BindRequest } from './tunnel-request.ts'
 
@@ -80,6 +81,7 @@ interface Wanted {
 
 interface Attempt extends Wanted {
   readonly acl: readonly string[]
+  readonly ownerId: string
   readonly token: BindToken | undefined
   /** No particular address was asked for. */
   readonly isRandom: boolean
@@ -87,13 +89,15 @@ interface Attempt extends Wanted {
 
 async function bindAllowed(wanted: Wanted, { isSecond = false } = {}): Promise<Bound | BindRefusal> {
   const { session, request, asked, binding } = wanted
-  const acl = await currentAcl(session, binding)
-  if (acl instanceof BindRefusal) return acl
+  const credential = await sessionCredential(session, binding)
+  if (credential instanceof BindRefusal) return credential
+  // One whose owner is not known shares with itself only.
+  const { acl, ownerId = credential.id } = credential
   const token = await readToken(session, request, asked, binding)
   if (session.isEnded) return refusals.stopping()
   if (token && binding.stopped.has(token.tunnelId)) return refusals.tunnelStopped()
   const chosen = asked ?? token
-  const attempt = { ...wanted, acl, token, isRandom: !chosen }
+  const attempt = { ...wanted, acl, ownerId, token, isRandom: !chosen }
   if (!chosen) return bindAnywhere(attempt)
   const bound = await bindAt(chosen, attempt)
   if (isSecond || !(bound instanceof BindRefusal) || !bound.isTaken) return bound
@@ -112,17 +116,17 @@ async function bindAt({ host, port }: Address, attempt: Attempt): Promise<Bound 
 }
 
 /**
- * Whether an address is free after its holder was asked for a sign of life: an agent that vanished must not keep it
+ * Whether an address is free after its holders were asked for a sign of life: an agent that vanished must not keep it
  * from its successor. Asked only for agents that may have the address.
  */
 async function isFreed(address: Address, { session, proto, binding }: Attempt): Promise<boolean> {
   const { registry, elsewhere } = binding
   const place = placeOf(proto, address)
-  const holder = registry.holderOf(place)
-  if (holder === session) return false
-  if (!holder) return (await elsewhere.proveAlive(place)) && !session.isEnded
-  await holder.proveAlive()
-  return registry.holderOf(place) !== holder && !session.isEnded
+  const holders = registry.holdersOf(place)
+  if (holders.includes(session)) return false
+  if (holders.length === 0) return (await elsewhere.proveAlive(place)) && !session.isEnded
+  await Promise.all(holders.map((holder) => holder.proveAlive()))
+  return !registry.holdersOf(place).some((holder) => holders.includes(holder)) && !session.isEnded
 }
 
 /**
@@ -157,7 +161,7 @@ function* randomPorts({ domain, tcpPorts }: Binding): Generator<Address> {
 }
 
 async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRefusal> {
-  const { session, request, proto, token, isRandom, acl, binding } = attempt
+  const { session, request, proto, token, isRandom, acl, ownerId, binding } = attempt
   const { ids, registry, now, seal } = binding
   const { host, port } = address
   // An id in use is not given twice, even to an agent that can prove it held the id; but its session may move with it.
@@ -165,14 +169,15 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
   const id = former?.tunnelId ?? ids.next('tn_')
   // Tunnel and endpoint share the characters of their ids, so that one tells the other.
   const endpointId = `ep_${id.slice('tn_'.length)}`
-  const httpVersion = request.forwardsProto === 'http2' ? 2 : 1
+  const httpVersion: 1 | 2 = request.forwardsProto === 'http2' ? 2 : 1
   const plan = { kind: 'tunnel', tunnelId: id, httpVersion, proxyHeader: proxyHeader(request) ?? 0 } as const
   const isNamed = port === undefined && namesIt(acl, host)
   const { credentialId, id: sessionId } = session
   const opts = request.opts
   const place = placeOf(proto, address)
   const who = { credentialId, sessionId }
-  const asking = { id: endpointId, proto, host, port, place, isRandom, isNamed, tunnel: plan, ...who, opts }
+  const pool = request.poolingEnabled && { pool: { ownerId, httpVersion } }
+  const asking = { id: endpointId, proto, host, port, place, isRandom, isNamed, tunnel: plan, ...pool, ...who, opts }
   const open = await opened(asking, attempt)
   if (open instanceof BindRefusal) return open
   if (session.isEnded) {
@@ -181,6 +186,7 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
   }
   if (port !== undefined) binding.tcpPorts.use(port)
   const startedAt = former?.startedAt ?? now()
+  const labels = memberLabels(open.served)
   const tunnel: Tunnel = {
     id,
     wireId: request.id || id,
@@ -189,6 +195,7 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
     forwardsTo: request.forwardsTo,
     httpVersion,
     endpoint: { id: endpointId, proto, place, open },
+    poolMember: labels && { id, httpVersion, labels },
     metadata: request.metadata,
     name: request.name,
     description: request.description,

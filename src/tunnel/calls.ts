@@ -122,7 +122,9 @@ export class AgentCalls {
     if (request instanceof WireError) return request
     const tunnel = this.#session.tunnels.values().find(({ id }) => id === request.tunnelId)
     if (!tunnel) return refusals.noSuchTunnel(request.tunnelId)
-    if (request.poolingEnabled) return refusals.bindInvalid('endpoints of this server cannot be pooled; use labels')
+    if (request.poolingEnabled && !tunnel.poolMember) {
+      return refusals.bindInvalid('it cannot begin to share its address while it is online; stop it and start it again')
+    }
     if (request.trafficPolicy !== null) {
       return refusals.bindInvalid('its traffic policy cannot change while it is online; stop it and start it again')
     }

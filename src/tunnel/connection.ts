@@ -172,6 +172,8 @@ export class AgentConnection {
         // Others would not know what to do with it.
         planeId: request.canMove && door.planeCount > 1 ? door.planeId : '',
         planeCount: door.planeCount,
+        nodeId: request.knowsNodes ? (door.nodes?.id ?? '') : '',
+        nodeAddresses: door.nodes?.addresses() ?? [],
       }),
     )
     const parts = { mux: this.#mux, traits, peer, request, authenticated, door }

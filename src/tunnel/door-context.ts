@@ -11,8 +11,18 @@ export interface DoorContext extends Authenticating {
   /** This data plane, and how many there are; agents may have a connection to each. */
   readonly planeId: string
   readonly planeCount: number
+  /** This node among others, if there may be any. */
+  readonly nodes?: AgentNodes | undefined
   /** Whether the IP restriction of agents admits an address; everybody when left out. */
   readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
+}
+
+/** The nodes that an agent may choose from. */
+export interface AgentNodes {
+  /** This one's id. */
+  readonly id: string
+  /** Where the others accept agents, as `host:port`. */
+  addresses(): readonly string[]
 }
 
 /** Where a connection comes from. */

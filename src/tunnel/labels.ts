@@ -3,12 +3,12 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { mayBindLabel } from '../model/acl.ts'
-import { currentAcl } from './current-acl.ts'
 import type { LabelIds } from './label-ids.ts'
 import type { LiveSession, Tunnel } from './live.ts'
 import { BindRefusal, type CurrentCredentials, type Elsewhere } from './ports.ts'
 import { refusals } from './refusals.ts'
 import type { Registry } from './registry.ts'
+import { sessionCredential } from './session-credential.ts'
 import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
 import type { LabelRequest } from './tunnel-request.ts'
 
@@ -36,8 +36,9 @@ export async function startLabelTunnel(
   if (fault) return fault
   const release = session.tunnels.reserve('')
   try {
-    const acl = await currentAcl(session, { credentials, log })
-    if (acl instanceof BindRefusal) return acl
+    const credential = await sessionCredential(session, { credentials, log })
+    if (credential instanceof BindRefusal) return credential
+    const { acl } = credential
     // each label needs a rule that allows it.
     const denied = Object.entries(labels).find(([key, value]) => !mayBindLabel(acl, key, value))
     if (denied) return refusals.labelNotAllowed(session.credentialId, denied.join('='))

@@ -1,6 +1,7 @@
 /** Sessions and tunnels as the registry keeps them, whichever door they came through. */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { DialFault, DialRequest } from '../model/dial.ts'
+import type { LabelledTunnel } from '../model/label-groups.ts'
 import type { AgentCommand, PresentSession } from '../model/presence.ts'
 import type { EndpointRequest, OpenEndpoint } from './ports.ts'
 import type { TunnelTable } from './tunnel-table.ts'
@@ -26,10 +27,12 @@ export interface LiveSession {
   /** Tells the agent that one of its tunnels is over, if it can be told. */
   tellStopped(tunnel: Tunnel, why: { readonly message: string; readonly ngrok: number }): void
   /**
-   * Asks the agent to connect anew, and to leave this connection when its tunnels are served there; false when it knows
-   * nothing of that.
+   * Asks the agent to connect anew, at one of these nodes if any are given, and to leave this connection when its tunnels
+   * are served there; false when it knows nothing of that.
    */
-  tellToMove?(): boolean
+  tellToMove?(nodes?: readonly string[]): boolean
+  /** Tells the agent where other nodes accept it, if it can be told. */
+  tellNodes?(addresses: readonly string[]): void
   /** Ends the session at once and releases everything it holds; the reason is logged. */
   end(reason: string): void
 }
@@ -54,6 +57,8 @@ export interface Tunnel {
     readonly place: string
     readonly open: OpenEndpoint
   }
+  /** Set when it is in the pool at its address: how that finds it. */
+  readonly poolMember?: LabelledTunnel | undefined
   /** Set when tunnel groups find it by labels. */
   readonly labels?: Readonly<Record<string, string>>
   /** Fields that the agent may change while the tunnel is online. */

@@ -57,6 +57,8 @@ export class Online {
   readonly #stopped = new StoppedTunnels()
   /** Sessions and legs that were asked to move. */
   readonly #told = new Set<{ readonly isEnded: boolean }>()
+  /** How often agents were told of other nodes. */
+  #nodesTold = 0
   readonly #elsewhere: Elsewhere
 
   constructor({ region, tcpPorts, elsewhere = nowhere, ...given }: OnlineOptions) {
@@ -140,14 +142,30 @@ export class Online {
     for (const leg of this.legs.all) if (!admits({ ip: leg.ip })) leg.end(notAdmitted)
   }
 
-  /** Asks every agent that can to connect anew, which must lead elsewhere by now; a few at a time. */
-  async tellToMove(): Promise<void> {
+  /**
+   * Asks every agent that can to connect anew, which must lead elsewhere by now: to one of these nodes, if any are given,
+   * since this one is about to stop. A few at a time.
+   */
+  async tellToMove(nodes?: readonly string[]): Promise<void> {
     for (const session of this.registry.liveSessions()) {
-      if (session.isEnded || session.tellToMove?.() !== true) continue
+      if (session.isEnded || session.tellToMove?.(nodes) !== true) continue
       this.#told.add(session)
       if (this.#told.size % MOVED_TOGETHER === 0) await pause(MOVES_APART_MS)
     }
     for (const leg of this.legs.all) if (!leg.isEnded && this.legs.moveAway(leg)) this.#told.add(leg)
+  }
+
+  /** Tells every agent that can be told where other nodes accept it; a few at a time. */
+  async tellNodes(addresses: readonly string[]): Promise<void> {
+    const round = ++this.#nodesTold
+    let told = 0
+    for (const session of this.registry.liveSessions()) {
+      // There are others by now.
+      if (round !== this.#nodesTold) return
+      if (session.isEnded) continue
+      session.tellNodes?.(addresses)
+      if (++told % MOVED_TOGETHER === 0) await pause(MOVES_APART_MS)
+    }
   }
 
   /** Sessions and legs that were asked to move and are here still. */

@@ -15,13 +15,14 @@ import type {
 import type { LiveSession, Tunnel } from './live.ts'
 import { type Elsewhere, nowhere } from './ports.ts'
 
-export class Registry implements Presence {
+export class Registry implements Omit<Presence, 'nodes' | 'node'> {
   readonly #region: string
   readonly #sessions = new Shelf<LiveSession>()
   readonly #tunnels = new Shelf<Tunnel>()
   /** By the ids of their endpoints. */
   readonly #endpoints = new Shelf<Tunnel>()
-  readonly #byPlace = new Map<string, Tunnel>()
+  /** Several where they are in a pool. */
+  readonly #byPlace = new Map<string, Set<Tunnel>>()
   /** Tunnels with labels, also those that are elsewhere. */
   readonly groups = new LabelGroups<LabelledTunnel>()
   readonly #elsewhere: Elsewhere
@@ -70,9 +71,11 @@ export class Registry implements Presence {
     this.#tunnels.add(tunnel.id, tunnel)
     if (tunnel.endpoint) {
       this.#endpoints.add(tunnel.endpoint.id, tunnel)
-      this.#byPlace.set(tunnel.endpoint.place, tunnel)
+      const { place } = tunnel.endpoint
+      this.#byPlace.set(place, (this.#byPlace.get(place) ?? new Set()).add(tunnel))
     }
-    if (tunnel.labels) this.groups.add(tunnel)
+    const listed = listedAs(tunnel)
+    if (listed) this.groups.add(listed)
   }
 
   /** Takes no new visitors; those that are connected may go on. */
@@ -94,9 +97,13 @@ export class Registry implements Presence {
     this.#tunnels.delete(tunnel.id)
     if (tunnel.endpoint) {
       this.#endpoints.delete(tunnel.endpoint.id)
-      if (this.#byPlace.get(tunnel.endpoint.place) === tunnel) this.#byPlace.delete(tunnel.endpoint.place)
+      const { place } = tunnel.endpoint
+      const sharing = this.#byPlace.get(place)
+      sharing?.delete(tunnel)
+      if (sharing?.size === 0) this.#byPlace.delete(place)
     }
-    if (tunnel.labels) this.groups.delete(tunnel)
+    const listed = listedAs(tunnel)
+    if (listed) this.groups.delete(listed)
     return true
   }
 
@@ -108,15 +115,21 @@ export class Registry implements Presence {
     return this.#tunnels.get(id)
   }
 
-  /** The session that holds a place, which no two can share. */
-  holderOf(place: string): LiveSession | undefined {
-    return this.#byPlace.get(place)?.session
+  /** The sessions that have a place: one, unless it is a pool. */
+  holdersOf(place: string): LiveSession[] {
+    return [...new Set([...(this.#byPlace.get(place) ?? [])].map(({ session }) => session))]
   }
 
   /** Reaches a tunnel that is online here, and no other. */
   readonly dialHere: Dial = async (request) => {
     const tunnel = this.#tunnels.get(request.tunnelId)
-    return tunnel ? tunnel.session.open(tunnel, request) : nowhere.dial(request)
+    if (!tunnel) return nowhere.dial(request)
+    const { version } = request
+    // The visitor was let in by rules that are no longer those of this address.
+    const isOld = version !== undefined && tunnel.endpoint?.open.served.version !== version
+    return isOld
+      ? new DialFault('offline', 'what is served at this address has changed')
+      : tunnel.session.open(tunnel, request)
   }
 
   /** Reaches a tunnel wherever it is online. */
@@ -208,4 +221,9 @@ export class Registry implements Presence {
       tunnelId: id,
     }
   }
+}
+
+/** What groups know of a tunnel; the same object each time. */
+function listedAs(tunnel: Tunnel): LabelledTunnel | undefined {
+  return tunnel.labels ? tunnel : tunnel.poolMember
 }

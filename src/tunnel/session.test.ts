@@ -32,6 +32,25 @@ describe('a door that is about to close', () => {
     assert.equal(door.load.sessions, 1)
   })
 
+  test('sends those to other nodes that know of nodes, and no others', async () => {
+    const door = await startDoor({ nodes: { id: 'nd_1', addresses: () => ['a.example.com:7443'] } })
+    const ours = await door.online({ canMove: true, knowsNodes: true })
+    const older = await door.online({ canMove: true })
+    const theirs = await door.online()
+    assert.deepEqual([ours.auth.nodeId, ours.auth.nodeAddresses], ['nd_1', ['a.example.com:7443']])
+    for (const { auth } of [older, theirs]) assert.deepEqual([auth.nodeId, auth.nodeAddresses], ['', []])
+    await door.tunnels.tellNodes(['b.example.com:7443'])
+    await door.tunnels.tellToMove(['c.example.com:7443'])
+    await until(() => ours.agent.nodes.length === 2)
+    assert.deepEqual(ours.agent.nodes, [['b.example.com:7443'], ['c.example.com:7443']])
+    assert.deepEqual([ours.agent.moves, door.tunnels.moving], [1, 1])
+    for (const { agent } of [older, theirs]) {
+      // What comes later is answered later.
+      ok(await agent.bind())
+      assert.deepEqual([agent.moves, agent.nodes, agent.visitors], [0, [], []])
+    }
+  })
+
   test('hears whether an agent that comes back is moving', async () => {
     const asked: boolean[] = []
     const door = await startDoor()

@@ -6,7 +6,7 @@ import type { FormerLabelTunnel } from '../model/former-labels.ts'
 import type { AgentCommand, PresentSession } from '../model/presence.ts'
 import { Heartbeat, watchSilence } from '../wire/heartbeat.ts'
 import type { AuthRequest } from '../wire/messages/auth.ts'
-import { buildStopTunnel, moveMessage } from '../wire/messages/commands.ts'
+import { buildNodes, buildStopTunnel, moveMessage } from '../wire/messages/commands.ts'
 import type { Mux } from '../wire/mux.ts'
 import type { PeerTraits } from '../wire/peer.ts'
 import { tell } from '../wire/rpc.ts'
@@ -129,10 +129,16 @@ export class AgentSession implements LiveSession {
     tell(this.#options.mux, streamTypes.stopTunnel, stop)
   }
 
-  tellToMove(): boolean {
+  tellToMove(nodes?: readonly string[]): boolean {
     const { request, mux } = this.#options
-    // Others would take it for a visitor's connection.
-    return request.canMove && tell(mux, streamTypes.move, moveMessage) === undefined
+    // Others would take it for a visitor's connection; and older ones of ours would come back to this node.
+    if (!(nodes ? request.knowsNodes : request.canMove)) return false
+    return tell(mux, streamTypes.move, nodes ? buildNodes(nodes) : moveMessage) === undefined
+  }
+
+  tellNodes(addresses: readonly string[]): void {
+    const { request, mux } = this.#options
+    if (request.knowsNodes) tell(mux, streamTypes.nodes, buildNodes(addresses))
   }
 
   end(reason: string): void {

@@ -9,7 +9,8 @@ export interface AgentPortRange {
 export class AgentTcpPorts {
   readonly range: AgentPortRange
   readonly #random: RandomBytes
-  readonly #used = new Set<number>()
+  /** How many tunnels have each; several where they are in a pool. */
+  readonly #used = new Map<number, number>()
   /** Released ports, oldest first: an agent that lost its connection will ask for its port again. */
   readonly #left = new Set<number>()
 
@@ -23,11 +24,16 @@ export class AgentTcpPorts {
   }
 
   use(port: number): void {
-    this.#used.add(port)
+    this.#used.set(port, (this.#used.get(port) ?? 0) + 1)
     this.#left.delete(port)
   }
 
   leave(port: number): void {
+    const others = (this.#used.get(port) ?? 1) - 1
+    if (others > 0) {
+      this.#used.set(port, others)
+      return
+    }
     this.#used.delete(port)
     this.#left.delete(port)
     this.#left.add(port)

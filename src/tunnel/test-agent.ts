@@ -4,6 +4,7 @@ import { Secret } from '../lib/secrets/secret.ts'
 import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
 import { type AuthAnswer, type AuthRequest, buildAuth, parseAuthAnswer } from '../wire/messages/auth.ts'
 import { type BindAnswer, type BindMessage, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
+import { parseNodes } from '../wire/messages/commands.ts'
 import { readErrorText } from '../wire/messages/error-text.ts'
 import { buildLabelRequest, buildUnbind, type LabelMessage, parseLabelAnswer } from '../wire/messages/tunnels.ts'
 import { Mux } from '../wire/mux.ts'
@@ -36,6 +37,8 @@ export class TestAgent {
   readonly told: Message[] = []
   /** How often it was asked to move. */
   moves = 0
+  /** The addresses of other nodes, each time that it was told any. */
+  readonly nodes: (readonly string[])[] = []
   /** How it answers to a command; undefined is no answer at all. */
   onCommand: (type: number) => Message | undefined = () => ({ Error: '' })
   readonly #isAlive: boolean
@@ -97,7 +100,9 @@ export class TestAgent {
     else {
       readMessage(stream, (message) => {
         if (message instanceof WireError) return
-        const isTold = type === streamTypes.stopTunnel || type === streamTypes.move
+        const isTold = type === streamTypes.stopTunnel || type === streamTypes.move || type === streamTypes.nodes
+        const nodes = parseNodes(message)
+        if (!(nodes instanceof WireError) && nodes.length > 0) this.nodes.push(nodes)
         if (type === streamTypes.move) this.moves++
         else if (isTold) this.told.push(message)
         const reply = isTold ? undefined : this.onCommand(type)
@@ -134,6 +139,7 @@ export const authRequest: AuthRequest = {
   leg: 0,
   windowBytes: 0,
   canMove: false,
+  knowsNodes: false,
   isMoving: false,
 }
 

@@ -68,6 +68,7 @@ export class TestEndpoints {
       hostport: `${host}:${port ?? 443}`,
       served: {
         config: { id: request.id, kind: proto, names: [], ports: [], modules: {}, routes: [] },
+        version: '1',
         isUnnamed: false,
       },
       handOver: () => void this.served.delete(address),

@@ -18,6 +18,8 @@ export interface BindRequest extends Served {
   /** The token of an earlier answer, to claim the same address. */
   readonly token: Secret
   readonly bindings: readonly string[]
+  /** Others may have the same address, if they ask for this too: `Extra.PoolingEnabled` of all official SDKs. */
+  readonly poolingEnabled: boolean
   readonly name: string
   readonly description: string
 }

@@ -3,6 +3,7 @@ import { type ByteStream, kept } from '../../lib/bytes/byte-stream.ts'
 import {
   type UpstreamConnection,
   UpstreamFault,
+  type UpstreamFaultOptions,
   type UpstreamFaultReason,
   type UpstreamRequest,
   type UpstreamSending,
@@ -338,7 +339,7 @@ export class Http1Upstream implements UpstreamConnection {
   #failClosed(cause: Error | undefined): void {
     const isUntouched = this.#isKept && !this.#isTouched
     const what = this.#isTouched ? 'the upstream closed within the head of its response' : 'the upstream closed'
-    this.#fail('closed', what, { isUntouched, cause })
+    this.#fail('closed', what, { isUntouched, isSilent: !this.#isTouched, cause })
   }
 
   /**
@@ -350,7 +351,7 @@ export class Http1Upstream implements UpstreamConnection {
     this.#fail('invalid', 'the upstream does not speak HTTP/1.1', { isUntouched, cause: undefined })
   }
 
-  #fail(reason: UpstreamFaultReason, what: string, options?: { isUntouched: boolean; cause: unknown }): void {
+  #fail(reason: UpstreamFaultReason, what: string, options?: UpstreamFaultOptions): void {
     const fault = new UpstreamFault(reason, what, options)
     const [sink, incoming] = [this.#state === 'head' ? this.#sink : undefined, this.#incoming]
     this.#abandon()

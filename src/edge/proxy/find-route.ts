@@ -30,6 +30,8 @@ export interface Found {
   readonly fault: VisitorErrorCode | undefined
   /** Where the visitor is redirected. */
   readonly location: string | undefined
+  /** Resolves when it is known whether another node serves the host; then the search begins anew. */
+  readonly pending: Promise<void> | undefined
 }
 
 /** A request that has found its route. */
@@ -57,6 +59,8 @@ export function findRoute(search: Search): Found {
   if (host === undefined) return found({ fault: 'BAD_VISITOR_REQUEST' })
 
   // The edge of that name, if this connection may reach it.
+  const pending = tools.lookUp?.(connection.tls ? 'secure' : 'plain', host)
+  if (pending) return found({ host, pending })
   const edge = pickEdge(host, connection, tools.edges)
   if (edge === 'to_https') return found({ host, location: httpsUrl(host, tools.publicHttpsPort(), head.target) })
   if (typeof edge === 'string') return found({ host, fault: edge })
@@ -74,7 +78,7 @@ export function findRoute(search: Search): Found {
   stripRequest(head.headers)
   const ctx = new Context(search, { edgeId: edge.id, routeId: route.id, host, query, reservedPath: claimed && path })
   const fault = route.broken === undefined ? undefined : 'MODULE_UNAVAILABLE'
-  return { host, edge, route, ctx, fault, location: undefined }
+  return { host, edge, route, ctx, fault, location: undefined, pending: undefined }
 }
 
 /** D63: the one route that every reading of the path leads to. */
@@ -108,8 +112,8 @@ function claimedRoute(edge: Edge, asked: Omit<AskedFor, 'routeOf'>): Route | und
 }
 
 /** One object shape for every outcome, since the log reads it for each request. */
-function found({ host, edge, fault, location }: Partial<Found>): Found {
-  return { host, edge, route: undefined, ctx: undefined, fault, location }
+function found({ host, edge, fault, location, pending }: Partial<Found>): Found {
+  return { host, edge, route: undefined, ctx: undefined, fault, location, pending }
 }
 
 /** The host of a request; nearly always the same as before on this connection. */

@@ -64,6 +64,8 @@ export class Forwarding implements UpstreamSink {
   #fault: VisitorErrorCode
   #cause: Error | undefined
   #sending: UpstreamSending | undefined
+  /** A member of a pool broke off, and another one was asked. */
+  #hasGoneElsewhere = false
   #isAnswered = false
   #isOver = false
 
@@ -102,9 +104,15 @@ export class Forwarding implements UpstreamSink {
     const { target } = this
     const { body } = this.#options
     body.hold()
-    if (target && fault.isUntouched && this.isReused && this.#mayRepeat(target) && body.isReplayable)
-      void this.#dial(target)
-    else this.#fail(faultCodes[fault.reason], fault)
+    const code = faultCodes[fault.reason]
+    const mayRepeat = target && fault.isSilent && this.#mayRepeat(target) && body.isReplayable
+    if (mayRepeat && fault.isUntouched && this.isReused) void this.#dial(target)
+    else if (mayRepeat && this.#mayGoElsewhere(target)) {
+      this.#hasGoneElsewhere = true
+      this.#fault = code
+      this.#cause = fault
+      this.#tryNext()
+    } else this.#fail(code, fault)
   }
 
   #answer(): boolean {
@@ -164,7 +172,8 @@ export class Forwarding implements UpstreamSink {
     }
     if (bindsConnection(request)) pool.retire(connection)
     this.#sending = sending
-    body.sendTo(sending.body, { mayRepeat: isReused && this.#mayRepeat(target) })
+    const mayTryAgain = isReused || this.#mayGoElsewhere(target)
+    body.sendTo(sending.body, { mayRepeat: mayTryAgain && this.#mayRepeat(target) })
   }
 
   /**
@@ -173,6 +182,11 @@ export class Forwarding implements UpstreamSink {
    */
   #mayRepeat({ httpVersion }: DialTarget): boolean {
     return this.#isIdempotent || httpVersion === 2
+  }
+
+  /** The agent may have ended at this very moment. Only once: a request that kills a service must not kill all of them. */
+  #mayGoElsewhere({ isPooled }: DialTarget): boolean {
+    return isPooled === true && !this.#hasGoneElsewhere
   }
 
   #fail(code: VisitorErrorCode, cause: Error | undefined): void {

@@ -73,7 +73,8 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     try {
       const found = findRoute(this)
       this.#found = found
-      if (found.fault === 'MISDIRECTED') this.#sendAway(found.host)
+      if (found.pending) void this.#startAgain(found.pending)
+      else if (found.fault === 'MISDIRECTED') this.#sendAway(found.host)
       else if (found.fault !== undefined) this.#refuse(found.fault)
       else if (found.location !== undefined) this.#reply.redirect(found.location)
       // the modules in their order, and after the last of them the backend.
@@ -81,6 +82,12 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     } catch (error) {
       this.broke(error)
     }
+  }
+
+  /** Once it is known whether another node serves the name. */
+  async #startAgain(pending: Promise<void>): Promise<void> {
+    await pending
+    if (!this.#isSettled) this.start()
   }
 
   /**
@@ -143,7 +150,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
 
   /** All modules let it pass. */
   #reach(routed: Routed): void {
-    const { backend, bridge } = routed.route
+    const { backend } = routed.route
     if (!backend) {
       this.#refuse('NO_BACKEND')
       return
@@ -151,6 +158,23 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     this.#isReached = true
     this.#readUntil = Number.POSITIVE_INFINITY
     this.#watch()
+    const pending = backend.found?.()
+    if (pending) void this.#reachFound(pending, backend, routed)
+    else this.#dial(backend, routed)
+  }
+
+  async #reachFound(pending: Promise<unknown>, backend: Backend, routed: Routed): Promise<void> {
+    await pending
+    if (this.#isSettled) return
+    try {
+      this.#dial(backend, routed)
+    } catch (error) {
+      this.broke(error)
+    }
+  }
+
+  #dial(backend: Backend, routed: Routed): void {
+    const { bridge } = routed.route
     if (bridge) void this.#openBridge(bridge, backend, routed)
     else this.#forward(backend, routed)
   }

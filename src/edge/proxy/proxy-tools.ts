@@ -1,6 +1,7 @@
 /** What every request is given to work with. */
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log/log.ts'
+import type { LookUp } from '../../model/look-up.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { BodyMemory } from '../body-memory.ts'
 import type { ErrorPages } from '../pages/error-page.ts'
@@ -11,6 +12,8 @@ import type { FindEdge } from './pick-edge.ts'
 
 export interface ProxyTools {
   readonly edges: FindEdge
+  /** Asks other nodes who serves a name; undefined when that is known. Left out where there are none. */
+  readonly lookUp?: LookUp | undefined
   readonly pool: UpstreamPool
   readonly sweep: Sweep
   /** The memory for bodies that modules read. */

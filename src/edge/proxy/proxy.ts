@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log/log.ts'
+import type { LookUp } from '../../model/look-up.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { BodyMemory } from '../body-memory.ts'
 import type { Exchange } from '../exchange.ts'
@@ -15,6 +16,8 @@ import type { ProxyTools } from './proxy-tools.ts'
 
 export interface HttpProxyOptions {
   readonly edges: FindEdge
+  /** Asks other nodes who serves a name; undefined when that is known. Left out where there are none. */
+  readonly lookUp?: LookUp | undefined
   readonly pool: UpstreamPool
   /** Ends requests that wait too long. */
   readonly sweep: Sweep

@@ -307,6 +307,25 @@ describe('on the plain listener', () => {
     assert.equal((await askPlain(plane, { host: 'nobody.test' })).status, 404)
   })
 
+  test('a name that another node may serve waits until that is known', async (t) => {
+    const service = await httpService(t, (_request, response) => response.end('found'))
+    const asked: string[] = []
+    const plane = await Plane.start(t, [], {
+      lookUp(listener, name) {
+        asked.push(`${listener}:${name}`)
+        if (asked.length % 2 === 0) return undefined
+        const edge = testEdge({ names: ['a.test'], kind: 'http', routes: [{ backend: service.backend }] })
+        return new Promise<void>((resolve) => setImmediate(resolve)).then(
+          () => void plane.plainEdges.set('a.test', edge),
+        )
+      },
+    })
+    const found = await askPlain(plane, {})
+    assert.deepEqual([found.status, found.text], [200, 'found'])
+    assert.equal((await askPlain(plane, { host: 'nobody.test' })).status, 404)
+    assert.deepEqual(asked, ['plain:a.test', 'plain:a.test', 'plain:nobody.test', 'plain:nobody.test'])
+  })
+
   test('the usual port is left out', async (t) => {
     const plane = await Plane.start(t, [testEdge({ names: ['a.test'] })], { publicHttpsPort: () => 443 })
     assert.equal((await askPlain(plane, {})).headers.location, 'https://a.test/')

@@ -1,13 +1,13 @@
-/** The ACL of a session at this moment: it may have changed since the agent connected. */
+/** The credential of a session at this moment: its ACL may have changed since the agent connected. */
 import type { Logger } from '../lib/log/log.ts'
 import type { LiveSession } from './live.ts'
 import type { AgentCredential, BindRefusal, CurrentCredentials } from './ports.ts'
 import { refusals } from './refusals.ts'
 
-export async function currentAcl(
+export async function sessionCredential(
   session: LiveSession,
   { credentials, log }: { readonly credentials: CurrentCredentials; readonly log: Logger },
-): Promise<readonly string[] | BindRefusal> {
+): Promise<AgentCredential | BindRefusal> {
   let credential: AgentCredential | undefined
   try {
     credential = await credentials.current(session.credentialId)
@@ -16,5 +16,5 @@ export async function currentAcl(
     return refusals.storeAway()
   }
   if (session.isEnded) return refusals.stopping()
-  return credential?.acl ?? refusals.credentialGone()
+  return credential ?? refusals.credentialGone()
 }

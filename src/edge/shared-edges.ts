@@ -1,0 +1,57 @@
+/**
+ * Endpoints of agents, each served as long as somebody has it: its tunnel here or at another plane, other nodes, or in a
+ * pool any of several tunnels.
+ */
+import { type EdgeConfig, isPool } from '../model/edge-config.ts'
+import type { CompiledEdge } from './compile.ts'
+import type { Edges } from './edges.ts'
+
+export class SharedEdges {
+  readonly #edges: Pick<Edges, 'has' | 'apply' | 'applyCompiled' | 'compileAhead' | 'remove'>
+  /** Who has an edge, by its id. */
+  readonly #holders = new Map<string, Set<string>>()
+
+  constructor(edges: Pick<Edges, 'has' | 'apply' | 'applyCompiled' | 'compileAhead' | 'remove'>) {
+    this.#edges = edges
+  }
+
+  /** Undefined for a pool that is served already: it need not be compiled once more for each member. */
+  async compile(config: EdgeConfig): Promise<CompiledEdge | undefined> {
+    return this.#isServed(config) ? undefined : this.#edges.compileAhead(config)
+  }
+
+  /** Serves what `compile` gave; gives back why a port cannot be opened. */
+  async serve(config: EdgeConfig, compiled: CompiledEdge | undefined, holder: string): Promise<Error | undefined> {
+    const isServed = this.#isServed(config)
+    this.#hold(config.id, holder)
+    if (isServed) {
+      compiled?.release()
+      return undefined
+    }
+    return compiled ? this.#edges.applyCompiled(config, compiled) : this.#edges.apply(config)
+  }
+
+  /** Leaves compiling to the first visitor. */
+  async serveIdle(config: EdgeConfig, holder: string): Promise<Error | undefined> {
+    const isServed = this.#isServed(config)
+    this.#hold(config.id, holder)
+    return isServed ? undefined : this.#edges.apply(config, { isIdle: true })
+  }
+
+  /** One of its holders has it no more; nobody is let in after the last. */
+  letGo(id: string, holder: string): void {
+    const holders = this.#holders.get(id)
+    if (!holders?.delete(holder) || holders.size > 0) return
+    this.#holders.delete(id)
+    this.#edges.remove(id)
+  }
+
+  /** The id of a pool stands for all that is served there, so that there is nothing to change. */
+  #isServed(config: EdgeConfig): boolean {
+    return isPool(config) && this.#holders.has(config.id) && this.#edges.has(config.id)
+  }
+
+  #hold(id: string, holder: string): void {
+    this.#holders.set(id, (this.#holders.get(id) ?? new Set()).add(holder))
+  }
+}
