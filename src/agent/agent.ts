@@ -4,7 +4,7 @@ import { Secret } from '../lib/secrets/secret.ts'
 import type { StopTunnel } from '../wire/messages/commands.ts'
 import { authRequest } from './auth-request.ts'
 import { retryDelay } from './backoff.ts'
-import { type Commands, noCommands } from './commands.ts'
+import { type Commands, noCommands, reportedCommands } from './commands.ts'
 import { dialServer } from './connect.ts'
 import type { Connections } from './connections.ts'
 import type { AgentEvent } from './events.ts'
@@ -15,6 +15,7 @@ import { forwardConnection } from './forward.ts'
 import type { Tap } from './http-tap.ts'
 import { type LegRequest, Legs } from './legs.ts'
 import type { ServerAddress } from './server-address.ts'
+import { connectFirst, ServerNodes } from './server-nodes.ts'
 import { ServiceWatch } from './service-watch.ts'
 import { Session, type SessionVisitor } from './session.ts'
 import { systemTimers, type Timers } from './timers.ts'
@@ -52,7 +53,7 @@ export interface AgentOptions {
   readonly timers?: Timers
   readonly random?: () => number
   readonly addresses?: () => string
-  readonly dial?: (options: { signal: AbortSignal }) => Promise<Duplex>
+  readonly dial?: (options: { server: ServerAddress; signal: AbortSignal }) => Promise<Duplex>
 }
 
 export class Agent {
@@ -72,6 +73,7 @@ export class Agent {
   /** Earlier connections of the same session, which serve the visitors that they have. */
   readonly #former = new FormerSessions()
   readonly #legs: Legs
+  readonly #nodes: ServerNodes
   /** Resolves when another connection has taken over. */
   #moved = Promise.withResolvers<void>()
   /** The attempt to connect anew, while it goes on. */
@@ -87,11 +89,12 @@ export class Agent {
   constructor(options: AgentOptions) {
     this.#options = options
     this.#timers = options.timers ?? systemTimers
+    const { server, connections = 'auto', random = Math.random } = options
+    this.#nodes = new ServerNodes(server, random)
     this.#legs = new Legs({
-      connections: options.connections ?? 'auto',
-      timers: this.#timers,
-      random: options.random ?? Math.random,
-      connect: (leg) => this.#connect({ isMoving: false, leg }),
+      ...{ connections, timers: this.#timers, random },
+      // Only the node that has the session takes them.
+      connect: (leg) => this.#connect(this.#session?.server ?? server, { isMoving: false, leg }),
     })
     this.#services = new ServiceWatch({
       timers: this.#timers,
@@ -188,7 +191,7 @@ export class Agent {
   async #live(online: () => void): Promise<{ fault: AgentFault; lastedMs: number }> {
     let session: Session
     try {
-      session = await this.#connect({ isMoving: false })
+      session = await connectFirst(this.#nodes.all, (server) => this.#connect(server, { isMoving: false }))
     } catch (error) {
       return { fault: asFault(error), lastedMs: 0 }
     }
@@ -197,7 +200,7 @@ export class Agent {
     const isResumed = clientId === this.#clientId
     this.#clientId = clientId
     this.#cookie = cookie
-    this.#session = session
+    this.#use(session)
     this.#emit({ type: 'online', session: sessionId || clientId, region, serverVersion, isResumed })
     for (const tunnel of this.#tunnels) void this.#bind(tunnel)
     online()
@@ -227,7 +230,10 @@ export class Agent {
     for (;;) {
       const from = this.#session
       if (!from?.isAskedToMove || from.isEnded || signal.aborted) return
-      const to = await this.#connect({ isMoving: true }).catch(() => undefined)
+      const servers = from.isNodeLeaving ? this.#nodes.awayFrom(from.server) : [from.server]
+      const to = await connectFirst(servers, (server) => this.#connect(server, { isMoving: true })).catch(
+        () => undefined,
+      )
       if (!to) await this.#waitFor(from, MOVE_AGAIN_MS)
       else if (signal.aborted || to.welcome.clientId !== this.#clientId) {
         // A server that does not know the session cannot give it its addresses while another connection has them.
@@ -251,23 +257,35 @@ export class Agent {
   #takeOver(from: Session, to: Session): void {
     const { cookie, sessionId, region, serverVersion, clientId } = to.welcome
     this.#cookie = cookie
-    this.#session = to
+    this.#use(to)
     this.#moved.resolve()
     this.#moved = Promise.withResolvers()
     this.#cancelRebinds()
     this.#emit({ type: 'moved', session: sessionId || clientId, region, serverVersion })
     const bound = this.#boundAt(to, from)
-    this.#former.add(from, bound)
+    // With a session all its further connections end.
+    const isOtherNode = to.welcome.nodeId !== from.welcome.nodeId
+    this.#former.add(from, isOtherNode ? bound.then(() => this.#legs.leftNode(from.welcome.nodeId)) : bound)
     void bound.then(() => {
       if (this.#session === to) this.#legs.follow(to)
     })
   }
 
+  #use(session: Session): void {
+    this.#session = session
+    this.#nodes.isAt(session.server)
+    // Asked to move before it got here, it was told already.
+    if (!session.isNodeLeaving) this.#nodes.told(session.welcome.nodeAddresses)
+  }
+
   /** Resolves when all tunnels are online at `to`; those that are not may be so at `from`, while that lasts. */
   async #boundAt(to: Session, from: Session): Promise<void> {
+    const ids = [...this.#tunnels].map(({ id }) => id).filter((id) => id !== '')
     await Promise.all([...this.#tunnels].map((tunnel) => this.#bind(tunnel)))
     const isMissing = (): boolean => [...this.#tunnels].some(({ isOnline }) => !isOnline)
     while (this.#session === to && !from.isEnded && isMissing()) await this.#waitFor(from, MOVE_AGAIN_MS)
+    // Planes of one node tell each other; another node goes on sending visitors until it is told.
+    if (to.welcome.nodeId !== from.welcome.nodeId) await Promise.all(ids.map((id) => from.unbind(id)))
   }
 
   /** Moves if the server has asked for it. */
@@ -277,16 +295,21 @@ export class Agent {
     })
   }
 
-  async #connect({ isMoving, leg }: { readonly isMoving: boolean; readonly leg?: LegRequest }): Promise<Session> {
+  async #connect(
+    server: ServerAddress,
+    { isMoving, leg }: { readonly isMoving: boolean; readonly leg?: LegRequest },
+  ): Promise<Session> {
     const { signal } = this.#closing
-    const { server, ca, dial = () => dialServer({ server, ca, signal }) } = this.#options
-    const socket = await dial({ signal })
+    const { ca, dial = () => dialServer({ server, ca, signal }) } = this.#options
+    const socket = await dial({ server, signal })
     const abort = (): void => void socket.destroy()
     signal.addEventListener('abort', abort)
     try {
-      const commands = this.#reported()
+      const commands = reportedCommands(this.#options.commands ?? libraryCommands, (name, error) =>
+        this.#emit({ type: 'command', name, error }),
+      )
       const session = await Session.start({
-        socket,
+        ...{ socket, server },
         auth: authRequest(this.#options, { clientId: this.#clientId, cookie: this.#cookie, commands, isMoving, leg }),
         commands,
         onVisitor: (visitor) => this.#serve(session, visitor),
@@ -295,26 +318,13 @@ export class Agent {
           if (session === this.#session) this.#stopTunnel(stop)
         },
         onMove: () => (leg ? leg.onMove() : this.#moveIfAsked()),
+        onNodes: (addresses) => this.#nodes.told(addresses),
       })
       session.release()
       return session
     } finally {
       signal.removeEventListener('abort', abort)
     }
-  }
-
-  /** The commands, with an event for each one that is run. */
-  #reported(): Commands {
-    const commands = this.#options.commands ?? libraryCommands
-    const reported = (name: keyof Commands): Commands[keyof Commands] => ({
-      unsupported: commands[name].unsupported,
-      run: async (update) => {
-        const outcome = await commands[name].run(update)
-        this.#emit({ type: 'command', name, error: outcome.error ?? '' })
-        return outcome
-      },
-    })
-    return { restart: reported('restart'), stop: reported('stop'), update: reported('update') }
   }
 
   /** Asks for a tunnel at the current connection, and again at one that takes over meanwhile. */

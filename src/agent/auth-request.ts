@@ -57,6 +57,7 @@ export function authRequest(
     leg: leg?.number ?? 0,
     windowBytes: GROWN_WINDOW_BYTES,
     canMove: true,
+    knowsNodes: true,
     isMoving,
     heldPlanes: leg?.heldPlanes,
   }

@@ -36,3 +36,16 @@ export function noCommands(reason: string): Commands {
   const handler = { unsupported: reason, run: () => ({ error: reason }) }
   return { restart: handler, stop: handler, update: handler }
 }
+
+/** The same commands; tells of each one that was run, with its error or `''`. */
+export function reportedCommands(commands: Commands, onRun: (name: Command, error: string) => void): Commands {
+  const reported = (name: Command): Commands[Command] => ({
+    unsupported: commands[name].unsupported,
+    run: async (update) => {
+      const outcome = await commands[name].run(update)
+      onRun(name, outcome.error ?? '')
+      return outcome
+    },
+  })
+  return { restart: reported('restart'), stop: reported('stop'), update: reported('update') }
+}

@@ -66,8 +66,22 @@ export class Legs {
     this.#first = first
     // Where the session is, nobody needs another connection.
     const here = this.#legs.get(first.welcome.planeId)
-    if (here) this.#leave(first.welcome.planeId, here)
+    if (here) this.#leave(here)
     this.#plan()
+  }
+
+  /**
+   * The session has left a node, and has no use for those that lead there. Each data plane asks to close its own, when it
+   * sends no more visitors. Resolves when all are gone.
+   */
+  async leftNode(nodeId: string): Promise<void> {
+    for (const [planeId, leg] of this.#legs) {
+      if (leg.welcome.nodeId !== nodeId) continue
+      this.#legs.delete(planeId)
+      this.#leaving.add(leg)
+    }
+    const there = [...this.#leaving].filter(({ welcome }) => welcome.nodeId === nodeId)
+    await Promise.all(there.map((leg) => leg.ended))
   }
 
   /** The session is over, and all its connections with it. */
@@ -122,15 +136,14 @@ export class Legs {
 
   /** Opens one; false when another try would not help now. */
   async #try(): Promise<boolean> {
-    const at = { planeId: '' }
+    const opened: { leg?: Session } = {}
     const heldPlanes = this.#heldPlanes()
     const onMove = (): void => {
-      const leg = this.#legs.get(at.planeId)
-      if (leg) this.#leave(at.planeId, leg)
+      if (opened.leg) this.#leave(opened.leg)
     }
     try {
       const leg = await this.#options.connect({ number: this.#legs.size + 1, heldPlanes, onMove })
-      at.planeId = leg.welcome.planeId
+      opened.leg = leg
       this.#add(leg)
       return true
     } catch (error) {
@@ -160,12 +173,13 @@ export class Legs {
       if (timers.now() - startedAt >= STEADY_MS) this.#failures = 0
       this.#plan()
     })
-    if (leg.isAskedToMove) this.#leave(planeId, leg)
+    if (leg.isAskedToMove) this.#leave(leg)
   }
 
   /** Closes a leg after its last visitor; another one is opened elsewhere. */
-  #leave(planeId: string, leg: Session): void {
-    this.#legs.delete(planeId)
+  #leave(leg: Session): void {
+    const { planeId } = leg.welcome
+    if (this.#legs.get(planeId) === leg) this.#legs.delete(planeId)
     this.#leaving.add(leg)
     this.#failures = 0
     void leg.leave()

@@ -79,9 +79,9 @@ describe('forward', () => {
     ],
     ['no address', {}, /^ConfigError: `addr` is missing/],
     [
-      'an address to share',
-      { addr: 1, pooling: true },
-      /^ConfigError: `pooling` is not supported: .*`labels`.*tunnel group/,
+      'a pool beside labels',
+      { addr: 1, pooling: true, labels: { a: 'b' } },
+      /^ConfigError: `pooling` cannot be combined with `labels`/,
     ],
     [
       'a policy that is no JSON',

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
 import { type AuthAnswer, type AuthRequest, buildAuth, parseAuthAnswer } from '../wire/messages/auth.ts'
 import { type BindAnswer, type BindMessage, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
-import { parseStopTunnel, parseUpdate, type StopTunnel } from '../wire/messages/commands.ts'
+import { parseNodes, parseStopTunnel, parseUpdate, type StopTunnel } from '../wire/messages/commands.ts'
 import { buildAnswer, readErrorText } from '../wire/messages/error-text.ts'
 import { buildLabelRequest, buildUnbind, type LabelMessage, parseLabelAnswer } from '../wire/messages/tunnels.ts'
 import { Mux } from '../wire/mux.ts'
@@ -18,6 +18,7 @@ import { WireError } from '../wire/wire-error.ts'
 import type { WireStream } from '../wire/wire-stream.ts'
 import { type Command, type Commands, runCommand } from './commands.ts'
 import { AgentFault, lostSession } from './fault.ts'
+import type { ServerAddress } from './server-address.ts'
 
 /** How long closing a tunnel may take, in milliseconds. */
 const FAREWELL_MS = 1000
@@ -31,6 +32,8 @@ const IDLE_LOOK_MS = 50
 export interface SessionParts {
   /** A TLS connection; the session owns it from here on. */
   readonly socket: Duplex
+  /** Where that leads. */
+  readonly server: ServerAddress
   readonly auth: AuthRequest
   readonly commands: Commands
   /** A visitor connected; the header has been read, the rest has not. */
@@ -38,6 +41,8 @@ export interface SessionParts {
   readonly onStopTunnel: (stop: StopTunnel) => void
   /** The server is about to close this connection, and asks the agent to open another before. */
   readonly onMove: () => void
+  /** The server told where its other nodes accept agents. */
+  readonly onNodes: (addresses: readonly string[]) => void
 }
 
 /** A connection of a visitor. */
@@ -62,6 +67,7 @@ export class Session {
   #visitors = 0
   #isEnded = false
   #isAskedToMove = false
+  #isNodeLeaving = false
   /** Heartbeats that the server opened, which stay open. */
   #heartbeats = 0
 
@@ -92,6 +98,10 @@ export class Session {
       toleranceMs: auth.heartbeatToleranceMs,
       onDead: (error) => this.lose(error),
     })
+  }
+
+  get server(): ServerAddress {
+    return this.#parts.server
   }
 
   /** Resolves with the reason when the session ends. */
@@ -151,6 +161,11 @@ export class Session {
   /** The server is about to close this connection. */
   get isAskedToMove(): boolean {
     return this.#isAskedToMove
+  }
+
+  /** It closes it because the whole node stops. */
+  get isNodeLeaving(): boolean {
+    return this.#isNodeLeaving
   }
 
   /** Whether a visitor is connected. One whose stream is closed is gone, though its handler may not have noticed. */
@@ -240,6 +255,7 @@ export class Session {
     }
     // It may come with the answer to the authentication.
     else if (type === streamTypes.move) this.#acceptMove(stream)
+    else if (type === streamTypes.nodes) this.#acceptNodes(stream)
     // Before authentication a server may only ping; over a leg, visitors may come with the answer.
     else if (!this.#answer && !(type === streamTypes.proxy && this.#parts.auth.leg > 0)) stream.reset('stream_refused')
     else if (type === streamTypes.proxy) this.#acceptVisitor(stream)
@@ -286,9 +302,22 @@ export class Session {
   #acceptMove(stream: WireStream): void {
     readMessage(stream, (message) => {
       stream.close()
-      if (message instanceof WireError) return
+      const nodes = message instanceof WireError ? message : parseNodes(message)
+      if (nodes instanceof WireError) return
       this.#isAskedToMove = true
+      if (nodes.length > 0) {
+        this.#isNodeLeaving = true
+        this.#parts.onNodes(nodes)
+      }
       this.#parts.onMove()
+    })
+  }
+
+  #acceptNodes(stream: WireStream): void {
+    readMessage(stream, (message) => {
+      stream.close()
+      const nodes = message instanceof WireError ? message : parseNodes(message)
+      if (!(nodes instanceof WireError)) this.#parts.onNodes(nodes)
     })
   }
 

@@ -9,7 +9,7 @@ import { answerPings } from '../wire/heartbeat.ts'
 import { type AuthRequest, buildAuthAnswer, buildAuthRefusal, parseAuth } from '../wire/messages/auth.ts'
 import { type BindMessage, buildBindAnswer, parseBind } from '../wire/messages/bind.ts'
 import { echoOptions, requestedName } from '../wire/messages/bind-options.ts'
-import { moveMessage } from '../wire/messages/commands.ts'
+import { buildNodes, moveMessage } from '../wire/messages/commands.ts'
 import { buildAnswer } from '../wire/messages/error-text.ts'
 import { buildLabelAnswer, type LabelMessage, parseLabelRequest, parseUnbind } from '../wire/messages/tunnels.ts'
 import { Mux } from '../wire/mux.ts'
@@ -35,6 +35,8 @@ export interface DoorRules {
   /** The error to refuse with; an empty one accepts. */
   auth?: (request: AuthRequest) => string
   bind?: (request: BindMessage) => string
+  /** The node that answers, and where the others are. */
+  node?: { readonly nodeId: string; readonly nodeAddresses: readonly string[] }
   /** The data plane that answers, and how many there are; by default it is the only one. */
   plane?: (request: AuthRequest) => { readonly planeId: string; readonly planeCount: number }
   /** Does not answer pings. */
@@ -127,9 +129,19 @@ export class TestDoor {
     return answered instanceof WireError ? answered.code : answered.Error
   }
 
-  /** Asks the agent to move to another connection. */
-  move(session = this.latest): void {
-    assert.equal(tell(session.mux, streamTypes.move, moveMessage), undefined)
+  /** Asks the agent to move to another connection, at one of these nodes if any are given. */
+  move(session = this.latest, nodes?: readonly string[]): void {
+    assert.equal(tell(session.mux, streamTypes.move, nodes ? buildNodes(nodes) : moveMessage), undefined)
+  }
+
+  /** Resumes sessions that another node of its server began. */
+  knows(other: TestDoor): void {
+    for (const [clientId, cookie] of other.#cookies) this.#cookies.set(clientId, cookie)
+  }
+
+  /** Tells the agent where other nodes are. */
+  tellNodes(addresses: readonly string[]): void {
+    assert.equal(tell(this.latest.mux, streamTypes.nodes, buildNodes(addresses)), undefined)
   }
 
   /** Answers the binds that it was slow with. */
@@ -214,6 +226,7 @@ export class TestDoor {
         sessionId: clientId,
         windowBytes,
         ...(this.rules.plane?.(auth) ?? { planeId: '', planeCount: 1 }),
+        ...(this.rules.node ?? { nodeId: '', nodeAddresses: [] }),
       }),
     )
     const session = { auth, mux, socket, binds: [], labels: [], unbound: [], closed: closed.promise }

@@ -11,7 +11,12 @@ export interface AgentTunnelPlan {
   readonly name: string
   /** An address of its own, or labels by which an edge finds it. */
   readonly asks:
-    | { readonly proto: Proto; readonly opts: Readonly<Record<string, unknown>> }
+    | {
+        readonly proto: Proto
+        readonly opts: Readonly<Record<string, unknown>>
+        /** Other tunnels may have the same address. */
+        readonly isPooled?: boolean
+      }
     | { readonly labels: Readonly<Record<string, string>> }
   readonly forwardsTo: string
   readonly forwardsProto: '' | 'http1' | 'http2'
@@ -94,7 +99,7 @@ export class AgentTunnel {
       token: got?.token ?? new Secret(''),
       metadata,
       bindings: [],
-      poolingEnabled: false,
+      poolingEnabled: asks.isPooled ?? false,
       name,
       description,
     }

@@ -16,6 +16,8 @@ export interface DescribedTunnel {
   /** The HTTP version of the service; `''` when it was not given. */
   readonly forwardsProto: '' | 'http1' | 'http2'
   readonly metadata: string
+  /** Other tunnels of the same owner may have its address too. */
+  readonly isPooled: boolean
 }
 
 export interface DescriptionContext {
@@ -41,8 +43,8 @@ export function readDescription(reader: OptionReader, kind: TunnelKind, context:
   const protos = readProtos(reader, kind, opts)
   rewriteHost(reader, kind, context.ownHost, opts)
   const forwardsProto = reader.choice('app_protocol', ['http1', 'http2']) ?? ''
-  refusePooling(reader)
-  return { kind, labels, protos, opts, forwardsProto, metadata: reader.text('metadata') ?? '' }
+  const isPooled = readPooling(reader, kind)
+  return { kind, labels, protos, opts, forwardsProto, isPooled, metadata: reader.text('metadata') ?? '' }
 }
 
 function readLabels(reader: OptionReader): Readonly<Record<string, string>> | undefined {
@@ -84,12 +86,9 @@ function rewriteHost(reader: OptionReader, kind: TunnelKind, ownHost: string | u
   opts.HostHeaderRewrite = true
 }
 
-/** Written by those who come from ngrok; an address that two tunnels believe to share would be a surprise later. */
-function refusePooling(reader: OptionReader): void {
-  if (reader.flag('pooling')) {
-    reader.fault(
-      'pooling',
-      'is not supported: an address has one tunnel; give the tunnels the same `labels`, and an edge a tunnel group backend with them',
-    )
-  }
+function readPooling(reader: OptionReader, kind: TunnelKind): boolean {
+  const isPooled = reader.flag('pooling') ?? false
+  if (isPooled && kind === 'labeled')
+    reader.fault('pooling', 'cannot be combined with `labels`: a tunnel group is a pool')
+  return isPooled
 }

@@ -21,8 +21,6 @@ export interface TunnelFlag {
   readonly isNumber?: boolean
   /** Whether the value may be the name of a file, where files can be read. */
   readonly isFile?: boolean
-  /** Recognised, so that it gets a helpful answer, but not shown in the help. */
-  readonly isHidden?: boolean
   /** The only taker that has it. */
   readonly only?: FlagTaker
 }
@@ -348,5 +346,11 @@ export const tunnelFlags: readonly TunnelFlag[] = [
     path: ['upstream_tls', 'server_name'],
     only: 'agent',
   },
-  { name: 'pooling', about: 'refused, with advice on what to do instead', for: all, path: ['pooling'], isHidden: true },
+  {
+    name: 'pooling',
+    about: 'share the address with other tunnels that ask for this too',
+    for: all,
+    path: ['pooling'],
+    only: 'agent',
+  },
 ]

@@ -330,9 +330,9 @@ describe('a file is refused, by key and line, for', () => {
     ['a guard that belongs on the edge', tunnel('labels: {a: b}', 'basic_auth: [a:b]'), /it is set on the edge$/],
     ['a protocol beside labels', tunnel('labels: {a: b}', 'proto: tcp'), /the edge decides$/],
     [
-      'an address to share',
-      tunnel('pooling: true'),
-      /^`tunnels\.web\.pooling` \(postern-agent\.yml line 4\) is not supported: .* same `labels`, .* tunnel group backend/,
+      'a pool beside labels',
+      tunnel('pooling: true', 'labels: {a: b}'),
+      /^`tunnels\.web\.pooling` \(postern-agent\.yml line 4\) cannot be combined with `labels`: a tunnel group is a pool$/,
     ],
     ['no labels at all', tunnel('labels: {}'), /^`tunnels\.web\.labels` .* must not be empty$/],
     [

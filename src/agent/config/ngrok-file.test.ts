@@ -266,7 +266,7 @@ tunnels:
     oauth:
       provider: google
       allow_domain: [example.com]
-    pooling_enabled: true
+    pooling_enabled: maybe
     bindings:
       - internal
   four:
@@ -291,7 +291,7 @@ tunnels:
       [22, 'tunnels.three.oauth.client_id', /^is missing: register an application of your own/],
       [22, 'tunnels.three.oauth.client_secret', /^is missing/],
       [24, 'tunnels.three.oauth.allow_domain', /did you mean `oauth.allow_domains`/],
-      [25, 'tunnels.three.pooling_enabled', /^is not supported: an address has one tunnel/],
+      [25, 'tunnels.three.pooling_enabled', /^must be `true` or `false`/],
       [26, 'tunnels.three.bindings', /^is not supported: every endpoint here is `public`/],
       [31, 'tunnels.four.basic_auth', /^is for http tunnels/],
       [32, 'tunnels.four.terminate_at', /^ends TLS in the agent/],

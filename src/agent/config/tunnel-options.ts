@@ -25,6 +25,8 @@ export interface TunnelOptions {
   readonly subdomain?: string | undefined
   /** For tcp: `host:port` to ask for. */
   readonly remote_addr?: string | undefined
+  /** Shares the address with other tunnels of the same owner that ask for this too and have the same guards. */
+  readonly pooling?: boolean | undefined
   /** Instead of an address: edges find the tunnel by these labels. */
   readonly labels?: Readonly<Record<string, string>> | readonly string[] | undefined
   /** Shown in the API. */
@@ -112,7 +114,7 @@ export function readTunnel(
   const kind = readKind(reader)
   const upstream = readUpstream(reader, kind, { isNeeded: accept === undefined })
   const described = readDescription(reader, kind, { readText, env, ownHost: hostOf(upstream) })
-  const { labels, protos, opts, forwardsProto, metadata } = described
+  const { labels, protos, opts, forwardsProto, metadata, isPooled } = described
   const upstreamTls = readUpstreamTls(reader, readText)
   const isInspected = reader.flag('inspect') ?? true
   const description = reader.text('description') ?? ''
@@ -130,8 +132,9 @@ export function readTunnel(
   const shared = { name, forwardsTo: upstream?.url ?? '', forwardsProto, metadata, description, target }
   if (labels) return [{ ...shared, asks: { labels } }]
   const [first = 'https', second] = protos
-  const plan = { ...shared, asks: { proto: first, opts } }
-  return second ? [plan, { ...shared, asks: { proto: second, opts } }] : [plan]
+  const asks = { opts, ...(isPooled && { isPooled }) }
+  const plan = { ...shared, asks: { ...asks, proto: first } }
+  return second ? [plan, { ...shared, asks: { ...asks, proto: second } }] : [plan]
 }
 
 function readUpstream(

@@ -1,0 +1,115 @@
+/** An agent that knows of several nodes of its server. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, before, test } from 'node:test'
+import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
+import { streamTypes } from '../wire/stream-types.ts'
+import { readAll, testAgent, testPlan, until } from './test-agent.ts'
+import { TestDoor } from './test-door.ts'
+
+let identity: TlsIdentity
+before(async () => {
+  identity = await tlsIdentity()
+})
+const closing: (() => unknown)[] = []
+after(async () => {
+  for (const close of closing.reverse()) await close()
+})
+
+async function door(nodeId: string, nodeAddresses: readonly string[] = []): Promise<TestDoor> {
+  const made = await TestDoor.start(identity)
+  made.rules.node = { nodeId, nodeAddresses }
+  closing.push(() => made.close())
+  return made
+}
+
+const at = ({ port }: TestDoor): string => `127.0.0.1:${port}`
+
+/** An agent that is online at a node. */
+async function onlineAt(first: TestDoor) {
+  const made = testAgent({ server: { host: '127.0.0.1', port: first.port }, ca: identity.ca })
+  closing.push(() => made.agent.close())
+  await made.agent.start()
+  const web = await made.agent.open(testPlan())
+  return { ...made, web, session: first.latest }
+}
+
+test('an agent moves to another node when its own stops, and gives up there what it has elsewhere', async () => {
+  const second = await door('nd_2')
+  const first = await door('nd_1')
+  const { web, session, told, events } = await onlineAt(first)
+  assert.equal(session.auth.knowsNodes, true)
+  second.knows(first)
+  first.move(session, ['127.0.0.1:1', at(second)])
+  await told('moved')
+  const moved = await second.session(1)
+  assert.deepEqual([moved.auth.clientId, moved.auth.isMoving], ['ts_1', true])
+  assert.equal(await session.closed, undefined)
+  assert.deepEqual(
+    moved.binds.map(({ id }) => id),
+    session.unbound,
+  )
+  assert.equal(await readAll(second.visit(web.id)), 'served')
+  assert.ok(!events.some(({ type }) => type === 'offline'))
+})
+
+test('one that is asked to move within its node stays at that node', async () => {
+  const second = await door('nd_2')
+  const first = await door('nd_1', [at(second)])
+  const { session, told } = await onlineAt(first)
+  first.move()
+  await told('moved')
+  assert.equal(await session.closed, undefined)
+  assert.deepEqual([first.sessions.length, second.sessions.length], [2, 0])
+  assert.deepEqual(session.unbound, [])
+})
+
+test('an agent whose node is gone comes back at another, of which it was told later', async () => {
+  const second = await door('nd_2')
+  const first = await door('nd_1')
+  const { web, timers, told } = await onlineAt(first)
+  first.tellNodes(['not an address', at(second)])
+  second.knows(first)
+  // What comes later is answered later.
+  await first.command(streamTypes.restart)
+  await first.close()
+  const { fault } = await told('offline')
+  assert.equal(fault.code, 'lost')
+  await until(() => timers.waiting > 0)
+  timers.pass(30_000)
+  await told('online')
+  assert.equal((await second.session(1)).auth.isMoving, false)
+  await until(() => web.isOnline)
+  assert.equal(await readAll(second.visit(web.id)), 'served')
+})
+
+test('the session at a node that stops lasts as long as visitors of its further connections', async () => {
+  const second = await door('nd_2')
+  const first = await door('nd_1')
+  first.rules.plane = ({ leg }) => ({ planeId: leg > 0 ? 'w2' : 'w1', planeCount: 2 })
+  const made = testAgent({ server: { host: '127.0.0.1', port: first.port }, ca: identity.ca })
+  closing.push(() => made.agent.close())
+  await made.agent.start()
+  const target = { accept: (connection: NodeJS.ReadWriteStream) => void connection.pipe(connection) }
+  const echo = await made.agent.open(testPlan({ target }))
+  const session = first.latest
+  await until(() => made.timers.waiting > 0)
+  made.timers.pass(500)
+  const leg = await first.session(2)
+  const visitor = first.visit(echo.id, {}, leg)
+  visitor.write('before')
+  assert.equal(String((await once(visitor, 'data'))[0]), 'before')
+  second.knows(first)
+  first.move(session, [at(second)])
+  first.move(leg)
+  await made.told('moved')
+  await until(() => session.unbound.length === 1)
+  // More than the session would need to end.
+  for (let times = 0; times < 20; times++) {
+    visitor.write('after')
+    assert.equal(String((await once(visitor, 'data'))[0]), 'after')
+  }
+  assert.deepEqual([session.mux.isClosed, leg.mux.isClosed], [false, false])
+  visitor.end()
+  assert.deepEqual(await Promise.all([leg.closed, session.closed]), [undefined, undefined])
+})
