@@ -96,12 +96,13 @@ export async function serve(
   if (server.firstStart) {
     terminal.out(firstStartBanner(server.firstStart, server.addresses, settings, commandName(terminal)))
   }
-  const { api, metrics, agents, ssh, https, http } = server.addresses
+  const { api, metrics, agents, ssh, https, http, cluster } = server.addresses
   if (handed.length > 0) terminal.out(`Sockets from the service manager: ${handed.join(', ')}\n`)
   terminal.out(`SSH: ${ssh}, host key ${server.sshHostKey}\n`)
   terminal.out(
     `Listening: API ${webAddress(api)}, metrics ${webAddress(metrics)}, agents ${agents}, HTTPS ${https}, HTTP ${http}\n`,
   )
+  if (cluster !== undefined) terminal.out(`Other nodes: ${cluster}, this node is ${settings.nodeName}\n`)
   const changes = new LiveChanges({ settings, read: readAgain, apply: (next) => server.use(next), upgrade, log })
   const endOrders = await parts.takeOrders({
     dataDir: settings.dataDir,

@@ -43,16 +43,16 @@ function listenFault(error: Fault, settings: Settings): string | undefined {
 }
 
 function listenerWith(port: number, settings: Settings): { flag: string; at: string } {
-  const listeners: readonly [flag: string, listen: Listen][] = [
+  const listeners: readonly [flag: string, listen: Listen | null][] = [
     ['--api-listen', settings.apiListen],
     ['--metrics-listen', settings.metricsListen],
     ['--agent-listen', settings.agentListen],
     ['--ssh-listen', settings.sshListen],
     ['--https-listen', settings.httpsListen],
     ['--http-listen', settings.httpListen],
+    ['--cluster-listen', settings.clusterListen],
   ]
-  const found = listeners.find(([, listen]) => listen.port === port)
-  if (found) return { flag: found[0], at: `${found[1].host}:${port}` }
+  for (const [flag, listen] of listeners) if (listen?.port === port) return { flag, at: `${listen.host}:${port}` }
   return { flag: '--tcp-ports', at: Number.isNaN(port) ? 'a port' : `port ${port}` }
 }
 

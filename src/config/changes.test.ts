@@ -8,16 +8,21 @@ const read = (flags: Readonly<Record<string, string>> = {}, env: Readonly<Record
   readSettings({ flags, env, cwd: '/srv' })
 
 const running = read()
+/** Several nodes need it. */
+const database = { 'database-url': 'postgres://postern@db.example.com/postern' }
+const inCluster = read(database)
 
 for (const { name, example, isLive, envOnly, default: fallback } of settings) {
   if (envOnly || example === fallback) continue
   test(`a new ${name} ${isLive ? 'is taken over' : 'needs a restart'}`, () => {
-    const next = read({ [name]: example })
-    const { settings: after, taken, pending } = changesOf(running, next)
+    const isOfCluster = /^(cluster-.*|agent-address)$/.test(name)
+    const before = isOfCluster ? inCluster : running
+    const next = read({ ...(isOfCluster && database), [name]: example })
+    const { settings: after, taken, pending } = changesOf(before, next)
     assert.ok((isLive ? taken : pending).includes(name))
     // What depends on a setting of the start may change along with it.
     assert.deepEqual(isLive ? pending : taken, [])
-    assert.deepEqual(after, isLive ? next : running)
+    assert.deepEqual(after, isLive ? next : before)
   })
 }
 

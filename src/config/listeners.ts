@@ -12,7 +12,9 @@ import type { HandedSocket, ListenerName } from './handed-sockets.ts'
 import type { Settings } from './read.ts'
 import { SettingsError } from './settings-error.ts'
 
-export interface Listeners extends Readonly<Record<ListenerName, ListenOn>> {
+export interface Listeners extends Readonly<Record<Exclude<ListenerName, 'cluster'>, ListenOn>> {
+  /** Where other nodes connect; undefined for a node on its own. */
+  readonly cluster: ListenOn | undefined
   /** Ports of TCP edges and endpoints that were handed in. */
   readonly tcp: ReadonlyMap<number, EarlyListener>
   /** What a service manager handed in, each with its name. */
@@ -47,6 +49,8 @@ const kinds: Readonly<Record<ListenerName | 'tcp', Kind>> = {
   ssh: { sockets: agentSockets, caller: 'agents' },
   https: { sockets: visitorSockets, caller: 'visitors' },
   http: { sockets: visitorSockets, caller: 'visitors' },
+  // Other nodes relay what agents here serve, and show by themselves that they live.
+  cluster: { sockets: agentSockets, caller: 'agents' },
   tcp: { sockets: visitorSockets, caller: 'visitors' },
 }
 
@@ -95,19 +99,21 @@ export async function openListeners(
   const early = async (name: ListenerName, address: EarlyPlace & ListenOn): Promise<ListenOn> =>
     // Why it cannot be had is told by whoever needs it: a database in use, say, comes first and tells more.
     named.get(name) ?? openEarly(name, address, descriptors).catch(() => address)
-  const [agent, ssh, https, http] = await Promise.all([
+  const { clusterListen } = settings
+  const [agent, ssh, https, http, cluster] = await Promise.all([
     early('agent', settings.agentListen),
     early('ssh', settings.sshListen),
     early('https', settings.httpsListen),
     early('http', settings.httpListen),
+    clusterListen ? early('cluster', clusterListen) : undefined,
   ])
   // Whoever asks these whether the server is ready would have to wait for the answer.
   const api = named.get('api') ?? settings.apiListen
   const metrics = named.get('metrics') ?? settings.metricsListen
   return {
-    ...{ api, metrics, agent, ssh, https, http, tcp },
+    ...{ api, metrics, agent, ssh, https, http, cluster, tcp },
     handed: handedNames({ named, tcp }),
-    close: () => closeEarly([api, metrics, agent, ssh, https, http, ...tcp.values()]),
+    close: () => closeEarly([api, metrics, agent, ssh, https, http, cluster, ...tcp.values()]),
   }
 }
 
@@ -132,13 +138,14 @@ export function plainListeners(settings: Settings): Listeners {
     ssh: settings.sshListen,
     https: settings.httpsListen,
     http: settings.httpListen,
+    cluster: settings.clusterListen ?? undefined,
     tcp: new Map(),
     handed: [],
     close() {},
   }
 }
 
-function closeEarly(listeners: readonly ListenOn[]): void {
+function closeEarly(listeners: readonly (ListenOn | undefined)[]): void {
   for (const each of listeners) if (each instanceof EarlyListener) each.close()
 }
 

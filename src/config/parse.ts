@@ -33,6 +33,23 @@ export function listen(text: string): Listen {
   return { host: bracketed ?? plain ?? '', port: number }
 }
 
+/** `host:port`, or null for `off`. */
+export function listenOrOff(text: string): Listen | null {
+  if (text === 'off') return null
+  try {
+    return listen(text)
+  } catch {
+    throw new Error('must be an address and a port, `host:port` or `[ipv6]:port`, or `off`')
+  }
+}
+
+/** `host:port` that others are told, so the port must be known. */
+export function address(text: string): Listen {
+  const place = listen(text)
+  if (place.port === 0) throw new Error('must be an address and a port that others can reach')
+  return place
+}
+
 /** An address or a name to listen on. */
 export function host(text: string): string {
   if (!isHost(text) && !isIPv6(text)) throw new Error('must be an address such as `0.0.0.0`, or a name')
@@ -169,6 +186,13 @@ export function domain(text: string): string {
 export function region(text: string): string {
   if (!/^[a-z0-9][a-z0-9-]{0,31}$/.test(text)) {
     throw new Error('must be at most 32 lower-case letters, digits and hyphens')
+  }
+  return text
+}
+
+export function nodeName(text: string): string {
+  if (!/^[A-Za-z0-9._-]{1,63}$/.test(text)) {
+    throw new Error('must be 1 to 63 letters, digits, dots, hyphens and underscores')
   }
   return text
 }

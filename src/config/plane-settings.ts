@@ -10,11 +10,13 @@ export function requestLimits({ maxHeaderBytes, maxHeaders, headerTimeoutMs, idl
   return { headBytes: maxHeaderBytes, headers: maxHeaders, headMs: headerTimeoutMs, idleMs: idleTimeoutMs }
 }
 
-export type AgentTlsSettings = Pick<Settings, 'domain' | 'agentNames' | 'tlsMinVersion'>
+export type AgentTlsSettings = Pick<Settings, 'domain' | 'agentNames' | 'agentAddress' | 'tlsMinVersion'>
 
 /** What the door of agents shows of itself, under every name by which they may reach it. */
-export function agentTls({ domain, agentNames, tlsMinVersion }: AgentTlsSettings, authority: Authority) {
-  const certificate = authority.issue(namesForAgents(domain, agentNames))
+export function agentTls(settings: AgentTlsSettings, authority: Authority) {
+  const { domain, agentNames, agentAddress, tlsMinVersion } = settings
+  const more = agentAddress ? [...agentNames, agentAddress.host.toLowerCase()] : agentNames
+  const certificate = authority.issue(namesForAgents(domain, more))
   return { certificate, tlsMinVersion: `TLSv${tlsMinVersion}` } as const
 }
 
@@ -25,7 +27,8 @@ export function allowedBy({ outboundAllow }: Settings): (address: string) => boo
 
 /** Whether this server listens at an address: modules never ask there (D53). */
 export function ownPorts(settings: Settings): (address: string, port: number) => boolean {
-  const { apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen, tcpPorts } = settings
-  const listeners = [apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen]
-  return ownListeners({ ports: listeners.map(({ port }) => port), range: tcpPorts })
+  const { apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen, clusterListen, tcpPorts } =
+    settings
+  const listeners = [apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen, clusterListen]
+  return ownListeners({ ports: listeners.flatMap((each) => each?.port ?? []), range: tcpPorts })
 }

@@ -4,10 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { autoWorkers } from './auto-workers.ts'
+import { hostNodeName, machineAddress } from './reached-at.ts'
 import { readSettings, type Settings } from './read.ts'
 import { configReference } from './reference.ts'
 import { SettingsError } from './settings-error.ts'
 import { envName, fileKey, settings } from './table.ts'
+
+const POSTGRES = 'postgres://postern@db.example.com/postern'
 
 const root = mkdtempSync(join(tmpdir(), 'postern-config-'))
 after(() => rmSync(root, { recursive: true }))
@@ -47,6 +50,10 @@ test('every setting has its default when nothing is given', () => {
     metricsListen: { host: '127.0.0.1', port: 7401 },
     agentListen: { host: '0.0.0.0', port: 7443 },
     agentNames: [],
+    agentAddress: null,
+    clusterListen: null,
+    clusterAddress: null,
+    nodeName: hostNodeName(),
     sshListen: { host: '0.0.0.0', port: 2222 },
     tlsMinVersion: '1.2',
     httpsListen: { host: '0.0.0.0', port: 8443 },
@@ -90,11 +97,13 @@ test('a flag wins over a variable, a variable over the file, the file over the d
 
 for (const { name, example, envOnly, parse } of settings) {
   test(`${name} takes its own example from every source it has`, () => {
+    // What several nodes need is refused with SQLite.
+    const database = name === 'database-url' ? {} : { POSTERN_DATABASE_URL: POSTGRES }
     parse(example)
-    read({ env: { [envName(name)]: example } })
+    read({ env: { ...database, [envName(name)]: example } })
     if (envOnly) return
-    read({ flags: { [name]: example } })
-    read({ file: `${fileKey(name)}: ${example}` })
+    read({ flags: { [name]: example }, env: database })
+    read({ file: `${fileKey(name)}: ${example}`, env: database })
   })
 }
 
@@ -109,6 +118,58 @@ test('defaults that depend on other settings follow them', () => {
   assert.equal(settings.databaseUrl, 'sqlite:/srv/postern/postern.db')
   assert.equal(settings.keyFile, '/srv/postern/secret.key')
   assert.equal(settings.publicHttpsPort, 443)
+})
+
+const clusters: readonly [what: string, flags: Record<string, string>, cluster: Partial<Settings>][] = [
+  [
+    'on PostgreSQL, at the address of the machine',
+    {},
+    {
+      clusterListen: { host: '0.0.0.0', port: 7444 },
+      clusterAddress: { host: machineAddress(), port: 7444 },
+      agentAddress: { host: machineAddress(), port: 7443 },
+    },
+  ],
+  [
+    'at the address that it listens on, with the port that the system chooses',
+    { 'cluster-listen': '[::1]:0', 'agent-listen': '127.0.0.1:0' },
+    {
+      clusterListen: { host: '::1', port: 0 },
+      clusterAddress: { host: '::1', port: 0 },
+      agentAddress: { host: '127.0.0.1', port: 0 },
+    },
+  ],
+  [
+    'where others were told that it is',
+    { 'cluster-address': 'node-1.internal:444', node: 'node_1.a-b' },
+    {
+      clusterAddress: { host: 'node-1.internal', port: 444 },
+      agentAddress: { host: 'node-1.internal', port: 7443 },
+      nodeName: 'node_1.a-b',
+    },
+  ],
+  [
+    'where agents were told that it is',
+    { 'cluster-listen': '10.0.0.5:7444', 'agent-address': 'n1.example.com:443' },
+    { clusterAddress: { host: '10.0.0.5', port: 7444 }, agentAddress: { host: 'n1.example.com', port: 443 } },
+  ],
+  [
+    'nowhere when it is to be on its own',
+    { 'cluster-listen': 'off', 'cluster-address': '10.0.0.5:7444', 'agent-address': 'n1.example.com:443' },
+    { clusterListen: null, clusterAddress: null, agentAddress: null },
+  ],
+]
+for (const [what, flags, cluster] of clusters) {
+  test(`other nodes reach this one ${what}`, () => {
+    const settings = read({ flags: { 'database-url': POSTGRES, ...flags } })
+    for (const [field, value] of Object.entries(cluster)) {
+      assert.deepEqual(settings[field as keyof Settings], value, field)
+    }
+  })
+}
+
+test('a node on SQLite is on its own, and may say so', () => {
+  assert.equal(read({ flags: { 'cluster-listen': 'off' } }).clusterListen, null)
 })
 
 const accepted: readonly [name: string, text: string, field: keyof Settings, value: unknown][] = [
@@ -153,6 +214,10 @@ const malformed: Readonly<Record<string, readonly string[]>> = {
   domain: ['', 'a..b', 'http://x', 'x:80', '10.0.0.1', '-a.example', 'a b', `${'a'.repeat(64)}.example`],
   region: ['', 'EU', 'a_b', '-x', 'a'.repeat(33)],
   'drain-timeout': ['30', '30 s', '-1s', '1.5s', '25h', '1d', 's'],
+  'cluster-listen': ['on', 'none', '7444', '', '0.0.0.0:65536'],
+  'cluster-address': ['10.0.0.5', '10.0.0.5:0', ':7444'],
+  'agent-address': ['n1.example.com', 'n1.example.com:0', 'https://n1.example.com'],
+  node: ['', 'a b', 'a/b', 'Bücher', 'a'.repeat(64)],
   'ngrok-error-header': ['true', 'ON', 'no', ''],
   'log-level': ['verbose', 'INFO', ''],
   'log-format': ['text', ''],
@@ -195,6 +260,11 @@ const refused: readonly [name: string, source: Source, problems: readonly RegExp
     'a named file that is not there',
     { flags: { config: 'nowhere.yml' } },
     [/nowhere\.yml cannot be read: there is no/],
+  ],
+  [
+    'other nodes beside SQLite',
+    { env: { POSTERN_CLUSTER_LISTEN: '0.0.0.0:7444' } },
+    [/^`cluster-listen` \(POSTERN_CLUSTER_LISTEN\) needs a `database-url` of PostgreSQL/],
   ],
   ['a folder as file', { env: { POSTERN_CONFIG: '.' } }, [/cannot be read: it is a folder/]],
   ['a secret in the file', { file: 'bootstrap_api_key: x' }, [/environment only: set POSTERN_BOOTSTRAP_API_KEY$/]],

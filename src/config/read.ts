@@ -3,10 +3,11 @@ import { resolve } from 'node:path'
 import type { LogFormat, LogLevel } from '../lib/log/log.ts'
 import type { Secret } from '../lib/secrets/secret.ts'
 import type { Given } from './given.ts'
-import type { Listen, PortRange } from './parse.ts'
+import { type Listen, listen, type PortRange } from './parse.ts'
+import { hostNodeName, reachedAt } from './reached-at.ts'
 import { SettingsError } from './settings-error.ts'
 import { gather, type SettingSources } from './sources.ts'
-import { table, type Values } from './table.ts'
+import { CLUSTER_LISTEN, table, type Values } from './table.ts'
 
 export interface Settings {
   /** An absolute path, like every path here. */
@@ -22,6 +23,13 @@ export interface Settings {
   readonly agentListen: Listen
   readonly sshListen: Listen
   readonly agentNames: readonly string[]
+  /** Where agents reach this node; null when it is on its own. Port 0 stands for the one that `agentListen` gets. */
+  readonly agentAddress: Listen | null
+  /** Where other nodes connect; null when this one is on its own. */
+  readonly clusterListen: Listen | null
+  /** Where other nodes reach this one; null when it is on its own. Port 0 stands for the one that `clusterListen` gets. */
+  readonly clusterAddress: Listen | null
+  readonly nodeName: string
   readonly tlsMinVersion: '1.2' | '1.3'
   readonly httpsListen: Listen
   /** The port of `httpsListen` by default; 0 when the system chooses that port. */
@@ -74,7 +82,10 @@ export function readSettings(sources: SettingSources): Settings {
   }
   if (problems.length > 0) throw new SettingsError(problems)
   // The loop has filled in every field that has a default; `Parsed` says which have none.
-  return deepFreeze(complete(values as Parsed, sources.cwd))
+  const parsed = values as Parsed
+  const fault = clusterFault(parsed, given.get(table.clusterListen.name))
+  if (fault !== undefined) throw new SettingsError([fault])
+  return deepFreeze(complete(parsed, sources.cwd))
 }
 
 /** Settings whose default is null in the table. */
@@ -82,6 +93,10 @@ type Undefaulted =
   | 'databaseUrl'
   | 'keyFile'
   | 'apiUrl'
+  | 'agentAddress'
+  | 'clusterListen'
+  | 'clusterAddress'
+  | 'nodeName'
   | 'publicHttpsPort'
   | 'publicHttpPort'
   | 'bootstrapApiKey'
@@ -92,16 +107,33 @@ type Parsed = Omit<Values, Undefaulted> & Partial<Pick<Values, Undefaulted>>
 function complete(values: Parsed, cwd: string): Settings {
   const { bootstrapApiKey = null, bootstrapAuthtoken = null, ...plain } = values
   const dataDir = resolve(cwd, values.dataDir)
+  const { clusterListen = isPostgres(values) ? listen(CLUSTER_LISTEN) : null, agentListen } = values
+  const clusterAddress = clusterListen && (values.clusterAddress ?? reachedAt(clusterListen))
   return {
     ...plain,
     dataDir,
     databaseUrl: absoluteDatabase(values.databaseUrl ?? `sqlite:${resolve(dataDir, 'postern.db')}`, cwd),
     keyFile: resolve(cwd, values.keyFile ?? resolve(dataDir, 'secret.key')),
     apiUrl: values.apiUrl ?? null,
+    agentAddress: clusterAddress && (values.agentAddress ?? reachedAt(agentListen, clusterAddress.host)),
+    clusterListen,
+    clusterAddress,
+    nodeName: values.nodeName ?? hostNodeName(),
     publicHttpsPort: values.publicHttpsPort ?? values.httpsListen.port,
     publicHttpPort: values.publicHttpPort ?? values.httpListen.port,
     bootstrap: { apiKey: bootstrapApiKey, authtoken: bootstrapAuthtoken },
   }
+}
+
+/** Why this node cannot have others beside it although `cluster-listen` was given. */
+function clusterFault(values: Parsed, given: Given | undefined): string | undefined {
+  if (!values.clusterListen || isPostgres(values)) return undefined
+  const { name } = table.clusterListen
+  return `\`${name}\` (${given?.from}) needs a \`database-url\` of PostgreSQL, which several nodes can share; SQLite is of one node`
+}
+
+function isPostgres({ databaseUrl = '' }: Parsed): boolean {
+  return databaseUrl.startsWith('postgres')
 }
 
 function absoluteDatabase(url: string, cwd: string): string {

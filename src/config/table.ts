@@ -5,6 +5,9 @@ import * as parse from './parse.ts'
 /** The choices for the lowest TLS version of agents. */
 const tlsVersions = ['1.2', '1.3'] as const
 
+/** Where other nodes connect unless an operator says otherwise. */
+export const CLUSTER_LISTEN = '0.0.0.0:7444'
+
 export interface Setting<T> {
   /** The flag without its dashes; the other spellings derive from it. */
   readonly name: string
@@ -105,6 +108,15 @@ export const table = {
     about: 'further names and addresses by which agents reach this server, separated by commas',
     example: 'tunnels.example.com,192.0.2.7',
     isLive: true,
+  }),
+  agentAddress: setting({
+    name: 'agent-address',
+    takes: 'host:port',
+    parse: parse.address,
+    default: null,
+    defaultNote: 'the host of --cluster-address and the port of --agent-listen',
+    about: 'address at which agents reach this very node, where several share one name; they are told it',
+    example: 'node-1.example.com:7443',
   }),
   sshListen: setting({
     name: 'ssh-listen',
@@ -302,6 +314,33 @@ export const table = {
     default: 'local',
     about: 'region that the API shows for sessions and tunnels of this node',
     example: 'eu-1',
+  }),
+  clusterListen: setting({
+    name: 'cluster-listen',
+    takes: 'host:port|off',
+    parse: parse.listenOrOff,
+    default: null,
+    defaultNote: `${CLUSTER_LISTEN} with PostgreSQL, off with SQLite`,
+    about: 'address at which other nodes of the same database connect; `off` leaves this node on its own',
+    example: '10.0.0.5:7444',
+  }),
+  clusterAddress: setting({
+    name: 'cluster-address',
+    takes: 'host:port',
+    parse: parse.address,
+    default: null,
+    defaultNote: 'the address of this machine, with the port of --cluster-listen',
+    about: 'address at which other nodes reach this one; they are told it through the database',
+    example: '10.0.0.5:7444',
+  }),
+  nodeName: setting({
+    name: 'node',
+    takes: 'name',
+    parse: parse.nodeName,
+    default: null,
+    defaultNote: "the host's name",
+    about: 'name of this node in `/nodes`: 1 to 63 letters, digits, dots, hyphens and underscores',
+    example: 'node-1',
   }),
   bodyMemory: setting({
     name: 'body-memory',

@@ -21,7 +21,13 @@ function neighbours(others: string[]) {
 const soon = () => performance.now() + 60_000
 
 test('a plane without others waits for nobody', async () => {
-  await new DrainTogether(neighbours([]).port).othersDone(soon(), () => 1)
+  await new DrainTogether(neighbours([]).port).othersDone(soon(), () => 0)
+})
+
+test('a plane without others stays while it carries visitors of other nodes', async () => {
+  let left = 3
+  await new DrainTogether(neighbours([]).port).othersDone(soon(), () => left--)
+  assert.ok(left < 0)
 })
 
 test('others are told when a drain begins and when it is over', () => {

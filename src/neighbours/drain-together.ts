@@ -46,7 +46,8 @@ export class DrainTogether {
   /** Resolves when no other plane needs this one, or at `until`; `carried` counts what it carries for others. */
   async othersDone(until: number, carried: () => number): Promise<void> {
     let quietSince = performance.now()
-    while (this.#neighbours.others().length > 0) {
+    // Without other planes of this node, visitors at other nodes may need this one.
+    while (this.#neighbours.others().length > 0 || carried() > 0) {
       const now = performance.now()
       const isNeeded = carried() > 0 || this.#neighbours.others().some((plane) => this.#draining.has(plane))
       if (isNeeded) quietSince = now

@@ -1,4 +1,5 @@
 /** The control process: what it is given to start with, and what it tells the supervisor. */
+import type { OwnNode } from '../config/own-node.ts'
 import type { Settings } from '../config/read.ts'
 import type { Descriptors } from '../lib/files/descriptors.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -10,6 +11,8 @@ export interface ControlGiven {
   readonly log: Logger
   readonly listeners: { readonly api: ListenOn; readonly metrics: ListenOn }
   readonly descriptors: Descriptors
+  /** The same after this process is replaced. */
+  readonly node: OwnNode
   /** The Unix socket to open for workers. */
   readonly linkPath: string
   /** Children that were replaced, by role. */
@@ -47,7 +50,7 @@ export function runControl(load: () => Promise<StartControl>, parts: ChildParts)
       async run() {
         const begin = await loading
         const started = await begin(settings, {
-          ...{ log, descriptors, linkPath: start.linkPath },
+          ...{ log, descriptors, linkPath: start.linkPath, node: start.node },
           listeners: {
             api: sockets.listener('api', settings.apiListen),
             metrics: sockets.listener('metrics', settings.metricsListen),

@@ -8,6 +8,8 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { carry, carryToWorker } from '../config/carried-settings.ts'
+import { type NodeLife, type OwnNode, ownNode } from '../config/own-node.ts'
+import type { Listen } from '../config/parse.ts'
 import type { Settings } from '../config/read.ts'
 import { type Logger, lostLines } from '../lib/log/log.ts'
 import type { ServerHandle } from '../lib/net/early-listener.ts'
@@ -23,6 +25,8 @@ export interface GenerationOptions {
   readonly settings: Settings
   readonly launch: Launch
   readonly newId: (role: ChildRole) => string
+  /** The node that all generations are. */
+  readonly life: NodeLife
   /** A folder of this server alone. */
   readonly folder: string
   /** What workers derive ticket keys from; for the life of the server, so that sessions resume at any of them. */
@@ -68,9 +72,9 @@ const STEP_MS = 120_000
 /** How often the control process is told how many lines were lost, if that has changed, in milliseconds. */
 const FIGURES_MS = 1000
 
-const socketNames: Readonly<Record<ChildRole, readonly SocketName[]>> = {
-  control: ['api', 'metrics'],
-  worker: ['agent', 'ssh', 'https', 'http'],
+function socketNames(role: ChildRole, { clusterListen }: Settings): readonly SocketName[] {
+  if (role === 'control') return ['api', 'metrics']
+  return clusterListen ? ['agent', 'ssh', 'https', 'http', 'cluster'] : ['agent', 'ssh', 'https', 'http']
 }
 
 export class Generation {
@@ -82,6 +86,7 @@ export class Generation {
   readonly #notLoaded: Set<Seat>
   readonly #figuresTimer: NodeJS.Timeout
   #settings: Settings
+  #node: Promise<OwnNode> | undefined
   #version = ''
   /** Where the control process listens for workers; undefined while none does. */
   #controlPath: string | undefined
@@ -229,12 +234,16 @@ export class Generation {
   async #begin(seat: Seat): Promise<void> {
     const { folder, ticketSecret, handedPorts, figures } = this.#options
     const { id, slot, role } = seat
+    this.#node ??= this.#settleNode()
+    const node = await this.#node
+    // The child may have ended meanwhile, and another have its place.
+    if (seat.id !== id) return
     const isSent = await this.#sendSockets(seat, (sockets) => ({
       type: 'start',
       settings: this.#carried(role),
       // Workers wait for their control process anyway.
       isWaiting: this.#isBeside && role === 'control',
-      ...{ id, slot, folder, ticketSecret, handedPorts, slots: this.#workers.length },
+      ...{ id, slot, node, folder, ticketSecret, handedPorts, slots: this.#workers.length },
       linkPath: this.#linkPath(id),
       sockets,
     }))
@@ -245,10 +254,25 @@ export class Generation {
     } else if (this.#controlPath !== undefined) seat.send({ type: 'control', path: this.#controlPath })
   }
 
+  /** Other nodes are told ports, also those that the system chooses, before any worker has its socket. */
+  async #settleNode(): Promise<OwnNode> {
+    const { life, sockets } = this.#options
+    const settings = this.#settings
+    const portOf = async (name: SocketName, address: Listen | null): Promise<number> => {
+      if (address?.port !== 0) return 0
+      // What cannot be had is told by the worker that needs it.
+      return sockets.worker.portAt(name, placeIn(settings, name)).catch(() => 0)
+    }
+    return ownNode(life, settings, {
+      cluster: await portOf('cluster', settings.clusterAddress),
+      agent: await portOf('agent', settings.agentAddress),
+    })
+  }
+
   /** Sends `first` with the names of the child's sockets, and them after it. */
   async #sendSockets(seat: Seat, first: (names: readonly SocketName[]) => ToChild): Promise<boolean> {
     const { id, slot, role } = seat
-    const names = socketNames[role]
+    const names = socketNames(role, this.#settings)
     const held = this.#options.sockets[role]
     const taken = await Promise.all(names.map((name) => this.#take(name, seat).catch(() => undefined)))
     // The child may have ended meanwhile, and another have its place.

@@ -53,6 +53,17 @@ test('each slot has its own socket, at the port that the system chose for the fi
   assert.equal(await sockets.take('https', 1, 'w2', placeOf('https')), b)
 })
 
+test('the port that the system chooses is known before anybody has the socket', async () => {
+  const { sockets, open } = held()
+  const chosen = await sockets.portAt('cluster', placeOf('cluster'))
+  const { address } = await sockets.take('cluster', 0, 'w1', placeOf('cluster'))
+  assert.equal(address.port, chosen)
+  assert.equal(open().length, 1)
+  assert.equal(await sockets.portAt('cluster', placeOf('cluster')), chosen)
+  sockets.giveUp('cluster', 'w1')
+  assert.equal(open().length, 0, 'who only looks at a port does not hold it')
+})
+
 test('a chosen port is tried alone first, so that another program there is noticed', async () => {
   const { sockets } = held({ refuse: (isSpread) => (isSpread ? '' : 'EADDRINUSE') })
   await assert.rejects(sockets.take(port, 0, 'w1', placeOf(port)), { code: 'EADDRINUSE' })

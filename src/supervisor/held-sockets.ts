@@ -55,6 +55,9 @@ interface Group<Socket> {
 
 const SHARED_SLOT = 0
 
+/** Holds a socket for as long as it is looked at; no child has this id. */
+const NOBODY = ''
+
 /** The system cannot have two sockets at one address. */
 const cannotSpread: ReadonlySet<unknown> = new Set(['ENOTSUP', 'ENOPROTOOPT'])
 
@@ -88,6 +91,13 @@ export class HeldSockets<Socket extends HeldSocket> {
     this.#turns.set(key, turn)
     void turn.then(() => this.#turns.get(key) === turn && this.#turns.delete(key))
     return taken
+  }
+
+  /** The port of a name at this place, which is opened if nobody has it; rejects with the error of the system. */
+  async portAt(name: SocketName, place: SocketPlace): Promise<number> {
+    const { address } = await this.take(name, SHARED_SLOT, NOBODY, place)
+    this.died(NOBODY)
+    return address.port
   }
 
   /** Whether another than `holder` serves its socket meanwhile. */

@@ -1,6 +1,7 @@
 /** What the supervisor and its children say to each other. All of it is plain; a socket goes along with its message. */
 import type { AddressInfo } from 'node:net'
 import type { CarriedSettings } from '../config/carried-settings.ts'
+import type { OwnNode } from '../config/own-node.ts'
 import type { SocketName } from './held-sockets.ts'
 
 export type ChildRole = 'control' | 'worker'
@@ -11,6 +12,8 @@ export interface WorkerAddresses {
   readonly ssh: string
   readonly https: string
   readonly http: string
+  /** Left out by a node on its own. */
+  readonly cluster?: string
 }
 
 export interface ControlAddresses {
@@ -37,7 +40,7 @@ export interface SupervisorFigures {
  * What this supervisor and its children say to each other, as a number: after an upgrade the children are newer than the
  * supervisor. To be raised with every change here that an older supervisor cannot live with.
  */
-export const SUPERVISION = 1
+export const SUPERVISION = 2
 
 /** The first message to a child. Its sockets follow, in this order. */
 export interface StartMessage {
@@ -49,6 +52,8 @@ export interface StartMessage {
   readonly id: string
   readonly slot: number
   readonly slots: number
+  /** The node that all of them are. */
+  readonly node: OwnNode
   /** A folder of this server alone for Unix sockets. */
   readonly folder: string
   /** What workers derive ticket keys from. */

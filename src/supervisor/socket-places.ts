@@ -16,7 +16,15 @@ export function placeIn(settings: Settings, name: SocketName): SocketPlace {
       return settings.httpsListen
     case 'http':
       return settings.httpListen
+    case 'cluster':
+      return clusterPlace(settings)
     default:
       return { host: settings.tcpListen, port: Number(name.slice('tcp '.length)) }
   }
+}
+
+/** It is opened for a node that others may reach, and for no other. */
+function clusterPlace({ clusterListen }: Settings): SocketPlace {
+  if (!clusterListen) throw new Error('a node on its own has no socket for other nodes')
+  return clusterListen
 }

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { freeTcpPort } from '../../test/support/free-port.ts'
 import { until } from '../../test/support/until.ts'
+import type { OwnNode } from '../config/own-node.ts'
 import { anywhere, ask, askAll, isAlive, script, supervised } from './test-supervised.ts'
 
 test('all processes serve, connections reach every worker, and workers know no secret', async (t) => {
@@ -15,8 +16,8 @@ test('all processes serve, connections reach every worker, and workers know no s
   await askAll(server.addresses.agents, ['w1', 'w2'])
   assert.deepEqual([server.sshHostKey, server.firstStart?.userId], ['SHA256:host', 'usr_1'])
   const { workers, databaseUrl } = await api()
-  const { agents, ssh, https, http } = server.addresses
-  assert.deepEqual(workers, { agents, ssh, https, http })
+  const { agents, ssh, https, http, cluster } = server.addresses
+  assert.deepEqual(workers, { agents, ssh, https, http, cluster })
   assert.equal(databaseUrl, settings.databaseUrl)
   assert.doesNotMatch(await ask(server.addresses.http, 'settings'), /hunter2/)
 })
@@ -75,6 +76,31 @@ test('the control process may end and come back at the same address; workers are
   await until('workers know', async () => (await ask(server.addresses.http, 'control')) !== before)
   assert.deepEqual((await api()).restarts, { control: 1, worker: 0 })
   assert.equal(existsSync(before), false)
+})
+
+test('all processes are one node, which stays the same when they are replaced', async (t) => {
+  const { server, api, pids } = await supervised(t)
+  const { cluster = '', agents } = server.addresses
+  await askAll(cluster, ['w1', 'w2'])
+  const { node } = (await api()) as { node: OwnNode }
+  assert.match(node.nodeId, /^nd_[0-9A-Za-z]{27}$/)
+  // The system chose both ports before anybody listened.
+  assert.deepEqual([node.clusterAddress, node.agentAddress], [cluster, agents])
+  assert.equal(await ask(agents, 'node'), node.nodeId)
+  await api('/crash').catch(() => {})
+  await until('another answers', async () => (await api()).pid === pids.control[1])
+  assert.deepEqual((await api()).node, node)
+  process.kill(pids.worker[0] ?? 0, 'SIGKILL')
+  await until('it is gone', () => !isAlive(pids.worker[0] ?? 0))
+  await askAll(cluster, ['w2', 'w3'])
+  await askAll(cluster, [node.nodeId], 'node')
+})
+
+test('a node on its own opens no socket for others', async (t) => {
+  const { server, api } = await supervised(t, { 'cluster-listen': 'off' })
+  assert.equal(server.addresses.cluster, undefined)
+  const { node } = (await api()) as { node: OwnNode }
+  assert.deepEqual([node.clusterAddress, node.agentAddress], [null, null])
 })
 
 test('ports of TCP edges open in every worker, outlive one, and say when they are taken', async (t) => {

@@ -2,7 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import type { HandedOpen } from '../config/listeners.ts'
+import { newNode } from '../config/own-node.ts'
 import type { Settings } from '../config/read.ts'
+import { IdSource } from '../lib/ids.ts'
 import { type Logger, lostLines } from '../lib/log/log.ts'
 import { Generation, type GenerationReport } from './generation.ts'
 import { HeldSockets, type SocketName } from './held-sockets.ts'
@@ -58,6 +60,7 @@ class Supervisor {
   readonly folder: string
   readonly #options: SupervisorOptions
   readonly #sockets: Readonly<Record<ChildRole, HeldSockets<BoundSocket>>>
+  readonly #life = newNode({ ids: new IdSource({ now: Date.now }), now: Date.now })
   readonly #ticketSecret = randomBytes(TICKET_SECRET_BYTES)
   readonly #restarts: Record<ChildRole, number> = { control: 0, worker: 0 }
   readonly #counts: Record<ChildRole, number> = { control: 0, worker: 0 }
@@ -151,7 +154,7 @@ class Supervisor {
   #generation(settings: Settings, { isBeside }: { readonly isBeside: boolean }): Generation {
     const { log, launch, handed, now = () => performance.now() } = this.#options
     const generation = new Generation({
-      ...{ settings, launch, folder: this.folder, sockets: this.#sockets, log, now, isBeside },
+      ...{ settings, launch, life: this.#life, folder: this.folder, sockets: this.#sockets, log, now, isBeside },
       ticketSecret: this.#ticketSecret,
       handedPorts: [...handed.tcp.keys()],
       newId: (role) => `${role === 'control' ? 'c' : 'w'}${++this.#counts[role]}`,

@@ -6,7 +6,7 @@ import { runControl, type StartControl } from './control-child.ts'
 import { ownParent } from './own-parent.ts'
 import { runWorker, type StartWorker } from './worker-child.ts'
 
-const control: StartControl = async (settings, { listeners, linkPath, onListening, workersReady, restarts }) => {
+const control: StartControl = async (settings, { listeners, linkPath, onListening, workersReady, restarts, node }) => {
   if (settings.region === 'broken-control') throw new Error('control is broken')
   const links = createServer((socket) => void socket.on('error', ignore).resume())
   await new Promise<void>((resolve) => links.listen(linkPath, resolve))
@@ -18,7 +18,7 @@ const control: StartControl = async (settings, { listeners, linkPath, onListenin
     if (request.url === '/crash') process.exit(3)
     const { pid } = process
     const { databaseUrl } = settings
-    response.end(JSON.stringify({ pid, region, isDraining, workers, databaseUrl, restarts: restarts() }))
+    response.end(JSON.stringify({ pid, region, isDraining, workers, databaseUrl, node, restarts: restarts() }))
   })
   const metrics = createServer()
   const addresses = { api: await listen(api, listeners.api), metrics: await listen(metrics, listeners.metrics) }
@@ -44,7 +44,7 @@ const control: StartControl = async (settings, { listeners, linkPath, onListenin
   }
 }
 
-const worker: StartWorker = async (settings, { id, slot, log, listeners, tcpPorts, controlPath }) => {
+const worker: StartWorker = async (settings, { id, slot, nodeId, log, listeners, tcpPorts, controlPath }) => {
   if (settings.region === 'broken-worker') throw new Error('worker is broken')
   if (settings.region === 'crashing-worker') process.exit(4)
   const servers: Server[] = []
@@ -55,6 +55,7 @@ const worker: StartWorker = async (settings, { id, slot, log, listeners, tcpPort
     if (command === 'open') return openPort(Number(port))
     if (command === 'crash') process.exit(3)
     if (command === 'control') return path
+    if (command === 'node') return nodeId
     if (command === 'settings') return JSON.stringify({ ...settings, env: process.env.POSTERN_SECRET })
     if (command === 'log') log.info({ slot }, 'asked to')
     return id
@@ -78,6 +79,7 @@ const worker: StartWorker = async (settings, { id, slot, log, listeners, tcpPort
     ssh: await open(listeners.ssh),
     https: await open(listeners.https),
     http: await open(listeners.http),
+    ...(listeners.cluster && { cluster: await open(listeners.cluster) }),
   }
   return {
     addresses,

@@ -30,7 +30,14 @@ export async function supervised(
   const code = { script, version: '1' }
   const settingsWith = (more: Record<string, string>): Settings =>
     readSettings({
-      flags: { ...anywhere, 'tcp-listen': '127.0.0.1', workers: '2', ...flags, ...more },
+      flags: {
+        ...anywhere,
+        'cluster-listen': '127.0.0.1:0',
+        'tcp-listen': '127.0.0.1',
+        workers: '2',
+        ...flags,
+        ...more,
+      },
       env: { POSTERN_DATABASE_URL: 'postgres://u:hunter2@h/db' },
       cwd: '/srv',
     })

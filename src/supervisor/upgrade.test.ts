@@ -44,14 +44,16 @@ async function onlyWorkers(crowd: ReturnType<typeof visitors>): Promise<void> {
 test('the new ones take over, with no visitor refused and the version told', async (t) => {
   const { server, settingsWith, code, api, printed, pids } = await supervised(t)
   const crowd = visitors(server.addresses.https)
+  const { node } = await api()
   code.version = '2'
   const steps: string[] = []
   const upgraded = await server.upgrade(settingsWith({ region: 'new' }), (step) => steps.push(step))
   assert.deepEqual(upgraded, { from: '1', to: '2', ids: ['c2', 'w3', 'w4'] })
   assert.deepEqual(steps, ['starting', 'control', 'workers'])
   assert.equal(server.version(), '2')
-  const { pid, region } = await api()
+  const { pid, region, node: after } = await api()
   assert.deepEqual([pid, region], [pids.control[1], 'new'])
+  assert.deepEqual(after, node, 'it is the same node')
   await until('the former ones have ended', () => /have ended/.test(printed.log))
   await askAll(server.addresses.https, ['w3', 'w4'])
   await onlyWorkers(crowd)

@@ -15,13 +15,17 @@ export interface WorkerGiven {
   /** Which of `slots` it serves, from 0. */
   readonly slot: number
   readonly slots: number
+  /** The node that all workers are, with the control process. */
+  readonly nodeId: string
   /** Private to this server: where its workers find each other's sockets. */
   readonly folder: string
   /** What ticket keys derive from. */
   readonly ticketSecret: Buffer
   /** Ports of TCP edges that a service manager handed in. */
   readonly handedPorts: readonly number[]
-  readonly listeners: Readonly<Record<'agent' | 'ssh' | 'https' | 'http', ListenOn>>
+  readonly listeners: Readonly<Record<'agent' | 'ssh' | 'https' | 'http', ListenOn>> & {
+    readonly cluster: ListenOn | undefined
+  }
   readonly tcpPorts: WorkerPorts
   /** The Unix socket of the control process. */
   readonly controlPath: string
@@ -55,14 +59,18 @@ export function runWorker(load: () => Promise<StartWorker>, parts: ChildParts): 
         const [begin] = await Promise.all([loading, control.promise])
         isBeginning = true
         const { id, slot, slots, folder, handedPorts } = start
+        const { nodeId } = start.node
+        const { clusterListen } = settings
         const ticketSecret = Buffer.from(start.ticketSecret)
         const beginning = begin(settings, {
-          ...{ log, descriptors, id, slot, slots, folder, ticketSecret, handedPorts, controlPath, tcpPorts: sockets },
+          ...{ log, descriptors, id, slot, slots, nodeId, folder, ticketSecret, handedPorts, controlPath },
+          tcpPorts: sockets,
           listeners: {
             agent: sockets.listener('agent', settings.agentListen),
             ssh: sockets.listener('ssh', settings.sshListen),
             https: sockets.listener('https', settings.httpsListen),
             http: sockets.listener('http', settings.httpListen),
+            cluster: clusterListen ? sockets.listener('cluster', clusterListen) : undefined,
           },
         })
         // What it has half begun it has from a control process that is gone: the next worker begins anew.

@@ -8,7 +8,7 @@ export type TunnelCommand = 'http' | 'tcp' | 'tls'
 /** Adds the flags of such a tunnel to `command`. */
 export function addTunnelFlags(command: Command, kind: TunnelCommand): Command {
   for (const flag of flagsOf('agent', kind)) {
-    const option = optionOf(flag).hideHelp(flag.isHidden ?? false)
+    const option = optionOf(flag)
     if (flag.takes !== undefined) {
       option.argParser((text: string, before: FlagValue[] | undefined) => [
         ...(flag.isMany && before ? before : []),

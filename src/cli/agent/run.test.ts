@@ -329,11 +329,11 @@ endpoints:
     const terminal = here(doorEnv())
     writeFileSync(
       join(terminal.cwd, 'ngrok.yml'),
-      'version: 2\ntunnels:\n  web:\n    addr: 80\n    pooling_enabled: true\n',
+      'version: 2\ntunnels:\n  web:\n    addr: 80\n    bindings: [internal]\n',
     )
     await assert.rejects(
       running(startCommand, ['--config', 'ngrok.yml'], terminal).done,
-      /ngrok\.yml:5: `tunnels\.web\.pooling_enabled` is not supported/,
+      /ngrok\.yml:5: `tunnels\.web\.bindings` is not supported/,
     )
   })
 
@@ -367,7 +367,7 @@ describe('called wrongly', () => {
     ],
     [['tcp', '22', '--oidc', 'https://id.test'], /unknown option '--oidc'/],
     [['http', '3000', '--log-format', 'xml'], /Allowed choices are auto, lines, json/],
-    [['http', '3000', '--pooling'], /^error: --pooling is not supported: .* same `labels`, .* tunnel group backend/],
+    [['http', '3000', '--pooling', '--label', 'a=b'], /^error: --pooling cannot be combined with `labels`/],
     [['tcp', '22', '--basic-auth', 'a:b'], /unknown option '--basic-auth'/],
     [['tls', '443', '--terminate-at', 'agent'], /^error: --terminate-at must be one of `edge`, `upstream`/],
     [['http', '3000', '--server', 'http://x'], /^error: `server` \(--server\) must be `host:port`/],
@@ -387,7 +387,6 @@ describe('called wrongly', () => {
       const terminal = here()
       assert.equal(await run([name, '--help'], terminal), 0)
       assert.match(terminal.printed.out, new RegExp(`^Usage: postern ${name}[\\s\\S]*\nExamples:\n {2}postern ${name}`))
-      assert.doesNotMatch(terminal.printed.out, /--pooling/)
     })
   }
 })
