@@ -42,6 +42,8 @@ export interface ServerOptions {
   readonly workers?: number
   readonly logLevel?: 'warn' | 'debug'
   readonly onLine?: (line: string) => void
+  /** Further settings, without dashes. */
+  readonly flags?: Readonly<Record<string, string>>
 }
 
 export interface PosternServer {
@@ -61,7 +63,13 @@ export interface PosternServer {
 /** Starts a server without waiting until it is ready. */
 export async function launchPosternServer(
   place: Place,
-  { dataDir = join(place.stage.folder, 'data'), workers = 0, logLevel = 'warn', onLine }: ServerOptions = {},
+  {
+    dataDir = join(place.stage.folder, 'data'),
+    workers = 0,
+    logLevel = 'warn',
+    onLine,
+    flags: more,
+  }: ServerOptions = {},
 ): Promise<PosternServer> {
   const ports = {
     api: await freePort(),
@@ -87,6 +95,7 @@ export async function launchPosternServer(
     // At `warn` there is no line for each connection or request; the other programs write none either.
     'log-level': logLevel,
     'log-format': 'json',
+    ...more,
   }
   const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])
   const env = {

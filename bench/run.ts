@@ -3,6 +3,7 @@ import { isFlagFault } from './flags.ts'
 
 const benches: Record<string, () => Promise<{ main: (args: readonly string[]) => Promise<void> }>> = {
   api: () => import('./api/main.ts'),
+  cluster: () => import('./cluster/main.ts'),
   cores: () => import('./cores/main.ts'),
   edge: () => import('./edge/main.ts'),
   policy: () => import('./policy/main.ts'),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { parseWrk } from './wrk.ts'
+import { parseTransfer, parseWrk } from './wrk.ts'
 
 const wrk = (faults: string): string => `Running 5s test @ http://127.0.0.1:1/small
   1 threads and 64 connections
@@ -26,5 +26,13 @@ describe('the output of wrk', () => {
 
   test('does not count without an answer', () => {
     assert.throws(() => parseWrk('  0 requests in 5.00s, 0.00B read\nRequests/sec:      0.00\n'), /no answers/)
+  })
+
+  test('gives the bytes of a download that did not end', () => {
+    const text = (speed: string): string => `  0 requests in 2.00s, 1.00GB read\nTransfer/sec:    ${speed}\n`
+    assert.deepEqual(parseTransfer(text('512.50MB'), 2), { amount: 1025 * 1024 ** 2, seconds: 2 })
+    assert.deepEqual(parseTransfer(text('1.50GB'), 2), { amount: 3 * 1024 ** 3, seconds: 2 })
+    assert.throws(() => parseTransfer(text('0.00B'), 2), /got nothing/)
+    assert.throws(() => parseTransfer(wrk(faults[0] ?? ''), 2), /wrk: Non/)
   })
 })

@@ -18,10 +18,16 @@ export interface WrkOptions {
 }
 
 /** The amount is in answers. */
-export async function runWrk(
-  programs: Programs,
-  { wrk, entrance, path, connections, seconds }: WrkOptions,
-): Promise<Load> {
+export async function runWrk(programs: Programs, options: WrkOptions): Promise<Load> {
+  return parseWrk(await printed(programs, options))
+}
+
+/** One connection that downloads for as long as it lasts; the amount is in bytes. */
+export async function transferred(programs: Programs, options: Omit<WrkOptions, 'connections'>): Promise<Load> {
+  return parseTransfer(await printed(programs, { ...options, connections: 1 }), options.seconds)
+}
+
+async function printed(programs: Programs, { wrk, entrance, path, connections, seconds }: WrkOptions): Promise<string> {
   const { host, port, hostHeader, cookie, tls } = entrance
   // One thread is enough, and leaves the cores to what is measured.
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, ...header('Host', hostHeader), ...header('Cookie', cookie)]
@@ -29,7 +35,7 @@ export async function runWrk(
   const to = tls
     ? ['-s', toLoopback, `https://${tls.name}:${port}${path}`, '-H', `Host: ${tls.name}`]
     : [`http://${host}:${port}${path}`]
-  return parseWrk(await programs.run(wrk, [...args, ...to], { timeoutMs: seconds * 1000 + GRACE_MS }))
+  return programs.run(wrk, [...args, ...to], { timeoutMs: seconds * 1000 + GRACE_MS })
 }
 
 function header(name: string, value: string | undefined): string[] {
@@ -44,4 +50,17 @@ export function parseWrk(text: string): Load {
   const perSecond = Number(/^Requests\/sec: +([\d.]+)/m.exec(text)?.[1])
   if (!(amount > 0 && perSecond > 0)) throw new Error(`wrk got no answers: ${text.trim()}`)
   return { amount, seconds: amount / perSecond }
+}
+
+/** The units in which wrk prints an amount of bytes. */
+const units: Readonly<Record<string, number>> = { B: 1, KB: 1024, MB: 1024 ** 2, GB: 1024 ** 3 }
+
+/** Throws as `parseWrk` does; a download that is cut short has no answer to count. */
+export function parseTransfer(text: string, seconds: number): Load {
+  const [fault] = /Non-2xx.*|Socket errors:.*/.exec(text) ?? []
+  if (fault !== undefined) throw new Error(`wrk: ${fault.trim()}`)
+  const [, value, unit = ''] = /^Transfer\/sec: +([\d.]+)(\w+)/m.exec(text) ?? []
+  const perSecond = Number(value) * (units[unit] ?? Number.NaN)
+  if (!(perSecond > 0)) throw new Error(`wrk got nothing: ${text.trim()}`)
+  return { amount: perSecond * seconds, seconds }
 }

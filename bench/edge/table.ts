@@ -48,9 +48,15 @@ export function startTable(title: string, results: readonly StartResult[]): stri
 }
 
 export function verdict({ ratio, bar, costRatio, costBar }: Compared): string {
-  if (bar !== null && ratio !== null) return `at least ${bar.toFixed(1)}: ${met(ratio >= bar)}`
-  if (costBar !== null && costRatio !== null) return `CPU at most ${costBar.toFixed(1)}: ${met(costRatio <= costBar)}`
+  if (bar !== null && ratio !== null) return `at least ${shortest(bar)}: ${met(ratio >= bar)}`
+  if (costBar !== null && costRatio !== null) return `CPU at most ${shortest(costBar)}: ${met(costRatio <= costBar)}`
   return '–'
+}
+
+/** One decimal, or two where one would say something else. */
+function shortest(bar: number): string {
+  const one = bar.toFixed(1)
+  return Number(one) === bar ? one : bar.toFixed(2)
 }
 
 function ratio({ name, against }: Compared, value: number | null): string {

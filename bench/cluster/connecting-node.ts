@@ -1,0 +1,87 @@
+/**
+ * One simulated node: agents connect to it as fast as the database takes them, each with a session, a tunnel and a name of its
+ * own, through the same code as at a real node. Prints `ready`, begins when it gets a line, and prints how many connected as JSON.
+ *
+ * Arguments: a number for the node, seconds, and connects at the same time. The database's URL is in BENCH_DATABASE_URL.
+ */
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { NodeLease } from '../../src/cluster/node-lease.ts'
+import { OnlineRows } from '../../src/cluster/online-rows.ts'
+import { endpointTunnel, onlineSession, placeClaim } from '../../src/control/test-online.ts'
+import { createLog } from '../../src/lib/log/log.ts'
+import { Sealer } from '../../src/lib/secrets/seal.ts'
+import type { OnlineSession, OnlineTunnel, PlaceClaim } from '../../src/planes/port.ts'
+import { openStore } from '../../src/store/store.ts'
+import { nodeAt } from '../../src/store/test-online.ts'
+
+const [number = '', seconds = '', atOnce = ''] = process.argv.slice(2)
+const nodeId = `nd_${number}`
+const planeId = 'w1'
+const store = await openStore(process.env.BENCH_DATABASE_URL ?? '')
+const log = createLog({ level: 'warn', format: 'json', destination: process.stderr })
+
+const sessions = new Map<string, OnlineSession>()
+const tunnels = new Map<string, OnlineTunnel>()
+const places = new Map<string, PlaceClaim>()
+const at = <T extends object>(found: T | undefined) => found && { planeId, ...found }
+
+const rows = new OnlineRows({
+  ...{ store, nodeId, log, sealer: new Sealer(randomBytes(32)) },
+  held: {
+    session: (id) => at(sessions.get(id)),
+    tunnel: (id) => {
+      const online = tunnels.get(id)
+      return online && { planeId, online }
+    },
+    places: (place) => {
+      const held = at(places.get(place))
+      return held ? [held] : []
+    },
+    tunnelsOf: () => [],
+  },
+  onLeaseLost: () => fail('its lease has run out'),
+  onPlaceTaken: () => fail('somebody took one of its names'),
+  onSessionTaken: () => fail('somebody took one of its sessions'),
+})
+const lease = new NodeLease({
+  ...{ store, log },
+  facts: () => nodeAt(nodeId, { sessions: sessions.size }),
+  onBegun() {},
+  onNodes() {},
+})
+await lease.start()
+console.log('ready')
+await once(process.stdin, 'data')
+
+const begun = performance.now()
+const until = begun + Number(seconds) * 1000
+const counts = await Promise.all(Array.from({ length: Number(atOnce) }, (_, i) => connectAll(i)))
+await rows.written()
+const amount = counts.reduce((sum, each) => sum + each, 0)
+console.log(JSON.stringify({ amount, seconds: (performance.now() - begun) / 1000 }))
+await rows.close()
+await lease.pause()
+await store.close()
+process.exit(0)
+
+async function connectAll(lane: number): Promise<number> {
+  let count = 0
+  for (; performance.now() < until; count++) {
+    const key = `${number}_${lane}_${count}`
+    const [sessionId, tunnelId, name] = [`ts_${key}`, `tn_${key}`, `n-${key}.example.com`]
+    sessions.set(sessionId, onlineSession(sessionId))
+    rows.sessionChanged(sessionId, { isNew: true })
+    const claim = placeClaim(tunnelId, sessionId, name)
+    if (!(await rows.claim({ ...claim, planeId }))) return fail('a name that nobody has was refused')
+    places.set(claim.place, claim)
+    tunnels.set(tunnelId, endpointTunnel(tunnelId, sessionId, name))
+    rows.tunnelChanged(tunnelId, { isNew: true })
+  }
+  return count
+}
+
+function fail(why: string): never {
+  console.error(`node ${number}: ${why}`)
+  process.exit(1)
+}

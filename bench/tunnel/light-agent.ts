@@ -1,0 +1,138 @@
+/** An agent without anything behind it: a TLS connection, a session, one HTTP endpoint, and heartbeats, as cheap as can be. */
+import { connect, type TLSSocket } from 'node:tls'
+import { Secret } from '../../src/lib/secrets/secret.ts'
+import { GROWN_WINDOW_BYTES } from '../../src/wire/bounds.ts'
+import { answerPings, DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS, Heartbeat } from '../../src/wire/heartbeat.ts'
+import { buildAuth, parseAuthAnswer } from '../../src/wire/messages/auth.ts'
+import { buildBind, parseBindAnswer } from '../../src/wire/messages/bind.ts'
+import { Mux } from '../../src/wire/mux.ts'
+import { serverTraits } from '../../src/wire/peer.ts'
+import { call, type Message } from '../../src/wire/rpc.ts'
+import { type StreamType, streamTypes } from '../../src/wire/stream-types.ts'
+import { socketTransport } from '../../src/wire/transport.ts'
+import { WireError } from '../../src/wire/wire-error.ts'
+import type { WireStream } from '../../src/wire/wire-stream.ts'
+
+export interface LightAgent {
+  readonly host: string
+  readonly port: number
+  /** The address that it comes from: the server counts by source. */
+  readonly localAddress?: string
+  readonly ca: Buffer
+  readonly authtoken: Secret
+  /** What it was, to come back as the same; a new one otherwise. */
+  readonly former?: Former
+  readonly scheme: 'http' | 'https'
+  /** Does the handshake when it is its turn; at once otherwise. */
+  readonly inTurn?: (work: () => Promise<TLSSocket>) => Promise<TLSSocket>
+  /** Gets the connection of a visitor; without it they are refused. */
+  readonly onVisitor?: (stream: WireStream) => void
+  /** Called once, when its session has ended for whatever reason. */
+  readonly onLost: (error: WireError | undefined) => void
+}
+
+/** What an agent keeps of its session. */
+export interface Former {
+  readonly clientId: string
+  readonly cookie: Secret
+  readonly bindId: string
+  readonly token: Secret
+  readonly url: string
+}
+
+/** Resolves with what it got once it is online; rejects when it is refused. */
+export async function goOnline(agent: LightAgent): Promise<Former> {
+  const { former, onVisitor, inTurn = (work) => work() } = agent
+  let isLost = false
+  const lost = (error: WireError | undefined): void => {
+    if (!isLost) agent.onLost(error)
+    isLost = true
+  }
+  const mux = new Mux({
+    role: 'agent',
+    transport: socketTransport(await inTurn(() => dial(agent))),
+    onStream: (stream, type) => {
+      if (type === streamTypes.heartbeat) answerPings(stream)
+      else if (type === streamTypes.proxy && onVisitor) onVisitor(stream)
+      else stream.reset('stream_refused')
+    },
+    onClosed: lost,
+  })
+  mux.adapt(serverTraits())
+  const auth = known(parseAuthAnswer(await asked(mux, streamTypes.auth, buildAuth(authOf(agent)))))
+  if (auth.error !== '') throw new Error(`an agent was refused: ${auth.error}`)
+  const bound = known(parseBindAnswer(await asked(mux, streamTypes.bind, buildBind(bindOf(agent)))))
+  if (bound.error !== '') throw new Error(`a bind was refused: ${bound.error}`)
+  const { clientId, cookie } = auth.answer
+  const { id: bindId, token, url } = bound.answer
+  if (former && former.url !== url) throw new Error(`an agent got ${url} instead of ${former.url}`)
+  new Heartbeat(mux, {
+    onDead: (error) => {
+      mux.close()
+      lost(error)
+    },
+  })
+  return { clientId, cookie, bindId, token, url }
+}
+
+function authOf({ authtoken, former }: LightAgent) {
+  return {
+    versions: ['3', '2'],
+    clientId: former?.clientId ?? '',
+    authtoken,
+    cookie: former?.cookie ?? new Secret(''),
+    os: 'linux',
+    arch: process.arch,
+    version: '0.0.0',
+    clientType: 'bench',
+    userAgent: 'postern-bench/0.0.0',
+    hostname: 'bench',
+    metadata: '',
+    heartbeatIntervalMs: DEFAULT_INTERVAL_MS,
+    heartbeatToleranceMs: DEFAULT_TOLERANCE_MS,
+    updateUnsupported: 'a bench',
+    stopUnsupported: 'a bench',
+    restartUnsupported: 'a bench',
+    leg: 0,
+    canMove: false,
+    knowsNodes: false,
+    isMoving: false,
+    windowBytes: GROWN_WINDOW_BYTES,
+  }
+}
+
+function bindOf({ former, scheme }: LightAgent) {
+  return {
+    id: former?.bindId ?? '',
+    proto: scheme,
+    forwardsTo: 'http://localhost:80',
+    forwardsProto: '' as const,
+    opts: {},
+    token: former?.token ?? new Secret(''),
+    metadata: '',
+    bindings: [],
+    poolingEnabled: false,
+    name: '',
+    description: '',
+  }
+}
+
+function dial({ host, port, localAddress, ca }: LightAgent): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, servername: 'localhost', ca, ...(localAddress && { localAddress }) })
+    socket.once('error', reject)
+    socket.once('secureConnect', () => {
+      socket.off('error', reject)
+      resolve(socket)
+    })
+  })
+}
+
+async function asked(mux: Mux, type: StreamType, message: Message): Promise<Message> {
+  return known(await call(mux, type, message))
+}
+
+function known<T>(result: T | WireError): T {
+  if (result instanceof WireError) throw result
+  return result
+}
