@@ -194,6 +194,17 @@ export const resourceShapes = {
       backends: list(ref('/backends/tunnel_group', 'bkdtg_')),
     },
   ),
+  node: object({
+    id: id('nd_'),
+    uri: uri('/nodes/nd_[0-9A-Za-z]{27}'),
+    name: string,
+    address: string,
+    region: string,
+    version: string,
+    sessions: uint32,
+    since: time,
+    lease: nullOr(uint32),
+  }),
   tcp_edge: object({
     ...identity('edgtcp_', '/edges/tcp'),
     ...texts,

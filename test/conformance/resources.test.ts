@@ -174,6 +174,7 @@ const prefixes: readonly (readonly [string, string])[] = [
   ['/tls_certificates', 'cert_'],
   ['/reserved_addrs', 'ra_'],
   ['/reserved_domains', 'rd_'],
+  ['/nodes', 'nd_'],
   ['/endpoints', 'ep_'],
   ['/app/users', 'au_'],
   ['/app/sessions', 'as_'],

@@ -265,6 +265,7 @@ export const rows: Readonly<Record<string, Row>> = {
   }),
   'DELETE /reserved_domains/{id}/certificate': { kind: 'reserved_domain', status: 204, shape: null },
   'DELETE /reserved_domains/{id}/certificate_management_policy': { kind: 'reserved_domain', status: 204, shape: null },
+  ...reads(null, '/nodes', 'nodes', shapes.node),
   ...reads(null, '/endpoints', 'endpoints', shapes.endpoint),
   'POST /policy/explain': {
     kind: null,

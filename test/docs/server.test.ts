@@ -89,7 +89,7 @@ followPage('docs/operate.md', {
   before: {
     // A server of its own, with data of its own.
     'postern serve --database-url'(reader) {
-      reader.meet({ POSTERN_DATA_DIR: join(reader.folder, 'second') })
+      reader.meet({ POSTERN_DATA_DIR: join(reader.folder, 'second'), POSTERN_CLUSTER_LISTEN: '127.0.0.1:0' })
       return ''
     },
     async 'postern admin rotate-key'(reader) {
@@ -100,6 +100,8 @@ followPage('docs/operate.md', {
     'postern api tls-certificates list': (reader) => reader.stays('postern serve'),
   },
   checks: {
+    // Those that follow are on SQLite.
+    'postern serve --database-url': (_said, reader) => reader.meet({ POSTERN_CLUSTER_LISTEN: '' }),
     'postern admin list-users': (said) => assert.match(said, /Ada Lovelace/),
     'postern admin rotate-key': (said) => assert.match(said, /^The key file is new/m),
     'postern backup': (said) => assert.match(said, /it holds the key and \d+ rows/),

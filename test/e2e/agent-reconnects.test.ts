@@ -43,6 +43,7 @@ async function connectAgain(former: Former | undefined): Promise<Former & { read
   const { clientId = '', cookie = new Secret('') } = former?.session.welcome ?? {}
   const session = await Session.start({
     ...{ socket, commands },
+    server: { host: '127.0.0.1', port: portOf(platform.agents) },
     auth: authRequest(introduction, { clientId, cookie, commands, isMoving: false }),
     onVisitor({ stream }) {
       stream.attach({
@@ -54,6 +55,7 @@ async function connectAgain(former: Former | undefined): Promise<Former & { read
     },
     onStopTunnel: ({ message }) => assert.fail(message),
     onMove() {},
+    onNodes() {},
   })
   const [https, tcp] = former?.binds ?? []
   const binds = [await session.bind(bindOf('https', https)), await session.bind(bindOf('tcp', tcp))]

@@ -12,7 +12,14 @@ import { text } from 'node:stream/consumers'
 import { after, describe, test } from 'node:test'
 import { ApiClient } from '../support/api-client.ts'
 import { eachStore } from '../support/databases.ts'
-import { type Ended, postern, type ServeOptions, serve, serveArgs } from '../support/server-process.ts'
+import {
+  type Ended,
+  postern,
+  type ServeOptions,
+  type ServerProcess,
+  serve,
+  serveArgs,
+} from '../support/server-process.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'postern-start-'))
 after(() => rmSync(root, { recursive: true, force: true }))
@@ -41,6 +48,13 @@ function assertClean({ code, err }: Ended): void {
   assert.deepEqual({ code, complaints }, { code: 0, complaints: [] })
 }
 
+/** Where other nodes connect, as the server prints it. */
+async function clusterAddress(server: ServerProcess): Promise<string | undefined> {
+  const printed = /^Other nodes: (\S+), this node is/m
+  await server.says(printed)
+  return printed.exec(server.out())?.[1]
+}
+
 describe('the program', () => {
   eachStore((store) => {
     test('starts with nothing set up, serves, shows its credentials once, and ends on SIGTERM', async () => {
@@ -52,7 +66,8 @@ describe('the program', () => {
       const { addresses } = (await ready.json()) as { addresses: Record<string, string> }
       const { agents, ssh, https, http } = first
       const [api, metrics] = [new URL(first.url).host, new URL(first.metricsUrl).host]
-      assert.deepEqual(addresses, { api, metrics, agents, ssh, https, http })
+      const others = store.name === 'postgres' ? { cluster: await clusterAddress(first) } : {}
+      assert.deepEqual(addresses, { api, metrics, agents, ssh, https, http, ...others })
       assert.doesNotMatch(JSON.stringify(addresses), /:0"/)
       assert.equal((await fetch(`${first.metricsUrl}/metrics`)).status, 200)
       const { apiKey, authtoken } = credentials(first.out())

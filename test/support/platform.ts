@@ -8,6 +8,7 @@ import { createLog, type LogDestination } from '../../src/lib/log/log.ts'
 import { openAdmin, startServer, type WholeServer } from '../../src/server.ts'
 import type { StoreLimits } from '../../src/store/limits.ts'
 import { ApiClient } from './api-client.ts'
+import { databaseFlags } from './database-flags.ts'
 import { SHARED_TCP_PORTS } from './free-port.ts'
 import { testPlanes } from './test-workers.ts'
 
@@ -69,7 +70,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
     'tcp-listen': '127.0.0.1',
     'tcp-ports': `${SHARED_TCP_PORTS.from}-${SHARED_TCP_PORTS.to}`,
     'log-format': 'json',
-    ...(options.databaseUrl !== undefined && { 'database-url': options.databaseUrl }),
+    ...(options.databaseUrl !== undefined && databaseFlags(options.databaseUrl)),
     ...options.flags,
   }
   const presets = { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN }

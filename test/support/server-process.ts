@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { databaseFlags } from './database-flags.ts'
 import { testWorkers } from './test-workers.ts'
 
 export interface Run {
@@ -86,7 +87,7 @@ export async function serve(options: ServeOptions): Promise<ServerProcess> {
 export function serveArgs({ dataDir, databaseUrl, flags }: ServeOptions): string[] {
   const all = {
     'data-dir': dataDir,
-    ...(databaseUrl !== undefined && { 'database-url': databaseUrl }),
+    ...(databaseUrl !== undefined && databaseFlags(databaseUrl)),
     'api-listen': '127.0.0.1:0',
     'metrics-listen': '127.0.0.1:0',
     'agent-listen': '127.0.0.1:0',

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request as requestPlain } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import { request as requestSecure } from 'node:https'
-import { connect as connectTcp, type Socket } from 'node:net'
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import { readAll } from './read-all.ts'
@@ -95,9 +95,11 @@ export async function askHttp2(session: ClientHttp2Session, url: string, ask: As
   return { status: Number(status), headers: rest, trailers, body: bytes, text: bytes.toString() }
 }
 
-/** A connection to a `tcp://` address, which stays half open when one side ends. */
+/** A connection to a `tcp://` address, which stays half open when one side ends. A name stands for this machine. */
 export async function dialTcp(url: string): Promise<Socket> {
-  const socket = connectTcp({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true })
+  const { hostname, port } = new URL(url)
+  const host = isIP(hostname) === 0 ? '127.0.0.1' : hostname
+  const socket = connectTcp({ port: Number(port), host, allowHalfOpen: true })
   socket.on('error', () => {})
   await once(socket, 'connect')
   return socket
