@@ -1,8 +1,9 @@
 /** What is online at all nodes, as the API reads it: the rows of every node whose lease runs. */
+import { labelTexts } from '../model/label-groups.ts'
 import type { Presence, PresentEndpoint, PresentNode, PresentSession, PresentTunnel } from '../model/presence.ts'
 import type { LiveNode, StoredOnlineTunnel } from '../store/online-rows.ts'
 import type { Store } from '../store/store.ts'
-import { type KeptTunnel, labelPair } from './online-rows.ts'
+import type { KeptTunnel } from './online-rows.ts'
 
 export interface ClusterPresenceOptions {
   readonly store: Store
@@ -51,7 +52,7 @@ export function clusterPresence({ store, written, command, own }: ClusterPresenc
       return row && endpointsOf(row)[0]
     },
     tunnelsWith: async (labels) => {
-      const pairs = Object.entries(labels).map(([key, value]) => labelPair(key, value))
+      const pairs = labelTexts(labels)
       return (await read(({ online }) => online.tunnelsWith(pairs, MAX_LISTED))).map(({ id }) => id)
     },
     command,

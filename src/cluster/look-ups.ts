@@ -3,11 +3,12 @@
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { type EdgeConfig, httpVersionOf } from '../model/edge-config.ts'
+import { labelTexts } from '../model/label-groups.ts'
 import type { DistantPlace, DistantTunnel } from '../planes/port.ts'
 import type { OnlineReader } from '../store/online-reader.ts'
 import type { StoredHeldPlace, StoredOnlineTunnel } from '../store/online-rows.ts'
 import type { Store } from '../store/store.ts'
-import { type KeptTunnel, labelPair, placeContext } from './online-rows.ts'
+import { type KeptTunnel, placeContext } from './online-rows.ts'
 
 /** How many tunnels of one group are told; a visitor needs one. */
 const MAX_MEMBERS = 1000
@@ -59,7 +60,7 @@ export class LookUps {
   }
 
   async group(labels: Readonly<Record<string, string>>): Promise<readonly DistantTunnel[]> {
-    const pairs = Object.entries(labels).map(([key, value]) => labelPair(key, value))
+    const pairs = labelTexts(labels)
     const found = await this.#read((online) => online.tunnelsWith(pairs, MAX_MEMBERS))
     const distant = found.flatMap((row) => (row.nodeId === this.#nodeId ? [] : [distantTunnel(row)]))
     await this.#introduce(new Set(distant.map(({ nodeId }) => nodeId)))

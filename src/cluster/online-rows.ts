@@ -2,8 +2,10 @@
  * What is online at this node, as rows of the database that all nodes read. What changed is only noted, and written in
  * batches as it is by then: so a database that was away misses nothing, and many changes of one thing cost one write.
  */
+
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
+import { labelTexts } from '../model/label-groups.ts'
 import { memberLabels, poolDifference, slotOf } from '../model/pool.ts'
 import type { PresentEndpoint, PresentTunnel } from '../model/presence.ts'
 import type { OnlineSession, OnlineTunnel, PlaceClaim } from '../planes/port.ts'
@@ -235,7 +237,7 @@ export class OnlineRows {
       if (taken.has(tunnel.id)) return []
       const { id, sessionId, labels = {} } = tunnel
       const poolOf = endpoint && memberLabels(endpoint)
-      const pairs = Object.entries(poolOf ?? labels).map(([key, value]) => labelPair(key, value))
+      const pairs = labelTexts(poolOf ?? labels)
       const pool = poolOf && endpoint && { labels: poolOf, version: endpoint.version }
       const kept: KeptTunnel = { tunnel, startedAt, httpVersion, endpoint: endpoint?.present, pool }
       const endpointId = endpoint?.present.id ?? null
@@ -350,11 +352,6 @@ export interface KeptTunnel {
 /** What the configuration of a place is sealed for: it has the secrets of its guards. */
 export function placeContext(place: string): string {
   return `places/${place}`
-}
-
-/** Neither part contains `=`. */
-export function labelPair(key: string, value: string): string {
-  return `${key}=${value}`
 }
 
 function portOf(place: string): number | null {

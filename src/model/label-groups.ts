@@ -112,7 +112,8 @@ function labelText(key: string, value: string): string {
   return `${key}=${value}`
 }
 
-function labelTexts(labels: Labels): string[] {
+/** Labels, each as one text. */
+export function labelTexts(labels: Labels): string[] {
   return Object.entries(labels).map(([key, value]) => labelText(key, value))
 }
 

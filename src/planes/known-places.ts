@@ -81,11 +81,6 @@ export function placesOf(listener: Listener, name: string): string[] {
   return listeners.flatMap((each) => [name, ...above].map((one) => `${each}:${one}`))
 }
 
-/** Labels, each as one text. */
-export function pairsOf(labels: Readonly<Record<string, string>>): string[] {
-  return Object.entries(labels).map(([key, value]) => `${key}=${value}`)
-}
-
 /** Tunnels that are gone, and may be dialled for requests that came before. */
 const MAX_KEPT = 10_000
 

@@ -8,7 +8,7 @@ import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { DialFault, type DialRequest, type FollowGroup, type TunnelGroup } from '../model/dial.ts'
 import { type EdgeConfig, versioned } from '../model/edge-config.ts'
-import { type LabelledTunnel, labelsKey } from '../model/label-groups.ts'
+import { type LabelledTunnel, labelsKey, labelTexts } from '../model/label-groups.ts'
 import type { Listener } from '../model/look-up.ts'
 import {
   alikeVersions,
@@ -24,7 +24,6 @@ import {
   MAX_FORMER_GROUPS,
   neverAsked,
   outdate,
-  pairsOf,
   placesOf,
 } from './known-places.ts'
 import type { DistantPlace, DistantTunnel, OtherNode, PlaneCalls } from './port.ts'
@@ -181,7 +180,9 @@ export class OtherNodes {
         isReleased = true
         if (--group.followers > 0) return
         this.#groups.delete(key)
-        this.#byLabel.get(pairsOf(labels)[0] ?? '')?.delete(group)
+        const [label = ''] = labelTexts(labels)
+        const alike = this.#byLabel.get(label)
+        if (alike?.delete(group) && alike.size === 0) this.#byLabel.delete(label)
         for (const id of group.members) this.#leaveGroup(id, key)
       },
     }
@@ -214,8 +215,8 @@ export class OtherNodes {
 
   /** A tunnel of this node is gone; it may have moved to another, which its groups must ask before they know. */
   labelsGone(labels: Labels): void {
-    for (const pair of pairsOf(labels)) {
-      for (const group of this.#byLabel.get(pair) ?? []) {
+    for (const label of labelTexts(labels)) {
+      for (const group of this.#byLabel.get(label) ?? []) {
         if (Object.entries(group.labels).every(([key, value]) => labels[key] === value)) outdate(group)
       }
     }
@@ -396,8 +397,8 @@ export class OtherNodes {
   #newGroup(key: string, labels: Labels): KnownGroup {
     const group = { labels, ...neverAsked, followers: 0, members: new Set<string>() }
     this.#groups.set(key, group)
-    const pair = pairsOf(labels)[0] ?? ''
-    this.#byLabel.set(pair, (this.#byLabel.get(pair) ?? new Set()).add(group))
+    const [label = ''] = labelTexts(labels)
+    this.#byLabel.set(label, (this.#byLabel.get(label) ?? new Set()).add(group))
     return group
   }
 
