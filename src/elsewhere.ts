@@ -148,7 +148,7 @@ export function openElsewhere(options: ReachElsewhereOptions) {
     /** A tunnel is not online at this plane any more. */
     tunnelEnded(tunnelId: string, labels: Readonly<Record<string, string>> | undefined): void {
       ended(tunnelId)
-      if (labels) nodes?.labelsGone(labels)
+      if (labels) nodes?.labelsGone(tunnelId, labels)
     },
     /** What this plane carries for visitors at others. */
     relayed: {
@@ -173,7 +173,7 @@ export function openElsewhere(options: ReachElsewhereOptions) {
         for (const id of [...change.removed, ...change.lost]) {
           ended(id)
           const labels = others.labelsOf(id)
-          if (labels) nodes?.labelsGone(labels)
+          if (labels) nodes?.labelsGone(id, labels)
         }
         return others.change(change)
       },

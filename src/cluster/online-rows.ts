@@ -211,39 +211,40 @@ export class OnlineRows {
   async #writeSessions(online: OnlineWriter, ids: Batch['sessions']): Promise<readonly string[]> {
     const { nodeId, held } = this.#options
     const [there, gone] = split(ids.keys(), (id) => held.session(id))
-    const announced = there.filter(({ session }) => !ids.get(session.id)).map(({ session }) => session.id)
-    const taken = new Set(await online.sessionsElsewhere(nodeId, announced))
-    const rows = there.flatMap(({ planeId, session, certificateId }) => {
-      if (taken.has(session.id)) return []
+    const rows = there.map(({ planeId, session, certificateId }) => {
       const { id, credentialId } = session
-      return [
-        { id, nodeId, planeId, credentialId, certificateId: certificateId ?? null, fields: JSON.stringify(session) },
-      ]
+      return {
+        id,
+        nodeId,
+        planeId,
+        credentialId,
+        certificateId: certificateId ?? null,
+        fields: JSON.stringify(session),
+      }
     })
-    await online.putSessions(rows)
+    const [come, announced] = parted(rows, ({ id }) => ids.get(id) === true)
+    await online.putSessions(come)
+    const kept = new Set(await online.keepSessions(announced))
     await online.removeSessions(nodeId, gone)
-    return [...taken]
+    return announced.flatMap(({ id }) => (kept.has(id) ? [] : [id]))
   }
 
   async #writeTunnels(online: OnlineWriter, ids: Batch['tunnels']): Promise<void> {
     const { nodeId, held } = this.#options
     const [there, gone] = split(ids.keys(), (id) => held.tunnel(id))
-    const announced = there
-      .filter(({ online: { tunnel } }) => !ids.get(tunnel.id))
-      .map(({ online }) => online.tunnel.id)
-    const taken = new Set(await online.tunnelsElsewhere(nodeId, announced))
     await online.removeTunnels(nodeId, gone)
-    const rows = there.flatMap(({ planeId, online: { tunnel, startedAt, httpVersion, endpoint } }) => {
-      if (taken.has(tunnel.id)) return []
+    const rows = there.map(({ planeId, online: { tunnel, startedAt, httpVersion, endpoint } }) => {
       const { id, sessionId, labels = {} } = tunnel
       const poolOf = endpoint && memberLabels(endpoint)
       const pairs = labelTexts(poolOf ?? labels)
       const pool = poolOf && endpoint && { labels: poolOf, version: endpoint.version }
       const kept: KeptTunnel = { tunnel, startedAt, httpVersion, endpoint: endpoint?.present, pool }
       const endpointId = endpoint?.present.id ?? null
-      return [{ id, nodeId, planeId, sessionId, endpointId, fields: JSON.stringify(kept), pairs }]
+      return { id, nodeId, planeId, sessionId, endpointId, fields: JSON.stringify(kept), pairs }
     })
-    await online.putTunnels(rows)
+    const [come, announced] = parted(rows, ({ id }) => ids.get(id) === true)
+    await online.putTunnels(come)
+    await online.keepTunnels(announced)
   }
 
   /** Gives places to claims, and gives up those that nobody has here any more. */

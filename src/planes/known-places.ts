@@ -1,5 +1,6 @@
-/** What is known of addresses at other nodes, and of when it was looked up. */
+/** What is known of addresses at other nodes. */
 import type { Listener } from '../model/look-up.ts'
+import type { LookedUp } from './looked-up.ts'
 import type { DistantPlace, DistantTunnel } from './port.ts'
 
 /** Labels of a name for which a wildcard is looked up. */
@@ -7,16 +8,6 @@ const MAX_DEPTH = 10
 
 /** Earlier versions of an address that are known to be like the present one. */
 const MAX_ALIKE = 8
-
-/** Something that was looked up. */
-export interface LookedUp {
-  /** When it was last answered; undefined before that. */
-  at: number | undefined
-  usedAt: number
-  asking: Promise<void> | undefined
-  /** What is being asked may be answered as it was before: it must be asked again. */
-  isOutdated: boolean
-}
 
 export interface KnownName extends LookedUp {
   /** The name itself, and the wildcards above it. */
@@ -28,14 +19,6 @@ export interface KnownPlace extends DistantPlace {
   readonly names: Set<KnownName>
   /** Earlier versions that differ in nothing but that: whom they let in, this one lets in too. */
   readonly alike: ReadonlySet<string>
-}
-
-export const neverAsked = { at: undefined, usedAt: 0, asking: undefined, isOutdated: false }
-
-/** What is known is asked for again before it is used. */
-export function outdate(known: LookedUp): void {
-  known.at = undefined
-  known.isOutdated = known.asking !== undefined
 }
 
 export function isAdmitted({ version, alike }: KnownPlace, by: string): boolean {
@@ -83,9 +66,6 @@ export function placesOf(listener: Listener, name: string): string[] {
 
 /** Tunnels that are gone, and may be dialled for requests that came before. */
 const MAX_KEPT = 10_000
-
-/** Groups of such a tunnel that are remembered. */
-export const MAX_FORMER_GROUPS = 8
 
 /** Remembers something of a tunnel that is gone; the oldest are forgotten. */
 export function keepLast<T>(kept: Map<string, T>, tunnelId: string, what: T): void {

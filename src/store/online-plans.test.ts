@@ -41,6 +41,7 @@ const calls: Record<string, (online: OnlineWriter) => Promise<unknown>> = {
   endpoint: (online) => online.endpoint('ep_100002'),
   tunnelsOf: (online) => online.tunnelsOf('ts_100001'),
   putSessions: (online) => online.putSessions(range.map((i) => sessionAt('n_1', `ts_${i}`))),
+  keepSessions: (online) => online.keepSessions(range.map((i) => sessionAt('n_1', `ts_${i}`))),
   removeSessions: (online) =>
     online.removeSessions(
       'n_0',
@@ -50,6 +51,7 @@ const calls: Record<string, (online: OnlineWriter) => Promise<unknown>> = {
     online.putTunnels(
       ids.map((id, i) => tunnelAt('n_1', id, { endpointId: `ep_${100_000 + 2 * i}`, pairs: ['all='] })),
     ),
+  keepTunnels: (online) => online.keepTunnels(ids.map((id) => tunnelAt('n_1', id, { pairs: ['all='] }))),
   removeTunnels: (online) => online.removeTunnels('n_0', ids),
   lockPlaces: (online) => online.lockPlaces([...places, 'p_new']),
   setPlaces: (online) => online.setPlaces(places.map((place) => placeAt(place))),

@@ -107,6 +107,34 @@ describe('nodes that write at once', () => {
         assert.equal((await one.read(({ online }) => online.sessions({ limit: 99 }))).length, 6)
       })
 
+      test('what a node announces again is not taken back from another that takes it at that moment', async () => {
+        const rowsOf = (node: string, label: string) => ({
+          sessions: [sessionAt(node, 'ts_1')],
+          tunnels: [tunnelAt(node, 'tn_1', { pairs: [label] })],
+        })
+        const [former, next] = [rowsOf('n_1', 'at=1'), rowsOf('n_2', 'at=2')]
+        await one.write(async ({ online }) => {
+          await online.putSessions(former.sessions)
+          await online.putTunnels(former.tunnels)
+        })
+        const kept = Promise.withResolvers<string[]>()
+        await one.write(async ({ online }) => {
+          await online.putTunnels(next.tunnels)
+          await online.putSessions(next.sessions)
+          two
+            .write(async (other) => {
+              await other.online.keepTunnels(former.tunnels)
+              return other.online.keepSessions(former.sessions)
+            })
+            .then(kept.resolve, kept.reject)
+          await blocked()
+        })
+        assert.deepEqual(await kept.promise, [])
+        const all = (pair: string) => one.read(({ online }) => online.tunnelsWith([pair], 9))
+        assert.deepEqual([(await all('at=1')).length, (await all('at=2'))[0]?.nodeId], [0, 'n_2'])
+        assert.equal((await one.read(({ online }) => online.session('ts_1')))?.nodeId, 'n_2')
+      })
+
       test('a sweep passes over what others write at that moment, and waits for nobody', async () => {
         const ids = ['ts_1', 'ts_2']
         await one.write(async ({ online }) => {

@@ -111,16 +111,6 @@ export class OnlineReader {
     return rows.map(tunnelOf)
   }
 
-  /** A page of sessions, newest first. */
-  /** Which of these sessions another node has, whose lease runs. */
-  async sessionsElsewhere(nodeId: string, ids: readonly string[]): Promise<string[]> {
-    return this.#elsewhere('online_sessions', nodeId, ids)
-  }
-
-  async tunnelsElsewhere(nodeId: string, ids: readonly string[]): Promise<string[]> {
-    return this.#elsewhere('online_tunnels', nodeId, ids)
-  }
-
   /** What is stored of a node, by its keys in their order. */
   async keysAt(
     nodeId: string,
@@ -136,6 +126,7 @@ export class OnlineReader {
     return rows.map((row) => row.key)
   }
 
+  /** A page of sessions, newest first. */
   async sessions(page: PresencePage): Promise<StoredOnlineSession[]> {
     return (await this.#page('online_sessions', 'id', page)).map(sessionOf)
   }
@@ -254,24 +245,6 @@ export class OnlineReader {
   }
 
   /** The label with the fewest rows; undefined when one of them has none. */
-  async #elsewhere(
-    table: 'online_sessions' | 'online_tunnels',
-    nodeId: string,
-    ids: readonly string[],
-  ): Promise<string[]> {
-    return inBatches(ids, async (some) => {
-      const rows = await this.db
-        .selectFrom(table)
-        .innerJoin('nodes', 'nodes.id', `${table}.node_id`)
-        .select(`${table}.id`)
-        .where(`${table}.id`, 'in', some)
-        .where('node_id', '!=', nodeId)
-        .where('expires_at', '>', this.facts.nowMs)
-        .execute()
-      return rows.map(({ id }) => id)
-    })
-  }
-
   async #rarest(pairs: readonly string[]): Promise<string | undefined> {
     for (let most = COUNTED.first; pairs.length > 0; most *= COUNTED.growth) {
       const counts = pairs.map(

@@ -38,6 +38,9 @@ export interface FoundHolder extends StoredHolder {
 /** What a place is before anybody has it. */
 const FREE = { ownerId: '', isPooled: false, digest: '', isUnnamed: false, port: null, config: '{}' } as const
 
+/** Of an upsert that takes every row. */
+const ALWAYS: RawBuilder<SqlBool> = sql<SqlBool>`1 = 1`
+
 export class OnlineWriter extends OnlineReader {
   /**
    * Stores a node and makes its lease run for `leaseMs` from now. Returns whether it ran until now: if not, others may
@@ -73,23 +76,12 @@ export class OnlineWriter extends OnlineReader {
 
   /** Stores sessions, and takes over those that another node had. */
   async putSessions(sessions: readonly StoredOnlineSession[]): Promise<void> {
-    await inBatches(
-      sortedBy(sessions, ({ id }) => id),
-      (some) =>
-        this.db
-          .insertInto('online_sessions')
-          .values(some.map(sessionRow))
-          .onConflict((oc) =>
-            oc.column('id').doUpdateSet((eb) => ({
-              node_id: eb.ref('excluded.node_id'),
-              plane_id: eb.ref('excluded.plane_id'),
-              credential_id: eb.ref('excluded.credential_id'),
-              certificate_id: eb.ref('excluded.certificate_id'),
-              fields: eb.ref('excluded.fields'),
-            })),
-          )
-          .execute(),
-    )
+    await this.#storeSessions(sessions)
+  }
+
+  /** Stores sessions, except those that another node has by now, whose lease runs. Returns the ids of those stored. */
+  keepSessions(sessions: readonly StoredOnlineSession[]): Promise<string[]> {
+    return this.#storeSessions(sessions, this.#isOwn('online_sessions'))
   }
 
   /** Removes sessions, except those that another node has by now. */
@@ -101,35 +93,12 @@ export class OnlineWriter extends OnlineReader {
 
   /** Stores tunnels with their labels, and takes over those, and those endpoints, that another node had. */
   async putTunnels(tunnels: readonly TunnelWithPairs[]): Promise<void> {
-    await inBatches(
-      sortedBy(tunnels, ({ id }) => id),
-      async (some) => {
-        await this.#dropFormer(some)
-        await this.db
-          .insertInto('online_tunnels')
-          .values(some.map(tunnelRow))
-          .onConflict((oc) =>
-            oc.column('id').doUpdateSet((eb) => ({
-              node_id: eb.ref('excluded.node_id'),
-              plane_id: eb.ref('excluded.plane_id'),
-              session_id: eb.ref('excluded.session_id'),
-              endpoint_id: eb.ref('excluded.endpoint_id'),
-              fields: eb.ref('excluded.fields'),
-            })),
-          )
-          .execute()
-        await this.#dropLabels(some.map(({ id }) => id))
-        const labels = some.flatMap(({ id, nodeId, pairs }) =>
-          [...new Set(pairs)].map((pair) => ({ pair, tunnel_id: id, node_id: nodeId })),
-        )
-        return inBatches(labels, (few) =>
-          this.db
-            .insertInto('online_labels')
-            .values([...few])
-            .execute(),
-        )
-      },
-    )
+    await this.#storeTunnels(tunnels)
+  }
+
+  /** Stores tunnels with their labels, except those that another node has by now, whose lease runs. */
+  async keepTunnels(tunnels: readonly TunnelWithPairs[]): Promise<void> {
+    await this.#storeTunnels(tunnels, this.#isOwn('online_tunnels'))
   }
 
   /** Removes tunnels with their labels, except those that another node has by now. */
@@ -314,6 +283,78 @@ export class OnlineWriter extends OnlineReader {
       if (row.length > 0) return true
     }
     return false
+  }
+
+  /** Returns the ids of those that were stored: all, or those that were new or of which `mayTake` holds. */
+  #storeSessions(sessions: readonly StoredOnlineSession[], mayTake = ALWAYS): Promise<string[]> {
+    return inBatches(
+      sortedBy(sessions, ({ id }) => id),
+      async (some) => {
+        const stored = await this.db
+          .insertInto('online_sessions')
+          .values(some.map(sessionRow))
+          .onConflict((oc) =>
+            oc
+              .column('id')
+              .doUpdateSet((eb) => ({
+                node_id: eb.ref('excluded.node_id'),
+                plane_id: eb.ref('excluded.plane_id'),
+                credential_id: eb.ref('excluded.credential_id'),
+                certificate_id: eb.ref('excluded.certificate_id'),
+                fields: eb.ref('excluded.fields'),
+              }))
+              .where(mayTake),
+          )
+          .returning('id')
+          .execute()
+        return stored.map(({ id }) => id)
+      },
+    )
+  }
+
+  async #storeTunnels(tunnels: readonly TunnelWithPairs[], mayTake = ALWAYS): Promise<void> {
+    await inBatches(
+      sortedBy(tunnels, ({ id }) => id),
+      async (some) => {
+        await this.#dropFormer(some)
+        const stored = await this.db
+          .insertInto('online_tunnels')
+          .values(some.map(tunnelRow))
+          .onConflict((oc) =>
+            oc
+              .column('id')
+              .doUpdateSet((eb) => ({
+                node_id: eb.ref('excluded.node_id'),
+                plane_id: eb.ref('excluded.plane_id'),
+                session_id: eb.ref('excluded.session_id'),
+                endpoint_id: eb.ref('excluded.endpoint_id'),
+                fields: eb.ref('excluded.fields'),
+              }))
+              .where(mayTake),
+          )
+          .returning('id')
+          .execute()
+        const ids = new Set(stored.map(({ id }) => id))
+        await this.#dropLabels([...ids])
+        const labels = some.flatMap(({ id, nodeId, pairs }) =>
+          ids.has(id) ? [...new Set(pairs)].map((pair) => ({ pair, tunnel_id: id, node_id: nodeId })) : [],
+        )
+        return inBatches(labels, (few) =>
+          this.db
+            .insertInto('online_labels')
+            .values([...few])
+            .execute(),
+        )
+      },
+    )
+  }
+
+  /**
+   * In an upsert: whether the row that is there is this node's, or that of one whose lease has run out. A part of the
+   * statement, since a row may move to another node between two.
+   */
+  #isOwn(table: 'online_sessions' | 'online_tunnels'): RawBuilder<SqlBool> {
+    return sql<SqlBool>`(${sql.ref(`${table}.node_id`)} = excluded.node_id or not ${this.isLive(`${table}.node_id`)})`
   }
 
   /** Removes tunnels that had the endpoints of these and are not among them. */

@@ -1,0 +1,193 @@
+/** Tunnels with labels at other nodes, as members of the groups that visitors here ask for. */
+import type { FollowGroup, TunnelGroup } from '../model/dial.ts'
+import { type LabelledTunnel, labelsKey, labelTexts } from '../model/label-groups.ts'
+import { isAlike, keepLast } from './known-places.ts'
+import { type Asking, FRESH_MS, type LookedUp, neverAsked, outdate } from './looked-up.ts'
+import type { DistantTunnel } from './port.ts'
+
+type Labels = Readonly<Record<string, string>>
+
+export interface DistantGroupsOptions {
+  /** All tunnels with labels that are known here. */
+  readonly groups: {
+    add(tunnel: LabelledTunnel): void
+    delete(tunnel: LabelledTunnel): void
+  }
+  readonly followGroup: FollowGroup
+  readonly lookUpGroup: (labels: Labels) => Promise<readonly DistantTunnel[]>
+  /** Whether a tunnel is online at this node. */
+  readonly isHere: (tunnelId: string) => boolean
+  /** A tunnel is reached in another way from now on. */
+  readonly moved: (tunnelId: string) => void
+  readonly asking: Asking
+}
+
+/** Groups of a tunnel that is gone, of those that are remembered. */
+const MAX_FORMER_GROUPS = 8
+
+interface KnownGroup extends LookedUp {
+  readonly labels: Labels
+  followers: number
+  members: ReadonlySet<string>
+}
+
+interface KnownMember {
+  readonly tunnel: DistantTunnel
+  readonly listed: LabelledTunnel
+  /** Keys of the groups that found it. */
+  readonly groups: Set<string>
+}
+
+export class DistantGroups {
+  readonly #options: DistantGroupsOptions
+  readonly #groups = new Map<string, KnownGroup>()
+  /** The same, by one of their labels. */
+  readonly #byLabel = new Map<string, Set<KnownGroup>>()
+  readonly #members = new Map<string, KnownMember>()
+  /** Keys of the groups of tunnels that are gone from their node, by tunnel: whoever is about to dial them asks there. */
+  readonly #formerly = new Map<string, readonly string[]>()
+
+  constructor(options: DistantGroupsOptions) {
+    this.#options = options
+  }
+
+  /** All members that are known. */
+  *tunnels(): Iterable<DistantTunnel> {
+    for (const { tunnel } of this.#members.values()) yield tunnel
+  }
+
+  tunnel(tunnelId: string): DistantTunnel | undefined {
+    return this.#members.get(tunnelId)?.tunnel
+  }
+
+  /** Keys of the groups that a tunnel is in, or was in when it was last heard of. */
+  keysOf(tunnelId: string): readonly string[] {
+    return [...(this.#members.get(tunnelId)?.groups ?? this.#formerly.get(tunnelId) ?? [])]
+  }
+
+  /** Follows a group with its members at other nodes. */
+  follow(labels: Labels): TunnelGroup {
+    const { asking } = this.#options
+    const key = labelsKey(labels)
+    const group = this.#groups.get(key) ?? this.#newGroup(key, labels)
+    group.followers++
+    const here = this.#options.followGroup(labels)
+    let isReleased = false
+    return {
+      get members() {
+        return here.members
+      },
+      found: () => {
+        const ask = () => this.#ask(key, group)
+        // With nobody to dial it is better to wait.
+        if (here.members.length === 0 && asking.age(group) > FRESH_MS) return asking.again(group, ask)
+        return asking.current(group, ask)
+      },
+      release: () => {
+        here.release()
+        if (isReleased) return
+        isReleased = true
+        if (--group.followers > 0) return
+        this.#groups.delete(key)
+        const [label = ''] = labelTexts(labels)
+        const alike = this.#byLabel.get(label)
+        if (alike?.delete(group) && alike.size === 0) this.#byLabel.delete(label)
+        for (const id of group.members) this.#leave(id, key)
+      },
+    }
+  }
+
+  /** Looks up groups afresh; false when there are none to ask. */
+  async lookAgain(keys: readonly string[]): Promise<boolean> {
+    const asked = keys.flatMap((key) => {
+      const group = this.#groups.get(key)
+      return group ? [this.#options.asking.again(group, () => this.#ask(key, group))] : []
+    })
+    await Promise.all(asked)
+    return asked.length > 0
+  }
+
+  /** A tunnel that was reached at another node is not there any more. */
+  gone(tunnelId: string): void {
+    for (const key of [...(this.#members.get(tunnelId)?.groups ?? [])]) {
+      const group = this.#groups.get(key)
+      if (group) outdate(group)
+      this.#leave(tunnelId, key)
+      this.#remember(tunnelId, [key])
+    }
+  }
+
+  /** A tunnel of this node is gone; it may have moved to another, which its groups must ask before they know. */
+  goneHere(tunnelId: string, labels: Labels): void {
+    const groups = labelTexts(labels)
+      .flatMap((label) => [...(this.#byLabel.get(label) ?? [])])
+      .filter((group) => Object.entries(group.labels).every(([key, value]) => labels[key] === value))
+    for (const group of groups) outdate(group)
+    this.#remember(
+      tunnelId,
+      groups.map((group) => labelsKey(group.labels)),
+    )
+  }
+
+  /** A tunnel is online at this node; whether it was known to be at another. */
+  cameHere(tunnelId: string): boolean {
+    const member = this.#members.get(tunnelId)
+    for (const key of [...(member?.groups ?? [])]) this.#leave(tunnelId, key)
+    return member !== undefined
+  }
+
+  /** What is known of a node that is gone is looked up again before it is used. */
+  nodeGone(nodeId: string): void {
+    for (const group of this.#groups.values()) {
+      if ([...group.members].some((id) => this.tunnel(id)?.nodeId === nodeId)) outdate(group)
+    }
+  }
+
+  async #ask(key: string, group: KnownGroup): Promise<void> {
+    const found = await this.#options.lookUpGroup(group.labels)
+    if (this.#groups.get(key) !== group) return
+    const ids = new Set(found.map(({ tunnelId }) => tunnelId))
+    for (const id of group.members) if (!ids.has(id)) this.#leave(id, key)
+    for (const tunnel of found) this.#join(tunnel, key)
+    group.members = ids
+  }
+
+  #newGroup(key: string, labels: Labels): KnownGroup {
+    const group = { labels, ...neverAsked, followers: 0, members: new Set<string>() }
+    this.#groups.set(key, group)
+    const [label = ''] = labelTexts(labels)
+    this.#byLabel.set(label, (this.#byLabel.get(label) ?? new Set()).add(group))
+    return group
+  }
+
+  #join(tunnel: DistantTunnel, key: string): void {
+    const { groups, moved, isHere } = this.#options
+    const { tunnelId: id, httpVersion, labels } = tunnel
+    // What an old row says of a tunnel that has come here.
+    if (isHere(id)) return
+    const before = this.#members.get(id)
+    if (before && isAlike(before.tunnel, tunnel)) {
+      before.groups.add(key)
+      return
+    }
+    if (before) {
+      groups.delete(before.listed)
+      moved(id)
+    }
+    const listed = { id, httpVersion, labels, isDistant: true }
+    this.#members.set(id, { tunnel, listed, groups: new Set([...(before?.groups ?? []), key]) })
+    groups.add(listed)
+  }
+
+  #leave(tunnelId: string, key: string): void {
+    const member = this.#members.get(tunnelId)
+    if (!member?.groups.delete(key) || member.groups.size > 0) return
+    this.#members.delete(tunnelId)
+    this.#options.groups.delete(member.listed)
+  }
+
+  #remember(tunnelId: string, keys: readonly string[]): void {
+    if (keys.length === 0) return
+    keepLast(this.#formerly, tunnelId, [...(this.#formerly.get(tunnelId) ?? []), ...keys].slice(-MAX_FORMER_GROUPS))
+  }
+}
