@@ -51,8 +51,11 @@ function contextOptions(demands: TlsDemands, { key, certificate, tickets }: Serv
     ciphers: isOld ? suitesWithOlder : modernSuites,
     // An empty list keeps Node from loading its default authorities.
     ca: [...(clientAuthorities ?? [])],
-    // A resumed session would skip the client's certificate.
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (clientAuthorities ? constants.SSL_OP_NO_TICKET : 0),
+    secureOptions:
+      constants.SSL_OP_NO_RENEGOTIATION |
+      constants.SSL_OP_PRIORITIZE_CHACHA |
+      // A resumed session would skip the client's certificate.
+      (clientAuthorities ? constants.SSL_OP_NO_TICKET : 0),
     // Each context has its own ticket keys by default; this separates sessions once more.
     sessionIdContext: createHash('sha256')
       .update(tickets?.scope ?? key)

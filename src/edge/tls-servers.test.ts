@@ -38,6 +38,26 @@ test('a handshake gives the connection and what was agreed on', async () => {
   assert.equal(front.servers.size, 1)
 })
 
+test('the cipher is the cheaper one, unless the client has no AES in hardware or offers another alone', async () => {
+  const front = await start({ edges: { 'a.test': tlsEdge('a') } })
+  const [aes128, aes256, chacha] = [
+    'TLS_AES_128_GCM_SHA256',
+    'TLS_AES_256_GCM_SHA384',
+    'TLS_CHACHA20_POLY1305_SHA256',
+  ] as const
+  const offers: [string, string][] = [
+    [`${aes256}:${chacha}:${aes128}`, aes128],
+    [`${chacha}:${aes128}:${aes256}`, chacha],
+    [aes256, aes256],
+  ]
+  for (const [ciphers, agreed] of offers) {
+    const visitor = await front.enter('a.test', { ...only('TLSv1.3'), ciphers })
+    assert.equal(visitor.getCipher().name, agreed, ciphers)
+    assert.equal((await front.secured()).facts.cipher, agreed)
+    visitor.destroy()
+  }
+})
+
 test('each side can end while the other goes on', async () => {
   const front = await start({ edges: { 'a.test': tlsEdge('a') } })
   const visitor = await front.enter('a.test')

@@ -8,7 +8,7 @@ import { type ConnectionOptions, createSecureContext, type TLSSocket, type TlsOp
 import type { Authority } from '../lib/x509/certificate-authority.ts'
 import { certificateParts, readCertificateFields } from '../lib/x509/certificate-fields.ts'
 import { alternativeNames, sanTag } from '../lib/x509/certificate-names.ts'
-import { modernSuitesFrom } from '../lib/x509/tls-suites.ts'
+import { modernSuites } from '../lib/x509/tls-suites.ts'
 
 /** A plane of a node. */
 export interface NodePlane {
@@ -32,9 +32,6 @@ const URI = 'urn:postern:relay:'
 
 const idPattern = /^[A-Za-z0-9_.-]{1,64}$/
 
-/** As for agents: as secure as the longer key for all that is known, and a quarter faster. */
-const FIRST_CIPHER = 'TLS_AES_128_GCM_SHA256'
-
 /** What nodes send as the name they look for; they find each other by address. */
 const SERVER_NAME = 'relay.postern.invalid'
 
@@ -53,7 +50,7 @@ export function tlsOptions(
   const options = {
     ...given,
     minVersion: 'TLSv1.3',
-    ciphers: modernSuitesFrom(FIRST_CIPHER),
+    ciphers: modernSuites,
     // A resumed session would skip the certificate of the other end.
     secureOptions: constants.SSL_OP_NO_TICKET,
   } as const
