@@ -193,12 +193,7 @@ describe('a node among others', () => {
         await again(0)
       })
 
-      // Last, since it stops midway when it fails.
-      test(
-        'stops while members of a group go elsewhere, and no request fails',
-        { todo: 'a busy node may see nobody in a group for a moment after its agent has moved' },
-        (t) => stopEach(t, { isGrouped: true }),
-      )
+      test('stops while members of a group go elsewhere, and no request fails', (t) => stopEach(t, { isGrouped: true }))
     },
     ['postgres'],
   )
