@@ -32,6 +32,17 @@ test('one that waits for an answer is cut after it', async () => {
   assert.deepEqual(asking.cutAt, [5, 5])
 })
 
+test('one that asked before anybody looked is cut after its answer', async () => {
+  const asking = new TestConnection()
+  asking.bytesRead = 5
+  const done = cutAtRest([asking], 60_000)
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  assert.equal(asking.destroyed, false)
+  asking.bytesWritten = 5
+  await done
+  assert.deepEqual(asking.cutAt, [5, 5])
+})
+
 test('one that never rests is left to the caller', async () => {
   const busy = new TestConnection()
   const timer = setInterval(() => busy.bytesWritten++, 1)
