@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { openCluster } from './cluster/open-cluster.ts'
 import type { OwnNode } from './config/own-node.ts'
 import type { Settings } from './config/read.ts'
-import { holdersOfName, holdersOfPort } from './control/addresses.ts'
-import { currentCredential, findCredential, findSshCredential, ownerOfCredential } from './control/agent-credentials.ts'
+import { Addresses } from './control/addresses.ts'
+import { AgentCredentials } from './control/agent-credentials.ts'
 import { AttachedPlanes } from './control/attached-planes.ts'
 import { openAuthority } from './control/authority.ts'
 import { bindSecrets } from './control/bound-secrets.ts'
@@ -101,6 +101,9 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     const tokens = new Remembered<AgentCredential>()
     const inUse = new Remembered<AgentCredential>()
     const holders = new Remembered<AddressHolders>()
+    const agentCredentials = new AgentCredentials(store)
+    const inUseNow = (id: string) => inUse.answer(id, () => agentCredentials.current(id))
+    const addresses = new Addresses(store)
 
     // The other nodes on this database, and the data planes of this one.
     const node = {
@@ -129,19 +132,20 @@ export async function openControlPlane(options: ControlPlaneOptions) {
           sealingKey: sealer.keyFor(DATA_PLANES),
           sshHostKey: hostKey.privateText.reveal(),
         }),
-        findCredential: ({ token }) => tokens.fresh(tokenHash(token), () => findCredential(store, new Secret(token))),
+        findCredential: ({ token }) => tokens.fresh(tokenHash(token), () => agentCredentials.find(new Secret(token))),
         recallCredential: ({ token }) => tokens.recall(tokenHash(token)),
-        findSshCredential: ({ fingerprint }) => findSshCredential(store, fingerprint),
+        findSshCredential: ({ fingerprint }) => agentCredentials.findSsh(fingerprint),
         findSshCertificate: ({ digest }) => findSshCertificate(store, digest),
-        currentCredential: ({ id }) => inUse.answer(id, () => currentCredential(store, id)),
+        currentCredential: ({ id }) => inUseNow(id),
         openFormerSeal: async ({ text, context }) => {
           if (!context.startsWith(OF_AGENTS)) return undefined
           return isFirstForm(text) ? sealer.openFirstForm(text) : sealer.open(text, context)
         },
         bindModules: async ({ credentialId, proto, opts }) =>
-          documents.bindModules((await ownerOfCredential(store, credentialId)) ?? '', { proto, opts }),
-        holdersOfName: async (name) => (await holders.answer(name, () => holdersOfName(store, name))) ?? NOBODY,
-        holdersOfPort: async (port) => (await holders.answer(`:${port}`, () => holdersOfPort(store, port))) ?? NOBODY,
+          documents.bindModules((await inUseNow(credentialId))?.ownerId ?? '', { proto, opts }),
+        holdersOfName: async (name) => (await holders.answer(name, () => addresses.holdersOfName(name))) ?? NOBODY,
+        holdersOfPort: async (port) =>
+          (await holders.answer(`:${port}`, () => addresses.holdersOfPort(port))) ?? NOBODY,
         lookUpPlaces: async (places) => (await cluster?.lookUps.places(places)) ?? [],
         lookUpGroup: async (labels) => (await cluster?.lookUps.group(labels)) ?? [],
         answerNode: async ({ value }) => cluster?.answer(value),

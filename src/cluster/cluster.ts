@@ -8,8 +8,9 @@ import type { FormerLabelTunnel } from '../model/former-labels.ts'
 import type { PoolDifference } from '../model/pool.ts'
 import type { Presence } from '../model/presence.ts'
 import type { OtherNode, PlaceClaim, PlaneCalls } from '../planes/port.ts'
+import { AskedTogether } from '../store/asked-together.ts'
 import type { Change } from '../store/feed.ts'
-import type { LiveNode } from '../store/online-rows.ts'
+import type { LiveNode, StoredOnlineSession, StoredOnlineTunnel } from '../store/online-rows.ts'
 import type { Reader } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { clusterPresence } from './cluster-presence.ts'
@@ -44,6 +45,12 @@ export interface ClusterOptions {
   readonly renewMs?: number
 }
 
+/** A session that some node has, or had. */
+interface FormerSession {
+  readonly session: StoredOnlineSession | undefined
+  readonly tunnels: readonly StoredOnlineTunnel[]
+}
+
 /** How long another node may take to end a session whose agent has come here, in milliseconds. */
 const END_MS = 1000
 
@@ -58,6 +65,8 @@ export class Cluster {
   readonly #options: ClusterOptions
   readonly #rows: OnlineRows
   readonly #lease: NodeLease
+  /** What sessions had when they were last written, by id. */
+  readonly #former: AskedTogether<string, FormerSession>
   #others: readonly OtherNode[] = []
   /** Set when this node drains; resolves with whether others know it. */
   #leaving: Promise<boolean> | undefined
@@ -66,6 +75,10 @@ export class Cluster {
     const { store, sealer, log, node, here } = options
     const nodeId = node.id
     this.#options = options
+    // Agents that come back wait meanwhile, and are let in without this too.
+    this.#former = new AskedTogether((ids) =>
+      store.read((reader) => formerSessions(reader, ids), { withinMs: RETURN_MS }),
+    )
     this.lookUps = new LookUps({ store, sealer, nodeId, log, introduce: (ids) => this.#introduce(ids) })
     this.#rows = new OnlineRows({
       ...{ store, sealer, nodeId, log, held: here.held },
@@ -181,13 +194,8 @@ export class Cluster {
 
   /** An agent comes back here: ends its session at the node that has it, and tells which label tunnels it had. */
   async returning(sessionId: string, isMoving: boolean): Promise<readonly FormerLabelTunnel[]> {
-    const { store, log } = this.#options
-    const look = async ({ online }: Reader) => ({
-      session: await online.session(sessionId),
-      tunnels: await online.tunnelsOf(sessionId),
-    })
-    // Its agent waits meanwhile, and is let in without this too.
-    const { session, tunnels } = await store.read(look, { withinMs: RETURN_MS })
+    const { log } = this.#options
+    const { session, tunnels } = await this.#former.ask(sessionId)
     const find = () => session && this.#others.find(({ nodeId }) => nodeId === session.nodeId)
     // That its node leaves may be news.
     if (isMoving && find()?.isLeaving === false) await this.renew()
@@ -286,6 +294,13 @@ export class Cluster {
     this.#others = others
     here.nodesChanged(others)
   }
+}
+
+async function formerSessions({ online }: Reader, asked: readonly string[]): Promise<(id: string) => FormerSession> {
+  const ids = [...new Set(asked)]
+  const sessions = new Map((await online.sessionsById(ids)).map((session) => [session.id, session]))
+  const tunnels = Map.groupBy(await online.tunnelsOf(ids), ({ sessionId }) => sessionId)
+  return (id) => ({ session: sessions.get(id), tunnels: tunnels.get(id) ?? [] })
 }
 
 /** The parts of `host:port`, or of `[host]:port`; a node wrote it from them. */

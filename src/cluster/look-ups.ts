@@ -5,6 +5,7 @@ import type { Sealer } from '../lib/secrets/seal.ts'
 import { type EdgeConfig, httpVersionOf } from '../model/edge-config.ts'
 import { labelTexts } from '../model/label-groups.ts'
 import type { DistantPlace, DistantTunnel } from '../planes/port.ts'
+import { AskedTogether } from '../store/asked-together.ts'
 import type { OnlineReader } from '../store/online-reader.ts'
 import type { StoredHeldPlace, StoredOnlineTunnel } from '../store/online-rows.ts'
 import type { Store } from '../store/store.ts'
@@ -18,12 +19,6 @@ const LOOK_UP_MS = 2500
 
 /** How many ports are read at once. */
 const PORTS_TOGETHER = 1000
-
-interface Asked {
-  readonly places: readonly string[]
-  readonly resolve: (found: readonly DistantPlace[]) => void
-  readonly reject: (error: unknown) => void
-}
 
 export interface LookUpsOptions {
   readonly store: Store
@@ -40,9 +35,7 @@ export class LookUps {
   readonly #nodeId: string
   readonly #log: Logger
   readonly #introduce: LookUpsOptions['introduce']
-  /** Those that came while a query was under way: one query answers them all. */
-  #waiting: Asked[] = []
-  #isAsking = false
+  readonly #places: AskedTogether<readonly string[], readonly DistantPlace[]>
 
   constructor({ store, sealer, nodeId, log, introduce }: LookUpsOptions) {
     this.#store = store
@@ -50,13 +43,11 @@ export class LookUps {
     this.#nodeId = nodeId
     this.#log = log
     this.#introduce = introduce
+    this.#places = new AskedTogether((asked) => this.#placesOf(asked))
   }
 
   places(places: readonly string[]): Promise<readonly DistantPlace[]> {
-    const { promise, resolve, reject } = Promise.withResolvers<readonly DistantPlace[]>()
-    this.#waiting.push({ places, resolve, reject })
-    void this.#ask()
-    return promise
+    return this.#places.ask(places)
   }
 
   async group(labels: Readonly<Record<string, string>>): Promise<readonly DistantTunnel[]> {
@@ -84,21 +75,11 @@ export class LookUps {
     return this.#distant(await this.#read((online) => online.holdersOfPorts(ports)))
   }
 
-  async #ask(): Promise<void> {
-    if (this.#isAsking) return
-    this.#isAsking = true
-    while (this.#waiting.length > 0) {
-      const asked = this.#waiting.splice(0)
-      try {
-        const wanted = [...new Set(asked.flatMap(({ places }) => places))]
-        const found = await this.#distant(await this.#read((online) => online.holders(wanted)))
-        const byPlace = new Map(found.map((each) => [each.place, each]))
-        for (const { places, resolve } of asked) resolve(places.flatMap((place) => byPlace.get(place) ?? []))
-      } catch (error) {
-        for (const { reject } of asked) reject(error)
-      }
-    }
-    this.#isAsking = false
+  async #placesOf(asked: readonly (readonly string[])[]) {
+    const wanted = [...new Set(asked.flat())]
+    const found = await this.#distant(await this.#read((online) => online.holders(wanted)))
+    const byPlace = new Map(found.map((each) => [each.place, each]))
+    return (places: readonly string[]): readonly DistantPlace[] => places.flatMap((place) => byPlace.get(place) ?? [])
   }
 
   async #distant(rows: readonly StoredHeldPlace[]): Promise<DistantPlace[]> {

@@ -3,67 +3,71 @@ import type { Secret } from '../lib/secrets/secret.ts'
 import type { AgentCredential } from '../model/agent-credential.ts'
 import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
 import { SSH_KEYS, sshCredentials } from '../resources/ssh-credentials.ts'
-import type { StoredResource } from '../store/reader.ts'
+import { AskedTogether } from '../store/asked-together.ts'
+import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { tokenHash, wellFormedToken } from './principal.ts'
 
 /** How long a lookup may take, in milliseconds: an agent must get the error before its own authentication timeout. */
 export const LOOKUP_MS = 5000
 
-/** The credential with this token; undefined when it is not valid. */
-export async function findCredential(store: Store, token: Secret): Promise<AgentCredential | undefined> {
-  const text = token.reveal()
-  if (!wellFormedToken(text)) return undefined
-  return store.read(
-    async (reader) => {
-      const id = await reader.holder(AUTHTOKENS, tokenHash(text))
-      return id === undefined
-        ? undefined
-        : usable(await reader.resource(credentials.kind, id), (ids) => reader.resources(ids))
-    },
-    { withinMs: LOOKUP_MS },
-  )
+type Found = AgentCredential | undefined
+
+/** The kinds of credentials that start sessions. */
+const kinds: ReadonlySet<string> = new Set([credentials.kind, sshCredentials.kind])
+
+export class AgentCredentials {
+  readonly #byToken: AskedTogether<string, Found>
+  readonly #byKey: AskedTogether<string, Found>
+  readonly #byId: AskedTogether<string, Found>
+
+  constructor(store: Store) {
+    const together = (find: (reader: Reader, keys: readonly string[]) => Promise<(key: string) => Found>) =>
+      new AskedTogether((keys: readonly string[]) =>
+        store.read((reader) => find(reader, [...new Set(keys)]), { withinMs: LOOKUP_MS }),
+      )
+    this.#byToken = together((reader, keys) => heldBy(reader, AUTHTOKENS, keys))
+    this.#byKey = together((reader, keys) => heldBy(reader, SSH_KEYS, keys))
+    this.#byId = together(usable)
+  }
+
+  /** The credential with this token; undefined when it is not valid. */
+  async find(token: Secret): Promise<Found> {
+    const text = token.reveal()
+    return wellFormedToken(text) ? this.#byToken.ask(tokenHash(text)) : undefined
+  }
+
+  /** The credential with this public key fingerprint; undefined when there is none. */
+  findSsh(fingerprint: string): Promise<Found> {
+    return this.#byKey.ask(fingerprint)
+  }
+
+  /** The same credential, looked up again: its ACL may have changed, or it may be gone. */
+  current(id: string): Promise<Found> {
+    return this.#byId.ask(id)
+  }
 }
 
-/** The credential with this public key fingerprint; undefined when there is none. */
-export async function findSshCredential(store: Store, fingerprint: string): Promise<AgentCredential | undefined> {
-  return store.read(
-    async (reader) => {
-      const id = await reader.holder(SSH_KEYS, fingerprint)
-      return id === undefined
-        ? undefined
-        : usable(await reader.resource(sshCredentials.kind, id), (ids) => reader.resources(ids))
-    },
-    { withinMs: LOOKUP_MS },
-  )
-}
-
-/** The same credential, looked up again: its ACL may have changed, or it may be gone. */
-export async function currentCredential(store: Store, id: string): Promise<AgentCredential | undefined> {
-  return store.read(async (reader) => usable(await reader.resource(kindOf(id), id), (ids) => reader.resources(ids)), {
-    withinMs: LOOKUP_MS,
-  })
-}
-
-/** The owner of a credential; undefined when it is gone. */
-export async function ownerOfCredential(store: Store, id: string): Promise<string | undefined> {
-  const found = await store.read((reader) => reader.resource(kindOf(id), id))
-  return found?.ownerId ?? undefined
-}
-
-/** Both kinds of credentials start sessions. */
-function kindOf(id: string): string {
-  return id.startsWith(sshCredentials.prefix) ? sshCredentials.kind : credentials.kind
+async function heldBy(reader: Reader, scope: string, keys: readonly string[]): Promise<(key: string) => Found> {
+  const held = new Map((await reader.holders([scope], keys)).map(({ key, holderId }) => [key, holderId]))
+  const credentialOf = await usable(reader, [...held.values()])
+  return (key) => credentialOf(held.get(key) ?? '')
 }
 
 /** Credentials of an inactive owner are not valid, as its keys are not. */
-async function usable(
-  credential: StoredResource | undefined,
-  find: (ids: readonly string[]) => Promise<StoredResource[]>,
-): Promise<AgentCredential | undefined> {
-  if (!credential) return undefined
-  const [owner] = credential.ownerId === null ? [] : await find([credential.ownerId])
-  if (!owner || owner.fields.active === false) return undefined
-  // What is stored has passed the form of its resource.
-  return { id: credential.id, acl: credential.fields.acl as readonly string[], ownerId: owner.id }
+async function usable(reader: Reader, ids: readonly string[]): Promise<(id: string) => Found> {
+  const found = byId((await reader.resources(ids)).filter(({ kind }) => kinds.has(kind)))
+  const ownerIds = [...found.values()].flatMap(({ ownerId }) => ownerId ?? [])
+  const owners = byId(await reader.resources([...new Set(ownerIds)]))
+  return (id) => {
+    const credential = found.get(id)
+    const owner = owners.get(credential?.ownerId ?? '')
+    if (!credential || !owner || owner.fields.active === false) return undefined
+    // What is stored has passed the form of its resource.
+    return { id: credential.id, acl: credential.fields.acl as readonly string[], ownerId: owner.id }
+  }
+}
+
+function byId(resources: readonly StoredResource[]): ReadonlyMap<string, StoredResource> {
+  return new Map(resources.map((resource) => [resource.id, resource]))
 }

@@ -8,7 +8,7 @@ import type { Presence, PresencePage, PresentEndpoint } from '../model/presence.
 import type { Change } from '../store/feed.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
-import { holdersOfName, holdersOfPort } from './addresses.ts'
+import { Addresses } from './addresses.ts'
 import { edgeResources } from './edge-configs.ts'
 import type { Followed } from './follower.ts'
 
@@ -25,6 +25,7 @@ export class EdgeEndpoints implements Followed {
   readonly #store: Store
   readonly #region: string
   readonly #log: Logger
+  readonly #addresses: Addresses
   readonly #endpoints = new Shelf<PresentEndpoint>()
   readonly #byEdge = new Map<string, readonly string[]>()
 
@@ -32,6 +33,7 @@ export class EdgeEndpoints implements Followed {
     this.#store = store
     this.#region = region
     this.#log = log
+    this.#addresses = new Addresses(store)
   }
 
   async load(): Promise<void> {
@@ -115,7 +117,7 @@ export class EdgeEndpoints implements Followed {
   async #withReservation(endpoint: PresentEndpoint): Promise<PresentEndpoint> {
     const { host, port } = readHostport(endpoint.hostport)
     const isTcp = endpoint.proto === 'tcp'
-    const { reservationId } = isTcp ? await holdersOfPort(this.#store, port) : await holdersOfName(this.#store, host)
+    const { reservationId } = await (isTcp ? this.#addresses.holdersOfPort(port) : this.#addresses.holdersOfName(host))
     if (reservationId === undefined) return endpoint
     return { ...endpoint, ...(isTcp ? { tcpAddrId: reservationId } : { domainId: reservationId }) }
   }

@@ -8,7 +8,7 @@ import { sshCredentials } from '../resources/ssh-credentials.ts'
 import { users } from '../resources/users.ts'
 import type { Change } from '../store/feed.ts'
 import type { Store } from '../store/store.ts'
-import { currentCredential } from './agent-credentials.ts'
+import { AgentCredentials } from './agent-credentials.ts'
 import type { Followed } from './follower.ts'
 
 /** Who serves the sessions. */
@@ -24,10 +24,12 @@ const ownerKinds: ReadonlySet<string> = new Set([users.kind, botUsers.kind])
 export class LiveCredentials implements Followed {
   readonly #store: Store
   readonly #sessions: Sessions
+  readonly #credentials: AgentCredentials
 
   constructor(store: Store, sessions: Sessions) {
     this.#store = store
     this.#sessions = sessions
+    this.#credentials = new AgentCredentials(store)
   }
 
   load(): Promise<void> {
@@ -45,9 +47,10 @@ export class LiveCredentials implements Followed {
 
   async #check(ids: ReadonlySet<string>): Promise<void> {
     const inUse = this.#sessions.credentialsInUse()
-    for (const id of ids) {
-      if (!inUse.has(id) || (await currentCredential(this.#store, id))) continue
+    const check = async (id: string): Promise<void> => {
+      if (!inUse.has(id) || (await this.#credentials.current(id))) return
       this.#sessions.endSessionsOf(id, 'its credential was deleted, or its owner is inactive')
     }
+    await Promise.all([...ids].map(check))
   }
 }

@@ -39,7 +39,8 @@ const calls: Record<string, (online: OnlineWriter) => Promise<unknown>> = {
   session: (online) => online.session('ts_100001'),
   tunnel: (online) => online.tunnel('tn_100001'),
   endpoint: (online) => online.endpoint('ep_100002'),
-  tunnelsOf: (online) => online.tunnelsOf('ts_100001'),
+  sessionsById: (online) => online.sessionsById(range.map((i) => `ts_${i}`)),
+  tunnelsOf: (online) => online.tunnelsOf(range.map((i) => `ts_${i}`)),
   putSessions: (online) => online.putSessions(range.map((i) => sessionAt('n_1', `ts_${i}`))),
   keepSessions: (online) => online.keepSessions(range.map((i) => sessionAt('n_1', `ts_${i}`))),
   removeSessions: (online) =>

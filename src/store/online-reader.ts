@@ -151,9 +151,29 @@ export class OnlineReader {
     return row && tunnelOf(row)
   }
 
-  /** All tunnels of a session, oldest first. */
-  async tunnelsOf(sessionId: string): Promise<StoredOnlineTunnel[]> {
-    const rows = await this.#tunnelsBy('session_id', sessionId)
+  /** Those of `ids` that are there. */
+  async sessionsById(ids: readonly string[]): Promise<StoredOnlineSession[]> {
+    const rows = await inBatches(ids, (some) =>
+      this.db
+        .selectFrom('online_sessions')
+        .selectAll()
+        .where('id', 'in', some)
+        .where(this.isLive('online_sessions.node_id'))
+        .execute(),
+    )
+    return rows.map(sessionOf)
+  }
+
+  /** All tunnels of some sessions, oldest first. */
+  async tunnelsOf(sessionIds: readonly string[]): Promise<StoredOnlineTunnel[]> {
+    const rows = await inBatches(sessionIds, (some) =>
+      this.db
+        .selectFrom('online_tunnels')
+        .selectAll()
+        .where('session_id', 'in', some)
+        .where(this.isLive('online_tunnels.node_id'))
+        .execute(),
+    )
     return rows.map(tunnelOf).sort((a, b) => order(a.id, b.id))
   }
 
@@ -174,7 +194,7 @@ export class OnlineReader {
       select 1 from nodes where nodes.id = ${sql.ref(nodeId)} and nodes.expires_at > ${this.facts.nowMs})`
   }
 
-  async #tunnelsBy(column: 'id' | 'session_id' | 'endpoint_id', value: string) {
+  async #tunnelsBy(column: 'id' | 'endpoint_id', value: string) {
     return this.db
       .selectFrom('online_tunnels')
       .selectAll()

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AskedTogether } from './asked-together.ts'
+
+/** Answers when it is told to, and notes what it was asked. */
+class Database {
+  readonly asked: (readonly string[])[] = []
+  #next = Promise.withResolvers<void>()
+  readonly questions = new AskedTogether(async (keys: readonly string[]) => {
+    this.asked.push(keys)
+    await this.#next.promise
+    return (key: string) => key.toUpperCase()
+  })
+
+  answer(): void {
+    this.#next.resolve()
+    this.#next = Promise.withResolvers()
+  }
+
+  fail(error: Error): void {
+    this.#next.reject(error)
+    this.#next = Promise.withResolvers()
+  }
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+test('the first is asked at once, and those that come meanwhile together', async () => {
+  const database = new Database()
+  const first = database.questions.ask('a')
+  const rest = ['b', 'c', 'b'].map((key) => database.questions.ask(key))
+  assert.deepEqual(database.asked, [['a']])
+  database.answer()
+  assert.equal(await first, 'A')
+  await settled()
+  assert.deepEqual(database.asked, [['a'], ['b', 'c', 'b']])
+  database.answer()
+  assert.deepEqual(await Promise.all(rest), ['B', 'C', 'B'])
+})
+
+test('an answer that was under way is not given to who asks later', async () => {
+  const database = new Database()
+  const before = database.questions.ask('a')
+  const later = database.questions.ask('a')
+  database.answer()
+  await before
+  await settled()
+  assert.deepEqual(database.asked, [['a'], ['a']])
+  database.answer()
+  assert.equal(await later, 'A')
+})
+
+test('a query that fails fails for those who waited for it, and for nobody after', async () => {
+  const database = new Database()
+  const first = database.questions.ask('a')
+  const next = database.questions.ask('b')
+  database.fail(new Error('away'))
+  await assert.rejects(first, /away/)
+  await settled()
+  database.answer()
+  assert.equal(await next, 'B')
+})
+
+test('a query answers a bounded number', async () => {
+  const database = new Database()
+  const all = Array.from({ length: 1202 }, (_, i) => database.questions.ask(String(i)))
+  for (let i = 0; i < 4; i++) {
+    database.answer()
+    await settled()
+  }
+  assert.equal((await Promise.all(all)).at(-1), '1201')
+  assert.deepEqual(
+    database.asked.map(({ length }) => length),
+    [1, 500, 500, 201],
+  )
+})

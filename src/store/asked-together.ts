@@ -1,0 +1,46 @@
+/**
+ * Questions to the database, many at a time: those that come while one is under way wait for the next query, which
+ * answers them all. Thousands of agents that come back at once cost a few queries each kind, and one alone waits for
+ * nobody. No answer is older than its question.
+ */
+
+/** How many one query answers. */
+const MAX_TOGETHER = 500
+
+interface Asked<Key, Answer> {
+  readonly key: Key
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: unknown) => void
+}
+
+export class AskedTogether<Key, Answer> {
+  readonly #answer: (keys: readonly Key[]) => Promise<(key: Key) => Answer>
+  #waiting: Asked<Key, Answer>[] = []
+  #isAsking = false
+
+  /** `answer` asks the database about several keys, and gives what to answer for each. */
+  constructor(answer: (keys: readonly Key[]) => Promise<(key: Key) => Answer>) {
+    this.#answer = answer
+  }
+
+  ask(key: Key): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    this.#waiting.push({ key, resolve, reject })
+    if (!this.#isAsking) void this.#askAll()
+    return promise
+  }
+
+  async #askAll(): Promise<void> {
+    this.#isAsking = true
+    while (this.#waiting.length > 0) {
+      const asked = this.#waiting.splice(0, MAX_TOGETHER)
+      try {
+        const answerOf = await this.#answer(asked.map(({ key }) => key))
+        for (const { key, resolve } of asked) resolve(answerOf(key))
+      } catch (error) {
+        for (const { reject } of asked) reject(error)
+      }
+    }
+    this.#isAsking = false
+  }
+}
