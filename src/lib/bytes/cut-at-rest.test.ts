@@ -51,6 +51,19 @@ test('one that never rests is left to the caller', async () => {
   assert.equal(busy.destroyed, false)
 })
 
+test('one that is asked again as soon as it has answered is cut between the two', async () => {
+  const busy = new TestConnection()
+  // Each takes longer than a look, and shorter than a rest.
+  const timer = setInterval(() => {
+    if (busy.bytesRead > busy.bytesWritten) busy.bytesWritten++
+    else busy.bytesRead++
+  }, 15)
+  await cutAtRest([busy], 400)
+  clearInterval(timer)
+  assert.equal(busy.destroyed, true)
+  assert.equal(busy.cutAt?.[0], busy.cutAt?.[1])
+})
+
 test('one that waits for an answer for ever is left to the caller', async () => {
   const asking = new TestConnection()
   const done = cutAtRest([asking], 100)

@@ -12,14 +12,15 @@ export interface Movable {
   destroy(): unknown
 }
 
-/** How often to look, in milliseconds. */
+/** How often to look, in milliseconds; and when half the time is over, for those that hardly rest. */
 const LOOK_MS = 10
+const LATE_LOOK_MS = 1
 
 /**
- * Looks for which nothing may have moved: after the last bytes went to the visitor, the same when time runs out, and for
- * those that were quiet from the first look, of which nobody knows whether they wait for an answer.
+ * Looks for which nothing may have moved: after the last bytes went to the visitor, and for those that were quiet from
+ * the first look, of which nobody knows whether they wait for an answer.
  */
-const QUIET_LOOKS = { answered: 4, late: 1, unknown: 50 }
+const QUIET_LOOKS = { answered: 4, unknown: 50 }
 
 /** How long a connection that carries something all the time is waited for, in milliseconds. */
 export const LATE_MS = 2000
@@ -28,8 +29,11 @@ interface Watched {
   readonly connection: Movable
   read: number
   written: number
-  /** Whether the last to say something was the visitor, who may wait for an answer; undefined when nobody did yet. */
-  isAsked: boolean | undefined
+  /**
+   * Who was the last to say something: the visitor, who may wait for an answer; the service, in answer to that; or the
+   * service by itself. Undefined when nobody did yet.
+   */
+  last: 'asked' | 'answered' | 'told' | undefined
   quietLooks: number
 }
 
@@ -38,13 +42,14 @@ export async function cutAtRest(connections: Iterable<Movable>, lateMs = LATE_MS
   const begun = performance.now()
   let left: Watched[] = [...connections].map((connection) => {
     const { bytesRead: read, bytesWritten: written } = connection
-    return { connection, read, written, isAsked: undefined, quietLooks: 0 }
+    return { connection, read, written, last: undefined, quietLooks: 0 }
   })
   for (;;) {
     const spent = performance.now() - begun
     if (left.length === 0 || spent >= lateMs) return
-    await turn(LOOK_MS)
-    left = left.filter((each) => !isOver(each, spent > lateMs / 2))
+    const isLate = spent > lateMs / 2
+    await turn(isLate ? LATE_LOOK_MS : LOOK_MS)
+    left = left.filter((each) => !isOver(each, isLate))
   }
 }
 
@@ -54,19 +59,25 @@ function turn(ms: number): Promise<void> {
 }
 
 function isOver(each: Watched, isLate: boolean): boolean {
-  const { connection, isAsked } = each
+  const { connection } = each
   if (connection.destroyed) return true
   const { bytesRead, bytesWritten } = connection
-  if (bytesRead === each.read && bytesWritten === each.written) {
-    each.quietLooks++
-    const enough = isAsked === undefined ? 'unknown' : isLate ? 'late' : 'answered'
-    if (isAsked === true || each.quietLooks < QUIET_LOOKS[enough]) return false
-    connection.destroy()
-    return true
+  if (bytesRead === each.read && bytesWritten === each.written) each.quietLooks++
+  else {
+    if (bytesWritten === each.written) each.last = 'asked'
+    else each.last = bytesRead !== each.read || each.last === 'asked' ? 'answered' : 'told'
+    each.read = bytesRead
+    each.written = bytesWritten
+    each.quietLooks = 0
   }
-  each.isAsked = bytesWritten === each.written
-  each.read = bytesRead
-  each.written = bytesWritten
-  each.quietLooks = 0
-  return false
+  if (!isAtRest(each, isLate)) return false
+  connection.destroy()
+  return true
+}
+
+function isAtRest({ last, quietLooks }: Watched, isLate: boolean): boolean {
+  if (last === undefined) return quietLooks >= QUIET_LOOKS.unknown
+  // Who asks again as soon as there is an answer rests for no longer than this.
+  if (last === 'answered' && isLate) return true
+  return last !== 'asked' && quietLooks >= QUIET_LOOKS.answered
 }
