@@ -122,6 +122,7 @@ export function openElsewhere(options: ReachElsewhereOptions) {
       moved: options.moved,
       log,
     })
+  shared.whenRemoved(() => void nodes?.edgeRemoved())
   /** Where nodes that stay accept agents. */
   const agentAddresses = (): string[] =>
     [...known.values()].flatMap(({ isLeaving, agentAddresses: accept }) => (isLeaving ? [] : accept))
@@ -158,6 +159,8 @@ export function openElsewhere(options: ReachElsewhereOptions) {
       get open(): Movable[] {
         return [...relayDoor.open, ...(nodeDoor?.open ?? [])]
       },
+      /** Other nodes are to use other planes of this one. */
+      stop: () => nodeDoor?.stop(),
     },
     /** A tunnel is online at this plane no more. */
     leftHere(tunnelId: string, served: ServedHere): void {
@@ -202,8 +205,6 @@ export function openElsewhere(options: ReachElsewhereOptions) {
       if (folder !== undefined) await relayDoor.listen(join(folder, `${planeId}.relay`))
       return clusterListen && nodeDoor?.listen(clusterListen)
     },
-    /** Other nodes are to use this plane no more. */
-    stop: () => nodeDoor?.stop(),
     async close(): Promise<void> {
       await nodeDoor?.close()
       await relayDoor.close()

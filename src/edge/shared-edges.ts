@@ -10,9 +10,15 @@ export class SharedEdges {
   readonly #edges: Pick<Edges, 'has' | 'apply' | 'applyCompiled' | 'compileAhead' | 'remove'>
   /** Who has an edge, by its id. */
   readonly #holders = new Map<string, Set<string>>()
+  #onRemoved: () => void = () => {}
 
   constructor(edges: Pick<Edges, 'has' | 'apply' | 'applyCompiled' | 'compileAhead' | 'remove'>) {
     this.#edges = edges
+  }
+
+  /** `then` runs when an endpoint is served no longer. */
+  whenRemoved(then: () => void): void {
+    this.#onRemoved = then
   }
 
   /** Undefined for a pool that is served already: it need not be compiled once more for each member. */
@@ -44,6 +50,7 @@ export class SharedEdges {
     if (!holders?.delete(holder) || holders.size > 0) return
     this.#holders.delete(id)
     this.#edges.remove(id)
+    this.#onRemoved()
   }
 
   /** The id of a pool stands for all that is served there, so that there is nothing to change. */

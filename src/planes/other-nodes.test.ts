@@ -450,6 +450,23 @@ describe('ports', () => {
     assert.deepEqual(plane.ids, [])
   })
 
+  test('that this node lets go of later are served then, unless others have let go of them too', async () => {
+    plane.here.add('tn_1')
+    for (const port of [':20002', ':20003', ':20004']) plane.own.set(port, `ep_${port}`)
+    const others = [':20002', ':20003', ':20004'].map((port, i) => placeOf(port, { tunnelId: `tn_${i + 2}` }))
+    await plane.nodes.portsChanged({ taken: [placeOf(':20001'), ...others], free: [] })
+    await plane.nodes.portsChanged({ taken: [], free: [':20003'] })
+    await plane.nodes.portsChanged({ taken: [], free: [], only: [':20001', ':20002'] })
+    await plane.nodes.edgeRemoved()
+    assert.deepEqual(plane.ids, [])
+    plane.here.delete('tn_1')
+    await plane.nodes.edgeRemoved()
+    assert.deepEqual(plane.ids, ['ep_tn_1'])
+    plane.own.clear()
+    await plane.nodes.edgeRemoved()
+    assert.deepEqual(plane.ids, ['ep_tn_1', 'ep_tn_2'])
+  })
+
   test('are not forgotten with names that strangers make up', async () => {
     await plane.nodes.portsChanged({ taken: [placeOf(':20001')], free: [] })
     for (let i = 0; i < MANY_NAMES; i++) await plane.look(`x${i}.test`)

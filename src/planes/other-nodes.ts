@@ -77,6 +77,8 @@ export class OtherNodes {
   /** The same, by the ids of their endpoints and of their tunnels. */
   readonly #byEndpoint = new Map<string, KnownPlace>()
   readonly #byTunnel = new Map<string, KnownPlace>()
+  /** Ports that others have, and for the moment this node too: theirs are opened when it lets go of its own. */
+  readonly #awaited = new Map<string, DistantPlace>()
   /** What tunnels that moved away from this node served here, by tunnel. */
   readonly #left = new Map<string, ServedHere>()
   /** Ids of the nodes that are about to stop. */
@@ -125,12 +127,18 @@ export class OtherNodes {
 
   /** Ports that tunnels at other nodes have. */
   async portsChanged({ taken, free, only }: Parameters<PlaneCalls['distantPorts']>[0]): Promise<void> {
-    for (const place of free) this.#drop(place)
-    if (only) {
-      const kept = new Set(only)
-      for (const place of this.#places.keys()) if (isPort(place) && !kept.has(place)) this.#drop(place)
+    const kept = only && new Set(only)
+    const known = kept ? [...this.#places.keys(), ...this.#awaited.keys()].filter(isPort) : []
+    for (const place of [...free, ...known.filter((each) => !kept?.has(each))]) {
+      this.#awaited.delete(place)
+      this.#drop(place)
     }
-    await Promise.all(taken.map((place) => this.#use(place)))
+    await Promise.all(taken.map((place) => this.#usePort(place)))
+  }
+
+  /** This plane serves something no longer: a port that others have may be free. */
+  async edgeRemoved(): Promise<void> {
+    await Promise.all([...this.#awaited.values()].map((place) => this.#usePort(place)))
   }
 
   /** Tunnels that were reached at another node are not there any more, or not as they were. */
@@ -265,14 +273,25 @@ export class OtherNodes {
     await Promise.all(found.map((place) => this.#use(place)))
   }
 
+  /** Nobody looks up a port, so one that this node has not let go of yet is remembered. */
+  async #usePort(place: DistantPlace): Promise<void> {
+    this.#awaited.delete(place.place)
+    if (this.#isHeldHere(place)) this.#awaited.set(place.place, place)
+    else await this.#use(place)
+  }
+
+  /** Whether this node has the tunnel, or somebody here has its address by now and the answer is older. */
+  #isHeldHere({ place, tunnel, config }: DistantPlace): boolean {
+    if (this.#options.isHere(tunnel.tunnelId)) return true
+    const holder = this.#holderOf(place)
+    return holder !== undefined && holder !== config.id && !this.#byEndpoint.has(holder)
+  }
+
   /** Serves the address of a tunnel at another node. */
   async #use(place: DistantPlace): Promise<void> {
     const before = this.#places.get(place.place)
     if (before && isSame(before, place)) return
-    if (this.#options.isHere(place.tunnel.tunnelId)) return
-    // Somebody here has it by now, and the answer is older.
-    const holder = this.#holderOf(place.place)
-    if (holder !== undefined && holder !== place.config.id && !this.#byEndpoint.has(holder)) return
+    if (this.#isHeldHere(place)) return
     const isSameVersion =
       before !== undefined && before.version === place.version && before.config.id === place.config.id
     if (before) {
