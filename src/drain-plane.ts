@@ -23,7 +23,12 @@ export interface DrainPlane {
   readonly together: DrainTogether
   readonly counters: SharedCounters
   /** What it carries for visitors at other planes. */
-  readonly relayed: { readonly streams: number; readonly open: Iterable<Movable> }
+  readonly relayed: {
+    readonly streams: number
+    readonly open: Iterable<Movable>
+    /** Other nodes are to use other planes of this one. */
+    stop(): void
+  }
   /** Whether there are other planes. */
   readonly hasOthers: boolean
   /** Where other nodes accept agents. */
@@ -58,7 +63,15 @@ export async function drainPlane(plane: DrainPlane): Promise<void> {
  * Agents that connect anew must get to another plane, which must know that what they ask for is theirs. Gives whether they
  * were sent to other nodes.
  */
-async function moveAgents({ doors, control, onLeaving, together, online, nodes }: DrainPlane): Promise<boolean> {
+async function moveAgents({
+  doors,
+  control,
+  onLeaving,
+  together,
+  online,
+  relayed,
+  nodes,
+}: DrainPlane): Promise<boolean> {
   for (const door of doors) door.stop()
   const leaving = await control.ask('leaving', null, { withinMs: LEAVING_MS }).catch(() => undefined)
   onLeaving()
@@ -66,6 +79,10 @@ async function moveAgents({ doors, control, onLeaving, together, online, nodes }
   // When other nodes do not know that this one leaves, they would end at once what has not come over yet.
   const isNodeLeft = leaving?.isNode === true && others.length > 0
   if (isNodeLeft) await online.tellToMove(others)
-  else if (together.isSurvived) await online.tellToMove()
+  else if (together.isSurvived) {
+    // A node that stops is reached until its agents are gone; a plane that stops is not needed, since others reach them.
+    relayed.stop()
+    await online.tellToMove()
+  }
   return isNodeLeft
 }
