@@ -14,16 +14,17 @@ export interface LinkPulseOptions {
   /** How long the session may be without streams, in milliseconds. */
   readonly idleMs: number
   readonly onIdle: () => void
-  readonly onDead: () => void
+  /** `wasInUse`: it fell silent while streams were open; otherwise it may have died long ago, and the node may live. */
+  readonly onDead: (how: { readonly wasInUse: boolean }) => void
   /** Instead of `LOOK_MS`, for tests. */
   readonly lookMs?: number | undefined
 }
 
 /** How often to look whether anything has arrived, in milliseconds. */
-const LOOK_MS = 1200
+const LOOK_MS = 750
 
 /**
- * Looks in a row without a byte after which the session is dead, so within 4.8 seconds. Looks are counted, not time: after
+ * Looks in a row without a byte after which the session is dead, so within 3 seconds (D57). Looks are counted, not time: after
  * this process itself stood still there is one look, and then time to read what has arrived.
  */
 const SILENT_LOOKS = 3
@@ -32,7 +33,7 @@ const SILENT_LOOKS = 3
 const UNPROVEN_LOOKS = 4
 
 /** How many looks long an unproven session has to show that it lives, as a share: less than a dial has, so it can go on. */
-const PROOF_LOOKS = 5 / 6
+const PROOF_LOOKS = 4 / 3
 
 /** How much each slower round trip moves the estimate, as for agents: the recent minimum counts. */
 const FORGETTING = 1.25
@@ -98,7 +99,7 @@ export class LinkPulse {
     // Timers fire before sockets are read, and immediates after.
     const judge = (): void => {
       this.#proof = undefined
-      if (!this.#session.isClosed && this.#session.bytesIn === heard) this.#options.onDead()
+      if (!this.#session.isClosed && this.#session.bytesIn === heard) this.#options.onDead({ wasInUse: false })
     }
     this.#proof = setTimeout(() => setImmediate(judge), this.#lookMs * PROOF_LOOKS).unref()
   }
@@ -120,7 +121,7 @@ export class LinkPulse {
     this.#idleLooks = 0
     // The first look at a session that was idle asks, the next ones may miss the answer.
     this.#silentLooks = isSilent && this.#sentAt !== undefined ? this.#silentLooks + 1 : 0
-    if (this.#silentLooks >= SILENT_LOOKS) this.#options.onDead()
+    if (this.#silentLooks >= SILENT_LOOKS) this.#options.onDead({ wasInUse: true })
     else this.#ping()
   }
 
@@ -147,6 +148,6 @@ export class LinkPulse {
 
   /** The other end takes no pings, so it cannot be known to live. */
   #lost(): void {
-    if (!this.#session.isClosed) this.#options.onDead()
+    if (!this.#session.isClosed) this.#options.onDead({ wasInUse: false })
   }
 }

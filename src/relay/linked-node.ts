@@ -215,8 +215,11 @@ export class LinkedNode {
       idleMs,
       lookMs,
       onIdle: () => session.close(),
-      onDead: () => {
-        this.#lost.note({ ...fields, err: new Error('it has fallen silent') }, planeId)
+      onDead: ({ wasInUse }) => {
+        const err = new Error(`the node ${nodeId} has fallen silent`)
+        this.#lost.note({ ...fields, err }, planeId)
+        // Whoever used it has waited for long enough, and does not wait for another connection too.
+        if (wasInUse) this.#failure = { at: performance.now(), error: err }
         session.close('remote_gone_away')
       },
     })
