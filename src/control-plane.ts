@@ -133,7 +133,8 @@ export async function openControlPlane(options: ControlPlaneOptions) {
           sshHostKey: hostKey.privateText.reveal(),
         }),
         findCredential: ({ token }) => tokens.fresh(tokenHash(token), () => agentCredentials.find(new Secret(token))),
-        recallCredential: ({ token }) => tokens.recall(tokenHash(token)),
+        recallCredential: ({ token, sessionId }) =>
+          cluster && sessionId !== undefined && !cluster.knows(sessionId) ? undefined : tokens.recall(tokenHash(token)),
         findSshCredential: ({ fingerprint }) => agentCredentials.findSsh(fingerprint),
         findSshCertificate: ({ digest }) => findSshCertificate(store, digest),
         currentCredential: ({ id }) => inUseNow(id),

@@ -378,7 +378,8 @@ export async function openDataPlane(options: DataPlaneOptions) {
       limits: admissionOf(doorLimits, planeCount),
       credentials: {
         find: (token) => control.ask('findCredential', { token: token.reveal() }, { withinMs: LOOKUP_MS }),
-        recall: (token) => control.ask('recallCredential', { token: token.reveal() }, { withinMs: LOOKUP_MS }),
+        recall: (token, sessionId) =>
+          control.ask('recallCredential', { token: token.reveal(), sessionId }, { withinMs: LOOKUP_MS }),
         current: (id) => control.ask('currentCredential', { id }, { withinMs: LOOKUP_MS }),
       },
       seal,

@@ -253,6 +253,14 @@ describe('nodes on one database', () => {
       assert.equal((await lookUp(b))?.tunnelId, 'tn_1')
     })
 
+    test('a node knows the sessions that were at it, and no others', async () => {
+      const { a, b } = await two()
+      assert.equal(await bind(a, 'tn_1', 'ts_1'), true)
+      a.plane.link.tell('sessionEnded', { sessionId: 'ts_1' })
+      await until('it is over', async () => (await lookUp(b)) === undefined)
+      assert.deepEqual([a.node.cluster.knows('ts_1'), b.node.cluster.knows('ts_1')], [true, false])
+    })
+
     describe('a pool', () => {
       type Terms = Parameters<typeof poolClaim>[3]
       const join = async ({ plane }: Started, n: number, terms?: Terms): Promise<boolean> => {
@@ -320,6 +328,16 @@ describe('nodes on one database', () => {
         }
         assert.equal(await bind(a, 'tn_4', 'ts_4', 'b.example.com'), true)
         assert.equal(await b.plane.link.ask('whyTaken', poolClaim('tn_5', 'ts_5', 'b.example.com')), 'is alone')
+      })
+
+      test('is free for others when none of its members gives a sign of life', async () => {
+        const { a, b } = await two()
+        for (const n of [1, 2]) assert.equal(await join(a, n), true)
+        assert.equal(await b.node.cluster.proveAlive(PLACE), false)
+        assert.equal(a.plane.heard.filter((name) => name === 'proveAlive').length, 2)
+        for (const n of [1, 2]) a.plane.link.tell('sessionEnded', { sessionId: `ts_${n}` })
+        await until('it is free', () => b.node.cluster.proveAlive(PLACE))
+        assert.equal(await bind(b, 'tn_3', 'ts_3'), true)
       })
 
       test('keeps the part of an agent that comes back at another node', async () => {

@@ -10,7 +10,7 @@ import type { Presence } from '../model/presence.ts'
 import type { OtherNode, PlaceClaim, PlaneCalls } from '../planes/port.ts'
 import { AskedTogether } from '../store/asked-together.ts'
 import type { Change } from '../store/feed.ts'
-import type { LiveNode, StoredOnlineSession, StoredOnlineTunnel } from '../store/online-rows.ts'
+import type { LiveNode, StoredHolder, StoredOnlineSession, StoredOnlineTunnel } from '../store/online-rows.ts'
 import type { Reader } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { clusterPresence } from './cluster-presence.ts'
@@ -126,6 +126,11 @@ export class Cluster {
     return (await this.#leaving) ?? false
   }
 
+  /** Whether an agent with this session was at this node lately: another one's must wait while the database is away. */
+  knows(sessionId: string): boolean {
+    return this.#rows.hasSeen(sessionId)
+  }
+
   /** Renews the lease now, and looks who else is there; whether it was renewed. */
   renew(): Promise<boolean> {
     return this.#lease.renew()
@@ -215,17 +220,19 @@ export class Cluster {
     })
   }
 
-  /** Asks the holder of a place at another node for a sign of life; true when the place is free afterwards. */
+  /** Asks all who hold a place at other nodes for a sign of life; true when the place is free afterwards. */
   async proveAlive(place: string): Promise<boolean> {
-    const holder = await this.#holderOf(place)
-    if (!holder) return true
+    const before = await this.#holdersOf(place)
+    const asked = before.map(({ nodeId, sessionId }) => this.#servicesAt(nodeId).proveAlive(sessionId))
     try {
-      await this.#servicesAt(holder.nodeId).proveAlive(holder.sessionId)
+      await Promise.all(asked)
     } catch (err) {
       this.#options.log.debug({ err, place }, 'another node does not tell whether an agent lives')
       return false
     }
-    return (await this.#holderOf(place))?.sessionId !== holder.sessionId
+    if (before.length === 0) return true
+    const former = new Set(before.map(({ sessionId }) => sessionId))
+    return !(await this.#holdersOf(place)).some(({ sessionId }) => former.has(sessionId))
   }
 
   /** Why another node keeps a claim from being granted; undefined when none does. */
@@ -242,9 +249,12 @@ export class Cluster {
     return answerCall(this.#options.here, value)
   }
 
-  async #holderOf(place: string) {
-    const [found] = await this.lookUps.places([place])
-    return found?.tunnel
+  /** Who holds a place at other nodes; several in a pool, of which a session may have two. */
+  async #holdersOf(place: string): Promise<readonly StoredHolder[]> {
+    const { store, node } = this.#options
+    const [row] = await store.read(({ online }) => online.holders([place]))
+    const others = row?.holders.filter(({ nodeId }) => nodeId !== node.id) ?? []
+    return [...new Map(others.map((holder) => [holder.sessionId, holder])).values()]
   }
 
   async #command(sessionId: string, command: Parameters<Presence['command']>[1]): Promise<void> {

@@ -64,6 +64,9 @@ export const NODE_LEAVES = 'node'
 /** How long what nobody waits for is gathered, in milliseconds: a session, and a moment later its tunnels. */
 const GATHER_MS = 50
 
+/** Sessions that were here lately and are remembered, by id; more than a node has agents. */
+const MAX_REMEMBERED = 100_000
+
 /** Between two tries while the database is away, in milliseconds. */
 const RETRY_MS = 500
 
@@ -82,6 +85,8 @@ export class OnlineRows {
   #claims: Waiting[] = []
   /** Who had a slot here when it was last given up, until that is written: in the database it is theirs still. */
   readonly #left = new Map<string, PlaceClaim>()
+  /** Ids of sessions that are or were here, the latest at the end. */
+  readonly #seen = new Set<string>()
   #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #isAway = false
@@ -96,7 +101,13 @@ export class OnlineRows {
     return this.#sessions.size + this.#tunnels.size + this.#places.size + this.#claims.length
   }
 
+  /** Whether a session is online here, or was lately. */
+  hasSeen(sessionId: string): boolean {
+    return this.#seen.has(sessionId)
+  }
+
   sessionChanged(id: string, { isNew = false } = {}): void {
+    if (this.#options.held.session(id)) this.#remember(id)
     this.#sessions.set(id, isNew || this.#sessions.get(id) === true)
     this.#writeSoon(GATHER_MS)
   }
@@ -151,6 +162,13 @@ export class OnlineRows {
     clearTimeout(this.#timer)
     await this.#writing
     for (const { reject } of this.#claims.splice(0)) reject(new Error('the node stops'))
+  }
+
+  #remember(sessionId: string): void {
+    this.#seen.delete(sessionId)
+    this.#seen.add(sessionId)
+    const [oldest] = this.#seen
+    if (this.#seen.size > MAX_REMEMBERED && oldest !== undefined) this.#seen.delete(oldest)
   }
 
   #writeSoon(afterMs: number): void {

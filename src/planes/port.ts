@@ -152,8 +152,11 @@ export type ControlCalls = LoginRows & {
   secrets(nothing: null): PlaneSecrets
 
   findCredential(by: { readonly token: string }): Promise<AgentCredential | undefined>
-  /** What `findCredential` answered last for this token, for one that comes back while the database is away. */
-  recallCredential(by: { readonly token: string }): AgentCredential | undefined
+  /**
+   * What `findCredential` answered last for this token, for one that comes back while the database is away; undefined when
+   * its session was at another node. Data planes of earlier versions do not tell the session.
+   */
+  recallCredential(by: { readonly token: string; readonly sessionId?: string | undefined }): AgentCredential | undefined
   findSshCredential(by: { readonly fingerprint: string }): Promise<AgentCredential | undefined>
   findSshCertificate(by: {
     readonly digest: string

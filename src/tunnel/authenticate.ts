@@ -66,6 +66,7 @@ async function recalled(
   { credentials, seal }: Pick<Authenticating, 'credentials' | 'seal'>,
 ): Promise<AgentCredential | undefined> {
   const facts = await openFacts(seal, 'session', cookie.reveal())
-  const credential = facts && (await credentials.recall?.(token).catch(() => undefined))
-  return credential?.id === facts?.credentialId ? credential : undefined
+  if (typeof facts?.sessionId !== 'string') return undefined
+  const credential = await credentials.recall?.(token, facts.sessionId).catch(() => undefined)
+  return credential?.id === facts.credentialId ? credential : undefined
 }

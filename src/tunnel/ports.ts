@@ -19,8 +19,8 @@ export interface CurrentCredentials {
 export interface Credentials extends CurrentCredentials {
   /** The credential with this token; throws when the store is away. */
   find(token: Secret): Promise<AgentCredential | undefined>
-  /** What `find` gave last for this token, at this node; for an agent that comes back while the store is away. */
-  recall?(token: Secret): Promise<AgentCredential | undefined>
+  /** What `find` gave last for this token, for an agent that comes back to this node while the store is away. */
+  recall?(token: Secret, sessionId: string): Promise<AgentCredential | undefined>
 }
 
 /** Other data planes, which list and reach what is online here, and hold sessions of their own. */
