@@ -132,7 +132,7 @@ for (const [name, hours] of [
     const folder = mkdtempSync(join(tmpdir(), 'postern-clock-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'offset')
-    const preload = new URL('moved-clock.ts', import.meta.url).href
+    const preload = new URL('../support/moved-clock.ts', import.meta.url).href
     const env = { NODE_OPTIONS: `--import=${preload}`, POSTERNTEST_CLOCK_FILE: file }
     const world = await ChaosWorld.start(t, { env })
     const move = async (millis: number): Promise<void> => {

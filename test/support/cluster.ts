@@ -7,7 +7,7 @@ import { type ConnectOptions, connect } from '../../src/library.ts'
 import { ApiClient, type Json } from './api-client.ts'
 import { eachStore } from './databases.ts'
 import { tcpRange } from './free-port.ts'
-import { type ServerProcess, serve } from './server-process.ts'
+import { type ServeOptions, type ServerProcess, serve } from './server-process.ts'
 import { until } from './until.ts'
 import type { Owner } from './upstream.ts'
 
@@ -37,6 +37,8 @@ export interface TestCluster {
 export interface ClusterOptions {
   readonly databaseUrl: string
   readonly flags?: Readonly<Record<string, string>>
+  /** What differs for a node, by its number. */
+  readonly ofNode?: (number: number) => Pick<Partial<ServeOptions>, 'databaseUrl' | 'flags' | 'env'>
 }
 
 /** Names resolve to loopback, whose every address is this machine. */
@@ -77,10 +79,11 @@ export async function startCluster(owner: Owner, options: ClusterOptions): Promi
   const start = async (number: number): Promise<ClusterNode> => {
     const host = `127.0.0.${10 + number}`
     const name = `node-${number}`
+    const own = options.ofNode?.(number) ?? {}
     const server = await serve({
       dataDir: join(folder, `data-${number}`),
-      databaseUrl,
-      env: { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN },
+      databaseUrl: own.databaseUrl ?? databaseUrl,
+      env: { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN, ...own.env },
       flags: {
         ...{
           'tcp-listen': host,
@@ -91,6 +94,7 @@ export async function startCluster(owner: Owner, options: ClusterOptions): Promi
           ...range.flags,
         },
         ...options.flags,
+        ...own.flags,
       },
     })
     owner.after(async () => {

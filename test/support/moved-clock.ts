@@ -1,12 +1,13 @@
 /**
- * Loaded into a server before anything else: moves its clock by what a file says, in milliseconds, on SIGUSR2.
+ * Loaded into a server before anything else: moves its clock by what its environment says, and on SIGUSR2 by what a file
+ * says, in milliseconds.
  *
  * It moves what JavaScript calls the time. Timers, and `performance.now()`, go on as they do when a system's clock is set.
  */
 import { readFileSync } from 'node:fs'
 
 const RealDate = Date
-let offset = 0
+let offset = Number(process.env.POSTERNTEST_CLOCK_MS ?? 0)
 
 class MovedDate extends RealDate {
   constructor(...given: []) {
