@@ -183,7 +183,7 @@ describe('bad days of three nodes', () => {
           const cookie = String(begun.headers['set-cookie']).replace(/;.*/, '')
           const query = new URLSearchParams({ state: asked.get('state') ?? '', error: 'access_denied' })
           const denied = await visit(to.at(url), cluster, {
-            path: `${back.pathname}?${query}`,
+            path: `${back.pathname}?${query.toString()}`,
             headers: { cookie, host: back.host },
           })
           assert.equal(denied.headers['postern-error-code'], 'ERR_LOGIN_DENIED')
