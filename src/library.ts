@@ -201,6 +201,8 @@ function shown(event: AgentEvent): ConnectionEvent | undefined {
     case 'tunnel-stopped':
       return { type: 'stopped', url: event.tunnel.url, reason: event.message }
     case 'moved':
+    case 'second-online':
+    case 'second-offline':
     case 'tunnel-online':
     case 'connection-opened':
     case 'connection-closed':

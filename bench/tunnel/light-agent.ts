@@ -97,6 +97,7 @@ function authOf({ authtoken, former }: LightAgent) {
     canMove: false,
     knowsNodes: false,
     isMoving: false,
+    notAt: '',
     windowBytes: GROWN_WINDOW_BYTES,
   }
 }

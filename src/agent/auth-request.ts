@@ -21,6 +21,8 @@ export interface Resumption {
   readonly commands: Commands
   /** The connection takes over from one that is open still. */
   readonly isMoving: boolean
+  /** The id of a node that is not to take it, since the agent has a session there; `''` for none. */
+  readonly notAt: string
   /** The number of a further connection, and the data planes that have one already. */
   readonly leg?: { readonly number: number; readonly heldPlanes: readonly string[] } | undefined
 }
@@ -34,7 +36,7 @@ export function authRequest(
     heartbeatIntervalMs = DEFAULT_INTERVAL_MS,
     heartbeatToleranceMs = DEFAULT_TOLERANCE_MS,
   }: Introduction,
-  { clientId, cookie, commands: { restart, stop, update }, isMoving, leg }: Resumption,
+  { clientId, cookie, commands: { restart, stop, update }, isMoving, notAt, leg }: Resumption,
 ): AuthRequest {
   return {
     versions: ['3', '2'],
@@ -59,6 +61,7 @@ export function authRequest(
     canMove: true,
     knowsNodes: true,
     isMoving,
+    notAt,
     heldPlanes: leg?.heldPlanes,
   }
 }

@@ -1,6 +1,6 @@
 /** How many connections an agent has to its server. */
 
-/** How many a session has at most; `auto`: one to each data plane of the server. */
+/** How many there are at most; `auto`: one to each data plane of a node, and for pooled tunnels the same at a second node. */
 export type Connections = number | 'auto'
 
 export const MAX_CONNECTIONS = 16
@@ -11,4 +11,13 @@ export function parseConnections(text: string): Connections {
   const count = /^\d{1,2}$/.test(text) ? Number(text) : 0
   if (count >= 1 && count <= MAX_CONNECTIONS) return count
   throw new Error(`must be \`auto\` or a number from 1 to ${MAX_CONNECTIONS}`)
+}
+
+/** What each of two sessions may have: half, and the first one more when that does not come out even. */
+export function shareConnections(connections: Connections): {
+  readonly first: Connections
+  readonly second: Connections
+} {
+  if (connections === 'auto') return { first: 'auto', second: 'auto' }
+  return { first: Math.ceil(connections / 2), second: Math.floor(connections / 2) }
 }

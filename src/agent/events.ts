@@ -13,9 +13,13 @@ export type AgentEvent =
       readonly serverVersion: string
       readonly isResumed: boolean
     }
-  /** The server asked the agent to connect anew, and the same session goes on there. */
+  /** The agent connected anew, and its tunnels were online all the while. */
   | { readonly type: 'moved'; readonly session: string; readonly region: string; readonly serverVersion: string }
   | { readonly type: 'offline'; readonly fault: AgentFault; readonly retryMs: number }
+  /** Pooled tunnels are served through a second node as well. */
+  | { readonly type: 'second-online'; readonly session: string; readonly region: string }
+  /** Only one node serves them again, for now. */
+  | { readonly type: 'second-offline'; readonly fault: AgentFault }
   /** The tunnel has its first address, or another one than before. */
   | { readonly type: 'tunnel-online'; readonly tunnel: AgentTunnel }
   /** The server did not give the tunnel its address back; the agent will ask again. */

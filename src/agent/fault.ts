@@ -33,6 +33,13 @@ export class AgentFault extends Error {
 /** Refusals that pass: too many sessions, an internal error, a server that is shutting down. */
 const passing: ReadonlySet<string> = new Set(['ERR_NGROK_108', 'ERR_NGROK_802', 'ERR_NGROK_803', 'ERR_NGROK_810'])
 
+/** Whatever was thrown, as a fault. */
+export function asFault(error: unknown): AgentFault {
+  if (error instanceof AgentFault) return error
+  const text = error instanceof Error ? error.message : String(error)
+  return new AgentFault('unreachable', text, { cause: error })
+}
+
 /** The fault for what ended a session; `undefined` means that the server closed it in order. */
 export function lostSession(error: WireError | undefined): AgentFault {
   if (error === undefined) return new AgentFault('lost', 'the server ended the session')

@@ -17,7 +17,8 @@ export interface LegRequest {
 }
 
 export interface LegsOptions {
-  readonly connections: Connections
+  /** How many the session may have now, with the first one. */
+  readonly connections: () => Connections
   readonly timers: Timers
   /** Returns a number from 0 up to, but not including, 1. */
   readonly random: () => number
@@ -96,6 +97,19 @@ export class Legs {
     await Promise.all(all.map((leg) => leg.close()))
   }
 
+  /** The session may have more than before, or fewer. */
+  refit(): void {
+    for (const leg of [...this.#legs.values()].reverse()) if (this.#missing < 0) this.#leave(leg)
+    if (!this.#cancel) this.#plan()
+  }
+
+  /** The session is given up: each is closed after its last visitor. Resolves when all are gone. */
+  async leave(): Promise<void> {
+    this.#first = undefined
+    for (const leg of this.#legs.values()) this.#leave(leg)
+    await Promise.all([...this.#leaving].map((leg) => leg.ended))
+  }
+
   /** This machine slept, or its network changed. */
   probe(timeoutMs: number): void {
     this.#failures = 0
@@ -106,7 +120,7 @@ export class Legs {
   /** How many are missing. */
   get #missing(): number {
     if (!this.#first) return 0
-    const { connections } = this.#options
+    const connections = this.#options.connections()
     const { planeCount } = this.#first.welcome
     const wanted = connections === 'auto' ? planeCount : Math.min(connections, planeCount)
     return Math.min(wanted, MAX_CONNECTIONS) - 1 - this.#legs.size
@@ -124,6 +138,7 @@ export class Legs {
   }
 
   async #round(): Promise<void> {
+    this.#cancel = undefined
     this.#isTrying = true
     const tries = TRIES_PER_PLANE * (this.#first?.welcome.planeCount ?? 0)
     for (let tried = 0; tried < tries && this.#missing > 0; tried++) {

@@ -1,6 +1,5 @@
 /** Where an agent finds its server: at the address that it was given, and at nodes that the server told it of. */
 import { MAX_NODE_ADDRESSES } from '../wire/messages/commands.ts'
-import { AgentFault } from './fault.ts'
 import { formatServer, parseServer, type ServerAddress } from './server-address.ts'
 
 export class ServerNodes {
@@ -26,15 +25,26 @@ export class ServerNodes {
     this.#told = addresses.slice(0, MAX_NODE_ADDRESSES).flatMap((text) => nodeAddress(text) ?? [])
   }
 
-  /** Where to connect, in order: the given address first, and any other node when nobody answers there. */
-  get all(): readonly ServerAddress[] {
-    return distinct([this.#given, ...this.#shuffled(), ...(this.#last ? [this.#last] : [])])
+  /** Whether it was told of any other node. */
+  get hasOthers(): boolean {
+    return this.#told.length > 0
+  }
+
+  /**
+   * Where to connect, in order: where it was last, then at the given address, and then at any other. Last of all at
+   * `avoided`, where the agent has a session already.
+   */
+  all({ avoided }: { readonly avoided?: ServerAddress | undefined } = {}): readonly ServerAddress[] {
+    return distinct([...(this.#last ? [this.#last] : []), this.#given, ...this.#shuffled()], avoided)
   }
 
   /** Where to connect, in order, when the node at `server` is about to stop. */
-  awayFrom(server: ServerAddress): readonly ServerAddress[] {
+  awayFrom(
+    server: ServerAddress,
+    { avoided }: { readonly avoided?: ServerAddress | undefined } = {},
+  ): readonly ServerAddress[] {
     const others = this.#shuffled().filter((each) => formatServer(each) !== formatServer(server))
-    return distinct([...others, this.#given])
+    return distinct([...others, this.#given], avoided)
   }
 
   /** So that not all agents of a node go to the same other one. */
@@ -44,24 +54,6 @@ export class ServerNodes {
       .sort((a, b) => a.at - b.at)
       .map(({ server }) => server)
   }
-}
-
-/** Connects at the first address where that works. Rejects with the fault of the first, which is the one to put right. */
-export async function connectFirst<T>(
-  servers: readonly ServerAddress[],
-  connect: (server: ServerAddress) => Promise<T>,
-): Promise<T> {
-  let first: unknown
-  for (const server of servers) {
-    try {
-      return await connect(server)
-    } catch (error) {
-      first ??= error
-      // What a server refuses for good, its other nodes refuse too.
-      if (error instanceof AgentFault && ['refused', 'closed'].includes(error.code) && !error.mayPass) break
-    }
-  }
-  throw first
 }
 
 /** With a port: every node says its own. */
@@ -74,6 +66,11 @@ function nodeAddress(text: string): ServerAddress | undefined {
   }
 }
 
-function distinct(servers: readonly ServerAddress[]): ServerAddress[] {
-  return [...new Map(servers.map((server) => [formatServer(server), server])).values()]
+/** Each once, and `avoided` last if it is among them. */
+function distinct(servers: readonly ServerAddress[], avoided: ServerAddress | undefined): ServerAddress[] {
+  const byText = new Map(servers.map((server) => [formatServer(server), server]))
+  const text = avoided && formatServer(avoided)
+  const last = text !== undefined && byText.get(text)
+  if (last) byText.delete(text)
+  return [...byText.values(), ...(last ? [last] : [])]
 }

@@ -65,16 +65,19 @@ export class TestDoor {
   static async start({
     rules = {},
     port = 0,
+    firstId = 0,
     ...tls
   }: {
     rules?: DoorRules
     port?: number
+    /** Ids begin after this: those of two nodes of one server differ. */
+    firstId?: number
     cert: string
     key: string
   }) {
     const door = new TestDoor(tls, rules)
     // A door that replaces another must not hand out the same ids by chance.
-    if (port !== 0) door.#ids = 1000 * ++TestDoor.#placed
+    door.#ids = port === 0 ? firstId : 1000 * ++TestDoor.#placed
     door.#server.listen(port, '127.0.0.1')
     await once(door.#server, 'listening')
     return door

@@ -5,6 +5,7 @@ import type { BindAnswer, BindMessage } from '../wire/messages/bind.ts'
 import type { LabelMessage } from '../wire/messages/tunnels.ts'
 import type { AgentFault } from './fault.ts'
 import type { ForwardTarget } from './forward.ts'
+import { TunnelBind } from './tunnel-bind.ts'
 
 export interface AgentTunnelPlan {
   /** The name that people gave it. */
@@ -32,8 +33,10 @@ export class AgentTunnel {
   readonly #ready = Promise.withResolvers<void>()
   /** Another tunnel whose host name this one shares. */
   readonly #twin: AgentTunnel | undefined
-  #got: BindAnswer | undefined
-  #isOnline = false
+  /** At the agent's first session: the one that is shown. */
+  readonly main = new TunnelBind()
+  /** At its session at a second node, which pooled tunnels have. */
+  readonly second = new TunnelBind()
 
   constructor(plan: AgentTunnelPlan, { twin }: { twin?: AgentTunnel | undefined } = {}) {
     this.#plan = plan
@@ -54,30 +57,35 @@ export class AgentTunnel {
 
   /** The id that the server knows it by; `''` before it was online. */
   get id(): string {
-    return this.#got?.id ?? ''
+    return this.main.got?.id ?? ''
   }
 
   /** `https://name`, `tcp://host:port`; `''` for a tunnel with labels, and before it was online. */
   get url(): string {
-    return this.#got?.url ?? ''
+    return this.main.got?.url ?? ''
   }
 
   /** The id that the API shows; `''` when the server does not send it. */
   get tunnelId(): string {
-    return this.#got?.tunnelId ?? ''
+    return this.main.got?.tunnelId ?? ''
   }
 
   get labels(): Readonly<Record<string, string>> | undefined {
     return 'labels' in this.plan.asks ? this.plan.asks.labels : undefined
   }
 
+  /** Whether several tunnels may have its address. */
+  get isPooled(): boolean {
+    return 'proto' in this.plan.asks && this.plan.asks.isPooled === true
+  }
+
   get isOnline(): boolean {
-    return this.#isOnline
+    return this.main.isOnline || this.second.isOnline
   }
 
   /** Whether it has been online, and so has a name that it may ask for again. */
   get wasOnline(): boolean {
-    return this.#got !== undefined
+    return this.main.got !== undefined
   }
 
   /** Resolves when the twin has its name, so that this tunnel can ask for the same one. */
@@ -85,18 +93,18 @@ export class AgentTunnel {
     await this.#twin?.ready
   }
 
-  /** What to ask for: at first what the plan says, later exactly what the server gave before. */
-  bindRequest(): BindMessage | undefined {
+  /** What to ask for: at first what the plan says, later exactly the address that the server gave before. */
+  bindRequest(bind: TunnelBind): BindMessage | undefined {
     const { asks, forwardsTo, forwardsProto, metadata, name, description = '' } = this.plan
     if ('labels' in asks) return undefined
-    const got = this.#got
+    const given = bind.got ?? this.main.got
     return {
-      id: got?.id ?? '',
-      proto: got?.proto ?? asks.proto,
+      id: bind.got?.id ?? '',
+      proto: given?.proto ?? asks.proto,
       forwardsTo,
       forwardsProto,
-      opts: got?.opts ?? { ...asks.opts, ...this.#nameOfTwin() },
-      token: got?.token ?? new Secret(''),
+      opts: given?.opts ?? { ...asks.opts, ...this.#nameOfTwin() },
+      token: bind.got?.token ?? new Secret(''),
       metadata,
       bindings: [],
       poolingEnabled: asks.isPooled ?? false,
@@ -111,21 +119,17 @@ export class AgentTunnel {
   }
 
   /** Records what the server gave; true when its address is new. */
-  online(answer: BindAnswer): boolean {
-    const isNew = this.#got === undefined || this.#got.url !== answer.url
-    this.#got = answer
-    this.#isOnline = true
+  online(bind: TunnelBind, answer: BindAnswer): boolean {
+    const isNew = bind === this.main && bind.got?.url !== answer.url
+    bind.online(answer)
     this.#ready.resolve()
     return isNew
   }
 
-  offline(): void {
-    this.#isOnline = false
-  }
-
   /** Ends the tunnel for good. */
   end(fault: AgentFault): void {
-    this.#isOnline = false
+    this.main.offline()
+    this.second.offline()
     this.#ready.reject(fault)
   }
 

@@ -103,9 +103,10 @@ export class AgentConnection {
       return
     }
     const { door, peer } = this.#options
-    const { isMoving, heldPlanes = [] } = request
+    const { isMoving, notAt, heldPlanes = [] } = request
     const { isLeg, isResumed } = authenticated
-    const refusal = isLeg ? await this.#legRefusal(authenticated, heldPlanes) : undefined
+    const isHeld = notAt !== '' && notAt === door.nodes?.id
+    const refusal = isLeg ? await this.#legRefusal(authenticated, heldPlanes) : isHeld && refusals.nodeHeld()
     if (this.#mux.isClosed) return
     if (refusal) {
       this.#refuse(stream, refusal, { isFault: false })

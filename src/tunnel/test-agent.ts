@@ -141,6 +141,7 @@ export const authRequest: AuthRequest = {
   canMove: false,
   knowsNodes: false,
   isMoving: false,
+  notAt: '',
 }
 
 export const bindRequest: BindMessage = {

@@ -44,7 +44,7 @@ async function connectAgain(former: Former | undefined): Promise<Former & { read
   const session = await Session.start({
     ...{ socket, commands },
     server: { host: '127.0.0.1', port: portOf(platform.agents) },
-    auth: authRequest(introduction, { clientId, cookie, commands, isMoving: false }),
+    auth: authRequest(introduction, { clientId, cookie, commands, isMoving: false, notAt: '' }),
     onVisitor({ stream }) {
       stream.attach({
         data: (chunk) => void stream.write(chunk),

@@ -16,7 +16,7 @@ function tunnelOf(url: string, labels?: Record<string, string>): AgentTunnel {
     metadata: '',
     target: { accept() {} },
   })
-  tunnel.online({ id: 'tn_1', url, proto: 'https', opts: {}, token: new Secret('t'), tunnelId: 'tn_1' })
+  tunnel.online(tunnel.main, { id: 'tn_1', url, proto: 'https', opts: {}, token: new Secret('t'), tunnelId: 'tn_1' })
   return tunnel
 }
 

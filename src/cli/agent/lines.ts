@@ -78,6 +78,12 @@ function lineOf(event: AgentEvent, server: ServerAddress): Line | undefined {
       const fields = { reason: event.fault.message, retry_ms: Math.round(event.retryMs) }
       return { level: 'warn', msg: 'not connected; trying again', fields }
     }
+    case 'second-online': {
+      const { session, region } = event
+      return { level: 'info', msg: 'connected to a second node', fields: { session, region } }
+    }
+    case 'second-offline':
+      return { level: 'info', msg: 'not connected to a second node', fields: { reason: event.fault.message } }
     case 'tunnel-online':
       return { level: 'info', msg: 'tunnel online', fields: fieldsOf(event.tunnel) }
     case 'tunnel-refused': {

@@ -69,7 +69,7 @@ function tunnelOf(name: string, url: string, forwardsTo: string, labels?: Record
     metadata: '',
     target: { accept() {} },
   })
-  tunnel.online({ id: name, url, proto: 'https', opts: {}, token: new Secret('t'), tunnelId: name })
+  tunnel.online(tunnel.main, { id: name, url, proto: 'https', opts: {}, token: new Secret('t'), tunnelId: name })
   return tunnel
 }
 
@@ -80,6 +80,7 @@ const told = {
   reason: '',
   retryAt: 0,
   session: 'ts_1',
+  secondSession: '',
   region: 'eu',
   serverVersion: '0.1.0',
   note: '',

@@ -31,6 +31,8 @@ interface Told {
   reason: string
   retryAt: number
   session: string
+  /** That at a second node; `''` without one. */
+  secondSession: string
   region: string
   serverVersion: string
   /** The latest message for the user. */
@@ -50,6 +52,7 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
     reason: '',
     retryAt: 0,
     session: '',
+    secondSession: '',
     region: '',
     serverVersion: '',
     note: '',
@@ -98,7 +101,9 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
         Object.assign(told, { status: 'online', session, region, serverVersion })
       } else if (event.type === 'offline') {
         Object.assign(told, { status: 'offline', reason: event.fault.message, retryAt: now() + event.retryMs })
-      } else if (event.type === 'tunnel-refused') told.note = `${event.tunnel.url}: ${event.fault.message}`
+      } else if (event.type === 'second-online') told.secondSession = event.session
+      else if (event.type === 'second-offline') told.secondSession = ''
+      else if (event.type === 'tunnel-refused') told.note = `${event.tunnel.url}: ${event.fault.message}`
       else if (event.type === 'tunnel-stopped') told.note = `the server stopped ${event.tunnel.url}: ${event.message}`
       else if (event.type === 'command') told.note = `command ${event.name}${event.error && `: ${event.error}`}`
       else if (event.type === 'service-down') told.down.set(event.tunnel, event.reason)
@@ -168,8 +173,12 @@ export function viewLines({ agent, config, version, told, rows, paint, now }: Fr
   return lines
 }
 
-function status({ status, session, reason, retryAt }: Told, { paint, now }: { paint: Paint; now: number }): string {
-  if (status === 'online') return `${paint('green', 'online')} ${paint('dim', printable(session))}`
+function status(
+  { status, session, secondSession, reason, retryAt }: Told,
+  { paint, now }: { paint: Paint; now: number },
+): string {
+  const sessions = secondSession === '' ? session : `${session}, ${secondSession}`
+  if (status === 'online') return `${paint('green', 'online')} ${paint('dim', printable(sessions))}`
   if (status === 'connecting') return paint('yellow', 'connecting')
   const left = Math.max(0, Math.ceil((retryAt - now) / 1000))
   return `${paint('red', 'offline')} ${printable(reason)}; trying again in ${left} s`

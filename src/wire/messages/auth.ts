@@ -37,6 +37,8 @@ export interface AuthRequest {
   readonly knowsNodes: boolean
   /** This connection takes over from another one of the same session, which is open still. */
   readonly isMoving: boolean
+  /** The id of a node that is not to take it, since the agent has another session there; `''` for none. */
+  readonly notAt: string
   /**
    * For a further connection of a session, with a `leg` of 1 or more: ids of the data planes that have one already.
    * Undefined from agents that are not ours, whose legs are sessions of their own.
@@ -77,6 +79,7 @@ export function parseAuth(message: Message): AuthRequest | WireError {
       canMove: extra.flag('CanMove'),
       knowsNodes: extra.flag('KnowsNodes'),
       isMoving: extra.flag('Moving'),
+      notAt: extra.text('NotAtNode'),
       heldPlanes: extra.flag('FurtherLeg') ? extra.texts('HeldPlanes') : undefined,
     }
   })
@@ -106,6 +109,7 @@ export function buildAuth(request: AuthRequest): Message {
       ...(request.canMove && { CanMove: true }),
       ...(request.knowsNodes && { KnowsNodes: true }),
       ...(request.isMoving && { Moving: true }),
+      ...(request.notAt !== '' && { NotAtNode: request.notAt }),
       ...(request.heldPlanes && { FurtherLeg: true, HeldPlanes: request.heldPlanes }),
     },
   }

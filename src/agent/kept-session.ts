@@ -1,0 +1,423 @@
+/**
+ * A session that an agent keeps: connects, connects again when it ends, moves when the server asks for it, and has the
+ * agent's tunnels bound all the while.
+ */
+import type { Duplex } from 'node:stream'
+import { Secret } from '../lib/secrets/secret.ts'
+import type { StopTunnel } from '../wire/messages/commands.ts'
+import { authRequest, type Introduction } from './auth-request.ts'
+import { retryDelay } from './backoff.ts'
+import type { Commands } from './commands.ts'
+import { type DialServer, dialServer } from './connect.ts'
+import { connectFirst } from './connect-first.ts'
+import type { Connections } from './connections.ts'
+import { AgentFault, asFault } from './fault.ts'
+import { FormerSessions } from './former-sessions.ts'
+import { type LegRequest, Legs } from './legs.ts'
+import type { ServerAddress } from './server-address.ts'
+import { ServerNodes } from './server-nodes.ts'
+import { Session, type SessionVisitor } from './session.ts'
+import { SessionBinds, type SessionBindsOptions } from './session-binds.ts'
+import type { Timers } from './timers.ts'
+import type { AgentTunnel } from './tunnel.ts'
+
+/** A session that lasted this long resets the count of failed attempts, in milliseconds. */
+const STEADY_MS = 10_000
+
+/** How long a server may take to answer a ping after this machine slept or its network changed, in milliseconds. */
+const PROBE_MS = 3000
+
+/** How long to wait before trying again to connect anew while the former connection lasts, in milliseconds. */
+const MOVE_AGAIN_MS = 1000
+
+/** Who the agent is, and how it reaches its server. */
+export interface SessionAgent extends Introduction {
+  readonly server: ServerAddress
+  /** PEM of the only CAs to trust; without it, those of the machine. */
+  readonly ca?: string | undefined
+  readonly dial?: ((options: DialServer & { readonly signal: AbortSignal }) => Promise<Duplex>) | undefined
+}
+
+export interface KeptSessionOptions
+  extends Pick<SessionBindsOptions, 'tunnels' | 'wants' | 'bindOf' | 'onBound' | 'onRefused'> {
+  readonly agent: SessionAgent
+  readonly timers: Timers
+  /** Returns a number from 0 up to, but not including, 1. */
+  readonly random: () => number
+  readonly commands: Commands
+  /** How many connections it may have now. */
+  readonly connections: () => Connections
+  /** Where the agent has another session, which is better kept apart from this one. */
+  readonly avoided: () => ServerAddress | undefined
+  /** The node where it must not be; `''` for none. */
+  readonly notAt: () => string
+  /** False while it is not to connect. */
+  readonly isWanted: () => boolean
+  /** Whether another session serves all that this one does. */
+  readonly isSpare: () => boolean
+  readonly onOnline: (session: Session, state: { readonly isResumed: boolean }) => void
+  /** Its connection is another one, which the server asked for. */
+  readonly onMoved: (session: Session) => void
+  readonly onOffline: (fault: AgentFault, retryMs: number) => void
+  readonly onVisitor: (tunnel: AgentTunnel, visitor: SessionVisitor) => void
+  readonly onStopped: (tunnel: AgentTunnel, message: string) => void
+  /** The server told where its other nodes are. */
+  readonly onNodes: (addresses: readonly string[]) => void
+}
+
+/** How the first attempts to connect are judged. */
+export interface FirstAttempts {
+  readonly online: () => void
+  /** Whether to try again after a fault, before the session was ever online. */
+  readonly mayGoOn: (fault: AgentFault) => boolean
+}
+
+export class KeptSession {
+  readonly binds: SessionBinds
+  readonly nodes: ServerNodes
+  readonly #options: KeptSessionOptions
+  readonly #closing = new AbortController()
+  #session: Session | undefined
+  /** Earlier connections, which serve the visitors that they have. */
+  readonly #former = new FormerSessions()
+  #legs: Legs
+  /** Resolves when another connection has taken over, or the session was given up. */
+  #moved = Promise.withResolvers<void>()
+  /** The attempt to connect anew, while it goes on. */
+  #moving: Promise<void> | undefined
+  /** Identifies the session to resume. A new process starts without one, and gets a new session. */
+  #clientId = ''
+  #cookie = new Secret('')
+  #failures = 0
+  /** Ends the wait for the next attempt. */
+  #retryNow: (() => void) | undefined
+  /** It waits until it is wanted. */
+  #isIdle = false
+  #running: Promise<void> | undefined
+
+  constructor(options: KeptSessionOptions) {
+    this.#options = options
+    const { agent, timers, random, tunnels, wants, bindOf, onBound, onRefused } = options
+    this.nodes = new ServerNodes(agent.server, random)
+    this.#legs = this.#newLegs()
+    this.binds = new SessionBinds({
+      ...{ timers, tunnels, wants, bindOf, onRefused },
+      session: () => this.#session,
+      hasFormer: () => this.#former.all.length > 0,
+      onBound: (tunnel, isNew, at) => {
+        if (at === this.#session && !this.#legs.isActive) this.#legs.follow(at)
+        onBound(tunnel, isNew, at)
+      },
+    })
+  }
+
+  /** Its connection, while it is online. */
+  get current(): Session | undefined {
+    return this.#session
+  }
+
+  /** Connects, and stays connected until `close`. */
+  start(first: FirstAttempts = { online() {}, mayGoOn: () => true }): Promise<void> {
+    this.#running = this.#run(first)
+    return this.#running
+  }
+
+  /** Whether and where it is to be may have changed. */
+  check(): void {
+    this.#legs.refit()
+    const { isWanted, isSpare, notAt } = this.#options
+    const session = this.#session
+    if (!session) {
+      if (this.#isIdle && isWanted()) this.#retryNow?.()
+      return
+    }
+    const isMisplaced = notAt() !== '' && session.welcome.nodeId === notAt()
+    if ((isMisplaced || !isWanted()) && isSpare()) this.#giveUp(session)
+  }
+
+  /** Another session of the agent was told where nodes are. */
+  learn(addresses: readonly string[]): void {
+    // Its own node knows better which are the others.
+    if (this.#session) return
+    this.nodes.told(addresses)
+    this.#retryNow?.()
+  }
+
+  /** This machine slept, or its network changed. */
+  probe(): void {
+    this.#failures = 0
+    this.#session?.probe(PROBE_MS)
+    this.#legs.probe(PROBE_MS)
+    this.#retryNow?.()
+  }
+
+  /** Gives up a bind, wherever the tunnel is served still. */
+  async unbind(id: string): Promise<void> {
+    await Promise.all([this.#session?.unbind(id), ...this.#former.all.map((session) => session.unbind(id))])
+  }
+
+  /** Makes no further attempts; `close` does the rest. */
+  stop(): void {
+    this.#closing.abort()
+  }
+
+  /** Ends the session with a GOAWAY. */
+  async close(): Promise<void> {
+    const session = this.#session
+    this.stop()
+    await Promise.all([session?.close(), this.#former.close(), this.#legs.close()])
+    await this.#running
+  }
+
+  async #run(first: FirstAttempts): Promise<void> {
+    let wasOnline = false
+    const { signal } = this.#closing
+    const { random, isWanted } = this.#options
+    while (!signal.aborted) {
+      if (!isWanted()) {
+        this.#isIdle = true
+        await this.#wait()
+        this.#isIdle = false
+        continue
+      }
+      const { fault, lastedMs } = await this.#live(() => {
+        wasOnline = true
+        first.online()
+      })
+      if (!wasOnline && !first.mayGoOn(fault)) return
+      if (signal.aborted) return
+      this.#failures = lastedMs >= STEADY_MS ? 0 : this.#failures + 1
+      const isRefused = !fault.mayPass
+      const retryMs = retryDelay({ failures: this.#failures, isRefused, random })
+      this.#options.onOffline(fault, retryMs)
+      await this.#wait(retryMs)
+    }
+  }
+
+  /** Runs one session to its end, over one connection after the other; resolves with why it ended or could not begin, and how long it lasted. */
+  async #live(online: () => void): Promise<{ fault: AgentFault; lastedMs: number }> {
+    let session: Session
+    try {
+      session = await this.#connectFirst(this.nodes.all({ avoided: this.#options.avoided() }), { isMoving: false })
+    } catch (error) {
+      return { fault: asFault(error), lastedMs: 0 }
+    }
+    const { timers } = this.#options
+    const startedAt = timers.now()
+    const { clientId, cookie } = session.welcome
+    const isResumed = clientId === this.#clientId
+    this.#clientId = clientId
+    this.#cookie = cookie
+    this.#use(session)
+    this.#options.onOnline(session, { isResumed })
+    void this.binds.bindAll()
+    online()
+    if (session.isAskedToMove) this.#moveIfAsked()
+    const fault = await this.#lasts(session)
+    this.#session = undefined
+    void this.#legs.close()
+    this.binds.offline()
+    return { fault, lastedMs: timers.now() - startedAt }
+  }
+
+  /** Resolves when the connection has ended, or the last that took over from it. */
+  async #lasts(session: Session): Promise<AgentFault> {
+    for (let current = session; ; ) {
+      const fault = await Promise.race([current.ended, this.#moved.promise])
+      if (!this.#session) return new AgentFault('lost', 'the session was given up')
+      // It may have got another connection just in time.
+      if (fault) await this.#moving
+      if (fault && this.#session === current) return fault
+      current = this.#session ?? current
+    }
+  }
+
+  /** Connects anew while the current connection goes on, and lets that take over. Tries again while the first lasts. */
+  async #move(): Promise<void> {
+    const { signal } = this.#closing
+    const { avoided, isSpare } = this.#options
+    for (;;) {
+      const from = this.#session
+      if (!from?.isAskedToMove || from.isEnded || signal.aborted) return
+      const servers = from.isNodeLeaving ? this.nodes.awayFrom(from.server, { avoided: avoided() }) : [from.server]
+      const to = await this.#connectFirst(servers, { isMoving: true }).catch(() => undefined)
+      if (!to) {
+        // No other node takes it, and one that is about to stop waits for it to go.
+        if (from.isNodeLeaving && from === this.#session && isSpare()) this.#giveUp(from)
+        else await this.#waitFor(from, MOVE_AGAIN_MS)
+      } else if (signal.aborted || to.welcome.clientId !== this.#clientId) {
+        // A server that does not know the session cannot give it its addresses while another connection has them.
+        await to.close()
+        return
+      } else this.#takeOver(from, to)
+    }
+  }
+
+  /** Resolves when the time is over or the connection has ended. */
+  #waitFor(session: Session, ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.timers.after(ms, resolve)
+      void session.ended.then(() => {
+        cancel()
+        resolve()
+      })
+    })
+  }
+
+  #takeOver(from: Session, to: Session): void {
+    this.#cookie = to.welcome.cookie
+    this.#use(to)
+    this.#noteMoved()
+    this.binds.cancelRebinds()
+    this.#options.onMoved(to)
+    const bound = this.#boundAt(to, from)
+    // With a session all its further connections end.
+    const isOtherNode = to.welcome.nodeId !== from.welcome.nodeId
+    const legs = this.#legs
+    this.#former.add(from, isOtherNode ? bound.then(() => legs.leftNode(from.welcome.nodeId)) : bound)
+    void bound.then(() => {
+      if (this.#session === to) legs.follow(to)
+    })
+  }
+
+  /** Ends the session after its last visitor. The next one will be another. */
+  #giveUp(session: Session): void {
+    this.#session = undefined
+    this.#clientId = ''
+    this.#cookie = new Secret('')
+    const legs = this.#legs
+    this.#legs = this.#newLegs()
+    this.#former.add(
+      session,
+      this.binds.giveUp(session).then(() => legs.leave()),
+    )
+    this.#noteMoved()
+  }
+
+  #noteMoved(): void {
+    this.#moved.resolve()
+    this.#moved = Promise.withResolvers()
+  }
+
+  #use(session: Session): void {
+    this.#session = session
+    this.nodes.isAt(session.server)
+    // Asked to move before it got here, it was told already.
+    if (!session.isNodeLeaving) this.#told(session.welcome.nodeAddresses)
+  }
+
+  #told(addresses: readonly string[]): void {
+    this.nodes.told(addresses)
+    this.#options.onNodes(addresses)
+  }
+
+  /** Resolves when all tunnels are online at `to`; those that are not may be so at `from`, while that lasts. */
+  async #boundAt(to: Session, from: Session): Promise<void> {
+    const { ids } = this.binds
+    await this.binds.bindAll()
+    const isMissing = (): boolean => !this.binds.areAllOnline
+    while (this.#session === to && !from.isEnded && isMissing()) await this.#waitFor(from, MOVE_AGAIN_MS)
+    // Planes of one node tell each other; another node goes on sending visitors until it is told.
+    if (to.welcome.nodeId !== from.welcome.nodeId) await Promise.all(ids.map((id) => from.unbind(id)))
+  }
+
+  /** Moves if the server has asked for it. */
+  #moveIfAsked(): void {
+    this.#moving ??= this.#move().finally(() => {
+      this.#moving = undefined
+    })
+  }
+
+  #connectFirst(servers: readonly ServerAddress[], { isMoving }: { readonly isMoving: boolean }): Promise<Session> {
+    return connectFirst(servers, {
+      timers: this.#options.timers,
+      dial: (server, signal) => this.#dial(server, signal),
+      greet: (server, socket) => this.#greet(server, socket, { isMoving }),
+    })
+  }
+
+  #dial(server: ServerAddress, over: AbortSignal): Promise<Duplex> {
+    const { ca, dial = dialServer } = this.#options.agent
+    return dial({ server, ca, signal: AbortSignal.any([over, this.#closing.signal]) })
+  }
+
+  async #greet(
+    server: ServerAddress,
+    socket: Duplex,
+    { isMoving, leg }: { readonly isMoving: boolean; readonly leg?: LegRequest },
+  ): Promise<Session> {
+    const { signal } = this.#closing
+    const { agent, commands, notAt } = this.#options
+    const abort = (): void => void socket.destroy()
+    signal.addEventListener('abort', abort)
+    try {
+      const who = { clientId: this.#clientId, cookie: this.#cookie, commands, notAt: leg ? '' : notAt() }
+      const session = await Session.start({
+        ...{ socket, server, commands },
+        auth: authRequest(agent, { ...who, isMoving, leg }),
+        onVisitor: (visitor) => this.#serve(session, visitor),
+        onStopTunnel: (stop) => {
+          // What a former connection no longer serves is served by the current one.
+          if (session === this.#session) this.#stopTunnel(stop)
+        },
+        onMove: () => (leg ? leg.onMove() : this.#moveIfAsked()),
+        onNodes: (addresses) => this.#told(addresses),
+      })
+      session.release()
+      return session
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  #newLegs(): Legs {
+    const { agent, connections, timers, random } = this.#options
+    return new Legs({
+      ...{ connections, timers, random },
+      // Only the node that has the session takes them.
+      connect: async (leg) => {
+        const server = this.#session?.server ?? agent.server
+        const socket = await this.#dial(server, this.#closing.signal)
+        return this.#greet(server, socket, { isMoving: false, leg })
+      },
+    })
+  }
+
+  #serve(session: Session, waiting: SessionVisitor): void {
+    const { stream, header, done } = waiting
+    const tunnel = this.binds.find(header.id)
+    if (tunnel) {
+      this.#options.onVisitor(tunnel, waiting)
+      return
+    }
+    // Over a leg, visitors may come before the bind is answered, which is done over the first connection.
+    const binding = [session, this.#session].find((each) => each?.isBinding)
+    if (binding && !stream.isClosed) binding.hold(waiting)
+    else {
+      stream.reset('stream_refused')
+      done()
+    }
+  }
+
+  #stopTunnel({ id, message }: StopTunnel): void {
+    const tunnel = this.binds.find(id)
+    if (tunnel) this.#options.onStopped(tunnel, message)
+  }
+
+  /** Until the time is over, if one is given, or there is a reason to go on. */
+  #wait(ms?: number): Promise<void> {
+    return new Promise((resolve) => {
+      const { signal } = this.#closing
+      const done = (): void => {
+        cancel()
+        signal.removeEventListener('abort', done)
+        this.#retryNow = undefined
+        resolve()
+      }
+      const cancel = ms === undefined ? () => {} : this.#options.timers.after(ms, done)
+      signal.addEventListener('abort', done)
+      this.#retryNow = done
+      if (signal.aborted) done()
+    })
+  }
+}

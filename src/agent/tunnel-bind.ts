@@ -1,0 +1,36 @@
+/** A tunnel at one session of its agent: what the server gave it there. */
+import type { BindAnswer } from '../wire/messages/bind.ts'
+
+export class TunnelBind {
+  #got: BindAnswer | undefined
+  #isOnline = false
+
+  /** What the server gave last; undefined before. */
+  get got(): BindAnswer | undefined {
+    return this.#got
+  }
+
+  get isOnline(): boolean {
+    return this.#isOnline
+  }
+
+  /** The ids that visitors carry: that of the bind, and over further connections the one that the API shows. */
+  get ids(): readonly string[] {
+    return [this.#got?.id ?? '', this.#got?.tunnelId ?? ''].filter((id) => id !== '')
+  }
+
+  online(answer: BindAnswer): void {
+    this.#got = answer
+    this.#isOnline = true
+  }
+
+  offline(): void {
+    this.#isOnline = false
+  }
+
+  /** The next one will be another. */
+  forget(): void {
+    this.#got = undefined
+    this.#isOnline = false
+  }
+}
