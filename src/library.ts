@@ -16,6 +16,7 @@ import { Agent } from './agent/agent.ts'
 import { ConfigError, describeProblem } from './agent/config/config-error.ts'
 import { textReader } from './agent/config/text-files.ts'
 import { readTunnel, type TunnelContext, type TunnelOptions, type TunnelPlans } from './agent/config/tunnel-options.ts'
+import { parseConnections } from './agent/connections.ts'
 import type { AgentEvent } from './agent/events.ts'
 import { AgentFault } from './agent/fault.ts'
 import type { Visitor } from './agent/forward.ts'
@@ -40,6 +41,11 @@ export interface ConnectOptions {
   readonly ca?: string | undefined
   /** Shown with the session in the API. */
   readonly session_metadata?: string | undefined
+  /**
+   * How many connections to have at most, from 1 to 16: one to each worker of the server, and for pooled tunnels at two of
+   * its nodes. `'auto'`, as many as are of use, when left out.
+   */
+  readonly connections?: number | 'auto' | undefined
   /** Waits for a server that cannot be reached, rather than rejecting. One that refuses us is not waited for. */
   readonly wait?: boolean | undefined
   /** Hears what happens afterwards; the tunnels come back by themselves. */
@@ -130,6 +136,7 @@ async function start({ wait = false, session_metadata = '', onEvent, ...given }:
     server: checked('server', () => parseServer(given.server || env.POSTERN_SERVER || DEFAULT_SERVER)),
     ca: ca ? checked('ca', () => certificatesPem(readText(ca))) : undefined,
     authtoken: new Secret(authtoken),
+    connections: checked('connections', () => parseConnections(String(given.connections ?? 'auto'))),
     metadata: session_metadata,
     version: ownVersion(),
     clientType: 'postern-library',
@@ -178,8 +185,8 @@ function acceptor(handler: Handler): NonNullable<TunnelContext['accept']> {
 
 /** What belongs to the session, and what to the tunnel. */
 function parted(options: ForwardOptions | ListenOptions) {
-  const { server, authtoken, ca, session_metadata, wait, onEvent, ...tunnel } = options
-  return { connecting: { server, authtoken, ca, session_metadata, wait, onEvent }, tunnel }
+  const { server, authtoken, ca, session_metadata, connections, wait, onEvent, ...tunnel } = options
+  return { connecting: { server, authtoken, ca, session_metadata, connections, wait, onEvent }, tunnel }
 }
 
 function checked<T>(name: string, parse: () => T): T {

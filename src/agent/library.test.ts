@@ -71,6 +71,18 @@ describe('forward', () => {
     }
   })
 
+  test('has as many connections as it is told to', async () => {
+    let planes = 0
+    const plane = () => ({ planeId: `w${planes++}`, planeCount: 3 })
+    const wide = await TestDoor.start({ ...identity, rules: { plane } })
+    const connection = await connect({ ...here, server: `127.0.0.1:${wide.port}`, connections: 2 })
+    await connection.forward({ addr: 3000 })
+    const leg = await wide.session(2)
+    assert.deepEqual([leg.auth.clientId, leg.auth.heldPlanes], ['ts_1', ['w0']])
+    await connection.close()
+    await wide.close()
+  })
+
   const wrong: [name: string, given: object, says: RegExp][] = [
     [
       'an unknown option',
@@ -90,6 +102,8 @@ describe('forward', () => {
     ],
     ['no authtoken', { addr: 1, authtoken: '' }, /^ConfigError: `authtoken` is missing/],
     ['a bad server', { addr: 1, server: 'http://x' }, /^ConfigError: `server` must be `host:port`/],
+    ['too many connections', { addr: 1, connections: 17 }, /^ConfigError: `connections` must be `auto` or a number/],
+    ['half a connection', { addr: 1, connections: 1.5 }, /^ConfigError: `connections` must be `auto` or a number/],
     ['a bad CA', { addr: 1, ca: '/none' }, /^ConfigError: `ca` cannot be read/],
     ['a server that is not there', { addr: 1, server: '127.0.0.1:1' }, /^AgentFault: nothing listens at/],
   ]

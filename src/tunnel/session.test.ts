@@ -51,6 +51,15 @@ describe('a door that is about to close', () => {
     }
   })
 
+  test('turns away who wants a second session at another node', async () => {
+    const door = await startDoor({ nodes: { id: 'nd_1', addresses: () => ['a.example.com:7443'] } })
+    const ours = { canMove: true, knowsNodes: true }
+    assert.equal(refusedWith(await door.agent().authenticate({ ...ours, notAt: 'nd_1' })), 108)
+    assert.equal(door.load.sessions, 0)
+    assert.equal((await door.online({ ...ours, notAt: 'nd_2' })).auth.nodeId, 'nd_1')
+    await (await startDoor()).online({ ...ours, notAt: 'nd_1' })
+  })
+
   test('hears whether an agent that comes back is moving', async () => {
     const asked: boolean[] = []
     const door = await startDoor()

@@ -28,7 +28,10 @@ export function addAgentFlags(command: Command): Command {
       '--config <file>',
       'configuration file, also an ngrok.yml (default: ./postern-agent.yml, ~/.config/postern/agent.yml)',
     )
-    .option('--connections <n>', 'most connections to the server, one to each of its workers (default: auto)')
+    .option(
+      '--connections <n>',
+      'most connections to the server: one to each worker, with pooling at two nodes (default: auto)',
+    )
     .addOption(
       new Option('--log-format <format>', 'auto is a live view on a terminal, and lines elsewhere')
         .choices(outputFormats)

@@ -25,7 +25,8 @@ describe('a pool at three nodes', () => {
 
       const member = async (by: Owner, node: ClusterNode, options: TunnelOptions) => {
         const web = await httpUpstream(by, (_, response) => response.end(node.name))
-        const agent = await agentAt(by, cluster, node)
+        // One tunnel each, so that turns can be counted; else each would be at a second node too.
+        const agent = await agentAt(by, cluster, node, { connections: 1 })
         return { agent, tunnel: await agent.forward({ pooling: true, ...options, addr: web.port }) }
       }
       /** Who answered, and how often. */

@@ -1,0 +1,201 @@
+/** An agent with a pooled address is at two nodes: visitors do not notice when one of them stops or dies. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { Agent, request } from 'node:https'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { agentAt, type ClusterNode, listed, startCluster, type TestCluster } from '../../support/cluster.ts'
+import { eachStore } from '../../support/databases.ts'
+import { until } from '../../support/until.ts'
+import { httpUpstream, type Owner, tcpUpstream } from '../../support/upstream.ts'
+import { answerOf, askHttp2, dialTcp, exchange, openHttp2, visit } from '../../support/visitor.ts'
+
+/** Between two requests of one visitor, in milliseconds. */
+const BETWEEN_MS = 10
+
+/** Requests that every visitor must have had answered after a change before it counts as survived. */
+const ENOUGH = 30
+
+/** How long a half may take to come back: a node that died is believed alive until its lease is over, in milliseconds. */
+const BACK_MS = 60_000
+
+/** Visitors of one node, who ask again and again, each the next time when it was answered. */
+class Visitors {
+  /** Requests that failed, and whether they began after the latest change. */
+  readonly failed: { readonly why: string; readonly epoch: number }[] = []
+  readonly #served: number[] = []
+  readonly #running: Promise<void>[]
+  #epoch = 0
+  #isOver = false
+
+  constructor(
+    node: ClusterNode,
+    { web, tcp, ca }: { readonly web: string; readonly tcp: string; readonly ca: string },
+  ) {
+    const [url, port] = [node.at(web), node.at(tcp)]
+    this.#running = [
+      this.#loop('a new connection', () => visit(url, { ca })),
+      this.#kept(url, ca),
+      this.#http2(url, ca),
+      this.#loop('TCP', async () => ({ status: 200, text: await exchange(await dialTcp(port), 'served') })),
+    ]
+  }
+
+  /** What begins from now on must not fail. */
+  changed(): void {
+    this.#epoch++
+  }
+
+  /** Requests that failed though they began after the latest change. */
+  get failedSince(): string[] {
+    return this.failed.filter(({ epoch }) => epoch === this.#epoch).map(({ why }) => why)
+  }
+
+  /** Resolves when all have been served for a while, or one was not. */
+  async goOn(): Promise<void> {
+    const before = [...this.#served]
+    const isEnough = (): boolean => this.#served.every((served, i) => served >= (before[i] ?? 0) + ENOUGH)
+    await until('visitors are served', () => this.failedSince.length > 0 || isEnough())
+    assert.deepEqual(this.failedSince, [])
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true
+    await Promise.all(this.#running)
+  }
+
+  async #kept(url: string, ca: string): Promise<void> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1, ca })
+    const { host, hostname, port } = new URL(url)
+    const to = { agent, host: '127.0.0.1', port, servername: hostname, headers: { host } }
+    await this.#loop('a kept connection', () => answerOf(request(to).end()))
+    agent.destroy()
+  }
+
+  async #http2(url: string, ca: string): Promise<void> {
+    const session = openHttp2(url, { ca })
+    await once(session, 'connect')
+    await this.#loop('HTTP/2', () => askHttp2(session, url))
+    session.destroy()
+  }
+
+  async #loop(name: string, ask: () => Promise<{ status: number; text: string }>): Promise<void> {
+    const index = this.#served.push(0) - 1
+    while (!this.#isOver) {
+      const epoch = this.#epoch
+      const { status, text } = await ask().catch((error: Error) => ({ status: 0, text: error.message }))
+      if (status === 200 && text === 'served') this.#served[index] = (this.#served[index] ?? 0) + 1
+      else this.failed.push({ why: `${name}: ${status} ${text.slice(0, 300)}`, epoch })
+      await pause(BETWEEN_MS)
+    }
+  }
+}
+
+describe('an agent at two nodes', () => {
+  eachStore(
+    (store) => {
+      const closers: (() => unknown)[] = []
+      const owner: Owner = { after: (close) => void closers.unshift(close) }
+      let cluster: TestCluster
+      let nodes: ClusterNode[]
+      before(async () => {
+        // Longer than any test waits: who is let go only after this time makes a test fail.
+        cluster = await startCluster(owner, { databaseUrl: await store.url(), flags: { 'drain-timeout': '10m' } })
+        nodes = [...cluster.nodes]
+      })
+      after(async () => {
+        for (const close of closers) await close()
+      })
+
+      /** Starts a node again, and waits until it knows the others and is known. */
+      const again = async (node: ClusterNode): Promise<void> => {
+        const index = nodes.indexOf(node)
+        const started = await cluster.start(index + 1)
+        nodes[index] = started
+        await until('it is known', async () => (await started.api.get('/nodes')).nodes.length === nodes.length)
+      }
+
+      /** The nodes where the agent is, by their regions, which tell nodes apart. */
+      const whereItIs = async (by: ClusterNode): Promise<ClusterNode[]> => {
+        const regions = new Set((await listed(by, 'tunnel_sessions')).map(({ region }) => region))
+        return nodes.filter(({ name }) => regions.has(name.replace('node-', 'r')))
+      }
+
+      /** Two nodes that the agent is at, as the third sees it: with both tunnels at each, and nowhere else. */
+      const halves = async (third: () => ClusterNode): Promise<[ClusterNode, ClusterNode]> => {
+        let found: ClusterNode[] = []
+        await until(
+          'it is at two nodes',
+          async () => {
+            const sessions = await listed(third(), 'tunnel_sessions')
+            const tunnels = await listed(third(), 'tunnels')
+            found = await whereItIs(third())
+            return sessions.length === 2 && tunnels.length === 4 && found.length === 2
+          },
+          { limitMs: BACK_MS },
+        )
+        return found as [ClusterNode, ClusterNode]
+      }
+
+      const start = async (t: TestContext) => {
+        const service = await httpUpstream(t, (_, response) => response.end('served'))
+        const echo = await tcpUpstream(t)
+        const events: string[] = []
+        const agent = await agentAt(t, cluster, nodes[0] as ClusterNode, { onEvent: ({ type }) => events.push(type) })
+        const { url: web } = await agent.forward({ addr: service.port, pooling: true })
+        const { url: tcp } = await agent.forward({ addr: echo.port, proto: 'tcp', pooling: true })
+        const visitorsOf = async (node: ClusterNode): Promise<Visitors> => {
+          await until('the port is open', () => dialTcp(node.at(tcp)).catch(() => undefined)).then((it) => it.destroy())
+          const visitors = new Visitors(node, { web, tcp, ca: cluster.ca })
+          t.after(() => visitors.stop())
+          await visitors.goOn()
+          return visitors
+        }
+        return { agent, events, visitorsOf }
+      }
+
+      test('costs visitors nothing but what was in flight when one of them dies, and then the other', async (t) => {
+        const { agent, events, visitorsOf } = await start(t)
+        for (const index of [0, 1]) {
+          const at = await halves(() => nodes[0] as ClusterNode)
+          const third = nodes.find((node) => !at.includes(node)) ?? assert.fail()
+          const visitors = await visitorsOf(third)
+          const dying = at[index] as ClusterNode
+          dying.server.kill('SIGKILL')
+          await dying.server.ended
+          visitors.changed()
+          await visitors.goOn()
+          const now = await halves(() => third)
+          assert.ok(now.includes(third) && !now.includes(dying), 'the half came to the node that had none')
+          await visitors.goOn()
+          await again(dying)
+          await visitors.goOn()
+          await visitors.stop()
+        }
+        assert.ok(!events.includes('offline'), events.join())
+        await agent.close()
+        const isGone = async () => (await listed(nodes[0] as ClusterNode, 'tunnel_sessions')).length === 0
+        await until('nothing is left', isGone)
+      })
+
+      test('costs nothing at all when nodes stop one after another', async (t) => {
+        const { agent, events, visitorsOf } = await start(t)
+        await halves(() => nodes[0] as ClusterNode)
+        for (const stopping of [...nodes]) {
+          const other = nodes.find((node) => node !== stopping) ?? assert.fail()
+          const visitors = await visitorsOf(other)
+          const { code } = await stopping.server.stop()
+          assert.equal(code, 0)
+          await visitors.goOn()
+          await again(stopping)
+          await halves(() => other)
+          await visitors.stop()
+          assert.deepEqual(visitors.failed, [])
+        }
+        assert.ok(!events.includes('offline'), events.join())
+        await agent.close()
+      })
+    },
+    ['postgres'],
+  )
+})
