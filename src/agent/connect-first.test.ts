@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
 import { describe, test } from 'node:test'
 import { connectFirst } from './connect-first.ts'
 import { AgentFault } from './fault.ts'
@@ -8,16 +9,12 @@ import { TestTimers } from './test-timers.ts'
 
 const servers = ['a:1', 'b:1', 'c:1'].map(parseServer)
 
-class TestSocket {
-  isDestroyed = false
+class TestSocket extends PassThrough {
   readonly host: string
 
   constructor(host: string) {
+    super()
     this.host = host
-  }
-
-  destroy(): void {
-    this.isDestroyed = true
   }
 }
 
@@ -90,7 +87,7 @@ describe('connecting at the first of several', () => {
     assert.equal(await connecting, 'welcome')
     assert.deepEqual([dials.get('a')?.signal.aborted, timers.waiting], [true, 0])
     const late = answers('a')
-    await until(() => late.isDestroyed)
+    await until(() => late.destroyed)
   })
 
   test('authenticates over one connection at a time, and over no other once that is welcome', async () => {
@@ -104,7 +101,7 @@ describe('connecting at the first of several', () => {
     assert.deepEqual([...greetings.keys()], ['b'])
     greetings.get('b')?.resolve('welcome')
     assert.equal(await connecting, 'welcome')
-    assert.deepEqual([[...greetings.keys()], first.isDestroyed], [['b'], true])
+    assert.deepEqual([[...greetings.keys()], first.destroyed], [['b'], true])
   })
 
   test('uses a connection that waited when the other is turned away', async () => {
@@ -118,6 +115,23 @@ describe('connecting at the first of several', () => {
     await until(() => greetings.has('a'))
     greetings.get('a')?.resolve('welcome')
     assert.equal(await connecting, 'welcome')
+  })
+
+  test('does not use a connection that broke while it waited', async () => {
+    const { connecting, timers, dials, greetings, answers } = attempts()
+    timers.pass(500)
+    await until(() => dials.size === 2)
+    answers('b')
+    await until(() => greetings.has('b'))
+    const broken = answers('a')
+    await new Promise((resolve) => setImmediate(resolve))
+    broken.destroy(new Error('read ECONNRESET'))
+    await new Promise((resolve) => setImmediate(resolve))
+    greetings.get('b')?.reject(away('gone'))
+    await until(() => dials.size === 3)
+    assert.ok(!greetings.has('a'))
+    dials.get('c')?.reject(away('c'))
+    await assert.rejects(connecting, { message: 'a:1 closed the connection' })
   })
 
   test('ends where an authtoken is refused for good', async () => {

@@ -2,8 +2,9 @@
  * Connects at the first of several addresses where that works. One that does not answer holds up no other: the next is
  * tried soon after it, while it may still answer.
  */
+import type { Duplex } from 'node:stream'
 import { AgentFault } from './fault.ts'
-import type { ServerAddress } from './server-address.ts'
+import { formatServer, type ServerAddress } from './server-address.ts'
 import type { Timers } from './timers.ts'
 
 /** How long an address has for itself before the next one is tried too, in milliseconds. */
@@ -21,7 +22,7 @@ export interface Attempts<S, T> {
 }
 
 /** Rejects with the fault of the first address, which is the one to put right. */
-export async function connectFirst<S extends { destroy(): unknown }, T>(
+export async function connectFirst<S extends Duplex, T>(
   servers: readonly ServerAddress[],
   { dial, greet, timers }: Attempts<S, T>,
 ): Promise<T> {
@@ -49,6 +50,8 @@ export async function connectFirst<S extends { destroy(): unknown }, T>(
     if (begun < servers.length) cancelNext = timers.after(NEXT_MS, nextIsDue)
     void dial(server, over.signal)
       .then((socket) => {
+        // It may break while another one is asked.
+        socket.on('error', () => {})
         if (over.signal.aborted) socket.destroy()
         else connected.push({ index, server, socket })
       })
@@ -67,6 +70,7 @@ export async function connectFirst<S extends { destroy(): unknown }, T>(
       const next = servers[begun]
       if (arrived) {
         try {
+          if (arrived.socket.destroyed) throw brokenEarly(arrived.server)
           return await greet(arrived.server, arrived.socket)
         } catch (error) {
           failed(arrived.index, error)
@@ -80,6 +84,10 @@ export async function connectFirst<S extends { destroy(): unknown }, T>(
     over.abort()
     for (const { socket } of connected) socket.destroy()
   }
+}
+
+function brokenEarly(server: ServerAddress): AgentFault {
+  return new AgentFault('unreachable', `${formatServer(server)} closed the connection`)
 }
 
 /** What a server refuses for good, its other nodes refuse too. */

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
 import { streamTypes } from '../wire/stream-types.ts'
+import { dialServer } from './connect.ts'
 import { readAll, testAgent, testPlan, until } from './test-agent.ts'
 import { TestDoor } from './test-door.ts'
 
@@ -51,6 +52,32 @@ test('an agent moves to another node when its own stops, and gives up there what
   )
   assert.equal(await readAll(second.visit(web.id)), 'served')
   assert.ok(!events.some(({ type }) => type === 'offline'))
+})
+
+test('an address that nobody answers at does not keep it from moving elsewhere', async () => {
+  const second = await door('nd_2')
+  const first = await door('nd_1')
+  const silent = 1
+  const tried = Promise.withResolvers<void>()
+  const made = testAgent({
+    server: { host: '127.0.0.1', port: first.port },
+    ca: identity.ca,
+    dial: (to) => {
+      if (to.server.port !== silent) return dialServer(to)
+      tried.resolve()
+      return new Promise(() => {})
+    },
+  })
+  closing.push(() => made.agent.close())
+  await made.agent.start()
+  await made.agent.open(testPlan())
+  second.knows(first)
+  first.move(first.latest, [`127.0.0.1:${silent}`, at(second)])
+  await tried.promise
+  assert.equal(second.sessions.length, 0)
+  made.timers.pass(500)
+  await made.told('moved')
+  assert.deepEqual([first.sessions.length, second.sessions.length], [1, 1])
 })
 
 test('one that is asked to move within its node stays at that node', async () => {
