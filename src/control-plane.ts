@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { openCluster } from './cluster/open-cluster.ts'
 import type { OwnNode } from './config/own-node.ts'
 import type { Settings } from './config/read.ts'
-import { Addresses } from './control/addresses.ts'
+import { TakenAddresses } from './control/addresses.ts'
 import { AgentCredentials } from './control/agent-credentials.ts'
 import { AttachedPlanes } from './control/attached-planes.ts'
 import { openAuthority } from './control/authority.ts'
@@ -103,7 +103,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     const holders = new Remembered<AddressHolders>()
     const agentCredentials = new AgentCredentials(store)
     const inUseNow = (id: string) => inUse.answer(id, () => agentCredentials.current(id))
-    const addresses = new Addresses(store)
+    const addresses = new TakenAddresses(store)
 
     // The other nodes on this database, and the data planes of this one.
     const node = {

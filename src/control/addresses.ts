@@ -15,7 +15,7 @@ const LOOKUP_MS = 5000
 /** Who holds a key in a scope. */
 type HolderOf = (scope: string, key: string) => string | undefined
 
-export class Addresses {
+export class TakenAddresses {
   readonly #names: AskedTogether<string, AddressHolders>
   readonly #ports: AskedTogether<number, AddressHolders>
 

@@ -8,7 +8,7 @@ import type { Presence, PresencePage, PresentEndpoint } from '../model/presence.
 import type { Change } from '../store/feed.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
-import { Addresses } from './addresses.ts'
+import { TakenAddresses } from './addresses.ts'
 import { edgeResources } from './edge-configs.ts'
 import type { Followed } from './follower.ts'
 
@@ -25,7 +25,7 @@ export class EdgeEndpoints implements Followed {
   readonly #store: Store
   readonly #region: string
   readonly #log: Logger
-  readonly #addresses: Addresses
+  readonly #addresses: TakenAddresses
   readonly #endpoints = new Shelf<PresentEndpoint>()
   readonly #byEdge = new Map<string, readonly string[]>()
 
@@ -33,7 +33,7 @@ export class EdgeEndpoints implements Followed {
     this.#store = store
     this.#region = region
     this.#log = log
-    this.#addresses = new Addresses(store)
+    this.#addresses = new TakenAddresses(store)
   }
 
   async load(): Promise<void> {

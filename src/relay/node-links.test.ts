@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { after, describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { openGate } from '../../test/support/tcp-gate.ts'
 import { until } from '../../test/support/until.ts'
 import { type ByteStream, writeLent } from '../lib/bytes/byte-stream.ts'
@@ -320,6 +321,8 @@ describe('a node that freezes', () => {
     // The link is cut without a word, and the address leads to the node on another way.
     gate.hush()
     nodes.addresses.set('b', { host: '127.0.0.1', port: b.port })
+    // Until it has been silent for so long that it must prove itself.
+    await pause(5 * 30)
     await open(a, b)
     assert.deepEqual([a.links.links, a.links.dialled], [1, 2])
   })
