@@ -24,6 +24,7 @@ import { StoredLogins } from './control/stored-logins.ts'
 import { StoredTunnelGroups } from './control/tunnel-groups.ts'
 import type { Clock } from './lib/clock.ts'
 import type { IdSource } from './lib/ids.ts'
+import { limitPartOf } from './lib/limits/divided-counters.ts'
 import type { Logger } from './lib/log/log.ts'
 import { isFirstForm } from './lib/secrets/seal.ts'
 import { Secret } from './lib/secrets/secret.ts'
@@ -183,6 +184,12 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       refused,
       /** This node, where there may be others. */
       clusterNodeId: cluster && options.nodeId,
+      /** What this node has of limits that all nodes share. */
+      limitPart: () =>
+        limitPartOf(
+          options.nodeId,
+          (cluster?.others ?? []).map(({ nodeId }) => nodeId),
+        ),
       logins,
       requestKey,
       planes,

@@ -1,6 +1,5 @@
 /** Composes the data plane: builds, starts and stops all that carries traffic, in the order it is written here. */
 import { randomBytes } from 'node:crypto'
-import type { AddressInfo, Server } from 'node:net'
 import { join } from 'node:path'
 import type { Listeners } from './config/listeners.ts'
 import { type AgentTlsSettings, agentTls, allowedBy, ownPorts, requestLimits } from './config/plane-settings.ts'
@@ -14,7 +13,7 @@ import { DepartedVisitors } from './edge/departed-visitors.ts'
 import { Edges } from './edge/edges.ts'
 import { holdVisitors } from './edge/hold-visitors.ts'
 import { HttpFront } from './edge/http-front.ts'
-import { ListenFault, openListener } from './edge/open-listener.ts'
+import { boundTo, listening, openListener } from './edge/open-listener.ts'
 import { errorPages } from './edge/pages/error-page.ts'
 import { PublicDoor } from './edge/public-door.ts'
 import { PublicListener } from './edge/public-listener.ts'
@@ -30,6 +29,7 @@ import type { Clock } from './lib/clock.ts'
 import type { Descriptors } from './lib/files/descriptors.ts'
 import { outboundFetch } from './lib/http/outbound-fetch.ts'
 import type { IdSource } from './lib/ids.ts'
+import { dividedCounters, undivided } from './lib/limits/divided-counters.ts'
 import { shareOf } from './lib/limits/share-of.ts'
 import { type Logger, lineWriter } from './lib/log/log.ts'
 import { ConnectionCaps } from './lib/net/connection-caps.ts'
@@ -106,7 +106,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     options
   const { domain, region, tcpPorts: tcpRange } = settings
   // What may change while we run; see `use`.
-  let { drainTimeoutMs, ngrokErrorHeader } = settings
+  let { drainTimeoutMs, ngrokErrorHeader, sharedLimits } = settings
   let hops = meetVisitors(settings.trustedProxies)
   let mayBeAsked = allowedBy(settings)
   let isLeaving = false
@@ -192,7 +192,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         fetch: outboundFetch({ isAllowed: (address) => mayBeAsked(address), isOwn: ownPorts(settings) }),
         sealer,
         sessions,
-        counters,
+        counters: dividedCounters(counters, () => (sharedLimits ? elsewhere.limitPart : undivided)),
         breakers: new SharedBreakers(neighbours),
         onBudgetSpent: () => {
           budgetsSpent++
@@ -364,7 +364,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       }),
     )
     opened.push(() => void plain.close())
-    const httpAddress = addressOf(plain)
+    const httpAddress = boundTo(plain)
     publicPorts.http ||= httpAddress.port
     for (const port of options.tcpPorts.handed) listening(await ports.open(port, HANDED_IN))
     const admitsAgent = (peer: { readonly ip: string }) => restrictions.admits('agent', peer)
@@ -458,6 +458,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         bodyMemory.use(shareOf(next.bodyMemory, planeCount))
         drainTimeoutMs = next.drainTimeoutMs
         ngrokErrorHeader = next.ngrokErrorHeader
+        sharedLimits = next.sharedLimits
         hops = meetVisitors(next.trustedProxies)
         mayBeAsked = allowedBy(next)
         agentSettings = next
@@ -483,14 +484,4 @@ export async function openDataPlane(options: DataPlaneOptions) {
 function addressOfEndpoint(edges: Edges, id: string): string {
   const config = edges.endpoint(id)
   return config?.names[0] ?? (config?.ports[0] === undefined ? '' : `:${config.ports[0]}`)
-}
-
-/** What listens, or the reason as an error: a listener of the operator's own choice must be had. */
-function listening<T>(outcome: T | ListenFault): T {
-  if (outcome instanceof ListenFault) throw outcome
-  return outcome
-}
-
-function addressOf(server: Server): AddressInfo {
-  return server.address() as AddressInfo // a server on a host and port has an address of this form
 }

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Edges } from './edge/edges.ts'
 import type { SharedEdges } from './edge/shared-edges.ts'
 import type { Movable } from './lib/bytes/cut-at-rest.ts'
+import { type LimitPart, limitPartOf, undivided } from './lib/limits/divided-counters.ts'
 import type { Logger } from './lib/log/log.ts'
 import type { ListenOn } from './lib/net/listen-on.ts'
 import type { Authority } from './lib/x509/certificate-authority.ts'
@@ -87,6 +88,7 @@ export function openElsewhere(options: ReachElsewhereOptions) {
     online().registry.liveTunnel(request.tunnelId) ? online().registry.dialHere(request) : others.dialOnce(request)
   const identity = clusterListen && createNodeIdentity({ nodeId, planeId }, authority)
   let known: ReadonlyMap<string, OtherNode> = new Map()
+  let limitPart = undivided
   const nodeLinks =
     identity &&
     new NodeLinks({
@@ -168,6 +170,10 @@ export function openElsewhere(options: ReachElsewhereOptions) {
     },
     /** Whether a connection to a tunnel may be kept for the next request. */
     mayKeep: (tunnelId: string) => others.mayKeep(tunnelId) && nodes?.mayKeep(tunnelId) !== false,
+    /** What this node has of limits that all nodes share. */
+    get limitPart(): LimitPart {
+      return limitPart
+    },
     /** This node among others, as agents are told; undefined when there are none. */
     agentNodes: identity && { id: nodeId, addresses: agentAddresses },
     calls: {
@@ -184,6 +190,7 @@ export function openElsewhere(options: ReachElsewhereOptions) {
         const before = known
         const told = agentAddresses()
         known = new Map(given.map((each) => [each.nodeId, each]))
+        limitPart = limitPartOf(nodeId, known.keys())
         nodes?.nodesChanged(given)
         const addresses = agentAddresses()
         // Those of a plane that drains are told when they are asked to move.

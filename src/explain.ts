@@ -1,5 +1,6 @@
 /** Explains policies without a server, for the policies in a file of `postern policy test`. */
 import { explain } from './edge/explain/explain.ts'
+import { undivided } from './lib/limits/divided-counters.ts'
 import { check } from './lib/shape/check.ts'
 import { BadJson, MAX_JSON_VALUES, parseJson } from './lib/text/json.ts'
 import type { Described } from './model/described.ts'
@@ -47,6 +48,7 @@ export async function explainPolicy(written: unknown, asked: Described): Promise
     publicHttpsPort: HTTPS_PORT,
     ngrokErrorHeader: true,
     counters: [],
+    limitPart: undivided,
   })
 }
 

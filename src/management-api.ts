@@ -22,6 +22,7 @@ import { Explainer } from './edge/explain/explainer.ts'
 import type { Clock } from './lib/clock.ts'
 import type { Caller, Descriptors } from './lib/files/descriptors.ts'
 import type { IdSource } from './lib/ids.ts'
+import { undivided } from './lib/limits/divided-counters.ts'
 import { type Logger, lostLines } from './lib/log/log.ts'
 import { ConnectionCaps } from './lib/net/connection-caps.ts'
 import { compileIpRules } from './lib/net/ip-rules.ts'
@@ -72,7 +73,7 @@ export async function openManagementApi(options: ManagementOptions) {
   const { supervisor } = options
   const { tcpPorts, domain, region } = settings
   // What may change while we run; see `use`.
-  let { apiUrl, drainTimeoutMs, ngrokErrorHeader } = settings
+  let { apiUrl, drainTimeoutMs, ngrokErrorHeader, sharedLimits } = settings
   let isTrusted = isTrustedBy(settings)
   const opened: (() => Promise<void> | void)[] = []
   const close = async () => {
@@ -110,6 +111,7 @@ export async function openManagementApi(options: ManagementOptions) {
       publicHttpsPort,
       ngrokErrorHeader: () => ngrokErrorHeader,
       counted: (edgeId) => planes.counted(edgeId),
+      limitPart: () => (sharedLimits ? control.limitPart() : undivided),
       presence,
       endpoint: (id) => directory.endpointConfig(id),
     })
@@ -152,6 +154,7 @@ export async function openManagementApi(options: ManagementOptions) {
         apiUrl = next.apiUrl
         drainTimeoutMs = next.drainTimeoutMs
         ngrokErrorHeader = next.ngrokErrorHeader
+        sharedLimits = next.sharedLimits
         isTrusted = isTrustedBy(next)
       },
       close,

@@ -76,6 +76,7 @@ test('every setting has its default when nothing is given', () => {
     tcpPorts: { from: 20000, to: 20999 },
     domain: 'localhost',
     region: 'local',
+    sharedLimits: false,
     bodyMemory: 64 * 1024 * 1024,
     workers: autoWorkers(),
     drainTimeoutMs: 30_000,
@@ -188,6 +189,7 @@ const accepted: readonly [name: string, text: string, field: keyof Settings, val
   ['body-memory', '64GiB', 'bodyMemory', 64 * 1024 ** 3],
   ['ngrok-error-header', 'on', 'ngrokErrorHeader', true],
   ['ngrok-error-header', 'off', 'ngrokErrorHeader', false],
+  ['shared-limits', 'on', 'sharedLimits', true],
   ['log-level', 'silent', 'logLevel', 'silent'],
 ]
 for (const [name, text, field, value] of accepted) {
@@ -218,6 +220,7 @@ const malformed: Readonly<Record<string, readonly string[]>> = {
   'cluster-address': ['10.0.0.5', '10.0.0.5:0', ':7444'],
   'agent-address': ['n1.example.com', 'n1.example.com:0', 'https://n1.example.com'],
   node: ['', 'a b', 'a/b', 'Bücher', 'a'.repeat(64)],
+  'shared-limits': ['true', '3', ''],
   'ngrok-error-header': ['true', 'ON', 'no', ''],
   'log-level': ['verbose', 'INFO', ''],
   'log-format': ['text', ''],

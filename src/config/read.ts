@@ -30,6 +30,8 @@ export interface Settings {
   /** Where other nodes reach this one; null when it is on its own. Port 0 stands for the one that `clusterListen` gets. */
   readonly clusterAddress: Listen | null
   readonly nodeName: string
+  /** Whether each node lets through its part of a rate limit, and not all of it. */
+  readonly sharedLimits: boolean
   readonly tlsMinVersion: '1.2' | '1.3'
   readonly httpsListen: Listen
   /** The port of `httpsListen` by default; 0 when the system chooses that port. */

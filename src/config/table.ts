@@ -342,6 +342,17 @@ export const table = {
     about: 'name of this node in `/nodes`: 1 to 63 letters, digits, dots, hyphens and underscores',
     example: 'node-1',
   }),
+  sharedLimits: setting({
+    name: 'shared-limits',
+    takes: 'on|off',
+    parse: parse.onOff,
+    default: 'off',
+    bare: 'on',
+    about:
+      '`on` or `off`: whether nodes share `rate-limit` of traffic policies, so that each lets through its part of the capacity; the same at all nodes',
+    example: 'on',
+    isLive: true,
+  }),
   bodyMemory: setting({
     name: 'body-memory',
     takes: 'size',

@@ -1,5 +1,6 @@
 /** Explains what an edge, route or policy would do to described traffic: finds it, and has it explained. */
 
+import type { LimitPart } from '../lib/limits/divided-counters.ts'
 import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { BadValue } from '../lib/shape/check.ts'
@@ -38,6 +39,8 @@ export interface ExplanationsOptions {
   readonly ngrokErrorHeader: () => boolean
   /** What the limits of an edge have counted. */
   readonly counted: (edgeId: string) => Promise<readonly CountedWindow[]>
+  /** What this node has of each rate limit. */
+  readonly limitPart: () => LimitPart
   readonly presence: Pick<Presence, 'endpoint'>
   /** What is served at an endpoint of an agent that is online here. */
   readonly endpoint: (id: string) => EdgeConfig | undefined
@@ -58,7 +61,7 @@ export class Explanations {
 
   /** `body` has passed its form. Rejects with `BadValue` or `Refusal`. */
   async explain(principal: Principal, body: Fields): Promise<Explanation> {
-    const { explain, region, publicHttpsPort, ngrokErrorHeader, counted } = this.#options
+    const { explain, region, publicHttpsPort, ngrokErrorHeader, counted, limitPart } = this.#options
     const named = Object.keys(subjects).filter((name) => body[name] !== undefined)
     const [field, another] = named
     if (field === undefined) throw new BadValue('edge_id', 'required', ONE_OF)
@@ -70,7 +73,7 @@ export class Explanations {
     if (field in stored) await checkSize(subject.config, field)
     const counters = field in stored ? await counted(subject.config.id) : []
     try {
-      const around = { region, publicHttpsPort, ngrokErrorHeader: ngrokErrorHeader() }
+      const around = { region, publicHttpsPort, ngrokErrorHeader: ngrokErrorHeader(), limitPart: limitPart() }
       const work = { ...subject, asked, ...around, counters }
       return await explain(principal.id, work)
     } catch (error) {

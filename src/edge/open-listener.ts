@@ -1,5 +1,5 @@
 /** Opens one TCP listener the way all public ones are: half-open connections, no delay, and no error that ends the process. */
-import { createServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
 import type { Descriptors } from '../lib/files/descriptors.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -96,6 +96,16 @@ export async function openListener(options: ListenerOptions): Promise<Server | L
   } catch (error) {
     return new ListenFault(listenText(on), error as NodeJS.ErrnoException) // of the system: nothing else rejects
   }
+}
+
+/** What listens, or the reason as an error: a listener of the operator's own choice must be had. */
+export function listening<T>(outcome: T | ListenFault): T {
+  if (outcome instanceof ListenFault) throw outcome
+  return outcome
+}
+
+export function boundTo(server: Server): AddressInfo {
+  return server.address() as AddressInfo // a server on a host and port has an address of this form
 }
 
 function ignore(): void {}

@@ -1,5 +1,6 @@
 /** The result of a dry run: what each module would do to the described traffic, and what the visitor would get (D55). */
 import { Type } from 'typebox'
+import type { LimitPart } from '../lib/limits/divided-counters.ts'
 import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
 import { closed, nullable } from '../lib/shape/schema.ts'
 import type { Described } from './described.ts'
@@ -17,6 +18,8 @@ export interface ExplainWork {
   readonly ngrokErrorHeader: boolean
   /** What the rate limits have counted so far. */
   readonly counters: readonly CountedWindow[]
+  /** What the node has of each limit. */
+  readonly limitPart: LimitPart
 }
 
 const text = (description: string) => Type.String({ description })

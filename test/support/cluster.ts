@@ -48,7 +48,10 @@ const DOMAIN = 'cluster.localhost'
 const TCP_PORTS = 30
 
 /** Defines tests that share three nodes. */
-export function onThreeNodes(define: (cluster: () => TestCluster) => void): void {
+export function onThreeNodes(
+  define: (cluster: () => TestCluster) => void,
+  options: Pick<ClusterOptions, 'flags'> = {},
+): void {
   describe('three nodes', () => {
     eachStore(
       (store) => {
@@ -56,7 +59,7 @@ export function onThreeNodes(define: (cluster: () => TestCluster) => void): void
         let cluster: TestCluster
         before(async () => {
           const owner = { after: (close: () => unknown) => void closers.unshift(close) }
-          cluster = await startCluster(owner, { databaseUrl: await store.url() })
+          cluster = await startCluster(owner, { databaseUrl: await store.url(), ...options })
         })
         after(async () => {
           for (const close of closers) await close()

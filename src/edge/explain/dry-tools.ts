@@ -1,6 +1,7 @@
 /** What modules are given in a dry run: nothing that they could reach, and nothing that remembers. */
 import { randomBytes } from 'node:crypto'
 import { type Fetch, FetchFault } from '../../lib/http/outbound-fetch.ts'
+import { dividedCounters, type LimitPart } from '../../lib/limits/divided-counters.ts'
 import { type CountedWindow, SlidingCounters } from '../../lib/limits/sliding-counters.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { compilePatterns } from '../../lib/patterns/pattern-search.ts'
@@ -18,6 +19,8 @@ export interface DryToolsOptions {
   readonly region: string
   readonly now: () => number
   readonly counters: readonly CountedWindow[]
+  /** What the node has of each limit. */
+  readonly limitPart: LimitPart
   /** A module wanted to ask an address; what for, as a sentence says it. */
   readonly onFetch: (what: string) => void
 }
@@ -27,7 +30,8 @@ const KEY_BYTES = 32
 /** Signs requests that nobody gets; it takes a while to make. */
 let requestKey: Promise<RequestKey> | undefined
 
-export function dryTools({ asked, policy, region, now, counters, onFetch }: DryToolsOptions): Omit<ModuleTools, 'key'> {
+export function dryTools(options: DryToolsOptions): Omit<ModuleTools, 'key'> {
+  const { asked, policy, region, now, counters, limitPart, onFetch } = options
   const { login } = asked
   return {
     now,
@@ -38,7 +42,7 @@ export function dryTools({ asked, policy, region, now, counters, onFetch }: DryT
     // A key that is forgotten: what it seals opens nothing.
     sealer: new Sealer(randomBytes(KEY_BYTES)),
     sessions: new MemorySessions(),
-    counters: SlidingCounters.from(counters),
+    counters: dividedCounters(SlidingCounters.from(counters), () => limitPart),
     onBudgetSpent() {},
     expression: (text) => new PolicyExpressions().parse(text),
     requestKey: () => (requestKey ??= makeRequestKey(now())),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { makeIdentity } from '../../../test/support/make-certificate.ts'
+import { undivided } from '../../lib/limits/divided-counters.ts'
 import { BadValue, check } from '../../lib/shape/check.ts'
 import { describedForm } from '../../model/described.ts'
 import type { EdgeConfig, EdgeKind, ModuleSettings } from '../../model/edge-config.ts'
@@ -43,7 +44,7 @@ function policy({ inbound = [], outbound = [] }: Rules, place = 'route', readsHa
 type More = Partial<Omit<Parameters<typeof explain>[0], 'config' | 'asked'>>
 
 function ask(config: EdgeConfig, asked: object, more: More = {}): Promise<Explanation> {
-  const around = { region: 'eu', publicHttpsPort: 443, ngrokErrorHeader: true, counters: [] }
+  const around = { region: 'eu', publicHttpsPort: 443, ngrokErrorHeader: true, counters: [], limitPart: undivided }
   return explain({ config, asked: check(describedForm, asked), ...around, ...more })
 }
 

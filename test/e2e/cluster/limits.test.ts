@@ -1,0 +1,66 @@
+/** Rate limits that three nodes share (`--shared-limits`): together they let through what the limit says, and no more. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type ClusterNode, onThreeNodes } from '../../support/cluster.ts'
+import { until } from '../../support/until.ts'
+import { visit } from '../../support/visitor.ts'
+
+const CAPACITY = 30
+const TRIES = 2 * CAPACITY
+const name = 'limited.test'
+
+onThreeNodes(
+  (cluster) => {
+    const limit = { name: 'all', capacity: CAPACITY, rate: '600s', bucket_key: ["'all'"] }
+    const policy = { inbound: [{ name: 'limit', actions: [{ type: 'rate-limit', config: limit }] }] }
+    const statusAt = async (node: ClusterNode): Promise<number> =>
+      (await visit(node.at(`https://${name}`), cluster())).status
+    /** How many of `TRIES` are let through. */
+    const passingAt = async (node: ClusterNode): Promise<number> => {
+      const statuses = await Promise.all(Array.from({ length: TRIES }, () => statusAt(node)))
+      assert.ok(
+        statuses.every((status) => status === 200 || status === 429),
+        String(statuses),
+      )
+      return statuses.filter((status) => status === 200).length
+    }
+    const around = (wanted: number, found: number, what: string): void =>
+      assert.ok(Math.abs(found - wanted) <= wanted / 10, `${what}: ${found} instead of ${wanted}`)
+
+    test('let through their parts, and those of a node that is gone', async () => {
+      const [first, second, third] = cluster().nodes
+      const { api } = first
+      const { id: backend_id } = await api.create('/backends/http_response', { body: 'through' })
+      const { id } = await api.create('/edges/https', { hostports: [`${name}:443`] })
+      const match = { match_type: 'path_prefix', match: '/' }
+      await api.create(`/edges/https/${id}/routes`, { ...match, backend: { backend_id }, policy })
+      let total = 0
+      for (const node of cluster().nodes) {
+        // The visit that finds it in force counts too.
+        await until(`${node.name} serves it`, async () => (await statusAt(node).catch(() => 0)) === 200)
+        const passed = 1 + (await passingAt(node))
+        around(CAPACITY / 3, passed, node.name)
+        total += passed
+      }
+      around(CAPACITY, total, 'all')
+
+      const body = { edge_id: id, request: { url: '/' } }
+      const explained = async () => (await api.send('POST', '/policy/explain', { body })).body.outcome.error_code
+      assert.equal(await explained(), 'ERR_RATE_LIMITED')
+
+      third.server.kill('SIGTERM')
+      await third.server.ended
+      // What was counted counts on: each has half of it now, of which a third is used up.
+      for (const node of [first, second]) {
+        let passed = 0
+        await until(`${node.name} lets more through`, async () => {
+          passed += await passingAt(node)
+          return passed > 0
+        })
+        around(CAPACITY / 2 - CAPACITY / 3, passed, node.name)
+        assert.equal(await passingAt(node), 0)
+      }
+    })
+  },
+  { flags: { 'shared-limits': 'on' } },
+)
