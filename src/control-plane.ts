@@ -184,6 +184,8 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       refused,
       /** This node, where there may be others. */
       clusterNodeId: cluster && options.nodeId,
+      /** This node among others, for the metrics; undefined where there are none. */
+      clusterNumbers: cluster && (() => cluster.numbers),
       /** What this node has of limits that all nodes share. */
       limitPart: () =>
         limitPartOf(

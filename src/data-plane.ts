@@ -435,7 +435,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const doors = [caps, agentCaps, sshCaps]
     const numbers = (): PlaneNumbers =>
       planeNumbers({
-        ...{ counts, doors, online, bodyMemory, edges, certificates, links },
+        ...{ counts, doors, online, bodyMemory, edges, certificates, elsewhere },
         strangers: [agents.numbers, gateway.numbers],
         policyBudgetsSpent: budgetsSpent,
         refusedConnections: descriptors.refused,

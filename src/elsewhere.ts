@@ -13,6 +13,7 @@ import { type Dial, DialFault } from './model/dial.ts'
 import type { LookUp } from './model/look-up.ts'
 import { LOOKUP_MS } from './planes/asked-of-control.ts'
 import type { ControlLink } from './planes/control-link.ts'
+import type { ElsewhereNumbers } from './planes/numbers.ts'
 import { OtherNodes, type ServedHere } from './planes/other-nodes.ts'
 import { OtherPlanes } from './planes/other-planes.ts'
 import type { OtherNode, PlaneCalls } from './planes/port.ts'
@@ -163,6 +164,26 @@ export function openElsewhere(options: ReachElsewhereOptions) {
       },
       /** Other nodes are to use other planes of this one. */
       stop: () => nodeDoor?.stop(),
+    },
+    /** For the metrics. */
+    get numbers(): ElsewhereNumbers {
+      const lookUps = nodes?.lookUps
+      return {
+        totals: {
+          relayed: links.dialled,
+          toNodes: nodeLinks?.dialled ?? 0,
+          unreachedNodes: nodeLinks?.unreached ?? 0,
+          fromNodes: nodeDoor?.accepted ?? 0,
+          lookUps: lookUps?.total ?? 0,
+          failedLookUps: lookUps?.failed ?? 0,
+        },
+        present: {
+          linksToNodes: nodeLinks?.links ?? 0,
+          linksFromNodes: nodeDoor?.links ?? 0,
+          streamsToNodes: nodeLinks?.streams ?? 0,
+          streamsFromNodes: nodeDoor?.streams ?? 0,
+        },
+      }
     },
     /** A tunnel is online at this plane no more. */
     leftHere(tunnelId: string, served: ServedHere): void {

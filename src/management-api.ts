@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import { Registry } from '@prometheus-io/client'
 import { buildApi } from './api/app.ts'
 import { registerCaps } from './api/cap-metrics.ts'
+import { registerCluster } from './api/cluster-metrics.ts'
 import { ApiMetrics } from './api/metrics.ts'
 import { registerProcess } from './api/process-metrics.ts'
 import { registerTraffic } from './api/traffic-metrics.ts'
@@ -121,6 +122,8 @@ export async function openManagementApi(options: ManagementOptions) {
     const metrics = new ApiMetrics(registry)
     let numbers = await planes.numbers()
     registerTraffic(registry, () => numbers)
+    const { clusterNumbers } = control
+    if (clusterNumbers) registerCluster(registry, { cluster: clusterNumbers, planes: () => numbers })
     // The API takes no PROXY header, so the address of a trusted proxy there is that of all its callers.
     const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared: (ip) => isTrusted(ip) })
     opened.push(() => caps.close())

@@ -5,7 +5,7 @@ import type { Edges } from './edge/edges.ts'
 import { latencyBounds } from './edge/latency-count.ts'
 import type { TrafficCount } from './edge/traffic-count.ts'
 import type { ConnectionCaps } from './lib/net/connection-caps.ts'
-import type { PlaneNumbers } from './planes/numbers.ts'
+import type { ElsewhereNumbers, PlaneNumbers } from './planes/numbers.ts'
 import type { Online } from './tunnel/online.ts'
 
 export interface CountingParts {
@@ -17,7 +17,7 @@ export interface CountingParts {
   readonly certificates: Pick<Certificates, 'firstExpiry'>
   /** Those who have not proved who they are, at the door of agents and at that of SSH. */
   readonly strangers: readonly { readonly unproven: number; readonly turnedAway: number; readonly failures: number }[]
-  readonly links: { readonly dialled: number }
+  readonly elsewhere: { readonly numbers: ElsewhereNumbers }
   readonly policyBudgetsSpent: number
   readonly refusedConnections: number
 }
@@ -27,6 +27,7 @@ export function planeNumbers(parts: CountingParts): PlaneNumbers {
   const { sessions, tunnels, connections } = online.load
   const { latency } = counts
   const { firstExpiry } = certificates
+  const elsewhere = parts.elsewhere.numbers
   return {
     edges: [...counts],
     endpoints: [...counts.endpoints()],
@@ -38,7 +39,7 @@ export function planeNumbers(parts: CountingParts): PlaneNumbers {
       turnedAway: sum(strangers.map(({ turnedAway }) => turnedAway)),
       failures: sum(strangers.map(({ failures }) => failures)),
       refusedConnections: parts.refusedConnections,
-      relayed: parts.links.dialled,
+      ...elsewhere.totals,
     },
     present: {
       sessions,
@@ -46,6 +47,7 @@ export function planeNumbers(parts: CountingParts): PlaneNumbers {
       streams: connections,
       unproven: sum(strangers.map(({ unproven }) => unproven)),
       bodyMemory: bodyMemory.used,
+      ...elsewhere.present,
     },
     servedEdges: edges.size,
     comingEdges: edges.coming,

@@ -7,6 +7,7 @@ import { Refusal } from '../model/errors.ts'
 import type { FormerLabelTunnel } from '../model/former-labels.ts'
 import type { PoolDifference } from '../model/pool.ts'
 import type { Presence } from '../model/presence.ts'
+import type { ClusterNumbers } from '../planes/numbers.ts'
 import type { OtherNode, PlaceClaim, PlaneCalls } from '../planes/port.ts'
 import { AskedTogether } from '../store/asked-together.ts'
 import type { Change } from '../store/feed.ts'
@@ -18,7 +19,7 @@ import { decideClaim } from './decide-claim.ts'
 import { DistantPorts } from './distant-ports.ts'
 import { LookUps } from './look-ups.ts'
 import { answerCall, type NodeServices, servicesOf } from './node-calls.ts'
-import { type NodeFacts, NodeLease } from './node-lease.ts'
+import { LEASE_MS, type NodeFacts, NodeLease } from './node-lease.ts'
 import { type HeldHere, type KeptTunnel, NODE_LEAVES, OnlineRows, SESSION_MOVED } from './online-rows.ts'
 
 /** What the cluster needs of this node's own data planes. */
@@ -108,6 +109,17 @@ export class Cluster {
   /** The other nodes whose leases run. */
   get others(): readonly OtherNode[] {
     return this.#others
+  }
+
+  /** For the metrics. */
+  get numbers(): ClusterNumbers {
+    const { ageMs } = this.#lease
+    return {
+      nodes: this.#others.length + 1,
+      isLeaseHeld: ageMs < LEASE_MS,
+      leaseAgeMs: ageMs,
+      waitingRows: this.#rows.waiting,
+    }
   }
 
   /** Takes the lease; what is online here counts from now on. */

@@ -39,10 +39,17 @@ export class NodeLease {
   #isAgain = false
   #isStopped = false
   #isAway = false
+  /** When it was last renewed, of a clock that never jumps; undefined before that. */
+  #renewedAt: number | undefined
 
   constructor(options: NodeLeaseOptions) {
     this.#options = options
     this.#renewMs = options.renewMs ?? RENEW_MS
+  }
+
+  /** How long ago it was renewed, in milliseconds; the database counts from no earlier. */
+  get ageMs(): number {
+    return this.#renewedAt === undefined ? Number.POSITIVE_INFINITY : performance.now() - this.#renewedAt
   }
 
   /** Takes the lease; rejects when the database is away. */
@@ -103,7 +110,9 @@ export class NodeLease {
 
   async #renew(): Promise<void> {
     const { store, facts, onBegun, onNodes } = this.#options
+    const asked = performance.now()
     const hadRun = await store.write((writer) => writer.online.renew(facts(), LEASE_MS))
+    this.#renewedAt = asked
     if (!hadRun) onBegun()
     const { nodes, dead } = await store.read(async ({ online }) => ({
       nodes: await online.nodes(),

@@ -32,11 +32,18 @@ export class Asking {
   readonly now: () => number
   readonly #log: Logger
   #asked = 0
+  #total = 0
+  #failed = 0
 
   /** `now` is of a clock that never jumps, in milliseconds. */
   constructor(log: Logger, now: () => number) {
     this.#log = log
     this.now = now
+  }
+
+  /** How often something was asked, and how often nobody could be, since the start. */
+  get counted(): { readonly total: number; readonly failed: number } {
+    return { total: this.#total, failed: this.#failed }
   }
 
   /** Whether as much is being asked as may be. */
@@ -70,10 +77,12 @@ export class Asking {
   /** Whether it could be asked. */
   async once(ask: () => Promise<void>): Promise<boolean> {
     this.#asked++
+    this.#total++
     try {
       await ask()
       return true
     } catch (err) {
+      this.#failed++
       this.#log.debug({ err }, 'other nodes cannot be looked up')
       return false
     } finally {

@@ -21,6 +21,28 @@ export interface DoorNumbers {
   readonly refusals: readonly (readonly [setting: string, count: number])[]
 }
 
+/** What went to and came from other planes and nodes. */
+export interface ElsewhereNumbers {
+  readonly totals: {
+    /** Connections to tunnels that went through another plane. */
+    readonly relayed: number
+    /** The same through another node, those whose node could not be reached, and those for visitors at other nodes. */
+    readonly toNodes: number
+    readonly unreachedNodes: number
+    readonly fromNodes: number
+    /** How often what other nodes have was looked up, and how often that failed. */
+    readonly lookUps: number
+    readonly failedLookUps: number
+  }
+  readonly present: {
+    /** Connections between this node and others, by who opened them, and visitors' streams on them. */
+    readonly linksToNodes: number
+    readonly linksFromNodes: number
+    readonly streamsToNodes: number
+    readonly streamsFromNodes: number
+  }
+}
+
 export interface PlaneNumbers {
   /** By edge, endpoints of agents as one; a bounded number of them. */
   readonly edges: readonly TrafficRow[]
@@ -30,18 +52,16 @@ export interface PlaneNumbers {
   readonly latency: { readonly bounds: readonly number[]; readonly steps: readonly number[]; readonly sumMs: number }
   readonly doors: readonly DoorNumbers[]
   /** Numbers that add up over planes, and over a plane's life. */
-  readonly totals: {
+  readonly totals: ElsewhereNumbers['totals'] & {
     readonly bodyRefusals: number
     readonly policyBudgetsSpent: number
     /** Agents that were turned away to make room for newer ones, and logins that failed. */
     readonly turnedAway: number
     readonly failures: number
     readonly refusedConnections: number
-    /** Connections to tunnels that went through another plane. */
-    readonly relayed: number
   }
   /** Numbers of this moment, which add up over planes. */
-  readonly present: {
+  readonly present: ElsewhereNumbers['present'] & {
     readonly sessions: number
     readonly tunnels: number
     readonly streams: number
@@ -54,6 +74,16 @@ export interface PlaneNumbers {
   readonly comingEdges: number
   /** When the first certificate expires, in seconds since 1970. */
   readonly firstExpiry: number | undefined
+}
+
+/** This node among others, as its control plane sees it. */
+export interface ClusterNumbers {
+  /** Nodes whose leases run, this one too. */
+  readonly nodes: number
+  readonly isLeaseHeld: boolean
+  readonly leaseAgeMs: number
+  /** Changes of what is online here that others do not know yet. */
+  readonly waitingRows: number
 }
 
 /** The numbers of several planes as one. */
@@ -84,8 +114,14 @@ const nothing: PlaneNumbers = {
   endpoints: [],
   latency: { bounds: [], steps: [], sumMs: 0 },
   doors: [],
-  totals: { bodyRefusals: 0, policyBudgetsSpent: 0, turnedAway: 0, failures: 0, refusedConnections: 0, relayed: 0 },
-  present: { sessions: 0, tunnels: 0, streams: 0, unproven: 0, bodyMemory: 0 },
+  totals: {
+    ...{ bodyRefusals: 0, policyBudgetsSpent: 0, turnedAway: 0, failures: 0, refusedConnections: 0, relayed: 0 },
+    ...{ toNodes: 0, unreachedNodes: 0, fromNodes: 0, lookUps: 0, failedLookUps: 0 },
+  },
+  present: {
+    ...{ sessions: 0, tunnels: 0, streams: 0, unproven: 0, bodyMemory: 0 },
+    ...{ linksToNodes: 0, linksFromNodes: 0, streamsToNodes: 0, streamsFromNodes: 0 },
+  },
   servedEdges: 0,
   comingEdges: 0,
   firstExpiry: undefined,

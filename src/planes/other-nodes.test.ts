@@ -91,6 +91,7 @@ describe('a name at another node', () => {
     await plane.look(NAME)
     assert.deepEqual(plane.ids, ['ep_tn_1'])
     assert.equal(await plane.nodes.dial(request('tn_1', 'v1')), stream)
+    assert.deepEqual(plane.nodes.lookUps, { total: 2, failed: 1 })
     plane.isAway = false
     plane.stored.clear()
     plane.now += OLD_MS

@@ -92,6 +92,11 @@ export class OtherNodes {
     this.#tidying = setInterval(() => this.#tidy(), TIDY_MS).unref()
   }
 
+  /** How often something was looked up. */
+  get lookUps(): Asking['counted'] {
+    return this.#asking.counted
+  }
+
   close(): void {
     clearInterval(this.#tidying)
   }

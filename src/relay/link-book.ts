@@ -14,6 +14,14 @@ export class LinkBook {
     return this.#current.size
   }
 
+  /** Open streams of all links. */
+  get streams(): number {
+    let sum = 0
+    for (const { streams } of this.#current.values()) sum += streams
+    for (const { streams } of this.#retired) sum += streams
+    return sum
+  }
+
   /** The link to a plane, if it takes new streams. */
   to(planeId: string): RelayLink | undefined {
     const link = this.#current.get(planeId)

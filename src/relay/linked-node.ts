@@ -93,6 +93,11 @@ export class LinkedNode {
     return this.#book.size
   }
 
+  /** Open streams on all links to the node. */
+  get streams(): number {
+    return this.#book.streams
+  }
+
   /**
    * The link to a plane; else one to any plane of the node, while the right one is sought; else a new one, as soon as it
    * is there. Undefined asks for any. Gives an error when the node cannot be reached. Never rejects.

@@ -82,6 +82,11 @@ export class NodeDoor {
     return this.#dials.streams
   }
 
+  /** All that ever came. */
+  get accepted(): number {
+    return this.#dials.accepted
+  }
+
   /** Those of them that carry bytes. */
   get open(): Iterable<Movable> {
     return this.#dials.open

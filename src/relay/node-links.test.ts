@@ -63,6 +63,7 @@ describe('a stream between nodes', () => {
       assert.deepEqual(to.asked.at(-1), asked)
     }
     assert.deepEqual([a.links.links, a.links.dialled, b.door.links], [2, 2, 2])
+    assert.deepEqual([a.links.streams, a.links.unreached, b.door.streams, b.door.accepted], [2, 0, 2, 2])
   })
 
   test('ends each way on its own', async () => {
@@ -210,6 +211,7 @@ describe('a dial at another node', () => {
     assert.equal(faultOf(await a.links.dial(atB, request)).reason, 'unreachable')
     a.links.close()
     assert.equal(faultOf(await a.links.dial(atB, request)).reason, 'unreachable')
+    assert.deepEqual([a.links.dialled, a.links.unreached], [4, 4])
   })
 
   test('is unreachable when another node is at the address, and that one is not asked', async () => {

@@ -22,6 +22,7 @@ export class NodeLinks {
   readonly #dialMs: number
   readonly #nodes = new Map<string, LinkedNode>()
   #dialled = 0
+  #unreached = 0
   #isClosed = false
 
   constructor(options: NodeLinksOptions) {
@@ -32,6 +33,18 @@ export class NodeLinks {
   /** How often a tunnel at another node was to be reached. */
   get dialled(): number {
     return this.#dialled
+  }
+
+  /** How often its node could not be reached. */
+  get unreached(): number {
+    return this.#unreached
+  }
+
+  /** Open streams to other nodes. */
+  get streams(): number {
+    let sum = 0
+    for (const { streams } of this.#nodes.values()) sum += streams
+    return sum
   }
 
   /** Links that take new streams. */
@@ -52,11 +65,16 @@ export class NodeLinks {
     const deadline = performance.now() + this.#dialMs
     for (let attempt = 1; ; attempt++) {
       const reached = await this.#reach(nodeId, planeId, deadline)
-      if (reached instanceof Error) return new DialFault('unreachable', reached.message, { cause: reached })
+      if (reached instanceof Error) {
+        this.#unreached++
+        return new DialFault('unreachable', reached.message, { cause: reached })
+      }
       const result = await dialOn(reached, head, deadline)
       const isLost = result instanceof DialFault && reached.link.session.isClosed && result.reason === 'unreachable'
       // Nothing was sent to the service yet, so it is safe to begin anew.
-      if (!isLost || attempt === ATTEMPTS || this.#isClosed) return result
+      if (isLost && attempt < ATTEMPTS && !this.#isClosed) continue
+      if (result instanceof DialFault && result.reason === 'unreachable') this.#unreached++
+      return result
     }
   }
 

@@ -33,6 +33,7 @@ export class RelayedDials {
   readonly #strange: MinuteLog<{ readonly reason: string }>
   readonly #open = new Set<Movable>()
   #streams = 0
+  #accepted = 0
   #isStopped = false
 
   constructor({ dial, log, preambleMs = PREAMBLE_MS, lastBytesMs }: RelayedDialsOptions) {
@@ -48,6 +49,11 @@ export class RelayedDials {
     return this.#streams
   }
 
+  /** All that ever came. */
+  get accepted(): number {
+    return this.#accepted
+  }
+
   /** Those of them that carry bytes. */
   get open(): Iterable<Movable> {
     return this.#open
@@ -56,6 +62,7 @@ export class RelayedDials {
   /** Takes a stream that begins with a preamble. */
   accept(stream: WireStream, reached?: ReachedTunnels): void {
     this.#streams++
+    this.#accepted++
     let isRead = false
     let timer: NodeJS.Timeout | undefined
     readPart(stream, (bytes) => {
