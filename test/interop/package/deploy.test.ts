@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -144,6 +144,22 @@ describe('the units of systemd', () => {
   const analyze = (args: readonly string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' })
   const hasSystemd = analyze(['--version']).status === 0
   const options = { skip: hasSystemd ? false : 'no systemd-analyze on this machine' }
+
+  test('name a page that is in the package, in both places where npm puts it', () => {
+    for (const file of globSync('deploy/systemd/*')) {
+      const [, addresses = ''] = /^Documentation=(.*)$/m.exec(readFileSync(file, 'utf8')) ?? []
+      const pages = addresses.split(' ').map((address) => {
+        const [, root, page = ''] = /^file:(.*)\/postern\/(docs\/.*)$/.exec(address) ?? []
+        assert.ok(existsSync(page), `${file}: ${address}`)
+        return [root, page]
+      })
+      assert.deepEqual(
+        pages.map(([root]) => root),
+        ['/usr/local/lib/node_modules', '/usr/lib/node_modules'],
+      )
+      assert.equal(new Set(pages.map(([, page]) => page)).size, 1, file)
+    }
+  })
 
   for (const [name, words, exposure] of [
     ['postern', 'serve', 20],
