@@ -10,6 +10,7 @@ import { join, matchesGlob } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { parse } from 'yaml'
 import { readSettings } from '../../../src/config/read.ts'
+import { clientVariables, envName, settings } from '../../../src/config/table.ts'
 import { blocksOf } from '../../docs/page.ts'
 import { imageEnv, instruction, stages } from './container-file.ts'
 
@@ -22,6 +23,19 @@ function portsOf(env: Readonly<Record<string, string>>): Record<string, number> 
   const all = { apiListen, agentListen, httpListen, httpsListen, sshListen }
   return Object.fromEntries(Object.entries(all).map(([name, { port }]) => [name, port]))
 }
+
+test('every variable that a file of deploy/ names is a setting', () => {
+  const known = new Set([...settings.map(({ name }) => envName(name)), ...clientVariables])
+  const files = globSync('deploy/**/*', { withFileTypes: true }).filter((each) => each.isFile())
+  const named = files.flatMap(({ parentPath, name }) => [
+    ...readFileSync(join(parentPath, name), 'utf8').matchAll(/POSTERN_[A-Z_]+/g),
+  ])
+  assert.ok(named.length > 20)
+  assert.deepEqual(
+    named.flatMap(([variable]) => (known.has(variable) ? [] : [variable])),
+    [],
+  )
+})
 
 describe('the container file', () => {
   test('is run by somebody who is not root, and keeps its data in a volume that is theirs', () => {
@@ -105,15 +119,15 @@ describe('docs/docker.md', () => {
 
   test('has a compose file whose ports are those of the server', () => {
     const { environment, ports, volumes } = server.services.postern
-    const settings = { ...imageEnv, ...environment }
+    const given = { ...imageEnv, ...environment }
     // Refuses what is no setting.
-    const listening = portsOf(settings)
+    const listening = portsOf(given)
     const published = (ports as string[]).map((port) => port.split(':').slice(-2) as [string, string])
     const byInside = new Map(published.map(([outside, inside]) => [inside, outside]))
     for (const [name, port] of Object.entries(listening)) assert.ok(byInside.has(String(port)), name)
-    assert.equal(byInside.get('8443'), settings.POSTERN_PUBLIC_HTTPS_PORT)
-    assert.equal(byInside.get('8080'), settings.POSTERN_PUBLIC_HTTP_PORT)
-    assert.equal(byInside.get(settings.POSTERN_TCP_PORTS), settings.POSTERN_TCP_PORTS)
+    assert.equal(byInside.get('8443'), given.POSTERN_PUBLIC_HTTPS_PORT)
+    assert.equal(byInside.get('8080'), given.POSTERN_PUBLIC_HTTP_PORT)
+    assert.equal(byInside.get(given.POSTERN_TCP_PORTS), given.POSTERN_TCP_PORTS)
     assert.ok(ports.includes('127.0.0.1:7400:7400'), 'the API is for this machine alone')
     assert.deepEqual(volumes, [`data:${instruction('VOLUME')}`])
     assert.ok('data' in server.volumes)
