@@ -29,7 +29,7 @@ const refused: [what: string, schema: TSchema, value: unknown, field: string, ki
   ['too large', Type.Integer({ maximum: 9 }), 10, '', 'value', /must be 9 or less$/],
   ['out of range', Type.Integer({ minimum: 1, maximum: 9 }), -1, '', 'value', /between 1 and 9$/],
   ['another word', Type.Enum(['a', 'b', '']), 'c', '', 'value', /one of `a`, `b`$/],
-  ['a name every object has', Type.Enum(['a']), 'constructor', '', 'value', /one of `a`$/],
+  ['a name every object has', Type.Enum(['a']), 'constructor', '', 'value', /must be `a`$/],
   ['a string for a list', Type.Array(text), 'a', '', 'type', /must be a list, not a string$/],
   ['an object for a list', Type.Array(text), {}, '', 'type', /must be a list, not an object$/],
   ['a list too long', Type.Array(text, { maxItems: 1 }), ['a', 'b'], '', 'value', /2 entries; at most 1 are/],

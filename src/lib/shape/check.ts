@@ -84,14 +84,11 @@ function walk(schema: SchemaNode, value: unknown, at: string): unknown {
 
 function oneOf(allowed: readonly unknown[], value: unknown, at: string): unknown {
   if (allowed.includes(value)) return value
-  const names = allowed
-    .filter((v) => v !== '')
-    .map((v) => `\`${String(v)}\``)
-    .join(', ')
+  const names = allowed.filter((v) => v !== '').map((v) => `\`${String(v)}\``)
   const meant =
     typeof value === 'string' && allowed.length > EASY_TO_SCAN ? nearest(value, allowed.map(String)) : undefined
   const hint = meant === undefined ? '' : `; did you mean \`${meant}\`?`
-  throw new BadValue(at, 'value', `${named(at)} must be one of ${names}${hint}`)
+  throw new BadValue(at, 'value', `${named(at)} must be ${names.length > 1 ? 'one of ' : ''}${names.join(', ')}${hint}`)
 }
 
 /** A list of up to this many choices needs no hint. */
