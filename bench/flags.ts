@@ -1,4 +1,5 @@
-/** Checks for flags that several benches share. */
+/** Reads and checks the flags that several benches share. */
+import { parseArgs } from 'node:util'
 
 export class FlagFault extends Error {}
 
@@ -22,4 +23,29 @@ export function onlyRows(only: string | undefined, names: readonly string[]): re
   const unknown = chosen?.filter((name) => !names.includes(name)) ?? []
   if (unknown.length > 0) throw new FlagFault(`--only: there is no ${unknown.join(', ')}; rows are ${names.join(', ')}`)
   return chosen
+}
+
+/** A flag that takes a whole number: what it is when it is not given, and the least that it may be. */
+export type CountFlag = readonly [byDefault: number, least: number]
+
+/** Reads flags that take whole numbers, `--only`, `--node-options` and, where asked for, `--out`; throws an `Error`. */
+export function readFlags<Name extends string>(
+  args: readonly string[],
+  counts: Readonly<Record<Name, CountFlag>>,
+  { rowNames, hasOut = false }: { readonly rowNames: readonly string[]; readonly hasOut?: boolean },
+) {
+  const names = Object.keys(counts) as Name[] // it has no other keys
+  const all = [...names, 'only', 'node-options', ...(hasOut ? ['out'] : [])]
+  const options = Object.fromEntries(all.map((name) => [name, { type: 'string' } as const]))
+  const { values } = parseArgs({ args: [...args], options })
+  const read = names.map((name) => {
+    const [byDefault, least] = counts[name]
+    return [name, count(name, values[name] ?? String(byDefault), least)]
+  })
+  return {
+    counts: Object.fromEntries(read) as Readonly<Record<Name, number>>,
+    only: onlyRows(values.only, rowNames),
+    out: values.out ?? null,
+    nodeOptions: values['node-options'] ?? '',
+  }
 }

@@ -1,6 +1,5 @@
 /** The flags of the bench. */
-import { parseArgs } from 'node:util'
-import { count, onlyRows } from '../flags.ts'
+import { readFlags } from '../flags.ts'
 
 export interface Options {
   /** How often nodes are started anew. */
@@ -21,33 +20,21 @@ export interface Options {
   readonly nodeOptions: string
 }
 
+/** What each is by default, and at least. */
+const flags = {
+  starts: [3, 1],
+  rounds: [5, 1],
+  seconds: [3, 1],
+  agents: [5000, 1],
+  few: [1000, 100],
+  many: [1_000_000, 100],
+  'look-ups': [500, 1],
+  writers: [4, 1],
+} as const
+
 /** Throws an `Error` that says what is wrong. */
 export function readOptions(args: readonly string[], rowNames: readonly string[]): Options {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      starts: { type: 'string', default: '3' },
-      rounds: { type: 'string', default: '5' },
-      seconds: { type: 'string', default: '3' },
-      agents: { type: 'string', default: '5000' },
-      few: { type: 'string', default: '1000' },
-      many: { type: 'string', default: '1000000' },
-      'look-ups': { type: 'string', default: '500' },
-      writers: { type: 'string', default: '4' },
-      only: { type: 'string' },
-      'node-options': { type: 'string', default: '' },
-    },
-  })
-  return {
-    starts: count('starts', values.starts, 1),
-    rounds: count('rounds', values.rounds, 1),
-    seconds: count('seconds', values.seconds, 1),
-    agents: count('agents', values.agents, 1),
-    few: count('few', values.few, 100),
-    many: count('many', values.many, 100),
-    lookUps: count('look-ups', values['look-ups'], 1),
-    writers: count('writers', values.writers, 1),
-    only: onlyRows(values.only, rowNames),
-    nodeOptions: values['node-options'],
-  }
+  const { counts, out: _, ...rest } = readFlags(args, flags, { rowNames })
+  const { 'look-ups': lookUps, ...plain } = counts
+  return { ...plain, lookUps, ...rest }
 }

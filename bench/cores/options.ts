@@ -1,6 +1,5 @@
 /** The flags of the bench. */
-import { parseArgs } from 'node:util'
-import { count, onlyRows } from '../flags.ts'
+import { readFlags } from '../flags.ts'
 
 export interface Options {
   /** How often servers are started anew. */
@@ -14,27 +13,17 @@ export interface Options {
   readonly nodeOptions: string
 }
 
+/** What each is by default, and at least. */
+const flags = {
+  starts: [3, 1],
+  rounds: [5, 1],
+  seconds: [3, 1],
+  agents: [5000, 2],
+  edges: [100_000, 2],
+} as const
+
 /** Throws an `Error` that says what is wrong. */
 export function readOptions(args: readonly string[], rowNames: readonly string[]): Options {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      starts: { type: 'string', default: '3' },
-      rounds: { type: 'string', default: '5' },
-      seconds: { type: 'string', default: '3' },
-      agents: { type: 'string', default: '5000' },
-      edges: { type: 'string', default: '100000' },
-      only: { type: 'string' },
-      'node-options': { type: 'string', default: '' },
-    },
-  })
-  return {
-    starts: count('starts', values.starts, 1),
-    rounds: count('rounds', values.rounds, 1),
-    seconds: count('seconds', values.seconds, 1),
-    agents: count('agents', values.agents, 2),
-    edges: count('edges', values.edges, 2),
-    only: onlyRows(values.only, rowNames),
-    nodeOptions: values['node-options'],
-  }
+  const { counts, out: _, ...rest } = readFlags(args, flags, { rowNames })
+  return { ...counts, ...rest }
 }

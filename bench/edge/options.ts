@@ -1,6 +1,5 @@
 /** The flags of the bench. */
-import { parseArgs } from 'node:util'
-import { count, onlyRows } from '../flags.ts'
+import { readFlags } from '../flags.ts'
 
 export interface Options {
   readonly rounds: number
@@ -18,31 +17,19 @@ export interface Options {
   readonly nodeOptions: string
 }
 
+/** What each is by default, and at least. */
+const flags = {
+  rounds: [9, 1],
+  seconds: [3, 1],
+  few: [10, 2],
+  many: [100_000, 2],
+  'few-routes': [10, 1],
+  'many-routes': [1000, 1],
+} as const
+
 /** Throws an `Error` that says what is wrong. */
 export function readOptions(args: readonly string[], rowNames: readonly string[]): Options {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      rounds: { type: 'string', default: '9' },
-      seconds: { type: 'string', default: '3' },
-      few: { type: 'string', default: '10' },
-      many: { type: 'string', default: '100000' },
-      'few-routes': { type: 'string', default: '10' },
-      'many-routes': { type: 'string', default: '1000' },
-      only: { type: 'string' },
-      out: { type: 'string' },
-      'node-options': { type: 'string', default: '' },
-    },
-  })
-  return {
-    rounds: count('rounds', values.rounds, 1),
-    seconds: count('seconds', values.seconds, 1),
-    few: count('few', values.few, 2),
-    many: count('many', values.many, 2),
-    fewRoutes: count('few-routes', values['few-routes'], 1),
-    manyRoutes: count('many-routes', values['many-routes'], 1),
-    only: onlyRows(values.only, rowNames),
-    out: values.out ?? null,
-    nodeOptions: values['node-options'],
-  }
+  const { counts, ...rest } = readFlags(args, flags, { rowNames, hasOut: true })
+  const { 'few-routes': fewRoutes, 'many-routes': manyRoutes, ...plain } = counts
+  return { ...plain, fewRoutes, manyRoutes, ...rest }
 }
