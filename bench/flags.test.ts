@@ -10,7 +10,7 @@ test('what is not given is as by default', () => {
 })
 
 test('what is given is read', () => {
-  const given = read('--few-routes', '2', '--only', 'a,b', '--node-options', '--cpu-prof')
+  const given = read('--few-routes', '2', '--only', 'a,b', '--node-options=--cpu-prof')
   assert.deepEqual(given, {
     ...{ counts: { rounds: 5, 'few-routes': 2 }, only: ['a', 'b'] },
     ...{ out: null, nodeOptions: '--cpu-prof' },
