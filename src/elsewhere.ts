@@ -198,14 +198,15 @@ export function openElsewhere(options: ReachElsewhereOptions) {
     /** This node among others, as agents are told; undefined when there are none. */
     agentNodes: identity && { id: nodeId, addresses: agentAddresses },
     calls: {
-      elsewhere(change) {
-        for (const { tunnelId } of change.added) nodes?.cameHere(tunnelId)
+      async elsewhere(change) {
         for (const id of [...change.removed, ...change.lost]) {
           ended(id)
           const labels = others.labelsOf(id)
           if (labels) nodes?.labelsGone(id, labels)
         }
-        return others.change(change)
+        await others.change(change)
+        // Last, so that an address that another node had is served all the while: a port that closes resets visitors.
+        for (const { tunnelId } of change.added) nodes?.cameHere(tunnelId)
       },
       nodes(given) {
         const before = known
