@@ -13,7 +13,7 @@ export interface Footprint {
 /** More descriptors than before are a leak when they are more than these: pools fill up with use. */
 const SPARE = { supervisor: 2, control: 10, workers: 40 }
 
-export function footprint(world: World, { control, workers }: Children): Footprint {
+export function footprint(world: Pick<World, 'supervisor' | 'unixSockets'>, { control, workers }: Children): Footprint {
   const { supervisor } = world
   const of = (measure: (pid: number) => number) => ({
     supervisor: Math.round(measure(supervisor)),

@@ -2,11 +2,12 @@
 import type { Footprint } from './footprint.ts'
 import type { HostileReport } from './hostile.ts'
 import type { KillReport } from './kill.ts'
+import { type Invariant, invariants, type NodesReport } from './nodes.ts'
 import type { UpgradeReport } from './upgrade.ts'
 import type { KindReport } from './visitors.ts'
 
 /** Faults that are printed in full. */
-const MAX_FAULTS = 40
+const MAX_FAULTS = 80
 
 export function kindTable(kinds: Readonly<Record<string, KindReport>>): string {
   const rows = Object.entries(kinds)
@@ -66,6 +67,26 @@ export function killText(report: KillReport): string {
     `killed ${report.kills.length}, replaced ${report.restarts}; acknowledged writes: ${report.visitors.acknowledged.length}, all there unless said below`,
     footprintLine('before', report.before),
     footprintLine('after', report.after),
+  ].join('\n')
+}
+
+export function nodesText({ seed, visits, spans, excused, agents, writes, backMs, broken }: NodesReport): string {
+  const counts = Map.groupBy(spans, ({ kind }) => kind)
+  const struck = [...counts].map(([kind, some]) => `${kind} ${some.length}`)
+  const lines = Object.entries(broken).map(
+    ([key, faults]) =>
+      `${faults.length === 0 ? 'held' : `BROKEN ${faults.length} times`}: ${invariants[key as Invariant]}`, // its keys are its type
+  )
+  return [
+    `seed ${seed}; faults: ${struck.join(', ')}`,
+    `${visits} visits; lost with good reason: ${
+      Object.entries(excused)
+        .map(([why, count]) => `${count} (${why})`)
+        .join(', ') || 'none'
+    }`,
+    `agents: ${agents.came} came, ${agents.refused} were not let in; writes: ${writes.acknowledged} acknowledged, ${writes.unknown} not`,
+    `all served again after ${Math.max(...backMs)} ms at most, ${backMs.length} times`,
+    ...lines,
   ].join('\n')
 }
 

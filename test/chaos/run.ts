@@ -1,14 +1,17 @@
 /** `npm run chaos`: real processes under load, and what must hold while they are ill treated. Fails when it does not. */
+import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { createDatabase, dropDatabase, startPostgres } from '../support/postgres.ts'
 import type { Owner } from '../support/upstream.ts'
 import { hostile } from './hostile.ts'
 import { kill } from './kill.ts'
-import { faultLines, hostileText, killText, upgradeText } from './print.ts'
+import { nodes } from './nodes.ts'
+import { faultLines, hostileText, killText, nodesText, upgradeText } from './print.ts'
 import { upgrade } from './upgrade.ts'
 
 const usage = `usage: npm run chaos -- upgrade [--rounds 50] [--requests 200000] [--store sqlite|postgres] [--workers 2]
        npm run chaos -- kill [--rounds 100] [--store sqlite|postgres] [--workers 2]
+       npm run chaos -- nodes [--minutes 10] [--seed 1] [--workers 1] [--logs folder], on a PostgreSQL of its own
        npm run chaos -- hostile [--edges 100000] [--seconds 20] [--workers 1], on SQLite`
 
 interface Outcome {
@@ -26,6 +29,9 @@ const { values, positionals } = parseArgs({
     workers: { type: 'string' },
     edges: { type: 'string', default: '100000' },
     seconds: { type: 'string', default: '20' },
+    minutes: { type: 'string', default: '10' },
+    seed: { type: 'string' },
+    logs: { type: 'string' },
   },
 })
 const progress = (line: string): void => console.log(line)
@@ -50,6 +56,13 @@ const runs: Readonly<Record<string, (owner: Owner, databaseUrl: string | undefin
       progress,
     })
     return { text: killText(report), faults: report.faults }
+  },
+  async nodes(owner) {
+    const seed = Number(values.seed ?? randomInt(1_000_000))
+    progress(`seed ${seed}`)
+    const sizes = { forMs: Number(values.minutes) * 60_000, workers: Number(values.workers ?? 1) }
+    const report = await nodes(owner, { ...sizes, seed, logs: values.logs, progress })
+    return { text: nodesText(report), faults: report.faults }
   },
   async hostile(owner) {
     const { edges, seconds, workers = '1' } = values

@@ -38,7 +38,7 @@ export interface ClusterOptions {
   readonly databaseUrl: string
   readonly flags?: Readonly<Record<string, string>>
   /** What differs for a node, by its number. */
-  readonly ofNode?: (number: number) => Pick<Partial<ServeOptions>, 'databaseUrl' | 'flags' | 'env'>
+  readonly ofNode?: (number: number) => Pick<Partial<ServeOptions>, 'databaseUrl' | 'flags' | 'env' | 'files'>
 }
 
 /** Names resolve to loopback, whose every address is this machine. */
@@ -85,7 +85,8 @@ export async function startCluster(owner: Owner, options: ClusterOptions): Promi
     const own = options.ofNode?.(number) ?? {}
     const server = await serve({
       dataDir: join(folder, `data-${number}`),
-      databaseUrl: own.databaseUrl ?? databaseUrl,
+      databaseUrl,
+      ...own,
       env: { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN, ...own.env },
       flags: {
         ...{

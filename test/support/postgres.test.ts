@@ -29,6 +29,27 @@ test('serves UTF-8 databases sorted by bytes or by language, and is gone once st
   assert.equal(await answersAt(postgres.url), false)
 })
 
+test('keeps its data and its port when it is restarted, and what is committed also when that is at once', async () => {
+  const postgres = await startPostgres({ durable: true })
+  const run = async (sql: string): Promise<unknown[]> => {
+    const client = new Client({ connectionString: postgres.url })
+    await client.connect()
+    try {
+      return (await client.query(sql)).rows
+    } finally {
+      await client.end()
+    }
+  }
+  await run('create table kept (how text)')
+  for (const how of ['fast', 'immediate'] as const) {
+    await run(`insert into kept values ('${how}')`)
+    await postgres.restart(how)
+  }
+  assert.deepEqual(await run('select how from kept order by how'), [{ how: 'fast' }, { how: 'immediate' }])
+  await postgres.stop()
+  assert.equal(await answersAt(postgres.url), false)
+})
+
 const ends: { how: string; code: string; signal?: NodeJS.Signals }[] = [
   { how: 'is killed', code: 'setInterval(() => {}, 1000)', signal: 'SIGKILL' },
   { how: 'is terminated', code: 'setInterval(() => {}, 1000)', signal: 'SIGTERM' },

@@ -7,7 +7,7 @@ import { Socket } from 'node:net'
 import { createInterface, type Interface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
-import type { KeeperReport } from './postgres-keeper.ts'
+import type { KeeperReport, Shutdown } from './postgres-keeper.ts'
 
 export interface Postgres {
   /** The database `postgres`, as superuser. */
@@ -16,6 +16,8 @@ export interface Postgres {
   createDatabase(options?: DatabaseOptions): Promise<string>
   /** The last lines the server logged since it was up. */
   log(): Promise<string>
+  /** Shuts the server down and starts it again with the same data at the same port; resolves when it is up. */
+  restart(how: Shutdown): Promise<void>
   /** Ends the server and removes its folder; rejects when the server had already ended by itself. */
   stop(): Promise<void>
 }
@@ -39,7 +41,7 @@ export async function startPostgres({ durable = false }: { durable?: boolean } =
   const report = await nextReport(reports)
   if ('failed' in report) throw new Error(`PostgreSQL did not start: ${report.failed}`)
   const { url, logFile } = report
-  const later = nextReport(reports)
+  let later = nextReport(reports)
 
   // These handles must not keep our event loop alive: a test process that is done should exit, and the server with it.
   const handles = [keeper, ...[keeper.stdin, keeper.stdout].filter((pipe) => pipe instanceof Socket)]
@@ -49,6 +51,12 @@ export async function startPostgres({ durable = false }: { durable?: boolean } =
     url,
     createDatabase: (options) => createDatabase(url, options),
     log: async () => lastLines(await readFile(logFile, 'utf8')),
+    async restart(how) {
+      keeper.stdin.write(`${how}\n`)
+      const again = await later
+      if ('failed' in again) throw new Error(`PostgreSQL did not restart: ${again.failed}`)
+      later = nextReport(reports)
+    },
     async stop() {
       for (const handle of handles) handle.ref()
       keeper.stdin.end()

@@ -1,0 +1,186 @@
+/** What visitors of several nodes may notice of faults, and what they must not. */
+
+export type FaultKind =
+  | 'kill'
+  | 'stop'
+  | 'freeze'
+  | 'cut'
+  | 'silence'
+  | 'database cut'
+  | 'database silent'
+  | 'database restarted'
+
+/** One fault; times are in milliseconds since 1970. */
+export interface FaultSpan {
+  readonly kind: FaultKind
+  /** Undefined when it was of all. */
+  readonly node: string | undefined
+  readonly from: number
+  /** When it had happened to all that it is about. */
+  readonly struck: number
+  /** When it was healed. */
+  readonly until: number
+}
+
+/** A visit that did not go well. */
+export interface FailedAsk {
+  readonly address: string
+  readonly form: 'alone' | 'pooled' | 'group'
+  readonly node: string
+  readonly began: number
+  readonly ended: number
+  readonly status: number
+  readonly text: string
+}
+
+/** When a tunnel of an agent was online, by what the agent knew, and at which node. */
+export interface OnlineSpan {
+  readonly address: string
+  readonly node: string
+  readonly from: number
+  readonly to: number
+}
+
+export interface Happened {
+  readonly faults: readonly FaultSpan[]
+  /** Of each agent its spans, in order. */
+  readonly agents: readonly (readonly OnlineSpan[])[]
+}
+
+export interface AskVerdict {
+  /** Answers of other services. */
+  readonly strange: readonly string[]
+  /** Visits of pooled addresses that were lost without need. */
+  readonly pooled: readonly string[]
+  /** The same for other addresses. */
+  readonly others: readonly string[]
+  /** How many visits were lost with good reason, by reason. */
+  readonly excused: Readonly<Record<string, number>>
+}
+
+/** What comes and goes is known at every node within this time, in milliseconds. */
+const KNOWN_MS = 2000
+
+/** After a fault was healed, all is as before within this time, in milliseconds. */
+export const BACK_MS = 5000
+
+/** A node that cannot tell the database for so long that it lives may count as dead, in milliseconds: its lease less one renewal. */
+const LEASE_MS = 8000
+
+export function judgeAsks(asks: readonly FailedAsk[], happened: Happened): AskVerdict {
+  const excused: Record<string, number> = {}
+  const strange: string[] = []
+  const pooled: string[] = []
+  const others: string[] = []
+  for (const ask of asks) {
+    const reason = ask.status === 200 ? undefined : excuse(ask, happened)
+    if (ask.status === 200) strange.push(described(ask, happened))
+    else if (reason !== undefined) excused[reason] = (excused[reason] ?? 0) + 1
+    else if (ask.form === 'pooled') pooled.push(described(ask, happened))
+    else others.push(described(ask, happened))
+  }
+  return { strange, pooled, others, excused }
+}
+
+/** Why nobody is to blame; undefined when somebody is. */
+function excuse(ask: FailedAsk, { faults, agents }: Happened): string | undefined {
+  const { form, node, began, ended } = ask
+  const atIts = faults.some(
+    (fault) => isOneOf(fault, ['kill', 'freeze']) && fault.node === node && overlaps(fault, began, ended),
+  )
+  if (atIts) return 'its node was killed or frozen'
+  const inFlight = faults.some(
+    (fault) => isOneOf(fault, ['kill', 'freeze', 'cut', 'silence']) && began <= fault.struck && ended >= fault.from,
+  )
+  if (inFlight) return 'it was in flight when a node was killed, frozen or cut off'
+  const isAfter = ({ from, until }: FaultSpan): boolean => ended >= from && began <= until + BACK_MS
+  if (form !== 'pooled' && faults.some(isAfter)) return 'a fault was not over'
+  const own = agents.map((spans) => spans.filter(({ address }) => address === ask.address))
+  if (!own.some((spans) => isLive(spans, ask, faults))) return 'no agent was live and in reach throughout'
+  return undefined
+}
+
+/** Whether an agent was online throughout, where the visitor's node could know and reach it. */
+function isLive(
+  spans: readonly OnlineSpan[],
+  { node, began, ended }: FailedAsk,
+  faults: readonly FaultSpan[],
+): boolean {
+  const since = began - KNOWN_MS
+  const during = spans.filter(({ from, to }) => to >= since && from <= ended)
+  const [first] = during
+  if (!first || first.from > since || (during.at(-1)?.to ?? 0) < ended) return false
+  // One that moves is at the old node until it is at the new one.
+  if (during.some((span, i) => i > 0 && span.from !== during[i - 1]?.to)) return false
+  return during.every((at) => isReached(at, { node, began, ended }, faults))
+}
+
+function isReached(
+  at: OnlineSpan,
+  { node, began, ended }: Pick<FailedAsk, 'node' | 'began' | 'ended'>,
+  faults: readonly FaultSpan[],
+): boolean {
+  const isHere = at.node === node
+  const ofAgent = (fault: FaultSpan): boolean => fault.node === undefined || fault.node === at.node
+  const ofVisitor = (fault: FaultSpan): boolean => fault.node === undefined || fault.node === node
+  // A node that has just started knows nothing yet.
+  const lastStart = Math.max(
+    ...faults
+      .filter((fault) => isOneOf(fault, ['kill', 'stop']) && fault.node === node && fault.until <= began)
+      .map(({ until }) => until),
+    0,
+  )
+  const knownFrom = Math.max(at.from, lastStart)
+  return !faults.some((fault) => {
+    const { from, until } = fault
+    const isFresh = began <= until + BACK_MS
+    if (isOneOf(fault, ['kill', 'freeze'])) return ofAgent(fault) && ended >= from && began <= until + lostLease(fault)
+    if (isHere) return false
+    if (isOneOf(fault, ['cut', 'silence'])) return ofAgent(fault) && ended >= from && isFresh
+    if (!fault.kind.startsWith('database')) return false
+    // Others take it for dead.
+    if (ofAgent(fault) && ended >= from + LEASE_MS && until >= from + LEASE_MS && isFresh) return true
+    // It came when nobody could be told.
+    const isUntold = from <= knownFrom + KNOWN_MS && until >= knownFrom && isFresh
+    return isUntold && (ofAgent(fault) || ofVisitor(fault))
+  })
+}
+
+/** How much longer than a fault of a node others may take it for dead, in milliseconds. */
+function lostLease({ kind, from, until }: FaultSpan): number {
+  return kind === 'kill' || until - from >= LEASE_MS ? BACK_MS : 0
+}
+
+function isOneOf({ kind }: FaultSpan, kinds: readonly FaultKind[]): boolean {
+  return kinds.includes(kind)
+}
+
+function overlaps({ from, until }: FaultSpan, began: number, ended: number): boolean {
+  return ended >= from && began <= until
+}
+
+function described({ address, node, began, ended, status, text }: FailedAsk, happened: Happened): string {
+  const what = `${status} ${text.replaceAll(/\s+/g, ' ').slice(0, 160)}`
+  const where = happened.agents.flatMap((spans) =>
+    spans.filter((span) => span.address === address && span.to >= began - KNOWN_MS && span.from <= ended),
+  )
+  const at = where.map((span) => `${span.node} from ${since(span.from, began)}`).join(', ')
+  return `${time(began)} ${address} at ${node}, after ${ended - began} ms: ${what}; agents: ${at || 'none'}; ${lastFaults(began, happened)}`
+}
+
+/** The faults around a time, for people who look for the cause. */
+export function lastFaults(at: number, { faults }: Pick<Happened, 'faults'>): string {
+  const near = faults.filter(({ from, until }) => from <= at && until + 2 * BACK_MS >= at)
+  const told = near.map(
+    ({ kind, node, from, until }) => `${kind} of ${node ?? 'all'} from ${since(from, at)} to ${since(until, at)}`,
+  )
+  return told.join(', ') || 'no fault before it'
+}
+
+function since(time: number, at: number): string {
+  return `${time <= at ? '-' : '+'}${Math.abs((time - at) / 1000).toFixed(1)} s`
+}
+
+export function time(at: number): string {
+  return new Date(at).toISOString().slice(11, 23)
+}
