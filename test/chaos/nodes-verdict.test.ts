@@ -86,10 +86,20 @@ describe('any other address', () => {
   const agents = [[online('node-1')]]
   const alone = { form: 'alone' } as const
 
-  test('may be lost until a fault is over, and not longer', () => {
+  test('is served as well while its agent is live and in reach', () => {
     const stopped = fault('stop', 'node-2', 100_000, 110_000)
-    assert.equal(verdict(lost('node-3', 114_900, 114_910, alone), [stopped], agents).why, 'a fault was not over')
-    assert.deepEqual(verdict(lost('node-3', 115_100, 115_110, alone), [stopped], agents), isFault)
+    assert.deepEqual(verdict(lost('node-3', 104_900, 104_910, alone), [stopped], agents), isFault)
+    const frozen = fault('freeze', 'node-1', 100_000, 104_000)
+    assert.match(verdict(lost('node-3', 103_000, 106_000, alone), [frozen], agents).why ?? '', /^no agent was live/)
+    assert.deepEqual(verdict(lost('node-3', 104_100, 104_110, alone), [frozen], agents), isFault)
+  })
+
+  test('is not known at a node that was frozen when its agent came', () => {
+    const frozen = fault('freeze', 'node-2', 100_000, 110_000)
+    const came = [[online('node-1', 103_000)]]
+    assert.match(verdict(lost('node-2', 110_200, 110_210, alone), [frozen], came).why ?? '', /^no agent was live/)
+    assert.deepEqual(verdict(lost('node-3', 110_200, 110_210, alone), [frozen], came), isFault)
+    assert.deepEqual(verdict(lost('node-2', 115_100, 115_110, alone), [frozen], came), isFault)
   })
 
   test('must never be answered by another service, whatever happens', () => {

@@ -84,7 +84,7 @@ export function judgeAsks(asks: readonly FailedAsk[], happened: Happened): AskVe
 
 /** Why nobody is to blame; undefined when somebody is. */
 function excuse(ask: FailedAsk, { faults, agents }: Happened): string | undefined {
-  const { form, node, began, ended } = ask
+  const { node, began, ended } = ask
   const atIts = faults.some(
     (fault) => isOneOf(fault, ['kill', 'freeze']) && fault.node === node && overlaps(fault, began, ended),
   )
@@ -93,8 +93,6 @@ function excuse(ask: FailedAsk, { faults, agents }: Happened): string | undefine
     (fault) => isOneOf(fault, ['kill', 'freeze', 'cut', 'silence']) && began <= fault.struck && ended >= fault.from,
   )
   if (inFlight) return 'it was in flight when a node was killed, frozen or cut off'
-  const isAfter = ({ from, until }: FaultSpan): boolean => ended >= from && began <= until + BACK_MS
-  if (form !== 'pooled' && faults.some(isAfter)) return 'a fault was not over'
   const own = agents.map((spans) => spans.filter(({ address }) => address === ask.address))
   if (!own.some((spans) => isLive(spans, ask, faults))) return 'no agent was live and in reach throughout'
   return undefined
@@ -134,13 +132,13 @@ function isReached(
   return !faults.some((fault) => {
     const { from, until } = fault
     const isFresh = began <= until + BACK_MS
-    if (isOneOf(fault, ['kill', 'freeze'])) return ofAgent(fault) && ended >= from && began <= until + lostLease(fault)
+    if (isOneOf(fault, ['kill', 'freeze']) && ofAgent(fault)) return ended >= from && began <= until + lostLease(fault)
     if (isHere) return false
     if (isOneOf(fault, ['cut', 'silence'])) return ofAgent(fault) && ended >= from && isFresh
-    if (!fault.kind.startsWith('database')) return false
+    if (!fault.kind.startsWith('database') && fault.kind !== 'freeze') return false
     // Others take it for dead.
     if (ofAgent(fault) && ended >= from + LEASE_MS && until >= from + LEASE_MS && isFresh) return true
-    // It came when nobody could be told.
+    // It came when one of the two could not be told.
     const isUntold = from <= knownFrom + KNOWN_MS && until >= knownFrom && isFresh
     return isUntold && (ofAgent(fault) || ofVisitor(fault))
   })
