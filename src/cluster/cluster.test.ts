@@ -97,6 +97,29 @@ describe('nodes on one database', () => {
       assert.equal(await bind(a, 'tn_3', 'ts_3'), true)
     })
 
+    test('a name that is given up before the database was asked for it is free', async () => {
+      const a = await start('nd_a')
+      const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+      const { promise: isLocked, resolve: locked } = Promise.withResolvers<void>()
+      const slow = store.write(async ({ online }) => {
+        await online.lockPlaces(['secure:slow.example.com'])
+        locked()
+        await isReleased
+      })
+      await isLocked
+      const before = a.plane.link.ask('claim', placeClaim('tn_0', 'ts_0', 'slow.example.com'))
+      const claimed = a.plane.link.ask('claim', placeClaim('tn_1', 'ts_1', NAME))
+      const places = () => a.node.planes.directory.heldPlaces(PLACE)
+      await until('it is claimed', () => places().length === 1)
+      a.plane.link.tell('unclaim', placeClaim('tn_1', 'ts_1', NAME))
+      await until('it is given up', () => places().length === 0)
+      release()
+      await slow
+      assert.deepEqual([await before, await claimed], [true, false])
+      const [held] = await store.read(({ online }) => online.holders([PLACE]))
+      assert.deepEqual(held?.holders ?? [], [])
+    })
+
     test('the same agent gets its name at another node at once, and the first one lets go', async () => {
       const { a, b } = await two()
       await bind(a, 'tn_1', 'ts_1')

@@ -305,11 +305,15 @@ export class OnlineRows {
   #settle(row: StoredHeldPlace<FoundHolder>, claims: readonly LocatedClaim[]) {
     const { nodeId, held } = this.#options
     const { place, holders } = row
-    const refused: LocatedClaim[] = []
+    const here = held.places(place)
+    const isHere = ({ tunnelId, sessionId }: PlaceClaim): boolean =>
+      here.some((each) => each.tunnelId === tunnelId && each.sessionId === sessionId)
+    // Whoever did not wait for the answer has given the place up, and nobody would ever remove the row.
+    const [wanted, refused] = parted(claims, isHere)
     const granted: LocatedClaim[] = []
     const dropped = new Set(holders.filter((holder) => holder.nodeId === nodeId || !holder.isAlive))
     const movedHere: FoundHolder[] = []
-    for (const claim of claims) {
+    for (const claim of wanted) {
       const decision = decideClaim({ ...claim, nodeId }, row)
       if (!decision.isGranted) {
         refused.push(claim)
@@ -321,8 +325,8 @@ export class OnlineRows {
         if (holder.isAlive && holder.nodeId !== nodeId) movedHere.push(holder)
       }
     }
-    const asked = new Set(claims.map(slotOf))
-    const announced = held.places(place).filter((claim) => !asked.has(slotOf(claim)))
+    const asked = new Set(wanted.map(slotOf))
+    const announced = here.filter((claim) => !asked.has(slotOf(claim)))
     const others = holders.filter((holder) => !dropped.has(holder))
     const [taken, kept] = parted(announced, (claim) =>
       others.some(
