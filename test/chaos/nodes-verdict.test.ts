@@ -102,6 +102,15 @@ describe('any other address', () => {
     assert.deepEqual(verdict(lost('node-2', 115_100, 115_110, alone), [frozen], came), isFault)
   })
 
+  test('is not known at a node that was frozen when it was told anew after a lost lease', () => {
+    const lostLease = fault('freeze', 'node-1', 87_000, 100_000)
+    const frozen = fault('freeze', 'node-2', 100_300, 113_000)
+    const both = [lostLease, frozen]
+    assert.match(verdict(lost('node-2', 113_500, 113_510, alone), both, agents).why ?? '', /^no agent was live/)
+    assert.deepEqual(verdict(lost('node-2', 113_500, 113_510, alone), [frozen], agents), isFault)
+    assert.deepEqual(verdict(lost('node-3', 113_500, 113_510, alone), both, agents), isFault)
+  })
+
   test('must never be answered by another service, whatever happens', () => {
     const killed = fault('kill', 'node-1', 100_000, 110_000)
     const strange = lost('node-1', 100_000, 100_010, { ...alone, status: 200, text: 'red by agent 7' })

@@ -121,14 +121,11 @@ function isReached(
   const isHere = at.node === node
   const ofAgent = (fault: FaultSpan): boolean => fault.node === undefined || fault.node === at.node
   const ofVisitor = (fault: FaultSpan): boolean => fault.node === undefined || fault.node === node
-  // A node that has just started knows nothing yet.
-  const lastStart = Math.max(
-    ...faults
-      .filter((fault) => isOneOf(fault, ['kill', 'stop']) && fault.node === node && fault.until <= began)
-      .map(({ until }) => until),
-    0,
-  )
-  const knownFrom = Math.max(at.from, lastStart)
+  // A node that has just started knows nothing yet, and one whose lease had run out tells anew what it has.
+  const isNews = (fault: FaultSpan): boolean =>
+    isOneOf(fault, ['kill', 'stop']) ? fault.node === node : ofAgent(fault) && losesLease(fault)
+  const news = faults.filter((fault) => fault.until <= began && isNews(fault)).map(({ until }) => until)
+  const knownFrom = Math.max(at.from, ...news)
   return !faults.some((fault) => {
     const { from, until } = fault
     const isFresh = began <= until + BACK_MS
@@ -139,14 +136,19 @@ function isReached(
     // Others take it for dead.
     if (ofAgent(fault) && ended >= from + LEASE_MS && until >= from + LEASE_MS && isFresh) return true
     // It came when one of the two could not be told.
-    const isUntold = from <= knownFrom + KNOWN_MS && until >= knownFrom && isFresh
+    const isUntold = from <= knownFrom + BACK_MS && until >= knownFrom && isFresh
     return isUntold && (ofAgent(fault) || ofVisitor(fault))
   })
 }
 
 /** How much longer than a fault of a node others may take it for dead, in milliseconds. */
-function lostLease({ kind, from, until }: FaultSpan): number {
-  return kind === 'kill' || until - from >= LEASE_MS ? BACK_MS : 0
+function lostLease(fault: FaultSpan): number {
+  return fault.kind === 'kill' || losesLease(fault) ? BACK_MS : 0
+}
+
+/** Whether a node could not tell the database for so long that it lives. */
+function losesLease({ kind, from, until }: FaultSpan): boolean {
+  return (kind === 'freeze' || kind.startsWith('database')) && until - from >= LEASE_MS
 }
 
 function isOneOf({ kind }: FaultSpan, kinds: readonly FaultKind[]): boolean {
