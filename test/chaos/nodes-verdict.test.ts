@@ -41,8 +41,10 @@ describe('a pooled address', () => {
   })
 
   test('has nobody to serve it when no agent was online throughout', () => {
-    const ended = [[online('node-1')], [online('node-2', 0, 100_025)]]
+    const ended = [[online('node-1')], [online('node-2', 0, 100_015)]]
     assert.match(verdict(lost('node-3', 100_020, 100_030), [killed], ended).why ?? '', /^no agent was live/)
+    const leaves = [[online('node-1')], [online('node-2', 0, 50_005)]]
+    assert.equal(verdict(lost('node-3', 50_000, 50_010), [], leaves).why, 'an agent left meanwhile')
     const fresh = [[online('node-1')], [online('node-2', 99_000)]]
     assert.match(verdict(lost('node-3', 100_020, 100_030), [killed], fresh).why ?? '', /^no agent was live/)
   })
@@ -76,8 +78,8 @@ describe('a pooled address', () => {
   test('of an agent that came while nobody could be told is not known', () => {
     const came = [[online('node-1', 101_000)]]
     const away = fault('database restarted', undefined, 100_000, 104_000)
-    assert.match(verdict(lost('node-2', 103_500, 103_510), [away], came).why ?? '', /^no agent was live/)
-    assert.deepEqual(verdict(lost('node-1', 103_500, 103_510), [away], came), isFault)
+    assert.match(verdict(lost('node-2', 106_100, 106_110), [away], came).why ?? '', /^no agent was live/)
+    assert.deepEqual(verdict(lost('node-1', 106_100, 106_110), [away], came), isFault)
     assert.deepEqual(verdict(lost('node-2', 109_100, 109_110), [away], came), isFault)
   })
 })

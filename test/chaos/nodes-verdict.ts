@@ -58,8 +58,8 @@ export interface AskVerdict {
   readonly excused: Readonly<Record<string, number>>
 }
 
-/** What comes and goes is known at every node within this time, in milliseconds. */
-const KNOWN_MS = 2000
+/** What comes and goes is known at every node within this time, in milliseconds: what was looked up is used for as long. */
+const KNOWN_MS = 5000
 
 /** After a fault was healed, all is as before within this time, in milliseconds. */
 export const BACK_MS = 5000
@@ -94,6 +94,11 @@ function excuse(ask: FailedAsk, { faults, agents }: Happened): string | undefine
   )
   if (inFlight) return 'it was in flight when a node was killed, frozen or cut off'
   const own = agents.map((spans) => spans.filter(({ address }) => address === ask.address))
+  // One that leaves cuts off those whom it serves; one that moves does not.
+  const hasLeft = own.some((spans) =>
+    spans.some(({ to }, i) => to >= began && to <= ended && spans[i + 1]?.from !== to),
+  )
+  if (hasLeft) return 'an agent left meanwhile'
   if (!own.some((spans) => isLive(spans, ask, faults))) return 'no agent was live and in reach throughout'
   return undefined
 }
