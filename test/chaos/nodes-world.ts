@@ -65,12 +65,12 @@ export async function startNodesWorld(owner: Owner, options: NodesWorldOptions):
     Array.from({ length: COUNT }, (_, i) => homeOf(owner, { databaseUrl, folder, logs }, i + 1)),
   )
   const flags = { workers: String(workers), 'drain-timeout': `${drainMs}ms` }
-  const own = (number: number) => {
+  const ofNode = (number: number) => {
     const home = homes[number - 1]
     if (!home) throw new Error(`there is no node ${number}`)
     return { databaseUrl: home.databaseUrl, flags: home.flags, env: home.env, files: { err: home.log } }
   }
-  const cluster = await startCluster(owner, { databaseUrl, flags, own })
+  const cluster = await startCluster(owner, { databaseUrl, flags, ofNode })
   const nodes = homes.map((home, i) => restarted(cluster, home, i + 1))
   return { cluster, nodes, postgres, databaseUrl }
 }
