@@ -28,6 +28,9 @@ export const LEASE_MS = 10_000
 /** How often it is renewed, in milliseconds. */
 const RENEW_MS = 2000
 
+/** How long to wait before trying again when that failed, in milliseconds: a node that stood still fails once. */
+const AGAIN_MS = 500
+
 /** Rows of a dead node that are removed in one transaction, so that no other writer waits for long. */
 export const SWEPT_TOGETHER = 1000
 
@@ -91,7 +94,8 @@ export class NodeLease {
 
   #later(): void {
     if (this.#isStopped) return
-    this.#timer = setTimeout(() => void this.renew().finally(() => this.#later()), this.#renewMs).unref()
+    const ms = this.#isAway ? Math.min(AGAIN_MS, this.#renewMs) : this.#renewMs
+    this.#timer = setTimeout(() => void this.renew().finally(() => this.#later()), ms).unref()
   }
 
   async #untilRenewed(): Promise<void> {

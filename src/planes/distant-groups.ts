@@ -2,7 +2,7 @@
 import type { FollowGroup, TunnelGroup } from '../model/dial.ts'
 import { type LabelledTunnel, labelsKey, labelTexts } from '../model/label-groups.ts'
 import { isAlike, keepLast } from './known-places.ts'
-import { type Asking, FRESH_MS, type LookedUp, neverAsked, outdate } from './looked-up.ts'
+import { type Asking, type LookedUp, neverAsked, outdate } from './looked-up.ts'
 import type { DistantTunnel } from './port.ts'
 
 type Labels = Readonly<Record<string, string>>
@@ -77,12 +77,7 @@ export class DistantGroups {
       get members() {
         return here.members
       },
-      found: () => {
-        const ask = () => this.#ask(key, group)
-        // With nobody to dial it is better to wait.
-        if (here.members.length === 0 && asking.age(group) > FRESH_MS) return asking.again(group, ask)
-        return asking.current(group, ask)
-      },
+      found: () => asking.current(group, () => this.#ask(key, group), { isFound: here.members.length > 0 }),
       release: () => {
         here.release()
         if (isReleased) return

@@ -20,9 +20,12 @@ export function outdate(known: LookedUp): void {
 }
 
 /** What was looked up less than this long ago is used as it is, in milliseconds. */
-export const FRESH_MS = 1000
+const FRESH_MS = 1000
 
-/** What is older is used once more while it is looked up again; but when it is older than this, visitors wait for that. */
+/**
+ * What is older is used once more while it is looked up again; but when it is older than this, visitors wait for that. When
+ * nobody was found they wait at once: somebody may have come since.
+ */
 const OLD_MS = 5000
 
 /** How many visitors may wait for look-ups: strangers can make up any number of names. */
@@ -51,17 +54,17 @@ export class Asking {
     return this.#asked >= MAX_ASKED
   }
 
-  age({ at }: LookedUp): number {
-    return at === undefined ? Number.POSITIVE_INFINITY : this.now() - at
-  }
-
   /** Undefined when what is known is new enough. */
-  current(known: LookedUp, ask: () => Promise<void>): Promise<void> | undefined {
-    const age = this.age(known)
+  current(
+    known: LookedUp,
+    ask: () => Promise<void>,
+    { isFound }: { readonly isFound: boolean },
+  ): Promise<void> | undefined {
+    const age = known.at === undefined ? Number.POSITIVE_INFINITY : this.now() - known.at
     known.usedAt = this.now()
     if (age <= FRESH_MS) return undefined
     const asking = this.again(known, ask)
-    return age > OLD_MS ? asking : undefined
+    return age > OLD_MS || !isFound ? asking : undefined
   }
 
   /** Asks once for all who wait. What cannot be asked stays as it was. */

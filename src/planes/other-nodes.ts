@@ -113,7 +113,7 @@ export class OtherNodes {
     if (holder !== undefined && !this.#byEndpoint.has(holder)) return undefined
     const key = `${listener}:${name}`
     const known = this.#names.get(key)
-    if (known) return this.#asking.current(known, () => this.#askName(key, known))
+    if (known) return this.#current(key, known)
     // What strangers make up is not found, and nobody waits for it.
     if (this.#asking.isBusy) return undefined
     const fresh = { places: placesOf(listener, name), ...neverAsked }
@@ -122,7 +122,7 @@ export class OtherNodes {
       if (this.#names.size <= MAX_NAMES) break
       this.#forgetName(oldest, each)
     }
-    return this.#asking.current(fresh, () => this.#askName(key, fresh))
+    return this.#current(key, fresh)
   }
 
   /** Follows a group with its members at other nodes. */
@@ -260,6 +260,11 @@ export class OtherNodes {
     const place = this.#byTunnel.get(tunnelId)
     if (place) return this.#asking.once(() => this.#answered([place.place]))
     return this.#groups.lookAgain(keys)
+  }
+
+  #current(key: string, name: KnownName): Promise<void> | undefined {
+    const isFound = name.places.some((place) => this.#places.has(place))
+    return this.#asking.current(name, () => this.#askName(key, name), { isFound })
   }
 
   async #askName(key: string, name: KnownName): Promise<void> {
