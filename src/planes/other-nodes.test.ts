@@ -52,7 +52,7 @@ describe('a name at another node', () => {
     assert.equal(await plane.look(NAME), false)
     assert.deepEqual([plane.asked.length, plane.ids], [1, []])
     plane.store(placeOf(PLACE))
-    plane.now += OLD_MS
+    plane.now += AGED_MS
     assert.equal(await plane.look(NAME), true)
     assert.deepEqual(plane.ids, ['ep_tn_1'])
   })
