@@ -4,6 +4,7 @@ import type { ApiClient, Json } from '../../support/api-client.ts'
 import { type TcpRange, tcpRange } from '../../support/free-port.ts'
 import { metric } from '../../support/metrics.ts'
 import { type Platform, type PlatformOptions, startPlatform } from '../../support/platform.ts'
+import { testPlanes } from '../../support/test-workers.ts'
 import { until } from '../../support/until.ts'
 import type { Owner, Upstream } from '../../support/upstream.ts'
 import { type Answer, type Ask, ask } from './visitor.ts'
@@ -36,6 +37,9 @@ export interface RawEdge {
 
 /** The name of an edge that answers with a number, by which a world sees which changes are in force. */
 export const MARK = 'mark.edge.test'
+
+/** New connections of which one gets to each worker; that none does to one of two happens once in thousands of times. */
+const VISITORS_OF_ALL = 12
 
 /** Ports for TCP edges of one world. */
 const TCP_PORTS = 12
@@ -167,11 +171,16 @@ export class World implements Owner {
   async inForce(): Promise<void> {
     const body = String(++this.#marks)
     await this.api.update(this.#mark, { body })
-    await until('a change is in force', async () => {
+    const isAt = async (): Promise<boolean> => {
       // Before its edge is in force at all, the name has a certificate that its visitor does not accept.
       const answer = await this.ask(MARK).catch(() => undefined)
       return answer !== undefined && Number(answer.text) >= Number(body)
-    })
+    }
+    // Each worker puts changes in force by itself, and nobody says which one answers.
+    const visitors = Array.from({ length: testPlanes > 1 ? VISITORS_OF_ALL : 1 }, () => isAt)
+    await until('a change is in force', async () =>
+      (await Promise.all(visitors.map((visit) => visit()))).every(Boolean),
+    )
     // Except costly ones, such as policies, which are compiled later so that they delay nobody else.
     await until('changes are compiled', async () => {
       return (await metric(this.platform.metricsUrl, 'postern_edges_coming')) === 0
