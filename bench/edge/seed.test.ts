@@ -44,7 +44,8 @@ test('seeded edges are what the API would have stored, and a change makes the se
   await admin.put(`/edges/https/${second.id}/routes/${second.routeId}/response_headers`, { add: { 'x-a': '1' } })
   const readAgain = () => log.slice(before).flatMap(readInLine)
   await until('that the edge is read again', () => readAgain().length > 0)
-  assert.deepEqual(readAgain(), [second.id])
+  // Once by each worker.
+  assert.deepEqual([...new Set(readAgain())], [second.id])
 })
 
 test('edges are picked evenly from a store', () => {

@@ -74,3 +74,15 @@ test('a query answers a bounded number', async () => {
     [1, 500, 500, 201],
   )
 })
+
+test('a query that is not answered holds nobody up', async () => {
+  const keys: (readonly string[])[] = []
+  const questions = new AskedTogether(async (asked: readonly string[]) => {
+    keys.push(asked)
+    if (asked.includes('never')) await new Promise(() => {})
+    return (key: string) => key.toUpperCase()
+  })
+  void questions.ask('never')
+  assert.deepEqual(await Promise.all([questions.ask('a'), questions.ask('b')]), ['A', 'B'])
+  assert.deepEqual(keys, [['never'], ['a', 'b']])
+})

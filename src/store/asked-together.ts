@@ -1,11 +1,14 @@
 /**
  * Questions to the database, many at a time: those that come while one is under way wait for the next query, which
- * answers them all. Thousands of agents that come back at once cost a few queries each kind, and one alone waits for
+ * answers them all. Thousands of agents that come back at once cost a few queries of each kind, and one alone waits for
  * nobody. No answer is older than its question.
  */
 
 /** How many one query answers. */
 const MAX_TOGETHER = 500
+
+/** How long others wait for a query that is under way, in milliseconds: a database that says nothing holds it for long. */
+const PATIENCE_MS = 100
 
 interface Asked<Key, Answer> {
   readonly key: Key
@@ -16,7 +19,8 @@ interface Asked<Key, Answer> {
 export class AskedTogether<Key, Answer> {
   readonly #answer: (keys: readonly Key[]) => Promise<(key: Key) => Answer>
   #waiting: Asked<Key, Answer>[] = []
-  #isAsking = false
+  /** The query that others wait for. */
+  #current: object | undefined
 
   /** `answer` asks the database about several keys, and gives what to answer for each. */
   constructor(answer: (keys: readonly Key[]) => Promise<(key: Key) => Answer>) {
@@ -26,21 +30,29 @@ export class AskedTogether<Key, Answer> {
   ask(key: Key): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     this.#waiting.push({ key, resolve, reject })
-    if (!this.#isAsking) void this.#askAll()
+    if (!this.#current) this.#begin()
     return promise
   }
 
-  async #askAll(): Promise<void> {
-    this.#isAsking = true
-    while (this.#waiting.length > 0) {
-      const asked = this.#waiting.splice(0, MAX_TOGETHER)
-      try {
-        const answerOf = await this.#answer(asked.map(({ key }) => key))
-        for (const { key, resolve } of asked) resolve(answerOf(key))
-      } catch (error) {
-        for (const { reject } of asked) reject(error)
-      }
+  #begin(): void {
+    const query = {}
+    this.#current = query
+    const next = (): void => {
+      clearTimeout(patience)
+      if (this.#current !== query) return
+      this.#current = undefined
+      if (this.#waiting.length > 0) this.#begin()
     }
-    this.#isAsking = false
+    const patience = setTimeout(next, PATIENCE_MS).unref()
+    void this.#answerAll(this.#waiting.splice(0, MAX_TOGETHER)).then(next)
+  }
+
+  async #answerAll(asked: readonly Asked<Key, Answer>[]): Promise<void> {
+    try {
+      const answerOf = await this.#answer(asked.map(({ key }) => key))
+      for (const { key, resolve } of asked) resolve(answerOf(key))
+    } catch (error) {
+      for (const { reject } of asked) reject(error)
+    }
   }
 }

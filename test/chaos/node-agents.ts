@@ -39,6 +39,8 @@ export class NodeAgent {
   constructor(wanted: Wanted, { server, ca }: { readonly server: string; readonly ca: string }) {
     this.wanted = wanted
     this.#agent = new Agent({
+      // A span of it is at one node.
+      connections: 1,
       ...{ server: parseServer(server), ca, authtoken: new Secret(AUTHTOKEN), metadata: wanted.address.name },
       ...{ version: '0.0.0', clientType: 'postern-library' },
       onEvent: (event) => {

@@ -4,7 +4,7 @@ import type { ApiClient, Json } from '../../support/api-client.ts'
 import { type TcpRange, tcpRange } from '../../support/free-port.ts'
 import { metric } from '../../support/metrics.ts'
 import { type Platform, type PlatformOptions, startPlatform } from '../../support/platform.ts'
-import { testPlanes } from '../../support/test-workers.ts'
+import { visitsOfAll } from '../../support/test-workers.ts'
 import { until } from '../../support/until.ts'
 import type { Owner, Upstream } from '../../support/upstream.ts'
 import { type Answer, type Ask, ask } from './visitor.ts'
@@ -37,9 +37,6 @@ export interface RawEdge {
 
 /** The name of an edge that answers with a number, by which a world sees which changes are in force. */
 export const MARK = 'mark.edge.test'
-
-/** New connections of which one gets to each worker; that none does to one of two happens once in thousands of times. */
-const VISITORS_OF_ALL = 12
 
 /** Ports for TCP edges of one world. */
 const TCP_PORTS = 12
@@ -177,7 +174,7 @@ export class World implements Owner {
       return answer !== undefined && Number(answer.text) >= Number(body)
     }
     // Each worker puts changes in force by itself, and nobody says which one answers.
-    const visitors = Array.from({ length: testPlanes > 1 ? VISITORS_OF_ALL : 1 }, () => isAt)
+    const visitors = Array.from({ length: visitsOfAll }, () => isAt)
     await until('a change is in force', async () =>
       (await Promise.all(visitors.map((visit) => visit()))).every(Boolean),
     )

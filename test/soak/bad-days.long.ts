@@ -1,19 +1,20 @@
 /** Three nodes, with clocks ten minutes apart, that lose their database, each other, and a minute of their life. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { Secret } from '../../../src/lib/secrets/secret.ts'
-import type { ConnectionEvent } from '../../../src/library.ts'
-import { openStore, type Store } from '../../../src/store/store.ts'
-import { TestAgent } from '../../../src/tunnel/test-agent.ts'
-import type { AuthAnswer } from '../../../src/wire/messages/auth.ts'
-import { childPids } from '../../chaos/children.ts'
-import { AUTHTOKEN, agentAt, type ClusterNode, listed } from '../../support/cluster.ts'
-import { eachStore } from '../../support/databases.ts'
-import { type GatedCluster, type GatedNode, startGatedCluster } from '../../support/gated-cluster.ts'
-import { readAll } from '../../support/read-all.ts'
-import { until } from '../../support/until.ts'
-import { httpUpstream, type Owner, tcpUpstream } from '../../support/upstream.ts'
-import { dialTcp, visit } from '../../support/visitor.ts'
+import { Secret } from '../../src/lib/secrets/secret.ts'
+import type { ConnectionEvent } from '../../src/library.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+import { TestAgent } from '../../src/tunnel/test-agent.ts'
+import type { AuthAnswer } from '../../src/wire/messages/auth.ts'
+import { childPids } from '../chaos/children.ts'
+import { AUTHTOKEN, agentAt, type ClusterNode, listed } from '../support/cluster.ts'
+import { eachStore } from '../support/databases.ts'
+import { type GatedCluster, type GatedNode, startGatedCluster } from '../support/gated-cluster.ts'
+import { readAll } from '../support/read-all.ts'
+import { visitsOfAll } from '../support/test-workers.ts'
+import { until } from '../support/until.ts'
+import { httpUpstream, type Owner, tcpUpstream } from '../support/upstream.ts'
+import { dialTcp, visit } from '../support/visitor.ts'
 
 const MINUTE_MS = 60_000
 
@@ -68,7 +69,13 @@ describe('bad days of three nodes', () => {
       /** What a visitor gets: a text, or a code and how long it took. */
       const visited = async (node: ClusterNode, url: string): Promise<string> => {
         try {
-          if (url.startsWith('tcp:')) return (await readAll(await dialTcp(node.at(url)))).toString()
+          if (url.startsWith('tcp:')) {
+            const socket = await dialTcp(node.at(url))
+            const bytes = await readAll(socket)
+            // Its own side is open still, and would keep this process from ending.
+            socket.destroy()
+            return bytes.toString()
+          }
           const { status, text, headers } = await visit(node.at(url), cluster)
           return status === 200 ? text : String(headers['postern-error-code'] ?? status)
         } catch (error) {
@@ -91,8 +98,12 @@ describe('bad days of three nodes', () => {
           for (const served of all) {
             let last: readonly string[] = []
             const isServed = async (): Promise<boolean> => {
-              last = await heard(node, served)
-              return last.every((text) => text === served.text)
+              // Each worker finds out by itself who has an address.
+              for (let i = 0; i < visitsOfAll; i++) {
+                last = await heard(node, served)
+                if (!last.every((text) => text === served.text)) return false
+              }
+              return true
             }
             await until(`${served.text} at ${node.name}`, isServed).catch((error: Error) =>
               assert.fail(`${error.message}, but ${last.join()}`),
@@ -174,10 +185,12 @@ describe('bad days of three nodes', () => {
           [behind, ahead],
           [ahead, behind],
         ] as const) {
-          const begun = await until('it is served', async () => {
-            const answer = await visit(from.at(url), cluster)
+          const begin = async (at: ClusterNode) => {
+            const answer = await visit(at.at(url), cluster)
             return answer.status === 302 && answer
-          })
+          }
+          for (let i = 0; i < visitsOfAll; i++) await until('it is served', () => begin(to))
+          const begun = await until('it is served', () => begin(from))
           const asked = new URL(String(begun.headers.location)).searchParams
           const back = new URL(asked.get('redirect_uri') ?? '')
           const cookie = String(begun.headers['set-cookie']).replace(/;.*/, '')
