@@ -37,14 +37,14 @@ export class AskedTogether<Key, Answer> {
   #begin(): void {
     const query = {}
     this.#current = query
-    const next = (): void => {
+    const goOn = (): void => {
       clearTimeout(patience)
       if (this.#current !== query) return
       this.#current = undefined
       if (this.#waiting.length > 0) this.#begin()
     }
-    const patience = setTimeout(next, PATIENCE_MS).unref()
-    void this.#answerAll(this.#waiting.splice(0, MAX_TOGETHER)).then(next)
+    const patience = setTimeout(goOn, PATIENCE_MS).unref()
+    void this.#answerAll(this.#waiting.splice(0, MAX_TOGETHER)).then(goOn)
   }
 
   async #answerAll(asked: readonly Asked<Key, Answer>[]): Promise<void> {
