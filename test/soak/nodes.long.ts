@@ -1,9 +1,9 @@
 /** A short form of `npm run chaos -- nodes`: one fault of each kind that matters most, under load. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { PlannedFault } from '../../chaos/node-faults.ts'
-import { nodes } from '../../chaos/nodes.ts'
-import { testWorkers } from '../../support/test-workers.ts'
+import type { PlannedFault } from '../chaos/node-faults.ts'
+import { nodes } from '../chaos/nodes.ts'
+import { testWorkers } from '../support/test-workers.ts'
 
 /** Brief, except for one that outlasts a lease. */
 const rounds: readonly (readonly PlannedFault[])[] = [
