@@ -1,15 +1,14 @@
 /** Nodes that stop or die while others serve: our agents go to another node, and visitors do not notice when one stops. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { Agent, request } from 'node:https'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { agentAt, type ClusterNode, startCluster, type TestCluster } from '../../support/cluster.ts'
 import { eachStore } from '../../support/databases.ts'
 import { until } from '../../support/until.ts'
 import { httpUpstream, type Owner, tcpUpstream } from '../../support/upstream.ts'
-import { answerOf, askHttp2, beginVisit, dialTcp, exchange, openHttp2, visit } from '../../support/visitor.ts'
+import { answerOf, beginVisit, dialTcp, visit } from '../../support/visitor.ts'
+import { type WayToAsk, waysToAskWeb, wayToAskTcp } from '../../support/ways-to-ask.ts'
 
 /** Between two requests of one visitor, in milliseconds. */
 const BETWEEN_MS = 50
@@ -35,7 +34,6 @@ interface Visited {
 class Crowd {
   readonly failed: string[] = []
   readonly #node: ClusterNode
-  readonly #ca: string
   readonly #visitors: Visitor[] = []
   readonly #running: Promise<void>[]
   #isOver = false
@@ -43,9 +41,8 @@ class Crowd {
   /** `webs` are visited with every version of HTTP. */
   constructor(node: ClusterNode, { webs, tcp }: Visited, ca: string) {
     this.#node = node
-    this.#ca = ca
-    const running = webs.map((url) => node.at(url)).map((url) => [this.#anew(url), this.#kept(url), this.#http2(url)])
-    this.#running = [...running.flat(), this.#tcp(node.at(tcp))]
+    const ways = webs.flatMap((url) => waysToAskWeb(node.at(url), ca))
+    this.#running = [...ways, wayToAskTcp(node.at(tcp), 'served')].map((way) => this.#loop(way))
   }
 
   /** Resolves when all have been served for a while, or one was not. */
@@ -61,38 +58,17 @@ class Crowd {
     await Promise.all(this.#running)
   }
 
-  #anew(url: string): Promise<void> {
-    return this.#loop(`new connections to ${url}`, () => visit(url, { ca: this.#ca }))
-  }
-
-  #tcp(url: string): Promise<void> {
-    return this.#loop(url, async () => ({ status: 200, text: await exchange(await dialTcp(url), 'served') }))
-  }
-
-  async #kept(url: string): Promise<void> {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: this.#ca })
-    const { host, hostname, port } = new URL(url)
-    const to = { agent, host: '127.0.0.1', port, servername: hostname, headers: { host } }
-    await this.#loop(`a kept connection to ${url}`, () => answerOf(request(to).end()))
-    agent.destroy()
-  }
-
-  async #http2(url: string): Promise<void> {
-    const session = openHttp2(url, { ca: this.#ca })
-    await once(session, 'connect')
-    await this.#loop(`HTTP/2 to ${url}`, () => askHttp2(session, url))
-    session.destroy()
-  }
-
-  async #loop(name: string, ask: () => Promise<{ status: number; text: string }>): Promise<void> {
+  async #loop(way: WayToAsk): Promise<void> {
+    const { name } = way
     const visitor: Visitor = { name, served: 0 }
     this.#visitors.push(visitor)
     while (!this.#isOver) {
-      const { status, text } = await ask().catch((error: Error) => ({ status: 0, text: error.message }))
+      const { status, text } = await way.ask().catch((error: Error) => ({ status: 0, text: error.message }))
       if (status === 200 && text === 'served') visitor.served++
       else this.failed.push(`${this.#node.name}, ${name}: ${status} ${text.slice(0, 300)}`)
       await pause(BETWEEN_MS)
     }
+    way.close()
   }
 }
 

@@ -1,14 +1,13 @@
 /** An agent with a pooled address is at two nodes: visitors do not notice when one of them stops or dies. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { Agent, request } from 'node:https'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { agentAt, type ClusterNode, listed, startCluster, type TestCluster } from '../../support/cluster.ts'
 import { eachStore } from '../../support/databases.ts'
 import { until } from '../../support/until.ts'
 import { httpUpstream, type Owner, tcpUpstream } from '../../support/upstream.ts'
-import { answerOf, askHttp2, dialTcp, exchange, openHttp2, visit } from '../../support/visitor.ts'
+import { dialTcp } from '../../support/visitor.ts'
+import { type WayToAsk, waysToAskWeb, wayToAskTcp } from '../../support/ways-to-ask.ts'
 
 /** Between two requests of one visitor, in milliseconds. */
 const BETWEEN_MS = 10
@@ -32,13 +31,8 @@ class Visitors {
     node: ClusterNode,
     { web, tcp, ca }: { readonly web: string; readonly tcp: string; readonly ca: string },
   ) {
-    const [url, port] = [node.at(web), node.at(tcp)]
-    this.#running = [
-      this.#loop('a new connection', () => visit(url, { ca })),
-      this.#kept(url, ca),
-      this.#http2(url, ca),
-      this.#loop('TCP', async () => ({ status: 200, text: await exchange(await dialTcp(port), 'served') })),
-    ]
+    const ways = [...waysToAskWeb(node.at(web), ca), wayToAskTcp(node.at(tcp), 'served')]
+    this.#running = ways.map((way) => this.#loop(way))
   }
 
   /** What begins from now on must not fail. */
@@ -64,30 +58,16 @@ class Visitors {
     await Promise.all(this.#running)
   }
 
-  async #kept(url: string, ca: string): Promise<void> {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1, ca })
-    const { host, hostname, port } = new URL(url)
-    const to = { agent, host: '127.0.0.1', port, servername: hostname, headers: { host } }
-    await this.#loop('a kept connection', () => answerOf(request(to).end()))
-    agent.destroy()
-  }
-
-  async #http2(url: string, ca: string): Promise<void> {
-    const session = openHttp2(url, { ca })
-    await once(session, 'connect')
-    await this.#loop('HTTP/2', () => askHttp2(session, url))
-    session.destroy()
-  }
-
-  async #loop(name: string, ask: () => Promise<{ status: number; text: string }>): Promise<void> {
+  async #loop(way: WayToAsk): Promise<void> {
     const index = this.#served.push(0) - 1
     while (!this.#isOver) {
       const epoch = this.#epoch
-      const { status, text } = await ask().catch((error: Error) => ({ status: 0, text: error.message }))
+      const { status, text } = await way.ask().catch((error: Error) => ({ status: 0, text: error.message }))
       if (status === 200 && text === 'served') this.#served[index] = (this.#served[index] ?? 0) + 1
-      else this.failed.push({ why: `${name}: ${status} ${text.slice(0, 300)}`, epoch })
+      else this.failed.push({ why: `${way.name}: ${status} ${text.slice(0, 300)}`, epoch })
       await pause(BETWEEN_MS)
     }
+    way.close()
   }
 }
 
