@@ -7,7 +7,7 @@ import type { Settings } from './config/read.ts'
 import { drainPlane } from './drain-plane.ts'
 import { AccessLog } from './edge/access-log.ts'
 import { AgentEndpoints } from './edge/agent-endpoints.ts'
-import { BodyMemory } from './edge/body-memory.ts'
+import { BodyMemory, bodyMemoryOf } from './edge/body-memory.ts'
 import { Certificates } from './edge/certificates.ts'
 import { DepartedVisitors } from './edge/departed-visitors.ts'
 import { Edges } from './edge/edges.ts'
@@ -30,7 +30,6 @@ import type { Descriptors } from './lib/files/descriptors.ts'
 import { outboundFetch } from './lib/http/outbound-fetch.ts'
 import type { IdSource } from './lib/ids.ts'
 import { dividedCounters, undivided } from './lib/limits/divided-counters.ts'
-import { shareOf } from './lib/limits/share-of.ts'
 import { type Logger, lineWriter } from './lib/log/log.ts'
 import { ConnectionCaps } from './lib/net/connection-caps.ts'
 import { addressText } from './lib/net/listen-on.ts'
@@ -215,7 +214,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const publicPorts = { https: settings.publicHttpsPort, http: settings.publicHttpPort }
     const accessLog = new AccessLog({ write: lineWriter(log), isOn: () => log.isLevelEnabled('info'), now })
     opened.push(() => accessLog.flush())
-    const bodyMemory = new BodyMemory({ bytes: shareOf(settings.bodyMemory, planeCount) })
+    const bodyMemory = new BodyMemory({ bytes: bodyMemoryOf(settings.bodyMemory, planeCount) })
     const departed = new DepartedVisitors()
     opened.push(() => departed.close())
     // Only where there may be other nodes.
@@ -455,7 +454,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         for (const each of [caps, agentCaps, sshCaps]) each.use(next)
         front.use(requestLimits(next))
         visitors.useIdleMs(next.idleTimeoutMs)
-        bodyMemory.use(shareOf(next.bodyMemory, planeCount))
+        bodyMemory.use(bodyMemoryOf(next.bodyMemory, planeCount))
         drainTimeoutMs = next.drainTimeoutMs
         ngrokErrorHeader = next.ngrokErrorHeader
         sharedLimits = next.sharedLimits

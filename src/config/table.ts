@@ -358,7 +358,8 @@ export const table = {
     takes: 'size',
     parse: parse.size,
     default: '64MiB',
-    about: 'memory for request bodies that modules read, such as webhooks to verify; beyond it visitors get 503',
+    about:
+      'memory for request bodies that modules read, such as webhooks to verify; beyond it visitors get 503. Divided among workers, of which each has 48 MiB at least',
     example: '256MiB',
     isLive: true,
   }),

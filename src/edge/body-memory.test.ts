@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { type BodyHolder, type BodyLease, BodyMemory } from './body-memory.ts'
+import { type BodyHolder, type BodyLease, BodyMemory, bodyMemoryOf } from './body-memory.ts'
 
 /** Takes a byte at a time until it gets none, and gives how many it got. */
 function takeAll(memory: BodyMemory, holder: BodyHolder): number {
@@ -18,7 +18,18 @@ function crowd(memory: BodyMemory, edgeId: string, visitors: number): number {
   return taken
 }
 
+const MIB = 1024 * 1024
+
 describe('the memory for bodies', () => {
+  test('of one of many planes has room for the largest body of a source', () => {
+    for (const planes of [1, 2, 8, 64]) {
+      const memory = new BodyMemory({ bytes: bodyMemoryOf(64 * MIB, planes) })
+      assert.ok(memory.lease({ edgeId: 'a', ip: '192.0.2.1' }).take(11 * MIB), `${planes}`)
+    }
+    assert.equal(bodyMemoryOf(1000 * MIB, 4), 250 * MIB)
+    assert.equal(bodyMemoryOf(8 * MIB, 4), 8 * MIB)
+  })
+
   test('may be made smaller and larger while some of it is held', () => {
     const memory = new BodyMemory({ bytes: 6400 })
     assert.equal(takeAll(memory, { edgeId: 'a', ip: '192.0.2.1' }), 1600)

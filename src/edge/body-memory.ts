@@ -1,4 +1,5 @@
 /** The memory of this node for request bodies that modules read: one budget, shared by edges and by sources. */
+import { shareOf } from '../lib/limits/share-of.ts'
 import { ipBytes } from '../lib/net/ip-bytes.ts'
 
 /** Whose body it is. */
@@ -29,6 +30,17 @@ export interface BodyLease {
  */
 const EDGE_SHARE = 1 / 2
 const SOURCE_SHARE = 1 / 4
+
+/**
+ * Each data plane has at least this much, in bytes, or all of a smaller budget: with less, one source would never have
+ * room for the largest body that a module reads, which is 10 MiB and what its pieces add.
+ */
+const PLANE_BYTES = 48 * 1024 * 1024
+
+/** What one of several data planes has of the node's budget. */
+export function bodyMemoryOf(bytes: number, planes: number): number {
+  return shareOf(bytes, planes, PLANE_BYTES)
+}
 
 /** Overhead of holding one piece, in bytes: a thousand pieces of one byte must not be free. */
 export const PIECE_BYTES = 256
