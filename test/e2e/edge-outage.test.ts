@@ -22,7 +22,8 @@ let world: World
 let service: Recorder
 let ca: string
 before(async () => {
-  world = await World.start({ flags: { domain: DOMAIN } })
+  // An idle connection is closed when the drain time of a deleted edge is over: long enough for the next edge to come first.
+  world = await World.start({ flags: { domain: DOMAIN, 'drain-timeout': '5s' } })
   service = await recorder(world)
   const { certificatePem } = await authority('authority')
   ca = (await world.api.create('/certificate_authorities', { ca_pem: certificatePem })).id
