@@ -4,6 +4,7 @@ import { errors } from '../model/errors.ts'
 import { resources } from '../resources/index.ts'
 import { policyExplanations } from '../resources/policy-explanations.ts'
 import type { Resource } from '../resources/resource.ts'
+import { trafficHistory } from '../resources/traffic-history.ts'
 import { exampleOf } from './openapi-examples.ts'
 import { answered, type PublishedSchema, sent } from './openapi-schemas.ts'
 import type { ApiRoute } from './routes.ts'
@@ -11,7 +12,7 @@ import type { ApiRoute } from './routes.ts'
 export type OpenApiDocument = Readonly<Record<string, unknown>>
 
 /** The resources in the document. */
-const documented: readonly Resource[] = [...resources, policyExplanations]
+const documented: readonly Resource[] = [...resources, policyExplanations, trafficHistory]
 
 /** Describes `routes` as a document. */
 export function openApiDocument(

@@ -8,6 +8,7 @@ import { type Presenting, presentOne, presentPage } from '../control/presence.ts
 import type { Principal } from '../control/principal.ts'
 import type { Records } from '../control/records.ts'
 import { type Showing, show } from '../control/show.ts'
+import type { Period } from '../control/traffic-history.ts'
 import { othersTurn } from '../lib/threads/others-turn.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Presence } from '../model/presence.ts'
@@ -32,6 +33,7 @@ export interface Behind {
   readonly presence: Presence
   readonly logins: Logins
   readonly explanations: Pick<Explanations, 'explain'>
+  readonly traffic: (period: Period) => Promise<Fields>
   /** Ids of the tunnel groups that a tunnel with these labels serves. */
   readonly groupsOf: Presenting['groupsOf']
 }
@@ -44,6 +46,7 @@ export function perform(behind: Behind, call: CheckedCall): Promise<unknown> {
     case 'logins':
       return whoIsLoggedIn(behind, call)
     case 'dry_run':
+    case 'numbers':
     case 'store':
       return actions[call.route.action](behind, call)
   }
@@ -94,6 +97,9 @@ const actions: Record<RouteAction, (behind: Behind, call: CheckedCall) => Promis
   },
   async explain({ explanations }, { principal, body }) {
     return explanations.explain(principal, body)
+  },
+  async traffic({ traffic }, { route: { period = 'minutes' } }) {
+    return traffic(period)
   },
   async command() {
     throw new Error('only resources that are online take commands')

@@ -1,6 +1,7 @@
 /** The route table: every operation of the API, derived from the registries. Server, document and tests all use it. */
 import type { TObject, TSchema } from 'typebox'
 import { Type } from 'typebox'
+import type { Period } from '../control/traffic-history.ts'
 import { closed, nullable } from '../lib/shape/schema.ts'
 import { plural } from '../lib/text/plural.ts'
 import type { AgentCommand } from '../model/presence.ts'
@@ -10,11 +11,20 @@ import type { Module } from '../modules/module.ts'
 import { resources } from '../resources/index.ts'
 import { policyExplanations } from '../resources/policy-explanations.ts'
 import type { Resource, Verb } from '../resources/resource.ts'
+import { trafficHistory } from '../resources/traffic-history.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** What a route does, and so which handler of `operations.ts` serves it. */
-export type RouteAction = Verb | 'clear' | 'put_module' | 'get_module' | 'delete_module' | 'command' | 'explain'
+export type RouteAction =
+  | Verb
+  | 'clear'
+  | 'put_module'
+  | 'get_module'
+  | 'delete_module'
+  | 'command'
+  | 'explain'
+  | 'traffic'
 
 export interface ApiRoute {
   readonly method: Method
@@ -29,6 +39,8 @@ export interface ApiRoute {
   /** The spelling of the module. */
   readonly form?: ModuleForm
   readonly command?: AgentCommand
+  /** How far a history goes back. */
+  readonly period?: Period
   /** The field that is cleared. */
   readonly field?: string
   readonly status: 200 | 201 | 204
@@ -49,7 +61,24 @@ export function routeTable(): readonly ApiRoute[] {
       ...commands(resource),
     ]),
     explain(policyExplanations),
+    ...histories(trafficHistory),
   ]
+}
+
+function histories(resource: Resource): ApiRoute[] {
+  const about: Record<Period, string> = { minutes: 'of the last 15 minutes', day: 'of the last day' }
+  return Object.entries(about).map(([name, time]) => ({
+    method: 'GET',
+    path: `${resource.path}/${name}`,
+    operation: `get_traffic_${name}`,
+    summary: `Get the numbers ${time}`,
+    action: 'traffic',
+    resource,
+    period: name as Period, // a key of `about`
+    status: 200,
+    body: null,
+    response: resource.view,
+  }))
 }
 
 function explain(resource: Resource): ApiRoute {

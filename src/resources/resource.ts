@@ -79,9 +79,9 @@ export interface Resource {
   readonly access: 'owner' | 'account' | 'admin'
   /**
    * `store`: kept in the database. `presence`: what is online now, read only. `logins`: logins of visitors, which can be
-   * read and ended. `dry_run`: kept nowhere.
+   * read and ended. `dry_run`: kept nowhere. `numbers`: counted by data planes.
    */
-  readonly source: 'store' | 'presence' | 'logins' | 'dry_run'
+  readonly source: 'store' | 'presence' | 'logins' | 'dry_run' | 'numbers'
   readonly commands: readonly AgentCommand[]
   readonly parent?: Parent
   /** The children shown inside this resource. */

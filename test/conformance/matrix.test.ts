@@ -45,6 +45,7 @@ const accesses: Readonly<Record<string, Access>> = {
   '/ssh_user_certificates': 'account',
   '/ssh_host_certificates': 'account',
   '/policy/explain': 'dry_run',
+  '/traffic': 'admin',
 }
 
 /** Statuses for the member who owns the instance, for another member, and for an admin; `ok` is the route's own. */
@@ -70,7 +71,7 @@ const expectations: Readonly<Record<Access, Readonly<Partial<Record<RouteAction,
     get_module: forAll,
     delete_module: forAll,
   },
-  admin: { create: forAdmin, list: forAdmin, get: forAdmin, update: forAdmin, delete: forAdmin },
+  admin: { create: forAdmin, list: forAdmin, get: forAdmin, update: forAdmin, delete: forAdmin, traffic: forAdmin },
   // Ours, beyond the contract: the addresses of machines are for admins. The one of the test does not exist.
   node: { list: forAdmin, get: forAdminMissing },
   dry_run: { explain: forAll },

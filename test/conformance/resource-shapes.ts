@@ -384,6 +384,12 @@ export const resourceShapes = {
     extensions: map(string),
   }),
   ssh_host_certificate: object({ ...identity('shcrt_', '/ssh_host_certificates'), ...texts, ...signed }),
+  traffic: object({
+    interval: uint32,
+    nodes: list(string),
+    missing: list(string),
+    points: list(anything),
+  }),
   explanation: object({
     steps: list(object({ module: string, phase: string, outcome: string, rules: list(anything) })),
     outcome: object({

@@ -273,6 +273,8 @@ export const rows: Readonly<Record<string, Row>> = {
     shape: shapes.explanation,
     body: () => ({ policy: {}, request: {} }),
   },
+  'GET /traffic/minutes': { kind: null, status: 200, shape: shapes.traffic },
+  'GET /traffic/day': { kind: null, status: 200, shape: shapes.traffic },
   ...reads(null, '/app/users', 'application_users', shapes.application_user),
   'DELETE /app/users/{id}': { kind: null, status: 204, shape: null },
   ...reads(null, '/app/sessions', 'application_sessions', shapes.application_session),

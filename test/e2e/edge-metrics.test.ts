@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { forward } from '../../src/library.ts'
+import type { Json } from '../support/api-client.ts'
 import { startPlatform } from '../support/platform.ts'
 import { until } from '../support/until.ts'
 import { httpUpstream } from '../support/upstream.ts'
@@ -65,4 +66,22 @@ test('an endpoint of an agent has numbers of its own while it is online, and its
     return !text.includes('counted.example.com') && others.test(text)
   })
   assert.match(await rows(), /^postern_edge_requests_total\{edge="endpoints",status="2xx"\} 3$/m)
+})
+
+test('the history of traffic has what visitors asked for', async (t) => {
+  const world = await World.start()
+  t.after(() => world.stop())
+  const edge = await world.httpsEdge({
+    routes: [{ backend: await world.toBackend('http_response', { body: 'hello' }) }],
+  })
+  await until('each step of time has a point with a request', async () => {
+    assert.equal((await world.ask(edge.name)).text, 'hello')
+    for (const period of ['minutes', 'day']) {
+      const { points } = await world.api.get(`/traffic/${period}`)
+      if (!points.some(({ requests, p50_ms }: Json) => requests > 0 && p50_ms > 0)) return false
+    }
+    return true
+  })
+  const { interval, nodes, missing } = await world.api.get('/traffic/minutes')
+  assert.deepEqual([interval, nodes.length, missing], [5, 1, []])
 })

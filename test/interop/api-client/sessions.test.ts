@@ -49,6 +49,7 @@ before(async () => {
     rateLimit: new RateLimit({ perMinute: 0, now: Date.now }),
     records: never,
     explanations: never,
+    traffic: never,
     modules: never,
     presence,
     logins: never,

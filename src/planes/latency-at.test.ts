@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { latencyAt } from './latency-at.ts'
+
+const bounds = [1, 10, 100]
+
+test('a percentile lies in the step that holds it, in proportion', () => {
+  assert.equal(latencyAt(bounds, [10, 0, 0, 0], 0.5), 0.5)
+  assert.equal(latencyAt(bounds, [5, 5, 0, 0], 0.75), 5.5)
+  assert.equal(latencyAt(bounds, [0, 0, 4, 0], 1), 100)
+})
+
+test('what took longer than every bound is told as the last one, and nothing as null', () => {
+  assert.equal(latencyAt(bounds, [0, 0, 0, 3], 0.5), 100)
+  assert.equal(latencyAt(bounds, [0, 0, 0, 0], 0.5), null)
+  assert.equal(latencyAt([], [], 0.99), null)
+})
+
+test('more of them stay within more', () => {
+  const steps = fc.array(fc.nat(1000), { minLength: 4, maxLength: 4 })
+  const part = fc.double({ min: 0.01, max: 1, noNaN: true })
+  fc.assert(
+    fc.property(steps, part, part, (counts, a, b) => {
+      const [low, high] = [latencyAt(bounds, counts, Math.min(a, b)), latencyAt(bounds, counts, Math.max(a, b))]
+      if (low === null || high === null) assert.ok(counts.every((count) => count === 0))
+      else assert.ok(low <= high + 1e-9)
+    }),
+  )
+})
