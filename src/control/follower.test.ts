@@ -94,5 +94,27 @@ describe('following the feed', () => {
       await note('late')
       assert.deepEqual(seen, [])
     })
+
+    test('what fails after it was told to stop is nobody’s concern', async () => {
+      const lines: string[] = []
+      const { promise: failing, reject } = Promise.withResolvers<void>()
+      const { promise: reached, resolve } = Promise.withResolvers<void>()
+      const followed = {
+        load: async () => {},
+        apply: () => {
+          resolve()
+          return failing
+        },
+      }
+      const own = createLog({ level: 'warn', format: 'json', destination: { write: (line) => lines.push(line) } })
+      const follower = new Follower({ store, followed, log: own })
+      await follower.start()
+      await note('last')
+      await reached
+      const stopped = follower.stop()
+      reject(new Error('the store is closed'))
+      await stopped
+      assert.deepEqual(lines, [])
+    })
   })
 })

@@ -67,6 +67,8 @@ export class Follower {
         await this.#readOn()
       }
     } catch (error) {
+      // Who was told to stop may read on for a moment, and the store may close first.
+      if (this.#isStopped) return
       this.#log.warn({ err: error }, 'change feed cannot be read; retrying')
       this.#isBehind = true
       this.#retry = setTimeout(() => {
