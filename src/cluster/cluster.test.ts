@@ -141,6 +141,26 @@ describe('nodes on one database', () => {
       assert.equal((await lookUp(a))?.nodeId, 'nd_b')
     })
 
+    test('a node that takes over a session does not write it again when the feed tells of it', async () => {
+      const a = await start('nd_a')
+      const node = new TestNode(nodes, store, 'nd_b')
+      await node.cluster.start()
+      const b = { node, plane: await node.plane() }
+      await bind(a, 'tn_1', 'ts_1')
+      assert.equal(await bind(b, 'tn_1', 'ts_1'), true)
+      await node.cluster.presence().sessions(page)
+      const changes = (await store.feed.since(0)) ?? []
+      assert.deepEqual(
+        changes.map(({ kind, id }) => [kind, id]),
+        [['session', 'ts_1']],
+      )
+      await node.cluster.moved().apply(changes)
+      assert.equal(node.cluster.numbers.waitingRows, 0)
+      // Told again, it may have moved on.
+      await node.cluster.moved().apply(changes)
+      assert.notEqual(node.cluster.numbers.waitingRows, 0)
+    })
+
     test('a node that leaves keeps what an agent has there until it has it elsewhere and gives it up', async () => {
       const { a, b } = await two()
       await bind(a, 'tn_1', 'ts_1')

@@ -203,7 +203,9 @@ export class Cluster {
       // Announcing finds out who is elsewhere by now.
       load: async () => this.#options.here.announce(),
       apply: async (changes: readonly Change[]) => {
-        for (const { id } of changes.filter(({ kind }) => kind === SESSION_MOVED)) this.#look(id)
+        for (const change of changes) {
+          if (change.kind === SESSION_MOVED && !this.#rows.causedMove(change)) this.#look(change.id)
+        }
         if (changes.some(({ kind, id }) => kind === NODE_LEAVES && id !== this.#options.node.id)) await this.renew()
       },
     }

@@ -9,6 +9,7 @@ import { labelTexts } from '../model/label-groups.ts'
 import { memberLabels, poolDifference, slotOf } from '../model/pool.ts'
 import type { PresentEndpoint, PresentTunnel } from '../model/presence.ts'
 import type { OnlineSession, OnlineTunnel, PlaceClaim } from '../planes/port.ts'
+import type { Change } from '../store/feed.ts'
 import type { StoredHeldPlace } from '../store/online-rows.ts'
 import type { FoundHolder, OnlineWriter } from '../store/online-writer.ts'
 import type { Store } from '../store/store.ts'
@@ -67,6 +68,9 @@ const GATHER_MS = 50
 /** Sessions that were here lately and are remembered, by id; more than a node has agents. */
 const MAX_REMEMBERED = 100_000
 
+/** How many of the moves that this node has caused are remembered until the feed tells of them. */
+const MAX_MOVES = 10_000
+
 /** Between two tries while the database is away, in milliseconds. */
 const RETRY_MS = 500
 
@@ -87,6 +91,8 @@ export class OnlineRows {
   readonly #left = new Map<string, PlaceClaim>()
   /** Ids of sessions that are or were here, the latest at the end. */
   readonly #seen = new Set<string>()
+  /** Ids of sessions that came here from other nodes, by the revision that says so. */
+  readonly #moves = new Map<number, string>()
   #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #isAway = false
@@ -104,6 +110,11 @@ export class OnlineRows {
   /** Whether a session is online here, or was lately. */
   hasSeen(sessionId: string): boolean {
     return this.#seen.has(sessionId)
+  }
+
+  /** Whether a change says that a session has moved to this node, which is no news here; true once. */
+  causedMove({ revision, id }: Change): boolean {
+    return this.#moves.get(revision) === id && this.#moves.delete(revision)
   }
 
   sessionChanged(id: string, { isNew = false } = {}): void {
@@ -169,6 +180,12 @@ export class OnlineRows {
     this.#seen.add(sessionId)
     const [oldest] = this.#seen
     if (this.#seen.size > MAX_REMEMBERED && oldest !== undefined) this.#seen.delete(oldest)
+  }
+
+  #noteMove(revision: number, sessionId: string): void {
+    this.#moves.set(revision, sessionId)
+    const [oldest] = this.#moves.keys()
+    if (this.#moves.size > MAX_MOVES && oldest !== undefined) this.#moves.delete(oldest)
   }
 
   #writeSoon(afterMs: number): void {
@@ -279,7 +296,7 @@ export class OnlineRows {
     const settled = (await online.lockPlaces(all)).map((row) => this.#settle(row, claims.get(row.place) ?? []))
     for (const { sessionId } of settled.flatMap(({ movedHere }) => movedHere)) {
       // Its node learns it from the feed, even when it cannot be reached.
-      writer.changed(SESSION_MOVED, sessionId)
+      writer.changed(SESSION_MOVED, sessionId, (revision) => this.#noteMove(revision, sessionId))
     }
     await online.dropHolders(settled.flatMap(({ dropped }) => dropped))
     await online.setPlaces(settled.flatMap(({ given: [first] }) => (first ? [this.#placeRow(first)] : [])))

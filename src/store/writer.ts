@@ -13,6 +13,8 @@ const SWEEP_EVERY = 1000
 export class Writer extends Reader {
   readonly #tx: Transaction<Tables>
   readonly #changes = new Map<string, { kind: string; id: string }>()
+  /** Who wants to know the revision of a change, by its id. */
+  readonly #asked = new Map<string, (revision: number) => void>()
 
   constructor(tx: Transaction<Tables>, facts: DialectFacts) {
     super(tx, facts)
@@ -125,9 +127,13 @@ export class Writer extends Reader {
       .execute()
   }
 
-  /** Notes that a resource changed; `finish` writes each one once. */
-  changed(kind: string, id: string): void {
+  /**
+   * Notes that a resource changed; `finish` writes each one once. `onRevision` is told its revision before anybody can
+   * read it; the transaction may still fail.
+   */
+  changed(kind: string, id: string, onRevision?: (revision: number) => void): void {
     this.#changes.set(id, { kind, id })
+    if (onRevision) this.#asked.set(id, onRevision)
   }
 
   /** Writes the noted changes to the change feed; returns whether there were any. */
@@ -137,8 +143,9 @@ export class Writer extends Reader {
     const written = await this.#tx
       .insertInto('changes')
       .values([...this.#changes.values()])
-      .returning('revision')
+      .returning(['revision', 'id'])
       .execute()
+    for (const { revision, id } of written) this.#asked.get(id)?.(revision)
     const due = written.find(({ revision }) => revision % SWEEP_EVERY === 0 && revision > KEPT_CHANGES)
     if (due) await this.#sweep(due.revision - KEPT_CHANGES)
     return true
