@@ -1,16 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../../test/support/until.ts'
 import { AskedTogether } from './asked-together.ts'
 
 /** Answers when it is told to, and notes what it was asked. */
 class Database {
   readonly asked: (readonly string[])[] = []
+  readonly questions: AskedTogether<string, string>
   #next = Promise.withResolvers<void>()
-  readonly questions = new AskedTogether(async (keys: readonly string[]) => {
-    this.asked.push(keys)
-    await this.#next.promise
-    return (key: string) => key.toUpperCase()
-  })
+
+  constructor({ apartMs = 0 } = {}) {
+    const answer = async (keys: readonly string[]) => {
+      this.asked.push(keys)
+      await this.#next.promise
+      return (key: string) => key.toUpperCase()
+    }
+    this.questions = new AskedTogether(answer, { apartMs })
+  }
 
   answer(): void {
     this.#next.resolve()
@@ -85,4 +91,27 @@ test('a query that is not answered holds nobody up', async () => {
   void questions.ask('never')
   assert.deepEqual(await Promise.all([questions.ask('a'), questions.ask('b')]), ['A', 'B'])
   assert.deepEqual(keys, [['never'], ['a', 'b']])
+})
+
+test('those that wait are gathered for a while after the query before, and one alone is not', async () => {
+  const database = new Database({ apartMs: 200 })
+  const ask = (key: string): Promise<string> => database.questions.ask(key)
+  for (const key of ['a', 'b']) {
+    const answered = ask(key)
+    database.answer()
+    await answered
+    await settled()
+  }
+  assert.deepEqual(database.asked, [['a'], ['b']])
+  const first = ask('c')
+  const second = ask('d')
+  database.answer()
+  await first
+  await settled()
+  const third = ask('e')
+  assert.deepEqual(database.asked.slice(2), [['c']])
+  await until('the next is asked', () => database.asked.length === 4)
+  database.answer()
+  assert.deepEqual(await Promise.all([second, third]), ['D', 'E'])
+  assert.deepEqual(database.asked.slice(3), [['d', 'e']])
 })

@@ -1,11 +1,17 @@
 /**
  * Questions to the database, many at a time: those that come while one is under way wait for the next query, which
- * answers them all. Thousands of agents that come back at once cost a few queries of each kind, and one alone waits for
- * nobody. No answer is older than its question.
+ * answers them all, and which begins a moment after the one before. Thousands of agents that come back at once cost a few
+ * queries of each kind, and one alone waits for nobody. No answer is older than its question.
  */
 
 /** How many one query answers. */
 const MAX_TOGETHER = 500
+
+/**
+ * Between two queries, where somebody waits for the second, in milliseconds. A query costs this process and the database
+ * more than all the answers in it, and a fast database would be asked for each answer alone.
+ */
+const APART_MS = 20
 
 /** How long others wait for a query that is under way, in milliseconds: a database that says nothing holds it for long. */
 const PATIENCE_MS = 100
@@ -18,13 +24,15 @@ interface Asked<Key, Answer> {
 
 export class AskedTogether<Key, Answer> {
   readonly #answer: (keys: readonly Key[]) => Promise<(key: Key) => Answer>
+  readonly #apartMs: number
   #waiting: Asked<Key, Answer>[] = []
-  /** The query that others wait for. */
+  /** The query that others wait for, or the time after it. */
   #current: object | undefined
 
-  /** `answer` asks the database about several keys, and gives what to answer for each. */
-  constructor(answer: (keys: readonly Key[]) => Promise<(key: Key) => Answer>) {
+  /** `answer` asks the database about several keys, and gives what to answer for each. Tests set another `apartMs`. */
+  constructor(answer: (keys: readonly Key[]) => Promise<(key: Key) => Answer>, { apartMs = APART_MS } = {}) {
     this.#answer = answer
+    this.#apartMs = apartMs
   }
 
   ask(key: Key): Promise<Answer> {
@@ -36,12 +44,20 @@ export class AskedTogether<Key, Answer> {
 
   #begin(): void {
     const query = {}
+    const begunAt = performance.now()
     this.#current = query
+    const next = (): void => {
+      this.#current = undefined
+      if (this.#waiting.length > 0) this.#begin()
+    }
     const goOn = (): void => {
       clearTimeout(patience)
       if (this.#current !== query) return
-      this.#current = undefined
-      if (this.#waiting.length > 0) this.#begin()
+      const earlyMs = this.#waiting.length > 0 ? begunAt + this.#apartMs - performance.now() : 0
+      // Those who come meanwhile go along.
+      this.#current = {}
+      if (earlyMs > 0) setTimeout(next, earlyMs)
+      else next()
     }
     const patience = setTimeout(goOn, PATIENCE_MS).unref()
     void this.#answerAll(this.#waiting.splice(0, MAX_TOGETHER)).then(goOn)

@@ -56,6 +56,14 @@ describe('the feed', () => {
       assert.equal(reads.length, heard)
     })
 
+    test('those who ask the same at the same time are answered by one query, and later ones by another', async () => {
+      const first = store.feed.since(0)
+      assert.equal(store.feed.since(0), first)
+      assert.notEqual(store.feed.since(0, 1), first)
+      await note('f')
+      assert.equal((await store.feed.since(0))?.at(-1)?.id, 'f')
+    })
+
     test('a reader that polls under many concurrent writers misses none and sees each once, in order', async () => {
       // On PostgreSQL a second node writes too.
       const another = kind.name === 'postgres' ? await openStore(url) : store

@@ -17,6 +17,8 @@ type Ask = <T>(query: (db: Kysely<Tables>) => Promise<T>) => Promise<T>
 export class Feed {
   readonly #ask: Ask
   readonly #listeners = new Set<() => void>()
+  /** Questions of this turn of the event loop, by what they ask: all subscribers wake at once, most at one revision. */
+  readonly #asked = new Map<string, Promise<readonly Change[] | null>>()
 
   constructor(ask: Ask) {
     this.#ask = ask
@@ -48,7 +50,20 @@ export class Feed {
    * Changes after `revision`, oldest first, at most `limit`. Null when some of them are no longer kept: the reader must
    * read everything again.
    */
-  async since(revision: number, limit = 1000): Promise<readonly Change[] | null> {
+  since(revision: number, limit = 1000): Promise<readonly Change[] | null> {
+    const key = `${revision} ${limit}`
+    const asked = this.#asked.get(key)
+    if (asked) return asked
+    // Begun when all have asked, so that no answer is older than its question.
+    const answer = Promise.resolve().then(() => {
+      this.#asked.delete(key)
+      return this.#since(revision, limit)
+    })
+    this.#asked.set(key, answer)
+    return answer
+  }
+
+  #since(revision: number, limit: number): Promise<readonly Change[] | null> {
     return this.#ask(async (db) => {
       const changes = await db
         .selectFrom('changes')
