@@ -1,5 +1,14 @@
 /** Encrypts secrets with AES-256-GCM under the key in one file; each is bound to the record it belongs to. */
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto'
 import { existsSync, linkSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { makeFolder } from '../files/make-folder.ts'
@@ -33,13 +42,14 @@ const sentences: Readonly<Record<SealFault['reason'], string>> = {
 }
 
 export class Sealer {
-  readonly #key: Buffer
+  /** Not the bytes: Node would make a key of them each time, which takes longer than to seal. */
+  readonly #key: KeyObject
   /** Tells keys apart without revealing them. */
   readonly keyId: string
 
   constructor(key: Buffer) {
     if (key.length !== KEY_BYTES) throw new Error(`a sealing key has ${KEY_BYTES} bytes`)
-    this.#key = key
+    this.#key = createSecretKey(key)
     this.keyId = createHash('sha256').update('postern key id\0').update(key).digest('hex').slice(0, 16)
   }
 
@@ -50,7 +60,7 @@ export class Sealer {
 
   /** A digest under another key: whoever lacks it cannot try what a digest was made of. In base64url, 256 bits. */
   digestFor(purpose: string): (text: string) => string {
-    const key = this.keyFor(purpose)
+    const key = createSecretKey(this.keyFor(purpose))
     return (text) => createHmac('sha256', key).update(text).digest('base64url')
   }
 
