@@ -1,6 +1,7 @@
 /** What carries messages between two planes: whole plain values in order, over a socket or inside one process. */
 import type { Socket } from 'node:net'
 import { deserialize, serialize } from 'node:v8'
+import { plainCopy } from './plain-copy.ts'
 
 export interface Channel {
   /** Sends a plain value; nothing once the channel is closed. */
@@ -131,7 +132,7 @@ class InProcessEnd implements Channel {
 
   send(message: unknown): void {
     if (this.#isClosed) return
-    const copy: unknown = deserialize(serialize(message))
+    const copy = plainCopy(message)
     const { other } = this
     queueMicrotask(() => other?.receive(copy))
   }
