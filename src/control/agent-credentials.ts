@@ -4,7 +4,7 @@ import type { AgentCredential } from '../model/agent-credential.ts'
 import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
 import { SSH_KEYS, sshCredentials } from '../resources/ssh-credentials.ts'
 import { AskedTogether } from '../store/asked-together.ts'
-import type { Reader, StoredResource } from '../store/reader.ts'
+import type { OwnedResource, Reader } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { tokenHash, wellFormedToken } from './principal.ts'
 
@@ -28,7 +28,7 @@ export class AgentCredentials {
       )
     this.#byToken = together((reader, keys) => heldBy(reader, AUTHTOKENS, keys))
     this.#byKey = together((reader, keys) => heldBy(reader, SSH_KEYS, keys))
-    this.#byId = together(usable)
+    this.#byId = together(byId)
   }
 
   /** The credential with this token; undefined when it is not valid. */
@@ -49,25 +49,25 @@ export class AgentCredentials {
 }
 
 async function heldBy(reader: Reader, scope: string, keys: readonly string[]): Promise<(key: string) => Found> {
-  const held = new Map((await reader.holders([scope], keys)).map(({ key, holderId }) => [key, holderId]))
-  const credentialOf = await usable(reader, [...held.values()])
-  return (key) => credentialOf(held.get(key) ?? '')
+  const found = await reader.holdersWithOwners(scope, keys)
+  return among(new Map(found.map((each) => [each.key, each])))
 }
 
-/** Credentials of an inactive owner are not valid, as its keys are not. */
-async function usable(reader: Reader, ids: readonly string[]): Promise<(id: string) => Found> {
-  const found = byId((await reader.resources(ids)).filter(({ kind }) => kinds.has(kind)))
-  const ownerIds = [...found.values()].flatMap(({ ownerId }) => ownerId ?? [])
-  const owners = byId(await reader.resources([...new Set(ownerIds)]))
-  return (id) => {
-    const credential = found.get(id)
-    const owner = owners.get(credential?.ownerId ?? '')
-    if (!credential || !owner || owner.fields.active === false) return undefined
-    // What is stored has passed the form of its resource.
-    return { id: credential.id, acl: credential.fields.acl as readonly string[], ownerId: owner.id }
+async function byId(reader: Reader, ids: readonly string[]): Promise<(id: string) => Found> {
+  const found = await reader.withOwners(ids)
+  return among(new Map(found.map((each) => [each.held.id, each])))
+}
+
+function among(found: ReadonlyMap<string, OwnedResource>): (key: string) => Found {
+  return (key) => {
+    const each = found.get(key)
+    return each && usable(each)
   }
 }
 
-function byId(resources: readonly StoredResource[]): ReadonlyMap<string, StoredResource> {
-  return new Map(resources.map((resource) => [resource.id, resource]))
+/** Credentials of an inactive owner are not valid, as its keys are not. */
+function usable({ held, owner }: OwnedResource): Found {
+  if (!kinds.has(held.kind) || owner.fields.active === false) return undefined
+  // What is stored has passed the form of its resource.
+  return { id: held.id, acl: held.fields.acl as readonly string[], ownerId: owner.id }
 }

@@ -16,6 +16,12 @@ export interface StoredResource {
   readonly modules: ReadonlyMap<string, Readonly<Record<string, unknown>>>
 }
 
+/** A resource and its owner, both without modules. */
+export interface OwnedResource {
+  readonly held: StoredResource
+  readonly owner: StoredResource
+}
+
 /** One module as stored. */
 export interface StoredModule {
   readonly hostId: string
@@ -150,6 +156,32 @@ export class Reader {
     return row && { id: row.held_id, owner: stored(row) }
   }
 
+  /** The holders of any of `keys` in `scope` with their owners, in one statement; those that have none are left out. */
+  async holdersWithOwners(scope: string, keys: readonly string[]): Promise<(OwnedResource & { key: string })[]> {
+    if (keys.length === 0) return []
+    const rows = await this.db
+      .selectFrom('claims')
+      .innerJoin('resources as held', 'held.id', 'claims.holder_id')
+      .innerJoin('resources as owner', 'owner.id', 'held.owner_id')
+      .select(['claims.key', ...ownedColumns])
+      .where('claims.scope', '=', scope)
+      .where('claims.key', 'in', keys)
+      .execute()
+    return rows.map((row) => ({ key: row.key, ...owned(row) }))
+  }
+
+  /** The resources with these ids with their owners, in one statement; those that have none are left out. */
+  async withOwners(ids: readonly string[]): Promise<OwnedResource[]> {
+    if (ids.length === 0) return []
+    const rows = await this.db
+      .selectFrom('resources as held')
+      .innerJoin('resources as owner', 'owner.id', 'held.owner_id')
+      .select(ownedColumns)
+      .where('held.id', 'in', ids)
+      .execute()
+    return rows.map(owned)
+  }
+
   /** Resources that refer to `id`, oldest first, at most `limit`. */
   async referrers(id: string, limit: number): Promise<Referrer[]> {
     return this.db
@@ -273,6 +305,29 @@ const columns = [
   'modules.config',
 ] as const
 
+/** Of a resource and its owner. */
+const ownedColumns = [
+  'held.id as held_id',
+  'held.kind as held_kind',
+  'held.parent_id as held_parent_id',
+  'held.created_at as held_created_at',
+  'held.fields as held_fields',
+  'owner.id',
+  'owner.kind',
+  'owner.parent_id',
+  'owner.owner_id',
+  'owner.created_at',
+  'owner.fields',
+] as const
+
+interface OwnedRow extends Row {
+  readonly held_id: string
+  readonly held_kind: string
+  readonly held_parent_id: string | null
+  readonly held_created_at: string
+  readonly held_fields: string
+}
+
 interface Row {
   readonly id: string
   readonly kind: string
@@ -306,4 +361,16 @@ function stored(row: Row): StoredResource {
     fields: JSON.parse(row.fields),
     modules: new Map(),
   }
+}
+
+function owned(row: OwnedRow): OwnedResource {
+  const held = {
+    id: row.held_id,
+    kind: row.held_kind,
+    parent_id: row.held_parent_id,
+    owner_id: row.id,
+    created_at: row.held_created_at,
+    fields: row.held_fields,
+  }
+  return { held: stored(held), owner: stored(row) }
 }

@@ -282,6 +282,12 @@ describe('a store', () => {
       assert.deepEqual([await holder('names', 'x'), await holder('others', 'x')], [one.id, two.id])
       assert.equal(await holder('names', 'X'), undefined)
       assert.deepEqual(await opened('x'), { id: one.id, owner: stored(owner) })
+      const both = { held: stored({ ...one, ownerId: owner.id }), owner: stored(owner) }
+      assert.deepEqual(await store.read((reader) => reader.holdersWithOwners('names', ['x', 'none'])), [
+        { key: 'x', ...both },
+      ])
+      assert.deepEqual(await store.read((reader) => reader.holdersWithOwners('others', ['x'])), [])
+      assert.deepEqual(await store.read((reader) => reader.withOwners([one.id, two.id, 'none'])), [both])
       await assert.rejects(set(two, 'names', ['z', 'y']), isConflict('taken'))
       assert.equal(await holder('names', 'z'), undefined)
       await set(one, 'names', ['x', 'z'])
