@@ -141,6 +141,22 @@ describe('nodes on one database', () => {
       assert.equal((await lookUp(a))?.nodeId, 'nd_b')
     })
 
+    test('a node that could not be reached is not asked for every agent that comes from there', async () => {
+      const { a, b } = await two()
+      const sessions = Array.from({ length: 20 }, (_, i) => `ts_${i}`)
+      await Promise.all(sessions.map((id, i) => bind(a, `tn_${i}`, id, `n${i}.example.com`)))
+      await a.node.cluster.presence().sessions(page)
+      a.node.isCut = true
+      for (const sessionId of sessions) await b.plane.link.ask('returning', { sessionId })
+      const asked = b.plane.heard.filter((call) => call === 'callNode').length
+      assert.ok(asked > 0 && asked < sessions.length, `it was asked ${asked} times`)
+      a.node.isCut = false
+      await until('it is asked again', async () => {
+        await b.plane.link.ask('returning', { sessionId: 'ts_3' })
+        return a.plane.ended.includes('ts_3')
+      })
+    })
+
     test('a node that takes over a session does not write it again when the feed tells of it', async () => {
       const a = await start('nd_a')
       const node = new TestNode(nodes, store, 'nd_b')

@@ -55,6 +55,12 @@ interface FormerSession {
 /** How long another node may take to end a session whose agent has come here, in milliseconds. */
 const END_MS = 1000
 
+/**
+ * How long a node that could not be reached is not asked to end sessions, in milliseconds: all agents of one that died come
+ * back at about the same time.
+ */
+const UNREACHED_MS = 1000
+
 /** How long the database may take to tell where a session was, in milliseconds. */
 const RETURN_MS = 1500
 
@@ -68,6 +74,8 @@ export class Cluster {
   readonly #lease: NodeLease
   /** What sessions had when they were last written, by id. */
   readonly #former: AskedTogether<string, FormerSession>
+  /** When other nodes could not be reached, by id. */
+  readonly #unreached = new Map<string, number>()
   #others: readonly OtherNode[] = []
   /** Set when this node drains; resolves with whether others know it. */
   #leaving: Promise<boolean> | undefined
@@ -220,9 +228,9 @@ export class Cluster {
     if (isMoving && find()?.isLeaving === false) await this.renew()
     const at = find()
     // One that moves away from a node that leaves keeps what it has there until it has it here.
-    if (at && !(isMoving && at.isLeaving)) {
+    if (at && !(isMoving && at.isLeaving) && !this.#isUnreached(at.nodeId)) {
       const ended = this.#servicesAt(at.nodeId).endSession(sessionId)
-      // One that cannot be reached learns it from the feed when its places are claimed here.
+      // One that cannot be reached, now or a moment ago, learns it from the feed when its places are claimed here.
       const late = new Promise<void>((resolve) => setTimeout(resolve, END_MS).unref())
       await Promise.race([ended, late]).catch((err: unknown) =>
         log.debug({ err, node: at.name, session: sessionId }, 'another node does not end a session that came here'),
@@ -280,7 +288,21 @@ export class Cluster {
   }
 
   #servicesAt(nodeId: string): NodeServices {
-    return servicesOf(nodeId, (to, value) => this.#options.here.callNode(to, value))
+    return servicesOf(nodeId, async (to, value) => {
+      try {
+        const answer = await this.#options.here.callNode(to, value)
+        this.#unreached.delete(to)
+        return answer
+      } catch (error) {
+        this.#unreached.set(to, performance.now())
+        throw error
+      }
+    })
+  }
+
+  #isUnreached(nodeId: string): boolean {
+    const since = this.#unreached.get(nodeId)
+    return since !== undefined && performance.now() - since < UNREACHED_MS
   }
 
   async #tellLeaving(): Promise<boolean> {
@@ -316,6 +338,7 @@ export class Cluster {
     )
     if (JSON.stringify(others) === JSON.stringify(this.#others)) return
     this.#others = others
+    for (const id of this.#unreached.keys()) if (!others.some(({ nodeId }) => nodeId === id)) this.#unreached.delete(id)
     here.nodesChanged(others)
   }
 }

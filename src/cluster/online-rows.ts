@@ -307,7 +307,7 @@ export class OnlineRows {
         })),
       ),
     )
-    await online.dropEmptyPlaces(all)
+    await online.dropEmptyPlaces(settled.flatMap(({ place, given }) => (given.length > 0 ? [] : [place])))
     for (const { place, given, dropped } of settled) {
       const port = portOf(place)
       if (port !== null && given.length + dropped.length > 0) writer.changed(PORT_CHANGED, String(port))

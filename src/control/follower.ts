@@ -10,6 +10,9 @@ export interface Followed {
   apply(changes: readonly Change[]): Promise<void>
 }
 
+/** How many changes are read at once. */
+const READ_TOGETHER = 1000
+
 /** Pause after a failure, in milliseconds. */
 const RETRY_MS = 1000
 
@@ -80,12 +83,14 @@ export class Follower {
 
   async #readOn(): Promise<void> {
     for (;;) {
-      const changes = await this.#store.feed.since(this.#revision ?? 0)
+      const changes = await this.#store.feed.since(this.#revision ?? 0, READ_TOGETHER)
       if (changes === null) return this.#load()
       const last = changes.at(-1)
       if (!last) return
       await this.#followed.apply(changes)
       this.#revision = last.revision
+      // Those that came meanwhile are announced.
+      if (changes.length < READ_TOGETHER) return
     }
   }
 }
