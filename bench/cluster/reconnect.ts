@@ -19,9 +19,12 @@ const BAR_S = 10
 const FIRST_MS = 30_000
 const CONNECT_MS = 40
 
-/** Visitors who ask at the same time, and how long each waits before it asks again, in milliseconds. */
+/**
+ * Visitors who ask at the same time, and how long each waits before it asks again, in milliseconds. With a shorter wait most
+ * of what they ask is for names that are not back, and answering them is most of what the node does.
+ */
 const VISITORS = 16
-const AGAIN_MS = 50
+const AGAIN_MS = 200
 const ANSWER_MS = 10_000
 
 /** A name that does not answer after this long never will, in milliseconds. */
