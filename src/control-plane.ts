@@ -10,6 +10,7 @@ import { openAuthority } from './control/authority.ts'
 import { bindSecrets } from './control/bound-secrets.ts'
 import { Documents } from './control/documents.ts'
 import { EdgeEndpoints } from './control/edge-endpoints.ts'
+import { exchangeNodes } from './control/exchange-nodes.ts'
 import { type Followed, Follower } from './control/follower.ts'
 import { LiveCredentials } from './control/live-credentials.ts'
 import { LiveSshCertificates } from './control/live-ssh-certificates.ts'
@@ -195,6 +196,8 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       logins,
       requestKey,
       planes,
+      /** The nodes that can be asked about exchanges: this one, and all others that are online. */
+      exchangeNodes: () => exchangeNodes(options.nodeId, planes, cluster),
       groups,
       presence: endpoints.beside(cluster?.presence() ?? planes.presence),
       /** What an earlier control plane of this node told the others is put right; data planes have attached by now. */

@@ -11,6 +11,7 @@ import { BodyMemory, bodyMemoryOf } from './edge/body-memory.ts'
 import { Certificates } from './edge/certificates.ts'
 import { DepartedVisitors } from './edge/departed-visitors.ts'
 import { Edges } from './edge/edges.ts'
+import { PlaneExchanges } from './edge/exchanges/plane-exchanges.ts'
 import { holdVisitors } from './edge/hold-visitors.ts'
 import { HttpFront } from './edge/http-front.ts'
 import { boundTo, listening, openListener } from './edge/open-listener.ts'
@@ -30,6 +31,7 @@ import type { Descriptors } from './lib/files/descriptors.ts'
 import { outboundFetch } from './lib/http/outbound-fetch.ts'
 import type { IdSource } from './lib/ids.ts'
 import { dividedCounters, undivided } from './lib/limits/divided-counters.ts'
+import { shareOf } from './lib/limits/share-of.ts'
 import { type Logger, lineWriter } from './lib/log/log.ts'
 import { ConnectionCaps } from './lib/net/connection-caps.ts'
 import { addressText } from './lib/net/listen-on.ts'
@@ -214,6 +216,11 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const publicPorts = { https: settings.publicHttpsPort, http: settings.publicHttpPort }
     const accessLog = new AccessLog({ write: lineWriter(log), isOn: () => log.isLevelEnabled('info'), now })
     opened.push(() => accessLog.flush())
+    const exchanges = new PlaneExchanges({
+      ...{ nodeId, planeId, now },
+      bytes: shareOf(settings.exchangeMemory, planeCount),
+      sessionOf: (id) => online.registry.liveTunnel(id)?.session.id ?? elsewhere.others.holderOf(id),
+    })
     const bodyMemory = new BodyMemory({ bytes: bodyMemoryOf(settings.bodyMemory, planeCount) })
     const departed = new DepartedVisitors()
     opened.push(() => departed.close())
@@ -231,6 +238,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       admits: admitsVisitor,
       onRequest: (record) => {
         accessLog.request(record)
+        exchanges.note(record)
         online.requests.saw(record)
       },
       requestsOf: (ip) => caps.requestsOf(ip),
@@ -331,6 +339,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         loginsEnded: (endings) => sessions.ended(endings),
         numbers: () => numbers(),
         counted: (edgeId) => counters.counted(`${edgeId} `),
+        ...exchanges.calls,
       },
     })
     await restrictions.known

@@ -12,6 +12,7 @@ import type { Settings } from './config/read.ts'
 import { ApiGuard } from './control/api-guard.ts'
 import type { Directory } from './control/directory.ts'
 import { EdgeModules } from './control/edge-modules.ts'
+import { Exchanges } from './control/exchanges.ts'
 import { Explanations } from './control/explanations.ts'
 import { KeyMaker } from './control/key-maker.ts'
 import { loginsOf } from './control/logins.ts'
@@ -175,6 +176,7 @@ export async function openManagementApi(options: ManagementOptions) {
       modules: new EdgeModules({ store, sealer, checks: documents, requestKey }),
       presence,
       logins: loginsOf(store, logins),
+      exchanges: new Exchanges({ nodes: control.exchangeNodes, log }),
       explanations,
       traffic: async (period) =>
         showTraffic(period, { points: { [settings.nodeName]: history.points(period) }, missing: [] }),

@@ -7,6 +7,7 @@ import type { Resource } from '../resources/resource.ts'
 import { trafficHistory } from '../resources/traffic-history.ts'
 import { exampleOf } from './openapi-examples.ts'
 import { answered, type PublishedSchema, sent } from './openapi-schemas.ts'
+import { filtersOf } from './query.ts'
 import type { ApiRoute } from './routes.ts'
 
 export type OpenApiDocument = Readonly<Record<string, unknown>>
@@ -88,7 +89,7 @@ function operation(route: ApiRoute) {
     operationId: operation,
     summary,
     tags: [title(resource.noun)],
-    ...(action === 'list' && { parameters: pageParameters(resource) }),
+    ...(action === 'list' && { parameters: [...pageParameters(resource), ...filterParameters(route)] }),
     ...(body && { requestBody: bodyOf(route, sent(body)) }),
     ...(command && { requestBody: { required: false, content: json({ type: 'object' }) } }),
     responses: {
@@ -137,6 +138,13 @@ function pageParameters({ noun, prefix }: Resource) {
       description: `Only ${plural(noun)} created before this id: \`${prefix}…\`.`,
     },
   ]
+}
+
+function filterParameters(route: ApiRoute) {
+  return Object.entries(filtersOf(route)).map(([name, schema]) => {
+    const { description, ...rest } = answered(schema)
+    return { name, in: 'query', schema: rest, description }
+  })
 }
 
 /** `API key` to `API keys`, `tunnel group backend` to `Tunnel group backends`. */

@@ -1,33 +1,21 @@
 /** Carries out each action of the route table, after the caller, the path, the query and the body were checked. */
 import type { EdgeModules, ModuleTarget } from '../control/edge-modules.ts'
 import type { Explanations } from '../control/explanations.ts'
-import type { Links } from '../control/links.ts'
 import { type Logins, loginOne, loginPage } from '../control/logins.ts'
-import type { ResourceTarget } from '../control/ownership.ts'
 import { type Presenting, presentOne, presentPage } from '../control/presence.ts'
-import type { Principal } from '../control/principal.ts'
 import type { Records } from '../control/records.ts'
-import { type Showing, show } from '../control/show.ts'
+import { show } from '../control/show.ts'
 import type { Period } from '../control/traffic-history.ts'
 import { othersTurn } from '../lib/threads/others-turn.ts'
-import { Refusal } from '../model/errors.ts'
 import type { Presence } from '../model/presence.ts'
 import type { ModuleConfig } from '../modules/module.ts'
-import type { Fields, Resource } from '../resources/resource.ts'
-import type { Page } from './query.ts'
-import type { ApiRoute, RouteAction } from './routes.ts'
+import type { Fields } from '../resources/resource.ts'
+import type { CheckedCall } from './checked-call.ts'
+import { envelope, missing, pageOf } from './list-page.ts'
+import { type PassedTraffic, whatPassed } from './passed-traffic.ts'
+import type { RouteAction } from './routes.ts'
 
-/** One call, checked. */
-export interface CheckedCall extends Showing {
-  readonly route: ApiRoute
-  readonly principal: Principal
-  readonly target: ResourceTarget
-  readonly parentId: string | null
-  readonly page: Page
-  readonly body: Fields
-}
-
-export interface Behind {
+export interface Behind extends PassedTraffic {
   readonly records: Records
   readonly modules: EdgeModules
   readonly presence: Presence
@@ -45,6 +33,8 @@ export function perform(behind: Behind, call: CheckedCall): Promise<unknown> {
       return whatIsPresent(behind, call)
     case 'logins':
       return whoIsLoggedIn(behind, call)
+    case 'traffic':
+      return whatPassed(behind, call)
     case 'dry_run':
     case 'numbers':
     case 'store':
@@ -141,23 +131,6 @@ async function whoIsLoggedIn({ logins }: Behind, { route, target, page, links }:
   const one = await loginOne(logins, resource, target.id, links)
   if (!one) throw missing(resource)
   return one
-}
-
-function missing({ noun }: Resource): Refusal {
-  return new Refusal('NOT_FOUND', `there is no ${noun} with this id`)
-}
-
-/** A page of `found`, which holds one entry more than the limit when there is a next page. */
-function pageOf(found: readonly Readonly<Record<string, unknown>>[], resource: Resource, page: Page, links: Links) {
-  const items = found.slice(0, page.limit)
-  return envelope(resource, items, found.length > page.limit ? String(items.at(-1)?.id) : undefined, page, links)
-}
-
-/** Contract 2.1: the paged list envelope. D3: the next page carries the limit. */
-function envelope(resource: Resource, items: readonly unknown[], lastId: string | undefined, page: Page, links: Links) {
-  const uri = links.list(resource)
-  const next = lastId === undefined ? null : `${uri}?before_id=${lastId}&limit=${page.limit}`
-  return { [resource.listKey ?? '']: items, uri, next_page_uri: next }
 }
 
 function moduleOf({ route, principal, target }: CheckedCall): ModuleTarget {

@@ -1,21 +1,28 @@
-/** The query of a request: `limit` and `before_id` on lists, nothing elsewhere (D3, D4). */
+/** The query of a request: `limit`, `before_id` and what a resource filters by on lists, nothing elsewhere (D3, D4). */
+import { type TProperties, Type } from 'typebox'
 import { isId } from '../lib/ids.ts'
+import { check } from '../lib/shape/check.ts'
+import { closed } from '../lib/shape/schema.ts'
 import { nearest } from '../lib/text/nearest.ts'
 import { plural } from '../lib/text/plural.ts'
 import { Refusal } from '../model/errors.ts'
+import { refusalOf } from './body.ts'
 import type { Dialect } from './dialect/dialect.ts'
 import type { ApiRoute } from './routes.ts'
 
 export interface Page {
   readonly limit: number
   readonly beforeId?: string
+  /** What the list is narrowed down by. */
+  readonly filters?: Readonly<Record<string, string>>
 }
 
 const MAX_LIMIT = 100
 
 /** Reads the query of a request to `route`; throws `Refusal`. */
 export function readQuery(route: ApiRoute, search: string, { queryAliases, ignoresEmptyQuery }: Dialect): Page {
-  const known = route.action === 'list' ? ['limit', 'before_id'] : []
+  const filtered = filtersOf(route)
+  const known = [...(route.action === 'list' ? ['limit', 'before_id'] : []), ...Object.keys(filtered)]
   const query = new URLSearchParams()
   for (const [name, value] of new URLSearchParams(search)) {
     if (value === '' && ignoresEmptyQuery) continue
@@ -28,13 +35,31 @@ export function readQuery(route: ApiRoute, search: string, { queryAliases, ignor
     seen.add(name)
   }
   const limit = readLimit(query.get('limit'))
+  const filters = readFilters(filtered, query)
   const beforeId = query.get('before_id')
-  if (beforeId === null) return { limit }
+  if (beforeId === null) return { limit, ...filters }
   // The id need not exist: it is only a position in the order (D3).
   const { noun, prefix } = route.resource
   if (!isId(beforeId, prefix))
     throw new Refusal('BAD_CURSOR', `\`before_id\` must be an id of ${plural(noun)}: \`${prefix}…\``)
-  return { limit, beforeId }
+  return { limit, beforeId, ...filters }
+}
+
+/** The query parameters of a route beside those of pages. */
+export function filtersOf({ action, resource }: ApiRoute): TProperties {
+  return (action === 'list' && resource.filters) || {}
+}
+
+function readFilters(filtered: TProperties, query: URLSearchParams): Pick<Page, 'filters'> {
+  const names = Object.keys(filtered)
+  if (names.length === 0) return {}
+  const given = Object.fromEntries([...query].filter(([name]) => names.includes(name)))
+  const form = closed(Object.fromEntries(names.map((name) => [name, Type.Optional(filtered[name] ?? Type.String())])))
+  try {
+    return { filters: check(form, given) as Record<string, string> } // all are texts
+  } catch (error) {
+    throw refusalOf(error)
+  }
 }
 
 function readLimit(text: string | null): number {

@@ -4,6 +4,7 @@ import type { Followed } from '../control/follower.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { Refusal } from '../model/errors.ts'
+import type { ExchangeAsk } from '../model/exchange.ts'
 import type { FormerLabelTunnel } from '../model/former-labels.ts'
 import type { PoolDifference } from '../model/pool.ts'
 import type { Presence } from '../model/presence.ts'
@@ -285,6 +286,11 @@ export class Cluster {
     const row = await store.read(({ online }) => online.session(sessionId))
     if (!row || row.nodeId === node.id) throw new Refusal('NOT_FOUND', 'there is no tunnel session with this id')
     return this.#servicesAt(row.nodeId).command(sessionId, command)
+  }
+
+  /** Asks another node about its exchanges. */
+  exchangesAt(nodeId: string, ask: ExchangeAsk): Promise<unknown> {
+    return this.#servicesAt(nodeId).exchanges(ask)
   }
 
   #servicesAt(nodeId: string): NodeServices {

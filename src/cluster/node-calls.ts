@@ -1,4 +1,4 @@
-/** What nodes ask each other: to do something with a session that only one of them has. */
+/** What nodes ask each other: to do something with a session that only one of them has, and what passed there. */
 import { Refusal } from '../model/errors.ts'
 import type { AgentCommand } from '../model/presence.ts'
 import { errorOf, isPlainError, plainError } from '../planes/plain-error.ts'
@@ -10,11 +10,13 @@ export interface NodeServices {
   endSession(sessionId: string): Promise<void>
   /** Asks its agent for a sign of life; resolves when it has given one, or its session is over. */
   proveAlive(sessionId: string): Promise<void>
+  /** Tells about its exchanges; see `ExchangeAsk`. */
+  exchanges(ask: unknown): Promise<unknown>
 }
 
 type CallName = keyof NodeServices
 
-const names: readonly string[] = ['command', 'endSession', 'proveAlive'] satisfies CallName[]
+const names: readonly string[] = ['command', 'endSession', 'proveAlive'] satisfies Exclude<CallName, 'exchanges'>[]
 const commands: readonly string[] = ['restart', 'stop', 'update'] satisfies AgentCommand[]
 
 /** Carries a question to another node; rejects when that cannot be reached. */
@@ -22,29 +24,32 @@ export type CarryCall = (nodeId: string, value: unknown) => Promise<unknown>
 
 /** The services of another node. */
 export function servicesOf(nodeId: string, carry: CarryCall): NodeServices {
-  const call = async (name: CallName, given: Readonly<Record<string, string>>): Promise<void> => {
+  const call = async (name: CallName, given: Readonly<Record<string, unknown>>): Promise<unknown> => {
     const answer = await carry(nodeId, { name, ...given })
     if (isFailed(answer)) throw errorOf(answer.error)
+    return fieldsOf(answer).value
   }
+  const told = async (...given: Parameters<typeof call>): Promise<void> => void (await call(...given))
   return {
-    command: (sessionId, command) => call('command', { sessionId, command }),
-    endSession: (sessionId) => call('endSession', { sessionId }),
-    proveAlive: (sessionId) => call('proveAlive', { sessionId }),
+    command: (sessionId, command) => told('command', { sessionId, command }),
+    endSession: (sessionId) => told('endSession', { sessionId }),
+    proveAlive: (sessionId) => told('proveAlive', { sessionId }),
+    exchanges: (ask) => call('exchanges', { ask }),
   }
 }
 
 /** Answers another node; never rejects. */
 export async function answerCall(services: NodeServices, value: unknown): Promise<object> {
   try {
-    await serve(services, value)
-    return {}
+    return { value: await serve(services, value) }
   } catch (error) {
     return { error: plainError(error) }
   }
 }
 
-async function serve(services: NodeServices, value: unknown): Promise<void> {
-  const { name, sessionId, command } = fieldsOf(value)
+async function serve(services: NodeServices, value: unknown): Promise<unknown> {
+  const { name, sessionId, command, ask } = fieldsOf(value)
+  if (name === 'exchanges') return services.exchanges(ask)
   if (typeof name !== 'string' || !names.includes(name) || typeof sessionId !== 'string') {
     // A newer version may ask for more than this one knows.
     throw new Refusal('INTERNAL', 'this node does not know what it is asked')

@@ -1,5 +1,6 @@
 /** A cluster whose node is the data planes of this server. */
 import type { AttachedPlanes } from '../control/attached-planes.ts'
+import { exchangesHere, readAsk } from '../control/node-exchanges.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import type { Store } from '../store/store.ts'
@@ -33,6 +34,7 @@ export function openCluster({ store, sealer, log, node, planes }: OpenClusterOpt
       command: (sessionId, command) => planes().presence.command(sessionId, command),
       endSession: (sessionId) => planes().sessionCameBack(sessionId),
       proveAlive: (sessionId) => planes().proveSessionAlive(sessionId),
+      exchanges: async (ask) => exchangesHere(planes())(readAsk(ask)),
     },
   })
 }

@@ -1,5 +1,6 @@
 /** Nodes for tests of the cluster: each with a control plane's directory and one data plane that serves nobody. */
-import { AttachedPlanes, type SharedCalls } from '../control/attached-planes.ts'
+import { AttachedPlanes } from '../control/attached-planes.ts'
+import type { SharedCalls } from '../control/plane-port.ts'
 import { TestPlane } from '../control/test-planes.ts'
 import { testSealer } from '../control/test-rows.ts'
 import { createLog } from '../lib/log/log.ts'

@@ -59,6 +59,7 @@ export interface Settings {
   readonly region: string
   /** Memory for request bodies that modules read, in bytes. */
   readonly bodyMemory: number
+  readonly exchangeMemory: number
   /** Processes that serve visitors and agents; 0 means one process for everything. */
   readonly workers: number
   readonly drainTimeoutMs: number

@@ -363,6 +363,15 @@ export const table = {
     example: '256MiB',
     isLive: true,
   }),
+  exchangeMemory: setting({
+    name: 'exchange-memory',
+    takes: 'size',
+    parse: parse.size,
+    default: '64MiB',
+    about:
+      'memory for the latest exchanges of visitors and for what captures keep of them; a quarter holds about a thousand exchanges for each 256 KiB',
+    example: '16MiB',
+  }),
   workers: setting({
     name: 'workers',
     takes: 'number',

@@ -7,56 +7,23 @@ import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { Refusal } from '../model/errors.ts'
-import type { FormerLabelTunnel } from '../model/former-labels.ts'
-import type { PoolDifference } from '../model/pool.ts'
 import type { AgentCommand, Presence } from '../model/presence.ts'
 import { CallLink, LinkFault } from '../planes/call-link.ts'
 import type { Channel } from '../planes/channel.ts'
 import type { LoginEndings } from '../planes/login-rows.ts'
 import { type PlaneNumbers, pastOf, sumOf } from '../planes/numbers.ts'
-import type { Attachment, ControlCalls, ElsewhereTunnel, OtherNode, PlaceClaim, PlaneCalls } from '../planes/port.ts'
+import type { Attachment, ControlCalls, ElsewhereTunnel, OtherNode, PlaneCalls } from '../planes/port.ts'
 import type { Store } from '../store/store.ts'
 import { CertificateFeed } from './certificate-feed.ts'
-import { type AllNodes, Directory } from './directory.ts'
+import { Directory } from './directory.ts'
 import { type Followed, Follower } from './follower.ts'
 import { LiveCertificates } from './live-certificates.ts'
 import type { Sessions } from './live-credentials.ts'
 import { LiveEdges } from './live-edges.ts'
 import type { CertifiedSessions } from './live-ssh-certificates.ts'
 import { onlyNode, type StartedNode } from './only-node.ts'
+import type { ClusterOfPlanes, SharedCalls } from './plane-port.ts'
 import { RestrictionFeed } from './restrictions.ts'
-
-/** What is answered alike to every plane. */
-export type SharedCalls = Omit<
-  ControlCalls,
-  | 'attach'
-  | 'claim'
-  | 'whyTaken'
-  | 'unclaim'
-  | 'proveAlive'
-  | 'returning'
-  | 'mayHaveLeg'
-  | 'leaving'
-  | 'sessionStarted'
-  | 'sessionEnded'
-  | 'tunnelStarted'
-  | 'tunnelChanged'
-  | 'tunnelEnded'
-  | 'tunnelStopped'
->
-
-/** The other nodes, as far as data planes have to do with them. */
-export interface ClusterOfPlanes {
-  readonly allNodes: AllNodes
-  readonly others: readonly OtherNode[]
-  /** See `Cluster`. */
-  returning(sessionId: string, isMoving: boolean): Promise<readonly FormerLabelTunnel[]>
-  proveAlive(place: string): Promise<boolean>
-  /** Whether this node is about to stop, and others know it. */
-  isKnownToLeave(): Promise<boolean>
-  whyTaken(claim: PlaceClaim): Promise<PoolDifference | undefined>
-  ports(send: (change: Parameters<PlaneCalls['distantPorts']>[0]) => Promise<unknown>): Followed
-}
 
 export interface AttachedPlanesOptions {
   readonly store: Store
@@ -69,6 +36,11 @@ export interface AttachedPlanesOptions {
   readonly nodes?: ClusterOfPlanes | undefined
   /** A plane that attached has sessions, whose credentials may be gone. */
   readonly checkCredentials: () => Promise<void>
+}
+
+export interface AskEachOptions {
+  readonly isAsked?: (planeId: string) => boolean
+  readonly withinMs?: number
 }
 
 type PlaneLink = CallLink<PlaneCalls, ControlCalls>
@@ -287,6 +259,23 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
       }
     }
     return []
+  }
+
+  /** Asks every plane, or those that `isAsked` names; one that does not answer is left out. */
+  async askEach<Name extends keyof PlaneCalls & string>(
+    name: Name,
+    argument: Parameters<PlaneCalls[Name]>[0],
+    { isAsked = () => true, withinMs = ASK_MS }: AskEachOptions = {},
+  ): Promise<{ readonly planeId: string; readonly answer: Awaited<ReturnType<PlaneCalls[Name]>> }[]> {
+    const asked = [...this.#planes.values()].filter(({ id }) => isAsked(id))
+    const answers = await Promise.allSettled(asked.map(({ link }) => link.ask(name, argument, { withinMs })))
+    return answers.flatMap((each, i) => {
+      const planeId = asked[i]?.id ?? ''
+      if (each.status === 'fulfilled') return [{ planeId, answer: each.value }]
+      if (each.reason instanceof Refusal) throw each.reason
+      this.#options.log.debug({ err: each.reason, plane: planeId, call: name }, 'a data plane does not answer')
+      return []
+    })
   }
 
   /** Sends no more; the planes go on with what they have. */

@@ -135,6 +135,8 @@ export class TestPlane {
         return { ...none, totals: { ...none.totals, failures: this.failures } }
       },
       counted: async () => [],
+      exchanges: async () => [],
+      exchange: async () => undefined,
     }
   }
 }

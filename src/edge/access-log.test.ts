@@ -14,10 +14,15 @@ const request = {
   method: 'GET',
   host: 'a.example.com',
   path: '/x',
+  sentTarget: '/x?y=1',
+  ownerId: undefined,
   edge: 'edghts_1',
   route: 'edghtsrt_1',
   target: 'tn_1',
   isReused: true,
+  passedMs: 0,
+  sentMs: 0,
+  answeredMs: 1,
   status: 200,
   isFromUpstream: true,
   fault: undefined,
@@ -25,6 +30,8 @@ const request = {
   bytesIn: 0,
   bytesOut: 12,
   found: new Map([['ip_policy.decision', 'allow']]),
+  kept: undefined,
+  replayOf: undefined,
 } as const
 
 function logged(isOn = true) {

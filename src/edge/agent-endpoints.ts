@@ -160,7 +160,8 @@ interface Configured {
 /** An endpoint that one tunnel has alone. */
 function ownConfig(request: EndpointRequest, modules: AgentModules): Configured {
   const { id, tunnel, credentialId } = request
-  const config = configOf(request, modules, { id, routeId: routeIdOf(credentialId), backend: tunnel })
+  const identity = { id, routeId: routeIdOf(credentialId), ownerId: request.ownerId, backend: tunnel }
+  const config = configOf(request, modules, identity)
   return { config, version: randomBytes(VERSION_BYTES).toString('base64url') }
 }
 
@@ -178,12 +179,13 @@ function poolConfig(
   // The characters of an id, though of another origin.
   const id = `ep_${digest(`pool ${place} ${ownerId} ${version}`).replaceAll(/[-_]/g, '0').slice(0, ID_LENGTH)}`
   const backend = { ...like, id, labels: poolLabels(id) }
-  return { config: configOf(request, modules, { id, routeId: routeIdOf(ownerId), backend }), version }
+  return { config: configOf(request, modules, { id, routeId: routeIdOf(ownerId), ownerId, backend }), version }
 }
 
 interface Identity {
   readonly id: string
   readonly routeId: string
+  readonly ownerId?: string | undefined
   readonly backend: BackendPlan
 }
 
@@ -191,12 +193,13 @@ interface Identity {
 function configOf(
   { proto, host, port }: EndpointRequest,
   modules: { edge: ModuleSettings; route: ModuleSettings },
-  { id, routeId, backend }: Identity,
+  { id, routeId, ownerId, backend }: Identity,
 ): EdgeConfig {
   const isHttp = proto === 'http' || proto === 'https'
   return {
     id,
     kind: proto,
+    ...(ownerId !== undefined && { ownerId }),
     names: port === undefined ? [host] : [],
     ports: port === undefined ? [] : [port],
     modules: isHttp ? modules.edge : { ...modules.edge, backend },

@@ -96,6 +96,7 @@ export function* compileEdge(
     id: config.id,
     kind: config.kind,
     isEndpoint: config.id.startsWith('ep_'),
+    ownerId: config.ownerId,
     names: config.names,
     ports: config.ports,
     broken: own.broken,

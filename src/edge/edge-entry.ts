@@ -56,11 +56,12 @@ export class EdgeEntry {
 }
 
 /** Refuses everybody, whatever modules the edge will have. */
-function startingEdge({ id, kind, names, ports }: EdgeConfig, starting: Promise<void>): Edge {
+function startingEdge({ id, kind, names, ports, ownerId }: EdgeConfig, starting: Promise<void>): Edge {
   return {
     id,
     kind,
     isEndpoint: id.startsWith('ep_'),
+    ownerId,
     names,
     ports,
     broken: 'it is still being compiled',

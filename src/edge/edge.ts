@@ -9,6 +9,8 @@ export interface Edge {
   readonly kind: EdgeKind
   /** Whether it is an endpoint of an agent, whose agent is then told `none` as the kind of edge. */
   readonly isEndpoint: boolean
+  /** Whose endpoint it is; undefined for an edge, which is the account's. */
+  readonly ownerId: string | undefined
   readonly names: readonly string[]
   readonly ports: readonly number[]
   /** Set when a module of the edge itself cannot be compiled: why nothing passes. */

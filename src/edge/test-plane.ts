@@ -56,6 +56,7 @@ export function testEdge({ id, kind = 'https', names, routes = [], ...rest }: Te
     id: id ?? `edghts_${names[0]}`,
     kind,
     isEndpoint: false,
+    ownerId: undefined,
     names,
     ports: [],
     broken: undefined,

@@ -5,7 +5,7 @@ import type { Clock } from './clock.ts'
 /** In byte order, so that comparing ids as text compares them as numbers. */
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** 160 bits need 27 base62 digits. */
-const BYTES = 20
+export const ID_BYTES = 20
 export const ID_LENGTH = 27
 
 const COUNTER_MAX = 0xffff
@@ -34,17 +34,17 @@ export class IdSource {
       this.#millis++
       this.#counter = 0
     }
-    const bytes = Buffer.alloc(BYTES)
+    const bytes = Buffer.alloc(ID_BYTES)
     bytes.writeUIntBE(this.#millis, 0, 6)
     bytes.writeUInt16BE(this.#counter, 6)
     bytes.set(this.#random(12), 8)
-    return prefix + base62(bytes)
+    return prefix + idText(bytes)
   }
 }
 
 /** 160 random bits as 27 base62 characters, for tokens. */
 export function randomText(): string {
-  return base62(randomBytes(BYTES))
+  return idText(randomBytes(ID_BYTES))
 }
 
 /** Whether `text` is `prefix` followed by exactly the characters of an id. */
@@ -53,7 +53,8 @@ export function isId(text: string, prefix: string): boolean {
   return /^[0-9A-Za-z]+$/.test(text.slice(prefix.length))
 }
 
-function base62(bytes: Buffer): string {
+/** 20 bytes as the characters of an id, which sort as the bytes do. */
+export function idText(bytes: Buffer): string {
   let rest = BigInt(`0x${bytes.toString('hex')}`)
   let text = ''
   for (let i = 0; i < ID_LENGTH; i++) {
@@ -61,4 +62,13 @@ function base62(bytes: Buffer): string {
     rest /= 62n
   }
   return text
+}
+
+/** The bytes that `idText` made these characters of; undefined when it did not. */
+export function idBytes(text: string): Buffer | undefined {
+  if (!isId(text, '')) return undefined
+  let all = 0n
+  for (const character of text) all = all * 62n + BigInt(ALPHABET.indexOf(character))
+  const hex = all.toString(16).padStart(2 * ID_BYTES, '0')
+  return hex.length > 2 * ID_BYTES ? undefined : Buffer.from(hex, 'hex')
 }

@@ -10,6 +10,8 @@ export interface EdgeConfig {
   /** `edgtcp_…`, `edgtls_…`, `edghts_…`; `ep_…` for an endpoint of an agent. */
   readonly id: string
   readonly kind: EdgeKind
+  /** The user or bot whose agent opened the endpoint; undefined for an edge, and where an earlier version tells of one. */
+  readonly ownerId?: string | undefined
   /** Normalised names, exact or `*.…`; none for TCP. */
   readonly names: readonly string[]
   /** Ports to listen on; only for TCP. */

@@ -26,6 +26,8 @@ export interface EndpointRequest {
   /** The session and the credential of the agent. */
   readonly sessionId: string
   readonly credentialId: string
+  /** Whose credential it is. */
+  readonly ownerId?: string | undefined
   /** The options of the bind, as the agent spelled them. */
   readonly opts: Readonly<Record<string, unknown>>
 }

@@ -7,6 +7,7 @@ import type { IpRule } from '../lib/net/ip-rules.ts'
 import type { AgentCredential } from '../model/agent-credential.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import type { AddressHolders, EndpointRequest, ServedEndpoint } from '../model/endpoint.ts'
+import type { ExchangeQuery, SeenExchange, WholeExchange } from '../model/exchange.ts'
 import type { FormerLabelTunnel } from '../model/former-labels.ts'
 import type { PoolDifference } from '../model/pool.ts'
 import type { AgentCommand, PresentEndpoint, PresentSession, PresentTunnel } from '../model/presence.ts'
@@ -262,4 +263,8 @@ export type PlaneCalls = {
   numbers(nothing: null): PlaneNumbers
   /** What the limits of an edge have counted, at all data planes. */
   counted(edgeId: string): Promise<readonly CountedWindow[]>
+
+  exchanges(query: ExchangeQuery): Promise<readonly SeenExchange[]>
+  /** Undefined when this plane does not have it, or not any more. */
+  exchange(by: { readonly id: string }): Promise<WholeExchange | undefined>
 }

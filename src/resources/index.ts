@@ -7,6 +7,7 @@ import { botUsers } from './bot-users.ts'
 import { certificateAuthorities } from './certificate-authorities.ts'
 import { credentials } from './credentials.ts'
 import { endpoints } from './endpoints.ts'
+import { exchanges } from './exchanges.ts'
 import { failoverBackends } from './failover-backends.ts'
 import { httpResponseBackends } from './http-response-backends.ts'
 import { httpsEdgeRoutes } from './https-edge-routes.ts'
@@ -45,6 +46,7 @@ export const resources: readonly Resource[] = [
   endpoints,
   applicationUsers,
   applicationSessions,
+  exchanges,
   tcpEdges,
   tlsEdges,
   httpsEdges,

@@ -79,9 +79,10 @@ export interface Resource {
   readonly access: 'owner' | 'account' | 'admin'
   /**
    * `store`: kept in the database. `presence`: what is online now, read only. `logins`: logins of visitors, which can be
-   * read and ended. `dry_run`: kept nowhere. `numbers`: counted by data planes.
+   * read and ended. `traffic`: what passed lately, in the memory of the nodes. `numbers`: counted by data planes. `dry_run`:
+   * kept nowhere.
    */
-  readonly source: 'store' | 'presence' | 'logins' | 'dry_run' | 'numbers'
+  readonly source: 'store' | 'presence' | 'logins' | 'traffic' | 'numbers' | 'dry_run'
   readonly commands: readonly AgentCommand[]
   readonly parent?: Parent
   /** The children shown inside this resource. */
@@ -104,6 +105,8 @@ export interface Resource {
   readonly renews: readonly string[]
   /** What a list on the command line shows between the id and the description, as paths: `names.dns`. */
   readonly columns?: readonly string[]
+  /** Query parameters that narrow down a list, beside those of its pages; all are optional. */
+  readonly filters?: TProperties
   readonly read: (fields: Fields, link: Link) => Fields
   readonly claims: (fields: Fields, parentId: string | null) => readonly Claim[]
   /** Other resources that the fields refer to. When a delete is refused, its message names the first word of `field`. */
@@ -213,6 +216,11 @@ export function present({
 /** A resource that visitors make by logging in. */
 export function loggedIn(spec: UnwrittenSpec): Resource {
   return unwritten(spec, { access: 'account', source: 'logins', commands: [], verbs: ['list', 'get', 'delete'] })
+}
+
+/** A resource that traffic leaves behind. */
+export function passed(spec: UnwrittenSpec & Pick<Resource, 'verbs' | 'filters'>): Resource {
+  return unwritten(spec, { access: 'account', source: 'traffic', commands: [], verbs: spec.verbs })
 }
 
 /** How a file of this folder describes a resource that the API cannot create or change. */

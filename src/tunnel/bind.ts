@@ -175,7 +175,7 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
   const { credentialId, id: sessionId } = session
   const opts = request.opts
   const place = placeOf(proto, address)
-  const who = { credentialId, sessionId }
+  const who = { credentialId, sessionId, ownerId }
   const pool = request.poolingEnabled && { pool: { ownerId, httpVersion } }
   const asking = { id: endpointId, proto, host, port, place, isRandom, isNamed, tunnel: plan, ...pool, ...who, opts }
   const open = await opened(asking, attempt)

@@ -9,7 +9,7 @@ import { assertEnvelope } from './envelope.ts'
 import { collectionPath, createSample, sampleBody, sampleModule } from './samples.ts'
 import { eachTarget, type Target, unique } from './target.ts'
 
-type Access = 'owner' | 'account' | 'admin' | 'online' | 'node' | 'dry_run'
+type Access = 'owner' | 'account' | 'admin' | 'online' | 'node' | 'passed' | 'dry_run'
 
 /** D22 and D24, written out: who may use each path. A path that is not listed fails the test. */
 const accesses: Readonly<Record<string, Access>> = {
@@ -40,6 +40,7 @@ const accesses: Readonly<Record<string, Access>> = {
   '/endpoints': 'online',
   '/app/users': 'online',
   '/app/sessions': 'online',
+  '/exchanges': 'passed',
   '/ip_restrictions': 'admin',
   '/ssh_certificate_authorities': 'account',
   '/ssh_user_certificates': 'account',
@@ -75,6 +76,8 @@ const expectations: Readonly<Record<Access, Readonly<Partial<Record<RouteAction,
   // Ours, beyond the contract: the addresses of machines are for admins. The one of the test does not exist.
   node: { list: forAdmin, get: forAdminMissing },
   dry_run: { explain: forAll },
+  // No visitor has come.
+  passed: { list: forAll, get: forNobody },
   // No agent is online here and nobody has logged in, so these are 404; what counts is that nobody gets 403.
   online: { list: forAll, get: forNobody, delete: forNobody, command: forNobody },
 }

@@ -17,11 +17,22 @@ export interface AccessRecord {
   readonly host: string
   /** As sent, without the query, which may hold secrets. */
   readonly path: string
+  /** Path and query as sent. */
+  readonly sentTarget: string
   readonly edge: string | undefined
+  /** Whose endpoint it is; undefined for an edge. */
+  readonly ownerId: string | undefined
   readonly route: string | undefined
   /** The service that the request went to. */
   readonly target: string | undefined
   readonly isReused: boolean
+  /**
+   * When all modules had let it pass, when there was a connection to the service, and when the answer began: in
+   * milliseconds since the request began, and -1 where it did not come to that.
+   */
+  readonly passedMs: number
+  readonly sentMs: number
+  readonly answeredMs: number
   /** 0 when there was no answer. */
   readonly status: number
   readonly isFromUpstream: boolean
@@ -34,4 +45,15 @@ export interface AccessRecord {
   readonly bytesOut: number
   /** What modules decided, by the names of. */
   readonly found: ReadonlyMap<string, string> | undefined
+  /** What was kept of heads and bodies. */
+  readonly kept: KeptParts | undefined
+  /** The id of the exchange that it repeats. */
+  readonly replayOf: string | undefined
+}
+
+/** Heads and bodies of one exchange that a capture keeps. */
+export interface KeptParts {
+  readonly captureId: string
+  /** The number of the last part; each leads to the one before. */
+  readonly lastPart: number
 }

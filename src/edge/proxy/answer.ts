@@ -3,7 +3,7 @@ import type { Transform } from 'node:stream'
 import { kept } from '../../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { Incoming } from '../../modules/phases.ts'
-import type { BodyReader, BodySink, BodyWriter } from '../exchange.ts'
+import type { BodyReader, BodySink, BodyWriter, ResponseHead } from '../exchange.ts'
 import { stripTrailers } from './headers.ts'
 
 /** The answer as the response phases see it. */
@@ -34,6 +34,8 @@ export class IncomingAnswer implements Incoming {
 export interface AnswerOwner {
   /** The id of the request in the log. */
   requestId(): string
+  /** The head of the answer goes to the visitor. */
+  began(head: ResponseHead): void
   /** Bytes went to the visitor. */
   moved(): void
   /** The rest will not come; the visitor has been told. */

@@ -48,6 +48,17 @@ export function isRouted(result: Found): result is Routed {
   return result.ctx !== undefined
 }
 
+/** The route of a request that is known to have one. */
+export function routed(found: Found): Routed {
+  if (!isRouted(found)) throw new Error('a request is answered before it is routed')
+  return found
+}
+
+/** An endpoint disappears with its agent; an edge remains, with nothing behind it. */
+export function offlineCode({ edge }: Routed): VisitorErrorCode {
+  return edge.isEndpoint ? 'ENDPOINT_OFFLINE' : 'BACKEND_OFFLINE'
+}
+
 /** Also removes headers that visitors must not send. */
 export function findRoute(search: Search): Found {
   const { head, connection, tools } = search

@@ -317,7 +317,7 @@ describe('a module that reads the body', () => {
 })
 
 describe('what is written down of a request', () => {
-  test('is who asked whom for what, and what came of it, without the query', async (t) => {
+  test('is who asked whom for what, and what came of it, and no query in its path', async (t) => {
     const service = await httpService(t, (request, response) => request.resume().on('end', () => response.end('hello')))
     const done: unknown[] = []
     const request: Phases['request'] = (ctx) => {
@@ -340,7 +340,14 @@ describe('what is written down of a request', () => {
       method: 'POST',
       host: 'a.test',
       path: '/a/../b',
+      sentTarget: '/a/../b?token=secret',
       edge: 'edghts_1',
+      ownerId: undefined,
+      passedMs: 0,
+      sentMs: 0,
+      answeredMs: 0,
+      kept: undefined,
+      replayOf: undefined,
       route: '/',
       target: service.target.key,
       isReused: false,

@@ -24,6 +24,8 @@ import type { VisitorBody } from './request-body.ts'
 export interface ForwardingOwner {
   /** The visit, for a service that has to be dialled. */
   visit(): Visit
+  /** There is a connection to a service, and the request is about to be sent on it. */
+  sent(): void
   /** The backend has a fixed response. */
   fixed(target: FixedTarget): void
   inform(status: number, headers: HeaderList): void
@@ -159,9 +161,10 @@ export class Forwarding implements UpstreamSink {
   }
 
   #send(connection: UpstreamConnection, target: DialTarget, { isReused }: { isReused: boolean }): void {
-    const { request, body, pool } = this.#options
+    const { request, body, pool, owner } = this.#options
     this.target = target
     this.isReused = isReused
+    owner.sent()
     let sending: UpstreamSending
     try {
       // HTTP/2 has no upgrades: the request is sent without, and the service answers as it likes.

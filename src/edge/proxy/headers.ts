@@ -3,6 +3,7 @@ import { HeaderList } from '../../lib/http/header-list.ts'
 import { type HeaderName, headerName } from '../../lib/http/header-name.ts'
 import type { RequestContext } from '../../modules/phases.ts'
 import { isTrailer } from '../trailers.ts'
+import { type PublicPlace, publicLocation } from './location.ts'
 
 /** RFC 9110 §7.6.1; and `Expect`, which is answered by whoever reads the body: the edge. */
 const hopByHop: ReadonlySet<string> = new Set([
@@ -29,6 +30,17 @@ export function stripRequest(headers: HeaderList): void {
 /** Removes, in place, headers that an upstream must not send to a visitor. */
 export function stripResponse(headers: HeaderList): void {
   strip(headers, isStrippedFromResponse)
+}
+
+/** Removes what a service must not send, and restores the public host in redirects. */
+export function cleanResponse(
+  headers: HeaderList,
+  place: PublicPlace & { readonly replacedHost: string | undefined },
+): void {
+  stripResponse(headers)
+  if (place.replacedHost === undefined) return
+  const location = headers.get('location')
+  if (location !== undefined) headers.set('Location', publicLocation(location, place.replacedHost, place))
 }
 
 /**

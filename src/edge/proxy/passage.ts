@@ -5,15 +5,14 @@ import { HeaderList } from '../../lib/http/header-list.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Phases, RequestVerdict } from '../../modules/phases.ts'
 import { dialFirst } from '../dial-first.ts'
-import type { BodyReader, Exchange, RequestHead, ResponseHead, UpstreamRequest } from '../exchange.ts'
+import type { BodyReader, Exchange, RequestHead, ResponseHead } from '../exchange.ts'
 import type { Deadline, Expiring } from '../sweep.ts'
 import type { Backend, FixedTarget, Visit } from '../target.ts'
 import type { AnswerOwner } from './answer.ts'
-import type { Context } from './context.ts'
-import { type Found, findRoute, isRouted, nothingFound, type Routed, type Search } from './find-route.ts'
+import { type Found, findRoute, nothingFound, offlineCode, type Routed, routed, type Search } from './find-route.ts'
 import { Forwarding, type ForwardingOwner } from './forwarding.ts'
-import { forwardedHeaders, removedAsTrailers, stripResponse } from './headers.ts'
-import { publicLocation } from './location.ts'
+import { cleanResponse, removedAsTrailers, stripResponse } from './headers.ts'
+import { outgoingRequest, visitOf } from './outgoing.ts'
 import { splitTarget } from './path-readings.ts'
 import type { VisitorConnection } from './pick-edge.ts'
 import type { ProxyTools } from './proxy-tools.ts'
@@ -36,6 +35,10 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   readonly body: VisitorBody
   readonly #exchange: Exchange
   readonly #reply: Reply
+  /** Moments since it began, in milliseconds; see `AccessRecord`. */
+  #passedMs = -1
+  #sentMs = -1
+  #answeredMs = -1
   #found: Found = nothingFound
   #forwarding: Forwarding | undefined
   #bridge: { readonly key: string; readonly stream: WatchedStream } | undefined
@@ -156,6 +159,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       return
     }
     this.#isReached = true
+    this.#passedMs = this.#age()
     this.#readUntil = Number.POSITIVE_INFINITY
     this.#watch()
     const pending = backend.found?.()
@@ -184,7 +188,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     const { removedFromRequest } = routed.route
     if (removedFromRequest.size > 0) this.body.removeTrailers(removedFromRequest)
     this.#forwarding = new Forwarding({
-      request: this.#outgoing(routed),
+      request: outgoingRequest(this.head, routed),
       body: this.body,
       targets: backend.targets(),
       ends: peer,
@@ -195,29 +199,12 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     this.#forwarding.start()
   }
 
-  #outgoing({ route, ctx }: Routed): UpstreamRequest {
-    const { method, target, body, upgrade } = this.head
-    const headers = forwardedHeaders(ctx)
-    // Last, so that no other module sees the changes, and so that they can remove what was just added.
-    for (const phase of route.upstream) phase({ headers }, ctx)
-    if (ctx.replacedHost !== undefined) headers.set('Host', ctx.replacedHost)
-    else if (!headers.has('host')) headers.prepend('Host', ctx.authority)
-    return { method, target: ctx.replacedTarget ?? target, headers, body, upgrade }
+  sent(): void {
+    this.#sentMs = this.#age()
   }
 
   visit(): Visit {
-    const { edge } = routed(this.#found)
-    const { ip, port } = this.connection.peer
-    const proto = edge.kind === 'http' ? 'http' : 'https'
-    const { ctx } = routed(this.#found)
-    return {
-      ip,
-      port,
-      proto,
-      edge: edge.isEndpoint ? 'none' : 'https',
-      passthroughTls: false,
-      requestId: ctx.requestId,
-    }
+    return visitOf(routed(this.#found), this.connection.peer)
   }
 
   async #openBridge(bridge: NonNullable<Phases['bridge']>, backend: Backend, routed: Routed): Promise<void> {
@@ -283,7 +270,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     this.#guard(() => {
       const { route, ctx } = routed(this.#found)
       const chosen = head.headers.get('upgrade')
-      clean(head, ctx)
+      cleanResponse(head.headers, ctx)
       if (chosen !== undefined) head.headers.set('Upgrade', chosen)
       this.#upgraded = stream
       this.#reply.upgrade(head, route, ctx, (visitor) => this.#carry(visitor, stream))
@@ -355,7 +342,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   #give(given: GivenAnswer): void {
     try {
       const { route, ctx } = routed(this.#found)
-      if (given.isFromUpstream) clean(given.head, ctx)
+      if (given.isFromUpstream) cleanResponse(given.head.headers, ctx)
       this.#reply.send(given, route, ctx)
     } catch (error) {
       this.broke(error)
@@ -364,6 +351,15 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
 
   #refuse(code: VisitorErrorCode, headers?: readonly (readonly [string, string])[]): void {
     this.#reply.page(code, headers)
+  }
+
+  /** Milliseconds since it began. */
+  #age(): number {
+    return this.tools.now() - this.startedAt
+  }
+
+  began(): void {
+    this.#answeredMs = this.#age()
   }
 
   moved(): void {
@@ -428,7 +424,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   }
 
   #report(isCut: boolean): void {
-    const { log, now, onRequest } = this.tools
+    const { log, onRequest } = this.tools
     const { status, isFromUpstream, fault, sent } = this.#reply
     const { edge, host, route, ctx } = this.#found
     if (route && ctx && route.done.length > 0) {
@@ -445,17 +441,22 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     onRequest?.({
       peer: this.connection.peer,
       startedAt: this.startedAt,
-      durationMs: now() - this.startedAt,
+      durationMs: this.#age(),
       request: ctx ?? (this.#ownId === undefined ? undefined : { requestId: this.#ownId }),
       scheme: this.connection.tls ? 'https' : 'http',
       version: head.version,
       method: head.method,
       host: host ?? head.authority,
       path: splitTarget(head.target).path,
+      sentTarget: head.target,
       edge: edge?.id,
+      ownerId: edge?.ownerId,
       route: route?.id,
       target: this.#forwarding?.target?.key ?? this.#bridge?.key,
       isReused: this.#forwarding?.isReused ?? false,
+      passedMs: this.#passedMs,
+      sentMs: this.#sentMs,
+      answeredMs: this.#answeredMs,
       status,
       isFromUpstream,
       fault,
@@ -463,6 +464,8 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       bytesIn: this.body.received + this.#carriedIn,
       bytesOut: sent + this.#carriedOut,
       found: ctx?.hasFindings ? ctx.found : undefined,
+      kept: undefined,
+      replayOf: undefined,
     })
   }
 
@@ -474,23 +477,4 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       this.broke(error)
     }
   }
-}
-
-/** An endpoint disappears with its agent; an edge remains, with nothing behind it. */
-function offlineCode({ edge }: Routed): VisitorErrorCode {
-  return edge.isEndpoint ? 'ENDPOINT_OFFLINE' : 'BACKEND_OFFLINE'
-}
-
-/** Removes headers that a service must not send, and restores the public host in redirects. */
-function clean({ headers }: ResponseHead, ctx: Context): void {
-  stripResponse(headers)
-  if (ctx.replacedHost === undefined) return
-  const location = headers.get('location')
-  if (location !== undefined) headers.set('Location', publicLocation(location, ctx.replacedHost, ctx))
-}
-
-/** The route of a request that is known to have one. */
-function routed(found: Found): Routed {
-  if (!isRouted(found)) throw new Error('a request is answered before it is routed')
-  return found
 }

@@ -89,7 +89,9 @@ export class Reply {
         this.#deliverAsked(asked)
         return
       }
-      const stream = this.#exchange.upgrade({ ...head, headers: asked.answer.headers })
+      const answered = { ...head, headers: asked.answer.headers }
+      this.#owner.began(answered)
+      const stream = this.#exchange.upgrade(answered)
       this.status = 101
       this.isFromUpstream = true
       then(stream)
@@ -154,6 +156,7 @@ export class Reply {
 
   /** Upgrades the visitor to a protocol that the edge speaks itself. */
   accept(head: ResponseHead): ByteStream {
+    this.#owner.began(head)
     const stream = this.#exchange.upgrade(head)
     this.status = head.status
     return stream
@@ -179,6 +182,7 @@ export class Reply {
     // RFC 9110 §6.6.1: an origin with a clock sends `Date`.
     if (!isFromUpstream && !head.headers.has('date'))
       head.headers.add('date', new Date(this.#tools.now()).toUTCString())
+    this.#owner.began(head)
     const writer = this.#exchange.respond(head)
     this.status = head.status
     this.isFromUpstream = isFromUpstream

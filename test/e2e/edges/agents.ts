@@ -5,8 +5,12 @@ import type { Owner } from '../../support/upstream.ts'
 import type { World } from './world.ts'
 
 /** Our own agent. */
-export async function ownAgent(owner: Owner, { platform }: World): Promise<Connection> {
-  const { agents: server, authtoken, ca } = platform
+export async function ownAgent(
+  owner: Owner,
+  { platform }: World,
+  { authtoken = platform.authtoken }: { readonly authtoken?: string } = {},
+): Promise<Connection> {
+  const { agents: server, ca } = platform
   const connection = await connect({ server, authtoken, ca })
   owner.after(() => connection.close())
   return connection

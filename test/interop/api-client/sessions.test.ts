@@ -53,6 +53,7 @@ before(async () => {
     modules: never,
     presence,
     logins: never,
+    exchanges: never,
     groupsOf: () => [],
     metrics: new ApiMetrics(),
     log: createLog({ level: 'silent' }),

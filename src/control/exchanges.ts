@@ -1,0 +1,124 @@
+/** Exchanges of all nodes as the API reads and shows them. */
+import type { Logger } from '../lib/log/log.ts'
+import type { ExchangeFilter, SeenExchange, WholeExchange } from '../model/exchange.ts'
+import { readExchangeId, tagOf } from '../model/exchange-id.ts'
+import { endpoints } from '../resources/endpoints.ts'
+import { exchanges } from '../resources/exchanges.ts'
+import type { Fields } from '../resources/resource.ts'
+import { tunnels } from '../resources/tunnels.ts'
+import type { Links } from './links.ts'
+import { type AskExchanges, newest } from './node-exchanges.ts'
+import type { Principal } from './principal.ts'
+
+/** A node that is asked. */
+export interface ExchangeNode {
+  readonly id: string
+  readonly ask: AskExchanges
+}
+
+export interface ExchangesOptions {
+  /** This node and all others that are online. */
+  readonly nodes: () => readonly ExchangeNode[]
+  readonly log: Logger
+}
+
+/** A page of exchanges, before it is shown. */
+export interface ExchangePage {
+  readonly filter: ExchangeFilter
+  readonly beforeId?: string | undefined
+  readonly limit: number
+}
+
+/** How long a node may take before a list is answered without it, in milliseconds. */
+const ASK_MS = 2500
+
+export class Exchanges {
+  readonly #options: ExchangesOptions
+
+  constructor(options: ExchangesOptions) {
+    this.#options = options
+  }
+
+  /** The latest exchanges that `principal` may see, newest first. A node that does not answer is left out. */
+  async page(principal: Principal, { filter, ...page }: ExchangePage): Promise<SeenExchange[]> {
+    const query = { ...page, filter: { ...filter, ...ownOnly(principal) } }
+    const pages = this.#options.nodes().map(async ({ id, ask }) => {
+      try {
+        return await within(ask({ kind: 'page', query }), ASK_MS)
+      } catch (err) {
+        this.#options.log.debug({ err, node: id }, 'a node does not tell its exchanges')
+        return []
+      }
+    })
+    return newest((await Promise.all(pages)).flat(), page)
+  }
+
+  /** One exchange, if `principal` may see it. */
+  async one(principal: Principal, id: string): Promise<WholeExchange | undefined> {
+    const found = await this.nodeOf(id)?.ask({ kind: 'one', id })
+    return found && maySee(principal, found.exchange) ? found : undefined
+  }
+
+  /** The node that has an exchange, if it is online. */
+  nodeOf(id: string): ExchangeNode | undefined {
+    const tag = readExchangeId(id)?.nodeTag
+    return this.#options.nodes().find((node) => tagOf(node.id) === tag)
+  }
+
+  /** Shows an exchange; `node` is the id of the node that has it. */
+  show(exchange: SeenExchange, links: Links): Fields {
+    const { timings, edgeId, target } = exchange
+    const isEndpoint = edgeId?.startsWith(endpoints.prefix) === true
+    return {
+      id: exchange.id,
+      uri: links.one(exchanges, exchange.id, null),
+      started_at: new Date(exchange.startedAt).toISOString(),
+      method: exchange.method,
+      host: exchange.host,
+      path: exchange.path,
+      status: exchange.status === 0 ? null : exchange.status,
+      error_code: exchange.fault === undefined ? null : `ERR_${exchange.fault}`,
+      duration_ms: exchange.durationMs,
+      timings: {
+        modules_ms: timings.modules ?? null,
+        dial_ms: timings.dial ?? null,
+        wait_ms: timings.wait ?? null,
+        receive_ms: timings.receive ?? null,
+      },
+      request_bytes: exchange.bytesIn,
+      response_bytes: exchange.bytesOut,
+      protocol: `HTTP/${exchange.version}`,
+      scheme: exchange.scheme,
+      client_ip: exchange.ip,
+      edge_id: isEndpoint ? null : (edgeId ?? null),
+      route_id: isEndpoint ? null : (exchange.routeId ?? null),
+      endpoint_id: isEndpoint ? edgeId : null,
+      tunnel_id: target?.startsWith(tunnels.prefix) ? target : null,
+      tunnel_session_id: exchange.sessionId ?? null,
+      decided: exchange.decided,
+      is_cut: exchange.isCut,
+      capture_id: exchange.captureId ?? null,
+      replay_of: exchange.replayOf ?? null,
+      node: this.nodeOf(exchange.id)?.id ?? '',
+    }
+  }
+}
+
+/** A member sees edges, which are the account's (D24), and endpoints of its own agents. */
+function ownOnly({ role, id }: Principal): Pick<ExchangeFilter, 'ownerId'> {
+  return role === 'admin' ? {} : { ownerId: id }
+}
+
+export function maySee({ role, id }: Principal, { edgeId, ownerId }: SeenExchange): boolean {
+  return role === 'admin' || (edgeId !== undefined && (ownerId === undefined || ownerId === id))
+}
+
+async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`there was no answer in ${ms} ms`)), ms).unref()
+  try {
+    return await Promise.race([answer, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}

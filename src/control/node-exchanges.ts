@@ -1,0 +1,77 @@
+/** The exchanges at the data planes of this node, as the API of this node and other nodes ask for them. */
+import { Type } from 'typebox'
+import { check } from '../lib/shape/check.ts'
+import { closed } from '../lib/shape/schema.ts'
+import type { ExchangeAsk, ExchangeQuery, SeenExchange, WholeExchange } from '../model/exchange.ts'
+import { readExchangeId, tagOf } from '../model/exchange-id.ts'
+import type { AttachedPlanes } from './attached-planes.ts'
+
+/** What is asked of each kind, and what is answered. */
+export interface ExchangeAnswers {
+  page: readonly SeenExchange[]
+  one: WholeExchange | null
+}
+
+export type ExchangeKind = ExchangeAsk['kind']
+
+/** Asks a node, this one or another. */
+export type AskExchanges = <Kind extends ExchangeKind>(
+  ask: Extract<ExchangeAsk, { readonly kind: Kind }>,
+) => Promise<ExchangeAnswers[Kind]>
+
+/** Asks the data planes of this node. */
+export function exchangesHere(planes: Pick<AttachedPlanes, 'askEach'>): (ask: ExchangeAsk) => Promise<unknown> {
+  return async (ask) => {
+    switch (ask.kind) {
+      case 'page': {
+        const pages = await planes.askEach('exchanges', ask.query)
+        return newest(
+          pages.flatMap(({ answer }) => answer),
+          ask.query,
+        )
+      }
+      case 'one': {
+        const tag = readExchangeId(ask.id)?.planeTag
+        const found = await planes.askEach('exchange', { id: ask.id }, { isAsked: (id) => tagOf(id) === tag })
+        return found.find(({ answer }) => answer !== undefined)?.answer ?? null
+      }
+    }
+  }
+}
+
+/** The newest of several pages. */
+export function newest(all: readonly SeenExchange[], { limit }: Pick<ExchangeQuery, 'limit'>): SeenExchange[] {
+  return all.toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit)
+}
+
+const text = (maxBytes: number) => Type.String({ maxBytes })
+const optional = (maxBytes: number) => Type.Optional(text(maxBytes))
+
+/** The most that one page holds: one more than a caller may ask for. */
+const MAX_PAGE = 101
+
+const asks = {
+  page: closed({
+    kind: text(16),
+    query: closed({
+      filter: closed({
+        edgeId: optional(64),
+        tunnelId: optional(64),
+        method: optional(64),
+        path: optional(4096),
+        status: Type.Optional(Type.Integer()),
+        since: Type.Optional(Type.Number()),
+        ownerId: optional(64),
+      }),
+      beforeId: optional(64),
+      limit: Type.Integer({ minimum: 1, maximum: MAX_PAGE }),
+    }),
+  }),
+  one: closed({ kind: text(16), id: text(64) }),
+} satisfies Record<ExchangeKind, unknown>
+
+/** What another node asks, checked; throws `BadValue`. */
+export function readAsk(value: unknown): ExchangeAsk {
+  const { kind } = check(Type.Object({ kind: Type.Enum(Object.keys(asks)) }), value)
+  return check(asks[kind as ExchangeKind], value) as unknown as ExchangeAsk // the schema of its kind
+}

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { AccessRecord } from '../proxy/access-record.ts'
+import { ExchangeLog } from './exchange-log.ts'
+
+const tags = { nodeTag: '00000001', planeTag: '00000002' }
+
+const given: AccessRecord = {
+  peer: { ip: '192.0.2.1', port: 5, serverIp: '192.0.2.2', serverPort: 443, startedAt: 1000 },
+  startedAt: 1000,
+  durationMs: 50,
+  request: undefined,
+  scheme: 'https',
+  version: '2',
+  method: 'GET',
+  host: 'a.example.com',
+  path: '/x',
+  sentTarget: '/x?y=1',
+  edge: 'edghts_1',
+  ownerId: undefined,
+  route: 'edghtsrt_1',
+  target: 'tn_1',
+  isReused: true,
+  passedMs: 3,
+  sentMs: 10,
+  answeredMs: 30,
+  status: 200,
+  isFromUpstream: true,
+  fault: undefined,
+  isCut: false,
+  bytesIn: 7,
+  bytesOut: 5_000_000_000,
+  found: undefined,
+  kept: undefined,
+  replayOf: undefined,
+}
+
+function logOf({ bytes = 64 * 1024, now = () => 5000 }: { bytes?: number; now?: () => number } = {}): ExchangeLog {
+  return new ExchangeLog({ bytes, now, tags, sessionOf: (id) => (id === 'tn_1' ? 'ts_1' : undefined) })
+}
+
+const everything = { filter: {}, limit: 1000 }
+
+test('an exchange reads as it was noted', async () => {
+  const log = logOf()
+  const found = new Map([['ip_policy.decision', 'allow']])
+  log.note({ ...given, found, fault: 'UPSTREAM_TIMEOUT', isCut: true, ownerId: 'usr_1', replayOf: 'ex_0' })
+  const [exchange] = await log.page(everything)
+  assert.deepEqual(exchange, {
+    id: log.lastId,
+    startedAt: 1000,
+    durationMs: 50,
+    timings: { modules: 3, dial: 7, wait: 20, receive: 20 },
+    method: 'GET',
+    host: 'a.example.com',
+    path: '/x?y=1',
+    isPathCut: false,
+    status: 200,
+    fault: 'UPSTREAM_TIMEOUT',
+    bytesIn: 7,
+    bytesOut: 5_000_000_000,
+    version: '2',
+    scheme: 'https',
+    ip: '192.0.2.1',
+    edgeId: 'edghts_1',
+    routeId: 'edghtsrt_1',
+    ownerId: 'usr_1',
+    target: 'tn_1',
+    sessionId: 'ts_1',
+    decided: { 'ip_policy.decision': 'allow' },
+    isCut: true,
+    captureId: undefined,
+    replayOf: 'ex_0',
+  })
+  assert.deepEqual(log.find(log.lastId), { exchange, lastPart: -1 })
+})
+
+test('what it did not come to is not told', async () => {
+  const log = logOf()
+  log.note({ ...given, passedMs: -1, sentMs: -1, answeredMs: 5, edge: undefined, target: undefined })
+  const [exchange] = await log.page(everything)
+  assert.deepEqual(exchange?.timings, { modules: undefined, dial: undefined, wait: undefined, receive: 45 })
+  assert.deepEqual([exchange?.edgeId, exchange?.target, exchange?.sessionId], [undefined, undefined, undefined])
+})
+
+test('hostile texts come back as text of the same meaning, or cut, and never as another field', async () => {
+  const text = fc.string({ unit: 'binary', maxLength: 3000 })
+  await fc.assert(
+    fc.asyncProperty(text, text, text, text, async (method, host, path, decided) => {
+      const log = logOf()
+      log.note({ ...given, method, host, sentTarget: path, found: new Map([['a', decided]]) })
+      const [exchange] = await log.page(everything)
+      assert.ok(exchange)
+      const whole = (given: string, length: number): string => Buffer.from(given.slice(0, length)).toString()
+      assert.equal(exchange.method.length, Math.min(32, method.length))
+      assert.equal(exchange.path.length, Math.min(1024, path.length))
+      assert.equal(exchange.isPathCut, path.length > 1024)
+      if (whole(method, 32) === method.slice(0, 32)) assert.equal(exchange.method, method.slice(0, 32))
+      assert.equal(exchange.edgeId, 'edghts_1')
+      assert.deepEqual(Object.keys(exchange.decided), ['a'])
+      JSON.parse(JSON.stringify(exchange))
+    }),
+  )
+})
+
+test('a value that a module decided cannot pass for the decision of another', async () => {
+  const log = logOf()
+  log.note({ ...given, found: new Map([['a', 'b\0ip_policy.decision\0allow']]) })
+  const [exchange] = await log.page(everything)
+  assert.deepEqual(exchange?.decided, { a: 'b ip_policy.decision allow' })
+})
+
+test('ids go up, even when the clock is set back, and lead to their exchange alone', async () => {
+  let now = 5000
+  const log = logOf({ now: () => now })
+  const ids: string[] = []
+  for (const at of [5000, 5000, 4000, 6000]) {
+    now = at
+    log.note({ ...given, status: 200 + ids.length })
+    ids.push(log.lastId)
+  }
+  assert.deepEqual(ids, ids.toSorted())
+  assert.deepEqual(
+    ids.map((id) => log.find(id)?.exchange.status),
+    [200, 201, 202, 203],
+  )
+  const other = new ExchangeLog({
+    bytes: 4096,
+    now: () => now,
+    tags: { ...tags, planeTag: '00000003' },
+    sessionOf: () => undefined,
+  })
+  other.note(given)
+  assert.equal(other.find(ids[0] ?? ''), undefined)
+  assert.equal(log.find('ex_1'), undefined)
+})
+
+test('the memory is what was given, whatever comes, and the latest are there', async () => {
+  const log = logOf({ bytes: 32 * 1024 })
+  for (let i = 0; i < 10_000; i++)
+    log.note({ ...given, sentTarget: `/${i}/${'x'.repeat(i % 900)}`, status: 100 + (i % 500) })
+  const found = await log.page(everything)
+  assert.ok(found.length > 20)
+  assert.deepEqual(
+    found.map(({ path }) => Number(path.split('/')[1])),
+    found.map((_, i) => 9999 - i),
+  )
+})

@@ -1,0 +1,230 @@
+/** One exchange as bytes: numbers at fixed places, then the lengths of the texts, then all texts as one. */
+import type { SeenExchange } from '../../model/exchange.ts'
+import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
+import type { AccessRecord } from '../proxy/access-record.ts'
+
+/** The texts in their order, and the most characters of each that are kept. */
+const texts = {
+  method: 32,
+  host: 255,
+  path: 1024,
+  ip: 64,
+  edge: 64,
+  route: 64,
+  target: 128,
+  owner: 64,
+  fault: 64,
+  capture: 64,
+  replay: 64,
+  decided: 2048,
+} as const
+
+type TextName = keyof typeof texts
+
+const names = Object.keys(texts) as TextName[]
+
+/** Characters of one thing that a module decided. */
+const DECIDED_CHARACTERS = 256
+
+const ENDED_AT = 0
+const STARTED_AT = 8
+const BYTES_IN = 16
+const BYTES_OUT = 24
+const LAST_PART = 32
+const DURATION = 40
+const PASSED = 44
+const SENT = 48
+const ANSWERED = 52
+const STATUS = 56
+const FLAGS = 58
+const LENGTHS = 60
+const TEXT = LENGTHS + 2 * names.length
+
+const CUT = 1
+const SECURE = 2
+const HTTP2 = 4
+const PATH_CUT = 8
+
+/** The most bytes of UTF-8 that one character of a string takes. */
+const MAX_BYTES_PER_CHARACTER = 3
+
+const MAX_BYTES =
+  TEXT + MAX_BYTES_PER_CHARACTER * Object.values(texts).reduce((sum: number, length: number) => sum + length, 0)
+
+/** Between the names and values of what was decided. */
+const SEPARATOR = '\0'
+
+/** Where a record is written before its length is known. */
+export class ExchangeRecord {
+  readonly bytes = Buffer.alloc(MAX_BYTES)
+  readonly view = new DataView(this.bytes.buffer, this.bytes.byteOffset, MAX_BYTES)
+}
+
+/** Writes an exchange that ended at `endedAt`; gives the length in bytes. */
+export function writeRecord({ bytes, view }: ExchangeRecord, given: AccessRecord, endedAt: number): number {
+  const { kept, sentTarget } = given
+  view.setFloat64(ENDED_AT, endedAt)
+  view.setFloat64(STARTED_AT, given.startedAt)
+  view.setFloat64(BYTES_IN, given.bytesIn)
+  view.setFloat64(BYTES_OUT, given.bytesOut)
+  view.setFloat64(LAST_PART, kept?.lastPart ?? -1)
+  // A clock that was set back makes no negative times.
+  view.setInt32(DURATION, Math.max(0, given.durationMs))
+  view.setInt32(PASSED, given.passedMs)
+  view.setInt32(SENT, given.sentMs)
+  view.setInt32(ANSWERED, given.answeredMs)
+  view.setUint16(STATUS, given.status)
+  view.setUint8(
+    FLAGS,
+    (given.isCut ? CUT : 0) |
+      (given.scheme === 'https' ? SECURE : 0) |
+      (given.version === '2' ? HTTP2 : 0) |
+      (sentTarget.length > texts.path ? PATH_CUT : 0),
+  )
+  const method = cut(given.method, texts.method)
+  const host = cut(given.host, texts.host)
+  const path = cut(sentTarget, texts.path)
+  const ip = cut(given.peer.ip, texts.ip)
+  const edge = cut(given.edge ?? '', texts.edge)
+  const route = cut(given.route ?? '', texts.route)
+  const target = cut(given.target ?? '', texts.target)
+  const owner = cut(given.ownerId ?? '', texts.owner)
+  const fault = given.fault ?? ''
+  const capture = kept?.captureId ?? ''
+  const replay = given.replayOf ?? ''
+  const decided = given.found === undefined ? '' : written(given.found)
+  let at = LENGTHS
+  at = setLength(view, at, method)
+  at = setLength(view, at, host)
+  at = setLength(view, at, path)
+  at = setLength(view, at, ip)
+  at = setLength(view, at, edge)
+  at = setLength(view, at, route)
+  at = setLength(view, at, target)
+  at = setLength(view, at, owner)
+  at = setLength(view, at, fault)
+  at = setLength(view, at, capture)
+  at = setLength(view, at, replay)
+  at = setLength(view, at, decided)
+  // One text is written several times as fast as twelve. A broken character becomes another of the same length.
+  return (
+    at + bytes.write(method + host + path + ip + edge + route + target + owner + fault + capture + replay + decided, at)
+  )
+}
+
+function setLength(view: DataView, at: number, text: string): number {
+  view.setUint16(at, text.length)
+  return at + 2
+}
+
+function cut(text: string, length: number): string {
+  return text.length > length ? text.slice(0, length) : text
+}
+
+function written(found: ReadonlyMap<string, string>): string {
+  let text = ''
+  for (const [name, value] of found) {
+    const more = `${name}${SEPARATOR}${cut(value, DECIDED_CHARACTERS).replaceAll(SEPARATOR, ' ')}${SEPARATOR}`
+    if (text.length + more.length > texts.decided) break
+    text += more
+  }
+  return text
+}
+
+/** A record that is read; its bytes are lent. */
+export class ReadRecord {
+  readonly #bytes: Buffer
+  #parts: Readonly<Record<TextName, string>> | undefined
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  get endedAt(): number {
+    return this.#bytes.readDoubleBE(ENDED_AT)
+  }
+
+  get startedAt(): number {
+    return this.#bytes.readDoubleBE(STARTED_AT)
+  }
+
+  get status(): number {
+    return this.#bytes.readUInt16BE(STATUS)
+  }
+
+  get lastPart(): number {
+    return this.#bytes.readDoubleBE(LAST_PART)
+  }
+
+  /** Undefined when it is empty. */
+  text(name: TextName): string | undefined {
+    this.#parts ??= this.#split()
+    const text = this.#parts[name]
+    return text === '' ? undefined : text
+  }
+
+  /** All but what only its ring knows. */
+  plain(): Omit<SeenExchange, 'id' | 'sessionId'> {
+    const bytes = this.#bytes
+    const flags = bytes.readUInt8(FLAGS)
+    const durationMs = bytes.readInt32BE(DURATION)
+    const [passed, sent, answered] = [PASSED, SENT, ANSWERED].map((at) => bytes.readInt32BE(at)) as [
+      number,
+      number,
+      number,
+    ]
+    return {
+      startedAt: this.startedAt,
+      durationMs,
+      timings: {
+        modules: passed < 0 ? undefined : passed,
+        dial: between(passed, sent),
+        wait: between(sent, answered),
+        receive: between(answered, durationMs),
+      },
+      method: this.text('method') ?? '',
+      host: this.text('host') ?? '',
+      path: this.text('path') ?? '',
+      isPathCut: (flags & PATH_CUT) !== 0,
+      status: this.status,
+      // Written from a code.
+      fault: this.text('fault') as VisitorErrorCode | undefined,
+      bytesIn: bytes.readDoubleBE(BYTES_IN),
+      bytesOut: bytes.readDoubleBE(BYTES_OUT),
+      version: (flags & HTTP2) === 0 ? '1.1' : '2',
+      scheme: (flags & SECURE) === 0 ? 'http' : 'https',
+      ip: this.text('ip') ?? '',
+      edgeId: this.text('edge'),
+      routeId: this.text('route'),
+      ownerId: this.text('owner'),
+      target: this.text('target'),
+      decided: read(this.text('decided') ?? ''),
+      isCut: (flags & CUT) !== 0,
+      captureId: this.text('capture'),
+      replayOf: this.text('replay'),
+    }
+  }
+
+  #split(): Readonly<Record<TextName, string>> {
+    const all = this.#bytes.toString('utf8', TEXT)
+    let at = 0
+    const parts = names.map((name, i) => {
+      const from = at
+      at += this.#bytes.readUInt16BE(LENGTHS + 2 * i)
+      return [name, all.slice(from, at)]
+    })
+    return Object.fromEntries(parts) as Record<TextName, string> // one for each name
+  }
+}
+
+/** Undefined when it did not come to either. */
+function between(from: number, to: number): number | undefined {
+  return from < 0 || to < 0 ? undefined : Math.max(0, to - from)
+}
+
+function read(decided: string): Record<string, string> {
+  const parts = decided.split(SEPARATOR)
+  const pairs: [string, string][] = []
+  for (let i = 0; i + 1 < parts.length; i += 2) pairs.push([parts[i] ?? '', parts[i + 1] ?? ''])
+  return Object.fromEntries(pairs)
+}

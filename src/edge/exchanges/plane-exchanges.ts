@@ -1,0 +1,42 @@
+/** What a data plane remembers of its traffic, and what it answers when the control plane asks for it. */
+import type { Clock } from '../../lib/clock.ts'
+import type { ExchangeQuery, SeenExchange, WholeExchange } from '../../model/exchange.ts'
+import { tagOf } from '../../model/exchange-id.ts'
+import type { AccessRecord } from '../proxy/access-record.ts'
+import { ExchangeLog } from './exchange-log.ts'
+
+export interface PlaneExchangesOptions {
+  /** Memory for everything, in bytes. */
+  readonly bytes: number
+  readonly nodeId: string
+  readonly planeId: string
+  readonly now: Clock
+  /** The session of a tunnel that is online. */
+  readonly sessionOf: (tunnelId: string) => string | undefined
+}
+
+/** The part of the memory that is for heads and bodies; the rest remembers exchanges. */
+const CAPTURED_PART = 3 / 4
+
+export class PlaneExchanges {
+  readonly #log: ExchangeLog
+
+  constructor({ bytes, nodeId, planeId, now, sessionOf }: PlaneExchangesOptions) {
+    const tags = { nodeTag: tagOf(nodeId), planeTag: tagOf(planeId) }
+    this.#log = new ExchangeLog({ bytes: Math.floor(bytes * (1 - CAPTURED_PART)), now, tags, sessionOf })
+  }
+
+  /** Called for every request when it is over. */
+  note(record: AccessRecord): void {
+    this.#log.note(record)
+  }
+
+  /** What the control plane asks. */
+  readonly calls = {
+    exchanges: (query: ExchangeQuery): Promise<readonly SeenExchange[]> => this.#log.page(query),
+    exchange: async ({ id }: { readonly id: string }): Promise<WholeExchange | undefined> => {
+      const found = this.#log.find(id)
+      return found && { exchange: found.exchange }
+    },
+  }
+}

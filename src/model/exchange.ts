@@ -1,0 +1,117 @@
+/** An exchange: one request of a visitor and its answer, as a data plane remembers it and tells it to others. */
+import type { VisitorErrorCode } from './visitor-errors.ts'
+
+export interface SeenExchange {
+  readonly id: string
+  /** In milliseconds since 1970. */
+  readonly startedAt: number
+  readonly durationMs: number
+  readonly timings: ExchangeTimings
+  readonly method: string
+  readonly host: string
+  /** With the query; cut when it is very long. */
+  readonly path: string
+  readonly isPathCut: boolean
+  /** 0 when there was no answer. */
+  readonly status: number
+  readonly fault: VisitorErrorCode | undefined
+  readonly bytesIn: number
+  readonly bytesOut: number
+  readonly version: '1.1' | '2'
+  readonly scheme: 'http' | 'https'
+  readonly ip: string
+  /** The id of an edge, or of an agent's endpoint. */
+  readonly edgeId: string | undefined
+  readonly routeId: string | undefined
+  /** Whose endpoint it is; undefined for an edge. */
+  readonly ownerId: string | undefined
+  /** The id of a tunnel, or the address of a static backend. */
+  readonly target: string | undefined
+  /** Of its tunnel, while that is online. */
+  readonly sessionId: string | undefined
+  /** What modules decided, by the names of R-3.13. */
+  readonly decided: Readonly<Record<string, string>>
+  readonly isCut: boolean
+  readonly captureId: string | undefined
+  /** The exchange that this one repeated. */
+  readonly replayOf: string | undefined
+}
+
+/** How long each part took, in milliseconds; undefined where it was not reached. */
+export interface ExchangeTimings {
+  /** Until all modules had let the request pass. */
+  readonly modules: number | undefined
+  /** Until there was a connection to the service. */
+  readonly dial: number | undefined
+  /** From then on until the head of the answer. */
+  readonly wait: number | undefined
+  /** From there to the end. */
+  readonly receive: number | undefined
+}
+
+/** Which exchanges are asked for. */
+export interface ExchangeFilter {
+  readonly edgeId?: string | undefined
+  readonly tunnelId?: string | undefined
+  readonly method?: string | undefined
+  /** What the path begins with. */
+  readonly path?: string | undefined
+  readonly status?: number | undefined
+  /** Those that began at this time or later, in milliseconds since 1970. */
+  readonly since?: number | undefined
+  /** Only edges, and endpoints of this owner. */
+  readonly ownerId?: string | undefined
+}
+
+/** The latest exchanges that pass the filter, those before `beforeId` if given, newest first. */
+export interface ExchangeQuery {
+  readonly filter: ExchangeFilter
+  readonly beforeId?: string | undefined
+  readonly limit: number
+}
+
+/** An exchange with what was kept of its heads and bodies. */
+export interface WholeExchange {
+  readonly exchange: SeenExchange
+  /** As the visitor sent it; undefined when it was not kept, or is gone by now. */
+  readonly request?: KeptMessage | undefined
+  /** As the visitor was answered. */
+  readonly response?: KeptMessage | undefined
+}
+
+export interface KeptMessage {
+  readonly headers: readonly KeptHeader[]
+  /** Undefined when bodies were not kept. */
+  readonly body?: KeptBody | undefined
+}
+
+export interface KeptHeader {
+  readonly name: string
+  /** Empty when it was masked. */
+  readonly value: string
+  readonly isMasked: boolean
+}
+
+export interface KeptBody {
+  /** Bytes of the whole body, and of its beginning that was kept. */
+  readonly size: number
+  readonly kept: number
+  /** `base64` when it is not UTF-8. */
+  readonly encoding: 'text' | 'base64'
+  readonly content: string
+}
+
+/** The exchanges of a data plane since the last look. */
+export interface ExchangeNews {
+  /** Where the next look begins. */
+  readonly next: number
+  /** Oldest first. */
+  readonly exchanges: readonly SeenExchange[]
+  /** How many were left out. */
+  readonly missed: number
+}
+
+/** What is asked about exchanges, of a node that has them. */
+export type ExchangeAsk =
+  | { readonly kind: 'page'; readonly query: ExchangeQuery }
+  | { readonly kind: 'one'; readonly id: string }

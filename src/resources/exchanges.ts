@@ -1,0 +1,101 @@
+/** Exchanges: the latest requests of visitors and their answers, which the nodes remember for a while. */
+import { type TProperties, Type } from 'typebox'
+import { closed, nullable } from '../lib/shape/schema.ts'
+import { passed } from './resource.ts'
+
+const ms = (description: string) => nullable(Type.Integer({ description }))
+const idOf = (what: string) => nullable(Type.String({ description: `Id of the ${what}, if there is one.` }))
+
+const timings = closed(
+  {
+    modules_ms: ms('Until all modules had let it pass.'),
+    dial_ms: ms('Until there was a connection to the service.'),
+    wait_ms: ms('From then on until the head of the answer.'),
+    receive_ms: ms('From there to the end.'),
+  },
+  { description: 'How long each part took, in milliseconds; null where it did not come to that.' },
+)
+
+/** Headers of a message that was kept. */
+const headers = Type.Array(
+  closed({
+    name: Type.String({ description: 'As it was spelled.' }),
+    value: Type.String({ description: '`[masked]` where it was masked.' }),
+  }),
+  { description: 'In their order.' },
+)
+
+const body = nullable(
+  closed(
+    {
+      size: Type.Integer({ description: 'Bytes of the whole body.' }),
+      kept: Type.Integer({ description: 'Bytes of it that were kept, from its beginning.' }),
+      encoding: Type.Enum(['text', 'base64'], {
+        description: 'How `content` is written: `base64` if it is not UTF-8.',
+      }),
+      content: Type.String({ description: 'What was kept.' }),
+    },
+    { description: 'Null when bodies were not kept.' },
+  ),
+)
+
+const message = (description: string) => Type.Optional(nullable(closed({ headers, body }, { description })))
+
+const shows: TProperties = {
+  id: Type.String({ description: 'Unique identifier; they sort by the end of the exchange.' }),
+  uri: Type.String({ description: 'Address of this exchange.' }),
+  started_at: Type.String({ description: 'When its head had come, RFC 3339 with milliseconds.' }),
+  method: Type.String({ description: 'As it was sent.' }),
+  host: Type.String({ description: 'The host that was asked for, without port.' }),
+  path: Type.String({ description: 'Path and query as they were sent, cut to 1024 characters.' }),
+  status: nullable(Type.Integer({ description: 'Status of the answer; null when there was none.' })),
+  error_code: nullable(Type.String({ description: 'The error that the server itself answered with.' })),
+  duration_ms: Type.Integer({ description: 'From beginning to end, in milliseconds.' }),
+  timings,
+  request_bytes: Type.Integer({ description: "Bytes of the request's body, or from the visitor after an upgrade." }),
+  response_bytes: Type.Integer({ description: "Bytes of the answer's body, or to the visitor after an upgrade." }),
+  protocol: Type.String({ description: '`HTTP/1.1` or `HTTP/2`.' }),
+  scheme: Type.Enum(['http', 'https'], { description: 'How the visitor came.' }),
+  client_ip: Type.String({ description: 'Address of the visitor.' }),
+  edge_id: idOf('edge'),
+  route_id: idOf('route'),
+  endpoint_id: idOf("agent's endpoint"),
+  tunnel_id: idOf('tunnel that it went through'),
+  tunnel_session_id: nullable(Type.String({ description: 'Id of the session of that tunnel, while it is online.' })),
+  decided: Type.Unsafe({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    description: 'What modules decided, such as `ip_policy.decision`.',
+  }),
+  is_cut: Type.Boolean({ description: 'Whether either end left before it was complete.' }),
+  capture_id: idOf('capture that kept its heads'),
+  replay_of: idOf('exchange that it repeated'),
+  node: Type.String({ description: 'Id of the node that has it.' }),
+  // Absent in lists.
+  request: message('The request as the visitor sent it; null when it was not kept.'),
+  response: message('The answer as the visitor got it; null when it was not kept.'),
+}
+
+/** What a list may be narrowed down by, as query parameters. */
+const filters: TProperties = {
+  edge_id: Type.String({ maxBytes: 64, description: 'Only those of this edge.' }),
+  endpoint_id: Type.String({ maxBytes: 64, description: "Only those of this agent's endpoint." }),
+  tunnel_id: Type.String({ maxBytes: 64, description: 'Only those that went through this tunnel.' }),
+  method: Type.String({ maxBytes: 32, description: 'Only those with this method, such as `POST`.' }),
+  path: Type.String({ maxBytes: 1024, description: 'Only those whose path begins with this.' }),
+  status: Type.String({ pattern: '^[1-5][0-9]{2}$', description: 'Only those with this status, such as `502`.' }),
+  since: Type.String({ maxBytes: 64, description: 'Only those that began at this time or later, RFC 3339.' }),
+}
+
+export const exchanges = passed({
+  kind: 'exchange',
+  noun: 'exchange',
+  about: 'The latest requests of visitors and their answers. Kept in memory, for a while.',
+  prefix: 'ex_',
+  path: '/exchanges',
+  listKey: 'exchanges',
+  columns: ['method', 'host', 'path', 'status', 'error_code', 'duration_ms', 'client_ip'],
+  verbs: ['list', 'get'],
+  filters,
+  shows,
+})
