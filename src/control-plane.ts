@@ -22,6 +22,8 @@ import { openSealer } from './control/sealing.ts'
 import { findSshCertificate } from './control/ssh-certificates.ts'
 import { openSshHostKey } from './control/ssh-host-key.ts'
 import { StoredLogins } from './control/stored-logins.ts'
+import { type Period, TrafficHistory } from './control/traffic-history.ts'
+import { trafficOfAll } from './control/traffic-nodes.ts'
 import { StoredTunnelGroups } from './control/tunnel-groups.ts'
 import type { Clock } from './lib/clock.ts'
 import type { IdSource } from './lib/ids.ts'
@@ -120,7 +122,10 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     const cluster =
       options.clusterAddress === null
         ? undefined
-        : openCluster({ store, sealer, log, node: { ...node, agentAddresses }, planes: () => planes })
+        : openCluster({
+            ...{ store, sealer, log, planes: () => planes, history: () => history },
+            node: { ...node, agentAddresses },
+          })
     const planes: AttachedPlanes = new AttachedPlanes({
       store,
       sealer,
@@ -160,6 +165,9 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       },
     })
     opened.push(() => planes.close())
+    const history = new TrafficHistory({ read: () => planes.numbers(), now, steady: () => performance.now(), log })
+    history.start()
+    opened.push(() => history.close())
     const forget = logins.whenEnded((endings) => planes.loginsEnded(endings))
     opened.push(() => forget())
     const credentials = new LiveCredentials(store, planes)
@@ -196,6 +204,9 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       logins,
       requestKey,
       planes,
+      /** How traffic went at all nodes. */
+      traffic: (period: Period) =>
+        trafficOfAll(period, { name: settings.nodeName, own: (of) => history.points(of), cluster, log }),
       /** The nodes that can be asked about exchanges: this one, and all others that are online. */
       exchangeNodes: () => exchangeNodes(options.nodeId, planes, cluster),
       groups,

@@ -19,7 +19,6 @@ import { loginsOf } from './control/logins.ts'
 import { authenticate } from './control/principal.ts'
 import { RateLimit } from './control/rate-limit.ts'
 import { Records } from './control/records.ts'
-import { showTraffic, TrafficHistory } from './control/traffic-history.ts'
 import type { ControlPlane } from './control-plane.ts'
 import { Explainer } from './edge/explain/explainer.ts'
 import type { Clock } from './lib/clock.ts'
@@ -145,10 +144,6 @@ export async function openManagementApi(options: ManagementOptions) {
     const metricsAddress = await listen(metricsServer, listeners.metrics, { descriptors, caller: 'metrics' })
     opened.push(() => closeServer(metricsServer))
 
-    const history = new TrafficHistory({ read: () => planes.numbers(), now, steady: () => performance.now(), log })
-    history.start()
-    opened.push(() => history.close())
-
     // The API itself.
     const rateLimit = new RateLimit({ perMinute: settings.apiRateLimit, now: () => performance.now() })
     const addresses = { api: '', metrics: metricsAddress, ...options.planeAddresses }
@@ -178,8 +173,7 @@ export async function openManagementApi(options: ManagementOptions) {
       logins: loginsOf(store, logins),
       exchanges: new Exchanges({ nodes: control.exchangeNodes, log }),
       explanations,
-      traffic: async (period) =>
-        showTraffic(period, { points: { [settings.nodeName]: history.points(period) }, missing: [] }),
+      traffic: (period) => control.traffic(period),
       groupsOf: (labels) => groups.serving(labels),
       metrics,
       log,

@@ -12,6 +12,7 @@ import {
   poolClaim,
   poolTunnel,
 } from '../control/test-online.ts'
+import { trafficOfAll } from '../control/traffic-nodes.ts'
 import { createLog } from '../lib/log/log.ts'
 import { Refusal } from '../model/errors.ts'
 import type { OtherNode } from '../planes/port.ts'
@@ -67,6 +68,20 @@ describe('nodes on one database', () => {
       const [found] = await node.cluster.lookUps.places([place])
       return found && { tunnelId: found.tunnel.tunnelId, nodeId: found.tunnel.nodeId }
     }
+
+    test('the history of traffic is that of all of them, and says who did not tell', async () => {
+      const { a, b } = await two()
+      for (const { node } of [a, b]) for (let look = 0; look < 2; look++) await node.history.look()
+      const { cluster, history } = a.node
+      const traffic = () =>
+        trafficOfAll('minutes', { name: 'nd_a', own: (period) => history.points(period), cluster, log })
+      const whole = await traffic()
+      assert.deepEqual([whole.nodes, whole.missing], [['nd_a', 'nd_b'], []])
+      assert.ok(Array.isArray(whole.points) && whole.points.length > 0)
+      b.node.isCut = true
+      const part = await traffic()
+      assert.deepEqual([part.nodes, part.missing], [['nd_a'], ['nd_b']])
+    })
 
     test('a name has one holder at all of them', async () => {
       const { a, b } = await two()

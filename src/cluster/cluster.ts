@@ -1,6 +1,7 @@
 /** This node among others on one database: its lease, what it has online for all to see, and what others have. */
 import type { AllNodes } from '../control/directory.ts'
 import type { Followed } from '../control/follower.ts'
+import type { Period, TrafficPoint } from '../control/traffic-history.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { Refusal } from '../model/errors.ts'
@@ -286,6 +287,12 @@ export class Cluster {
     const row = await store.read(({ online }) => online.session(sessionId))
     if (!row || row.nodeId === node.id) throw new Refusal('NOT_FOUND', 'there is no tunnel session with this id')
     return this.#servicesAt(row.nodeId).command(sessionId, command)
+  }
+
+  /** Asks another node how its traffic went. */
+  async trafficAt(nodeId: string, period: Period): Promise<readonly TrafficPoint[]> {
+    // What it answers is a node's word, as `NodeServices` has it.
+    return (await this.#servicesAt(nodeId).traffic(period)) as readonly TrafficPoint[]
   }
 
   /** Asks another node about its exchanges. */

@@ -12,11 +12,16 @@ export interface NodeServices {
   proveAlive(sessionId: string): Promise<void>
   /** Tells about its exchanges; see `ExchangeAsk`. */
   exchanges(ask: unknown): Promise<unknown>
+  /** Tells how its traffic went in a `Period`. */
+  traffic(ask: unknown): Promise<unknown>
 }
 
 type CallName = keyof NodeServices
 
-const names: readonly string[] = ['command', 'endSession', 'proveAlive'] satisfies Exclude<CallName, 'exchanges'>[]
+const names: readonly string[] = ['command', 'endSession', 'proveAlive'] satisfies Exclude<
+  CallName,
+  'exchanges' | 'traffic'
+>[]
 const commands: readonly string[] = ['restart', 'stop', 'update'] satisfies AgentCommand[]
 
 /** Carries a question to another node; rejects when that cannot be reached. */
@@ -35,6 +40,7 @@ export function servicesOf(nodeId: string, carry: CarryCall): NodeServices {
     endSession: (sessionId) => told('endSession', { sessionId }),
     proveAlive: (sessionId) => told('proveAlive', { sessionId }),
     exchanges: (ask) => call('exchanges', { ask }),
+    traffic: (ask) => call('traffic', { ask }),
   }
 }
 
@@ -49,7 +55,7 @@ export async function answerCall(services: NodeServices, value: unknown): Promis
 
 async function serve(services: NodeServices, value: unknown): Promise<unknown> {
   const { name, sessionId, command, ask } = fieldsOf(value)
-  if (name === 'exchanges') return services.exchanges(ask)
+  if (name === 'exchanges' || name === 'traffic') return services[name](ask)
   if (typeof name !== 'string' || !names.includes(name) || typeof sessionId !== 'string') {
     // A newer version may ask for more than this one knows.
     throw new Refusal('INTERNAL', 'this node does not know what it is asked')

@@ -1,6 +1,7 @@
 /** A cluster whose node is the data planes of this server. */
 import type { AttachedPlanes } from '../control/attached-planes.ts'
 import { exchangesHere, readAsk } from '../control/node-exchanges.ts'
+import { isPeriod, type TrafficHistory } from '../control/traffic-history.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import type { Store } from '../store/store.ts'
@@ -14,9 +15,10 @@ export interface OpenClusterOptions {
   readonly node: Omit<NodeFacts, 'sessions' | 'isLeaving'>
   /** The data planes of this node; they are built after the cluster, which they ask. */
   readonly planes: () => AttachedPlanes
+  readonly history: () => TrafficHistory
 }
 
-export function openCluster({ store, sealer, log, node, planes }: OpenClusterOptions): Cluster {
+export function openCluster({ store, sealer, log, node, planes, history }: OpenClusterOptions): Cluster {
   return new Cluster({
     ...{ store, sealer, log, node },
     here: {
@@ -35,6 +37,7 @@ export function openCluster({ store, sealer, log, node, planes }: OpenClusterOpt
       endSession: (sessionId) => planes().sessionCameBack(sessionId),
       proveAlive: (sessionId) => planes().proveSessionAlive(sessionId),
       exchanges: async (ask) => exchangesHere(planes())(readAsk(ask)),
+      traffic: async (period) => (isPeriod(period) ? history().points(period) : []),
     },
   })
 }

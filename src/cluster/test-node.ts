@@ -3,6 +3,7 @@ import { AttachedPlanes } from '../control/attached-planes.ts'
 import type { SharedCalls } from '../control/plane-port.ts'
 import { TestPlane } from '../control/test-planes.ts'
 import { testSealer } from '../control/test-rows.ts'
+import { TrafficHistory } from '../control/traffic-history.ts'
 import { createLog } from '../lib/log/log.ts'
 import type { Store } from '../store/store.ts'
 import type { Cluster } from './cluster.ts'
@@ -17,6 +18,7 @@ export class TestNode {
   readonly id: string
   readonly cluster: Cluster
   readonly planes: AttachedPlanes
+  readonly history: TrafficHistory
   /** Whether other nodes can reach it. */
   isCut = false
   readonly #nodes: Nodes
@@ -26,12 +28,15 @@ export class TestNode {
     this.#nodes = nodes
     const node = { id, name: id, address: '192.0.2.1:7444', region: id, version: '1', since: '2026-01-01T00:00:00Z' }
     const told = { ...node, agentAddresses: [`${id}.example.com:7443`] }
-    this.cluster = openCluster({ store, sealer: testSealer, log, node: told, planes: () => this.planes })
+    const around = { planes: () => this.planes, history: () => this.history }
+    this.cluster = openCluster({ store, sealer: testSealer, log, node: told, ...around })
     this.planes = new AttachedPlanes({
       ...{ store, sealer: testSealer, log, node, nodes: this.cluster },
       calls: {} as SharedCalls,
       checkCredentials: async () => {},
     })
+    const clocks = { now: Date.now, steady: () => performance.now() }
+    this.history = new TrafficHistory({ read: () => this.planes.numbers(), ...clocks, log })
     nodes.set(id, this)
   }
 

@@ -36,6 +36,10 @@ export const periods = {
 
 export type Period = keyof typeof periods
 
+export function isPeriod(text: unknown): text is Period {
+  return typeof text === 'string' && Object.hasOwn(periods, text)
+}
+
 export interface TrafficHistoryOptions {
   readonly read: () => Promise<PlaneNumbers>
   readonly now: () => number
