@@ -362,6 +362,14 @@ describe('nodes on one database', () => {
         assert.equal((await lookUp(b))?.nodeId, 'nd_a')
       })
 
+      test('has a member for other nodes as soon as its agent is answered', async () => {
+        const { a, b } = await two()
+        assert.equal(await join(a, 1), true)
+        // It moves: its agent gives up what it has at the first when the second answers.
+        assert.equal(await join(b, 1), true)
+        assert.deepEqual(await members(a), ['tn_1 a.b.c'])
+      })
+
       test('lives while one member does', async () => {
         const { a, b } = await two()
         for (const [at, n] of [

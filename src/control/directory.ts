@@ -225,11 +225,11 @@ export class Directory {
     }
     // Claimed from an earlier control plane.
     else if (claim && !this.#places.get(claim)) await this.claim(planeId, claim)
-    if (!tunnel.labels) return
     const { id: tunnelId, sessionId, labels } = tunnel
-    // An agent that moved here gives it up at its former node as soon as it is answered.
+    if (!labels && !endpoint?.pool) return
+    // Other nodes find members by their rows. An agent that moved here gives it up at its former node once answered.
     await Promise.all([
-      this.#options.added({ tunnelId, sessionId, planeId, httpVersion, labels }),
+      labels && this.#options.added({ tunnelId, sessionId, planeId, httpVersion, labels }),
       this.#allNodes.noted(),
     ])
   }
