@@ -1,5 +1,5 @@
 /** Serves what agents bind: each endpoint is an edge of its own, unless somebody else holds the address. */
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { ID_LENGTH } from '../lib/ids.ts'
 import type { BackendPlan, EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
 import {
@@ -41,8 +41,8 @@ const ALREADY_ONLINE = 334
 const HELD_BY_EDGE = 381
 const PORT_UNAVAILABLE = 309
 
-/** Enough that no two are alike. */
-const VERSION_BYTES = 12
+/** Length of a version: 192 bits, in `VERSION_CHARACTERS`. */
+const VERSION_CHARS = 32
 
 /** Length of a route id: 132 bits. */
 const ROUTE_ID_CHARS = 22
@@ -78,7 +78,7 @@ export class AgentEndpoints implements Endpoints {
     const { proto, host, port } = request
     const modules = await this.#options.bindModules(request)
     if (modules instanceof BindRefusal) return modules
-    const { config, version } = request.pool ? poolConfig(request, modules, digest) : ownConfig(request, modules)
+    const { config, version } = (request.pool ? poolConfig : ownConfig)(request, modules, digest)
     const held = port === undefined ? await holdersOfName(host) : await holdersOfPort(port)
     const { hostport, url } = this.#address(request)
     if (held.edgeId !== undefined) {
@@ -157,12 +157,19 @@ interface Configured {
   readonly version: string
 }
 
-/** An endpoint that one tunnel has alone. */
-function ownConfig(request: EndpointRequest, modules: AgentModules): Configured {
+/**
+ * An endpoint that one tunnel has alone. An agent that comes back for the same gets the same version, so that other nodes
+ * reach it by what they know, even while nobody can tell them anything new.
+ */
+function ownConfig(
+  request: EndpointRequest,
+  modules: AgentModules,
+  digest: AgentEndpointsOptions['digest'],
+): Configured {
   const { id, tunnel, credentialId } = request
   const identity = { id, routeId: routeIdOf(credentialId), ownerId: request.ownerId, backend: tunnel }
   const config = configOf(request, modules, identity)
-  return { config, version: randomBytes(VERSION_BYTES).toString('base64url') }
+  return { config, version: digest(`endpoint ${JSON.stringify(config)}`).slice(0, VERSION_CHARS) }
 }
 
 /** The pool at an address: the same for all tunnels that may share it. */

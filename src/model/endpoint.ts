@@ -46,8 +46,8 @@ export interface AddressHolders {
 export interface ServedEndpoint {
   readonly config: EdgeConfig
   /**
-   * New with each bind: another node that knows an older one must ask again who may come in. In a pool, where any member
-   * may be dialled, it is that of all that is served there.
+   * A digest of all that is served: another node that knows an older one must ask again who may come in. In a pool,
+   * where any member may be dialled, it leaves out what members differ in.
    */
   readonly version: string
   /** Set when other tunnels may have this address too. */

@@ -92,23 +92,24 @@ export class DistantGroups {
     }
   }
 
-  /** Looks up groups afresh; false when there are none to ask. */
+  /** Looks up groups afresh; false when there are none to ask for, or nobody could be asked. */
   async lookAgain(keys: readonly string[]): Promise<boolean> {
     const asked = keys.flatMap((key) => {
       const group = this.#groups.get(key)
       return group ? [this.#options.asking.again(group, () => this.#ask(key, group))] : []
     })
-    await Promise.all(asked)
-    return asked.length > 0
+    return (await Promise.all(asked)).includes(true)
   }
 
-  /** A tunnel that was reached at another node is not there any more. */
+  /**
+   * A tunnel that was reached at another node is not there any more, or came back there. It is a member until its groups
+   * are looked up, which is before the next visitor: by then it may be known at the node that it moved to, and when
+   * the database is away it is tried where it was.
+   */
   gone(tunnelId: string): void {
-    for (const key of [...(this.#members.get(tunnelId)?.groups ?? [])]) {
+    for (const key of this.#members.get(tunnelId)?.groups ?? []) {
       const group = this.#groups.get(key)
       if (group) outdate(group)
-      this.#leave(tunnelId, key)
-      this.#remember(tunnelId, [key])
     }
   }
 

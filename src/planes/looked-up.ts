@@ -6,7 +6,7 @@ export interface LookedUp {
   /** When it was last answered; undefined before that. */
   at: number | undefined
   usedAt: number
-  asking: Promise<void> | undefined
+  asking: Promise<boolean> | undefined
   /** What is being asked may be answered as it was before: it must be asked again. */
   isOutdated: boolean
 }
@@ -64,15 +64,16 @@ export class Asking {
     known.usedAt = this.now()
     if (age <= FRESH_MS) return undefined
     const asking = this.again(known, ask)
-    return age > OLD_MS || !isFound ? asking : undefined
+    return age > OLD_MS || !isFound ? asking.then(() => {}) : undefined
   }
 
-  /** Asks once for all who wait. What cannot be asked stays as it was. */
-  again(known: LookedUp, ask: () => Promise<void>): Promise<void> {
-    known.asking ??= this.once(ask).then(() => {
+  /** Asks once for all who wait; whether it could be asked. What cannot be asked stays as it was. */
+  again(known: LookedUp, ask: () => Promise<void>): Promise<boolean> {
+    known.asking ??= this.once(ask).then((isAnswered) => {
       known.at = known.isOutdated ? undefined : this.now()
       known.isOutdated = false
       known.asking = undefined
+      return isAnswered
     })
     return known.asking
   }

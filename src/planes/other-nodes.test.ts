@@ -288,16 +288,34 @@ describe('tunnels that are gone', () => {
     assert.equal(plane.version('ep_tn_1'), 'v2')
   })
 
-  test('leave their groups', async () => {
+  test('are looked up before the next visitor of their groups', async () => {
     plane.members = [tunnelOf('tn_1', 'nd_b', { app: 'web' }), tunnelOf('tn_2', 'nd_b', { app: 'web' })]
     const group = plane.nodes.follow({ app: 'web' })
     await group.found?.()
     plane.nodes.gone(['tn_1'])
+    plane.members.shift()
+    await group.found?.()
     assert.deepEqual(
       group.members.map(({ tunnelId }) => tunnelId),
       ['tn_2'],
     )
-    assert.notEqual(group.found?.(), undefined)
+  })
+
+  test('are tried where they were while the database is away: their agents may have come back there', async () => {
+    plane.members = [tunnelOf('tn_1', 'nd_b', { app: 'web' }), tunnelOf('tn_2', 'nd_b', { app: 'web' })]
+    plane.online.set('tn_1@nd_b', '')
+    const group = plane.nodes.follow({ app: 'web' })
+    await group.found?.()
+    plane.nodes.gone(['tn_1', 'tn_2'])
+    plane.isAway = true
+    await group.found?.()
+    assert.deepEqual(
+      group.members.map(({ tunnelId }) => tunnelId),
+      ['tn_1', 'tn_2'],
+    )
+    assert.equal(await plane.nodes.dial(request('tn_1')), stream)
+    assert.ok(isOffline(await plane.nodes.dial(request('tn_2'))))
+    assert.deepEqual(plane.dialled, ['tn_1@nd_b', 'tn_2@nd_b'])
   })
 })
 

@@ -231,8 +231,8 @@ describe('bad days of three nodes', () => {
         for (const { gates } of nodes) await gates.agents.shut()
         for (const { gates } of [first, second]) await gates.agents.open()
         t.after(() => third.gates.agents.open().catch(() => {}))
-        await willBeServedAt([first], one)
-        await willBeServedAt([second], two)
+        // Others reach them by what they knew before.
+        await willBeServedAt(nodes, one, two)
         await loseLease(...nodes.map(({ name }) => name))
         await servedAt([first], one)
         await servedAt([second], two)

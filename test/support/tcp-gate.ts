@@ -7,15 +7,19 @@ export interface TcpGate {
   readonly port: number
   /** Resets every connection and refuses new ones. */
   shut(): Promise<void>
+  /** Does nothing when it is open. */
   open(): Promise<void>
+  /** From now on, new connections go to another port. */
+  lead(target: number): void
   /** Holds back every byte and end, or only those of answers. New connections are still accepted, and held back too. */
   hush(which?: 'all' | 'answers'): void
   /** Passes on what was held back. */
   speak(): void
 }
 
-/** Opens a gate on loopback in front of the port `target`. */
-export async function openGate(target: number): Promise<TcpGate> {
+/** Opens a gate on loopback in front of a port. */
+export async function openGate(first: number): Promise<TcpGate> {
+  let target = first
   const sockets = new Set<Socket>()
   const kept: (() => void)[] = []
   let hushed: 'all' | 'answers' | null = null
@@ -39,6 +43,7 @@ export async function openGate(target: number): Promise<TcpGate> {
   const gate: TcpGate = {
     port,
     async open() {
+      if (server?.listening) return
       // Half open, since the gate itself must not answer an end that is held back.
       server = createServer({ allowHalfOpen: true }, (near) => {
         const far = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true })
@@ -46,6 +51,9 @@ export async function openGate(target: number): Promise<TcpGate> {
         carry(far, near, true)
       }).listen(port, '127.0.0.1')
       await once(server, 'listening')
+    },
+    lead(port) {
+      target = port
     },
     async shut() {
       const closed = new Promise((resolve) => server?.close(resolve))
