@@ -31,7 +31,10 @@ export class NodeAgent {
   readonly #agent: Agent
   readonly #closers: (() => unknown)[] = []
   #tunnel: AgentTunnel | undefined
+  /** Of the node that it is connected to. */
   #region = ''
+  /** What its tunnel was given last, and by which node: one that moves is connected to another node before that gives it. */
+  #bound: { readonly got: unknown; readonly node: string } = { got: undefined, node: '' }
   #isClosed = false
   /** Why the server took its address away. */
   lost: string | undefined
@@ -89,7 +92,9 @@ export class NodeAgent {
 
   /** Notes whether and where it is online now. */
   sample(now = Date.now()): void {
-    const node = this.isOnline ? this.#region.replace('r', 'node-') : undefined
+    const got = this.#tunnel?.main.got
+    if (got !== this.#bound.got) this.#bound = { got, node: this.#region.replace('r', 'node-') }
+    const node = this.isOnline ? this.#bound.node : undefined
     const last = this.spans.at(-1)
     const isOpen = last?.to === Number.POSITIVE_INFINITY
     if (isOpen && last.node === node) return
@@ -100,8 +105,11 @@ export class NodeAgent {
   }
 
   async go(): Promise<void> {
+    const wasOnline = this.isOnline
     this.#isClosed = true
     this.sample()
+    const last = this.spans.at(-1)
+    if (wasOnline && last) this.spans.splice(-1, 1, { ...last, isLeft: true })
     await this.#agent.close()
     for (const close of this.#closers.splice(0)) await close()
   }

@@ -43,8 +43,11 @@ describe('a pooled address', () => {
   test('has nobody to serve it when no agent was online throughout', () => {
     const ended = [[online('node-1')], [online('node-2', 0, 100_015)]]
     assert.match(verdict(lost('node-3', 100_020, 100_030), [killed], ended).why ?? '', /^no agent was live/)
-    const leaves = [[online('node-1')], [online('node-2', 0, 50_005)]]
+    const leaves = [[online('node-1')], [{ ...online('node-2', 0, 50_005), isLeft: true }]]
     assert.equal(verdict(lost('node-3', 50_000, 50_010), [], leaves).why, 'an agent left meanwhile')
+    // One whose connection ends for no reason is no excuse.
+    const drops = [[online('node-1')], [online('node-2', 0, 50_005)]]
+    assert.deepEqual(verdict(lost('node-3', 50_000, 50_010), [], drops), isFault)
     const fresh = [[online('node-1')], [online('node-2', 99_000)]]
     assert.match(verdict(lost('node-3', 100_020, 100_030), [killed], fresh).why ?? '', /^no agent was live/)
   })

@@ -39,6 +39,8 @@ export interface OnlineSpan {
   readonly node: string
   readonly from: number
   readonly to: number
+  /** Whether its agent ended it by itself. */
+  readonly isLeft?: boolean
 }
 
 export interface Happened {
@@ -58,8 +60,11 @@ export interface AskVerdict {
   readonly excused: Readonly<Record<string, number>>
 }
 
-/** What comes and goes is known at every node within this time, in milliseconds: what was looked up is used for as long. */
-const KNOWN_MS = 5000
+/** What comes and goes is known at every node within this time, in milliseconds. */
+const KNOWN_MS = 2000
+
+/** Within this time somebody has asked for it at every node too, in milliseconds: what nobody asked for is not looked up. */
+const ASKED_MS = 5000
 
 /** After a fault was healed, all is as before within this time, in milliseconds. */
 export const BACK_MS = 5000
@@ -94,10 +99,8 @@ function excuse(ask: FailedAsk, { faults, agents }: Happened): string | undefine
   )
   if (inFlight) return 'it was in flight when a node was killed, frozen or cut off'
   const own = agents.map((spans) => spans.filter(({ address }) => address === ask.address))
-  // One that leaves cuts off those whom it serves; one that moves does not.
-  const hasLeft = own.some((spans) =>
-    spans.some(({ to }, i) => to >= began && to <= ended && spans[i + 1]?.from !== to),
-  )
+  // One that leaves cuts off those whom it serves; one that moves does not, nor may its connection end for nothing.
+  const hasLeft = own.flat().some(({ to, isLeft }) => isLeft && to >= began && to <= ended)
   if (hasLeft) return 'an agent left meanwhile'
   if (!own.some((spans) => isLive(spans, ask, faults))) return 'no agent was live and in reach throughout'
   return undefined
@@ -141,7 +144,7 @@ function isReached(
     // Others take it for dead.
     if (ofAgent(fault) && ended >= from + LEASE_MS && until >= from + LEASE_MS && isFresh) return true
     // It came when one of the two could not be told.
-    const isUntold = from <= knownFrom + BACK_MS && until >= knownFrom && isFresh
+    const isUntold = from <= knownFrom + ASKED_MS && until >= knownFrom && isFresh
     return isUntold && (ofAgent(fault) || ofVisitor(fault))
   })
 }
@@ -167,7 +170,7 @@ function overlaps({ from, until }: FaultSpan, began: number, ended: number): boo
 function described({ address, node, began, ended, status, text }: FailedAsk, happened: Happened): string {
   const what = `${status} ${text.replaceAll(/\s+/g, ' ').slice(0, 160)}`
   const where = happened.agents.flatMap((spans) =>
-    spans.filter((span) => span.address === address && span.to >= began - KNOWN_MS && span.from <= ended),
+    spans.filter((span) => span.address === address && span.to >= began - ASKED_MS && span.from <= ended),
   )
   const at = where.map((span) => `${span.node} from ${since(span.from, began)}`).join(', ')
   return `${time(began)} ${address} at ${node}, after ${ended - began} ms: ${what}; agents: ${at || 'none'}; ${lastFaults(began, happened)}`
