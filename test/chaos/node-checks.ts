@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import type { Json } from '../support/api-client.ts'
 import { metric } from '../support/metrics.ts'
+import { type Footprint, leftovers } from './footprint.ts'
 import { type Address, ask, type Heard, isFrom } from './node-addresses.ts'
 import type { NodeAgent } from './node-agents.ts'
 import type { WrittenEdge } from './node-edges.ts'
@@ -52,7 +53,7 @@ export async function servedIn(
 }
 
 async function waitFor(
-  { cluster }: NodesWorld,
+  { cluster, witness }: NodesWorld,
   node: RestartedNode,
   { what, url, isRight }: Expected,
   healed: number,
@@ -60,7 +61,7 @@ async function waitFor(
   let last: Heard | undefined
   for (;;) {
     const heard = await ask(node, url, cluster.ca)
-    const ms = Date.now() - healed
+    const ms = witness.since(healed)
     const isLate = ms > BACK_MS
     const said = `${last?.status} ${last?.text.replaceAll(/\s+/g, ' ').slice(0, 160)}`
     if (isRight(heard)) return isLate ? { ms, fault: `${what} at ${node.name} only after ${ms} ms: ${said}` } : { ms }
@@ -83,30 +84,34 @@ async function rows<T extends object>(world: NodesWorld, query: string): Promise
 
 /** Addresses that are held by others than those agents that believe to have them. */
 export async function wronglyHeld(world: NodesWorld, agents: readonly NodeAgent[]): Promise<string[]> {
-  return settle(async () => {
-    const held = await rows<{ place: string; tunnel_id: string; node_id: string }>(
-      world,
-      'select place, tunnel_id, node_id from place_holders order by place, tunnel_id',
-    )
-    const faults: string[] = []
-    const believing = agents.filter(({ isOnline, wanted }) => isOnline && wanted.address.form !== 'group')
-    for (const [name, some] of Map.groupBy(believing, ({ wanted }) => wanted.address.name)) {
-      const isPooled = some[0]?.wanted.address.form === 'pooled'
-      if (some.length > 1 && !isPooled) faults.push(`${some.length} agents believe to hold ${name}`)
-    }
-    for (const { tunnelId, wanted } of believing) {
-      const count = held.filter((row) => row.tunnel_id === tunnelId).length
-      if (count !== 1) faults.push(`an agent believes to hold ${wanted.address.name}, which has ${count} rows for it`)
-    }
-    const ids = new Set(believing.map(({ tunnelId }) => tunnelId))
-    for (const row of held) {
-      if (!ids.has(row.tunnel_id))
-        faults.push(`${row.place} is held by ${row.tunnel_id}, which no agent believes to have`)
-    }
-    for (const { isOnline, wanted } of agents)
-      if (!isOnline) faults.push(`the agent of ${wanted.address.name} is not online`)
-    return faults
-  }, BACK_MS)
+  return settle(
+    world,
+    async () => {
+      const held = await rows<{ place: string; tunnel_id: string; node_id: string }>(
+        world,
+        'select place, tunnel_id, node_id from place_holders order by place, tunnel_id',
+      )
+      const faults: string[] = []
+      const believing = agents.filter(({ isOnline, wanted }) => isOnline && wanted.address.form !== 'group')
+      for (const [name, some] of Map.groupBy(believing, ({ wanted }) => wanted.address.name)) {
+        const isPooled = some[0]?.wanted.address.form === 'pooled'
+        if (some.length > 1 && !isPooled) faults.push(`${some.length} agents believe to hold ${name}`)
+      }
+      for (const { tunnelId, wanted } of believing) {
+        const count = held.filter((row) => row.tunnel_id === tunnelId).length
+        if (count !== 1) faults.push(`an agent believes to hold ${wanted.address.name}, which has ${count} rows for it`)
+      }
+      const ids = new Set(believing.map(({ tunnelId }) => tunnelId))
+      for (const row of held) {
+        if (!ids.has(row.tunnel_id))
+          faults.push(`${row.place} is held by ${row.tunnel_id}, which no agent believes to have`)
+      }
+      for (const { isOnline, wanted } of agents)
+        if (!isOnline) faults.push(`the agent of ${wanted.address.name} is not online`)
+      return faults
+    },
+    BACK_MS,
+  )
 }
 
 const TABLES = ['online_sessions', 'online_tunnels', 'online_labels', 'place_holders', 'places'] as const
@@ -118,41 +123,61 @@ const LEASE_MS = 12_000
 
 /** What is left of agents after the last has gone. */
 export async function leftOfAgents(world: NodesWorld, tcpPorts: readonly number[]): Promise<string[]> {
-  return settle(async () => {
-    const faults: string[] = []
-    for (const table of TABLES) {
-      const [{ count } = { count: '?' }] = await rows<{ count: string }>(world, `select count(*) from ${table}`)
-      if (count !== '0') faults.push(`${count} rows in ${table}`)
-    }
-    const nodes = (await rows<{ name: string }>(world, 'select name from nodes order by name')).map(({ name }) => name)
-    const wanted = world.nodes.map(({ name }) => name)
-    if (nodes.join() !== wanted.join()) faults.push(`the nodes are ${nodes.join(', ')}`)
-    for (const { name, running } of world.nodes) {
-      for (const list of LISTS) {
-        const all: Json[] = (await running.api.get(`/${list}`))[list]
-        // Edges have endpoints too, and stay.
-        const { length } = all.filter(({ type }) => type !== 'edge')
-        if (length > 0) faults.push(`${length} in /${list} at ${name}`)
+  return settle(
+    world,
+    async () => {
+      const faults: string[] = []
+      for (const table of TABLES) {
+        const [{ count } = { count: '?' }] = await rows<{ count: string }>(world, `select count(*) from ${table}`)
+        if (count !== '0') faults.push(`${count} rows in ${table}`)
       }
-      for (const each of METRICS) {
-        const value = await metric(running.server.metricsUrl, each)
-        if (value !== 0) faults.push(`${each} is ${value} at ${name}`)
+      const nodes = (await rows<{ name: string }>(world, 'select name from nodes order by name')).map(
+        ({ name }) => name,
+      )
+      const wanted = world.nodes.map(({ name }) => name)
+      if (nodes.join() !== wanted.join()) faults.push(`the nodes are ${nodes.join(', ')}`)
+      for (const { name, running } of world.nodes) {
+        for (const list of LISTS) {
+          const all: Json[] = (await running.api.get(`/${list}`))[list]
+          // Edges have endpoints too, and stay.
+          const { length } = all.filter(({ type }) => type !== 'edge')
+          if (length > 0) faults.push(`${length} in /${list} at ${name}`)
+        }
+        for (const each of METRICS) {
+          const value = await metric(running.server.metricsUrl, each)
+          if (value !== 0) faults.push(`${each} is ${value} at ${name}`)
+        }
+        for (const port of tcpPorts) {
+          const heard = await ask({ running }, `tcp://chaos.test:${port}`, world.cluster.ca)
+          if (!/ECONNREFUSED/.test(heard.text)) faults.push(`port ${port} is open at ${name}: ${heard.text}`)
+        }
       }
-      for (const port of tcpPorts) {
-        const heard = await ask({ running }, `tcp://chaos.test:${port}`, world.cluster.ca)
-        if (!/ECONNREFUSED/.test(heard.text)) faults.push(`port ${port} is open at ${name}: ${heard.text}`)
-      }
-    }
-    return faults
-  }, LEASE_MS)
+      return faults
+    },
+    LEASE_MS,
+  )
+}
+
+/** What is left over of a node's descriptors and memory, as long as it does not go by itself. */
+export function leftOfNode(
+  world: NodesWorld,
+  { name }: RestartedNode,
+  before: Footprint,
+  look: () => Promise<Footprint>,
+): Promise<string[]> {
+  return settle(
+    world,
+    async () => leftovers({ before, after: await look() }).map((fault) => `${name}: ${fault}`),
+    LEASE_MS,
+  )
 }
 
 /** The faults that are still there after the limit, in milliseconds. */
-async function settle(look: () => Promise<string[]>, limitMs: number): Promise<string[]> {
-  const end = Date.now() + limitMs
+async function settle({ witness }: NodesWorld, look: () => Promise<string[]>, limitMs: number): Promise<string[]> {
+  const begun = Date.now()
   for (;;) {
     const faults = await look()
-    if (faults.length === 0 || Date.now() > end) return faults
+    if (faults.length === 0 || witness.since(begun) > limitMs) return faults
     await pause(LOOK_MS)
   }
 }

@@ -40,6 +40,15 @@ describe('a pooled address', () => {
     assert.deepEqual(verdict(lost('node-2', 50_000, 50_010), [], both), isFault)
   })
 
+  test('may lose somebody while the whole machine stands still', () => {
+    const judged = (from: number, to: number) =>
+      judgeAsks([lost('node-2', 50_000, 53_000)], { faults: [], agents: both, slow: [{ from, to }] }).pooled.length
+    assert.deepEqual(
+      [judged(51_000, 52_000), judged(47_000, 48_100), judged(47_000, 47_900), judged(53_100, 54_000)],
+      [0, 0, 1, 1],
+    )
+  })
+
   test('has nobody to serve it when no agent was online throughout', () => {
     const ended = [[online('node-1')], [online('node-2', 0, 100_015)]]
     assert.match(verdict(lost('node-3', 100_020, 100_030), [killed], ended).why ?? '', /^no agent was live/)

@@ -1,4 +1,5 @@
 /** What visitors of several nodes may notice of faults, and what they must not. */
+import { type SlowSpan, slowMs } from './witness.ts'
 
 export type FaultKind =
   | 'kill'
@@ -47,6 +48,8 @@ export interface Happened {
   readonly faults: readonly FaultSpan[]
   /** Of each agent its spans, in order. */
   readonly agents: readonly (readonly OnlineSpan[])[]
+  /** When the machine was too slow for any limit to hold. */
+  readonly slow?: readonly SlowSpan[]
 }
 
 export interface AskVerdict {
@@ -88,7 +91,7 @@ export function judgeAsks(asks: readonly FailedAsk[], happened: Happened): AskVe
 }
 
 /** Why nobody is to blame; undefined when somebody is. */
-function excuse(ask: FailedAsk, { faults, agents }: Happened): string | undefined {
+function excuse(ask: FailedAsk, { faults, agents, slow = [] }: Happened): string | undefined {
   const { node, began, ended } = ask
   const atIts = faults.some(
     (fault) => isOneOf(fault, ['kill', 'freeze']) && fault.node === node && overlaps(fault, began, ended),
@@ -103,7 +106,7 @@ function excuse(ask: FailedAsk, { faults, agents }: Happened): string | undefine
   const hasLeft = own.flat().some(({ to, isLeft }) => isLeft && to >= began && to <= ended)
   if (hasLeft) return 'an agent left meanwhile'
   if (!own.some((spans) => isLive(spans, ask, faults))) return 'no agent was live and in reach throughout'
-  return undefined
+  return slowMs(slow, began - KNOWN_MS, ended) > 0 ? 'the machine stood still' : undefined
 }
 
 /** Whether an agent was online throughout, where the visitor's node could know and reach it. */

@@ -8,6 +8,7 @@ import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { openGate, type TcpGate } from '../support/tcp-gate.ts'
 import type { Owner } from '../support/upstream.ts'
 import { childPids } from './children.ts'
+import { startWitness, type Witness } from './witness.ts'
 
 /** A node that is stopped, killed and started again at the same ports. */
 export interface RestartedNode {
@@ -37,6 +38,7 @@ export interface NodesWorld {
   readonly postgres: Postgres
   /** Past all gates. */
   readonly databaseUrl: string
+  readonly witness: Witness
 }
 
 export interface NodesWorldOptions {
@@ -72,7 +74,7 @@ export async function startNodesWorld(owner: Owner, options: NodesWorldOptions):
   }
   const cluster = await startCluster(owner, { databaseUrl, flags, ofNode })
   const nodes = homes.map((home, i) => restarted(cluster, home, i + 1))
-  return { cluster, nodes, postgres, databaseUrl }
+  return { cluster, nodes, postgres, databaseUrl, witness: await startWitness(owner) }
 }
 
 interface Home {

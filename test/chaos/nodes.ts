@@ -4,15 +4,16 @@ import { type Random, seeded } from '../fuzz/hostile-documents.ts'
 import { until } from '../support/until.ts'
 import type { Owner } from '../support/upstream.ts'
 import { childrenOf } from './children.ts'
-import { type Footprint, footprint, leftovers } from './footprint.ts'
+import { type Footprint, footprint } from './footprint.ts'
 import type { Address } from './node-addresses.ts'
 import { NodeAgents, type Wanted } from './node-agents.ts'
-import { leftOfAgents, servedIn, wronglyHeld } from './node-checks.ts'
+import { leftOfAgents, leftOfNode, servedIn, wronglyHeld } from './node-checks.ts'
 import { EdgeWriter, type Group, misread } from './node-edges.ts'
 import { type PlannedFault, planFaults, strike } from './node-faults.ts'
 import { NodeVisitors } from './node-visitors.ts'
 import { type FaultSpan, judgeAsks, lastFaults, time } from './nodes-verdict.ts'
 import { type NodesWorld, type RestartedNode, startNodesWorld } from './nodes-world.ts'
+import { slowMs } from './witness.ts'
 
 export interface NodesOptions {
   /** How long faults begin, in milliseconds. */
@@ -46,6 +47,8 @@ export interface NodesReport {
   readonly excused: Readonly<Record<string, number>>
   readonly agents: { readonly came: number; readonly refused: number }
   readonly writes: { readonly acknowledged: number; readonly unknown: number }
+  /** How long the machine was too slow for any limit to hold, in milliseconds. */
+  readonly slowMs: number
   /** How long after faults the slowest address was served again, each time all was well, in milliseconds. */
   readonly backMs: readonly number[]
   readonly broken: Readonly<Record<Invariant, readonly string[]>>
@@ -61,9 +64,6 @@ const BETWEEN_MS = 1500
 /** After so many rounds all is left to get well. */
 const CALM_EVERY = 3
 
-/** How long the machine rests before descriptors are compared, in milliseconds. */
-const REST_MS = 3000
-
 /** Faults of one kind that are told one by one. */
 const MAX_FAULTS = 10
 
@@ -73,7 +73,8 @@ export async function nodes(owner: Owner, options: NodesOptions): Promise<NodesR
   const { forMs, seed, workers, logs, progress, rounds } = options
   const streams = (purpose: number): Random => seeded(seed * 16 + purpose)
   const world = await startNodesWorld(owner, { workers, drainMs: DRAIN_MS, logs })
-  const before = await footprints(world, workers)
+  const before = new Map<RestartedNode, Footprint>()
+  for (const node of world.nodes) before.set(node, await footprintOf(node, workers))
   const population = await populate(owner, world)
   const { agents, addresses, groups, guests } = population
   const writer = new EdgeWriter(world, groups, streams(1))
@@ -118,7 +119,7 @@ export async function nodes(owner: Owner, options: NodesOptions): Promise<NodesR
   }
   await calm(Date.now())
   await visitors.stop()
-  const verdict = judgeAsks(visitors.failed, { faults: spans, agents: agents.spans })
+  const verdict = judgeAsks(visitors.failed, { faults: spans, agents: agents.spans, slow: world.witness.slow })
   broken.pooled.push(...verdict.pooled)
   broken.answers.push(...verdict.strange)
   broken.others.push(...verdict.others)
@@ -126,11 +127,8 @@ export async function nodes(owner: Owner, options: NodesOptions): Promise<NodesR
 
   await agents.close()
   broken.left.push(...(await leftOfAgents(world, population.tcpPorts)))
-  await pause(REST_MS)
-  const after = await footprints(world, workers)
-  for (const [i, { name }] of world.nodes.entries()) {
-    const [was, is] = [before[i], after[i]]
-    if (was && is) broken.left.push(...leftovers({ before: was, after: is }).map((fault) => `${name}: ${fault}`))
+  for (const [node, was] of before) {
+    broken.left.push(...(await leftOfNode(world, node, was, () => footprintOf(node, workers))))
   }
   const faults = Object.entries(broken).flatMap(([key, all]) => {
     const more = all.length - MAX_FAULTS
@@ -139,20 +137,17 @@ export async function nodes(owner: Owner, options: NodesOptions): Promise<NodesR
   })
   return {
     ...{ seed, visits: visitors.done, spans, excused: verdict.excused, backMs, broken, faults },
-    ...{ agents: agents.figures, writes: writer.figures },
+    ...{ agents: agents.figures, writes: writer.figures, slowMs: slowMs(world.witness.slow, 0, Date.now()) },
   }
 }
 
 /** With no workers a node is one process, which counts as one. */
-async function footprints({ nodes }: NodesWorld, workers: number): Promise<Footprint[]> {
-  const of = async (node: RestartedNode): Promise<Footprint> => {
-    const pid = node.running.server.child.pid ?? 0
-    const unixSockets = (): string[] => []
-    if (workers === 0) return footprint({ supervisor: 0, unixSockets }, { control: 0, workers: [pid] })
-    const children = await until('every process runs', () => childrenOf(pid, workers))
-    return footprint({ supervisor: pid, unixSockets }, children)
-  }
-  return Promise.all(nodes.map(of))
+async function footprintOf(node: RestartedNode, workers: number): Promise<Footprint> {
+  const pid = node.running.server.child.pid ?? 0
+  const unixSockets = (): string[] => []
+  if (workers === 0) return footprint({ supervisor: 0, unixSockets }, { control: 0, workers: [pid] })
+  const children = await until('every process runs', () => childrenOf(pid, workers))
+  return footprint({ supervisor: pid, unixSockets }, children)
 }
 
 /** Who is there from the beginning, and who may come. */

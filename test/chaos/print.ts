@@ -70,7 +70,8 @@ export function killText(report: KillReport): string {
   ].join('\n')
 }
 
-export function nodesText({ seed, visits, spans, excused, agents, writes, backMs, broken }: NodesReport): string {
+export function nodesText(report: NodesReport): string {
+  const { seed, visits, spans, excused, agents, writes, backMs, slowMs, broken } = report
   const counts = Map.groupBy(spans, ({ kind }) => kind)
   const struck = [...counts].map(([kind, some]) => `${kind} ${some.length}`)
   const lines = Object.entries(broken).map(
@@ -85,7 +86,7 @@ export function nodesText({ seed, visits, spans, excused, agents, writes, backMs
         .join(', ') || 'none'
     }`,
     `agents: ${agents.came} came, ${agents.refused} were not let in; writes: ${writes.acknowledged} acknowledged, ${writes.unknown} not`,
-    `all served again after ${Math.max(...backMs)} ms at most, ${backMs.length} times`,
+    `all served again after ${Math.max(...backMs)} ms at most, ${backMs.length} times; the machine stood still for ${slowMs} ms in all`,
     ...lines,
   ].join('\n')
 }
