@@ -36,10 +36,10 @@ function runHere() {
 
 /** node:sqlite says at every start that it is experimental, which tells an operator nothing; other warnings stay. */
 function silenceSqliteWarning() {
-  const emitWarning = process.emitWarning
+  const emitWarning = process.emitWarning.bind(process)
   process.emitWarning = (warning, ...rest) => {
     const text = warning instanceof Error ? warning.message : String(warning)
-    if (text.indexOf('SQLite is an experimental feature') !== 0) emitWarning.call(process, warning, ...rest)
+    if (text.indexOf('SQLite is an experimental feature') !== 0) emitWarning(warning, ...rest)
   }
 }
 

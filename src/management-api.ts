@@ -5,6 +5,8 @@ import { buildApi } from './api/app.ts'
 import { registerCaps } from './api/cap-metrics.ts'
 import { registerCluster } from './api/cluster-metrics.ts'
 import { ApiMetrics } from './api/metrics.ts'
+import { readPageFiles } from './api/page-files.ts'
+import { PageSessions } from './api/page-session.ts'
 import { registerProcess } from './api/process-metrics.ts'
 import { registerTraffic } from './api/traffic-metrics.ts'
 import type { Listeners } from './config/listeners.ts'
@@ -163,6 +165,8 @@ export async function openManagementApi(options: ManagementOptions) {
       },
       close,
     }
+    const pageFiles = await readPageFiles()
+    if (!pageFiles) log.warn('the dashboard is missing: `npm run page` builds it; the API is not affected')
     const api = await buildApi({
       ids,
       authenticate: (token) => authenticate(store, token),
@@ -185,6 +189,8 @@ export async function openManagementApi(options: ManagementOptions) {
       sshHostKey,
       rateLimit,
       apiUrl: () => apiUrl,
+      pageSessions: new PageSessions({ sealer, now, apiUrl: () => apiUrl }),
+      pageFiles,
       version,
     })
     api.addHook('onSend', async (_request, reply) => {

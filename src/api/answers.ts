@@ -11,7 +11,7 @@ export function errorBody(refusal: Refusal, operationId: string, dialect: Dialec
     error_code: dialect.errorCode(refusal, route),
     status_code: refusal.status,
     msg: refusal.message,
-    details: { operation_id: operationId },
+    details: { operation_id: operationId, ...(refusal.field !== '' && { field: refusal.field }) },
   }
 }
 

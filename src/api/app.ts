@@ -19,6 +19,7 @@ import { MAX_BODY_BYTES, readBody } from './body.ts'
 import { capConnections } from './caps.ts'
 import { guardConnections } from './connections.ts'
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
+import { type DashboardOptions, mountDashboard } from './dashboard.ts'
 import { dialectOf } from './dialect/choose.ts'
 import type { Dialect } from './dialect/dialect.ts'
 import { type ApiDoor, enter } from './door.ts'
@@ -27,6 +28,7 @@ import { checkHost, originOf } from './host.ts'
 import { jsonAnswer } from './json-answer.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { type Behind, perform } from './operations.ts'
+import { INDEX } from './page-files.ts'
 import { methodsAt } from './paths.ts'
 import { mountPublic, type PublicPages } from './public-pages.ts'
 import { readQuery } from './query.ts'
@@ -43,7 +45,7 @@ const MAX_PARAM = 16_384
 /** Answered even at a cap: otherwise a flood would look like a dead process, and the server would be restarted. */
 const probes: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz'])
 
-export interface ApiOptions extends ApiDoor, Behind, PublicPages {
+export interface ApiOptions extends Omit<ApiDoor, 'pageKey'>, DashboardOptions, Behind, PublicPages {
   readonly ids: IdSource
   readonly metrics: ApiMetrics
   readonly log: FastifyBaseLogger
@@ -64,7 +66,8 @@ declare module 'fastify' {
 }
 
 export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
-  const { ids, log, metrics } = options
+  const { ids, log, metrics, pageSessions, pageFiles } = options
+  const door: ApiDoor = { ...options, pageKey: (request) => pageSessions.sessionOf(request)?.key }
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -112,11 +115,11 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
     const isPage = request.routeOptions.config.isPage || isFrontPage
     if (isPage && !(await options.admits('dashboard', request.socket.remoteAddress ?? '')))
       throw new Refusal('IP_NOT_ALLOWED')
-    if (isFrontPage) return sendFrontPage(reply)
+    if (isFrontPage) return (await pageFiles?.send(request, reply, INDEX)) ?? sendFrontPage(reply)
     if (isPublic) return
     checkHost(request.raw)
     if (isPreflight(request)) return answerPreflight(request, reply, methodsAt(routes, request.url))
-    request.principal = await enter(request.raw, options)
+    request.principal = await enter(request.raw, door)
   })
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'none'
@@ -137,6 +140,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
   })
 
   mountPublic(app, options, routes)
+  mountDashboard(app, options)
   for (const route of routes) {
     app.route({
       method: route.method,

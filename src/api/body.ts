@@ -31,7 +31,7 @@ export async function readBody(
   // A large body is parsed in turns of the event loop of its own, apart from receiving and from using it.
   const isLarge = bytes.length > LARGE_BODY_BYTES
   if (isLarge) await ownTurn()
-  const value = bytes.length === 0 ? {} : await parse(bytes, contentType)
+  const value = bytes.length === 0 ? {} : await parseBody(bytes, contentType)
   if (isLarge) await ownTurn()
   try {
     const body = isObject(value) ? dialect.readBody(route, withoutPathIds(route, value, params)) : value
@@ -54,7 +54,8 @@ const codes: Record<BadValueKind, ErrorCode> = {
   value: 'INVALID_VALUE',
 }
 
-async function parse(bytes: Buffer, contentType: string | undefined): Promise<unknown> {
+/** The JSON of a body that says it is JSON; rejects with `Refusal`. */
+export async function parseBody(bytes: Buffer, contentType: string | undefined): Promise<unknown> {
   if (!/^application\/json *(;|$)/i.test(contentType ?? '')) throw new Refusal('BODY_TYPE')
   const charset = /;\s*charset="?([^";\s]+)/i.exec(contentType ?? '')?.[1]
   if (charset && !/^utf-?8$/i.test(charset)) throw new Refusal('BODY_TYPE', 'send the body as UTF-8')

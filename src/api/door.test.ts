@@ -8,6 +8,7 @@ import { enter } from './door.ts'
 const TOKEN = 'right'
 const principal = { id: 'usr_1', role: 'member', keyId: 'ak_1' } as const
 const admits = async () => true
+const pageKey = () => undefined
 const authenticate = async (token: string) => (token === TOKEN ? principal : undefined)
 
 const cases: [what: string, headers: [name: string, value: string][], code: string | undefined][] = [
@@ -178,6 +179,7 @@ for (const [what, headers, code] of cases) {
     const entering = enter(request(headers), {
       authenticate,
       admits,
+      pageKey,
       rateLimit: new RateLimit({ perMinute: 0, now: Date.now }),
     })
     if (code) await assert.rejects(entering, { name: 'Refusal', code })
@@ -186,18 +188,23 @@ for (const [what, headers, code] of cases) {
 }
 
 test('a caller without a valid key is told which scheme to use', async () => {
-  const door = { authenticate, admits, rateLimit: new RateLimit({ perMinute: 0, now: Date.now }) }
+  const door = { authenticate, admits, pageKey, rateLimit: new RateLimit({ perMinute: 0, now: Date.now }) }
   await assert.rejects(enter(request([]), door), { headers: { 'www-authenticate': 'Bearer' } })
 })
 
 test('IP_NOT_ALLOWED is only told to callers with a valid key', async () => {
-  const door = { authenticate, admits: async () => false, rateLimit: new RateLimit({ perMinute: 0, now: Date.now }) }
+  const door = {
+    authenticate,
+    pageKey,
+    admits: async () => false,
+    rateLimit: new RateLimit({ perMinute: 0, now: Date.now }),
+  }
   await assert.rejects(enter(request([]), door), { code: 'UNAUTHENTICATED' })
   await assert.rejects(enter(request([['Authorization', 'Bearer right']]), door), { code: 'IP_NOT_ALLOWED' })
 })
 
 test('a call over the rate limit is refused, whatever its version; calls without a valid key do not count', async () => {
-  const door = { authenticate, admits, rateLimit: new RateLimit({ perMinute: 1, now: () => 1000 }) }
+  const door = { authenticate, admits, pageKey, rateLimit: new RateLimit({ perMinute: 1, now: () => 1000 }) }
   const known: [string, string][] = [['Authorization', 'Bearer right']]
   await assert.rejects(enter(request([['Authorization', 'Bearer wrong']]), door), { code: 'UNAUTHENTICATED' })
   await assert.rejects(enter(request(known), door), { code: 'VERSION_MISSING' })

@@ -10,30 +10,37 @@ export interface ApiDoor {
   /** Whether the IP restriction of the API, or of its pages, lets an address in. */
   readonly admits: (part: 'api' | 'dashboard', address: string) => Promise<boolean>
   readonly rateLimit: RateLimit
+  /** The API key of a signed-in browser, when the dashboard made the request; the header goes before it. */
+  readonly pageKey: (request: IncomingMessage) => string | undefined
 }
 
 /** Lets a request in and says whose it is; throws `Refusal`. */
 export async function enter(
   request: IncomingMessage,
-  { authenticate, admits, rateLimit }: ApiDoor,
+  { authenticate, admits, rateLimit, pageKey }: ApiDoor,
 ): Promise<Principal> {
-  const principal = await caller(request, authenticate)
+  const pageToken = request.headersDistinct.authorization === undefined ? pageKey(request) : undefined
+  const token = pageToken ?? bearerToken(request)
+  const principal = token === undefined ? undefined : await authenticate(token)
   if (!principal) {
     throw new Refusal('UNAUTHENTICATED', undefined, { headers: { 'www-authenticate': 'Bearer' } })
   }
-  if (!(await admits('api', request.socket.remoteAddress ?? ''))) throw new Refusal('IP_NOT_ALLOWED')
+  // D64: a call of the dashboard is a call of the API as well, so a restriction of either holds for it.
+  const parts = pageToken === undefined ? (['api'] as const) : (['dashboard', 'api'] as const)
+  for (const part of parts) {
+    if (!(await admits(part, request.socket.remoteAddress ?? ''))) throw new Refusal('IP_NOT_ALLOWED')
+  }
   const wait = rateLimit.take(principal.keyId)
   if (wait > 0) throw new Refusal('RATE_LIMITED', undefined, { headers: { 'retry-after': String(wait) } })
   checkVersion(request)
   return principal
 }
 
-async function caller(request: IncomingMessage, authenticate: ApiDoor['authenticate']): Promise<Principal | undefined> {
+function bearerToken(request: IncomingMessage): string | undefined {
   // Node keeps only the first of two, and two are one too many to know which is meant.
   const [header, another] = request.headersDistinct.authorization ?? []
   if (header === undefined || another !== undefined) return undefined
-  const token = /^bearer +([^\s]+)$/i.exec(header)?.[1]
-  return token === undefined ? undefined : authenticate(token)
+  return /^bearer +([^\s]+)$/i.exec(header)?.[1]
 }
 
 /** `Ngrok-Version` is an alias; both may be sent when both say the same (D14a). */

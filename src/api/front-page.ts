@@ -1,4 +1,4 @@
-/** What a browser shows at the bare address of the API: where one is, and where to go. */
+/** What a browser shows at the bare address of the API when the dashboard was not built: where one is, and where to go. */
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
@@ -49,7 +49,8 @@ const PAGE = `<!doctype html>
 <body>
 <main>
 <h1>This is the management API of a Postern server</h1>
-<p>Programs call it with an API key. Tunnels have addresses of their own, which the agent shows; they are not served here.</p>
+<p>Programs call it with an API key. Tunnels have addresses of their own, which the agent shows; they are not served here.
+The dashboard that belongs here was not built: in a clone of Postern, <code>npm ci</code> or <code>npm run page</code> builds it.</p>
 <h2>Where to go</h2>
 <ul>
 <li><a href="/docs">/docs</a>: every call of this API, to read and to try</li>

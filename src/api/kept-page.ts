@@ -21,6 +21,7 @@ type Coding = (typeof codings)[number] | 'identity'
 export interface KeptPage {
   readonly type: string
   readonly cacheControl: string
+  readonly vary: string
   readonly etag: string
   readonly bodies: ReadonlyMap<Coding, Buffer>
 }
@@ -29,10 +30,12 @@ export interface KeptContent {
   readonly body: Buffer
   readonly type: string
   readonly cacheControl: string
+  /** Which headers of a request choose the answer; that of codings is always among them. */
+  readonly vary?: string
 }
 
 /** Compresses on another thread. */
-export async function keepPage({ body, type, cacheControl }: KeptContent): Promise<KeptPage> {
+export async function keepPage({ body, type, cacheControl, vary = 'accept-encoding' }: KeptContent): Promise<KeptPage> {
   const bodies = new Map<Coding, Buffer>([['identity', body]])
   if (body.length >= SMALL_BYTES) {
     const params = { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY }
@@ -40,19 +43,19 @@ export async function keepPage({ body, type, cacheControl }: KeptContent): Promi
     bodies.set('gzip', await promisify(gzip)(body))
   }
   const etag = createHash('sha256').update(body).digest('base64url').slice(0, 27)
-  return { type, cacheControl, etag, bodies }
+  return { type, cacheControl, vary, etag, bodies }
 }
 
 export function sendPage(
   request: FastifyRequest,
   reply: FastifyReply,
-  { type, cacheControl, etag, bodies }: KeptPage,
+  { type, cacheControl, vary, etag, bodies }: KeptPage,
 ): FastifyReply {
   const wanted = chooseCoding(request.headers['accept-encoding'] ?? '', codings)
   const coding: Coding = wanted !== undefined && bodies.has(wanted) ? wanted : 'identity'
   // RFC 9110 §8.8.3: each coding is a separate representation, with its own tag.
   const tag = `"${etag}-${coding}"`
-  reply.headers({ etag: tag, 'cache-control': cacheControl, vary: 'accept-encoding' })
+  reply.headers({ etag: tag, 'cache-control': cacheControl, vary })
   if (isKnown(request.headers['if-none-match'], tag)) return reply.code(304).send()
   const body = bodies.get(coding) ?? Buffer.alloc(0)
   if (coding !== 'identity') reply.header('content-encoding', coding)

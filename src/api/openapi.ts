@@ -1,6 +1,7 @@
 /** The OpenAPI 3.1 document, from the same schemas that check bodies and shape answers. */
 import { plural } from '../lib/text/plural.ts'
 import { errors } from '../model/errors.ts'
+import { modules } from '../modules/index.ts'
 import { resources } from '../resources/index.ts'
 import { policyExplanations } from '../resources/policy-explanations.ts'
 import type { Resource } from '../resources/resource.ts'
@@ -28,6 +29,8 @@ export function openApiDocument(
       description: `Manages API keys, credentials, agent sessions, tunnels, edges and their modules. Every call sends \`Authorization: Bearer <API key>\` and \`Service-Version: 2\`. The SSH gateway shows the host key \`${sshHostKey}\`.`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
+    // The order in which modules act on a request; responses pass them in the opposite order.
+    'x-modules': modules.map(({ name }) => name),
     servers: [{ url: '/' }],
     security: [{ api_key: [] }],
     tags: documented.flatMap((each) => [each, ...(each.otherName ? [each.otherName] : [])]).map(tag),
@@ -69,7 +72,10 @@ const errorSchema = {
     details: {
       type: 'object',
       additionalProperties: { type: 'string' },
-      properties: { operation_id: { type: 'string', description: 'Finds this call in the log of the server.' } },
+      properties: {
+        operation_id: { type: 'string', description: 'Finds this call in the log of the server.' },
+        field: { type: 'string', description: 'Path of the field at fault, such as `hostports[0]`; absent for none.' },
+      },
     },
   },
 }

@@ -36,7 +36,8 @@ Every error of the management API has the same body, whatever went wrong:
 \`\`\`
 
 \`error_code\` is stable: scripts may rely on it. \`msg\` says what is wrong with which field and what to do about it; it is
-written for people and may improve. \`details\` holds strings only. The operation id is also in the response header
+written for people and may improve. \`details\` holds strings only: \`field\`, where one field of the body is at fault,
+and the operation id, which is also in the response header
 \`Service-Operation-Id\` and in the server's log line of the call.
 
 A request with the header \`Ngrok-Version\` gets \`ERR_NGROK_<number>\` as its \`error_code\`: the number of this table, or a

@@ -12,6 +12,11 @@ const table = {
   FORBIDDEN: { status: 403, ngrok: 635, text: 'The owner of this key is not allowed to do this; an admin is.' },
   OWNER_NOT_ALLOWED: { status: 403, ngrok: 630, text: 'Only an admin may name an owner other than themselves.' },
   IP_NOT_ALLOWED: { status: 403, ngrok: 220, text: 'An IP restriction of this server does not let your address in.' },
+  PAGE_NOT_HERE: {
+    status: 403,
+    ngrok: 635,
+    text: 'Sign in on the page of this server, opened at `localhost`, an IP address or the name in `--api-url`.',
+  },
   VERSION_MISSING: { status: 400, ngrok: 218, text: 'Send the header `Service-Version: 2`.' },
   VERSION_UNSUPPORTED: { status: 400, ngrok: 217, text: 'The only supported API version is `2`.' },
   RATE_LIMITED: { status: 429, ngrok: 226, text: 'Too many requests with this key; wait as `Retry-After` says.' },

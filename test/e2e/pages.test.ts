@@ -89,18 +89,13 @@ describe('pages that need no key', () => {
     assert.equal((await fetch(new URL('/api_keys', platform.metricsUrl))).status, 404)
   })
 
-  test('a browser at the bare address is told where it is, and programs are told what they always were', async () => {
+  test('a browser at the bare address gets the dashboard, and programs are told what they always were', async () => {
     const accept = 'text/html,application/xhtml+xml,*/*;q=0.8'
     for (const path of ['/', '/?utm=1', '//']) {
       const page = await fetch(`${platform.url}${path}`, { headers: { accept } })
       assert.equal(page.status, 200, path)
       assert.match(page.headers.get('content-type') ?? '', /^text\/html/)
-      assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'; style-src 'sha256-/)
-      const html = await page.text()
-      assert.match(html, /management API of a Postern server/)
-      for (const [, link = ''] of html.matchAll(/href="([^"]+)"/g)) {
-        assert.equal((await fetch(new URL(link, platform.url))).status, 200, link)
-      }
+      assert.match(await page.text(), /<title>Postern<\/title>/)
     }
     const asked = async (method: string, path: string, headers: Record<string, string>) => {
       const answer = await fetch(`${platform.url}${path}`, { method, headers })

@@ -19,6 +19,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   control: [...leftOf('control'), 'planes', 'store'],
   cluster: ['lib', 'model', 'planes', 'control', 'store'],
   api: [...leftOf('api'), 'planes'],
+  page: [],
   store: ['lib', 'model'],
   config: ['lib', 'model'],
   supervisor: ['lib', 'config'],
@@ -89,6 +90,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
 /** Where a package may be imported: a folder or a file of `src`. Packages that are not listed may be imported anywhere. */
 const packages: Readonly<Record<string, readonly string[]>> = {
   fastify: ['api/'],
+  preact: ['page/'],
+  '@preact/signals': ['page/'],
   kysely: ['store/'],
   pg: ['store/'],
   pino: ['lib/log/log.ts'],

@@ -2,7 +2,10 @@
 import type { HeaderList } from './header-list.ts'
 
 /** The cookies whose name is wanted, in their order; HTTP/2 may spread them over several headers. */
-export function readCookies(headers: HeaderList, isWanted: (name: string) => boolean): (readonly [string, string])[] {
+export function readCookies(
+  headers: Pick<HeaderList, 'all'>,
+  isWanted: (name: string) => boolean,
+): (readonly [string, string])[] {
   const found: (readonly [string, string])[] = []
   for (const header of headers.all('cookie')) {
     for (const pair of header.split(';')) {

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { buildApi } from '../../../src/api/app.ts'
 import { ApiMetrics } from '../../../src/api/metrics.ts'
+import { PageSessions } from '../../../src/api/page-session.ts'
 import { nobodyPresent } from '../../../src/control/presence.ts'
 import { RateLimit } from '../../../src/control/rate-limit.ts'
 import { IdSource } from '../../../src/lib/ids.ts'
@@ -60,6 +61,8 @@ before(async () => {
     readiness: async () => ({ isReady: true, addresses: {} }),
     sshHostKey: '',
     apiUrl: () => null,
+    pageSessions: new PageSessions({ sealer: never, now: Date.now, apiUrl: () => null }),
+    pageFiles: undefined,
     version: '0',
   })
   url = await api.listen({ port: 0, host: '127.0.0.1' })

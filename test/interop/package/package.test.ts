@@ -56,21 +56,29 @@ describe('the package', () => {
     assert.ok(bytes < MAX_BYTES, `${bytes} bytes`)
   })
 
-  test('has JavaScript with source maps, types, docs and units, and nothing else', () => {
-    const known = /^(bin\/postern\.js|dist\/.*\.(js|js\.map|d\.ts)|docs\/.*|deploy\/.*|[A-Z]+(\.md)?|package\.json)$/
+  test('has JavaScript with source maps, types, docs, units and the dashboard, and nothing else', () => {
+    const known =
+      /^(bin\/postern\.js|built\/page\/(index\.html|page\/[\w-]+\.(js|css|svg))|dist\/.*\.(js|js\.map|d\.ts)|docs\/.*|deploy\/.*|[A-Z]+(\.md)?|package\.json)$/
     assert.deepEqual(
       [...files.keys()].filter((name) => !known.test(name)),
       [],
     )
     assert.deepEqual(names(/(^|\/)(test|bench)\/|\.test\.|\/test-(?!command\.)[^/]*$/), [])
-    for (const name of ['README.md', 'LICENSE', 'dist/main.js', 'dist/library.js', 'dist/library.d.ts']) {
+    for (const name of [
+      'README.md',
+      'LICENSE',
+      'dist/main.js',
+      'dist/library.js',
+      'dist/library.d.ts',
+      'built/page/index.html',
+    ]) {
       assert.ok(files.has(name), name)
     }
   })
 
   test('has each source once, with its map', () => {
     const sources = globSync('src/**/*.ts').filter(
-      (file) => !/\.d\.ts$|\.test\.ts$|\/test-(?!command\.)[^/]*$/.test(file),
+      (file) => !/^src\/page\/|\.d\.ts$|\.test\.ts$|\/test-(?!command\.)[^/]*$/.test(file),
     )
     assert.ok(sources.length > 500)
     const built = sources.map((file) => file.replace(/^src/, 'dist').replace(/\.ts$/, '.js'))

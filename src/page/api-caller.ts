@@ -1,0 +1,103 @@
+/** Calls the API for the page: one function for every call, and every failure as a value. */
+
+/** The only version of the API there is. */
+const VERSION = { 'Service-Version': '2' }
+
+/** How long an answer may take, in milliseconds: commands wait for an agent for ten seconds. */
+const ANSWER_MS = 30_000
+
+export type CallVerb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** Why a call failed. */
+export interface CallFault {
+  /** `away`: nobody answered. `signed_out`: the key no longer opens the API. `refused`: the API said no. */
+  readonly kind: 'away' | 'signed_out' | 'refused'
+  /** The sentence of the API. */
+  readonly text: string
+  readonly code: string
+  /** Path of the field at fault, such as `hostports[0]`; empty for none. */
+  readonly field: string
+  /** Finds the call in the log of the server; empty when it got no answer. */
+  readonly operation: string
+}
+
+export type CallOutcome<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly fault: CallFault }
+
+export interface ApiCallerOptions {
+  readonly fetch: typeof fetch
+  /** The address of the page; paths of the API are relative to it, since a proxy may serve it under a path. */
+  readonly base: string
+  /** Told after each call whether the server answered. */
+  readonly onAnswer: (isHere: boolean) => void
+  readonly onSignedOut: () => void
+}
+
+export class ApiCaller {
+  readonly #options: ApiCallerOptions
+
+  constructor(options: ApiCallerOptions) {
+    this.#options = options
+  }
+
+  get<T>(path: string): Promise<CallOutcome<T>> {
+    return this.call('GET', path)
+  }
+
+  /** `T` is what the API document promises for this path; the page trusts its own server to keep it. */
+  async call<T>(method: CallVerb, path: string, body?: unknown): Promise<CallOutcome<T>> {
+    const { fetch, base, onAnswer, onSignedOut } = this.#options
+    try {
+      const answer = await fetch(new URL(path.replace(/^\//, ''), base), {
+        method,
+        headers: { ...VERSION, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(ANSWER_MS),
+      })
+      const text = await answer.text()
+      onAnswer(true)
+      if (answer.ok) return { ok: true, value: (text === '' ? undefined : JSON.parse(text)) as T }
+      const fault = faultOf(answer.status, text)
+      if (fault.kind === 'signed_out') onSignedOut()
+      return { ok: false, fault }
+    } catch {
+      onAnswer(false)
+      return { ok: false, fault: AWAY }
+    }
+  }
+}
+
+const AWAY: CallFault = {
+  kind: 'away',
+  text: 'The server does not answer.',
+  code: '',
+  field: '',
+  operation: '',
+}
+
+/** Reads an error body; a proxy in between may have written another. */
+export function faultOf(status: number, text: string): CallFault {
+  const body = parsed(text)
+  const details = isRecord(body.details) ? body.details : {}
+  return {
+    kind: status === 401 ? 'signed_out' : 'refused',
+    text: typeof body.msg === 'string' ? body.msg : `The server answered with status ${status}.`,
+    code: typeof body.error_code === 'string' ? body.error_code : '',
+    field: typeof details.field === 'string' ? details.field : '',
+    operation: typeof details.operation_id === 'string' ? details.operation_id : '',
+  }
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isRecord(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,62 @@
+/** The page as a whole: the sign-in, or the menu and the view of where one is. */
+import { useEffect, useState } from 'preact/hooks'
+import { Menu } from './menu.tsx'
+import { usePage } from './page-state.ts'
+import { SignIn } from './sign-in.tsx'
+import { clockTime } from './time-text.ts'
+import { View } from './view.tsx'
+
+/** How often a server that is away is asked, in milliseconds. */
+const RETRY_MS = 2000
+
+export function App() {
+  const page = usePage()
+  const [fault, setFault] = useState(false)
+  const signedIn = page.signedIn.value
+  useEffect(() => {
+    if (signedIn !== undefined) return
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const ask = async () => {
+      const failed = await page.readSignedIn()
+      setFault(failed !== undefined)
+      if (failed) timer = setTimeout(() => void ask(), RETRY_MS)
+    }
+    void ask()
+    return () => clearTimeout(timer)
+  }, [page, signedIn])
+  if (signedIn === undefined) {
+    return (
+      <main class="sign-in" id="main">
+        <h1>Postern</h1>
+        <p role="status">{fault ? 'The server does not answer. Trying again …' : 'Asking the server …'}</p>
+      </main>
+    )
+  }
+  if (signedIn === null) return <SignIn />
+  return (
+    <div class="frame">
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to the content
+      </button>
+      <Menu />
+      <main id="main" tabIndex={-1}>
+        <Away />
+        <View />
+      </main>
+    </div>
+  )
+}
+
+function Away() {
+  const since = usePage().awaySince.value
+  return (
+    <div role="status">
+      {since !== undefined && (
+        <p class="notice is-bad">
+          The server has not answered since {clockTime(since)}. What you see is older than that; the page tries again by
+          itself.
+        </p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,141 @@
+/** What is online: endpoints, tunnels and sessions, as tables that follow the server. */
+
+import type { ComponentChildren } from 'preact'
+import { useMemo } from 'preact/hooks'
+import type { ListedRow } from './all-rows.ts'
+import { isRecord } from './api-caller.ts'
+import { CommandButtons } from './command-buttons.tsx'
+import { Freshness, ReadingFault } from './freshness.tsx'
+import { linkTo } from './page-location.ts'
+import { PlainText } from './plain-text.tsx'
+import { type Column, Table } from './table.tsx'
+import { textIn } from './text-in.ts'
+import { LIVE_MS, useRows } from './use-live.ts'
+import { ResourceLink, textOf, Value } from './value.tsx'
+import { ViewHead } from './view-head.tsx'
+import { visibleText } from './visible-text.ts'
+
+export function EndpointList() {
+  return (
+    <LiveList
+      title="Endpoints"
+      label="endpoints"
+      path="/endpoints"
+      columns={() => endpointColumns}
+      empty={<NothingOnline />}
+    />
+  )
+}
+
+export function TunnelList() {
+  return (
+    <LiveList title="Tunnels" label="tunnels" path="/tunnels" columns={() => tunnelColumns} empty={<NothingOnline />} />
+  )
+}
+
+export function SessionList() {
+  return (
+    <LiveList
+      title="Sessions"
+      label="sessions"
+      path="/tunnel_sessions"
+      columns={sessionColumns}
+      empty={<NothingOnline />}
+    />
+  )
+}
+
+interface LiveListProps {
+  readonly title: string
+  readonly label: string
+  readonly path: string
+  readonly columns: (refresh: () => void) => readonly Column[]
+  readonly empty: ComponentChildren
+}
+
+function LiveList({ title, label, path, columns, empty }: LiveListProps) {
+  const live = useRows(path, LIVE_MS)
+  const all = useMemo(() => columns(live.refresh), [columns])
+  return (
+    <>
+      <ViewHead title={title} note={<Freshness reading={live} />} />
+      <ReadingFault reading={live} />
+      <Table label={label} live={live} columns={all} empty={empty} />
+    </>
+  )
+}
+
+function NothingOnline() {
+  return (
+    <p>
+      Nothing is online. <a href={linkTo('/')}>The overview</a> shows how to start an agent.
+    </p>
+  )
+}
+
+const field = (name: string, title = name.replaceAll('_', ' ')): Column => ({
+  title,
+  show: (row) => <Value value={row[name]} most={60} />,
+  text: (row) => textOf(row, name),
+})
+
+const idColumn = (path: string): Column => ({
+  title: 'id',
+  show: ({ id }) => <ResourceLink path={`${path}/${textIn(id)}`} id={textIn(id)} />,
+  text: ({ id }) => textIn(id),
+})
+
+const endpointColumns: readonly Column[] = [
+  { title: 'address', show: (row) => <PublicUrl url={row.public_url} />, text: (row) => textOf(row, 'public_url') },
+  field('proto', 'protocol'),
+  { title: 'served by', show: (row) => <Value value={row.tunnel ?? row.edge} />, text: servedBy },
+  field('type'),
+  field('name'),
+  field('region'),
+  field('created_at', 'since'),
+  idColumn('/endpoints'),
+]
+
+function servedBy({ tunnel, edge }: ListedRow): string {
+  return [tunnel, edge].map((each) => (isRecord(each) ? textIn(each.id) : '')).join(' ')
+}
+
+const tunnelColumns: readonly Column[] = [
+  { title: 'address', show: (row) => <PublicUrl url={row.public_url} />, text: (row) => textOf(row, 'public_url') },
+  field('labels'),
+  field('forwards_to'),
+  field('proto', 'protocol'),
+  field('tunnel_session', 'session'),
+  field('region'),
+  field('started_at', 'since'),
+  idColumn('/tunnels'),
+]
+
+/** Commands of the API, as it documents them for sessions. */
+const COMMANDS = ['restart', 'stop', 'update']
+
+const sessionColumns = (refresh: () => void): readonly Column[] => [
+  idColumn('/tunnel_sessions'),
+  field('ip', 'from'),
+  field('os'),
+  field('agent_version', 'agent'),
+  field('transport'),
+  field('region'),
+  field('credential'),
+  field('started_at', 'since'),
+  {
+    title: 'tell the agent',
+    show: ({ id }) => <CommandButtons path={`/tunnel_sessions/${textIn(id)}`} commands={COMMANDS} onDone={refresh} />,
+  },
+]
+
+/** Only addresses of the web lead somewhere in a browser. */
+export function PublicUrl({ url }: { readonly url: unknown }) {
+  if (typeof url !== 'string' || url === '') return <Value value={undefined} />
+  if (!/^https?:\/\//.test(url)) return <PlainText text={url} most={80} />
+  return (
+    <a href={url} target="_blank" rel="noopener noreferrer">
+      <bdi>{visibleText(url)}</bdi>
+    </a>
+  )
+}

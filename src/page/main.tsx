@@ -1,0 +1,13 @@
+/** Starts the dashboard in the browser. */
+import { render } from 'preact'
+import { App } from './app.tsx'
+import { PageContext, PageState } from './page-state.ts'
+
+const place = document.getElementById('page')
+if (!place) throw new Error('the document has no place for the page')
+render(
+  <PageContext.Provider value={new PageState(window)}>
+    <App />
+  </PageContext.Provider>,
+  place,
+)

@@ -1,0 +1,50 @@
+/** The form that creates a resource, and what is shown once after it. */
+
+import { useState } from 'preact/hooks'
+import type { ListedRow } from './all-rows.ts'
+import type { FoundKind } from './api-outline.ts'
+import { type Draft, emptyDraft } from './draft.ts'
+import type { FormSchema } from './form-schema.ts'
+import { linkTo } from './page-location.ts'
+import { usePage } from './page-state.ts'
+import { SchemaForm } from './schema-form.tsx'
+import { ShownOnce } from './shown-once.tsx'
+import { textIn } from './text-in.ts'
+import { ViewHead } from './view-head.tsx'
+
+export function NewResource({ kind, listPath }: Pick<FoundKind, 'kind' | 'listPath'>) {
+  const page = usePage()
+  const [made, setMade] = useState<ListedRow>()
+  const { create } = kind
+  if (!create) return <p class="notice is-bad">The API creates none of these.</p>
+  const show = (row: ListedRow) => {
+    window.location.hash = linkTo(`${listPath}/${textIn(row.id)}`)
+  }
+  const send = async (draft: Draft) => {
+    const outcome = await page.api.call<ListedRow>('POST', listPath, draft)
+    if (!outcome.ok) return outcome.fault
+    if (typeof outcome.value.token === 'string') setMade(outcome.value)
+    else show(outcome.value)
+    return undefined
+  }
+  return (
+    <>
+      <ViewHead title={kind.createTitle} />
+      {kind.modules.length > 0 && <p class="soft">Its modules are set up once it is there.</p>}
+      <SchemaForm schema={create} without={kind.moduleFields} begin={beginning(create)} verb="Create" send={send}>
+        {kind.canList && (
+          <a class="button" href={linkTo(listPath)}>
+            Cancel
+          </a>
+        )}
+      </SchemaForm>
+      {made && <ShownOnce what="token" secret={textIn(made.token)} onClose={() => show(made)} />}
+    </>
+  )
+}
+
+/** Lists that need an entry begin with one. */
+function beginning({ fields, required }: FormSchema): Draft {
+  const lists = [...(fields ?? [])].filter(([name, { type }]) => type === 'array' && required.has(name))
+  return Object.fromEntries(lists.map(([name, { entries }]) => [name, entries ? [emptyDraft(entries)] : []]))
+}

@@ -1,0 +1,98 @@
+/** What is going on: how much is online, and what needs attention. */
+import { useMemo } from 'preact/hooks'
+import type { Rows } from './all-rows.ts'
+import { attentionOf } from './attention.ts'
+import { FirstStart } from './first-start.tsx'
+import { Freshness, ReadingFault } from './freshness.tsx'
+import { linkTo } from './page-location.ts'
+import { usePage } from './page-state.ts'
+import { PlainText } from './plain-text.tsx'
+import { CALM_MS, LIVE_MS, type Live, useRows } from './use-live.ts'
+import { ViewHead } from './view-head.tsx'
+
+export function Overview() {
+  const isAdmin = usePage().signedIn.value?.role === 'admin'
+  const sessions = useRows('/tunnel_sessions', LIVE_MS)
+  const tunnels = useRows('/tunnels', LIVE_MS)
+  const endpoints = useRows('/endpoints', LIVE_MS)
+  return (
+    <>
+      <ViewHead title="Overview" note={<Freshness reading={sessions} />} />
+      <ReadingFault reading={sessions} />
+      <ul class="numbers">
+        <Count title="Endpoints" path="/endpoints" live={endpoints} />
+        <Count title="Tunnels" path="/tunnels" live={tunnels} />
+        <Count title="Sessions" path="/tunnel_sessions" live={sessions} />
+        {isAdmin && <NodeCount />}
+      </ul>
+      {sessions.value?.rows.length === 0 && <FirstStart />}
+      <Attention tunnels={tunnels} />
+    </>
+  )
+}
+
+interface CountProps {
+  readonly title: string
+  readonly path: string
+  readonly live: Live<Rows>
+}
+
+function Count({ title, path, live: { value, fault } }: CountProps) {
+  return (
+    <li class={fault ? 'card is-old' : 'card'}>
+      <a class="count" href={linkTo(path)}>
+        <strong>
+          {value ? value.rows.length.toLocaleString('en') : '…'}
+          {value?.isCut && '+'}
+        </strong>
+        <span>{title}</span>
+      </a>
+    </li>
+  )
+}
+
+function NodeCount() {
+  return <Count title="Nodes" path="/nodes" live={useRows('/nodes', LIVE_MS)} />
+}
+
+/** What is set up and cannot work, or soon will not. */
+function Attention({ tunnels }: { readonly tunnels: Live<Rows> }) {
+  const https = useRows('/edges/https', CALM_MS)
+  const tls = useRows('/edges/tls', CALM_MS)
+  const tcp = useRows('/edges/tcp', CALM_MS)
+  const groups = useRows('/backends/tunnel_group', CALM_MS)
+  const certificates = useRows('/tls_certificates', CALM_MS)
+  const authorities = useRows('/certificate_authorities', CALM_MS)
+  const all = [https, tls, tcp, groups, certificates, authorities, tunnels]
+  const isRead = all.every(({ value }) => value !== undefined)
+  const found = useMemo(
+    () =>
+      attentionOf({
+        https: https.value?.rows ?? [],
+        tls: tls.value?.rows ?? [],
+        tcp: tcp.value?.rows ?? [],
+        groups: groups.value?.rows ?? [],
+        certificates: certificates.value?.rows ?? [],
+        authorities: authorities.value?.rows ?? [],
+        now: Date.now(),
+      }),
+    [https.value, tls.value, tcp.value, groups.value, certificates.value, authorities.value],
+  )
+  if (!isRead) return null
+  return (
+    <section class="card">
+      <h2>Needs attention</h2>
+      {found.length === 0 && <p class="soft">Nothing. Every edge leads somewhere, and no certificate runs out soon.</p>}
+      <ul class="attention">
+        {found.map(({ path, name, why }) => (
+          <li key={`${path} ${why}`}>
+            <a href={linkTo(path)}>
+              <PlainText text={name} most={80} />
+            </a>{' '}
+            {why}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

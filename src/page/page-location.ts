@@ -1,0 +1,23 @@
+/** Where one is on the page: what follows `#` in the address. For resources it is their path in the API. */
+
+export interface PageLocation {
+  /** Begins with `/`. */
+  readonly path: string
+  readonly query: URLSearchParams
+}
+
+export function readHash(hash: string): PageLocation {
+  const [path = '', query = ''] = hash.replace(/^#/, '').split('?', 2)
+  return { path: `/${path.replace(/^\/+|\/+$/g, '')}`, query: new URLSearchParams(query) }
+}
+
+/** The address of a place on the page. */
+export function linkTo(path: string, query: Readonly<Record<string, string>> = {}): string {
+  const text = new URLSearchParams(query).toString()
+  return `#${path}${text === '' ? '' : `?${text}`}`
+}
+
+/** Whether `path` is `place` or lies below it. */
+export function isWithin(path: string, place: string): boolean {
+  return place === '/' ? path === '/' : path === place || path.startsWith(`${place}/`)
+}

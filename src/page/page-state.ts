@@ -1,0 +1,100 @@
+/** What all views share: who is signed in, whether the server answers, where one is, and the way to the API. */
+import { type Signal, signal } from '@preact/signals'
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import { ApiCaller, type CallFault } from './api-caller.ts'
+import { type ApiOutline, outlineOf } from './api-outline.ts'
+import { type PageLocation, readHash } from './page-location.ts'
+
+/** Who is signed in. */
+export interface SignedIn {
+  readonly user_id: string
+  readonly role: 'admin' | 'member'
+  readonly key_id: string
+  readonly expires_at: string
+}
+
+/** `''` follows the system. */
+export type Theme = '' | 'light' | 'dark'
+
+const THEME = 'postern-theme'
+
+export class PageState {
+  readonly api: ApiCaller
+  readonly location: Signal<PageLocation>
+  /** Undefined until it is known, null when nobody is. */
+  readonly signedIn = signal<SignedIn | null | undefined>(undefined)
+  /** Since when the server does not answer, in milliseconds since 1970; undefined while it does. */
+  readonly awaySince = signal<number | undefined>(undefined)
+  readonly theme: Signal<Theme>
+  #outline: Promise<ApiOutline | CallFault> | undefined
+
+  constructor(browser: Window & typeof globalThis) {
+    const { document, localStorage } = browser
+    this.location = signal(readHash(browser.location.hash))
+    browser.addEventListener('hashchange', () => {
+      this.location.value = readHash(browser.location.hash)
+    })
+    this.api = new ApiCaller({
+      fetch: (...call) => browser.fetch(...call),
+      base: document.baseURI.replace(/[?#].*$/, ''),
+      onAnswer: (isHere) => {
+        if (isHere) this.awaySince.value = undefined
+        else this.awaySince.value ??= Date.now()
+      },
+      onSignedOut: () => {
+        if (this.signedIn.value) this.signedIn.value = null
+      },
+    })
+    const kept = localStorage.getItem(THEME)
+    this.theme = signal(kept === 'light' || kept === 'dark' ? kept : '')
+    this.theme.subscribe((theme) => {
+      document.documentElement.dataset.theme = theme
+      localStorage.setItem(THEME, theme)
+    })
+  }
+
+  /** Asks who is signed in. */
+  async readSignedIn(): Promise<CallFault | undefined> {
+    const outcome = await this.api.get<{ readonly session: SignedIn | null }>('/page/session')
+    if (!outcome.ok) return outcome.fault
+    this.signedIn.value = outcome.value.session
+    return undefined
+  }
+
+  async signIn(apiKey: string): Promise<CallFault | undefined> {
+    const body = { api_key: apiKey }
+    const outcome = await this.api.call<{ readonly session: SignedIn }>('POST', '/page/session', body)
+    if (!outcome.ok) return outcome.fault
+    this.signedIn.value = outcome.value.session
+    return undefined
+  }
+
+  async signOut(): Promise<CallFault | undefined> {
+    const outcome = await this.api.call('DELETE', '/page/session')
+    if (!outcome.ok) return outcome.fault
+    this.signedIn.value = null
+    return undefined
+  }
+
+  /** What the API document says, read once; a failed reading is tried again by the next caller. */
+  async outline(): Promise<ApiOutline | CallFault> {
+    this.#outline ??= this.#readOutline()
+    const outline = await this.#outline
+    if ('kind' in outline) this.#outline = undefined
+    return outline
+  }
+
+  async #readOutline(): Promise<ApiOutline | CallFault> {
+    const outcome = await this.api.get('/openapi.json')
+    return outcome.ok ? outlineOf(outcome.value) : outcome.fault
+  }
+}
+
+export const PageContext = createContext<PageState | undefined>(undefined)
+
+export function usePage(): PageState {
+  const page = useContext(PageContext)
+  if (!page) throw new Error('a view stands outside of the page')
+  return page
+}

@@ -1,0 +1,78 @@
+/** The places of the page, in the order of its menu. Below each resource, the paths are those of the API. */
+
+export interface MenuPlace {
+  readonly path: string
+  readonly title: string
+  /** Whether only admins may see it. */
+  readonly isForAdmins?: true
+}
+
+export interface PlaceGroup {
+  readonly title: string
+  readonly places: readonly MenuPlace[]
+}
+
+export const groups: readonly PlaceGroup[] = [
+  {
+    title: 'Now',
+    places: [
+      { path: '/', title: 'Overview' },
+      { path: '/endpoints', title: 'Endpoints' },
+      { path: '/tunnels', title: 'Tunnels' },
+      { path: '/tunnel_sessions', title: 'Sessions' },
+      { path: '/traffic', title: 'Traffic' },
+      { path: '/nodes', title: 'Nodes', isForAdmins: true },
+    ],
+  },
+  {
+    title: 'Edges',
+    places: [
+      { path: '/edges/https', title: 'HTTPS edges' },
+      { path: '/edges/tls', title: 'TLS edges' },
+      { path: '/edges/tcp', title: 'TCP edges' },
+      { path: '/policy', title: 'Policy' },
+    ],
+  },
+  {
+    title: 'Backends',
+    places: [
+      { path: '/backends/tunnel_group', title: 'Tunnel groups' },
+      { path: '/backends/static', title: 'Static addresses' },
+      { path: '/backends/http_response', title: 'HTTP responses' },
+      { path: '/backends/weighted', title: 'Weighted' },
+      { path: '/backends/failover', title: 'Failover' },
+    ],
+  },
+  {
+    title: 'Names and certificates',
+    places: [
+      { path: '/reserved_domains', title: 'Domains' },
+      { path: '/reserved_addrs', title: 'TCP addresses' },
+      { path: '/tls_certificates', title: 'TLS certificates' },
+      { path: '/certificate_authorities', title: 'Certificate authorities' },
+    ],
+  },
+  {
+    title: 'Guards',
+    places: [
+      { path: '/ip_policies', title: 'IP policies' },
+      { path: '/ip_policy_rules', title: 'IP policy rules' },
+      { path: '/ip_restrictions', title: 'IP restrictions', isForAdmins: true },
+      { path: '/app/users', title: 'Visitors' },
+      { path: '/app/sessions', title: 'Logins of visitors' },
+    ],
+  },
+  {
+    title: 'Who may do what',
+    places: [
+      { path: '/api_keys', title: 'API keys' },
+      { path: '/credentials', title: 'Credentials' },
+      { path: '/ssh_credentials', title: 'SSH credentials' },
+      { path: '/users', title: 'Users', isForAdmins: true },
+      { path: '/bot_users', title: 'Bots', isForAdmins: true },
+      { path: '/ssh_certificate_authorities', title: 'SSH authorities' },
+      { path: '/ssh_user_certificates', title: 'SSH user certificates' },
+      { path: '/ssh_host_certificates', title: 'SSH host certificates' },
+    ],
+  },
+]

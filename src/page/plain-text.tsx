@@ -1,0 +1,27 @@
+/** Text from anywhere: shown as it is, in a direction of its own, and cut when it is long. */
+import { useState } from 'preact/hooks'
+import { cutText } from './visible-text.ts'
+
+/** How much more is shown on a click, in characters. */
+const MORE = 100_000
+
+export interface PlainTextProps {
+  readonly text: string
+  /** How many characters are shown at first. */
+  readonly most?: number
+}
+
+export function PlainText({ text, most = 300 }: PlainTextProps) {
+  const [shown, setShown] = useState(most)
+  const cut = cutText(text, shown)
+  return (
+    <>
+      <bdi class="plain">{cut.text}</bdi>
+      {cut.left > 0 && (
+        <button type="button" class="quiet" onClick={() => setShown(shown + MORE)}>
+          … {cut.left.toLocaleString('en')} more characters: show more
+        </button>
+      )}
+    </>
+  )
+}

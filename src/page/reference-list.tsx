@@ -1,0 +1,52 @@
+/** Offers the ids of resources that a field may refer to, with what they are called. */
+
+import { useEffect, useState } from 'preact/hooks'
+import { type ListedRow, readAllRows } from './all-rows.ts'
+import { usePage } from './page-state.ts'
+import { textIn } from './text-in.ts'
+import { visibleText } from './visible-text.ts'
+
+/** `id` is that of the list, which the input names. */
+export function ReferenceChoices({ id, lists }: { readonly id: string; readonly lists: readonly string[] }) {
+  const { api } = usePage()
+  const [rows, setRows] = useState<readonly ListedRow[]>([])
+  const key = lists.join()
+  useEffect(() => {
+    let isOver = false
+    const read = async () => {
+      const outcomes = await Promise.all(key.split(',').map((path) => readAllRows(api, path)))
+      if (!isOver) setRows(outcomes.flatMap((outcome) => (outcome.ok ? outcome.value.rows : [])))
+    }
+    void read()
+    return () => {
+      isOver = true
+    }
+  }, [api, key])
+  return (
+    <datalist id={id}>
+      {rows.map((row) => (
+        <option key={textIn(row.id)} value={textIn(row.id)} label={visibleText(nameOf(row))} />
+      ))}
+    </datalist>
+  )
+}
+
+/** What people call a resource; its id when they call it nothing. */
+export function nameOf(row: ListedRow): string {
+  for (const field of [
+    'name',
+    'domain',
+    'addr',
+    'match',
+    'hostport',
+    'public_url',
+    'subject_common_name',
+    'cidr',
+    'address',
+  ]) {
+    const value = row[field]
+    if (typeof value === 'string' && value !== '') return value
+  }
+  if (Array.isArray(row.hostports) && row.hostports.length > 0) return textIn(row.hostports[0])
+  return typeof row.description === 'string' && row.description !== '' ? row.description : textIn(row.id)
+}

@@ -1,0 +1,142 @@
+/** One resource: what it is, its modules, and forms to change or delete it. */
+import { useState } from 'preact/hooks'
+import type { ListedRow } from './all-rows.ts'
+import type { ApiOutline, FoundKind } from './api-outline.ts'
+import { CommandButtons } from './command-buttons.tsx'
+import { changesIn, type Draft, draftOf } from './draft.ts'
+import { EdgeRoutes } from './edge-routes.tsx'
+import { Freshness, ReadingFault } from './freshness.tsx'
+import { HelpText } from './help-text.tsx'
+import { Modal } from './modal.tsx'
+import { ModuleList } from './module-list.tsx'
+import { linkTo } from './page-location.ts'
+import { usePage } from './page-state.ts'
+import { nameOf } from './reference-list.tsx'
+import { SchemaForm } from './schema-form.tsx'
+import { CALM_MS, LIVE_MS, useLive } from './use-live.ts'
+import { Value } from './value.tsx'
+import { ViewHead } from './view-head.tsx'
+import { visibleText } from './visible-text.ts'
+
+export function ResourceView({ found, outline }: { readonly found: FoundKind; readonly outline: ApiOutline }) {
+  const { kind, listPath, id } = found
+  const page = usePage()
+  const path = `${listPath}/${id}`
+  const live = useLive(path, () => page.api.get<ListedRow>(path), kind.update ? CALM_MS : LIVE_MS)
+  const [isEditing, setEditing] = useState(false)
+  const [isDeleting, setDeleting] = useState(false)
+  const { value } = live
+  const save = async (draft: Draft) => {
+    if (!kind.update) return undefined
+    const outcome = await page.api.call<ListedRow>('PATCH', path, changesIn(draftOf(kind.update, value), draft))
+    if (!outcome.ok) return outcome.fault
+    setEditing(false)
+    live.refresh()
+    return undefined
+  }
+  return (
+    <>
+      <ViewHead
+        title={value ? visibleText(nameOf(value)).slice(0, 100) : kind.title}
+        note={<Freshness reading={live} />}
+      >
+        {kind.commands.length > 0 && <CommandButtons path={path} commands={kind.commands} onDone={live.refresh} />}
+        {kind.update && value && (
+          <button type="button" aria-expanded={isEditing} onClick={() => setEditing(!isEditing)}>
+            Change
+          </button>
+        )}
+        {kind.canDelete && value && (
+          <button type="button" class="danger" onClick={() => setDeleting(true)}>
+            Delete
+          </button>
+        )}
+      </ViewHead>
+      <p class="soft">{kind.canList ? <a href={linkTo(listPath)}>All {kind.title}</a> : <UpLink path={listPath} />}</p>
+      <ReadingFault reading={live} />
+      {isEditing && kind.update && value && (
+        <SchemaForm
+          schema={kind.update}
+          without={kind.moduleFields}
+          begin={draftOf(kind.update, value)}
+          verb="Save"
+          send={save}
+        >
+          <button type="button" onClick={() => setEditing(false)}>
+            Cancel
+          </button>
+        </SchemaForm>
+      )}
+      {value && <Fields kind={kind} value={value} />}
+      {value && kind.modules.length > 0 && <ModuleList kind={kind} path={path} value={value} onDone={live.refresh} />}
+      {value && <EdgeRoutes outline={outline} path={path} value={value} />}
+      {isDeleting && value && <DeleteDialog found={found} value={value} onClose={() => setDeleting(false)} />}
+    </>
+  )
+}
+
+/** What a resource without a list belongs to. */
+function UpLink({ path }: { readonly path: string }) {
+  const parent = path.split('/').slice(0, -1).join('/')
+  return <a href={linkTo(parent)}>What it belongs to</a>
+}
+
+/** Every field but the modules, which have a list of their own. */
+function Fields({ kind: { view, moduleFields }, value }: Pick<FoundKind, 'kind'> & { readonly value: ListedRow }) {
+  const names = [...(view.fields?.keys() ?? Object.keys(value))].filter(
+    (name) => !moduleFields.has(name) && name !== 'uri' && name !== 'routes' && value[name] !== undefined,
+  )
+  return (
+    <dl class="card fields">
+      {names.map((name) => (
+        <div key={name}>
+          <dt title={view.fields?.get(name)?.description}>{name.replaceAll('_', ' ')}</dt>
+          <dd>
+            <Value value={value[name]} most={2000} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+interface DeleteDialogProps {
+  readonly found: FoundKind
+  readonly value: ListedRow
+  readonly onClose: () => void
+}
+
+function DeleteDialog({ found: { kind, listPath, id }, value, onClose }: DeleteDialogProps) {
+  const { api } = usePage()
+  const [fault, setFault] = useState('')
+  const remove = async () => {
+    const outcome = await api.call('DELETE', `${listPath}/${id}`)
+    if (!outcome.ok) {
+      setFault(outcome.fault.text)
+      return
+    }
+    window.location.hash = linkTo(kind.canList ? listPath : listPath.split('/').slice(0, -1).join('/'))
+  }
+  return (
+    <Modal title="Delete it?" onClose={onClose}>
+      <p>
+        <bdi>{visibleText(nameOf(value)).slice(0, 200)}</bdi> is deleted at once, and cannot be brought back.
+      </p>
+      <div role="alert">
+        {fault !== '' && (
+          <p class="notice is-bad">
+            <HelpText text={fault} />
+          </p>
+        )}
+      </div>
+      <div class="actions">
+        <button type="button" onClick={onClose}>
+          Keep it
+        </button>
+        <button type="button" class="danger" onClick={() => void remove()}>
+          Delete
+        </button>
+      </div>
+    </Modal>
+  )
+}

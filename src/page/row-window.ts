@@ -1,0 +1,29 @@
+/** Which rows of a long table are drawn: those in sight, and a few around them. */
+
+/** Rows beyond each edge, so that a quick scroll shows no gap. */
+const MARGIN = 12
+
+export interface RowWindow {
+  readonly from: number
+  /** Exclusive. */
+  readonly to: number
+  /** Heights of the space above and below, in pixels. */
+  readonly above: number
+  readonly below: number
+}
+
+export interface Scrolled {
+  readonly count: number
+  readonly rowHeight: number
+  readonly scrollTop: number
+  readonly height: number
+}
+
+export function rowWindow({ count, rowHeight, scrollTop, height }: Scrolled): RowWindow {
+  const first = Math.floor(Math.max(0, scrollTop) / rowHeight)
+  const inSight = Math.ceil(Math.max(0, height) / rowHeight)
+  // A list that got shorter may leave the scroll position beyond its end for a moment.
+  const from = Math.max(0, Math.min(first, count - inSight) - MARGIN)
+  const to = Math.min(count, from + inSight + 2 * MARGIN)
+  return { from, to, above: from * rowHeight, below: (count - to) * rowHeight }
+}

@@ -1,0 +1,67 @@
+/** A whole form for the body of a call, made from its schema. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { CallFault } from './api-caller.ts'
+import { type Draft, faultField } from './draft.ts'
+import type { FormSchema } from './form-schema.ts'
+import { HelpText } from './help-text.tsx'
+import { ObjectFields } from './schema-field.tsx'
+
+export interface SchemaFormProps {
+  readonly schema: FormSchema
+  /** Fields that have no place in this form. */
+  readonly without?: ReadonlySet<string>
+  readonly begin: Draft
+  /** What the button says. */
+  readonly verb: string
+  /** Sends the draft; gives the fault when the API refuses it. */
+  readonly send: (draft: Draft) => Promise<CallFault | undefined>
+  /** Further buttons. */
+  readonly children?: ComponentChildren
+}
+
+const nothing: ReadonlySet<string> = new Set()
+
+/** Fields that every resource has, and that do nothing. */
+const LAST: ReadonlySet<string> = new Set(['description', 'metadata', 'owner_id'])
+
+export function SchemaForm({ schema, without = nothing, begin, verb, send, children }: SchemaFormProps) {
+  const [draft, setDraft] = useState(begin)
+  const [fault, setFault] = useState<CallFault>()
+  const [isBusy, setBusy] = useState(false)
+  const form = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    if (!fault) return
+    const input = form.current?.querySelector<HTMLElement>('[aria-invalid]')
+    if (input) input.focus()
+    else form.current?.querySelector('.field-fault')?.scrollIntoView({ block: 'center' })
+  }, [fault])
+  const shown = [...(schema.fields ?? [])].filter(([name]) => !without.has(name))
+  // What tells resources apart comes first.
+  const fields = new Map(shown.toSorted(([a], [b]) => Number(LAST.has(a)) - Number(LAST.has(b))))
+  const located = fault && { field: faultField(fault, schema), text: fault.text }
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    setBusy(true)
+    setFault(await send(draft))
+    setBusy(false)
+  }
+  return (
+    <form ref={form} class="card form" onSubmit={(event) => void submit(event)}>
+      <ObjectFields schema={schema} fields={fields} path="" value={draft} onChange={setDraft} fault={located} />
+      <div role="alert">
+        {fault && (
+          <p class="notice is-bad">
+            <HelpText text={fault.text} /> <span class="soft small">{fault.code}</span>
+          </p>
+        )}
+      </div>
+      <div class="actions">
+        <button type="submit" class="primary" disabled={isBusy}>
+          {verb}
+        </button>
+        {children}
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,142 @@
+/** A table of any length: only the rows in sight are drawn, and a search narrows it down. */
+
+import type { ComponentChildren } from 'preact'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { type ListedRow, MAX_ROWS, type Rows } from './all-rows.ts'
+import { rowWindow } from './row-window.ts'
+import { textIn } from './text-in.ts'
+import type { Live } from './use-live.ts'
+
+/** The height of a row in `page.css`, in pixels. */
+const ROW_HEIGHT = 38
+
+export interface Column {
+  readonly title: string
+  readonly show: (row: ListedRow) => ComponentChildren
+  /** What a search finds; nothing when left out. */
+  readonly text?: (row: ListedRow) => string
+}
+
+export interface TableProps {
+  /** What the rows are: `tunnels`. */
+  readonly label: string
+  readonly live: Live<Rows>
+  readonly columns: readonly Column[]
+  /** Shown in place of a table without rows. */
+  readonly empty: ComponentChildren
+}
+
+export function Table({ label, live, columns, empty }: TableProps) {
+  const [search, setSearch] = useState('')
+  const field = useRef<HTMLInputElement>(null)
+  useSearchKey(field)
+  const { value } = live
+  const found = useMemo(() => searched(value?.rows ?? [], columns, search), [value, columns, search])
+  if (!value) return null
+  if (value.rows.length === 0) return <div class="card empty">{empty}</div>
+  return (
+    <>
+      <div class="table-tools">
+        <input
+          ref={field}
+          type="search"
+          placeholder="Search  ( / )"
+          aria-label={`Search ${label}`}
+          value={search}
+          onInput={(event) => setSearch(event.currentTarget.value)}
+        />
+        <span class="soft" role="status">
+          {found.length === value.rows.length ? '' : `${found.length} of `}
+          {value.rows.length.toLocaleString('en')} {label}
+          {value.isCut && `, the newest ${MAX_ROWS.toLocaleString('en')} of more`}
+        </span>
+      </div>
+      <DrawnRows label={label} rows={found} columns={columns} />
+    </>
+  )
+}
+
+function DrawnRows({
+  label,
+  rows,
+  columns,
+}: Pick<TableProps, 'label' | 'columns'> & { readonly rows: readonly ListedRow[] }) {
+  const box = useRef<HTMLElement>(null)
+  const [scrolled, setScrolled] = useState({ scrollTop: 0, height: 800 })
+  useEffect(() => {
+    const { current } = box
+    if (!current) return
+    const note = () => setScrolled({ scrollTop: current.scrollTop, height: current.clientHeight })
+    const sizes = new ResizeObserver(note)
+    sizes.observe(current)
+    current.addEventListener('scroll', note, { passive: true })
+    return () => {
+      sizes.disconnect()
+      current.removeEventListener('scroll', note)
+    }
+  }, [])
+  const { from, to, above, below } = rowWindow({ count: rows.length, rowHeight: ROW_HEIGHT, ...scrolled })
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+    <section class="table-box" ref={box} tabIndex={0} aria-label={`Table of ${label}`}>
+      <table aria-rowcount={rows.length + 1}>
+        <thead>
+          <tr>
+            {columns.map(({ title }) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <Space height={above} span={columns.length} />
+          {rows.slice(from, to).map((row, i) => (
+            <tr key={textIn(row.id)} aria-rowindex={from + i + 2}>
+              {columns.map(({ title, show }) => (
+                <td key={title}>{show(row)}</td>
+              ))}
+            </tr>
+          ))}
+          <Space height={below} span={columns.length} />
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+/** In place of the rows that are not drawn. */
+function Space({ height, span }: { readonly height: number; readonly span: number }) {
+  if (height === 0) return null
+  return (
+    <tr class="space">
+      <td colSpan={span} style={{ height: `${height}px` }} />
+    </tr>
+  )
+}
+
+function searched(rows: readonly ListedRow[], columns: readonly Column[], search: string): readonly ListedRow[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean)
+  if (words.length === 0) return rows
+  return rows.filter((row) => {
+    const text = columns
+      .map((column) => column.text?.(row) ?? '')
+      .join('\n')
+      .toLowerCase()
+    return words.every((word) => text.includes(word))
+  })
+}
+
+/** `/` goes to the search, unless somebody is typing. */
+function useSearchKey(field: { readonly current: HTMLInputElement | null }): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const isTyping = event.target instanceof HTMLElement && event.target.closest('input, textarea, select, dialog')
+      if (event.key !== '/' || event.ctrlKey || event.metaKey || isTyping) return
+      event.preventDefault()
+      field.current?.focus()
+    }
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
+  }, [field])
+}

@@ -1,0 +1,91 @@
+/** Keeps a view up to date with what the server says. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { type Rows, readAllRows } from './all-rows.ts'
+import type { CallOutcome } from './api-caller.ts'
+import { type ApiOutline, type FoundKind, kindAt } from './api-outline.ts'
+import { usePage } from './page-state.ts'
+import { type Reading, startPolling } from './polling.ts'
+
+/** How often what is live is read, in milliseconds. */
+export const LIVE_MS = 3000
+/** How often what people set up is read, in milliseconds: others may change it too. */
+export const CALM_MS = 15_000
+
+export interface Live<T> extends Reading<T> {
+  /** Reads again now. */
+  readonly refresh: () => void
+}
+
+/** Reads `load` again and again; another `key` begins anew. A page that nobody sees reads nothing. */
+export function useLive<T>(key: string, load: () => Promise<CallOutcome<T>>, everyMs: number): Live<T> {
+  const empty: Reading<T> = { value: undefined, readAt: 0, fault: undefined }
+  const [known, setKnown] = useState<{ readonly key: string; readonly reading: Reading<T> }>({ key, reading: empty })
+  const refresh = useRef(() => {})
+  const latest = useRef(load)
+  latest.current = load
+  useEffect(() => {
+    const polling = startPolling<T>({
+      load: () => latest.current(),
+      everyMs,
+      onChange: (reading) => setKnown({ key, reading }),
+      now: () => Date.now(),
+      after: whenSeen,
+    })
+    refresh.current = polling.refresh
+    return () => polling.stop()
+  }, [key, everyMs])
+  const reading = known.key === key ? known.reading : empty
+  return { ...reading, refresh: () => refresh.current() }
+}
+
+/** A whole list of the API. */
+export function useRows(path: string, everyMs: number): Live<Rows> {
+  const { api } = usePage()
+  return useLive(path, () => readAllRows(api, path), everyMs)
+}
+
+/** Waits for the time, and then for somebody to look. */
+function whenSeen(ms: number, then: () => void): () => void {
+  const run = () => {
+    if (document.visibilityState === 'hidden') return
+    document.removeEventListener('visibilitychange', run)
+    then()
+  }
+  const timer = setTimeout(() => {
+    document.addEventListener('visibilitychange', run)
+    run()
+  }, ms)
+  return () => {
+    clearTimeout(timer)
+    document.removeEventListener('visibilitychange', run)
+  }
+}
+
+/** The outline of the API; undefined until it is read. Tries again while the server is away. */
+export function useOutline(): ApiOutline | undefined {
+  const page = usePage()
+  const [outline, setOutline] = useState<ApiOutline>()
+  useEffect(() => {
+    if (outline) return
+    let isOver = false
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const read = async (): Promise<void> => {
+      const given = await page.outline()
+      if (isOver) return
+      if ('kinds' in given) setOutline(given)
+      else timer = setTimeout(() => void read(), LIVE_MS)
+    }
+    void read()
+    return () => {
+      isOver = true
+      clearTimeout(timer)
+    }
+  }, [page, outline])
+  return outline
+}
+
+/** What lives at a path of the API. */
+export function useKind(path: string): { readonly isKnown: boolean; readonly found: FoundKind | undefined } {
+  const outline = useOutline()
+  return { isKnown: outline !== undefined, found: outline && kindAt(outline, path) }
+}

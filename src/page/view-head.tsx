@@ -1,0 +1,29 @@
+/** The head of a view: its title, how fresh it is, and what can be done. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+
+export interface ViewHeadProps {
+  readonly title: string
+  /** Shown beside the title. */
+  readonly note?: ComponentChildren
+  readonly children?: ComponentChildren
+}
+
+export function ViewHead({ title, note, children }: ViewHeadProps) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  // Whoever follows a link by keyboard or ear begins at the title of what it led to.
+  useEffect(() => {
+    document.title = `${title} · Postern`
+    const { activeElement } = document
+    if (activeElement === document.body || activeElement?.closest('nav, .view-head')) heading.current?.focus()
+  }, [title])
+  return (
+    <div class="view-head">
+      <h1 ref={heading} tabIndex={-1}>
+        {title}
+      </h1>
+      {note}
+      <div class="actions">{children}</div>
+    </div>
+  )
+}

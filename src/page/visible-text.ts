@@ -1,0 +1,26 @@
+/** Makes text from anywhere fit to be shown: nothing in it is invisible, turns the line around, or goes on for ever. */
+
+/** Controls, marks that change the direction of text, characters without a width or a shape, and halves of characters. */
+const INVISIBLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u3164]/gu
+
+/** Each invisible character as its number: `‹U+202E›`. */
+export function visibleText(text: string): string {
+  return text.replace(INVISIBLE, (found) => {
+    const number = found.codePointAt(0) ?? 0
+    return `‹U+${number.toString(16).toUpperCase().padStart(4, '0')}›`
+  })
+}
+
+export interface CutText {
+  readonly text: string
+  /** How many characters were left off. */
+  readonly left: number
+}
+
+/** The first `most` characters of a text, made visible; no character is cut in two. */
+export function cutText(text: string, most: number): CutText {
+  if (text.length <= most) return { text: visibleText(text), left: 0 }
+  const isPair = /[\ud800-\udbff]/.test(text.charAt(most - 1))
+  const end = isPair ? most - 1 : most
+  return { text: visibleText(text.slice(0, end)), left: text.length - end }
+}

@@ -1,0 +1,187 @@
+/** The dashboard in a real browser: from the first start to an edge with traffic, in both themes and two widths. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { startAgent } from '../../support/agent-process.ts'
+import { findChromium, type TestChromium } from '../../support/browser.ts'
+import { type Platform, startPlatform } from '../../support/platform.ts'
+import { httpUpstream, type Owner } from '../../support/upstream.ts'
+import { visit } from '../../support/visitor.ts'
+import { looks, WatchedPage } from './watched-page.ts'
+
+const HOSTILE = '<img src=x onerror=alert(1)>\u202e"\'</script>'
+
+const found: TestChromium | undefined = await findChromium()
+
+if (!found) {
+  test('the dashboard in a real browser', (t) => {
+    t.diagnostic('no Chromium runs on this machine, so the dashboard in a real browser is left out')
+    assert.equal(process.env.CI ?? '', '', 'a run of CI needs a browser')
+  })
+} else {
+  suite(found)
+}
+
+function suite(chromium: TestChromium): void {
+  let platform: Platform
+  let browser: Browser
+  let shown: WatchedPage
+  let page: Page
+  const closers: (() => unknown)[] = []
+  const owner: Owner = { after: (close) => closers.push(close) }
+
+  before(async () => {
+    platform = await startPlatform()
+    browser = await chromium.launch({ names: '' })
+    shown = await WatchedPage.open(browser, `${platform.url}/`)
+    page = shown.page
+  })
+  after(async () => {
+    for (const close of closers.reverse()) await close()
+    await browser?.close()
+    await platform?.stop()
+    await chromium.close()
+  })
+
+  const button = (name: string | RegExp) => page.getByRole('button', { name })
+
+  test('a newcomer signs in, and is given a command with the real address and a token', async () => {
+    await page.getByLabel('API key').waitFor()
+    await shown.assertAccessible('the sign-in')
+    await shown.assertNothingInline()
+    await shown.picture('sign-in')
+    await shown.signIn(platform.apiKey)
+    const command = page.locator('.command')
+    await command.getByText(`postern http 3000 --server ${platform.agents} --ca`).waitFor()
+    await button('Make an authtoken and put it in').click()
+    await command.getByText(/--authtoken \w{40,}$/).waitFor()
+    for (const look of looks) {
+      await shown.look(look)
+      await shown.assertAccessible(`the first start, ${look.theme}, ${look.width}`)
+      await shown.picture(`first-start-${look.theme}-${look.width}`)
+    }
+    await shown.look({ theme: 'light', width: 1280 })
+    const cookies = await shown.context.cookies()
+    assert.deepEqual(
+      cookies.map(({ httpOnly, sameSite }) => ({ httpOnly, sameSite })),
+      [{ httpOnly: true, sameSite: 'Strict' }],
+    )
+    assert.equal(await page.evaluate('document.cookie'), '')
+    const token = (await command.textContent())?.split(' ').at(-1) ?? ''
+    const service = await httpUpstream(owner, (_, response) => response.end('hello'))
+    await startAgent(owner, {
+      server: platform.agents,
+      caFile: platform.caFile,
+      authtoken: token,
+      metadata: HOSTILE,
+      tunnels: {
+        web: { proto: 'http', addr: service.address, domain: 'hello.localhost' },
+        group: { addr: service.address, labels: ['app=shop'] },
+      },
+    })
+    await page.locator('.command').waitFor({ state: 'detached' })
+  })
+
+  test('what is online appears by itself, with what agents send as text', async () => {
+    await shown.goTo('/endpoints', 'Endpoints')
+    await page.getByRole('link', { name: 'https://hello.localhost' }).waitFor()
+    await shown.assertAccessible('endpoints')
+    await shown.goTo('/tunnels', 'Tunnels')
+    await page.getByText('{"app":"shop"}').waitFor()
+    await shown.assertAccessible('tunnels')
+    await shown.goTo('/tunnel_sessions', 'Sessions')
+    await page.locator('td a.id').first().click()
+    await page.getByText('<img src=x onerror=alert(1)>‹U+202E›').waitFor()
+    assert.equal(await page.locator('main img').count(), 0)
+    await shown.assertAccessible('a session')
+  })
+
+  test('an edge is made by forms, with what the API refuses shown at its field, and serves a visitor', async () => {
+    await shown.goTo('/backends/tunnel_group?new', /Create a tunnel group/)
+    await button('Add to labels').click()
+    await page.getByLabel('Name 1').fill('app')
+    await page.getByLabel('Value 1').fill('shop')
+    await button('Create').click()
+    await button('Delete').waitFor()
+    const backendId = /bkdtg_\w+/.exec(page.url())?.[0] ?? ''
+    assert.notEqual(backendId, '')
+
+    await shown.goTo('/edges/https?new', /Create an HTTPS edge/)
+    await button('Add to hostports').click()
+    await page.getByLabel('hostports 1').fill('shop.localhost:1')
+    shown.allowFaults(/400/)
+    await button('Create').click()
+    await page.locator('.field-fault', { hasText: 'must have port' }).waitFor()
+    await shown.assertAccessible('a form with a fault')
+    await shown.picture('form-with-fault')
+    await page.getByLabel('hostports 1').fill('shop.localhost:443')
+    await button('Create').click()
+
+    await page.getByRole('link', { name: 'New route' }).click()
+    await page.getByLabel('match_type').selectOption('path_prefix')
+    await page.getByLabel('match (required)', { exact: true }).fill('/')
+    await button('Create').click()
+    await button('Set up backend').click()
+    await page.getByLabel('backend_id').fill(backendId)
+    await button('Save backend').click()
+    await page.getByRole('switch', { name: 'backend' }).waitFor()
+    const url = `https://shop.localhost:${platform.httpsPort}/`
+    assert.equal((await visit(url, { ca: platform.ca })).text, 'hello')
+    for (const look of looks) {
+      await shown.look(look)
+      await shown.assertAccessible(`a route, ${look.theme}, ${look.width}`)
+      await shown.picture(`route-${look.theme}-${look.width}`)
+    }
+    await shown.look({ theme: 'light', width: 1280 })
+  })
+
+  test('a module is switched off and on with one click', async () => {
+    const [edge] = (await platform.admin.get('/edges/https')).https_edges
+    const path = `/edges/https/${edge.id}/routes/${edge.routes[0].id}`
+    const names = await page.locator('.module-name').allTextContents()
+    assert.ok(names.indexOf('ip_restriction') < names.indexOf('oidc') && names.at(-1) === 'backend', names.join())
+    const toggle = page.getByRole('switch', { name: 'backend' })
+    await toggle.click()
+    await page.locator('[role=switch][aria-checked=false]').waitFor()
+    assert.equal((await platform.admin.get(path)).backend.enabled, false)
+    await shown.goTo('/', 'Overview')
+    await page.getByText('has no backend, so visitors get an error').waitFor()
+    await shown.goTo(path, '/')
+    await toggle.click()
+    await page.locator('[role=switch][aria-checked=true]').waitFor()
+    assert.equal((await platform.admin.get(path)).backend.enabled, true)
+  })
+
+  test('a key is shown once, and a resource is changed and deleted', async () => {
+    await shown.goTo('/api_keys?new', /Create an API key/)
+    await page.getByLabel('description').fill(HOSTILE)
+    await button('Create').click()
+    const token = (await page.locator('dialog .secret').textContent()) ?? ''
+    assert.match(token, /^\w{40,}$/)
+    await shown.assertAccessible('a secret that is shown once')
+    await button('I have kept it').click()
+    await button('Change').click()
+    await page.getByLabel('description').fill('changed')
+    await button('Save').click()
+    await page.getByRole('heading', { name: 'changed', level: 1 }).waitFor()
+    assert.ok(!(await page.content()).includes(token))
+    await button('Delete').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
+    assert.equal((await platform.admin.get('/api_keys')).keys.length, 1)
+  })
+
+  test('every list can be read by everybody', async () => {
+    const places = await page
+      .locator('nav a')
+      .evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''))
+    assert.ok(places.length > 25)
+    for (const place of places) {
+      await page.goto(`${platform.url}/${place}`)
+      await page.locator('h1', { hasNotText: 'Reading' }).waitFor()
+      await shown.assertAccessible(place)
+    }
+  })
+
+  test('nothing was logged as an error, and nobody else was asked', () => assert.deepEqual(shown.faults, []))
+}
