@@ -7,6 +7,7 @@ import { Freshness, ReadingFault } from './freshness.tsx'
 import { linkTo } from './page-location.ts'
 import { usePage } from './page-state.ts'
 import { PlainText } from './plain-text.tsx'
+import { TrafficPlots } from './traffic-plots.tsx'
 import { CALM_MS, LIVE_MS, type Live, useRows } from './use-live.ts'
 import { ViewHead } from './view-head.tsx'
 
@@ -27,6 +28,7 @@ export function Overview() {
       </ul>
       {sessions.value?.rows.length === 0 && <FirstStart />}
       <Attention tunnels={tunnels} />
+      {isAdmin && <TrafficPlots />}
     </>
   )
 }
