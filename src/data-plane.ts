@@ -245,6 +245,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       mayKeep: (tunnelId) => elsewhere.mayKeep(tunnelId),
       lookUp,
       limits: requestLimits(settings),
+      captures: exchanges.captures,
     })
     const visitors = new PublicDoor({
       edges,

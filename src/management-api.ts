@@ -12,10 +12,12 @@ import { registerTraffic } from './api/traffic-metrics.ts'
 import type { Listeners } from './config/listeners.ts'
 import type { Settings } from './config/read.ts'
 import { ApiGuard } from './control/api-guard.ts'
+import { CaptureControl } from './control/captures.ts'
 import type { Directory } from './control/directory.ts'
 import { EdgeModules } from './control/edge-modules.ts'
 import { Exchanges } from './control/exchanges.ts'
 import { Explanations } from './control/explanations.ts'
+import { Follower } from './control/follower.ts'
 import { KeyMaker } from './control/key-maker.ts'
 import { loginsOf } from './control/logins.ts'
 import { authenticate } from './control/principal.ts'
@@ -120,6 +122,17 @@ export async function openManagementApi(options: ManagementOptions) {
       endpoint: (id) => directory.endpointConfig(id),
     })
 
+    const captures = new CaptureControl({
+      ...{ store, records, presence, now, log },
+      endpoint: (id) => directory.endpointConfig(id),
+    })
+    const capturing = new Follower({ store, followed: captures, log })
+    await capturing.start()
+    opened.push(async () => {
+      captures.stop()
+      await capturing.stop()
+    })
+
     // Numbers.
     const registry = new Registry()
     const metrics = new ApiMetrics(registry)
@@ -175,6 +188,7 @@ export async function openManagementApi(options: ManagementOptions) {
       modules: new EdgeModules({ store, sealer, checks: documents, requestKey }),
       presence,
       logins: loginsOf(store, logins),
+      captures,
       exchanges: new Exchanges({ nodes: control.exchangeNodes, log }),
       explanations,
       traffic: (period) => control.traffic(period),

@@ -1,4 +1,5 @@
 /** Carries out each action of the route table, after the caller, the path, the query and the body were checked. */
+import type { CaptureControl } from '../control/captures.ts'
 import type { EdgeModules, ModuleTarget } from '../control/edge-modules.ts'
 import type { Explanations } from '../control/explanations.ts'
 import { type Logins, loginOne, loginPage } from '../control/logins.ts'
@@ -9,6 +10,7 @@ import type { Period } from '../control/traffic-history.ts'
 import { othersTurn } from '../lib/threads/others-turn.ts'
 import type { Presence } from '../model/presence.ts'
 import type { ModuleConfig } from '../modules/module.ts'
+import { captures } from '../resources/captures.ts'
 import type { Fields } from '../resources/resource.ts'
 import type { CheckedCall } from './checked-call.ts'
 import { envelope, missing, pageOf } from './list-page.ts'
@@ -20,6 +22,7 @@ export interface Behind extends PassedTraffic {
   readonly modules: EdgeModules
   readonly presence: Presence
   readonly logins: Logins
+  readonly captures: Pick<CaptureControl, 'create' | 'remove'>
   readonly explanations: Pick<Explanations, 'explain'>
   readonly traffic: (period: Period) => Promise<Fields>
   /** Ids of the tunnel groups that a tunnel with these labels serves. */
@@ -34,7 +37,7 @@ export function perform(behind: Behind, call: CheckedCall): Promise<unknown> {
     case 'logins':
       return whoIsLoggedIn(behind, call)
     case 'traffic':
-      return whatPassed(behind, call)
+      return (call.route.resource === captures ? whatIsCaptured : whatPassed)(behind, call)
     case 'dry_run':
     case 'numbers':
     case 'store':
@@ -115,6 +118,16 @@ async function whatIsPresent(
   const one = await presentOne(presence, resource, target.id, { links, groupsOf })
   if (!one) throw missing(resource)
   return one
+}
+
+/** Captures are stored, and starting and ending one is more than a row. */
+async function whatIsCaptured(behind: Behind, call: CheckedCall): Promise<unknown> {
+  const { route, principal, body, target } = call
+  if (route.action === 'create') {
+    return show(captures, await behind.captures.create(principal, body), call)
+  }
+  if (route.action === 'delete') return behind.captures.remove(principal, target)
+  return actions[route.action](behind, call)
 }
 
 /** Who logged in: read from the store, and ended at once. */

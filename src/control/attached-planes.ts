@@ -14,6 +14,7 @@ import type { LoginEndings } from '../planes/login-rows.ts'
 import { type PlaneNumbers, pastOf, sumOf } from '../planes/numbers.ts'
 import type { Attachment, ControlCalls, ElsewhereTunnel, OtherNode, PlaneCalls } from '../planes/port.ts'
 import type { Store } from '../store/store.ts'
+import { CaptureFeed } from './capture-feed.ts'
 import { CertificateFeed } from './certificate-feed.ts'
 import { Directory } from './directory.ts'
 import { type Followed, Follower } from './follower.ts'
@@ -372,6 +373,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
         },
         log,
       }),
+      new CaptureFeed(store, (running) => link.tell('captures', running)),
       ...(nodes ? [nodes.ports((change) => sent(link, 'distantPorts', change))] : []),
     ]
     for (const each of followed) {

@@ -1,7 +1,8 @@
 /** Exchanges of all nodes as the API reads and shows them. */
 import type { Logger } from '../lib/log/log.ts'
-import type { ExchangeFilter, SeenExchange, WholeExchange } from '../model/exchange.ts'
+import type { ExchangeFilter, KeptMessage, SeenExchange, WholeExchange } from '../model/exchange.ts'
 import { readExchangeId, tagOf } from '../model/exchange-id.ts'
+import { isSensitiveHeader } from '../model/sensitive-headers.ts'
 import { endpoints } from '../resources/endpoints.ts'
 import { exchanges } from '../resources/exchanges.ts'
 import type { Fields } from '../resources/resource.ts'
@@ -56,7 +57,8 @@ export class Exchanges {
   /** One exchange, if `principal` may see it. */
   async one(principal: Principal, id: string): Promise<WholeExchange | undefined> {
     const found = await this.nodeOf(id)?.ask({ kind: 'one', id })
-    return found && maySee(principal, found.exchange) ? found : undefined
+    if (!found || !maySee(principal, found.exchange)) return undefined
+    return principal.role === 'admin' ? found : maskedFor(found)
   }
 
   /** The node that has an exchange, if it is online. */
@@ -111,6 +113,18 @@ function ownOnly({ role, id }: Principal): Pick<ExchangeFilter, 'ownerId'> {
 
 export function maySee({ role, id }: Principal, { edgeId, ownerId }: SeenExchange): boolean {
   return role === 'admin' || (edgeId !== undefined && (ownerId === undefined || ownerId === id))
+}
+
+/** For members secrets stay masked, even those that an admin had kept. */
+function maskedFor(whole: WholeExchange): WholeExchange {
+  const masked = (message: KeptMessage | undefined): KeptMessage | undefined =>
+    message && {
+      ...message,
+      headers: message.headers.map((header) =>
+        isSensitiveHeader(header.name) ? { ...header, value: '', isMasked: true } : header,
+      ),
+    }
+  return { ...whole, request: masked(whole.request), response: masked(whole.response) }
 }
 
 async function within<T>(answer: Promise<T>, ms: number): Promise<T> {

@@ -137,6 +137,7 @@ export class TestPlane {
       counted: async () => [],
       exchanges: async () => [],
       exchange: async () => undefined,
+      captures() {},
     }
   }
 }

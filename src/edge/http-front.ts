@@ -12,6 +12,7 @@ import type { BodyMemory } from './body-memory.ts'
 import type { DepartedVisitors } from './departed-visitors.ts'
 import type { Edges } from './edges.ts'
 import type { Exchange } from './exchange.ts'
+import type { EdgeCaptures } from './exchanges/captures.ts'
 import { defaultLimits, type Http1Limits } from './http1/bounds.ts'
 import { Http1Connection } from './http1/server-connection.ts'
 import { Http1Upstream } from './http1/upstream-connection.ts'
@@ -40,6 +41,8 @@ export interface HttpFrontOptions {
   /** The ports shown in URLs; known once the listeners are open. */
   readonly publicPorts: { readonly https: number }
   readonly onRequest: (record: AccessRecord) => void
+  /** Of which edges heads and bodies are kept. */
+  readonly captures?: EdgeCaptures
   /** Whether a visitor may reach any public address; by default everybody may. */
   readonly admits?: (peer: Peer) => boolean
   /** What a visitor may send and how long it may take, over HTTP/2 too. */
@@ -107,6 +110,7 @@ export class HttpFront {
       admits,
       publicHttpsPort: () => publicPorts.https,
       onRequest: (record) => this.#count(record),
+      captures: options.captures,
       idleMs: serviceIdleMs(limits),
     })
   }

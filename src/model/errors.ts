@@ -53,6 +53,7 @@ const table = {
     ngrok: 245,
     text: 'This is the last active admin; make another user an admin before you delete, deactivate or demote this one.',
   },
+  CAPTURE_RUNS: { status: 409, ngrok: 245, text: 'This edge is captured already.' },
   NAME_IN_USE: { status: 409, ngrok: 4112, text: 'That name is taken.' },
 
   BAD_HOSTPORT: { status: 400, ngrok: 7104, text: 'A hostport is `host:port`.' },

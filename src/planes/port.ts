@@ -5,6 +5,7 @@
 import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
 import type { IpRule } from '../lib/net/ip-rules.ts'
 import type { AgentCredential } from '../model/agent-credential.ts'
+import type { RunningCapture } from '../model/capture.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import type { AddressHolders, EndpointRequest, ServedEndpoint } from '../model/endpoint.ts'
 import type { ExchangeQuery, SeenExchange, WholeExchange } from '../model/exchange.ts'
@@ -267,4 +268,6 @@ export type PlaneCalls = {
   exchanges(query: ExchangeQuery): Promise<readonly SeenExchange[]>
   /** Undefined when this plane does not have it, or not any more. */
   exchange(by: { readonly id: string }): Promise<WholeExchange | undefined>
+  /** All captures that run from now on. */
+  captures(running: readonly RunningCapture[]): void
 }

@@ -4,6 +4,7 @@ import { apiKeys } from './api-keys.ts'
 import { applicationSessions } from './application-sessions.ts'
 import { applicationUsers } from './application-users.ts'
 import { botUsers } from './bot-users.ts'
+import { captures } from './captures.ts'
 import { certificateAuthorities } from './certificate-authorities.ts'
 import { credentials } from './credentials.ts'
 import { endpoints } from './endpoints.ts'
@@ -47,6 +48,7 @@ export const resources: readonly Resource[] = [
   applicationUsers,
   applicationSessions,
   exchanges,
+  captures,
   tcpEdges,
   tlsEdges,
   httpsEdges,

@@ -41,6 +41,7 @@ const accesses: Readonly<Record<string, Access>> = {
   '/app/users': 'online',
   '/app/sessions': 'online',
   '/exchanges': 'passed',
+  '/captures': 'owner',
   '/ip_restrictions': 'admin',
   '/ssh_certificate_authorities': 'account',
   '/ssh_user_certificates': 'account',
@@ -206,7 +207,7 @@ async function prepared(
   ownerId: string,
 ): Promise<Prepared> {
   if (action === 'explain') return { path: pattern, body: { policy: {}, request: {} }, instance: null }
-  if (resource.source !== 'store') {
+  if (resource.source !== 'store' && resource.kind !== 'capture') {
     return { path: pattern.replace('{id}', `${resource.prefix}${'1'.repeat(27)}`), instance: null }
   }
   if (action === 'list') return { path: resource.path, instance: null }

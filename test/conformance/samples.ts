@@ -94,6 +94,7 @@ const bodies: Readonly<Record<string, Make>> = {
     extensions: { 'permit-pty': '' },
   }),
   ssh_host_certificate: async (api) => ({ ...words, ...(await toSign(api)), principals: ['ssh.example.com'] }),
+  capture: async (api) => ({ edge_id: (await api.create('/edges/https')).id, bodies: true, duration: 60 }),
   // There can be only one of each type, so an older one is deleted.
   ip_restriction: async (api) => {
     for (const { id, type } of (await api.get('/ip_restrictions')).ip_restrictions) {

@@ -73,7 +73,7 @@ test('an exchange reads as it was noted', async () => {
     captureId: undefined,
     replayOf: 'ex_0',
   })
-  assert.deepEqual(log.find(log.lastId), { exchange, lastPart: -1 })
+  assert.deepEqual(log.find(log.lastId), { exchange, lastPart: -1, hasBodies: false })
 })
 
 test('what it did not come to is not told', async () => {

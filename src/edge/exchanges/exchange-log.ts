@@ -23,6 +23,7 @@ export interface FoundExchange {
   readonly exchange: SeenExchange
   /** The number of the last part that was kept; -1 when there is none. */
   readonly lastPart: number
+  readonly hasBodies: boolean
 }
 
 /** What a record with short texts takes, in bytes. */
@@ -93,7 +94,8 @@ export class ExchangeLog {
     const asked = readExchangeId(id)
     const record = asked && this.#read(asked.number)
     if (!record || this.#idOf(record.endedAt, asked.number) !== id) return undefined
-    return { exchange: this.#shown(record, asked.number), lastPart: record.lastPart }
+    const { lastPart, hasBodies } = record
+    return { exchange: this.#shown(record, asked.number), lastPart, hasBodies }
   }
 
   #read(number: number): ReadRecord | undefined {

@@ -44,6 +44,7 @@ const CUT = 1
 const SECURE = 2
 const HTTP2 = 4
 const PATH_CUT = 8
+const BODIES = 16
 
 /** The most bytes of UTF-8 that one character of a string takes. */
 const MAX_BYTES_PER_CHARACTER = 3
@@ -79,7 +80,8 @@ export function writeRecord({ bytes, view }: ExchangeRecord, given: AccessRecord
     (given.isCut ? CUT : 0) |
       (given.scheme === 'https' ? SECURE : 0) |
       (given.version === '2' ? HTTP2 : 0) |
-      (sentTarget.length > texts.path ? PATH_CUT : 0),
+      (sentTarget.length > texts.path ? PATH_CUT : 0) |
+      (kept?.hasBodies ? BODIES : 0),
   )
   const method = cut(given.method, texts.method)
   const host = cut(given.host, texts.host)
@@ -154,6 +156,11 @@ export class ReadRecord {
 
   get lastPart(): number {
     return this.#bytes.readDoubleBE(LAST_PART)
+  }
+
+  /** Whether bodies were kept. */
+  get hasBodies(): boolean {
+    return (this.#bytes.readUInt8(FLAGS) & BODIES) !== 0
   }
 
   /** Undefined when it is empty. */

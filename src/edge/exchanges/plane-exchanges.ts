@@ -1,8 +1,11 @@
 /** What a data plane remembers of its traffic, and what it answers when the control plane asks for it. */
 import type { Clock } from '../../lib/clock.ts'
+import type { RunningCapture } from '../../model/capture.ts'
 import type { ExchangeQuery, SeenExchange, WholeExchange } from '../../model/exchange.ts'
 import { tagOf } from '../../model/exchange-id.ts'
 import type { AccessRecord } from '../proxy/access-record.ts'
+import { messagesOf } from './captured-parts.ts'
+import { Captures } from './captures.ts'
 import { ExchangeLog } from './exchange-log.ts'
 
 export interface PlaneExchangesOptions {
@@ -19,10 +22,13 @@ export interface PlaneExchangesOptions {
 const CAPTURED_PART = 3 / 4
 
 export class PlaneExchanges {
+  /** For the proxy. */
+  readonly captures: Captures
   readonly #log: ExchangeLog
 
   constructor({ bytes, nodeId, planeId, now, sessionOf }: PlaneExchangesOptions) {
     const tags = { nodeTag: tagOf(nodeId), planeTag: tagOf(planeId) }
+    this.captures = new Captures({ bytes: Math.ceil(bytes * CAPTURED_PART), now })
     this.#log = new ExchangeLog({ bytes: Math.floor(bytes * (1 - CAPTURED_PART)), now, tags, sessionOf })
   }
 
@@ -36,7 +42,11 @@ export class PlaneExchanges {
     exchanges: (query: ExchangeQuery): Promise<readonly SeenExchange[]> => this.#log.page(query),
     exchange: async ({ id }: { readonly id: string }): Promise<WholeExchange | undefined> => {
       const found = this.#log.find(id)
-      return found && { exchange: found.exchange }
+      if (!found) return undefined
+      const { exchange, lastPart } = found
+      const parts = lastPart < 0 ? undefined : await this.captures.parts.read(lastPart)
+      return { exchange, ...(parts && messagesOf(parts, exchange, found)) }
     },
+    captures: (running: readonly RunningCapture[]): void => this.captures.use(running),
   }
 }

@@ -54,6 +54,7 @@ export interface AccessRecord {
 /** Heads and bodies of one exchange that a capture keeps. */
 export interface KeptParts {
   readonly captureId: string
+  readonly hasBodies: boolean
   /** The number of the last part; each leads to the one before. */
   readonly lastPart: number
 }

@@ -36,8 +36,8 @@ export interface AnswerOwner {
   requestId(): string
   /** The head of the answer goes to the visitor. */
   began(head: ResponseHead): void
-  /** Bytes went to the visitor. */
-  moved(): void
+  /** Bytes go to the visitor; they are lent. */
+  wrote(chunk: Buffer): void
   /** The rest will not come; the visitor has been told. */
   cutShort(error: Error): void
   /** The service's answer is not wanted: something else is answered. */
@@ -122,7 +122,7 @@ export class AnswerBody implements BodySink {
   #write(chunk: Buffer): boolean {
     if (this.#isOver) return true
     this.sent += chunk.length
-    this.#owner.moved()
+    this.#owner.wrote(chunk)
     if (this.#writer.write(chunk)) return true
     // Backpressure applies to the last stage before the visitor.
     this.#writer.onDrain ??= () => (this.#encoding ?? this.#reader)?.resume()

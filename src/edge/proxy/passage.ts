@@ -6,6 +6,7 @@ import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Phases, RequestVerdict } from '../../modules/phases.ts'
 import { dialFirst } from '../dial-first.ts'
 import type { BodyReader, Exchange, RequestHead, ResponseHead } from '../exchange.ts'
+import type { ExchangeCapture } from '../exchanges/captures.ts'
 import type { Deadline, Expiring } from '../sweep.ts'
 import type { Backend, FixedTarget, Visit } from '../target.ts'
 import type { AnswerOwner } from './answer.ts'
@@ -40,6 +41,8 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   #sentMs = -1
   #answeredMs = -1
   #found: Found = nothingFound
+  /** Set when heads and bodies are kept. */
+  #capture: ExchangeCapture | undefined
   #forwarding: Forwarding | undefined
   #bridge: { readonly key: string; readonly stream: WatchedStream } | undefined
   /** Bytes of an upgraded connection, from the visitor and to it. */
@@ -76,6 +79,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     try {
       const found = findRoute(this)
       this.#found = found
+      if (found.edge && !this.tools.captures.isOff) this.#keep(found.edge.id)
       if (found.pending) void this.#startAgain(found.pending)
       else if (found.fault === 'MISDIRECTED') this.#sendAway(found.host)
       else if (found.fault !== undefined) this.#refuse(found.fault)
@@ -85,6 +89,11 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     } catch (error) {
       this.broke(error)
     }
+  }
+
+  #keep(edgeId: string): void {
+    this.#capture = this.tools.captures.begin(edgeId)
+    this.#capture?.request(this.head)
   }
 
   /** Once it is known whether another node serves the name. */
@@ -108,7 +117,10 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       body,
       length,
       removed: removedAsTrailers(headers),
-      onMoved: () => this.moved(),
+      onMoved: (chunk) => {
+        this.#capture?.requestBody(chunk)
+        this.moved()
+      },
       // The exchange reports its end right after this.
       onFailed: () => this.#forwarding?.cancel(),
     })
@@ -358,8 +370,14 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     return this.tools.now() - this.startedAt
   }
 
-  began(): void {
+  began(head: ResponseHead): void {
     this.#answeredMs = this.#age()
+    this.#capture?.response(head)
+  }
+
+  wrote(chunk: Buffer): void {
+    this.#capture?.responseBody(chunk)
+    this.moved()
   }
 
   moved(): void {
@@ -464,7 +482,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       bytesIn: this.body.received + this.#carriedIn,
       bytesOut: sent + this.#carriedOut,
       found: ctx?.hasFindings ? ctx.found : undefined,
-      kept: undefined,
+      kept: this.#capture,
       replayOf: undefined,
     })
   }

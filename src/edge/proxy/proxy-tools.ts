@@ -4,6 +4,7 @@ import type { Logger } from '../../lib/log/log.ts'
 import type { LookUp } from '../../model/look-up.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { BodyMemory } from '../body-memory.ts'
+import type { EdgeCaptures } from '../exchanges/captures.ts'
 import type { ErrorPages } from '../pages/error-page.ts'
 import type { Sweep } from '../sweep.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
@@ -30,4 +31,6 @@ export interface ProxyTools {
   /** How long no byte may move in either direction while a request is under way, in milliseconds. */
   readonly idleMs: number
   readonly onRequest: ((record: AccessRecord) => void) | undefined
+  /** Of which edges heads and bodies are kept. */
+  readonly captures: EdgeCaptures
 }

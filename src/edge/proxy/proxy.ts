@@ -6,6 +6,7 @@ import type { LookUp } from '../../model/look-up.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { BodyMemory } from '../body-memory.ts'
 import type { Exchange } from '../exchange.ts'
+import { type EdgeCaptures, noCaptures } from '../exchanges/captures.ts'
 import { type ErrorPages, errorPages } from '../pages/error-page.ts'
 import type { Sweep } from '../sweep.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
@@ -32,6 +33,8 @@ export interface HttpProxyOptions {
   readonly admits?: ((peer: Peer) => boolean) | undefined
   /** Called once for each request, when it is over. */
   readonly onRequest?: (record: AccessRecord) => void
+  /** Of which edges heads and bodies are kept; by default of none. */
+  readonly captures?: EdgeCaptures | undefined
   readonly now?: Clock
   readonly newRequestId?: () => string
   readonly idleMs?: number
@@ -44,8 +47,8 @@ export class HttpProxy {
   #tools: ProxyTools
 
   constructor({ now = Date.now, newRequestId = requestIds(), idleMs = IDLE_MS, ...options }: HttpProxyOptions) {
-    const { admits = everybody, pages = errorPages } = options
-    this.#tools = { onRequest: undefined, ...options, admits, pages, now, newRequestId, idleMs }
+    const { admits = everybody, pages = errorPages, captures = noCaptures } = options
+    this.#tools = { onRequest: undefined, ...options, admits, pages, captures, now, newRequestId, idleMs }
   }
 
   /** Goes over to another patience with services, from the next request on. */

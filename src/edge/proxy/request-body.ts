@@ -60,8 +60,8 @@ export interface RequestBodyOptions {
   readonly length: RequestHead['body']
   /** Names that must not be sent as trailers. */
   readonly removed: ReadonlySet<string>
-  /** Bytes arrived. */
-  readonly onMoved: () => void
+  /** Bytes arrived; they are lent. */
+  readonly onMoved: (chunk: Buffer) => void
   /** The rest will not come, while the body is being sent. */
   readonly onFailed: (error: Error) => void
 }
@@ -157,7 +157,7 @@ export class RequestBody implements VisitorBody, BodySink {
 
   data(chunk: Buffer): void {
     this.#received += chunk.length
-    this.#options.onMoved()
+    this.#options.onMoved(chunk)
     if (this.#isUnaffordable) return
     const mustWait = this.#writer !== undefined && this.#hasUnsent
     if (this.#isKeeping || mustWait) this.#keep(chunk)

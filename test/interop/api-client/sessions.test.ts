@@ -55,6 +55,7 @@ before(async () => {
     presence,
     logins: never,
     exchanges: never,
+    captures: never,
     groupsOf: () => [],
     metrics: new ApiMetrics(),
     log: createLog({ level: 'silent' }),

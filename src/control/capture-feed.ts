@@ -1,0 +1,44 @@
+/** Sends a data plane the captures that run, at first and whenever one starts or ends. */
+import type { RunningCapture } from '../model/capture.ts'
+import { captures } from '../resources/captures.ts'
+import type { Change } from '../store/feed.ts'
+import type { StoredResource } from '../store/reader.ts'
+import type { Store } from '../store/store.ts'
+import { expiryOf, MAX_CAPTURES } from './captures.ts'
+import type { Followed } from './follower.ts'
+
+export class CaptureFeed implements Followed {
+  readonly #store: Store
+  readonly #send: (running: readonly RunningCapture[]) => void
+  #hasSent = false
+
+  constructor(store: Store, send: (running: readonly RunningCapture[]) => void) {
+    this.#store = store
+    this.#send = send
+  }
+
+  async load(): Promise<void> {
+    const stored = await this.#store.read((reader) => reader.page({ kind: captures.kind, limit: MAX_CAPTURES }))
+    // A data plane of an earlier version knows no captures, and need not hear that there are none.
+    if (stored.length === 0 && !this.#hasSent) return
+    this.#hasSent = true
+    this.#send(stored.map(running))
+  }
+
+  async apply(changes: readonly Change[]): Promise<void> {
+    if (changes.some(({ kind }) => kind === captures.kind)) await this.load()
+  }
+}
+
+// What is stored has passed the form of its resource.
+function running(stored: StoredResource): RunningCapture {
+  const { edge_id, endpoint_id, bodies, max_body_bytes, unmask } = stored.fields
+  return {
+    id: stored.id,
+    edgeId: String(edge_id ?? endpoint_id),
+    bodies: bodies === true,
+    maxBodyBytes: Number(max_body_bytes),
+    unmask: unmask === true,
+    expiresAt: expiryOf(stored),
+  }
+}
