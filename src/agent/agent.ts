@@ -8,8 +8,10 @@ import { type Connections, shareConnections } from './connections.ts'
 import type { AgentEvent } from './events.ts'
 import { AgentFault } from './fault.ts'
 import { Figures } from './figures.ts'
-import { forwardConnection } from './forward.ts'
-import type { Tap } from './http-tap.ts'
+import { forwardConnection, type Visitor } from './forward.ts'
+import { bothWatchers } from './inspect/both-watchers.ts'
+import type { ExchangeWatcher } from './inspect/connection-watch.ts'
+import { figuresWatch } from './inspect/figures-watch.ts'
 import { KeptSession, type KeptSessionOptions, type SessionAgent } from './kept-session.ts'
 import type { ServerAddress } from './server-address.ts'
 import { ServiceWatch } from './service-watch.ts'
@@ -32,12 +34,19 @@ export interface AgentOptions {
   readonly heartbeatToleranceMs?: number
   readonly commands?: Commands
   readonly onEvent?: (event: AgentEvent) => void
-  /** Whether to look for requests in the traffic, since somebody watches. */
+  /** Whether to count requests, since somebody watches. */
   readonly isWatched?: boolean
+  /** Is told of requests and responses. */
+  readonly inspector?: AgentInspector | undefined
   readonly timers?: Timers
   readonly random?: () => number
   readonly addresses?: () => string
   readonly dial?: SessionAgent['dial']
+}
+
+/** Who wants to know what passes through tunnels. */
+export interface AgentInspector {
+  watch(tunnel: AgentTunnel, visitor: Visitor): ExchangeWatcher
 }
 
 export class Agent {
@@ -275,11 +284,11 @@ export class Agent {
   }
 
   #serve(tunnel: AgentTunnel, { stream, header, done }: SessionVisitor): void {
-    const now = (): number => performance.now()
+    const visitor = { address: header.clientAddr, proto: header.proto }
     forwardConnection(stream, header, tunnel.plan.target, {
       figures: this.figures,
       now,
-      tap: this.#options.isWatched ? this.#tapOf(tunnel, now) : undefined,
+      watcher: this.#watcherOf(tunnel, visitor),
       onDialled: (fault, request) => {
         // Connections of a closed tunnel go on, but the state of its service is of no interest any more.
         if (!this.#tunnels.has(tunnel)) return
@@ -291,18 +300,21 @@ export class Agent {
         this.#emit({ type: 'connection-closed', tunnel, end })
       },
     })
-    const visitor = { address: header.clientAddr, proto: header.proto }
     this.#emit({ type: 'connection-opened', tunnel, visitor })
   }
 
-  #tapOf({ plan }: AgentTunnel, now: () => number): Tap {
-    return {
-      figures: this.figures,
-      tunnel: plan.name,
-      now,
-      clock: () => this.#timers.now(),
-      onChange: () => this.#emit({ type: 'request' }),
-    }
+  #watcherOf(tunnel: AgentTunnel, visitor: Visitor): ExchangeWatcher | undefined {
+    const { isWatched, inspector } = this.#options
+    const counting =
+      isWatched &&
+      figuresWatch({
+        figures: this.figures,
+        tunnel: tunnel.plan.name,
+        now,
+        clock: () => this.#timers.now(),
+        onChange: () => this.#emit({ type: 'request' }),
+      })
+    return bothWatchers(inspector?.watch(tunnel, visitor), counting || undefined)
   }
 
   /** An error thrown by a listener must not end the session. */
@@ -316,3 +328,7 @@ export class Agent {
 }
 
 const libraryCommands = noCommands('this agent is part of another program, which takes no commands')
+
+function now(): number {
+  return performance.now()
+}

@@ -10,7 +10,9 @@ import type { WireStream } from '../wire/wire-stream.ts'
 import { type DialUpstream, type ServiceDial, ServiceFault } from './dial-upstream.ts'
 import type { Figures } from './figures.ts'
 import { firstBytes } from './first-bytes.ts'
-import { LINE_BYTES, noteUnserved, type Tap, tapped } from './http-tap.ts'
+import { ConnectionWatch, type ExchangeWatcher } from './inspect/connection-watch.ts'
+import { HEAD_BYTES } from './inspect/http-reader.ts'
+import { watchedStream } from './inspect/watched-stream.ts'
 import { readProxyLine } from './proxy-line.ts'
 
 /** The visitor, as the server saw it. */
@@ -48,8 +50,8 @@ export interface ConnectionEnd {
 export interface ForwardContext {
   readonly figures: Figures
   readonly now: () => number
-  /** Looks for requests; omitted while nobody watches. */
-  readonly tap?: Tap | undefined
+  /** Is told of requests and responses; omitted while nobody watches. */
+  readonly watcher?: ExchangeWatcher | undefined
   /** Called when the service accepted the connection, or with the fault if it did not. */
   readonly onDialled?: (fault: ServiceFault | undefined, request: ServiceDial) => void
   readonly onEnd: (end: ConnectionEnd) => void
@@ -60,12 +62,13 @@ export function forwardConnection(
   stream: WireStream,
   header: ProxyHeader,
   target: ForwardTarget,
-  { figures, now, tap, onDialled, onEnd }: ForwardContext,
+  { figures, now, watcher, onDialled, onEnd }: ForwardContext,
 ): void {
   const startedAt = now()
   const visitor = { address: header.clientAddr, proto: header.proto }
   const isHttp = header.proto === 'http' || header.proto === 'https'
-  const isTapped = tap !== undefined && isHttp && 'dial' in target && target.isInspected && !target.isHttp2
+  const isWatched = isHttp && 'dial' in target && target.isInspected && !target.isHttp2
+  const watch = watcher && isWatched ? new ConnectionWatch(watcher) : undefined
   figures.opened()
   const ended = ({
     there = 0,
@@ -78,7 +81,7 @@ export function forwardConnection(
   }): void => {
     const durationMs = now() - startedAt
     figures.closed()
-    if (!isTapped) figures.took(durationMs)
+    if (!watch) figures.took(durationMs)
     onEnd({ visitor, durationMs, bytesIn: there, bytesOut: back, error, requestId: header.requestId })
   }
   if ('accept' in target) {
@@ -94,8 +97,11 @@ export function forwardConnection(
   }
 
   const join = (socket: Socket, rest: Buffer | undefined): void => {
-    if (rest) socket.write(rest)
-    const near: ByteStream = isTapped ? tapped(stream, tap) : stream
+    if (rest) {
+      socket.write(rest)
+      watch?.fromVisitor(rest)
+    }
+    const near: ByteStream = watch ? watchedStream(stream, watch) : stream
     relay(near, socketStream(socket, { outlivesFailedWrite: true }), { onDone: ended })
   }
   /** The server then sends its own error page, which does not reveal the address of the service. */
@@ -110,9 +116,11 @@ export function forwardConnection(
       const fault = result instanceof ServiceFault ? result : undefined
       onDialled?.(fault, request)
       if (!(result instanceof ServiceFault)) return join(result, rest)
-      if (!isTapped) return refuse(result)
-      firstBytes(stream, LINE_BYTES, (first) => {
-        noteUnserved(first, now() - startedAt, tap)
+      if (!watch) return refuse(result)
+      firstBytes(stream, HEAD_BYTES, (first) => {
+        if (rest) watch.fromVisitor(rest)
+        watch.fromVisitor(first)
+        watch.serviceEnded()
         refuse(result)
       })
     })

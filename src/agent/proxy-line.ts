@@ -17,19 +17,20 @@ export interface ProxyLine {
 
 /** Calls `done` once; with undefined when the stream ended before the whole header arrived. */
 export function readProxyLine(stream: WireStream, done: (line: ProxyLine | undefined) => void): void {
-  const bytes: number[] = []
+  const bytes = Buffer.alloc(HEADER_BYTES + 1)
+  let read = 0
   const proceed = (): void => {
     for (;;) {
-      const length = headerLength(bytes)
+      const all = bytes.subarray(0, read)
+      const length = proxyHeaderLength(all)
       if (length !== undefined) {
-        const all = Buffer.from(bytes)
         finish({ header: all.subarray(0, length), rest: all.subarray(length) })
         return
       }
       // One byte at a time, so that nothing after the header is read; it is short, and sent once per connection.
       const byte = stream.take(1)
       if (!byte) break
-      bytes.push(byte[0] ?? 0)
+      bytes[read++] = byte[0] ?? 0
     }
     if (stream.isClosed || stream.isEndReceived) finish(undefined)
   }
@@ -41,15 +42,16 @@ export function readProxyLine(stream: WireStream, done: (line: ProxyLine | undef
   proceed()
 }
 
-/** Length of the header in bytes, 0 when there is none; undefined while more bytes are needed to tell. */
-function headerLength(bytes: readonly number[]): number | undefined {
+/** Length of the header that `bytes` begin with, 0 when there is none; undefined while more bytes are needed to tell. */
+export function proxyHeaderLength(bytes: Buffer): number | undefined {
   if (startsAs(bytes, v1Start)) {
-    if (bytes.length > HEADER_BYTES) return 0
-    return bytes.length > v1Start.length && bytes.at(-2) === 0x0d && bytes.at(-1) === 0x0a ? bytes.length : undefined
+    const end = bytes.indexOf('\r\n')
+    if (end >= 0 ? end + 2 > HEADER_BYTES : bytes.length > HEADER_BYTES) return 0
+    return end >= 0 ? end + 2 : undefined
   }
   if (startsAs(bytes, v2Start)) {
     if (bytes.length < V2_FIXED_BYTES) return undefined
-    const length = V2_FIXED_BYTES + (bytes[14] ?? 0) * 256 + (bytes[15] ?? 0)
+    const length = V2_FIXED_BYTES + bytes.readUInt16BE(V2_FIXED_BYTES - 2)
     if (length > HEADER_BYTES) return 0
     return bytes.length < length ? undefined : length
   }
@@ -57,6 +59,7 @@ function headerLength(bytes: readonly number[]): number | undefined {
 }
 
 /** Whether `bytes` begin with `start`, or may still do so once more of them arrive. */
-function startsAs(bytes: readonly number[], start: Buffer): boolean {
-  return start.every((byte, i) => i >= bytes.length || bytes[i] === byte)
+function startsAs(bytes: Buffer, start: Buffer): boolean {
+  const length = Math.min(bytes.length, start.length)
+  return bytes.compare(start, 0, length, 0, length) === 0
 }

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ByteSink, ByteStream } from '../lib/bytes/byte-stream.ts'
-import { Figures } from './figures.ts'
-import { tapped } from './http-tap.ts'
+import type { ByteSink, ByteStream } from '../../lib/bytes/byte-stream.ts'
+import { Figures } from '../figures.ts'
+import { ConnectionWatch } from './connection-watch.ts'
+import { figuresWatch } from './figures-watch.ts'
+import { watchedStream } from './watched-stream.ts'
 
-/** A visitor whose chunks and responses pass the tap one by one. */
+/** A visitor whose chunks and responses are watched one by one. */
 function watched() {
   const figures = new Figures()
   const through: string[] = []
@@ -23,7 +25,14 @@ function watched() {
     pause() {},
     resume() {},
   }
-  const tap = tapped(visitor, { figures, tunnel: 'web', now: () => time, clock: () => 1000 + time, onChange() {} })
+  const watcher = figuresWatch({
+    figures,
+    tunnel: 'web',
+    now: () => time,
+    clock: () => 1000 + time,
+    onChange() {},
+  })
+  const tap = watchedStream(visitor, new ConnectionWatch(watcher))
   tap.attach({ data: (chunk) => through.push(`>${chunk.toString()}`), end() {}, drain() {}, closed() {} })
   return {
     figures,
@@ -44,9 +53,9 @@ test('requests and responses are seen, and pass through unchanged', () => {
   const { asks, answers, seen, through } = watched()
   asks('GET /a?b HTTP/1.1\r\nHost: x\r\n\r\n')
   assert.deepEqual(seen(), [['GET', '/a?b', undefined, undefined]])
-  answers('HTTP/1.1 200 OK\r\n\r\n', 12)
+  answers('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', 12)
   asks('DELETE /c HTTP/1.0\r\n\r\n')
-  answers('HTTP/1.1 404 Not Found\r\n\r\n', 3)
+  answers('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n', 3)
   assert.deepEqual(seen(), [
     ['DELETE', '/c', 404, 3],
     ['GET', '/a?b', 200, 12],
@@ -57,7 +66,7 @@ test('requests and responses are seen, and pass through unchanged', () => {
 test('each request has its tunnel and its time', () => {
   const { asks, answers, figures } = watched()
   asks('GET / HTTP/1.1\r\n\r\n')
-  answers('HTTP/1.1 200 OK\r\n\r\n', 12)
+  answers('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', 12)
   asks('GET /next HTTP/1.1\r\n\r\n')
   assert.deepEqual(
     figures.recent.map(({ tunnel, time, path }) => [tunnel, time, path]),
@@ -106,7 +115,7 @@ test('an interim response is not the response; a change of protocol is', () => {
   asks('POST /hint HTTP/1.1\r\n\r\n')
   answers('HTTP/1.1 100 Continue\r\n\r\n')
   answers('HTTP/1.1 103 Early Hints\r\n\r\n')
-  answers('HTTP/1.1 201 Created\r\n\r\n')
+  answers('HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n')
   asks('GET /socket HTTP/1.1\r\n\r\n')
   answers('HTTP/1.1 101 Switching Protocols\r\n\r\n')
   assert.deepEqual(seen(), [
@@ -116,9 +125,12 @@ test('an interim response is not the response; a change of protocol is', () => {
 })
 
 test('other protocols are ignored, and nothing grows without bound', () => {
-  const { asks, answers, seen, figures } = watched()
-  for (const text of ['', '\x16\x03\x01', 'PRI * HTTP/2.0\r\n\r\n', 'GET /cut HT', 'hello']) asks(text)
-  assert.deepEqual(seen(), [])
+  for (const text of ['', '\x16\x03\x01', 'PRI * HTTP/2.0\r\n\r\n', 'GET /cut HT', 'hello']) {
+    const other = watched()
+    other.asks(text)
+    assert.deepEqual(other.seen(), [], text)
+  }
+  const { asks, answers, figures } = watched()
   for (let i = 0; i < 1000; i++) {
     asks(`GET /${'x'.repeat(1000)} HTTP/1.1\r\n\r\n`)
     answers('HTTP/1.1 204 No Content\r\n\r\n', i)

@@ -1,0 +1,52 @@
+/** A copy of the first bytes that pass, up to a limit, and how many passed in all. */
+
+/** The smallest piece of memory that further bytes get, in bytes. */
+const LEAST_GROWTH = 1024
+
+export class KeptBytes {
+  readonly #limit: number
+  #memory: Buffer | undefined
+  #kept = 0
+  #size = 0
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** How many passed. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** How many of them are here. */
+  get kept(): number {
+    return this.#kept
+  }
+
+  get bytes(): Buffer {
+    return this.#memory?.subarray(0, this.#kept) ?? Buffer.alloc(0)
+  }
+
+  /** Copies what fits of `chunk`; returns how much memory it took for that, in bytes. */
+  add(chunk: Buffer): number {
+    this.#size += chunk.length
+    const length = Math.min(chunk.length, this.#limit - this.#kept)
+    if (length <= 0) return 0
+    const grown = this.#makeRoom(length)
+    chunk.copy(this.#memory as Buffer, this.#kept, 0, length) // there is room for it now
+    this.#kept += length
+    return grown
+  }
+
+  /** Doubles what there is, so that a body of many small pieces is not copied again for each. */
+  #makeRoom(length: number): number {
+    const before = this.#memory?.length ?? 0
+    const needed = this.#kept + length
+    if (needed <= before) return 0
+    const wanted = before === 0 ? needed : Math.min(this.#limit, Math.max(needed, before * 2, LEAST_GROWTH))
+    const memory = Buffer.allocUnsafe(wanted)
+    this.#memory?.copy(memory, 0, 0, this.#kept)
+    this.#memory = memory
+    return wanted - before
+  }
+}
