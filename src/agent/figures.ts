@@ -1,7 +1,5 @@
 /** Statistics of an agent: connections, durations, and the last requests; of bounded size. */
-
-/** How many durations the percentiles are computed from. */
-const SAMPLES = 500
+import { Durations } from './durations.ts'
 
 /** How many of the last requests are kept. */
 const RECENT = 50
@@ -21,8 +19,7 @@ export interface SeenRequest {
 export class Figures {
   #total = 0
   #open = 0
-  readonly #durations = new Float64Array(SAMPLES)
-  #sampled = 0
+  readonly #durations = new Durations()
   readonly #recent: SeenRequest[] = []
 
   /** Connections since the start. */
@@ -50,8 +47,7 @@ export class Figures {
 
   /** Records a duration: of a request where requests are seen, else of a connection. */
   took(ms: number): void {
-    this.#durations[this.#sampled % SAMPLES] = ms
-    this.#sampled++
+    this.#durations.took(ms)
   }
 
   saw(request: SeenRequest): void {
@@ -61,9 +57,6 @@ export class Figures {
 
   /** The duration that this share of the recent ones did not exceed, in milliseconds; undefined when there are none. */
   percentile(share: number): number | undefined {
-    const known = Math.min(this.#sampled, SAMPLES)
-    if (known === 0) return undefined
-    const sorted = this.#durations.slice(0, known).toSorted()
-    return sorted[Math.min(known - 1, Math.floor(share * known))]
+    return this.#durations.percentiles([share])?.[0]
   }
 }

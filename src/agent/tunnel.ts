@@ -55,6 +55,11 @@ export class AgentTunnel {
     this.#plan = plan
   }
 
+  /** Whether it is the plain HTTP address beside another tunnel of its name. */
+  get isTwin(): boolean {
+    return this.#twin !== undefined
+  }
+
   /** The id that the server knows it by; `''` before it was online. */
   get id(): string {
     return this.main.got?.id ?? ''

@@ -5,6 +5,7 @@ import { certificatesPem } from '../../options/file-values.ts'
 import { OptionReader, type Problem } from '../../options/reader.ts'
 import { LONGEST_SILENCE_MS } from '../../wire/heartbeat.ts'
 import { type Connections, parseConnections } from '../connections.ts'
+import { type InspectListen, readInspectListen } from '../inspect/listen-address.ts'
 import { parseServer, type ServerAddress } from '../server-address.ts'
 import { ConfigError, describeProblem } from './config-error.ts'
 import type { Environment } from './find-file.ts'
@@ -42,6 +43,7 @@ export interface AgentFile {
   readonly heartbeatIntervalMs: number | undefined
   readonly heartbeatToleranceMs: number | undefined
   readonly connections: Connections | undefined
+  readonly inspectListen: InspectListen | undefined
   readonly tunnels: ReadonlyMap<string, TunnelPlans>
 }
 
@@ -96,6 +98,7 @@ function readAgent(reader: OptionReader, path: string, env: Environment): AgentF
     heartbeatIntervalMs: reader.duration('heartbeat_interval', beat),
     heartbeatToleranceMs: reader.duration('heartbeat_tolerance', beat),
     connections: reader.parsed('connections', parseConnections),
+    inspectListen: readInspectListen(reader, 'inspect_listen'),
     tunnels: readTunnels(reader.map('tunnels'), { readText, env }),
   }
   reader.finish()

@@ -2,6 +2,7 @@
 import { Secret } from '../../lib/secrets/secret.ts'
 import { certificatesPem } from '../../options/file-values.ts'
 import { type Connections, parseConnections } from '../connections.ts'
+import { DEFAULT_INSPECT, type InspectListen, isLoopback, parseInspectListen } from '../inspect/listen-address.ts'
 import { DEFAULT_SERVER, formatServer, parseServer, type ServerAddress } from '../server-address.ts'
 import { type AgentFile, readAgentFile, type UpdateSettings } from './agent-file.ts'
 import { ConfigError } from './config-error.ts'
@@ -15,6 +16,7 @@ export interface AgentFlags {
   readonly ca?: string | undefined
   readonly authtoken?: Secret | undefined
   readonly connections?: string | undefined
+  readonly inspectListen?: string | undefined
 }
 
 export interface AgentConfig {
@@ -29,6 +31,7 @@ export interface AgentConfig {
   readonly heartbeatIntervalMs: number | undefined
   readonly heartbeatToleranceMs: number | undefined
   readonly connections: Connections | undefined
+  readonly inspectListen: InspectListen
   readonly tunnels: ReadonlyMap<string, TunnelPlans>
   /** The file that describes the tunnels, for messages. */
   readonly tunnelFile: string
@@ -68,7 +71,15 @@ export async function readAgentConfig(
       `\`update\` (${LOCAL_FILE}) must stand in your own file or in one named with --config: it installs programs`,
     )
   }
-  const connections = readConnections(flags, problems)
+  const listen = special?.file.inspectListen
+  if (special?.origin === 'found' && listen && !isLoopback(listen)) {
+    problems.push(
+      `\`inspect_listen\` (${LOCAL_FILE}) must be an address of this machine alone; to open it to others say so with ` +
+        `--inspect-listen or --config ${LOCAL_FILE}`,
+    )
+  }
+  const connections = readFlag('connections', flags.connections, parseConnections, problems)
+  const inspectListen = readFlag('inspect-listen', flags.inspectListen, parseInspectListen, problems)
   if (problems.length > 0 || !server) throw new ConfigError(problems)
   const pick = <K extends keyof AgentFile>(key: K) =>
     files.map(({ file }) => file[key]).find((each) => each !== undefined)
@@ -83,6 +94,7 @@ export async function readAgentConfig(
     heartbeatIntervalMs: pick('heartbeatIntervalMs'),
     heartbeatToleranceMs: pick('heartbeatToleranceMs'),
     connections: connections ?? pick('connections'),
+    inspectListen: inspectListen ?? pick('inspectListen') ?? DEFAULT_INSPECT,
     tunnels: files.find(({ file }) => file.tunnels.size > 0)?.file.tunnels ?? new Map(),
     notes: files.flatMap(({ file }) => file.notes),
     tunnelFile: files.map(({ file }) => file.path)[0] ?? LOCAL_FILE,
@@ -155,12 +167,19 @@ function chooseServer(
   }
 }
 
-function readConnections({ connections }: AgentFlags, problems: string[]): Connections | undefined {
-  if (connections === undefined) return undefined
+/** The value of a flag whose key has the same name. */
+function readFlag<T>(
+  name: string,
+  text: string | undefined,
+  parse: (text: string) => T,
+  problems: string[],
+): T | undefined {
+  if (text === undefined) return undefined
   try {
-    return parseConnections(connections)
+    return parse(text)
   } catch (error) {
-    problems.push(`\`connections\` (--connections) ${error instanceof Error ? error.message : String(error)}`)
+    const key = name.replaceAll('-', '_')
+    problems.push(`\`${key}\` (--${name}) ${error instanceof Error ? error.message : String(error)}`)
     return undefined
   }
 }

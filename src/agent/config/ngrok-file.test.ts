@@ -125,7 +125,6 @@ tunnels:
         'ngrok.yml:14: `log`',
         'ngrok.yml:16: `region`',
         'ngrok.yml:19: `update_channel`',
-        'ngrok.yml:22: `web_addr`',
       ],
     )
     assert.ok(!notes.join().includes('24yRd5U3'), 'no note quotes a secret')

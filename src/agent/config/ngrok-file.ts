@@ -7,6 +7,7 @@ import { dirname } from 'node:path'
 import { certificatesPem, type ReadText } from '../../options/file-values.ts'
 import { isMap, OptionReader, type Problem } from '../../options/reader.ts'
 import { LONGEST_SILENCE_MS } from '../../wire/heartbeat.ts'
+import { readInspectListen } from '../inspect/listen-address.ts'
 import { parseServer, type ServerAddress } from '../server-address.ts'
 import type { AgentFile } from './agent-file.ts'
 import type { Environment } from './find-file.ts'
@@ -22,21 +23,20 @@ const leftOut: Readonly<Record<string, string>> = {
   console_ui_color: 'the live view uses the colours of the terminal',
   crl_noverify: 'revocation lists are not checked',
   dns_resolver_ips: 'host names are resolved as on this machine',
-  inspect_db_size: 'requests are shown but not stored',
+  inspect_db_size: 'the agent keeps the latest 500 requests, in up to 32 MiB',
   log: 'log lines go to standard output',
   log_format: 'use --log-format',
   log_level: 'use --log-level',
   region: 'the region is that of your server',
   update: 'an update starts when the API asks for it',
   update_channel: 'updates come from `update.source` in a Postern configuration file',
-  web_addr: 'the agent has no web interface; its live view shows requests',
-  web_allow_hosts: 'the agent has no web interface',
+  web_allow_hosts: 'the inspector answers to its own address alone',
 }
 
 const noProxy = 'is not supported: the agent connects to the server directly, without a proxy'
 const refusedSettings: RefusedKeys = { proxy_url: noProxy, http_proxy: noProxy, socks5_proxy: noProxy }
 
-const refusedInTunnels: RefusedKeys = {
+export const refusedInTunnels: RefusedKeys = {
   auth: 'belongs to version 1 of the file; write `basic_auth: ["user:password"]`',
   bind_tls: 'belongs to version 1 of the file; write `schemes: [https]`, `[http]` or both',
 }
@@ -45,7 +45,7 @@ const inAgent =
   'ends TLS in the agent, which is not supported; a `tls` tunnel with `terminate_at: edge` ends it at the server'
 const refusedInEndpoints: RefusedKeys = { agent_tls_termination: inAgent }
 
-interface Context {
+export interface NgrokContext {
   readonly readText: ReadText
   readonly env: Environment
   readonly problems: Problem[]
@@ -91,7 +91,6 @@ function readSettings(
 ): Omit<AgentFile, 'path' | 'tunnels'> {
   const note = (key: string, fault: string): void => void notes.push({ path: [...reader.path, key], fault })
   for (const [key, why] of Object.entries(leftOut)) {
-    // `web_addr: false` turns off what Postern does not have.
     if (reader.has(key) && reader.given(key) !== false) note(key, `is ignored: ${why}`)
   }
   for (const [key, why] of Object.entries(refusedSettings)) {
@@ -114,6 +113,7 @@ function readSettings(
     heartbeatIntervalMs: readBeat(reader, 'heartbeat_interval', note),
     heartbeatToleranceMs: readBeat(reader, 'heartbeat_tolerance', note),
     connections: undefined,
+    inspectListen: readInspectListen(reader, 'web_addr'),
   }
 }
 
@@ -152,7 +152,11 @@ function readBeat(reader: OptionReader, key: string, note: Note): number | undef
   return undefined
 }
 
-function readTunnels(reader: OptionReader | undefined, values: unknown, context: Context): Map<string, TunnelPlans> {
+function readTunnels(
+  reader: OptionReader | undefined,
+  values: unknown,
+  context: NgrokContext,
+): Map<string, TunnelPlans> {
   const tunnels = new Map<string, TunnelPlans>()
   for (const name of reader?.keys() ?? []) {
     const given = isMap(values) ? values[name] : undefined
@@ -171,7 +175,12 @@ function readTunnels(reader: OptionReader | undefined, values: unknown, context:
 /** Most entries that a list of endpoints may have. */
 const MAX_ENDPOINTS = 1000
 
-function readEndpoints(top: OptionReader, values: unknown, tunnels: Map<string, TunnelPlans>, context: Context): void {
+function readEndpoints(
+  top: OptionReader,
+  values: unknown,
+  tunnels: Map<string, TunnelPlans>,
+  context: NgrokContext,
+): void {
   if (!top.has('endpoints')) return
   if (!Array.isArray(values) || values.length > MAX_ENDPOINTS) {
     top.fault('endpoints', 'must be a list of endpoints')
@@ -197,7 +206,7 @@ function readEndpoints(top: OptionReader, values: unknown, tunnels: Map<string, 
 function takeBindings(
   { bindings, ...rest }: Readonly<Record<string, unknown>>,
   path: readonly string[],
-  { problems }: Context,
+  { problems }: NgrokContext,
 ): Readonly<Record<string, unknown>> {
   const all = bindings === undefined || bindings === null ? [] : [bindings].flat()
   if (!all.every((each) => each === 'public')) {
@@ -206,17 +215,18 @@ function takeBindings(
   return rest
 }
 
-interface One {
+export interface NgrokTunnel {
   readonly name: string
   readonly path: readonly string[]
   readonly table: KeyTable
   readonly refused: RefusedKeys
 }
 
-function readOne(
+/** Reads a tunnel with keys of `table`; what is wrong is noted under its path. */
+export function readOne(
   given: Readonly<Record<string, unknown>>,
-  { name, path, table, refused }: One,
-  { readText, env, problems }: Context,
+  { name, path, table, refused }: NgrokTunnel,
+  { readText, env, problems }: NgrokContext,
 ): TunnelPlans | undefined {
   const { values, problems: unknown } = translate(given, table, refused)
   const found: Problem[] = [...unknown]

@@ -38,6 +38,15 @@ export const tunnelKeys: KeyTable = [
   }),
 ]
 
+/** What callers of the local API may write: ngrok's keys, and those of ours that are spelled differently. */
+export const localTunnelKeys: KeyTable = [
+  ...tunnelKeys,
+  ...same('pooling', 'mutual_tls', 'upstream_tls.verify', 'upstream_tls.ca', 'upstream_tls.server_name'),
+  ...same('ip_restriction.allow', 'ip_restriction.deny', 'request_headers.add', 'request_headers.remove'),
+  ...same('response_headers.add', 'response_headers.remove', 'webhook_verification.provider'),
+  ...same('webhook_verification.secret'),
+]
+
 export const endpointKeys: KeyTable = [
   ...same('url', 'metadata', 'description', 'traffic_policy', 'inspect'),
   ...renamed({

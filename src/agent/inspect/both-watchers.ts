@@ -16,6 +16,10 @@ export function bothWatchers(
           first.onRequestBody?.(chunk)
           second.onRequestBody?.(chunk)
         },
+        onRequestEnded() {
+          first.onRequestEnded?.()
+          second.onRequestEnded?.()
+        },
         onAnswered(head) {
           first.onAnswered(head)
           second.onAnswered(head)

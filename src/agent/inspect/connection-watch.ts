@@ -32,6 +32,8 @@ export type Sender = 'client' | 'service'
 /** Learns of one exchange. Bytes are lent: they change as soon as the call returns. */
 export interface ExchangeNotes {
   onRequestBody?(chunk: Buffer): void
+  /** The request is complete. */
+  onRequestEnded?(): void
   onAnswered(head: PassingResponse): void
   onResponseBody?(chunk: Buffer): void
   onFrame?(from: Sender, frame: WebSocketFrame): void
@@ -81,6 +83,7 @@ export class ConnectionWatch {
       head: (head) => this.#request(head),
       body: (chunk) => this.#asking?.onRequestBody?.(chunk),
       ended: () => {
+        this.#asking?.onRequestEnded?.()
         this.#asking = undefined
       },
       other: (chunk) => this.#sockets?.client.read(chunk),

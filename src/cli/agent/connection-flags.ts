@@ -32,6 +32,10 @@ export function addAgentFlags(command: Command): Command {
       '--connections <n>',
       'most connections to the server: one to each worker, with pooling at two nodes (default: auto)',
     )
+    .option(
+      '--inspect-listen <address>',
+      'where requests can be inspected and replayed, or false (default: 127.0.0.1:4040, or the next free port)',
+    )
     .addOption(
       new Option('--log-format <format>', 'auto is a live view on a terminal, and lines elsewhere')
         .choices(outputFormats)
@@ -46,14 +50,22 @@ interface ConnectionOptions {
   readonly ca?: string
   readonly authtoken?: string
   readonly connections?: string
+  readonly inspectListen?: string
   readonly logFormat: Output['format']
   readonly logLevel: Output['level']
 }
 
 /** Throws a `SettingsError` that lists everything wrong. */
 export async function agentConfigOf(command: Command, { cwd, env, err }: Terminal): Promise<AgentConfig> {
-  const { config, server, ca, authtoken, connections } = command.opts<ConnectionOptions>()
-  const flags = { config, server, ca, authtoken: authtoken ? new Secret(authtoken) : undefined, connections }
+  const { config, server, ca, authtoken, connections, inspectListen } = command.opts<ConnectionOptions>()
+  const flags = {
+    config,
+    server,
+    ca,
+    authtoken: authtoken ? new Secret(authtoken) : undefined,
+    connections,
+    inspectListen,
+  }
   const read = await readAgentConfig(flags, { cwd, env }).catch((error: unknown) => {
     throw error instanceof ConfigError ? new SettingsError(error.problems) : error
   })

@@ -9,6 +9,8 @@ export interface Display {
   event(event: AgentEvent): void
   /** Shows how an update ended. */
   updated(result: UpdateResult): void
+  /** Shows where the inspector is, or why it is not there. */
+  inspecting(inspector: { readonly url: string } | { readonly reason: string }): void
   /** Shows the outcome of a reload. */
   reloaded(outcome: Reloaded): void
   /** Stops showing events. */

@@ -56,6 +56,12 @@ export function linesDisplay({ openLines, format, level: least, server, now = Da
           ? { level: 'warn', msg: 'update failed', fields: { version, reason: error.message } }
           : { level: 'info', msg: 'updated; restart to use it', fields: { version } },
       ),
+    inspecting: (inspector) =>
+      print(
+        'url' in inspector
+          ? { level: 'info', msg: 'inspector online', fields: { url: inspector.url } }
+          : { level: 'warn', msg: 'no inspector', fields: { reason: inspector.reason } },
+      ),
     reloaded: ({ level, msg, fields }) => print({ level, msg, fields }),
     close() {},
     shown: (limitMs) => out.flush(limitMs),

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Agent } from '../../agent/agent.ts'
 import type { AgentConfig } from '../../agent/config/connection.ts'
 import type { TunnelPlans } from '../../agent/config/tunnel-options.ts'
+import { openTunnel } from '../../agent/open-tunnel.ts'
 import type { AgentTunnelPlan } from '../../agent/tunnel.ts'
 import { SettingsError } from '../../config/settings-error.ts'
 import type { AgentJob } from './run.ts'
@@ -20,10 +21,12 @@ export interface AgentReload {
   /** Reads the file again; rejects with what is wrong. Undefined when the tunnel is described by flags. */
   readonly again: AgentJob['again']
   readonly tell: (line: Reloaded) => void
+  /** Whether a tunnel is none of the file's, and stays as it is. */
+  readonly isOther?: ((name: string) => boolean) | undefined
 }
 
 /** Never rejects: a faulty configuration is reported, and changes nothing. */
-export async function reloadAgent({ agent, running, again, tell }: AgentReload): Promise<void> {
+export async function reloadAgent({ agent, running, again, tell, isOther = () => false }: AgentReload): Promise<void> {
   if (!again) {
     tell({
       level: 'warn',
@@ -34,7 +37,7 @@ export async function reloadAgent({ agent, running, again, tell }: AgentReload):
   }
   try {
     const { config, tunnels } = await again()
-    const changes = changeTunnels(agent, tunnels, tell)
+    const changes = changeTunnels(agent, tunnels, { tell, isOther })
     const pending = pendingOf(running, config)
     const msg = pending.length > 0 ? 'configuration reloaded; some changes need a restart' : 'configuration reloaded'
     const fields = { ...changes, ...(pending.length > 0 && { needs_restart: pending }) }
@@ -53,7 +56,11 @@ interface TunnelChanges {
 }
 
 /** Does not wait for the server, which may be unreachable. */
-function changeTunnels(agent: Agent, wanted: readonly TunnelPlans[], tell: AgentReload['tell']): TunnelChanges {
+function changeTunnels(
+  agent: Agent,
+  wanted: readonly TunnelPlans[],
+  { tell, isOther }: Pick<AgentReload, 'tell'> & { isOther: (name: string) => boolean },
+): TunnelChanges {
   const changes: TunnelChanges = { opened: [], closed: [], changed: [] }
   const open = Map.groupBy(agent.tunnels, ({ plan }) => plan.name)
   const names = new Set(wanted.map(([{ name }]) => name))
@@ -61,7 +68,7 @@ function changeTunnels(agent: Agent, wanted: readonly TunnelPlans[], tell: Agent
   const failed = (name: string) => (error: unknown) =>
     tell({ level: 'warn', msg: 'tunnel refused', fields: { tunnel: name, reason: reasonOf(error) } })
   for (const name of open.keys()) {
-    if (names.has(name)) continue
+    if (names.has(name) || isOther(name)) continue
     changes.closed.push(name)
     close(name).catch(failed(name))
   }
@@ -85,12 +92,6 @@ function changeTunnels(agent: Agent, wanted: readonly TunnelPlans[], tell: Agent
   return changes
 }
 
-/** Opens a tunnel, and its twin under the same name; resolves when both are online. */
-export async function openTunnel(agent: Agent, [plan, twin]: TunnelPlans): Promise<void> {
-  const tunnel = await agent.open(plan)
-  if (twin) await agent.open(twin, { twin: tunnel })
-}
-
 /** Whether both plans ask the server for the same thing. */
 function asksTheSame(before: AgentTunnelPlan, after: AgentTunnelPlan | undefined): boolean {
   const asked = ({ target: _target, forwardsTo: _to, forwardsProto: _proto, ...asks }: AgentTunnelPlan) => asks
@@ -110,6 +111,7 @@ function pendingOf(before: AgentConfig, after: AgentConfig): string[] {
     heartbeat_interval: config.heartbeatIntervalMs,
     heartbeat_tolerance: config.heartbeatToleranceMs,
     connections: config.connections,
+    inspect_listen: config.inspectListen,
   })
   const was = kept(before)
   return Object.entries(kept(after))

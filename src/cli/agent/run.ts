@@ -5,6 +5,8 @@ import { Agent } from '../../agent/agent.ts'
 import type { AgentConfig } from '../../agent/config/connection.ts'
 import type { TunnelPlans } from '../../agent/config/tunnel-options.ts'
 import { AgentFault } from '../../agent/fault.ts'
+import { Inspector } from '../../agent/inspect/inspector.ts'
+import { openTunnel } from '../../agent/open-tunnel.ts'
 import { type InstalledRelease, installedUpdate, versionsFolder } from '../../agent/update/installed.ts'
 import { printable } from '../../lib/text/printable.ts'
 import { Failure, misuse } from '../failure.ts'
@@ -15,8 +17,9 @@ import { posternVersion } from '../version.ts'
 import { become } from './become.ts'
 import { agentCommands } from './commands.ts'
 import type { Output } from './connection-flags.ts'
+import { openInspector } from './inspect.ts'
 import { linesDisplay } from './lines.ts'
-import { openTunnel, type Reloaded, reloadAgent } from './reload.ts'
+import { type Reloaded, reloadAgent } from './reload.ts'
 import { processScreen, type Screen } from './screen.ts'
 
 export interface AgentJob {
@@ -80,6 +83,7 @@ export async function runAgent(
     if (code === 'EPIPE') outcome.resolve('nobody reads')
   })
   const isViewed = output.format === 'auto' && terminal.isTTY
+  const inspector = config.inspectListen ? new Inspector() : undefined
   const agent = new Agent({
     ...heartbeat(config),
     connections: config.connections ?? 'auto',
@@ -89,6 +93,7 @@ export async function runAgent(
     metadata: config.metadata,
     version: parts.version,
     isWatched: isViewed,
+    inspector,
     commands: agentCommands(config, {
       env: terminal.env,
       version: parts.version,
@@ -98,6 +103,7 @@ export async function runAgent(
     }),
     onEvent(event) {
       display.event(event)
+      inspector?.event(event)
       if (event.type === 'tunnel-stopped' && agent.tunnels.size === 0) outcome.resolve('nothing left')
     },
   })
@@ -110,28 +116,33 @@ export async function runAgent(
         env: terminal.env,
       })
     : linesDisplay({ openLines: terminal.openLines, ...output, server: config.server })
+  const { version } = parts
+  const { inspectListen: address } = config
+  const inspecting = address && inspector ? openInspector({ address, agent, inspector, version, display }) : undefined
+  const close = async (): Promise<void> => {
+    display.close()
+    await Promise.all([agent.close(), inspecting?.then((server) => server?.close()).catch(() => {})])
+    await display.shown(LAST_LINES_MS)
+  }
   try {
-    const opening = openAll(agent, tunnels)
+    const opening = Promise.all([openAll(agent, tunnels), inspecting])
     // If a signal closes the agent meanwhile, this rejection is of no interest.
     opening.catch(() => {})
     let reloading = opening.catch(() => {})
+    const isOther = (name: string): boolean => inspector?.hasStarted(name) ?? false
     const tell = (line: Reloaded): void => display.reloaded(line)
     hangup.each(() => {
       if (parts.isAttended) outcome.resolve('stop')
-      else reloading = reloading.then(() => reloadAgent({ agent, running: config, again, tell }))
+      else reloading = reloading.then(() => reloadAgent({ agent, running: config, again, tell, isOther }))
     })
     const ended = await Promise.race([outcome.promise, opening.then(() => outcome.promise)])
-    display.close()
-    await agent.close()
-    await display.shown(LAST_LINES_MS)
+    await close()
     if (ended === 'nobody reads') return parts.exit(NOBODY_READS)
     if (ended === 'nothing left') throw new Failure('the server stopped the last tunnel')
     if (ended === 'restart') parts.become(update()?.launcher ?? ownLauncher)
     else parts.exit(0)
   } catch (error) {
-    display.close()
-    await agent.close()
-    await display.shown(LAST_LINES_MS)
+    await close()
     if (!(error instanceof AgentFault)) throw error
     throw new Failure(printable(sentence(error)), { cause: error })
   }

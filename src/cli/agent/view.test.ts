@@ -83,6 +83,7 @@ const told = {
   secondSession: '',
   region: 'eu',
   serverVersion: '0.1.0',
+  inspector: 'http://127.0.0.1:4040',
   note: '',
   down: new Map<AgentTunnel, string>(),
 }
@@ -119,6 +120,7 @@ Session       online ts_1
 Server        tunnels.example.com:7443, region eu, version 0.1.0
 Latency       13 ms
 Version       0.1.0
+Inspector     http://127.0.0.1:4040
 Forwarding    https://quiet-fox.example.com -> http://localhost:3000
               app=shop env=test -> https://localhost:8443
 Connections   12 in all, 1 open, p50 8.0 ms, p90 20 s
@@ -128,7 +130,7 @@ Requests
 23:59:59  a-shop-with-a-lo  503    100 ms  POST    /\\u001b[2Jhook
 09:08:07  web               200    1.2 ms  GET     /a?b=1`,
   )
-  assert.equal(viewLines({ ...frame, rows: 13 }).length, 12, 'what does not fit is not shown')
+  assert.equal(viewLines({ ...frame, rows: 14 }).length, 13, 'what does not fit is not shown')
 })
 
 test('the view shows why there is no session, when the next attempt is, and messages', () => {

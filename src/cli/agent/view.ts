@@ -35,6 +35,8 @@ interface Told {
   secondSession: string
   region: string
   serverVersion: string
+  /** Where the inspector is; `''` without one. */
+  inspector: string
   /** The latest message for the user. */
   note: string
   /** Services that do not answer, and why. */
@@ -55,6 +57,7 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
     secondSession: '',
     region: '',
     serverVersion: '',
+    inspector: '',
     note: '',
     down: new Map(),
   }
@@ -111,6 +114,11 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
       if (event.type === 'tunnel-stopped') told.down.delete(event.tunnel)
       soon()
     },
+    inspecting(inspector) {
+      if ('url' in inspector) told.inspector = inspector.url
+      else told.note = `no inspector: ${inspector.reason}`
+      soon()
+    },
     reloaded({ msg }) {
       told.note = msg
       soon()
@@ -152,6 +160,7 @@ export function viewLines({ agent, config, version, told, rows, paint, now }: Fr
     row('Server', printable(serverOf(config, told))),
     row('Latency', latencyMs === undefined ? '' : milliseconds(latencyMs)),
     row('Version', version),
+    ...(told.inspector === '' ? [] : [row('Inspector', told.inspector)]),
     ...[...tunnels].map((tunnel, i) => row(i === 0 ? 'Forwarding' : '', forwarding(tunnel, paint))),
     row('Connections', connections(figures)),
   ]

@@ -1,0 +1,46 @@
+/** A tunnel as callers of the agent's local API describe it: with the keys of ngrok's file, or with ours. */
+import { isContent, type ReadText } from '../../options/file-values.ts'
+import { OptionReader, type Problem } from '../../options/reader.ts'
+import { readOne, refusedInTunnels } from './ngrok-file.ts'
+import { localTunnelKeys } from './ngrok-keys.ts'
+import type { TunnelPlans } from './tunnel-options.ts'
+
+export interface LocalTunnel {
+  /** Undefined when there are problems. */
+  readonly plans: TunnelPlans | undefined
+  readonly problems: readonly Problem[]
+}
+
+/** Whoever can reach the API may not read the files and variables of whoever runs the agent. */
+const contentOnly: ReadText = (text) => {
+  if (isContent(text)) return text
+  throw new Error('must be the content itself: this API reads no files')
+}
+
+/** `isTaken` tells whether a tunnel has this name. */
+export function readLocalTunnel(
+  { name: given, ...rest }: Readonly<Record<string, unknown>>,
+  { isTaken }: { readonly isTaken: (name: string) => boolean },
+): LocalTunnel {
+  const problems: Problem[] = []
+  const name = new OptionReader({ name: given }, problems).textOrNumber('name') || freeName(isTaken)
+  if (isTaken(name)) problems.push({ path: ['name'], fault: 'is the name of another tunnel' })
+  const context = { readText: contentOnly, env: {}, problems }
+  const one = { name, path: [], table: localTunnelKeys, refused: refusedInTunnels }
+  const plans = readOne(modern(rest), one, context)
+  return { plans: problems.length === 0 ? plans : undefined, problems }
+}
+
+/** Older clients still send keys of version 1, which have one meaning. */
+function modern({ bind_tls, auth, ...rest }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const schemes = { true: ['https'], false: ['http'], both: ['http', 'https'] }[String(bind_tls)]
+  return {
+    ...rest,
+    ...(schemes ? { schemes } : bind_tls !== undefined && { bind_tls }),
+    ...(auth !== undefined && auth !== null && auth !== '' && { basic_auth: auth }),
+  }
+}
+
+function freeName(isTaken: (name: string) => boolean): string {
+  for (let i = 1; ; i++) if (!isTaken(`tunnel-${i}`)) return `tunnel-${i}`
+}

@@ -1,0 +1,102 @@
+/** `/api/exchanges` of the local API, for the agent's page: in the shape of the server's `/exchanges`. */
+import type { ServerResponse } from 'node:http'
+import { isMap, OptionReader, type Problem } from '../../options/reader.ts'
+import { exchangeItem, wholeExchange } from './exchange-view.ts'
+import type { HeadField } from './http-head.ts'
+import { notFound, sendJson, sendNothing } from './local-answer.ts'
+import { type LocalRequest, limitOf, readBody } from './local-request.ts'
+import type { RequestChanges } from './replay.ts'
+import { again, ofTunnel, refuse } from './request-routes.ts'
+import type { LocalParts } from './tunnel-routes.ts'
+
+const USUAL = 100
+const MOST = 500
+
+/** The most fields that a changed request may have, and their longest line, in characters. */
+const MAX_FIELDS = 200
+const FIELD_CHARACTERS = 16 * 1024
+
+export function listExchanges({ inspector }: LocalParts, { query }: LocalRequest, response: ServerResponse): void {
+  const limit = limitOf(query, { usual: USUAL, most: MOST })
+  const { exchanges } = inspector
+  const found = ofTunnel(exchanges.latest(), query.get('tunnel_name')).slice(0, limit)
+  const items = found.map((exchange) => exchangeItem(exchange, exchanges.idOf(exchange)))
+  sendJson(response, 200, { exchanges: items, uri: '/api/exchanges', next_page_uri: null })
+}
+
+export function getExchange(
+  { inspector }: LocalParts,
+  { params: [id = ''], path }: LocalRequest,
+  response: ServerResponse,
+) {
+  const exchange = inspector.exchanges.find(id)
+  if (!exchange) throw notFound(path)
+  sendJson(response, 200, wholeExchange(exchange, id))
+}
+
+export function forgetExchanges({ inspector }: LocalParts, _asked: LocalRequest, response: ServerResponse): void {
+  inspector.exchanges.clear()
+  sendNothing(response)
+}
+
+export async function replayExchange(parts: LocalParts, asked: LocalRequest, response: ServerResponse) {
+  const { request, path } = asked
+  const [id = ''] = asked.params
+  const { exchanges } = parts.inspector
+  if (!exchanges.find(id)) throw notFound(path)
+  const problems: Problem[] = []
+  const reader = new OptionReader(await readBody(request), problems)
+  const tunnelName = reader.text('tunnel_name')
+  const changes = readChanges(reader)
+  reader.finish()
+  refuse(problems)
+  const sent = await again(parts, { id, path, tunnelName, changes })
+  sendJson(response, 201, exchangeItem(sent, exchanges.idOf(sent)))
+}
+
+/** Nothing of it may break out of the line that it is written to. */
+function readChanges(reader: OptionReader): RequestChanges {
+  return {
+    method: reader.parsed('method', (text) => matching(text, /^[!#$%&'*+.^_`|~\w-]{1,32}$/, 'must be a method')),
+    path: reader.parsed('path', (text) =>
+      matching(text, /^[/*][!-~\u0080-\uffff]{0,16383}$/, 'must begin with `/` and have no blanks'),
+    ),
+    headers: readFields(reader),
+    body: readContent(reader),
+  }
+}
+
+function readFields(reader: OptionReader): readonly HeadField[] | undefined {
+  const given = reader.given('headers')
+  if (given === undefined) return undefined
+  const list: readonly unknown[] = Array.isArray(given) ? given : []
+  const fields = list.filter((each) => isField(each))
+  if (Array.isArray(given) && fields.length === list.length && list.length <= MAX_FIELDS) return fields
+  return reader.fault('headers', `must be a list of at most ${MAX_FIELDS} objects with \`name\` and \`value\``)
+}
+
+function isField(value: unknown): value is HeadField {
+  if (!isMap(value) || Object.keys(value).length !== 2) return false
+  const { name, value: content } = value
+  const isName = typeof name === 'string' && /^[!#$%&'*+.^_`|~\w-]{1,256}$/.test(name)
+  return isName && typeof content === 'string' && content.length <= FIELD_CHARACTERS && !/[\0\r\n]/.test(content)
+}
+
+/** Text, or `{ "encoding": "base64", "content": … }`. */
+function readContent(reader: OptionReader): Buffer | undefined {
+  const given = reader.given('body')
+  if (given === undefined) return undefined
+  if (typeof given === 'string') return Buffer.from(given)
+  if (isMap(given) && typeof given.content === 'string') {
+    if (given.encoding === 'text') return Buffer.from(given.content)
+    if (given.encoding === 'base64' && /^[A-Za-z0-9+/]*={0,2}$/.test(given.content)) {
+      return Buffer.from(given.content, 'base64')
+    }
+  }
+  return reader.fault('body', 'must be text, or an object with `encoding` (`text` or `base64`) and `content`')
+}
+
+function matching(text: string, form: RegExp, fault: string): string {
+  if (form.test(text)) return text
+  throw new Error(fault)
+}

@@ -1,0 +1,117 @@
+/**
+ * Exchanges as they come, as server-sent events. A reader that is slow is told the latest state of each exchange when it
+ * reads again, and nothing waits for it but a list of what changed, which is no longer than what is kept.
+ */
+import type { ServerResponse } from 'node:http'
+import { exchangeItem, frameView } from './exchange-view.ts'
+import type { InspectedExchange } from './inspected-exchange.ts'
+import { notFound } from './local-answer.ts'
+import type { LocalRequest } from './local-request.ts'
+import type { LocalParts } from './tunnel-routes.ts'
+
+/** How long changes are gathered, in milliseconds. */
+const GATHER_MS = 100
+
+/** How often a line is sent when nothing happens, in milliseconds, so that a reader that is gone is noticed. */
+const ALIVE_MS = 15_000
+
+/** How much may wait for the reader before nothing more is written, in bytes. */
+const WAITING_BYTES = 256 * 1024
+
+/** `GET /api/exchanges/stream`: events `exchange` with an item of the list, and `removed` with an id. */
+export function streamExchanges({ inspector }: LocalParts, _asked: LocalRequest, response: ServerResponse): void {
+  const { exchanges } = inspector
+  const changed = new Map<InspectedExchange, 'changed' | 'removed'>()
+  const flow = eventFlow(response, () => {
+    for (const [exchange, change] of changed) {
+      if (flow.isFull) return
+      changed.delete(exchange)
+      const id = exchanges.idOf(exchange)
+      if (change === 'removed') flow.send('removed', { id })
+      else flow.send('exchange', exchangeItem(exchange, id))
+    }
+  })
+  flow.onClosed(
+    exchanges.listen((exchange, change) => {
+      changed.set(exchange, change)
+      flow.soon()
+    }),
+  )
+}
+
+/**
+ * `GET /api/exchanges/{id}/stream`: events `frame`, from the first that is kept, and `exchange` whenever it has changed.
+ * Frames that were dropped before they could be sent are counted in an event `missed`.
+ */
+export function streamFrames({ inspector }: LocalParts, asked: LocalRequest, response: ServerResponse): void {
+  const { exchanges } = inspector
+  const [id = ''] = asked.params
+  const exchange = exchanges.find(id)
+  if (!exchange) throw notFound(asked.path)
+  let sent = 0
+  let isRemoved = false
+  const flow = eventFlow(response, () => {
+    const [oldest] = exchange.frames
+    const missed = (oldest?.number ?? exchange.frameCount + 1) - sent - 1
+    if (missed > 0) {
+      flow.send('missed', { count: missed })
+      sent += missed
+    }
+    for (const frame of exchange.frames) {
+      if (frame.number <= sent) continue
+      if (flow.isFull) return
+      flow.send('frame', frameView(frame))
+      sent = frame.number
+    }
+    flow.send('exchange', exchangeItem(exchange, id))
+    if (isRemoved) flow.send('removed', { id })
+    if (isRemoved || exchange.end !== undefined) response.end()
+  })
+  flow.onClosed(
+    exchanges.listen((each, change) => {
+      if (each !== exchange) return
+      isRemoved ||= change === 'removed'
+      flow.soon()
+    }),
+  )
+  flow.soon()
+}
+
+interface EventFlow {
+  /** Whether the reader has to read before more is written. */
+  readonly isFull: boolean
+  send(event: string, data: unknown): void
+  /** Calls `flush` in a moment. */
+  soon(): void
+  onClosed(run: () => void): void
+}
+
+function eventFlow(response: ServerResponse, flush: () => void): EventFlow {
+  response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+  response.write(': hello\n\n')
+  let timer: NodeJS.Timeout | undefined
+  const isFull = (): boolean => response.writableLength > WAITING_BYTES
+  const run = (): void => {
+    timer = undefined
+    if (!isFull() && !response.writableEnded) flush()
+  }
+  const soon = (): void => {
+    timer ??= setTimeout(run, GATHER_MS).unref()
+  }
+  const alive = setInterval(() => {
+    if (!isFull()) response.write(': alive\n\n')
+  }, ALIVE_MS).unref()
+  response.on('drain', soon)
+  response.once('close', () => {
+    clearInterval(alive)
+    clearTimeout(timer)
+  })
+  return {
+    get isFull() {
+      return isFull()
+    },
+    send: (event, data) => void response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`),
+    soon,
+    onClosed: (close) => void response.once('close', close),
+  }
+}

@@ -1,0 +1,91 @@
+/** Exchanges as the agent's own API shows them, in the shape of the server's `/exchanges`. */
+import { isUtf8 } from 'node:buffer'
+import { eventFields } from './event-reader.ts'
+import { fieldOf, fieldsOf } from './http-head.ts'
+import type { InspectedExchange, InspectedFrame } from './inspected-exchange.ts'
+import type { KeptBytes } from './kept-bytes.ts'
+import { unmasked } from './websocket-reader.ts'
+
+/** What the server answers visitors with when the service did not. */
+const UNREACHABLE = 'ERR_UPSTREAM_UNREACHABLE'
+
+export function exchangeItem(exchange: InspectedExchange, id: string) {
+  const { origin, end } = exchange
+  return {
+    id,
+    uri: `/api/exchanges/${id}`,
+    started_at: new Date(exchange.startedAt).toISOString(),
+    method: exchange.method,
+    host: hostOf(exchange),
+    path: exchange.target,
+    status: exchange.status ?? null,
+    error_code: end === 'unserved' ? UNREACHABLE : null,
+    duration_ms: Math.round(exchange.durationMs),
+    request_bytes: exchange.bytesFrom('client'),
+    response_bytes: exchange.bytesFrom('service'),
+    protocol: exchange.protocol,
+    scheme: origin.scheme,
+    client_ip: ipOf(origin.clientAddress),
+    tunnel_name: origin.tunnelName,
+    is_cut: exchange.isCut,
+    is_open: end === undefined,
+    frame_count: exchange.frameCount,
+    replay_of: origin.replayOf ?? null,
+  }
+}
+
+export function wholeExchange(exchange: InspectedExchange, id: string) {
+  const { requestHead, requestBody, responseHead, responseBody } = exchange
+  return {
+    ...exchangeItem(exchange, id),
+    request: { headers: fieldsOf(requestHead), body: bodyView(requestBody) },
+    response: responseHead ? { headers: fieldsOf(responseHead), body: bodyView(responseBody) } : null,
+    frames: exchange.frames.map((frame) => frameView(frame)),
+  }
+}
+
+export function frameView(frame: InspectedFrame) {
+  const { number, time, from, type, isLast, isCompressed, size, bytes } = frame
+  const shared = { number, at: new Date(time).toISOString(), from, type }
+  if (type === 'event') {
+    const { event, id, data } = eventFields(bytes)
+    return { ...shared, event, event_id: id, size, kept: bytes.length, encoding: 'text', content: data }
+  }
+  const content = contentView(unmasked(frame), { isCut: size > bytes.length || !isLast })
+  return { ...shared, is_last: isLast, is_compressed: isCompressed, size, kept: bytes.length, ...content }
+}
+
+/** The address without its port. */
+export function ipOf(address: string): string {
+  return address.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
+}
+
+function hostOf({ requestHead }: InspectedExchange): string {
+  return fieldOf(requestHead, 'host').replace(/:\d+$/, '')
+}
+
+function bodyView(body: KeptBytes | undefined) {
+  if (!body) return null
+  const { size, kept, bytes } = body
+  return { size, kept, ...contentView(bytes, { isCut: size > kept }) }
+}
+
+function contentView(bytes: Buffer, { isCut }: { isCut: boolean }) {
+  const text = isCut ? withoutHalf(bytes) : bytes
+  if (isUtf8(text)) return { encoding: 'text' as const, content: text.toString('utf8') }
+  return { encoding: 'base64' as const, content: bytes.toString('base64') }
+}
+
+/** Without the beginning of a character whose rest was not kept. */
+function withoutHalf(bytes: Buffer): Buffer {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0
+    if (byte < 0x80) break
+    // A first byte tells how many belong to it.
+    if (byte >= 0xc0) {
+      const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2
+      return back < length ? bytes.subarray(0, -back) : bytes
+    }
+  }
+  return bytes
+}

@@ -1,0 +1,219 @@
+/** One exchange that the inspector keeps: the heads, as much of the bodies as it may, and frames as they came. */
+import type { ExchangeEnd, ExchangeNotes, PassingRequest, PassingResponse, Sender } from './connection-watch.ts'
+import type { SentEvent } from './event-reader.ts'
+import { KeptBytes } from './kept-bytes.ts'
+import type { WebSocketFrame, WebSocketFrameType } from './websocket-reader.ts'
+
+/** How much of each body is kept, in bytes. */
+export const BODY_BYTES = 1024 * 1024
+
+/** How many frames or events of one exchange are kept, the latest, and how many bytes of them. */
+export const MAX_FRAMES = 1000
+const FRAMES_BYTES = 1024 * 1024
+
+/** What an exchange takes beside its bytes, and a frame beside its own, about, in bytes. */
+const EXCHANGE_OVERHEAD = 1024
+const FRAME_OVERHEAD = 256
+
+/** A WebSocket frame, or an event that the service sent. */
+export interface InspectedFrame {
+  /** Counts from 1 within the exchange. */
+  readonly number: number
+  /** Milliseconds since 1970. */
+  readonly time: number
+  readonly from: Sender
+  readonly type: WebSocketFrameType | 'event'
+  readonly isLast: boolean
+  readonly isCompressed: boolean
+  readonly size: number
+  readonly bytes: Buffer
+  readonly mask: Buffer | undefined
+}
+
+/** Where an exchange came from. */
+export interface ExchangeOrigin {
+  readonly tunnelName: string
+  readonly scheme: 'http' | 'https'
+  /** `ip:port` of the visitor. */
+  readonly clientAddress: string
+  /** The id of the exchange that was sent again. */
+  readonly replayOf: string | undefined
+  readonly onEnded?: ((durationMs: number) => void) | undefined
+}
+
+export interface ExchangeHooks {
+  /** Milliseconds, for durations. */
+  readonly now: () => number
+  /** Milliseconds since 1970. */
+  readonly clock: () => number
+  /** It takes so many bytes more, or less. */
+  readonly onGrew: (bytes: number) => void
+  readonly onChange: () => void
+}
+
+export class InspectedExchange implements ExchangeNotes {
+  readonly number: number
+  readonly origin: ExchangeOrigin
+  readonly method: string
+  readonly target: string
+  readonly protocol: string
+  readonly requestHead: Buffer
+  readonly startedAt: number
+  readonly #hooks: ExchangeHooks
+  readonly #began: number
+  #requestBody: KeptBytes | undefined
+  #responseHead: Buffer | undefined
+  #responseBody: KeptBytes | undefined
+  #status: number | undefined
+  #durationMs: number | undefined
+  #end: ExchangeEnd | undefined
+  readonly #frames: InspectedFrame[] = []
+  #frameCount = 0
+  #framesBytes = 0
+  /** Bytes of WebSocket frames, by who sent them. */
+  readonly #framed: Record<Sender, number> = { client: 0, service: 0 }
+  #isRequestWhole = false
+  #memory = 0
+  #isDropped = false
+
+  constructor(
+    number: number,
+    { method, target, protocol, bytes }: PassingRequest,
+    origin: ExchangeOrigin,
+    hooks: ExchangeHooks,
+  ) {
+    this.number = number
+    this.origin = origin
+    this.method = method
+    this.target = target
+    this.protocol = protocol
+    this.requestHead = Buffer.from(bytes)
+    this.#hooks = hooks
+    this.startedAt = hooks.clock()
+    this.#began = hooks.now()
+    this.#grew(EXCHANGE_OVERHEAD + bytes.length)
+  }
+
+  get requestBody(): KeptBytes | undefined {
+    return this.#requestBody
+  }
+
+  get responseHead(): Buffer | undefined {
+    return this.#responseHead
+  }
+
+  get responseBody(): KeptBytes | undefined {
+    return this.#responseBody
+  }
+
+  get status(): number | undefined {
+    return this.#status
+  }
+
+  /** Until its end, or until now. */
+  get durationMs(): number {
+    return this.#durationMs ?? this.#hooks.now() - this.#began
+  }
+
+  /** Undefined while it goes on. */
+  get end(): ExchangeEnd | undefined {
+    return this.#end
+  }
+
+  /** The latest, the oldest first. */
+  get frames(): readonly InspectedFrame[] {
+    return this.#frames
+  }
+
+  get frameCount(): number {
+    return this.#frameCount
+  }
+
+  /** Whether either end left before it was complete. */
+  get isCut(): boolean {
+    return this.#end === 'left'
+  }
+
+  /** Whether all of the request came, and was kept. */
+  get isRequestWhole(): boolean {
+    const body = this.#requestBody
+    return this.#isRequestWhole && (body === undefined || body.size === body.kept)
+  }
+
+  /** Bytes of the body, or of the content of frames. */
+  bytesFrom(sender: Sender): number {
+    const body = sender === 'client' ? this.#requestBody : this.#responseBody
+    return (body?.size ?? 0) + this.#framed[sender]
+  }
+
+  onRequestBody(chunk: Buffer): void {
+    if (this.#isDropped) return
+    this.#requestBody ??= new KeptBytes(BODY_BYTES)
+    this.#grew(this.#requestBody.add(chunk))
+  }
+
+  onRequestEnded(): void {
+    this.#isRequestWhole = true
+  }
+
+  onAnswered({ status, bytes }: PassingResponse): void {
+    if (this.#isDropped) return
+    this.#status = status
+    this.#responseHead = Buffer.from(bytes)
+    this.#grew(bytes.length)
+    this.#hooks.onChange()
+  }
+
+  onResponseBody(chunk: Buffer): void {
+    if (this.#isDropped) return
+    this.#responseBody ??= new KeptBytes(BODY_BYTES)
+    this.#grew(this.#responseBody.add(chunk))
+  }
+
+  onFrame(from: Sender, frame: WebSocketFrame): void {
+    this.#framed[from] += frame.size
+    this.#addFrame({ ...frame, from })
+  }
+
+  onEvent({ size, bytes }: SentEvent): void {
+    this.#addFrame({ from: 'service', type: 'event', isLast: true, isCompressed: false, mask: undefined, size, bytes })
+  }
+
+  onEnded(how: ExchangeEnd): void {
+    this.#end = how
+    this.#durationMs = this.#hooks.now() - this.#began
+    this.origin.onEnded?.(this.#durationMs)
+    if (!this.#isDropped) this.#hooks.onChange()
+  }
+
+  /** Lets go of it: there is no room, or nobody wants it any more. What still comes is not kept. */
+  drop(): void {
+    this.#isDropped = true
+    this.#hooks.onGrew(-this.#memory)
+    this.#memory = 0
+    this.#frames.length = 0
+    this.#requestBody = undefined
+    this.#responseBody = undefined
+  }
+
+  #addFrame(frame: Omit<InspectedFrame, 'number' | 'time'>): void {
+    if (this.#isDropped) return
+    this.#frameCount++
+    this.#frames.push({ ...frame, number: this.#frameCount, time: this.#hooks.clock() })
+    let grown = frame.bytes.length + FRAME_OVERHEAD
+    this.#framesBytes += grown
+    while (this.#frames.length > MAX_FRAMES || this.#framesBytes > FRAMES_BYTES) {
+      const taken = (this.#frames.shift()?.bytes.length ?? 0) + FRAME_OVERHEAD
+      this.#framesBytes -= taken
+      grown -= taken
+    }
+    this.#grew(grown)
+    this.#hooks.onChange()
+  }
+
+  #grew(bytes: number): void {
+    if (bytes === 0) return
+    this.#memory += bytes
+    this.#hooks.onGrew(bytes)
+  }
+}

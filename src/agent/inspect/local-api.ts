@@ -1,0 +1,128 @@
+/** The local API of an agent: its routes, and who may use them. */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { forgetExchanges, getExchange, listExchanges, replayExchange } from './exchange-routes.ts'
+import { streamExchanges, streamFrames } from './exchange-stream.ts'
+import { LocalRefusal, notFound, sendJson, sendRefusal } from './local-answer.ts'
+import type { LocalRequest } from './local-request.ts'
+import { foreignRequest } from './own-host.ts'
+import { forgetRequests, getRequest, listRequests, replayRequest } from './request-routes.ts'
+import { getStatus, getTunnel, type LocalParts, listTunnels, startTunnel, stopTunnel } from './tunnel-routes.ts'
+
+type Handler = (parts: LocalParts, asked: LocalRequest, response: ServerResponse) => void | Promise<void>
+
+interface LocalRoute {
+  readonly path: RegExp
+  readonly methods: Readonly<Record<string, Handler>>
+}
+
+/** A path without its last slash; `stream` comes before ids. */
+const routes: readonly LocalRoute[] = [
+  { path: /^\/api$/, methods: { GET: (_parts, _asked, response) => sendJson(response, 200, root) } },
+  { path: /^\/api\/status$/, methods: { GET: getStatus } },
+  { path: /^\/api\/tunnels$/, methods: { GET: listTunnels, POST: startTunnel } },
+  { path: /^\/api\/tunnels\/([^/]+)$/, methods: { GET: getTunnel, DELETE: stopTunnel } },
+  {
+    path: /^\/api\/requests\/http$/,
+    methods: { GET: listRequests, POST: replayRequest, DELETE: forgetRequests },
+  },
+  { path: /^\/api\/requests\/http\/([^/]+)$/, methods: { GET: getRequest } },
+  { path: /^\/api\/exchanges$/, methods: { GET: listExchanges, DELETE: forgetExchanges } },
+  { path: /^\/api\/exchanges\/stream$/, methods: { GET: streamExchanges } },
+  { path: /^\/api\/exchanges\/([^/]+)$/, methods: { GET: getExchange } },
+  { path: /^\/api\/exchanges\/([^/]+)\/replay$/, methods: { POST: replayExchange } },
+  { path: /^\/api\/exchanges\/([^/]+)\/stream$/, methods: { GET: streamFrames } },
+]
+
+const root = {
+  uri: '/api',
+  status_uri: '/api/status',
+  tunnels_uri: '/api/tunnels',
+  requests_uri: '/api/requests/http',
+  exchanges_uri: '/api/exchanges',
+}
+
+/** A file of the page, as it is sent. */
+export interface InspectorFile {
+  readonly type: string
+  readonly bytes: Buffer
+  /** Its content security policy. */
+  readonly policy: string
+}
+
+/** The page: the file at a path, if there is one. */
+export type InspectorPage = (path: string) => InspectorFile | undefined
+
+export interface LocalApiOptions extends LocalParts {
+  /** The host that the listener was given. */
+  readonly host: string
+  readonly page: InspectorPage
+}
+
+/** For all answers: nothing of it is for other pages, for frames or for caches. */
+const headers = {
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+} as const
+
+export function localApi({ host, page, ...parts }: LocalApiOptions): RequestListener {
+  return (request, response) => {
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    response.on('error', () => {})
+    answer(request, response).catch((error: unknown) => failed(error, request, response))
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const foreign = foreignRequest(request.headers, host)
+    if (foreign !== undefined) throw new LocalRefusal(403, foreign)
+    const [, path = '/', search = ''] = /^([^?#]*)(?:\?([^#]*))?/.exec(request.url ?? '/') ?? []
+    const { method = 'GET' } = request
+    const plain = path.length > 1 ? path.replace(/\/$/, '') : path
+    const file = page(plain)
+    if (file) return sendFile(response, method, file)
+    const found = routes.find((route) => route.path.test(plain))
+    if (!found) throw notFound(path)
+    const handler = Object.hasOwn(found.methods, method) ? found.methods[method] : undefined
+    if (!handler) {
+      response.setHeader('Allow', Object.keys(found.methods).join(', '))
+      throw new LocalRefusal(405, `${plain} takes ${Object.keys(found.methods).join(', ')}`)
+    }
+    const params = decoded(found.path.exec(plain)?.slice(1) ?? [], path)
+    await handler(parts, { request, path, query: new URLSearchParams(search), params }, response)
+  }
+}
+
+function sendFile(response: ServerResponse, method: string, { type, bytes, policy }: InspectorFile): void {
+  if (method !== 'GET' && method !== 'HEAD') {
+    response.setHeader('Allow', 'GET, HEAD')
+    throw new LocalRefusal(405, 'this page can only be read')
+  }
+  response.setHeader('Content-Security-Policy', policy)
+  response.writeHead(200, { 'Content-Type': type, 'Content-Length': bytes.length })
+  response.end(method === 'HEAD' ? undefined : bytes)
+}
+
+function decoded(params: readonly string[], path: string): string[] {
+  try {
+    return params.map((each) => decodeURIComponent(each))
+  } catch {
+    throw notFound(path)
+  }
+}
+
+function failed(error: unknown, request: IncomingMessage, response: ServerResponse): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy()
+    return
+  }
+  // What is left of a body is not read.
+  if (!request.complete) response.setHeader('Connection', 'close')
+  if (error instanceof LocalRefusal) sendRefusal(response, error)
+  else {
+    process.emitWarning(error instanceof Error ? error : String(error))
+    sendRefusal(response, new LocalRefusal(500, 'the agent failed to answer; its output says why'))
+  }
+}

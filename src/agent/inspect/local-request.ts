@@ -1,0 +1,55 @@
+/** Reads requests of the local API: the body as JSON, within bounds, and what is asked for in the query. */
+import type { IncomingMessage } from 'node:http'
+import { BadJson, readJson } from '../../lib/text/json.ts'
+import { isMap } from '../../options/reader.ts'
+import { LocalRefusal } from './local-answer.ts'
+
+/** The largest body, in bytes: a replay may bring one of its own, in base64. */
+const BODY_BYTES = 4 * 1024 * 1024
+
+const JSON_BOUNDS = { maxDepth: 32, maxValues: 5000 }
+
+export interface LocalRequest {
+  readonly request: IncomingMessage
+  readonly path: string
+  readonly query: URLSearchParams
+  /** What the pattern of the route found, decoded. */
+  readonly params: readonly string[]
+}
+
+/** An object. Other sites' pages cannot send this type without asking first, which nobody answers. */
+export async function readBody(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+  if (!/^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
+    throw new LocalRefusal(415, 'the body must be application/json')
+  }
+  const bytes = await readBytes(request)
+  if (bytes.length === 0) return {}
+  try {
+    const value = await readJson(bytes, JSON_BOUNDS)
+    if (isMap(value)) return value
+  } catch (error) {
+    if (!(error instanceof BadJson)) throw error
+    throw new LocalRefusal(400, error.message)
+  }
+  throw new LocalRefusal(400, 'the body must be a JSON object')
+}
+
+async function readBytes(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > BODY_BYTES) throw new LocalRefusal(413, `the body must not be larger than ${BODY_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** A number from the query, from 1 to `most`; `usual` when it is not there. */
+export function limitOf(query: URLSearchParams, { usual, most }: { usual: number; most: number }): number {
+  const text = query.get('limit')
+  if (text === null || text === '') return usual
+  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (limit < 1) throw new LocalRefusal(400, 'limit must be a number from 1 on')
+  return Math.min(limit, most)
+}

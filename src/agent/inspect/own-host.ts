@@ -1,0 +1,30 @@
+/**
+ * Keeps pages of other sites out of the local API, which has no password. A browser tells for whom it asks: `Host` shows a
+ * name that was made to lead here (DNS rebinding), `Origin` and `Sec-Fetch-Site` the page that sends a request.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { isIP } from 'node:net'
+
+/** Why the request is refused; undefined when it is not. `listens` is the host that the listener was given. */
+export function foreignRequest(
+  { host = '', origin, 'sec-fetch-site': site }: IncomingHttpHeaders,
+  listens: string,
+): string | undefined {
+  if (!isOwnHost(host, listens)) return 'the Host header must be the address of the agent, such as localhost:4040'
+  if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
+    return 'pages of other origins may not use it'
+  }
+  // A page of the same site but another port is another origin too.
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return 'pages of other sites may not use it'
+  return undefined
+}
+
+function isOwnHost(host: string, listens: string): boolean {
+  const [, name = ''] = /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::\d{1,5})?$/i.exec(host) ?? []
+  const bare = name.replace(/^\[(.*)\]$/, '$1').toLowerCase()
+  if (bare === 'localhost' || bare === '::1' || /^127(?:\.\d{1,3}){3}$/.test(bare)) return true
+  if (bare === '') return false
+  // At all addresses of the machine: an address cannot be made to lead here, as a name can.
+  if (listens === '0.0.0.0' || listens === '::') return isIP(bare) !== 0
+  return bare === listens.toLowerCase()
+}

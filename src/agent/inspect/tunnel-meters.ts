@@ -1,0 +1,84 @@
+/** Counts what goes through each tunnel, as the local API shows it: how much, how often, and how long it took. */
+import { Durations } from '../durations.ts'
+import type { AgentTunnel } from '../tunnel.ts'
+
+/** How often averages move, in milliseconds, and over how many minutes each of them looks back. */
+const TICK_MS = 5000
+const AVERAGES = [1, 5, 15] as const
+
+export class RateMeter {
+  readonly #now: () => number
+  readonly #durations = new Durations()
+  /** Events a second. */
+  readonly #rates = AVERAGES.map(() => 0)
+  #count = 0
+  #open = 0
+  #sinceTick = 0
+  #tickedAt: number
+  #isBegun = false
+
+  constructor(now: () => number) {
+    this.#now = now
+    this.#tickedAt = now()
+  }
+
+  began(): void {
+    this.#tick()
+    this.#count++
+    this.#sinceTick++
+    this.#open++
+  }
+
+  ended(durationMs: number): void {
+    this.#open--
+    this.#durations.took(durationMs)
+  }
+
+  /** Rates are per second, percentiles in nanoseconds. */
+  get figures() {
+    this.#tick()
+    const [rate1 = 0, rate5 = 0, rate15 = 0] = this.#rates
+    const [p50 = 0, p90 = 0, p95 = 0, p99 = 0] = this.#durations.percentiles([0.5, 0.9, 0.95, 0.99]) ?? []
+    const ns = (ms: number): number => Math.round(ms * 1e6)
+    const percentiles = { p50: ns(p50), p90: ns(p90), p95: ns(p95), p99: ns(p99) }
+    return { count: this.#count, gauge: this.#open, rate1, rate5, rate15, ...percentiles }
+  }
+
+  /** Exponentially weighted averages; whole intervals that passed are counted when somebody comes. */
+  #tick(): void {
+    const ticks = Math.floor((this.#now() - this.#tickedAt) / TICK_MS)
+    if (ticks <= 0) return
+    this.#tickedAt += ticks * TICK_MS
+    const rate = this.#sinceTick / (TICK_MS / 1000)
+    for (const [i, minutes] of AVERAGES.entries()) {
+      const keep = Math.exp(-TICK_MS / 60_000 / minutes)
+      const before = this.#rates[i] ?? 0
+      const first = this.#isBegun ? before + (1 - keep) * (rate - before) : rate
+      this.#rates[i] = first * keep ** (ticks - 1)
+    }
+    this.#isBegun = true
+    this.#sinceTick = 0
+  }
+}
+
+export interface TunnelMeter {
+  readonly connections: RateMeter
+  readonly requests: RateMeter
+}
+
+export class TunnelMeters {
+  readonly #now: () => number
+  readonly #all = new WeakMap<AgentTunnel, TunnelMeter>()
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  of(tunnel: AgentTunnel): TunnelMeter {
+    const known = this.#all.get(tunnel)
+    if (known) return known
+    const meter = { connections: new RateMeter(this.#now), requests: new RateMeter(this.#now) }
+    this.#all.set(tunnel, meter)
+    return meter
+  }
+}

@@ -1,0 +1,129 @@
+/** `/api/tunnels` and `/api/status` of the local API: what runs, and tunnels that come and go while the agent does. */
+import type { ServerResponse } from 'node:http'
+import type { Problem } from '../../options/reader.ts'
+import type { Agent } from '../agent.ts'
+import { describeProblem } from '../config/config-error.ts'
+import { readLocalTunnel } from '../config/local-tunnel.ts'
+import type { TunnelPlans } from '../config/tunnel-options.ts'
+import { AgentFault } from '../fault.ts'
+import { openTunnel } from '../open-tunnel.ts'
+import type { AgentTunnel } from '../tunnel.ts'
+import { type Inspector, shownName } from './inspector.ts'
+import { LocalRefusal, localCodes, notFound, sendJson, sendNothing } from './local-answer.ts'
+import { type LocalRequest, readBody } from './local-request.ts'
+
+/** How long the server may take to give a tunnel its address, in milliseconds. */
+const START_MS = 15_000
+
+export interface LocalParts {
+  readonly agent: Agent
+  readonly inspector: Inspector
+  readonly version: string
+}
+
+export function listTunnels(parts: LocalParts, _asked: LocalRequest, response: ServerResponse): void {
+  const tunnels = [...parts.agent.tunnels].map((tunnel) => tunnelView(parts, tunnel))
+  sendJson(response, 200, { tunnels, uri: '/api/tunnels' })
+}
+
+export function getTunnel(parts: LocalParts, { params: [name = ''], path }: LocalRequest, response: ServerResponse) {
+  const tunnel = findTunnel(parts, name)
+  if (!tunnel) throw notFound(path)
+  sendJson(response, 200, tunnelView(parts, tunnel))
+}
+
+export async function startTunnel(parts: LocalParts, { request }: LocalRequest, response: ServerResponse) {
+  const given = await readBody(request)
+  const { agent, inspector } = parts
+  const isTaken = (name: string): boolean => [...agent.tunnels].some(({ plan }) => plan.name === name)
+  const { plans, problems } = readLocalTunnel(given, { isTaken })
+  if (!plans || problems.length > 0) throw badTunnel(problems)
+  if (!agent.isOnline) {
+    // Clients of the official agent wait and ask again when they read this.
+    const err = 'a successful ngrok tunnel session has not yet been established'
+    const code = localCodes.notReady
+    throw new LocalRefusal(503, 'the agent is not yet ready to start tunnels', { code, details: { err } })
+  }
+  const [tunnel] = await opened(agent, plans)
+  if (!tunnel) throw notStarted('it was closed')
+  inspector.started(plans[0].name)
+  sendJson(response, 201, tunnelView(parts, tunnel))
+}
+
+export async function stopTunnel(
+  parts: LocalParts,
+  { params: [name = ''], path }: LocalRequest,
+  response: ServerResponse,
+) {
+  const tunnel = findTunnel(parts, name)
+  if (!tunnel) throw notFound(path)
+  await parts.agent.closeTunnel(tunnel)
+  if (![...parts.agent.tunnels].some(({ plan }) => plan.name === tunnel.plan.name)) {
+    parts.inspector.stopped(tunnel.plan.name)
+  }
+  sendNothing(response)
+}
+
+export function getStatus({ agent, version }: LocalParts, _asked: LocalRequest, response: ServerResponse): void {
+  const { isOnline, latencyMs } = agent
+  const legs = latencyMs === undefined ? [] : [{ latency: Math.round(latencyMs * 1e6) }]
+  const status = isOnline ? 'online' : 'offline'
+  sendJson(response, 200, { status, agent_version: version, session: { legs }, uri: '/api/status' })
+}
+
+/** By the name that is shown; `name (http)` is also said of a tunnel that has no other address. */
+export function findTunnel({ agent }: LocalParts, name: string): AgentTunnel | undefined {
+  const all = [...agent.tunnels]
+  const plain = name.replace(/ \(https?\)$/, '')
+  return all.find((tunnel) => shownName(tunnel) === name) ?? all.find((tunnel) => shownName(tunnel) === plain)
+}
+
+function tunnelView({ inspector }: LocalParts, tunnel: AgentTunnel) {
+  const { plan, url, tunnelId, labels } = tunnel
+  const name = shownName(tunnel)
+  const { connections, requests } = inspector.meterOf(tunnel)
+  const { gauge: _, ...http } = requests.figures
+  return {
+    name,
+    ID: tunnelId,
+    uri: `/api/tunnels/${encodeURIComponent(name)}`,
+    public_url: url,
+    proto: 'proto' in plan.asks ? plan.asks.proto : '',
+    ...(labels && { labels }),
+    config: { addr: plan.forwardsTo, inspect: isInspected(tunnel) },
+    metrics: { conns: connections.figures, http },
+  }
+}
+
+function isInspected({ plan: { asks, target } }: AgentTunnel): boolean {
+  const isWeb = 'labels' in asks || asks.proto === 'http' || asks.proto === 'https'
+  return isWeb && 'dial' in target && target.isInspected && !target.isHttp2
+}
+
+async function opened(agent: Agent, plans: TunnelPlans): Promise<readonly AgentTunnel[]> {
+  const [{ name }] = plans
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new AgentFault('lost', 'the server did not answer in time')), START_MS)
+  const opening = openTunnel(agent, plans)
+  opening.catch(() => {})
+  try {
+    return await Promise.race([opening, late.promise])
+  } catch (error) {
+    // Of two addresses, the first may be there.
+    const begun = [...agent.tunnels].filter(({ plan }) => plan.name === name)
+    await Promise.all(begun.map((tunnel) => agent.closeTunnel(tunnel)))
+    if (!(error instanceof AgentFault)) throw error
+    throw notStarted(error.serverCode === '' ? error.message : `${error.message} (${error.serverCode})`)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function notStarted(err: string): LocalRefusal {
+  return new LocalRefusal(502, 'failed to start tunnel', { code: localCodes.tunnelNotStarted, details: { err } })
+}
+
+function badTunnel(problems: readonly Problem[]): LocalRefusal {
+  const err = problems.map((problem) => describeProblem(problem)).join('\n')
+  return new LocalRefusal(400, 'invalid tunnel configuration', { code: localCodes.badTunnel, details: { err } })
+}

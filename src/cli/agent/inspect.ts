@@ -1,0 +1,31 @@
+/** Opens the inspector of an agent that runs, and tells where it is. */
+import type { Agent } from '../../agent/agent.ts'
+import type { InspectServer } from '../../agent/inspect/inspect-server.ts'
+import type { Inspector } from '../../agent/inspect/inspector.ts'
+import type { InspectAddress } from '../../agent/inspect/listen-address.ts'
+import { Failure } from '../failure.ts'
+import type { Display } from './display.ts'
+
+export interface InspectJob {
+  readonly address: InspectAddress
+  readonly agent: Agent
+  readonly inspector: Inspector
+  readonly version: string
+  readonly display: Pick<Display, 'inspecting'>
+}
+
+/** Rejects with a `Failure` when somebody asked for an address that cannot be had; without the usual one the agent goes on. */
+export async function openInspector({ display, ...options }: InspectJob): Promise<InspectServer | undefined> {
+  const { startInspectServer } = await import('../../agent/inspect/inspect-server.ts')
+  const { host, port, isDefault } = options.address
+  try {
+    const server = await startInspectServer(options)
+    display.inspecting({ url: server.url })
+    return server
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    if (!isDefault) throw new Failure(`the inspector cannot listen at ${host}:${port}: ${reason}`, { cause: error })
+    display.inspecting({ reason })
+    return undefined
+  }
+}
