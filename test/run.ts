@@ -9,6 +9,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { ALONE } from './support/alone.ts'
 import { chooseTests } from './support/choose-tests.ts'
 import { groupTests, writeGroups } from './support/group-tests.ts'
 import { startPostgres } from './support/postgres.ts'
@@ -61,10 +62,13 @@ async function main(signal: AbortSignal): Promise<boolean> {
         env: { ...env, [WORKERS_VARIABLE]: workers },
       })
     }
-    let passed = await run({ ...chosen, workers: values.workers ?? '0' })
-    if (whole && values.workers === undefined && !signal.aborted) {
-      passed = both(passed, await run({ files: TWO_WORKERS, patterns: [], workers: '2' }))
-    }
+    const workers = values.workers ?? '0'
+    let passed = await run({ ...chosen, files: whole ? chosen.files.filter(isBeside) : chosen.files, workers })
+    const later = [
+      { files: ALONE, patterns: [], workers },
+      ...(values.workers === undefined ? [{ files: TWO_WORKERS, patterns: [], workers: '2' }] : []),
+    ]
+    for (const each of whole ? later : []) if (!signal.aborted) passed = both(passed, await run(each))
     const log = passed.ok ? '' : await postgres.log()
     if (log !== '') say(`the last lines of PostgreSQL's log:\n${log}`)
     const counts = Object.entries(passed.counts).map(([name, count]) => `${name} ${count}`)
@@ -75,6 +79,10 @@ async function main(signal: AbortSignal): Promise<boolean> {
     for (const folder of [compiled, grouped]) rmSync(folder, { recursive: true, force: true })
     await postgres.stop()
   }
+}
+
+function isBeside(file: string): boolean {
+  return !ALONE.includes(file)
 }
 
 function both(first: Outcome, second: Outcome): Outcome {

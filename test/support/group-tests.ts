@@ -30,7 +30,6 @@ const SHARED: readonly [folder: string, files: number][] = [
 
 /** The longest files, longest first: they begin first, so that the run does not end with one of them. */
 const LONGEST = [
-  'test/e2e/cluster/chaos.test.ts',
   'test/e2e/start-stop.test.ts',
   'test/conformance/matrix.test.ts',
   'test/e2e/backup.test.ts',
