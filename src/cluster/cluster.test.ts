@@ -252,6 +252,24 @@ describe('nodes on one database', () => {
       }
     })
 
+    test('a tunnel with labels is online and listed although names are claimed all the while', async () => {
+      const a = await start('nd_a')
+      const claims: Promise<boolean>[] = []
+      const claiming = setInterval(() => {
+        const n = claims.length
+        claims.push(a.plane.link.ask('claim', placeClaim(`tn_c${n}`, `ts_c${n}`, `c${n}.example.com`)))
+      }, 1)
+      try {
+        await until('the first is granted', () => claims[0])
+        a.plane.link.tell('sessionStarted', onlineSession('ts_1'))
+        await a.plane.link.ask('tunnelStarted', labelTunnel('tn_1', 'ts_1', { app: 'shop' }), { withinMs: 10_000 })
+        assert.equal((await a.node.cluster.presence().tunnel('tn_1'))?.id, 'tn_1')
+      } finally {
+        clearInterval(claiming)
+      }
+      assert.ok((await Promise.all(claims)).every((isGranted) => isGranted))
+    })
+
     test('groups have members at all of them', async () => {
       const { a, b } = await two()
       for (const [i, { plane }] of [a, b, b].entries()) {

@@ -196,7 +196,7 @@ export class Cluster {
   presence(): Presence {
     return clusterPresence({
       store: this.#options.store,
-      written: () => this.#rows.written(),
+      written: () => this.#rows.noted(),
       command: (sessionId, command) => this.#command(sessionId, command),
       own: { id: this.#options.node.id, sessions: () => this.#options.here.sessions() },
     })

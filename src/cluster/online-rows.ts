@@ -3,6 +3,7 @@
  * batches as it is by then: so a database that was away misses nothing, and many changes of one thing cost one write.
  */
 
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { labelTexts } from '../model/label-groups.ts'
@@ -62,7 +63,10 @@ export const PORT_CHANGED = 'port'
 export const SESSION_MOVED = 'session'
 export const NODE_LEAVES = 'node'
 
-/** How long what nobody waits for is gathered, in milliseconds: a session, and a moment later its tunnels. */
+/**
+ * How long what nobody waits for is gathered, in milliseconds: a session, and a moment later its tunnels. So are claims that
+ * come while others are written: a transaction costs much the same for one and for a hundred.
+ */
 const GATHER_MS = 50
 
 /** Sessions that were here lately and are remembered, by id; more than a node has agents. */
@@ -94,6 +98,9 @@ export class OnlineRows {
   /** Ids of sessions that came here from other nodes, by the revision that says so. */
   readonly #moves = new Map<number, string>()
   #writing: Promise<void> | undefined
+  /** Resolves when the batch that is being written is, or cannot be; and the same for what waits. */
+  #current: Promise<void> | undefined
+  #next = Promise.withResolvers<void>()
   #timer: NodeJS.Timeout | undefined
   #isAway = false
   #isClosed = false
@@ -161,17 +168,19 @@ export class OnlineRows {
 
   /** Resolves when what was noted until now is written, or the database is away. */
   async noted(): Promise<void> {
-    // What is being written may have begun before.
-    await this.#writing
-    if (this.waiting === 0) return
+    if (this.#isAway || this.#isClosed) return
+    if (this.waiting === 0) return this.#current
+    const { promise } = this.#next
     this.#writeSoon(0)
-    await this.#writing
+    // Not for all that is being written: claims of others may come all the while.
+    await promise
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
     await this.#writing
+    this.#next.resolve()
     for (const { reject } of this.#claims.splice(0)) reject(new Error('the node stops'))
   }
 
@@ -211,19 +220,29 @@ export class OnlineRows {
 
   async #writeAll(): Promise<void> {
     // Whoever claims a place waits; the rest may gather.
-    do {
+    for (let begunAt = performance.now(); ; begunAt = performance.now()) {
       const batch = { sessions: this.#sessions, tunnels: this.#tunnels, places: this.#places, claims: this.#claims }
       this.#sessions = new Map()
       this.#tunnels = new Map()
       this.#places = new Set()
       this.#claims = []
+      const { promise, resolve } = this.#next
+      this.#current = promise
+      this.#next = Promise.withResolvers()
       try {
         await this.#writeBatch(batch)
       } catch (err) {
         this.#failed(batch, err)
+        this.#next.resolve()
+        this.#next = Promise.withResolvers()
         return
+      } finally {
+        this.#current = undefined
+        resolve()
       }
-    } while (this.#claims.length > 0 && !this.#isClosed)
+      if (this.#claims.length === 0 || this.#isClosed) return
+      await pause(begunAt + GATHER_MS - performance.now())
+    }
   }
 
   async #writeBatch(batch: Batch): Promise<void> {

@@ -11,7 +11,7 @@ const MAX_TOGETHER = 500
  * Between two queries, where somebody waits for the second, in milliseconds. A query costs this process and the database
  * more than all the answers in it, and a fast database would be asked for each answer alone.
  */
-const APART_MS = 20
+const APART_MS = 50
 
 /** How long others wait for a query that is under way, in milliseconds: a database that says nothing holds it for long. */
 const PATIENCE_MS = 100
@@ -29,7 +29,7 @@ export class AskedTogether<Key, Answer> {
   /** The query that others wait for, or the time after it. */
   #current: object | undefined
 
-  /** `answer` asks the database about several keys, and gives what to answer for each. Tests set another `apartMs`. */
+  /** `answer` asks the database about several keys, and gives what to answer for each. */
   constructor(answer: (keys: readonly Key[]) => Promise<(key: Key) => Answer>, { apartMs = APART_MS } = {}) {
     this.#answer = answer
     this.#apartMs = apartMs
