@@ -1,5 +1,5 @@
 /** An agent without anything behind it: a TLS connection, a session, one HTTP endpoint, and heartbeats, as cheap as can be. */
-import { connect, type TLSSocket } from 'node:tls'
+import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls'
 import { Secret } from '../../src/lib/secrets/secret.ts'
 import { GROWN_WINDOW_BYTES } from '../../src/wire/bounds.ts'
 import { answerPings, DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS, Heartbeat } from '../../src/wire/heartbeat.ts'
@@ -120,13 +120,29 @@ function bindOf({ former, scheme }: LightAgent) {
 
 function dial({ host, port, localAddress, ca }: LightAgent): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, servername: 'localhost', ca, ...(localAddress && { localAddress }) })
+    const secureContext = contextOf(ca)
+    const socket = connect({
+      host,
+      port,
+      servername: 'localhost',
+      secureContext,
+      ...(localAddress && { localAddress }),
+    })
     socket.once('error', reject)
     socket.once('secureConnect', () => {
       socket.off('error', reject)
       resolve(socket)
     })
   })
+}
+
+const contexts = new WeakMap<Buffer, SecureContext>()
+
+/** Thousands of agents in one process read their authority once, as each of them would if it had one of its own. */
+function contextOf(ca: Buffer): SecureContext {
+  const known = contexts.get(ca) ?? createSecureContext({ ca })
+  contexts.set(ca, known)
+  return known
 }
 
 async function asked(mux: Mux, type: StreamType, message: Message): Promise<Message> {
