@@ -14,7 +14,10 @@ export interface NodeLeaseOptions {
   readonly log: Logger
   /** What this node is at the moment. */
   readonly facts: () => NodeFacts
-  /** The lease has begun, or had run out: what others hold by now is theirs, and the rest must be announced. */
+  /**
+   * The lease has begun, or had run out: what others hold by now is theirs, and the rest must be announced. So it must
+   * when another database server has taken over, which may lack what was written last.
+   */
   readonly onBegun: () => void
   /** Every node whose lease runs, this one too. */
   readonly onNodes: (nodes: readonly LiveNode[]) => void
@@ -44,6 +47,8 @@ export class NodeLease {
   #isAway = false
   /** When it was last renewed, of a clock that never jumps; undefined before that. */
   #renewedAt: number | undefined
+  /** The database server that was last read from; undefined before that. */
+  #server: string | undefined
 
   constructor(options: NodeLeaseOptions) {
     this.#options = options
@@ -118,11 +123,14 @@ export class NodeLease {
     const hadRun = await store.write((writer) => writer.online.renew(facts(), LEASE_MS))
     this.#renewedAt = asked
     if (!hadRun) onBegun()
-    const { nodes, dead } = await store.read(async ({ online }) => ({
+    const { nodes, dead, server } = await store.read(async ({ online }) => ({
       nodes: await online.nodes(),
       dead: await online.deadNodes(),
+      server: await online.server(),
     }))
     if (this.#isStopped) return
+    if (hadRun && this.#server !== undefined && this.#server !== server) onBegun()
+    this.#server = server
     onNodes(nodes)
     // One node is enough; were it dead, it would not be in the list.
     const isSweeper = nodes.every(({ id }) => id >= facts().id)

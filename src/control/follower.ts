@@ -20,7 +20,8 @@ export class Follower {
   readonly #store: Store
   readonly #followed: Followed
   readonly #log: Logger
-  #revision: number | null = null
+  /** The last change that was read, or the revision of what was loaded. */
+  #last: Change | number | null = null
   #running: Promise<void> | null = null
   #isBehind = false
   #isStopped = false
@@ -51,12 +52,12 @@ export class Follower {
     // Read before loading: changes made meanwhile are applied again, which does no harm.
     const revision = await this.#store.feed.latest()
     await this.#followed.load()
-    this.#revision = revision
+    this.#last = revision
   }
 
   #wake(): void {
     this.#isBehind = true
-    if (this.#revision === null && this.#running === null) return
+    if (this.#last === null && this.#running === null) return
     this.#running ??= this.#catchUp().finally(() => {
       this.#running = null
       if (this.#isBehind && !this.#isStopped && this.#retry === undefined) this.#wake()
@@ -83,12 +84,12 @@ export class Follower {
 
   async #readOn(): Promise<void> {
     for (;;) {
-      const changes = await this.#store.feed.since(this.#revision ?? 0, READ_TOGETHER)
+      const changes = await this.#store.feed.since(this.#last ?? 0, READ_TOGETHER)
       if (changes === null) return this.#load()
       const last = changes.at(-1)
       if (!last) return
       await this.#followed.apply(changes)
-      this.#revision = last.revision
+      this.#last = last
       // Those that came meanwhile are announced.
       if (changes.length < READ_TOGETHER) return
     }

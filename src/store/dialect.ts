@@ -10,6 +10,8 @@ export interface DialectFacts {
   readonly autoIncrement: string
   /** What the database's clock shows, in milliseconds since 1970. */
   readonly nowMs: RawBuilder<number>
+  /** Tells one run of the database server from another, which may lack what was written last. */
+  readonly server: RawBuilder<string>
   /** Whether a row must be locked explicitly before it is read and rewritten; SQLite has one writer at a time anyway. */
   readonly locksRows: boolean
   /** Runs just before a transaction writes to the change feed, so that revisions become visible in order. */

@@ -111,25 +111,52 @@ describe('the feed', () => {
       assert.equal(await store.feed.since(0), null)
       assert.equal(await store.feed.since(before), null)
       assert.equal(await store.feed.since(swept - 1), null)
-      // A gap in the revisions, as a rollback leaves it, is no reason to start over.
-      for (const revision of [swept, swept + 1, next - 1]) {
-        assert.equal((await store.feed.since(revision))?.at(-1)?.id, 'newest')
-      }
       assert.deepEqual(await store.feed.since(next), [])
+      // A gap in the revisions, as a rollback leaves it, is no reason to start over.
+      await jumpTo(url, next + 10)
+      await note('after a gap')
+      assert.equal((await store.feed.since(next))?.at(-1)?.id, 'after a gap')
+    })
+
+    test('a reader of what the database has lost is told to start over, also when its revision is of another change', async () => {
+      await note('kept')
+      const before = await store.feed.latest()
+      await note('lost')
+      const [lost] = (await store.feed.since(before)) ?? []
+      assert.ok(lost)
+      assert.deepEqual(await store.feed.since(lost), [])
+      await run(url, `delete from changes where revision = ${lost.revision}`)
+      assert.equal(await store.feed.since(lost), null)
+      await run(url, `insert into changes (revision, kind, id) values (${lost.revision}, 'thing', 'another')`)
+      assert.equal(await store.feed.since(lost), null)
+      assert.deepEqual(
+        (await store.feed.since(before))?.map(({ id }) => id),
+        ['another'],
+      )
     })
   })
 })
 
 /** Makes the database assign the revision after `revision` next. */
-async function jumpTo(url: string, revision: number): Promise<void> {
+function jumpTo(url: string, revision: number): Promise<void> {
+  return run(
+    url,
+    url.startsWith('sqlite:')
+      ? `insert into changes (revision, kind, id) values (${revision}, 'thing', 'jump')`
+      : `select setval('changes_revision_seq', ${revision})`,
+  )
+}
+
+/** Past the store. */
+async function run(url: string, statement: string): Promise<void> {
   if (url.startsWith('sqlite:')) {
     const db = new DatabaseSync(url.slice('sqlite:'.length))
-    db.exec(`insert into changes (revision, kind, id) values (${revision}, 'thing', 'jump')`)
+    db.exec(statement)
     db.close()
     return
   }
   const client = new Client({ connectionString: url })
   await client.connect()
-  await client.query(`select setval('changes_revision_seq', ${revision})`)
+  await client.query(statement)
   await client.end()
 }

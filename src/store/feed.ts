@@ -8,6 +8,9 @@ export interface Change {
   readonly id: string
 }
 
+/** The last change that was read, or its revision alone. */
+type ReadUpTo = Pick<Change, 'revision'> & Partial<Change>
+
 /** How many changes are kept; a reader further behind has to read everything again. */
 export const KEPT_CHANGES = 100_000
 
@@ -47,35 +50,39 @@ export class Feed {
   }
 
   /**
-   * Changes after `revision`, oldest first, at most `limit`. Null when some of them are no longer kept: the reader must
-   * read everything again.
+   * Changes after the last that was read, or after a revision, oldest first, at most `limit`. Null when the reader must
+   * read everything again: some of them are no longer kept, or the database has lost what was read. A standby that was
+   * promoted may lack the last moments of its primary, and gives their revisions to other changes.
    */
-  since(revision: number, limit = 1000): Promise<readonly Change[] | null> {
-    const key = `${revision} ${limit}`
+  since(last: Change | number, limit = 1000): Promise<readonly Change[] | null> {
+    const after: ReadUpTo = typeof last === 'number' ? { revision: last } : last
+    const key = JSON.stringify([after.revision, after.kind, after.id, limit])
     const asked = this.#asked.get(key)
     if (asked) return asked
     // Begun when all have asked, so that no answer is older than its question.
     const answer = Promise.resolve().then(() => {
       this.#asked.delete(key)
-      return this.#since(revision, limit)
+      return this.#since(after, limit)
     })
     this.#asked.set(key, answer)
     return answer
   }
 
-  #since(revision: number, limit: number): Promise<readonly Change[] | null> {
+  #since({ revision, kind, id }: ReadUpTo, limit: number): Promise<readonly Change[] | null> {
     return this.#ask(async (db) => {
-      const changes = await db
+      const found = await db
         .selectFrom('changes')
         .selectAll()
-        .where('revision', '>', revision)
+        .where('revision', '>=', revision)
         .orderBy('revision')
-        .limit(limit)
+        .limit(limit + 1)
         .execute()
-      const first = changes[0]
+      const [first] = found
       // PostgreSQL leaves gaps where a transaction was rolled back, so a gap alone does not mean that rows are gone.
-      if (first && first.revision > revision + 1 && revision < (await oldest(db)) - 1) return null
-      return changes
+      if (revision === 0) return first && (await oldest(db)) > 1 ? null : found.slice(0, limit)
+      const isKept =
+        first?.revision === revision && first.kind === (kind ?? first.kind) && first.id === (id ?? first.id)
+      return isKept ? found.slice(1) : null
     })
   }
 }

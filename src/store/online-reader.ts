@@ -60,6 +60,12 @@ export class OnlineReader {
       .sort((a, b) => (a.name === b.name ? order(a.id, b.id) : order(a.name, b.name)))
   }
 
+  /** Tells one run of the database server from another, which may lack what was written last. */
+  async server(): Promise<string> {
+    const { rows } = await sql<{ server: string }>`select ${this.facts.server} as server`.execute(this.db)
+    return rows[0]?.server ?? ''
+  }
+
   /** Ids of the nodes whose lease has run out, and which still have a row. */
   async deadNodes(): Promise<string[]> {
     const rows = await this.db

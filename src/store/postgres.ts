@@ -63,6 +63,7 @@ export function openPostgres(url: string, limits: StoreLimits = storeLimits): Op
       autoIncrement: 'bigserial',
       // Not `now()`, which stands still during a transaction.
       nowMs: sql<number>`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`,
+      server: sql<string>`cast(pg_postmaster_start_time() as text)`,
       locksRows: true,
       orderChanges: async (tx) => {
         // A revision is assigned before its transaction commits. Without the lock a reader could see 8 and only later 7.

