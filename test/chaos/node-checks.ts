@@ -9,6 +9,7 @@ import type { NodeAgent } from './node-agents.ts'
 import type { WrittenEdge } from './node-edges.ts'
 import { BACK_MS } from './nodes-verdict.ts'
 import type { NodesWorld, RestartedNode } from './nodes-world.ts'
+import { slowMs } from './witness.ts'
 
 /** How long what does not hold in time is watched further, in milliseconds, so that a fault says how late it was. */
 const LATE_MS = 40_000
@@ -60,8 +61,11 @@ async function waitFor(
 ): Promise<{ ms: number; fault?: string }> {
   let last: Heard | undefined
   for (;;) {
+    const begun = Date.now()
     const heard = await ask(node, url, cluster.ca)
-    const ms = witness.since(healed)
+    // On a slow machine an answer takes longer, however soon it could be given.
+    const isSlow = slowMs(witness.slow, healed, Date.now()) > 0
+    const ms = isSlow ? begun - healed - slowMs(witness.slow, healed, begun) : Date.now() - healed
     const isLate = ms > BACK_MS
     const said = `${last?.status} ${last?.text.replaceAll(/\s+/g, ' ').slice(0, 160)}`
     if (isRight(heard)) return isLate ? { ms, fault: `${what} at ${node.name} only after ${ms} ms: ${said}` } : { ms }

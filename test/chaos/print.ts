@@ -3,6 +3,7 @@ import type { Footprint } from './footprint.ts'
 import type { HostileReport } from './hostile.ts'
 import type { KillReport } from './kill.ts'
 import { type Invariant, invariants, type NodesReport } from './nodes.ts'
+import type { RollingReport } from './rolling.ts'
 import type { UpgradeReport } from './upgrade.ts'
 import type { KindReport } from './visitors.ts'
 
@@ -89,6 +90,11 @@ export function nodesText(report: NodesReport): string {
     `all served again after ${Math.max(...backMs)} ms at most, ${backMs.length} times; the machine stood still for ${slowMs} ms in all`,
     ...lines,
   ].join('\n')
+}
+
+export function rollingText({ served, seconds, restarts, faults }: RollingReport): string {
+  const rate = (served / seconds).toFixed(0)
+  return `${restarts} nodes stopped and started again; ${served} requests served, ${rate} a second, ${faults.length} failed`
 }
 
 export function hostileText({ what, quiet, hostile, p99Ms, turns, callers, reloadedMs }: HostileReport): string {

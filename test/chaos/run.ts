@@ -6,12 +6,14 @@ import type { Owner } from '../support/upstream.ts'
 import { hostile } from './hostile.ts'
 import { kill } from './kill.ts'
 import { nodes } from './nodes.ts'
-import { faultLines, hostileText, killText, nodesText, upgradeText } from './print.ts'
+import { faultLines, hostileText, killText, nodesText, rollingText, upgradeText } from './print.ts'
+import { rolling } from './rolling.ts'
 import { upgrade } from './upgrade.ts'
 
 const usage = `usage: npm run chaos -- upgrade [--rounds 50] [--requests 200000] [--store sqlite|postgres] [--workers 2]
        npm run chaos -- kill [--rounds 100] [--store sqlite|postgres] [--workers 2]
        npm run chaos -- nodes [--minutes 10] [--seed 1] [--workers 1] [--logs folder], on a PostgreSQL of its own
+       npm run chaos -- rolling [--rounds 3] [--rate 200] [--seed 1] [--workers 1], on a PostgreSQL of its own
        npm run chaos -- hostile [--edges 100000] [--seconds 20] [--workers 1], on SQLite`
 
 interface Outcome {
@@ -30,6 +32,7 @@ const { values, positionals } = parseArgs({
     edges: { type: 'string', default: '100000' },
     seconds: { type: 'string', default: '20' },
     minutes: { type: 'string', default: '10' },
+    rate: { type: 'string', default: '200' },
     seed: { type: 'string' },
     logs: { type: 'string' },
   },
@@ -63,6 +66,13 @@ const runs: Readonly<Record<string, (owner: Owner, databaseUrl: string | undefin
     const sizes = { forMs: Number(values.minutes) * 60_000, workers: Number(values.workers ?? 1) }
     const report = await nodes(owner, { ...sizes, seed, logs: values.logs, progress })
     return { text: nodesText(report), faults: report.faults }
+  },
+  async rolling(owner) {
+    const seed = Number(values.seed ?? randomInt(1_000_000))
+    progress(`seed ${seed}`)
+    const sizes = { rounds: Number(values.rounds ?? 3), perSecond: Number(values.rate) }
+    const report = await rolling(owner, { ...sizes, seed, workers: Number(values.workers ?? 1), progress })
+    return { text: rollingText(report), faults: report.faults }
   },
   async hostile(owner) {
     const { edges, seconds, workers = '1' } = values

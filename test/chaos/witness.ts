@@ -1,6 +1,6 @@
 /**
- * Watches the machine: a process that does nothing but answer. When even that is slow, whoever waits for several processes
- * in turn runs into limits, and no node is to blame.
+ * Watches the machine: a process that works for a moment, and answers. When even that is slow, whoever waits for several
+ * processes in turn runs into limits, and no node is to blame.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,7 +8,10 @@ import { fileURLToPath } from 'node:url'
 import type { Owner } from '../support/upstream.ts'
 
 /** Between two questions, in milliseconds. */
-const ASK_MS = 50
+const ASK_MS = 100
+
+/** How long it works for an answer, in microseconds of processor time: about as long as for a TLS handshake. */
+const WORK_US = 3000
 
 /** What takes longer is a machine that stands still, in milliseconds: a visit to another node is some ten such turns. */
 const SLOW_MS = 150
@@ -81,5 +84,9 @@ export async function startWitness(owner: Owner): Promise<Witness> {
 
 if (import.meta.main) {
   process.on('disconnect', () => process.exit())
-  process.on('message', () => process.send?.(''))
+  process.on('message', () => {
+    const begun = process.cpuUsage()
+    while (process.cpuUsage(begun).user < WORK_US);
+    process.send?.('')
+  })
 }

@@ -2,75 +2,15 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { agentAt, type ClusterNode, startCluster, type TestCluster } from '../../support/cluster.ts'
+import { Crowd } from '../../support/crowd.ts'
 import { eachStore } from '../../support/databases.ts'
 import { until } from '../../support/until.ts'
 import { httpUpstream, type Owner, tcpUpstream } from '../../support/upstream.ts'
 import { answerOf, beginVisit, dialTcp, visit } from '../../support/visitor.ts'
-import { type WayToAsk, waysToAskWeb, wayToAskTcp } from '../../support/ways-to-ask.ts'
-
-/** Between two requests of one visitor, in milliseconds. */
-const BETWEEN_MS = 50
-
-/** Requests that every visitor must have had answered after a change before it counts as survived. */
-const ENOUGH = 10
 
 /** The name of an edge whose visitors go to a tunnel with labels. */
 const SHOP = 'shop.cluster.localhost'
-
-interface Visitor {
-  readonly name: string
-  served: number
-}
-
-/** What is visited at each node. */
-interface Visited {
-  readonly webs: readonly string[]
-  readonly tcp: string
-}
-
-/** Visitors of one node, who ask again and again: over new connections and over kept ones. */
-class Crowd {
-  readonly failed: string[] = []
-  readonly #node: ClusterNode
-  readonly #visitors: Visitor[] = []
-  readonly #running: Promise<void>[]
-  #isOver = false
-
-  /** `webs` are visited with every version of HTTP. */
-  constructor(node: ClusterNode, { webs, tcp }: Visited, ca: string) {
-    this.#node = node
-    const ways = webs.flatMap((url) => waysToAskWeb(node.at(url), ca))
-    this.#running = [...ways, wayToAskTcp(node.at(tcp), 'served')].map((way) => this.#loop(way))
-  }
-
-  /** Resolves when all have been served for a while, or one was not. */
-  async goOn(): Promise<void> {
-    const enough = this.#visitors.map((visitor) => ({ visitor, served: visitor.served + ENOUGH }))
-    const isEnough = (): boolean => enough.every(({ visitor, served }) => visitor.served >= served)
-    await until(`visitors of ${this.#node.name} are served`, () => this.failed.length > 0 || isEnough())
-  }
-
-  /** Nobody asks any more; what was asked is answered. */
-  async stop(): Promise<void> {
-    this.#isOver = true
-    await Promise.all(this.#running)
-  }
-
-  async #loop(way: WayToAsk): Promise<void> {
-    const { name } = way
-    const visitor: Visitor = { name, served: 0 }
-    this.#visitors.push(visitor)
-    while (!this.#isOver) {
-      const { status, text } = await way.ask().catch((error: Error) => ({ status: 0, text: error.message }))
-      if (status === 200 && text === 'served') visitor.served++
-      else this.failed.push(`${this.#node.name}, ${name}: ${status} ${text.slice(0, 300)}`)
-      await pause(BETWEEN_MS)
-    }
-    way.close()
-  }
-}
 
 describe('a node among others', () => {
   eachStore(
@@ -106,7 +46,17 @@ describe('a node among others', () => {
         await api.create(`/edges/https/${edge.id}/routes`, route)
       }
 
-      /** Stops each node and starts it again, while visitors of an agent's addresses come to the others. */
+      /** Two agents serve a pool, both at the first node, which they leave together. */
+      const servePool = async (t: TestContext, addr: number): Promise<string> => {
+        let url = ''
+        for (let i = 0; i < 2; i++) {
+          const agent = await agentAt(t, cluster, nodes[0] as ClusterNode, { connections: 1 })
+          url = (await agent.forward({ addr, domain: 'pair.cluster.localhost', pooling: true })).url
+        }
+        return url
+      }
+
+      /** Stops each node and starts it again, while visitors of agents' addresses come to the others. */
       const stopEach = async (t: TestContext, { isGrouped }: { readonly isGrouped: boolean }): Promise<void> => {
         const waiting: ServerResponse[] = []
         const service = await httpUpstream(t, ({ url }, response) => {
@@ -120,13 +70,16 @@ describe('a node among others', () => {
         const { url } = await agent.forward({ addr: service.port })
         const { url: tcp } = await agent.forward({ addr: echo.port, proto: 'tcp' })
         if (isGrouped) await serveGroup(agent, service.port)
-        const visited = { webs: [isGrouped ? `https://${SHOP}` : url], tcp }
+        const webs = isGrouped ? [`https://${SHOP}`] : [url, await servePool(t, service.port)]
+        const visited = { webs, tcp }
         for (const node of nodes) {
-          const isOpen = async () => (await visit(node.at(visited.webs[0] ?? ''), cluster)).status === 200
-          await until('the address is served', isOpen)
+          for (const web of webs) {
+            const isOpen = async () => (await visit(node.at(web), cluster)).status === 200
+            await until('the address is served', isOpen)
+          }
           await until('the port is open', () => dialTcp(node.at(tcp)).catch(() => undefined)).then((it) => it.destroy())
         }
-        const crowds = nodes.map((node) => new Crowd(node, visited, cluster.ca))
+        const crowds = nodes.map((node) => new Crowd(node, visited, cluster))
         t.after(() => Promise.all(crowds.map((crowd) => crowd.stop())))
         const failed = (): string[] => crowds.flatMap((crowd) => crowd.failed)
         const settle = async (): Promise<void> => {
@@ -148,7 +101,7 @@ describe('a node among others', () => {
           assert.equal((await long).text, 'begun and finished')
           assert.equal((await ended).code, 0)
           await settle()
-          crowds.splice(index, 0, new Crowd(await again(index), visited, cluster.ca))
+          crowds.splice(index, 0, new Crowd(await again(index), visited, cluster))
           await settle()
         }
       }

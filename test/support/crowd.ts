@@ -1,0 +1,82 @@
+/** Visitors of one node, who ask again and again: over new connections and over kept ones. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { ClusterNode } from './cluster.ts'
+import { until } from './until.ts'
+import { type WayToAsk, waysToAskWeb, wayToAskTcp } from './ways-to-ask.ts'
+
+/** Requests of one visitor in a second. */
+const PER_VISITOR = 20
+
+/** Requests that every visitor must have had answered after a change before it counts as survived. */
+const ENOUGH = 10
+
+/** What is visited at each node; every service says `served`. */
+export interface Visited {
+  /** With every version of HTTP. */
+  readonly webs: readonly string[]
+  readonly tcp: string
+}
+
+export interface CrowdOptions {
+  readonly ca: string
+  /** Requests of all in a second, if the machine keeps up; by default 20 of each. */
+  readonly perSecond?: number
+  /** How many visitors ask in each way; one by default. */
+  readonly ofEach?: number
+}
+
+interface Visitor {
+  readonly name: string
+  served: number
+}
+
+export class Crowd {
+  readonly failed: string[] = []
+  readonly #node: ClusterNode
+  readonly #visitors: Visitor[] = []
+  readonly #running: Promise<void>[]
+  readonly #betweenMs: number
+  #isOver = false
+
+  constructor(node: ClusterNode, { webs, tcp }: Visited, { ca, perSecond, ofEach = 1 }: CrowdOptions) {
+    this.#node = node
+    const ways = Array.from({ length: ofEach }, () => [
+      ...webs.flatMap((url) => waysToAskWeb(node.at(url), ca)),
+      wayToAskTcp(node.at(tcp), 'served'),
+    ]).flat()
+    this.#betweenMs = (1000 * ways.length) / (perSecond ?? PER_VISITOR * ways.length)
+    this.#running = ways.map((way) => this.#loop(way))
+  }
+
+  /** How many requests were answered as they should. */
+  get served(): number {
+    return this.#visitors.reduce((sum, { served }) => sum + served, 0)
+  }
+
+  /** Resolves when all have been served for a while, or one was not. */
+  async goOn(): Promise<void> {
+    const enough = this.#visitors.map((visitor) => ({ visitor, served: visitor.served + ENOUGH }))
+    const isEnough = (): boolean => enough.every(({ visitor, served }) => visitor.served >= served)
+    await until(`visitors of ${this.#node.name} are served`, () => this.failed.length > 0 || isEnough())
+  }
+
+  /** Nobody asks any more; what was asked is answered. */
+  async stop(): Promise<void> {
+    this.#isOver = true
+    await Promise.all(this.#running)
+  }
+
+  async #loop(way: WayToAsk): Promise<void> {
+    const { name } = way
+    const visitor: Visitor = { name, served: 0 }
+    this.#visitors.push(visitor)
+    while (!this.#isOver) {
+      const begun = performance.now()
+      const { status, text } = await way.ask().catch((error: Error) => ({ status: 0, text: error.message }))
+      if (status === 200 && text === 'served') visitor.served++
+      else this.failed.push(`${this.#node.name}, ${name}: ${status} ${text.slice(0, 300)}`)
+      await pause(Math.max(0, begun + this.#betweenMs - performance.now()))
+    }
+    way.close()
+  }
+}
