@@ -220,6 +220,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       ...{ nodeId, planeId, now },
       bytes: shareOf(settings.exchangeMemory, planeCount),
       sessionOf: (id) => online.registry.liveTunnel(id)?.session.id ?? elsewhere.others.holderOf(id),
+      replays: { edges, serve: (...given) => front.answer(...given), publicHttpsPort: () => publicPorts.https },
     })
     const bodyMemory = new BodyMemory({ bytes: bodyMemoryOf(settings.bodyMemory, planeCount) })
     const departed = new DepartedVisitors()

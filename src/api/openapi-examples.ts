@@ -62,6 +62,7 @@ const modules: Readonly<Record<string, Example>> = {
 
 /** By kind of resource. There is none with a private key: whoever copied it would use a key that is public. */
 const created: Readonly<Record<string, Example>> = {
+  exchange: { method: 'PUT', path: '/cart?id=7', body: { content: '{"paid":true}' } },
   capture: { edge_id: `edghts_${SOME}`, bodies: true, duration: 300 },
   api_key: words,
   ssh_credential: { ...words, acl: ['bind:shop.example.com'], public_key: publicKey },

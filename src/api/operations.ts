@@ -94,9 +94,16 @@ const actions: Record<RouteAction, (behind: Behind, call: CheckedCall) => Promis
   async traffic({ traffic }, { route: { period = 'minutes' } }) {
     return traffic(period)
   },
+  replay: ofExchangesAlone,
+  har: ofExchangesAlone,
+  curl: ofExchangesAlone,
   async command() {
     throw new Error('only resources that are online take commands')
   },
+}
+
+async function ofExchangesAlone(): Promise<never> {
+  throw new Error('only exchanges have this action')
 }
 
 /** What is online comes from presence, not from the store. */

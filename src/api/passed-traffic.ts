@@ -1,6 +1,8 @@
 /** The operations on what traffic left behind: exchanges. */
 
-import type { Exchanges } from '../control/exchanges.ts'
+import { curlOf } from '../control/exchange-curl.ts'
+import { harOf } from '../control/exchange-har.ts'
+import { type Exchanges, MASKED } from '../control/exchanges.ts'
 import { BadInput } from '../lib/shape/bad-input.ts'
 import { readRfc3339 } from '../lib/text/rfc3339.ts'
 import { Refusal } from '../model/errors.ts'
@@ -9,9 +11,6 @@ import type { Fields } from '../resources/resource.ts'
 import type { CheckedCall } from './checked-call.ts'
 import { missing, pageOf } from './list-page.ts'
 import type { Page } from './query.ts'
-
-/** What stands in place of a value that was masked. */
-const MASKED = '[masked]'
 
 export interface PassedTraffic {
   readonly exchanges: Exchanges
@@ -26,8 +25,13 @@ export async function whatPassed({ exchanges }: PassedTraffic, call: CheckedCall
     const shown = found.map((exchange) => exchanges.show(exchange, links))
     return pageOf(shown, route.resource, page, links)
   }
-  const one = await exchanges.one(principal, target.id)
+  const one =
+    route.action === 'replay'
+      ? await exchanges.replay(principal, target.id, call.body)
+      : await exchanges.one(principal, target.id)
   if (!one) throw missing(route.resource)
+  if (route.action === 'har') return harOf(one)
+  if (route.action === 'curl') return { command: curlOf(one) }
   return wholeOf(one, exchanges.show(one.exchange, links))
 }
 

@@ -8,6 +8,7 @@ import type { AgentCommand } from '../model/presence.ts'
 import { formsOf, type ModuleForm } from '../modules/forms.ts'
 import { modulesAt } from '../modules/index.ts'
 import type { Module } from '../modules/module.ts'
+import { curlView, exchanges, harView, replayForm } from '../resources/exchanges.ts'
 import { resources } from '../resources/index.ts'
 import { policyExplanations } from '../resources/policy-explanations.ts'
 import type { Resource, Verb } from '../resources/resource.ts'
@@ -25,6 +26,9 @@ export type RouteAction =
   | 'command'
   | 'explain'
   | 'traffic'
+  | 'replay'
+  | 'har'
+  | 'curl'
 
 export interface ApiRoute {
   readonly method: Method
@@ -60,6 +64,7 @@ export function routeTable(): readonly ApiRoute[] {
       ...moduleRoutes(resource),
       ...commands(resource),
     ]),
+    ...ofExchanges(exchanges),
     explain(policyExplanations),
     ...histories(trafficHistory),
   ]
@@ -93,6 +98,44 @@ function explain(resource: Resource): ApiRoute {
     body: resource.create,
     response: resource.view,
   }
+}
+
+function ofExchanges(resource: Resource): ApiRoute[] {
+  return [
+    {
+      method: 'POST',
+      path: `${resource.path}/{id}/replay`,
+      operation: 'replay_exchange',
+      summary: 'Send the request of an exchange again',
+      action: 'replay',
+      resource,
+      status: 201,
+      body: replayForm,
+      response: resource.view,
+    },
+    {
+      method: 'GET',
+      path: `${resource.path}/{id}/har`,
+      operation: 'get_exchange_har',
+      summary: 'Get an exchange as a HAR document',
+      action: 'har',
+      resource,
+      status: 200,
+      body: null,
+      response: harView,
+    },
+    {
+      method: 'GET',
+      path: `${resource.path}/{id}/curl`,
+      operation: 'get_exchange_curl',
+      summary: 'Get the request of an exchange as a command for curl',
+      action: 'curl',
+      resource,
+      status: 200,
+      body: null,
+      response: curlView,
+    },
+  ]
 }
 
 function routesOfOtherName(resource: Resource): ApiRoute[] {

@@ -1,6 +1,7 @@
 /** Exchanges of all nodes as the API reads and shows them. */
 import type { Logger } from '../lib/log/log.ts'
-import type { ExchangeFilter, KeptMessage, SeenExchange, WholeExchange } from '../model/exchange.ts'
+import { Refusal } from '../model/errors.ts'
+import type { ExchangeFilter, KeptMessage, ReplayAsk, SeenExchange, WholeExchange } from '../model/exchange.ts'
 import { readExchangeId, tagOf } from '../model/exchange-id.ts'
 import { isSensitiveHeader } from '../model/sensitive-headers.ts'
 import { endpoints } from '../resources/endpoints.ts'
@@ -29,6 +30,9 @@ export interface ExchangePage {
   readonly beforeId?: string | undefined
   readonly limit: number
 }
+
+/** What stands in place of a value that was masked. */
+export const MASKED = '[masked]'
 
 /** How long a node may take before a list is answered without it, in milliseconds. */
 const ASK_MS = 2500
@@ -59,6 +63,16 @@ export class Exchanges {
     const found = await this.nodeOf(id)?.ask({ kind: 'one', id })
     if (!found || !maySee(principal, found.exchange)) return undefined
     return principal.role === 'admin' ? found : maskedFor(found)
+  }
+
+  /** Repeats an exchange; gives the new one. `body` has passed `replayForm`. Rejects with `Refusal`. */
+  async replay(principal: Principal, id: string, body: Fields): Promise<WholeExchange | undefined> {
+    const node = this.nodeOf(id)
+    if (!node || !(await this.one(principal, id))) return undefined
+    const made = await node.ask({ ...changesOf(body), kind: 'replay', id, mayUseSecrets: principal.role === 'admin' })
+    if (made === null) return undefined
+    this.#options.log.info({ exchange: id, replay: made, by: principal.id }, 'exchange repeated')
+    return this.one(principal, made)
   }
 
   /** The node that has an exchange, if it is online. */
@@ -104,6 +118,24 @@ export class Exchanges {
       node: this.nodeOf(exchange.id)?.id ?? '',
     }
   }
+}
+
+/** As nodes are asked: the body as base64, and no mask where a value must be. */
+function changesOf(body: Fields): Pick<ReplayAsk, 'method' | 'path' | 'headers' | 'body'> {
+  const { body: given, headers, ...rest } = body as ReplayChanges
+  for (const [i, { name, value }] of (headers ?? []).entries()) {
+    if (value !== MASKED || !isSensitiveHeader(name)) continue
+    const msg = `\`headers[${i}].value\` is masked; write its value, or leave the header out`
+    throw new Refusal('INVALID_VALUE', msg, { field: `headers[${i}].value` })
+  }
+  if (!given) return { ...rest, headers }
+  const bytes = Buffer.from(given.content, given.encoding === 'base64' ? 'base64' : 'utf8')
+  return { ...rest, headers, body: bytes.toString('base64') }
+}
+
+/** The form of a replay. */
+interface ReplayChanges extends Pick<ReplayAsk, 'method' | 'path' | 'headers'> {
+  readonly body?: { readonly encoding: 'text' | 'base64'; readonly content: string }
 }
 
 /** A member sees edges, which are the account's (D24), and endpoints of its own agents. */

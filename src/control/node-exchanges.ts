@@ -4,12 +4,15 @@ import { check } from '../lib/shape/check.ts'
 import { closed } from '../lib/shape/schema.ts'
 import type { ExchangeAsk, ExchangeQuery, SeenExchange, WholeExchange } from '../model/exchange.ts'
 import { readExchangeId, tagOf } from '../model/exchange-id.ts'
+import { replayForm } from '../resources/exchanges.ts'
 import type { AttachedPlanes } from './attached-planes.ts'
 
 /** What is asked of each kind, and what is answered. */
 export interface ExchangeAnswers {
   page: readonly SeenExchange[]
   one: WholeExchange | null
+  /** The id of the new exchange. */
+  replay: string | null
 }
 
 export type ExchangeKind = ExchangeAsk['kind']
@@ -35,9 +38,18 @@ export function exchangesHere(planes: Pick<AttachedPlanes, 'askEach'>): (ask: Ex
         const found = await planes.askEach('exchange', { id: ask.id }, { isAsked: (id) => tagOf(id) === tag })
         return found.find(({ answer }) => answer !== undefined)?.answer ?? null
       }
+      case 'replay': {
+        const tag = readExchangeId(ask.id)?.planeTag
+        const options = { isAsked: (id: string) => tagOf(id) === tag, withinMs: REPLAY_MS }
+        const found = await planes.askEach('replay', ask, options)
+        return found.find(({ answer }) => answer !== undefined)?.answer ?? null
+      }
     }
   }
 }
+
+/** How long a data plane may take to repeat an exchange, in milliseconds: longer than the service has. */
+const REPLAY_MS = 11_000
 
 /** The newest of several pages. */
 export function newest(all: readonly SeenExchange[], { limit }: Pick<ExchangeQuery, 'limit'>): SeenExchange[] {
@@ -68,6 +80,13 @@ const asks = {
     }),
   }),
   one: closed({ kind: text(16), id: text(64) }),
+  replay: closed({
+    kind: text(16),
+    id: text(64),
+    mayUseSecrets: Type.Boolean(),
+    ...replayForm.properties,
+    body: Type.Optional(Type.String()),
+  }),
 } satisfies Record<ExchangeKind, unknown>
 
 /** What another node asks, checked; throws `BadValue`. */

@@ -138,6 +138,7 @@ export class TestPlane {
       exchanges: async () => [],
       exchange: async () => undefined,
       captures() {},
+      replay: async () => undefined,
     }
   }
 }

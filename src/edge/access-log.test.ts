@@ -31,7 +31,7 @@ const request = {
   bytesOut: 12,
   found: new Map([['ip_policy.decision', 'allow']]),
   kept: undefined,
-  replayOf: undefined,
+  replay: undefined,
 } as const
 
 function logged(isOn = true) {

@@ -149,7 +149,15 @@ export class HttpFront {
     const count = counts.of(edge?.id ?? '')
     count.connections++
     count.open++
-    const visitor: VisitorConnection = { peer, tls, edge, tlsKey: edge?.tlsKey ?? '', current: edge, asked: undefined }
+    const visitor: VisitorConnection = {
+      peer,
+      tls,
+      edge,
+      tlsKey: edge?.tlsKey ?? '',
+      current: edge,
+      asked: undefined,
+      replay: undefined,
+    }
     const mayAsk = this.#options.requestsOf?.(peer.ip)
     const onExchange =
       mayAsk === undefined
@@ -188,6 +196,11 @@ export class HttpFront {
     }
     this.#connections.set(connection, { visitor, socket })
     if (this.#isDraining) connection.drain()
+  }
+
+  /** Answers a request that came over no connection of ours. */
+  answer(exchange: Exchange, visitor: VisitorConnection): void {
+    this.#proxy.handle(exchange, visitor)
   }
 
   /** Closes each connection after the requests that are under way. */

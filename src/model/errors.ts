@@ -54,6 +54,7 @@ const table = {
     text: 'This is the last active admin; make another user an admin before you delete, deactivate or demote this one.',
   },
   CAPTURE_RUNS: { status: 409, ngrok: 245, text: 'This edge is captured already.' },
+  NOT_REPLAYABLE: { status: 409, ngrok: 245, text: 'This exchange cannot be repeated as it was.' },
   NAME_IN_USE: { status: 409, ngrok: 4112, text: 'That name is taken.' },
 
   BAD_HOSTPORT: { status: 400, ngrok: 7104, text: 'A hostport is `host:port`.' },

@@ -111,7 +111,20 @@ export interface ExchangeNews {
   readonly missed: number
 }
 
+/** Repeats an exchange, as it was or with changes. */
+export interface ReplayAsk {
+  readonly id: string
+  /** Whether secrets that were kept may be sent again. */
+  readonly mayUseSecrets: boolean
+  readonly method?: string | undefined
+  readonly path?: string | undefined
+  readonly headers?: readonly { readonly name: string; readonly value: string }[] | undefined
+  /** As base64. */
+  readonly body?: string | undefined
+}
+
 /** What is asked about exchanges, of a node that has them. */
 export type ExchangeAsk =
   | { readonly kind: 'page'; readonly query: ExchangeQuery }
   | { readonly kind: 'one'; readonly id: string }
+  | ({ readonly kind: 'replay' } & ReplayAsk)

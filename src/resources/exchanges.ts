@@ -87,6 +87,49 @@ const filters: TProperties = {
   since: Type.String({ maxBytes: 64, description: 'Only those that began at this time or later, RFC 3339.' }),
 }
 
+export const curlView = closed({
+  command: Type.String({
+    description: 'A command for a POSIX shell. A header that was masked is left out, and named in a comment.',
+  }),
+})
+
+/** https://w3c.github.io/web-performance/specs/HAR/Overview.html */
+export const harView = closed({
+  log: Type.Unsafe({
+    type: 'object',
+    additionalProperties: true,
+    description: 'The document, version 1.2, with this one exchange.',
+  }),
+})
+
+/** What a replay may change. */
+export const replayForm = closed({
+  method: Type.Optional(
+    Type.String({ pattern: '^(?!CONNECT$)[A-Z][A-Z-]{0,31}$', description: 'Another method, such as `POST`.' }),
+  ),
+  path: Type.Optional(
+    Type.String({ pattern: '^/[!-~]*$', maxBytes: 8192, description: 'Another path, with its query: `/a?b=c`.' }),
+  ),
+  headers: Type.Optional(
+    Type.Array(
+      closed({
+        name: Type.String({ minLength: 1, maxBytes: 255, description: 'Such as `Content-Type`.' }),
+        value: Type.String({ maxBytes: 16_384, description: 'Its value.' }),
+      }),
+      { maxItems: 200, description: 'Headers instead of those that were sent; all of them.' },
+    ),
+  ),
+  body: Type.Optional(
+    closed(
+      {
+        encoding: Type.Enum(['text', 'base64'], { default: 'text', description: 'How `content` is written.' }),
+        content: Type.String({ description: 'The body.' }),
+      },
+      { description: 'Another body.' },
+    ),
+  ),
+})
+
 export const exchanges = passed({
   kind: 'exchange',
   noun: 'exchange',

@@ -33,7 +33,7 @@ const given: AccessRecord = {
   bytesOut: 5_000_000_000,
   found: undefined,
   kept: undefined,
-  replayOf: undefined,
+  replay: undefined,
 }
 
 function logOf({ bytes = 64 * 1024, now = () => 5000 }: { bytes?: number; now?: () => number } = {}): ExchangeLog {
@@ -45,7 +45,14 @@ const everything = { filter: {}, limit: 1000 }
 test('an exchange reads as it was noted', async () => {
   const log = logOf()
   const found = new Map([['ip_policy.decision', 'allow']])
-  log.note({ ...given, found, fault: 'UPSTREAM_TIMEOUT', isCut: true, ownerId: 'usr_1', replayOf: 'ex_0' })
+  log.note({
+    ...given,
+    found,
+    fault: 'UPSTREAM_TIMEOUT',
+    isCut: true,
+    ownerId: 'usr_1',
+    replay: { of: 'ex_0', noted: () => {} },
+  })
   const [exchange] = await log.page(everything)
   assert.deepEqual(exchange, {
     id: log.lastId,

@@ -93,7 +93,7 @@ export function writeRecord({ bytes, view }: ExchangeRecord, given: AccessRecord
   const owner = cut(given.ownerId ?? '', texts.owner)
   const fault = given.fault ?? ''
   const capture = kept?.captureId ?? ''
-  const replay = given.replayOf ?? ''
+  const replay = given.replay?.of ?? ''
   const decided = given.found === undefined ? '' : written(given.found)
   let at = LENGTHS
   at = setLength(view, at, method)

@@ -1,12 +1,13 @@
 /** What a data plane remembers of its traffic, and what it answers when the control plane asks for it. */
 import type { Clock } from '../../lib/clock.ts'
 import type { RunningCapture } from '../../model/capture.ts'
-import type { ExchangeQuery, SeenExchange, WholeExchange } from '../../model/exchange.ts'
+import type { ExchangeQuery, ReplayAsk, SeenExchange, WholeExchange } from '../../model/exchange.ts'
 import { tagOf } from '../../model/exchange-id.ts'
 import type { AccessRecord } from '../proxy/access-record.ts'
 import { messagesOf } from './captured-parts.ts'
 import { Captures } from './captures.ts'
 import { ExchangeLog } from './exchange-log.ts'
+import { Replays, type ReplaysOptions } from './replay.ts'
 
 export interface PlaneExchangesOptions {
   /** Memory for everything, in bytes. */
@@ -16,6 +17,7 @@ export interface PlaneExchangesOptions {
   readonly now: Clock
   /** The session of a tunnel that is online. */
   readonly sessionOf: (tunnelId: string) => string | undefined
+  readonly replays: Omit<ReplaysOptions, 'captures' | 'now'>
 }
 
 /** The part of the memory that is for heads and bodies; the rest remembers exchanges. */
@@ -25,28 +27,37 @@ export class PlaneExchanges {
   /** For the proxy. */
   readonly captures: Captures
   readonly #log: ExchangeLog
+  readonly #replays: Replays
 
-  constructor({ bytes, nodeId, planeId, now, sessionOf }: PlaneExchangesOptions) {
+  constructor({ bytes, nodeId, planeId, now, sessionOf, replays }: PlaneExchangesOptions) {
     const tags = { nodeTag: tagOf(nodeId), planeTag: tagOf(planeId) }
     this.captures = new Captures({ bytes: Math.ceil(bytes * CAPTURED_PART), now })
+    this.#replays = new Replays({ ...replays, captures: this.captures, now })
     this.#log = new ExchangeLog({ bytes: Math.floor(bytes * (1 - CAPTURED_PART)), now, tags, sessionOf })
   }
 
   /** Called for every request when it is over. */
   note(record: AccessRecord): void {
     this.#log.note(record)
+    record.replay?.noted(this.#log.lastId)
   }
 
   /** What the control plane asks. */
   readonly calls = {
     exchanges: (query: ExchangeQuery): Promise<readonly SeenExchange[]> => this.#log.page(query),
-    exchange: async ({ id }: { readonly id: string }): Promise<WholeExchange | undefined> => {
-      const found = this.#log.find(id)
-      if (!found) return undefined
-      const { exchange, lastPart } = found
-      const parts = lastPart < 0 ? undefined : await this.captures.parts.read(lastPart)
-      return { exchange, ...(parts && messagesOf(parts, exchange, found)) }
+    exchange: ({ id }: { readonly id: string }): Promise<WholeExchange | undefined> => this.#whole(id),
+    replay: async (ask: ReplayAsk): Promise<string | undefined> => {
+      const found = await this.#whole(ask.id)
+      return found && this.#replays.repeat(found, ask)
     },
     captures: (running: readonly RunningCapture[]): void => this.captures.use(running),
+  }
+
+  async #whole(id: string): Promise<WholeExchange | undefined> {
+    const found = this.#log.find(id)
+    if (!found) return undefined
+    const { exchange, lastPart } = found
+    const parts = lastPart < 0 ? undefined : await this.captures.parts.read(lastPart)
+    return { exchange, ...(parts && messagesOf(parts, exchange, found)) }
   }
 }

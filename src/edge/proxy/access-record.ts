@@ -1,6 +1,7 @@
 /** The outcome of one request: one line of the access log. */
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Peer } from '../../modules/phases.ts'
+import type { Replay } from './pick-edge.ts'
 
 export interface AccessRecord {
   readonly peer: Peer
@@ -47,8 +48,8 @@ export interface AccessRecord {
   readonly found: ReadonlyMap<string, string> | undefined
   /** What was kept of heads and bodies. */
   readonly kept: KeptParts | undefined
-  /** The id of the exchange that it repeats. */
-  readonly replayOf: string | undefined
+  /** Set when it repeats an exchange. */
+  readonly replay: Pick<Replay, 'of' | 'noted'> | undefined
 }
 
 /** Heads and bodies of one exchange that a capture keeps. */

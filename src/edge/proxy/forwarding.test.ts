@@ -347,7 +347,7 @@ describe('what is written down of a request', () => {
       sentMs: 0,
       answeredMs: 0,
       kept: undefined,
-      replayOf: undefined,
+      replay: undefined,
       route: '/',
       target: service.target.key,
       isReused: false,

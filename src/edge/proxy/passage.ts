@@ -79,7 +79,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     try {
       const found = findRoute(this)
       this.#found = found
-      if (found.edge && !this.tools.captures.isOff) this.#keep(found.edge.id)
+      if (found.edge && (this.connection.replay || !this.tools.captures.isOff)) this.#keep(found.edge.id)
       if (found.pending) void this.#startAgain(found.pending)
       else if (found.fault === 'MISDIRECTED') this.#sendAway(found.host)
       else if (found.fault !== undefined) this.#refuse(found.fault)
@@ -92,7 +92,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   }
 
   #keep(edgeId: string): void {
-    this.#capture = this.tools.captures.begin(edgeId)
+    this.#capture = this.connection.replay?.capture ?? this.tools.captures.begin(edgeId)
     this.#capture?.request(this.head)
   }
 
@@ -483,7 +483,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       bytesOut: sent + this.#carriedOut,
       found: ctx?.hasFindings ? ctx.found : undefined,
       kept: this.#capture,
-      replayOf: undefined,
+      replay: this.connection.replay,
     })
   }
 

@@ -2,6 +2,7 @@
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Peer, TlsDemands, TlsFacts } from '../../modules/phases.ts'
 import type { Edge } from '../edge.ts'
+import type { ExchangeCapture } from '../exchanges/captures.ts'
 
 /** A visitor's connection: what all its requests share. */
 export interface VisitorConnection {
@@ -18,6 +19,17 @@ export interface VisitorConnection {
   current: Edge | undefined
   /** The host of its last request, as sent and as parsed. */
   asked: { readonly authority: string; readonly host: string } | undefined
+  /** Set when its one request repeats another. */
+  readonly replay?: Replay | undefined
+}
+
+/** A request that repeats an exchange. */
+export interface Replay {
+  /** The id of that exchange. */
+  readonly of: string
+  readonly capture: ExchangeCapture
+  /** Called with the id of the new exchange, when it is over. */
+  readonly noted: (id: string) => void
 }
 
 export interface FindEdge {

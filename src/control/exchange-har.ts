@@ -1,0 +1,82 @@
+/** An exchange as a HAR document, which browsers and other tools read. */
+import type { KeptBody, KeptHeader, KeptMessage, SeenExchange, WholeExchange } from '../model/exchange.ts'
+
+/** What HAR writes where something is not known. */
+const UNKNOWN = -1
+
+export function harOf({ exchange, request, response }: WholeExchange) {
+  const { timings } = exchange
+  return {
+    log: {
+      version: '1.2',
+      creator: { name: 'Postern', version: '1' },
+      entries: [
+        {
+          startedDateTime: new Date(exchange.startedAt).toISOString(),
+          time: exchange.durationMs,
+          request: requestOf(exchange, request),
+          response: responseOf(exchange, response),
+          cache: {},
+          timings: {
+            blocked: timings.modules ?? UNKNOWN,
+            connect: timings.dial ?? UNKNOWN,
+            send: 0,
+            wait: timings.wait ?? 0,
+            receive: timings.receive ?? 0,
+          },
+          _id: exchange.id,
+        },
+      ],
+    },
+  }
+}
+
+function requestOf({ method, scheme, host, path, version, bytesIn }: SeenExchange, kept: KeptMessage | undefined) {
+  const headers = headersOf(kept)
+  const authority = headers.find(({ name }) => name.toLowerCase() === 'host')?.value ?? host
+  const body = kept?.body
+  return {
+    method,
+    url: `${scheme}://${authority}${path}`,
+    httpVersion: `HTTP/${version}`,
+    cookies: [],
+    headers,
+    queryString: queryOf(path),
+    ...(body && bytesIn > 0 && { postData: { mimeType: typeOf(headers), ...contentOf(body) } }),
+    headersSize: UNKNOWN,
+    bodySize: bytesIn,
+  }
+}
+
+function responseOf({ status, version, bytesOut }: SeenExchange, kept: KeptMessage | undefined) {
+  const headers = headersOf(kept)
+  return {
+    status,
+    statusText: '',
+    httpVersion: `HTTP/${version}`,
+    cookies: [],
+    headers,
+    content: { size: bytesOut, mimeType: typeOf(headers), ...(kept?.body && contentOf(kept.body)) },
+    redirectURL: headers.find(({ name }) => name.toLowerCase() === 'location')?.value ?? '',
+    headersSize: UNKNOWN,
+    bodySize: bytesOut,
+  }
+}
+
+/** A header that was masked is left out: a tool that sends the document again must not send a mask. */
+function headersOf(kept: KeptMessage | undefined): Pick<KeptHeader, 'name' | 'value'>[] {
+  return (kept?.headers ?? []).filter(({ isMasked }) => !isMasked).map(({ name, value }) => ({ name, value }))
+}
+
+function queryOf(path: string): { readonly name: string; readonly value: string }[] {
+  const at = path.indexOf('?')
+  return at < 0 ? [] : [...new URLSearchParams(path.slice(at + 1))].map(([name, value]) => ({ name, value }))
+}
+
+function typeOf(headers: readonly Pick<KeptHeader, 'name' | 'value'>[]): string {
+  return headers.find(({ name }) => name.toLowerCase() === 'content-type')?.value ?? ''
+}
+
+function contentOf({ encoding, content }: KeptBody): { readonly text: string; readonly encoding?: 'base64' } {
+  return encoding === 'base64' ? { text: content, encoding } : { text: content }
+}
