@@ -2,6 +2,7 @@
 import { plural } from '../lib/text/plural.ts'
 import { errors } from '../model/errors.ts'
 import { modules } from '../modules/index.ts'
+import { policyWords } from '../policy/words.ts'
 import { resources } from '../resources/index.ts'
 import { policyExplanations } from '../resources/policy-explanations.ts'
 import type { Resource } from '../resources/resource.ts'
@@ -31,6 +32,8 @@ export function openApiDocument(
     },
     // The order in which modules act on a request; responses pass them in the opposite order.
     'x-modules': modules.map(({ name }) => name),
+    // What policies can be written with, for editors.
+    'x-policy': policyWords(),
     servers: [{ url: '/' }],
     security: [{ api_key: [] }],
     tags: documented.flatMap((each) => [each, ...(each.otherName ? [each.otherName] : [])]).map(tag),

@@ -1,5 +1,5 @@
 /** `postern run-control` and `postern run-worker`: the processes that `postern serve --workers` starts. */
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 import { Command } from 'commander'
 import { packageVersion } from '../config/version.ts'
 import { runControl } from '../supervisor/control-child.ts'
@@ -14,9 +14,14 @@ import { startFault } from './start-fault.ts'
 /** The control process gives way to workers where cores are scarce: visitors come before callers of the API. */
 const CONTROL_NICENESS = 5
 
+/** A server that was started with `nice` stays as nice: only a privileged user may take priority back. */
+export function controlNiceness(given: number): number {
+  return Math.max(given, CONTROL_NICENESS)
+}
+
 export function runControlCommand(): Command {
   return new Command('run-control').action(() => {
-    setPriority(CONTROL_NICENESS)
+    setPriority(controlNiceness(getPriority()))
     runControl(async () => {
       const { startControl } = await import('../control-process.ts')
       collectLoaded()

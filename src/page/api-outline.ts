@@ -37,8 +37,8 @@ export interface ApiOutline {
   /** What `POST /policy/explain` takes. */
   readonly explain: FormSchema | undefined
   readonly policyWords: readonly PolicyWord[]
-  /** Whether the server keeps the latest exchanges. */
-  readonly hasExchanges: boolean
+  /** Every path of the document. */
+  readonly paths: ReadonlySet<string>
 }
 
 /** Something that can stand in a policy. */
@@ -89,7 +89,7 @@ export function outlineOf(document: unknown): ApiOutline {
     kinds,
     explain: bodyOf(paths.get('/policy/explain')?.post),
     policyWords: policyWords(node(root['x-policy'])),
-    hasExchanges: paths.has('/exchanges'),
+    paths: new Set(paths.keys()),
   }
 }
 

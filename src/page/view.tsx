@@ -1,11 +1,14 @@
 /** Chooses the view for where one is. */
 import { kindAt } from './api-outline.ts'
+import { ExchangeView } from './exchange-view.tsx'
 import { EndpointList, SessionList, TunnelList } from './live-lists.tsx'
 import { NewResource } from './new-resource.tsx'
 import { Overview } from './overview.tsx'
 import { usePage } from './page-state.ts'
+import { PolicyView } from './policy-view.tsx'
 import { ResourceList } from './resource-list.tsx'
 import { ResourceView } from './resource-view.tsx'
+import { TrafficView } from './traffic-view.tsx'
 import { useOutline } from './use-live.ts'
 import { ViewHead } from './view-head.tsx'
 
@@ -14,12 +17,16 @@ const views: Readonly<Record<string, () => preact.JSX.Element>> = {
   '/endpoints': EndpointList,
   '/tunnels': TunnelList,
   '/tunnel_sessions': SessionList,
+  '/traffic': TrafficView,
+  '/policy': PolicyView,
 }
 
 export function View() {
   const { path, query } = usePage().location.value
   const Chosen = Object.hasOwn(views, path) ? views[path] : undefined
   if (Chosen) return <Chosen />
+  const exchange = /^\/(?:traffic|exchanges)\/(\w+)$/.exec(path)?.[1]
+  if (exchange !== undefined) return <ExchangeView key={exchange} id={exchange} />
   return <ResourceAt path={path} isNew={query.has('new')} />
 }
 

@@ -171,6 +171,29 @@ function suite(chromium: TestChromium): void {
     assert.equal((await platform.admin.get('/api_keys')).keys.length, 1)
   })
 
+  test('a policy is written with completion, and what it would do is shown beside it', async () => {
+    await shown.goTo('/policy', 'Policy')
+    await shown.assertAccessible('the policy editor')
+    const editor = page.getByLabel('Policy, as YAML or JSON')
+    await editor.press('Control+End')
+    await editor.pressSequentially('  - actions:\n      - type: rat')
+    await page.locator('.offers', { hasText: 'rate-limit' }).waitFor()
+    await editor.press('Enter')
+    assert.match(await editor.inputValue(), /- type: rate-limit$/)
+    shown.allowFaults(/400/)
+    await button('Explain').click()
+    await page.getByRole('alert').filter({ hasText: 'config.name' }).waitFor()
+    await editor.fill((await editor.inputValue()).replace('rate-limit', 'deny'))
+    await button('Explain').click()
+    await page.locator('.verdict', { hasText: 'with 403' }).waitFor()
+    for (const look of looks) {
+      await shown.look(look)
+      await shown.assertAccessible(`an explanation, ${look.theme}, ${look.width}`)
+      await shown.picture(`policy-${look.theme}-${look.width}`)
+    }
+    await shown.look({ theme: 'light', width: 1280 })
+  })
+
   test('every list can be read by everybody', async () => {
     const places = await page
       .locator('nav a')

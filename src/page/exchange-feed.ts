@@ -1,0 +1,42 @@
+/** Follows the latest exchanges: reads only what is new, and remembers the rest. */
+import type { ListedRow, Rows } from './all-rows.ts'
+import { MAX_ROWS } from './all-rows.ts'
+import { type ApiCaller, type CallOutcome, isRecord } from './api-caller.ts'
+import { textIn } from './text-in.ts'
+
+const PAGE_ROWS = 100
+/** The most pages that one look reads; what came in between is left out, and the table says so. */
+const MOST_PAGES = 5
+
+/** What a list of exchanges is narrowed down by; empty texts are left out. */
+export type ExchangeFilters = Readonly<Record<'method' | 'path' | 'status' | 'edge_id' | 'endpoint_id', string>>
+
+/** The rows of `known` with all that is newer before them. */
+export async function readExchanges(
+  api: Pick<ApiCaller, 'get'>,
+  filters: ExchangeFilters,
+  known: Rows,
+): Promise<CallOutcome<Rows>> {
+  const newest = textIn(known.rows[0]?.id)
+  const given = Object.entries(filters).filter(([, value]) => value !== '')
+  const fresh: ListedRow[] = []
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const last = textIn(fresh.at(-1)?.id)
+    const query = new URLSearchParams({
+      limit: `${PAGE_ROWS}`,
+      ...Object.fromEntries(given),
+      ...(last !== '' && { before_id: last }),
+    })
+    const outcome = await api.get<{ readonly exchanges: readonly unknown[]; readonly next_page_uri: unknown }>(
+      `/exchanges?${query}`,
+    )
+    if (!outcome.ok) return outcome
+    const rows = outcome.value.exchanges.filter(isRecord)
+    const at = rows.findIndex(({ id }) => id === newest)
+    fresh.push(...(at < 0 ? rows : rows.slice(0, at)))
+    if (at >= 0) return { ok: true, value: { rows: [...fresh, ...known.rows].slice(0, MAX_ROWS), isCut: known.isCut } }
+    if (outcome.value.next_page_uri === null) return { ok: true, value: { rows: fresh, isCut: false } }
+  }
+  // What is known lies beyond a gap.
+  return { ok: true, value: { rows: fresh, isCut: true } }
+}

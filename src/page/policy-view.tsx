@@ -1,0 +1,93 @@
+/** Write a policy, describe a request, and read what would happen. Nothing is stored, and nothing is sent. */
+import { useState } from 'preact/hooks'
+import type { CallFault } from './api-caller.ts'
+import type { Draft } from './draft.ts'
+import { ExplanationView, type ShownExplanation } from './explanation.tsx'
+import { HelpText } from './help-text.tsx'
+import { usePage } from './page-state.ts'
+import { PolicyEditor } from './policy-editor.tsx'
+import { SchemaField } from './schema-field.tsx'
+import { useOutline } from './use-live.ts'
+import { ViewHead } from './view-head.tsx'
+
+const BEGINNING = `on_http_request:
+  - name: keep strangers out
+    expressions:
+      - req.url.path.startsWith('/admin')
+    actions:
+      - type: deny
+`
+
+/** The parts of a description, in the order of the form. */
+const PARTS = ['request', 'connection', 'login', 'response']
+
+export function PolicyView() {
+  const { api } = usePage()
+  const outline = useOutline()
+  const [text, setText] = useState(BEGINNING)
+  const [described, setDescribed] = useState<Draft>({ request: { url: 'https://shop.example.com/admin' } })
+  const [explanation, setExplanation] = useState<ShownExplanation>()
+  const [fault, setFault] = useState<CallFault>()
+  const [isBusy, setBusy] = useState(false)
+  const explain = async (event: Event) => {
+    event.preventDefault()
+    setBusy(true)
+    const body = { traffic_policy: { value: text }, ...described }
+    const outcome = await api.call<ShownExplanation>('POST', '/policy/explain', body)
+    setFault(outcome.ok ? undefined : outcome.fault)
+    setExplanation(outcome.ok ? outcome.value : undefined)
+    setBusy(false)
+  }
+  const isPolicyFault = fault !== undefined && /^(traffic_)?policy/.test(fault.field)
+  return (
+    <>
+      <ViewHead title="Policy" />
+      <p class="soft">
+        A dry run: the server runs the policy on what you describe. Nothing is stored and nobody is asked. Once it does
+        what you want, put it into the module <code>policy</code> of a route or an edge.
+      </p>
+      <div class="beside">
+        <form class="card" onSubmit={(event) => void explain(event)}>
+          <PolicyEditor text={text} onChange={setText} words={outline?.policyWords ?? []} isFaulty={isPolicyFault} />
+          <div role="alert">
+            {fault && (
+              <p class="notice is-bad">
+                <HelpText text={fault.text} /> <span class="soft small">{fault.code}</span>
+              </p>
+            )}
+          </div>
+          <div class="actions">
+            <button type="submit" class="primary" disabled={isBusy}>
+              Explain
+            </button>
+          </div>
+          {PARTS.map((name) => {
+            const schema = outline?.explain?.fields?.get(name)
+            return (
+              schema && (
+                <SchemaField
+                  key={name}
+                  schema={schema}
+                  name={name}
+                  path={name}
+                  value={described[name]}
+                  onChange={(value) => setDescribed({ ...described, [name]: value })}
+                  isRequired={false}
+                  fault={fault}
+                />
+              )
+            )
+          })}
+        </form>
+        <section class="card" aria-live="polite">
+          <h2>What would happen</h2>
+          {explanation ? (
+            <ExplanationView explanation={explanation} />
+          ) : (
+            <p class="soft">Explain shows here what each module and rule does.</p>
+          )}
+        </section>
+      </div>
+    </>
+  )
+}

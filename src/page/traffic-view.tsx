@@ -1,0 +1,127 @@
+/** The latest requests of visitors, as they come. */
+import { useRef, useState } from 'preact/hooks'
+import type { ListedRow, Rows } from './all-rows.ts'
+import { type ExchangeFilters, readExchanges } from './exchange-feed.ts'
+import { Freshness, ReadingFault } from './freshness.tsx'
+import { linkTo } from './page-location.ts'
+import { usePage } from './page-state.ts'
+import { PlainText } from './plain-text.tsx'
+import { type Column, Table } from './table.tsx'
+import { textIn } from './text-in.ts'
+import { clockTime, durationText, sizeText } from './time-text.ts'
+import { useLive, useOutline } from './use-live.ts'
+import { ViewHead } from './view-head.tsx'
+
+/** How often new ones are looked for, in milliseconds. */
+const LOOK_MS = 1500
+
+const everything: ExchangeFilters = { method: '', path: '', status: '', edge_id: '', endpoint_id: '' }
+
+export function TrafficView() {
+  const page = usePage()
+  const outline = useOutline()
+  const { query } = page.location.value
+  const [filters, setFilters] = useState<ExchangeFilters>({
+    ...everything,
+    edge_id: query.get('edge_id') ?? '',
+    endpoint_id: query.get('endpoint_id') ?? '',
+  })
+  if (!outline) return <ViewHead title="Traffic" />
+  if (!outline.paths.has('/exchanges')) {
+    return (
+      <>
+        <ViewHead title="Traffic" />
+        <p>This server does not keep the requests of visitors.</p>
+      </>
+    )
+  }
+  return <Exchanges filters={filters} onFilters={setFilters} />
+}
+
+interface ExchangesProps {
+  readonly filters: ExchangeFilters
+  readonly onFilters: (filters: ExchangeFilters) => void
+}
+
+function Exchanges({ filters, onFilters }: ExchangesProps) {
+  const { api } = usePage()
+  const key = JSON.stringify(filters)
+  const known = useRef<{ key: string; rows: Rows }>({ key, rows: { rows: [], isCut: false } })
+  const load = async () => {
+    const before = known.current.key === key ? known.current.rows : { rows: [], isCut: false }
+    const outcome = await readExchanges(api, filters, before)
+    if (outcome.ok) known.current = { key, rows: outcome.value }
+    return outcome
+  }
+  const live = useLive(key, load, LOOK_MS)
+  return (
+    <>
+      <ViewHead title="Traffic" note={<Freshness reading={live} />} />
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        <Filter name="method" label="Method" filters={filters} onFilters={onFilters} />
+        <Filter name="path" label="Path begins with" filters={filters} onFilters={onFilters} />
+        <Filter name="status" label="Status" filters={filters} onFilters={onFilters} />
+        <Filter name="edge_id" label="Edge" filters={filters} onFilters={onFilters} />
+        <Filter name="endpoint_id" label="Endpoint" filters={filters} onFilters={onFilters} />
+      </form>
+      <ReadingFault reading={live} />
+      <Table
+        label="requests"
+        live={live}
+        columns={columns}
+        empty="No request yet. They appear here by themselves, the newest first."
+      />
+    </>
+  )
+}
+
+interface FilterProps extends ExchangesProps {
+  readonly name: keyof ExchangeFilters
+  readonly label: string
+}
+
+/** Applied when one leaves the field or presses Enter, since half a status or id finds nothing. */
+function Filter({ name, label, filters, onFilters }: FilterProps) {
+  return (
+    <label>
+      {label}
+      <input
+        value={filters[name]}
+        spellcheck={false}
+        autoComplete="off"
+        onChange={({ currentTarget }) => onFilters({ ...filters, [name]: currentTarget.value.trim() })}
+      />
+    </label>
+  )
+}
+
+const columns: readonly Column[] = [
+  { title: 'time', show: ({ started_at }) => clockTime(Date.parse(textIn(started_at))) },
+  {
+    title: 'request',
+    show: (row) => (
+      <a href={linkTo(`/traffic/${textIn(row.id)}`)}>
+        <code>{textIn(row.method)}</code> <PlainText text={`${textIn(row.host)}${textIn(row.path)}`} most={90} />
+      </a>
+    ),
+    text: (row) => `${textIn(row.method)} ${textIn(row.host)}${textIn(row.path)}`,
+  },
+  {
+    title: 'status',
+    show: (row) => <Status row={row} />,
+    text: (row) => `${textIn(row.status)} ${textIn(row.error_code)}`,
+  },
+  { title: 'took', show: ({ duration_ms }) => durationText(Number(duration_ms)) },
+  { title: 'sent', show: ({ response_bytes }) => sizeText(Number(response_bytes)) },
+  { title: 'visitor', show: ({ client_ip }) => textIn(client_ip), text: ({ client_ip }) => textIn(client_ip) },
+  { title: 'kept', show: ({ capture_id }) => (capture_id === null ? '' : 'yes') },
+]
+
+export function Status({ row: { status, error_code } }: { readonly row: ListedRow }) {
+  const isBad = status === null || Number(status) >= 500
+  return (
+    <span class={isBad ? 'bad' : ''}>
+      {status === null ? 'no answer' : textIn(status)} {textIn(error_code)}
+    </span>
+  )
+}
