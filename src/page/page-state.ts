@@ -27,12 +27,14 @@ export class PageState {
   /** Since when the server does not answer, in milliseconds since 1970; undefined while it does. */
   readonly awaySince = signal<number | undefined>(undefined)
   readonly theme: Signal<Theme>
+  #hasMoved = false
   #outline: Promise<ApiOutline | CallFault> | undefined
 
   constructor(browser: Window & typeof globalThis) {
     const { document, localStorage } = browser
     this.location = signal(readHash(browser.location.hash))
     browser.addEventListener('hashchange', () => {
+      this.#hasMoved = true
       this.location.value = readHash(browser.location.hash)
     })
     this.api = new ApiCaller({
@@ -52,6 +54,11 @@ export class PageState {
       document.documentElement.dataset.theme = theme
       localStorage.setItem(THEME, theme)
     })
+  }
+
+  /** Whether somebody has gone to another view since the page was loaded. */
+  get hasMoved(): boolean {
+    return this.#hasMoved
   }
 
   /** Asks who is signed in. */

@@ -1,6 +1,7 @@
 /** The head of a view: its title, how fresh it is, and what can be done. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { usePage } from './page-state.ts'
 
 export interface ViewHeadProps {
   readonly title: string
@@ -10,13 +11,15 @@ export interface ViewHeadProps {
 }
 
 export function ViewHead({ title, note, children }: ViewHeadProps) {
+  const page = usePage()
   const heading = useRef<HTMLHeadingElement>(null)
   // Whoever follows a link by keyboard or ear begins at the title of what it led to.
   useEffect(() => {
     document.title = `${title} · Postern`
     const { activeElement } = document
+    if (!page.hasMoved) return
     if (activeElement === document.body || activeElement?.closest('nav, .view-head')) heading.current?.focus()
-  }, [title])
+  }, [page, title])
   return (
     <div class="view-head">
       <h1 ref={heading} tabIndex={-1}>

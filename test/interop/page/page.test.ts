@@ -3,24 +3,16 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { startAgent } from '../../support/agent-process.ts'
-import { findChromium, type TestChromium } from '../../support/browser.ts'
+import type { TestChromium } from '../../support/browser.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 import { httpUpstream, type Owner } from '../../support/upstream.ts'
 import { visit } from '../../support/visitor.ts'
+import { withBrowser } from './browser-suite.ts'
 import { looks, WatchedPage } from './watched-page.ts'
 
 const HOSTILE = '<img src=x onerror=alert(1)>\u202e"\'</script>'
 
-const found: TestChromium | undefined = await findChromium()
-
-if (!found) {
-  test('the dashboard in a real browser', (t) => {
-    t.diagnostic('no Chromium runs on this machine, so the dashboard in a real browser is left out')
-    assert.equal(process.env.CI ?? '', '', 'a run of CI needs a browser')
-  })
-} else {
-  suite(found)
-}
+await withBrowser('the dashboard in a real browser', suite)
 
 function suite(chromium: TestChromium): void {
   let platform: Platform
