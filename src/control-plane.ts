@@ -1,5 +1,6 @@
 /** Composes the control plane: what is stored, who may use it, and which data planes serve it, in the order written here. */
 import { join } from 'node:path'
+import { openCertificates } from './acme/open-certificates.ts'
 import { openCluster } from './cluster/open-cluster.ts'
 import type { OwnNode } from './config/own-node.ts'
 import type { Settings } from './config/read.ts'
@@ -182,6 +183,24 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       await follow(cluster.moved())
     }
 
+    // Certificates that this server gets by itself; work begins when data planes can answer for it.
+    const certificates =
+      settings.acmeDirectory === ''
+        ? undefined
+        : openCertificates({
+            ...{ store, sealer, ids, now, log, version },
+            acme: {
+              directory: settings.acmeDirectory,
+              email: settings.acmeEmail,
+              caFile: settings.acmeCa,
+              eabKeyId: settings.acmeEabKeyId,
+              eabKey: settings.acmeEabKey,
+              ordersPerHour: settings.acmeOrdersPerHour,
+            },
+            showChallenge: (challenge) => planes.showChallenge(challenge),
+            otherNodes: () => cluster?.others.length ?? 0,
+          })
+
     // What lists show.
     const groups = new StoredTunnelGroups(store)
     const endpoints = new EdgeEndpoints({ store, region: settings.region, log })
@@ -222,6 +241,15 @@ export async function openControlPlane(options: ControlPlaneOptions) {
         await follow(groups)
         await follow(endpoints)
       },
+      /** Names get their certificates by themselves from here on; data planes have attached by now. */
+      async orderCertificates() {
+        if (!certificates) return
+        await follow(certificates.wanted)
+        await certificates.start()
+        opened.push(() => certificates.stop())
+      },
+      /** Undefined where certificates are not ordered. */
+      certificateNumbers: certificates && (() => certificates.numbers()),
       close,
       /** Closes it for another control plane of this node. */
       async pause() {

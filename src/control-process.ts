@@ -73,6 +73,7 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
     const { addresses } = api
     let inUse = settings
     log.info({ ...addresses, database: control.store.dialect, region: settings.region }, 'server ready')
+    await control.orderCertificates()
     return {
       addresses: { api: addresses.api, metrics: addresses.metrics },
       sshHostKey: control.sshHostKey,

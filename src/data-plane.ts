@@ -9,6 +9,7 @@ import { AccessLog } from './edge/access-log.ts'
 import { AgentEndpoints } from './edge/agent-endpoints.ts'
 import { BodyMemory, bodyMemoryOf } from './edge/body-memory.ts'
 import { Certificates } from './edge/certificates.ts'
+import { Challenges } from './edge/challenges.ts'
 import { DepartedVisitors } from './edge/departed-visitors.ts'
 import { Edges } from './edge/edges.ts'
 import { PlaneExchanges } from './edge/exchanges/plane-exchanges.ts'
@@ -148,6 +149,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     // Certificates: uploaded ones, else leaves of our own authority.
     const certificates = new Certificates({ authority, now })
     const uploaded = new UploadedCertificates((served) => certificates.replace(served))
+    const challenges = new Challenges()
     const { ticketSecret } = options
     const tls = new TlsServers({ certificates, log, now, ...(ticketSecret && { ticketSecret }) })
 
@@ -242,6 +244,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         exchanges.note(record)
         online.requests.saw(record)
       },
+      answerFirst: challenges.answerHttp,
       requestsOf: (ip) => caps.requestsOf(ip),
       mayKeep: (tunnelId) => elsewhere.mayKeep(tunnelId),
       lookUp,
@@ -257,6 +260,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       idleMs: settings.idleTimeoutMs,
       counts,
       departed,
+      challenges,
       log,
       onRecord: (record) => accessLog.connection(record),
       defaultCertificate: (name) => certificates.findDefault(name, { domain }),
@@ -315,6 +319,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       calls: {
         restrict: (given) => restrictions.use(given),
         certificates: (change) => uploaded.take(change),
+        challenges: (change) => challenges.take(change),
         storedEdges: () => edges.storedIds,
         edges: async ({ removed, applied, isIdle }) => {
           // Removed edges go first, so that their names are free for the others.

@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import { Registry } from '@prometheus-io/client'
 import { buildApi } from './api/app.ts'
 import { registerCaps } from './api/cap-metrics.ts'
+import { registerCertificates } from './api/certificate-metrics.ts'
 import { registerCluster } from './api/cluster-metrics.ts'
 import { ApiMetrics } from './api/metrics.ts'
 import { readPageFiles } from './api/page-files.ts'
@@ -89,7 +90,8 @@ export async function openManagementApi(options: ManagementOptions) {
   try {
     // What callers ask for.
     const endpointAt: Directory['endpointAt'] = (address) => directory.endpointAt(address)
-    const around = { tcpPorts, publicHttpsPort, domain, region, endpointAt }
+    const managesCertificates = settings.acmeDirectory !== ''
+    const around = { tcpPorts, publicHttpsPort, domain, region, managesCertificates, endpointAt }
     const keys = new KeyMaker()
     opened.push(() => keys.close())
     const { clusterNodeId: nodeId } = control
@@ -138,7 +140,9 @@ export async function openManagementApi(options: ManagementOptions) {
     const metrics = new ApiMetrics(registry)
     let numbers = await planes.numbers()
     registerTraffic(registry, () => numbers)
-    const { clusterNumbers } = control
+    const { clusterNumbers, certificateNumbers } = control
+    let certificates = await certificateNumbers?.()
+    if (certificates) registerCertificates(registry, () => certificates)
     if (clusterNumbers) registerCluster(registry, { cluster: clusterNumbers, planes: () => numbers })
     // The API takes no PROXY header, so the address of a trusted proxy there is that of all its callers.
     const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared: (ip) => isTrusted(ip) })
@@ -155,6 +159,8 @@ export async function openManagementApi(options: ManagementOptions) {
     })
     const metricsServer = metrics.server(async () => {
       numbers = await planes.numbers()
+      // Without the database the last ones stand.
+      certificates = await certificateNumbers?.().catch(() => certificates)
     })
     const metricsAddress = await listen(metricsServer, listeners.metrics, { descriptors, caller: 'metrics' })
     opened.push(() => closeServer(metricsServer))

@@ -164,6 +164,7 @@ export async function startServer(
     const { addresses } = api
     const database = control.store.dialect
     log.info({ ...addresses, database, region: settings.region, ...handedIn(listeners) }, 'server ready')
+    await control.orderCertificates()
     return {
       addresses,
       sshHostKey: control.sshHostKey,

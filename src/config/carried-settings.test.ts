@@ -8,6 +8,7 @@ const settings = readSettings({
   flags: { 'outbound-allow': '10.0.0.0/8', workers: '2' },
   env: {
     POSTERN_BOOTSTRAP_API_KEY: 'k'.repeat(32),
+    POSTERN_ACME_EAB_KEY: 'e'.repeat(32),
     POSTERN_DATABASE_URL: 'postgres://u:hunter2@db.example.com/postern',
   },
   cwd: '/srv',
@@ -22,13 +23,14 @@ test('settings arrive in another process as they were, frozen, with secrets that
   assert.deepEqual(plain, were)
   assert.equal(bootstrap.apiKey?.reveal(), 'k'.repeat(32))
   assert.equal(bootstrap.authtoken, null)
-  assert.ok(!JSON.stringify(arrived).includes('kkkk'))
+  assert.equal(arrived.acmeEabKey?.reveal(), 'e'.repeat(32))
+  assert.doesNotMatch(JSON.stringify(arrived), /kkkk|eeee/)
   assert.ok(Object.isFrozen(arrived) && Object.isFrozen(arrived.outboundAllow))
 })
 
 test('a worker learns nothing of the database, its key and the first credentials', () => {
   const carried = across(carryToWorker(settings))
-  assert.doesNotMatch(JSON.stringify(carried), /hunter2|kkkk|secret\.key/)
+  assert.doesNotMatch(JSON.stringify(carried), /hunter2|kkkk|eeee|secret\.key/)
   const arrived = carriedSettings(carried)
   assert.deepEqual(arrived.bootstrap, { apiKey: null, authtoken: null })
   assert.deepEqual([arrived.workers, arrived.domain], [2, settings.domain])

@@ -3,23 +3,29 @@ import { Secret } from '../lib/secrets/secret.ts'
 import { deepFreeze, type Settings } from './read.ts'
 
 /** The same fields with their secrets revealed; to be sent to a child of ours and nowhere else. */
-export interface CarriedSettings extends Omit<Settings, 'bootstrap'> {
+export interface CarriedSettings extends Omit<Settings, 'bootstrap' | 'acmeEabKey'> {
+  readonly acmeEabKey: string | null
   readonly bootstrap: { readonly apiKey: string | null; readonly authtoken: string | null }
 }
 
 export function carry(settings: Settings): CarriedSettings {
   const { apiKey, authtoken } = settings.bootstrap
-  return { ...settings, bootstrap: { apiKey: apiKey?.reveal() ?? null, authtoken: authtoken?.reveal() ?? null } }
+  return {
+    ...settings,
+    acmeEabKey: settings.acmeEabKey?.reveal() ?? null,
+    bootstrap: { apiKey: apiKey?.reveal() ?? null, authtoken: authtoken?.reveal() ?? null },
+  }
 }
 
-/** Without what only the control process may know: how to reach the database, its key, and the first credentials. */
+/** Without what only the control process may know: how to reach the database, its key, and credentials. */
 export function carryToWorker(settings: Settings): CarriedSettings {
-  return { ...settings, databaseUrl: '', keyFile: '', bootstrap: { apiKey: null, authtoken: null } }
+  return { ...settings, databaseUrl: '', keyFile: '', acmeEabKey: null, bootstrap: { apiKey: null, authtoken: null } }
 }
 
-export function carriedSettings({ bootstrap: { apiKey, authtoken }, ...plain }: CarriedSettings): Settings {
+export function carriedSettings({ bootstrap: { apiKey, authtoken }, acmeEabKey, ...plain }: CarriedSettings): Settings {
   return deepFreeze({
     ...plain,
+    acmeEabKey: acmeEabKey === null ? null : new Secret(acmeEabKey),
     bootstrap: {
       apiKey: apiKey === null ? null : new Secret(apiKey),
       authtoken: authtoken === null ? null : new Secret(authtoken),

@@ -1,7 +1,8 @@
 /** What is new in settings that were read again: what a running server takes over, and what needs a restart. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Settings } from './read.ts'
-import { type Setting, table } from './table.ts'
+import type { Setting } from './setting.ts'
+import { table } from './table.ts'
 
 export interface Changes {
   /** Those that run, with what can be taken over from the new ones. */
@@ -17,7 +18,7 @@ export function changesOf(running: Settings, read: Settings): Changes {
   const taken: string[] = []
   const pending: string[] = []
   for (const [field, { name, isLive, envOnly }] of Object.entries<Setting<unknown>>(table)) {
-    // Secrets of the first start, which is over.
+    // Secrets: those of the first start are used up, and none shows that it changed.
     if (envOnly) continue
     // Every other setting is a field of its own name.
     const next = read[field as keyof Settings]

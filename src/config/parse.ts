@@ -204,6 +204,42 @@ export function presetToken(text: string): Secret {
   return new Secret(text)
 }
 
+/** Directories that have a name of their own. */
+const acmeDirectories: Readonly<Record<string, string>> = {
+  letsencrypt: 'https://acme-v02.api.letsencrypt.org/directory',
+  'letsencrypt-staging': 'https://acme-staging-v02.api.letsencrypt.org/directory',
+  zerossl: 'https://acme.zerossl.com/v2/DV90',
+}
+
+/** The URL of an ACME directory, by name or as it is; empty when there is none. */
+export function acmeDirectory(text: string): string {
+  if (text === '') return ''
+  const url = URL.parse(acmeDirectories[text] ?? text)
+  const isLocal = url?.protocol === 'http:' && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
+  if (!url || !(url.protocol === 'https:' || isLocal) || url.username !== '' || url.password !== '') {
+    throw new Error(`must be ${Object.keys(acmeDirectories).join(', ')} or an https URL`)
+  }
+  return url.href
+}
+
+export function email(text: string): string {
+  if (text !== '' && !/^[^\s@<>,;:"]{1,64}@[^\s@<>,;:"]{1,255}$/.test(text)) throw new Error('must be an email address')
+  return text
+}
+
+/** The id of a key, as its issuer wrote it. */
+export function keyId(text: string): string {
+  if (!/^[\x21-\x7e]{0,255}$/.test(text)) throw new Error('must have at most 255 characters and no spaces')
+  return text
+}
+
+/** A key for HMAC in base64 or base64url; error messages do not repeat it. */
+export function macKey(text: string): Secret {
+  if (!/^[A-Za-z0-9_+/-]{16,1024}={0,2}$/.test(text))
+    throw new Error('must be a key in base64url, of 16 characters or more')
+  return new Secret(text)
+}
+
 /** A name or an IPv4 address. Text that ends in a number must be an address, so `010.1.1.1` and `1.2` are refused. */
 function isHost(host: string): boolean {
   if (/(^|\.)\d+$/.test(host)) return isIPv4(host)

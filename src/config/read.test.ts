@@ -83,6 +83,12 @@ test('every setting has its default when nothing is given', () => {
     drainTimeoutMs: 30_000,
     logLevel: 'info',
     logFormat: 'auto',
+    acmeDirectory: '',
+    acmeEmail: '',
+    acmeCa: null,
+    acmeEabKeyId: '',
+    acmeEabKey: null,
+    acmeOrdersPerHour: 60,
     bootstrap: { apiKey: null, authtoken: null },
   })
 })

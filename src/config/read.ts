@@ -65,6 +65,14 @@ export interface Settings {
   readonly drainTimeoutMs: number
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
+  /** The URL of an ACME directory; empty when certificates are not ordered. */
+  readonly acmeDirectory: string
+  readonly acmeEmail: string
+  /** A file of certificates in PEM; null when the usual ones are trusted. */
+  readonly acmeCa: string | null
+  readonly acmeEabKeyId: string
+  readonly acmeOrdersPerHour: number
+  readonly acmeEabKey: Secret | null
   readonly bootstrap: { readonly apiKey: Secret | null; readonly authtoken: Secret | null }
 }
 
@@ -102,6 +110,8 @@ type Undefaulted =
   | 'nodeName'
   | 'publicHttpsPort'
   | 'publicHttpPort'
+  | 'acmeCa'
+  | 'acmeEabKey'
   | 'bootstrapApiKey'
   | 'bootstrapAuthtoken'
 type Parsed = Omit<Values, Undefaulted> & Partial<Pick<Values, Undefaulted>>
@@ -124,6 +134,8 @@ function complete(values: Parsed, cwd: string): Settings {
     nodeName: values.nodeName ?? hostNodeName(),
     publicHttpsPort: values.publicHttpsPort ?? values.httpsListen.port,
     publicHttpPort: values.publicHttpPort ?? values.httpListen.port,
+    acmeCa: values.acmeCa === undefined ? null : resolve(cwd, values.acmeCa),
+    acmeEabKey: values.acmeEabKey ?? null,
     bootstrap: { apiKey: bootstrapApiKey, authtoken: bootstrapAuthtoken },
   }
 }

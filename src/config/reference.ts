@@ -1,5 +1,6 @@
 /** Makes the reference page of the settings, `docs/config.md`, from the table. */
-import { envName, fileKey, type Setting, settings } from './table.ts'
+import type { Setting } from './setting.ts'
+import { envName, fileKey, settings } from './table.ts'
 
 const intro = `# Settings
 

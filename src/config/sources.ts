@@ -2,7 +2,8 @@
 import { nearest } from '../lib/text/nearest.ts'
 import { readConfigFile } from './file.ts'
 import type { Given } from './given.ts'
-import { clientVariables, configFlag, envName, fileKey, type Setting, settings } from './table.ts'
+import type { Setting } from './setting.ts'
+import { clientVariables, configFlag, envName, fileKey, settings } from './table.ts'
 
 export interface SettingSources {
   /** Flags by name without dashes. */

@@ -1,34 +1,14 @@
 /** Every setting of the server: flags, environment variables, file keys, help and the reference page derive from this table. */
 import { logFormats, logLevels } from '../lib/log/log.ts'
+import { acmeTable } from './acme-table.ts'
 import * as parse from './parse.ts'
+import { type Setting, setting } from './setting.ts'
 
 /** The choices for the lowest TLS version of agents. */
 const tlsVersions = ['1.2', '1.3'] as const
 
 /** Where other nodes connect unless an operator says otherwise. */
 export const CLUSTER_LISTEN = '0.0.0.0:7444'
-
-export interface Setting<T> {
-  /** The flag without its dashes; the other spellings derive from it. */
-  readonly name: string
-  /** The placeholder of the value in `--help`. */
-  readonly takes: string
-  readonly parse: (text: string) => T
-  /** As an operator would write it; null when it depends on other settings or is unset. */
-  readonly default: string | null
-  /** What the flag means when no value follows it; left out, it needs one. */
-  readonly bare?: string
-  /** What to show instead when `default` is null. */
-  readonly defaultNote?: string
-  readonly about: string
-  readonly example: string
-  /** Read from the environment only: flags show in process lists, and files get committed. */
-  readonly envOnly?: boolean
-  /** Works, but is neither in the help nor in the reference. */
-  readonly hidden?: boolean
-  /** A running server takes a new value over. */
-  readonly isLive?: boolean
-}
 
 export const table = {
   dataDir: setting({
@@ -407,6 +387,7 @@ export const table = {
     about: '`json` or `pretty` lines; `auto` is pretty on a terminal',
     example: 'json',
   }),
+  ...acmeTable,
   bootstrapApiKey: setting({
     name: 'bootstrap-api-key',
     takes: 'token',
@@ -458,9 +439,4 @@ export function envName(name: string): string {
 
 export function fileKey(name: string): string {
   return name.replaceAll('-', '_')
-}
-
-/** Keeps the type of each entry's value while checking its shape. */
-function setting<T>(entry: Setting<T>): Setting<T> {
-  return entry
 }

@@ -12,19 +12,15 @@ import { CallLink, LinkFault } from '../planes/call-link.ts'
 import type { Channel } from '../planes/channel.ts'
 import type { LoginEndings } from '../planes/login-rows.ts'
 import { type PlaneNumbers, pastOf, sumOf } from '../planes/numbers.ts'
-import type { Attachment, ControlCalls, ElsewhereTunnel, OtherNode, PlaneCalls } from '../planes/port.ts'
+import type { Attachment, ControlCalls, ElsewhereTunnel, NameChallenge, OtherNode, PlaneCalls } from '../planes/port.ts'
 import type { Store } from '../store/store.ts'
-import { CaptureFeed } from './capture-feed.ts'
-import { CertificateFeed } from './certificate-feed.ts'
 import { Directory } from './directory.ts'
-import { type Followed, Follower } from './follower.ts'
-import { LiveCertificates } from './live-certificates.ts'
+import { Follower } from './follower.ts'
 import type { Sessions } from './live-credentials.ts'
-import { LiveEdges } from './live-edges.ts'
 import type { CertifiedSessions } from './live-ssh-certificates.ts'
 import { onlyNode, type StartedNode } from './only-node.ts'
+import { planeFeeds } from './plane-feeds.ts'
 import type { ClusterOfPlanes, SharedCalls } from './plane-port.ts'
-import { RestrictionFeed } from './restrictions.ts'
 
 export interface AttachedPlanesOptions {
   readonly store: Store
@@ -236,6 +232,21 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     await Promise.all(all)
   }
 
+  /** Has every plane answer a challenge; gives whether all of them do. */
+  async showChallenge(challenge: NameChallenge): Promise<boolean> {
+    const change = { isAll: false, set: [challenge], removed: [] }
+    const all = [...this.#planes.values()].map(async ({ id, link }) => {
+      try {
+        await link.ask('challenges', change, { withinMs: ASK_MS })
+        return true
+      } catch (err) {
+        this.#options.log.warn({ err, plane: id, name: challenge.name }, 'a data plane does not know a challenge yet')
+        return false
+      }
+    })
+    return all.length > 0 && (await Promise.all(all)).every(Boolean)
+  }
+
   /** The numbers of all planes, and of those that are gone. */
   async numbers(): Promise<PlaneNumbers> {
     const all = [...this.#planes.values()].map(async (plane) => {
@@ -357,26 +368,8 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
 
   /** Sends a plane everything that is stored, and follows the changes. */
   async #feed(plane: Plane): Promise<void> {
-    const { store, sealer, log } = this.#options
-    const { link } = plane
-    const certificates = new CertificateFeed((change) => link.tell('certificates', change))
-    const { nodes } = this.#options
-    const followed: Followed[] = [
-      new RestrictionFeed(store, (restrictions) => sent(link, 'restrict', restrictions)),
-      new LiveCertificates({ store, sealer, replace: (served) => certificates.replace(served), log }),
-      new LiveEdges({
-        store,
-        sealer,
-        sink: {
-          change: (change) => sent(link, 'edges', change),
-          storedIds: async () => (await sent(link, 'storedEdges', null)) ?? [],
-        },
-        log,
-      }),
-      new CaptureFeed(store, (running) => link.tell('captures', running)),
-      ...(nodes ? [nodes.ports((change) => sent(link, 'distantPorts', change))] : []),
-    ]
-    for (const each of followed) {
+    const { store, log } = this.#options
+    for (const each of planeFeeds(plane.link, this.#options)) {
       const follower = new Follower({ store, followed: each, log })
       while (!(await this.#begun(plane, follower))) {
         if (plane.link.isClosed || this.#isClosed) return
@@ -384,7 +377,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
       }
     }
     plane.isFed = true
-    link.tell('letVisitorsIn', null)
+    plane.link.tell('letVisitorsIn', null)
     this.#changed.resolve()
     this.#changed = Promise.withResolvers()
   }
@@ -472,17 +465,3 @@ const cameBack = 'its agent came back on another connection'
 const taken = { message: 'its address was given to another tunnel while the server was restarting', ngrok: 334 }
 
 const notChecked = 'credentials of agents that are online cannot be checked'
-
-/** Asks a plane; one that is gone meanwhile needs no answer, and nothing has failed. */
-async function sent<Name extends keyof PlaneCalls>(
-  link: PlaneLink,
-  name: Name,
-  argument: Parameters<PlaneCalls[Name]>[0],
-): Promise<Awaited<ReturnType<PlaneCalls[Name]>> | undefined> {
-  try {
-    return await link.ask(name, argument)
-  } catch (error) {
-    if (error instanceof LinkFault && link.isClosed) return undefined
-    throw error
-  }
-}

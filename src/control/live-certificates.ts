@@ -18,6 +18,8 @@ export type CertificatesByName = ReadonlyMap<string, ServedCertificate>
 interface Uploaded {
   readonly names: readonly string[]
   readonly served: ServedCertificate
+  /** This server got it from an authority. */
+  readonly isIssued: boolean
 }
 
 const AT_A_TIME = 100
@@ -79,7 +81,7 @@ export class LiveCertificates implements Followed {
     const { id, kind, fields } = resource
     if (kind === tlsCertificates.kind) {
       const served = this.#open(resource)
-      if (served) this.#certificates.set(id, { names: namesOf(resource), served })
+      if (served) this.#certificates.set(id, { names: namesOf(resource), served, isIssued: Boolean(fields.issued_for) })
     } else {
       // What is stored has passed the form of its resource.
       const { domain, certificate_id: certificateId } = fields as { domain: string; certificate_id?: string | null }
@@ -87,11 +89,19 @@ export class LiveCertificates implements Followed {
     }
   }
 
-  /** A newer certificate wins over an older one of the same name, and what a reserved domain names over both. */
+  /**
+   * A newer certificate wins over an older one of the same name, what a reserved domain names over both, and what was
+   * uploaded over what this server got by itself, also where only its wildcard covers the name.
+   */
   #publish(): void {
     const served = new Map<string, ServedCertificate>()
     const byAge = [...this.#certificates.values()].sort((a, b) => (a.served.id < b.served.id ? -1 : 1))
-    for (const { names, served: each } of byAge) for (const name of names) served.set(name, each)
+    const uploaded = byAge.filter(({ isIssued }) => !isIssued)
+    for (const { names, served: each } of uploaded) for (const name of names) served.set(name, each)
+    const isCovered = coveredBy(new Set(served.keys()))
+    for (const { names, served: each } of byAge.filter(({ isIssued }) => isIssued)) {
+      for (const name of names) if (!isCovered(name)) served.set(name, each)
+    }
     for (const { name, certificateId } of this.#domains.values()) {
       const named = this.#certificates.get(certificateId)
       if (named) served.set(name, named.served)
@@ -115,10 +125,15 @@ export class LiveCertificates implements Followed {
   }
 }
 
+/** Whether one of `names`, some of which are wildcards, covers a name as certificates do: `*` is one label. */
+export function coveredBy(names: ReadonlySet<string>): (name: string) => boolean {
+  return (name) => names.has(name) || names.has(`*${name.slice(name.indexOf('.'))}`)
+}
+
 const followedKinds: ReadonlySet<string> = new Set([tlsCertificates.kind, reservedDomains.kind])
 
 /** Normalised names; other entries of a certificate are of no use here. */
-function namesOf({ fields }: StoredResource): string[] {
+export function namesOf({ fields }: Pick<StoredResource, 'fields'>): string[] {
   // What is stored has passed the form of its resource.
   const { dns_names: names } = fields.subject_alternative_names as { dns_names: readonly string[] }
   return names.flatMap((name) => {

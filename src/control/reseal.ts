@@ -3,6 +3,7 @@ import { modules } from '../modules/index.ts'
 import { resources } from '../resources/index.ts'
 import type { StoredModule } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
+import { resealAcmeKeys } from './acme-keys.ts'
 import { resealAuthority } from './authority.ts'
 import { resealLogins } from './login-rows.ts'
 import { resealRequestKey } from './request-key.ts'
@@ -23,7 +24,8 @@ export async function resealAll(writer: Writer, reseal: Reseal): Promise<number>
     (await resealSshHostKey(writer, reseal)) +
     (await resealModules(writer, reseal)) +
     (await resealResources(writer, reseal)) +
-    (await resealLogins(writer, reseal))
+    (await resealLogins(writer, reseal)) +
+    (await resealAcmeKeys(writer, reseal))
   )
 }
 

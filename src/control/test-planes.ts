@@ -100,6 +100,7 @@ export class TestPlane {
         this.restrictions = given
       },
       certificates: (change) => uploaded.take(change),
+      challenges: () => {},
       storedEdges: () => [...this.edges],
       edges: async ({ applied, removed }) => {
         for (const id of removed) this.edges.delete(id)

@@ -49,6 +49,8 @@ export interface HttpFrontOptions {
   readonly limits?: Http1Limits
   /** Whether connections to a service are worth keeping for the next request. */
   readonly mayKeep?: (targetKey: string) => boolean
+  /** Answers a request of the plain listener that is not for an edge; gives whether it did. */
+  readonly answerFirst?: (exchange: Exchange) => boolean
   /** For connections from this address: whether one more request may begin. Undefined when there is no limit. */
   readonly requestsOf?: (ip: string) => (() => boolean) | undefined
 }
@@ -159,11 +161,18 @@ export class HttpFront {
       replay: undefined,
     }
     const mayAsk = this.#options.requestsOf?.(peer.ip)
-    const onExchange =
-      mayAsk === undefined
+    const { answerFirst } = this.#options
+    const handle =
+      tls !== undefined || answerFirst === undefined
         ? (exchange: Exchange): void => this.#proxy.handle(exchange, visitor)
         : (exchange: Exchange): void => {
-            if (mayAsk()) this.#proxy.handle(exchange, visitor)
+            if (!answerFirst(exchange)) this.#proxy.handle(exchange, visitor)
+          }
+    const onExchange =
+      mayAsk === undefined
+        ? handle
+        : (exchange: Exchange): void => {
+            if (mayAsk()) handle(exchange)
             else refuse(exchange, count, this.#pages())
           }
     const onBroken = (err: unknown): void => log.error({ err, edge: edge?.id }, 'HTTP connection failed')

@@ -8,6 +8,7 @@ import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 import type { ConnectionVerdict, Peer, TlsFacts } from '../modules/phases.ts'
 import { type ConnectionRecord, carry } from './carry.ts'
 import type { CertificatePair } from './certificates.ts'
+import { type Challenges, showCertificate } from './challenges.ts'
 import type { DepartedVisitors } from './departed-visitors.ts'
 import type { Edge } from './edge.ts'
 import type { Edges } from './edges.ts'
@@ -38,6 +39,8 @@ export interface PublicDoorOptions {
   /** How long a connection of a TCP or TLS edge may be idle, in milliseconds. */
   readonly idleMs?: number
   readonly departed: DepartedVisitors
+  /** Authorities that want to see that a name is served here; left out where nothing is ordered. */
+  readonly challenges?: Pick<Challenges, 'forHandshake'>
   readonly log: Logger
   /** One line for each connection of a TCP or TLS edge. */
   readonly onRecord: (record: ConnectionRecord) => void
@@ -101,7 +104,12 @@ export class PublicDoor {
   /** A connection to the TLS listener, whose hello is known. */
   onGreeted = (greeted: Greeted): void => {
     const { socket, hello, peer } = greeted
-    const { edges, tls, serveHttp, defaultCertificate } = this.#options
+    const { edges, tls, serveHttp, defaultCertificate, challenges } = this.#options
+    const shown = challenges?.forHandshake(hello)
+    if (shown) {
+      if (this.#mayShake(socket, peer)) showCertificate(socket, shown)
+      return
+    }
     const pending = this.#options.lookUp?.('secure', hello.serverName)
     if (pending && this.#held.hold(socket, pending, () => this.onGreeted(greeted))) return
     const edge = edges.find(hello.serverName)

@@ -114,6 +114,15 @@ export interface CertificateChange {
   readonly removedNames: readonly string[]
 }
 
+/** What an authority asks for to see that a name is served here, before it issues a certificate. */
+export interface NameChallenge {
+  readonly name: string
+  readonly kind: 'http-01' | 'tls-alpn-01'
+  readonly token: string
+  /** What it expects: the key authorization (RFC 8555 §8.1). */
+  readonly answer: string
+}
+
 /** Why a tunnel is stopped, as its agent is told. */
 export interface StopReason {
   readonly message: string
@@ -217,6 +226,12 @@ export type ControlCalls = LoginRows & {
 export type PlaneCalls = {
   restrict(restrictions: readonly PartRestriction[]): void
   certificates(change: CertificateChange): void
+  /** Resolves when these are answered. `isAll` voids what was said before. */
+  challenges(change: {
+    readonly isAll: boolean
+    readonly set: readonly NameChallenge[]
+    readonly removed: readonly string[]
+  }): void
   /** Ids of the stored edges that are served. */
   storedEdges(nothing: null): readonly string[]
   /** Resolves when they are in force; one broken edge holds nobody back. `isIdle` leaves the work to the first visitor. */

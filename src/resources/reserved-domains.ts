@@ -8,7 +8,7 @@ import { readName } from '../model/hostport.ts'
 import { RefSchema } from '../model/ref.ts'
 import { description, metadata, readOr } from './fields.ts'
 import { checkRegion, region } from './regions.ts'
-import { stored } from './resource.ts'
+import { type Surroundings, stored } from './resource.ts'
 
 /** The scope of claims for the names of reserved domains. */
 export const RESERVED_NAMES = 'reserved_name'
@@ -43,7 +43,7 @@ export const reservedDomains = stored({
         {
           additionalProperties: false,
           description:
-            'How certificates are issued; not beside a `certificate_id`. It is kept, and this server does not act on it yet: see `certificate_management_status`.',
+            'How certificates are issued; not beside a `certificate_id`. The authority is the one of `--acme-directory`, whatever its name here; without that setting nothing is issued: see `certificate_management_status`.',
         },
       ),
     ),
@@ -82,15 +82,17 @@ export const reservedDomains = stored({
     const kept = { ...fields, domain: checkDomain(fields.domain, name), region: checkRegion(fields.region, around) }
     // D10: the empty string clears.
     const certificateId = fields.certificate_id || undefined
-    if (certificateId && fields.certificate_management_policy) {
-      throw new Refusal('CERTIFICATE_OR_POLICY')
-    }
-    return { ...kept, certificate_id: certificateId }
+    const policy = fields.certificate_management_policy
+    if (certificateId && policy) throw new Refusal('CERTIFICATE_OR_POLICY')
+    return { ...kept, certificate_id: certificateId, managed: policy && managedOf(fields, around) }
   },
-  read: ({ certificate_id, certificate_management_policy: policy }, link) => ({
-    certificate: certificate_id ? link(certificate_id) : null,
-    certificate_management_status: policy ? NOT_MANAGED : null,
-  }),
+  read: ({ certificate_id, certificate_management_policy: policy, managed }, link) => {
+    const id = certificate_id ?? managed?.certificate_id
+    return {
+      certificate: id ? link(id) : null,
+      certificate_management_status: policy ? (managed?.status ?? NOT_MANAGED) : null,
+    }
+  },
   claims: ({ domain }) => [
     {
       scope: RESERVED_NAMES,
@@ -98,22 +100,60 @@ export const reservedDomains = stored({
       taken: { code: 'DOMAIN_IN_USE', msg: `\`${domain}\` is reserved already; use that reservation or delete it` },
     },
   ],
-  mentions: ({ certificate_id: id }) => (id ? [{ field: 'certificate_id', id, kinds: ['tls_certificate'] }] : []),
+  mentions: ({ certificate_id, managed }) => {
+    const id = certificate_id ?? managed?.certificate_id
+    return id ? [{ field: CERTIFICATE_SLOT, id, kinds: ['tls_certificate'] }] : []
+  },
   clears: [
     { name: 'certificate', field: 'certificate_id' },
     { name: 'certificate_management_policy', field: 'certificate_management_policy' },
   ],
 })
 
-/** The status shown for a management policy. Nothing here issues certificates yet, so callers must not wait for one. */
-const NOT_MANAGED = {
+/** The field in which a domain refers to its certificate, uploaded or issued. */
+export const CERTIFICATE_SLOT = 'certificate_id'
+
+/** How far the certificate of a domain with a management policy is, as the API shows it. */
+export interface ManagedStatus {
+  readonly renews_at: string | null
+  readonly provisioning_job: {
+    readonly error_code: string | null
+    readonly msg: string
+    readonly started_at: string | null
+    readonly retries_at: string | null
+  } | null
+}
+
+/** What is kept of a domain with a management policy; only whoever orders certificates changes it. */
+export interface ManagedDomain {
+  readonly certificate_id: string | null
+  /** Null while nobody orders certificates. */
+  readonly status: ManagedStatus | null
+}
+
+const WAITING: ManagedStatus = {
+  renews_at: null,
+  provisioning_job: { error_code: null, msg: 'A certificate will be ordered.', started_at: null, retries_at: null },
+}
+
+/** The status where nothing issues certificates, so that callers do not wait for one. */
+const NOT_MANAGED: ManagedStatus = {
   renews_at: null,
   provisioning_job: {
     error_code: 'ERR_CERTIFICATES_NOT_MANAGED',
-    msg: 'This server does not issue certificates from public authorities yet. The name is served with a certificate of its own authority; upload one to `/tls_certificates` to serve another.',
+    msg: "This server does not order certificates: it has no `--acme-directory`. Without a certificate in `/tls_certificates`, the name is served with one of the server's own authority.",
     started_at: null,
     retries_at: null,
   },
+}
+
+/** What is stored stays; a new policy begins with nothing. */
+function managedOf(fields: object, { managesCertificates = false }: Surroundings): ManagedDomain {
+  const { managed } = fields as { readonly managed?: ManagedDomain | null } // no form has it, so it is ours
+  return {
+    certificate_id: managed?.certificate_id ?? null,
+    status: managesCertificates ? (managed?.status ?? WAITING) : null,
+  }
 }
 
 /** The name as the API shows it: as it was sent, but in lower case, like a hostport (D26). */

@@ -29,6 +29,8 @@ export interface Surroundings {
   readonly publicHttpsPort: number
   readonly domain: string
   readonly region: string
+  /** Whether this server orders certificates. */
+  readonly managesCertificates?: boolean
   /** The id of the endpoint of an agent that serves this name or TCP port now, if any. */
   readonly endpointAt?: (address: { readonly name: string } | { readonly port: number }) => string | undefined
 }

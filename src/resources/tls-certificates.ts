@@ -11,7 +11,7 @@ import {
 import { type ErrorCode, Refusal } from '../model/errors.ts'
 import { certificatePrice } from '../modules/certificate-price.ts'
 import { description, metadata } from './fields.ts'
-import { stored } from './resource.ts'
+import { type Fields, stored } from './resource.ts'
 
 const text = (about: string) => Type.String({ description: about })
 const texts = (about: string) => Type.Array(Type.String(), { description: about })
@@ -19,7 +19,8 @@ const texts = (about: string) => Type.Array(Type.String(), { description: about 
 export const tlsCertificates = stored({
   kind: 'tls_certificate',
   noun: 'TLS certificate',
-  about: 'Certificates with their private keys, which are encrypted at rest and never shown.',
+  about:
+    'Certificates with their private keys, which are encrypted at rest and never shown: those that you uploaded, and those that this server got from an authority.',
   prefix: 'cert_',
   path: '/tls_certificates',
   listKey: 'tls_certificates',
@@ -58,13 +59,35 @@ export const tlsCertificates = stored({
     issuer_common_name: text('Common name of the issuer.'),
     serial_number: text('Serial number in hex.'),
   },
-  settle: (fields) => ({ ...fields, ...describe(read(fields.certificate_pem, fields.private_key_pem)) }),
+  settle: (fields) => ({
+    ...fields,
+    ...describe(read(fields.certificate_pem, fields.private_key_pem)),
+    // Also when it takes the place of one that this server got: from then on it counts as uploaded.
+    ...UPLOADED,
+  }),
   // A renewed certificate takes the place of the one before, with its key or a new one, and is served at once.
   renews: ['certificate_pem', 'private_key_pem'],
   columns: ['subject_alternative_names.dns_names', 'not_after', 'issuer_common_name'],
   price: ({ certificate_pem, private_key_pem }) =>
     certificatePrice(certificate_pem) + certificatePrice(private_key_pem),
 })
+
+/** Whether a certificate came from an authority that this server asked: when, and for which name. */
+export interface Issuing {
+  readonly issued_at: string | null
+  readonly issued_for: string | null
+}
+
+const UPLOADED: Issuing = { issued_at: null, issued_for: null }
+
+/** The fields of a certificate that this server got for a name; throws `Refusal` when it cannot be used. */
+export function issuedCertificate(pair: { cert: string; key: string }, issuing: Issuing): Fields {
+  const { description, metadata, cert, key } = { description: ISSUED, metadata: '', ...pair }
+  const fields = { description, metadata, certificate_pem: cert, private_key_pem: key }
+  return { ...fields, ...describe(read(cert, key)), ...issuing }
+}
+
+const ISSUED = 'Issued by an authority that this server asked, and renewed by itself.'
 
 const faults: Readonly<Record<BadTlsCertificate['part'], { code: ErrorCode; field: string }>> = {
   certificate: { code: 'BAD_TLS_CERTIFICATE', field: 'certificate_pem' },

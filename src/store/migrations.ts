@@ -220,5 +220,43 @@ function migrations({ binaryText, autoIncrement }: DialectFacts): Record<string,
         await index('by_tunnel', 'place_holders', ['tunnel_id']).execute()
       },
     },
+    '0005_certificates': {
+      async up(db: Kysely<unknown>) {
+        const id = sql.raw(binaryText)
+        await db.schema
+          .createTable('acme_accounts')
+          .addColumn('directory', id, (c) => c.primaryKey())
+          .addColumn('key', 'text', (c) => c.notNull())
+          .addColumn('url', 'text', (c) => c.notNull())
+          .execute()
+
+        await db.schema
+          .createTable('managed_names')
+          .addColumn('name', id, (c) => c.primaryKey())
+          .addColumn('stage', 'integer', (c) => c.notNull())
+          .addColumn('due_at', 'bigint', (c) => c.notNull())
+          .addColumn('holder', 'text', (c) => c.notNull())
+          .addColumn('held_until', 'bigint', (c) => c.notNull())
+          .addColumn('order_key', 'text', (c) => c.notNull())
+          .addColumn('state', 'text', (c) => c.notNull())
+          .execute()
+        await db.schema.createIndex('managed_names_by_due').on('managed_names').columns(['stage', 'due_at']).execute()
+
+        await db.schema
+          .createTable('acme_orders')
+          .addColumn('id', id, (c) => c.primaryKey())
+          .addColumn('begun_at', 'bigint', (c) => c.notNull())
+          .execute()
+        await db.schema.createIndex('acme_orders_by_time').on('acme_orders').columns(['begun_at']).execute()
+
+        await db.schema
+          .createTable('acme_challenges')
+          .addColumn('name', id, (c) => c.primaryKey())
+          .addColumn('kind', 'text', (c) => c.notNull())
+          .addColumn('token', 'text', (c) => c.notNull())
+          .addColumn('answer', 'text', (c) => c.notNull())
+          .execute()
+      },
+    },
   }
 }

@@ -1,5 +1,6 @@
 /** All queries that read resources from the database. */
 import { type Kysely, sql } from 'kysely'
+import { CertificateReader } from './certificate-reader.ts'
 import type { DialectFacts } from './dialect.ts'
 import { LoginReader } from './login-reader.ts'
 import { OnlineReader } from './online-reader.ts'
@@ -67,6 +68,11 @@ export class Reader {
   /** Who is online at which node of a cluster. */
   get online(): OnlineReader {
     return new OnlineReader(this.db, this.facts)
+  }
+
+  /** Names whose certificates are ordered here, and what is being proven of them. */
+  get certificates(): CertificateReader {
+    return new CertificateReader(this.db, this.facts)
   }
 
   /** One resource with its modules, read in one statement and so consistent. */

@@ -14,7 +14,8 @@ export interface StoredRow {
  * Changes are left out: they are for running nodes, and none runs while a database is being filled. Logins of visitors
  * are left out too: restoring a backup would bring back logins that were revoked since. So is who is online: only
  * running nodes know. Used answers are part of it: otherwise each would be valid once more on the server that is
- * restored, as when one moves to another database.
+ * restored, as when one moves to another database. Accounts at certificate authorities are part of it, and orders are not:
+ * the certificates that came of them are resources, and the rest can be ordered again.
  */
 const tables = {
   meta: { columns: ['key', 'value'], key: 1 },
@@ -23,6 +24,7 @@ const tables = {
   refs: { columns: ['from_id', 'slot', 'to_id'], key: 3 },
   claims: { columns: ['scope', 'key', 'holder_id'], key: 2 },
   used_answers: { columns: ['key', 'expires_at'], key: 1 },
+  acme_accounts: { columns: ['directory', 'key', 'url'], key: 1 },
 } as const
 
 export type TableName = keyof typeof tables

@@ -48,9 +48,18 @@ describe('a store', () => {
       const kept = thing()
       await first.write((writer) => writer.insert(kept))
       await first.close()
-      // As it was before answers of identity providers were remembered, and nodes knew of each other.
-      const later = ['place_holders', 'places', 'online_labels', 'online_tunnels', 'online_sessions', 'nodes']
-      const migrations = `delete from kysely_migration where name in ('0003_used_answers', '0004_online')`
+      // As it was before answers of identity providers were remembered, nodes knew of each other, and certificates were ordered.
+      const ordered = ['acme_challenges', 'acme_orders', 'managed_names', 'acme_accounts']
+      const later = [
+        ...ordered,
+        'place_holders',
+        'places',
+        'online_labels',
+        'online_tunnels',
+        'online_sessions',
+        'nodes',
+      ]
+      const migrations = `delete from kysely_migration where name > '0003'`
       await changeDatabase(old, [...[...later, 'used_answers'].map((table) => `drop table ${table}`), migrations])
       const again = await openStore(old)
       assert.deepEqual(await again.read((reader) => reader.resource('thing', kept.id)), stored(kept))

@@ -126,4 +126,31 @@ export interface Tables {
     plane_id: string
     version: string
   }
+  /** Accounts at authorities that issue certificates, one for each directory. */
+  acme_accounts: {
+    directory: string
+    /** The private key, sealed. */
+    key: string
+    /** What the authority calls it; empty until it has confirmed it. */
+    url: string
+  }
+  /** Names whose certificates the server orders by itself. */
+  managed_names: {
+    name: string
+    /** What is to be done: 0 continue an order, 1 get a first certificate, 2 renew one. */
+    stage: number
+    /** When it is looked at next, by the database's clock. */
+    due_at: number
+    /** Who works on it, until when. */
+    holder: string
+    held_until: number
+    /** The private key for the order under way, sealed; empty without one. */
+    order_key: string
+    /** JSON that only its writer understands. */
+    state: string
+  }
+  /** Orders that were begun, for the bound on how many an hour there may be. */
+  acme_orders: { id: string; begun_at: number }
+  /** What authorities ask for to prove that a name is served here. */
+  acme_challenges: { name: string; kind: string; token: string; answer: string }
 }

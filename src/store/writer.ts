@@ -1,5 +1,6 @@
 /** All queries that write resources to the database, inside one transaction. */
 import type { Transaction } from 'kysely'
+import { CertificateWriter } from './certificate-writer.ts'
 import type { DialectFacts } from './dialect.ts'
 import { KEPT_CHANGES, OLDEST_CHANGE } from './feed.ts'
 import { LoginWriter } from './login-writer.ts'
@@ -27,6 +28,10 @@ export class Writer extends Reader {
 
   override get online(): OnlineWriter {
     return new OnlineWriter(this.#tx, this.facts)
+  }
+
+  override get certificates(): CertificateWriter {
+    return new CertificateWriter(this.#tx, this.facts)
   }
 
   async insert(resource: Omit<StoredResource, 'modules'>): Promise<void> {

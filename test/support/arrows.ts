@@ -18,6 +18,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   planes: ['lib', 'model', 'policy', 'modules'],
   control: [...leftOf('control'), 'planes', 'store'],
   cluster: ['lib', 'model', 'planes', 'control', 'store'],
+  acme: ['lib', 'model', 'planes', 'resources', 'control', 'store'],
   api: [...leftOf('api'), 'planes'],
   page: [],
   store: ['lib', 'model'],
@@ -51,7 +52,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'ssh',
     'edge',
   ],
-  'control-plane.ts': ['lib', 'model', 'planes', 'resources', 'control', 'cluster', 'store', 'config'],
+  'control-plane.ts': ['lib', 'model', 'planes', 'resources', 'control', 'cluster', 'acme', 'store', 'config'],
   'management-api.ts': ['control-plane.ts', ...chain, 'planes', 'store', 'config', 'edge'],
   'control-process.ts': ['control-plane.ts', 'management-api.ts', 'lib', 'planes', 'control', 'config', 'supervisor'],
   'worker-process.ts': ['data-plane.ts', 'lib', 'planes', 'config', 'supervisor'],
@@ -102,6 +103,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   jose: ['modules/oidc/', 'policy/'],
   '@node-saml/node-saml': ['modules/saml/'],
   ssh2: ['ssh/'],
+  'acme-client': ['acme/authority.ts'],
   yaml: ['config/', 'agent/', 'policy/'],
 }
 

@@ -17,7 +17,7 @@ export interface FetchRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
-  /** In milliseconds; `FETCH_TIMEOUT_MS` is the upper bound. */
+  /** In milliseconds; `FETCH_TIMEOUT_MS`, or what the server's own setting says, is the upper bound. */
   readonly timeoutMs?: number
   /** Whether redirects are followed; by default only for requests without a body. */
   readonly followsRedirects?: boolean
@@ -53,6 +53,8 @@ export interface OutboundOptions {
   readonly isOwn: (address: string, port: number) => boolean
   /** Certificates of authorities to trust instead of those of Node, in PEM. */
   readonly ca?: readonly string[]
+  /** The upper bound of the time for a request, in milliseconds, instead of `FETCH_TIMEOUT_MS`. */
+  readonly longestMs?: number
   /** How names are resolved; for tests. */
   readonly resolve?: typeof resolveName
 }
@@ -65,9 +67,10 @@ const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 export function outboundFetch(options: OutboundOptions): Fetch {
   return async (given, request = {}) => {
-    const { timeoutMs = FETCH_TIMEOUT_MS, followsRedirects = request.body === undefined } = request
+    const { longestMs = FETCH_TIMEOUT_MS } = options
+    const { timeoutMs = longestMs, followsRedirects = request.body === undefined } = request
     const maxRedirects = Math.min(request.maxRedirects ?? FETCH_MAX_REDIRECTS, FETCH_MAX_REDIRECTS)
-    const signal = AbortSignal.timeout(Math.min(timeoutMs, FETCH_TIMEOUT_MS))
+    const signal = AbortSignal.timeout(Math.min(timeoutMs, longestMs))
     let url = readUrl(given)
     let { headers = {} } = request
     for (let redirected = 0; ; redirected++) {

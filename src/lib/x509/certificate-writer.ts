@@ -86,6 +86,8 @@ export const extensions = {
   /** IP addresses become iPAddress names, all others DNS names. RFC 5280 §4.2.1.6: critical when the subject is empty. */
   subjectAltName: (names: readonly string[], { isCritical }: { isCritical: boolean }) =>
     extension(extensionOid.subjectAltName, derSequence(...names.map(generalName)), { isCritical }),
+  /** RFC 8737 §3: the digest of what proves to an authority that a name is served here. */
+  acmeIdentifier: (digest: Buffer) => extension('1.3.6.1.5.5.7.1.31', derOctets(digest), { isCritical: true }),
   /** One URI, for a subject that is empty otherwise. */
   subjectUri: (uri: string) =>
     extension(extensionOid.subjectAltName, derSequence(der(sanTag.uri, Buffer.from(uri, 'latin1'))), {

@@ -1,0 +1,177 @@
+/**
+ * Works on the names that are due, a few at a time and never more orders an hour than the operator allows. Each node looks
+ * for itself; the database says who works on which name.
+ */
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log/log.ts'
+import { type ManagedName, nameStage } from '../store/certificate-reader.ts'
+import type { Store } from '../store/store.ts'
+import { HOLD_MS, type KeptNames, TakenOver } from './kept-names.ts'
+import { readState } from './name-state.ts'
+import { OrderWork, type OrderWorkOptions, type WorkOutcome } from './order-work.ts'
+import type { WantedNames } from './wanted-names.ts'
+
+export interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issuedFor'> {
+  readonly store: Store
+  readonly wanted: WantedNames
+  readonly names: KeptNames
+  readonly ordersPerHour: number
+  readonly now: Clock
+  readonly log: Logger
+}
+
+/** What came of all the work, for the metrics. */
+export interface OrderCounts {
+  readonly issued: number
+  readonly failed: number
+}
+
+/** Names that are worked on at a time. */
+const AT_ONCE = 4
+
+/** How often a node looks for names that are due, in milliseconds. */
+const LOOK_MS = 5000
+
+/** How often a name that is worked on is held for longer, in milliseconds. */
+const HOLD_ON_MS = HOLD_MS / 4
+
+/** How long a name stays that nobody seems to want, in milliseconds: this node may not have heard of it yet. */
+const UNWANTED_MS = 10_000
+
+/** How long a server that stops waits for work that is under way, in milliseconds; what it came to is kept anyway. */
+const STOP_MS = 1000
+
+const HOUR_MS = 3_600_000
+
+export class CertificateOrders {
+  readonly #options: CertificateOrdersOptions
+  readonly #running = new Map<string, Promise<void>>()
+  readonly #stopping = new AbortController()
+  readonly #counts = { issued: 0, failed: 0 }
+  #timer: NodeJS.Timeout | undefined
+  #round: Promise<void> | undefined
+  #isStarted = false
+  #isAgain = false
+  #isAway = false
+
+  constructor(options: CertificateOrdersOptions) {
+    this.#options = options
+  }
+
+  get counts(): OrderCounts {
+    return this.#counts
+  }
+
+  async start(): Promise<void> {
+    const { store } = this.#options
+    // One process at a time has a SQLite database, so that nobody else can be at work.
+    if (store.dialect === 'sqlite') await store.write(({ certificates }) => certificates.letGoOfAll())
+    this.#isStarted = true
+    this.look()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    clearTimeout(this.#timer)
+    const overdue = new Promise<void>((resolve) => setTimeout(resolve, STOP_MS).unref())
+    await Promise.race([Promise.allSettled([this.#round, ...this.#running.values()]), overdue])
+  }
+
+  /** Looks for names that are due now. */
+  look(): void {
+    if (!this.#isStarted || this.#stopping.signal.aborted) return
+    this.#isAgain = true
+    this.#round ??= this.#untilLooked().finally(() => {
+      this.#round = undefined
+      clearTimeout(this.#timer)
+      this.#timer = setTimeout(() => this.look(), LOOK_MS).unref()
+    })
+  }
+
+  async #untilLooked(): Promise<void> {
+    while (this.#isAgain && !this.#stopping.signal.aborted) {
+      this.#isAgain = false
+      try {
+        for (const name of await this.#due()) await this.#begin(name)
+        this.#isAway = false
+      } catch (err) {
+        if (!this.#isAway) this.#options.log.warn({ err }, 'names that need certificates cannot be read; retrying')
+        this.#isAway = true
+        return
+      }
+    }
+  }
+
+  /** Orders that are under way first, then names without a certificate, then renewals. */
+  async #due(): Promise<string[]> {
+    const { store, ordersPerHour } = this.#options
+    const room = AT_ONCE - this.#running.size
+    if (room <= 0) return []
+    return store.read(async ({ certificates }) => {
+      const ordering = await certificates.due(nameStage.ordering, room)
+      const mayBegin = Math.max(0, ordersPerHour - (await certificates.ordersWithin(HOUR_MS)))
+      const first = await certificates.due(nameStage.first, Math.min(room - ordering.length, mayBegin))
+      const left = Math.min(room - ordering.length, mayBegin) - first.length
+      return [...ordering, ...first, ...(await certificates.due(nameStage.renewal, left))]
+    })
+  }
+
+  async #begin(name: string): Promise<void> {
+    if (this.#running.has(name)) return
+    const taken = await this.#options.names.take(name)
+    if (!taken) return
+    const work = this.#work(taken).finally(() => {
+      this.#running.delete(name)
+      this.look()
+    })
+    this.#running.set(name, work)
+  }
+
+  /** Never rejects. */
+  async #work(taken: ManagedName): Promise<void> {
+    const { names, wanted, log } = this.#options
+    const { name } = taken
+    const lost = new AbortController()
+    const holding = setInterval(() => {
+      // When the database is away, what is kept next will fail, and the name is another's in time.
+      names.holdOn(name).then(
+        (isOurs) => isOurs || lost.abort(),
+        () => {},
+      )
+    }, HOLD_ON_MS)
+    try {
+      const signal = AbortSignal.any([lost.signal, this.#stopping.signal])
+      const found = wanted.get(name)
+      if (found) this.#count(await new OrderWork(this.#workOptions(), { taken, wanted: found, signal }).run())
+      else await this.#unwanted(taken)
+    } catch (err) {
+      if (this.#stopping.signal.aborted) return
+      if (err instanceof TakenOver || lost.signal.aborted) log.info({ name }, 'another node works on a name')
+      else log.warn({ err, name }, 'work on the certificate of a name was interrupted')
+    } finally {
+      clearInterval(holding)
+      // It becomes free by itself.
+      await names.letGo(name).catch(() => {})
+    }
+  }
+
+  #workOptions(): OrderWorkOptions {
+    return { ...this.#options, issuedFor: (name) => this.#options.wanted.issuedFor(name) }
+  }
+
+  async #unwanted(taken: ManagedName): Promise<void> {
+    const { names } = this.#options
+    const { name, stage } = taken
+    const state = readState(taken.state)
+    if (state.isUnwanted) {
+      await names.forget(name)
+      return
+    }
+    const step = { stage: stage === nameStage.ordering ? nameStage.ordering : nameStage.first, dueInMs: UNWANTED_MS }
+    await names.keep({ name, keyType: 'ecdsa', domainIds: [] }, { ...step, state: { ...state, isUnwanted: true } })
+  }
+
+  #count(outcome: WorkOutcome): void {
+    if (outcome === 'issued' || outcome === 'failed') this.#counts[outcome]++
+  }
+}

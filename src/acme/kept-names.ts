@@ -1,0 +1,214 @@
+/**
+ * What is stored of names with an order: each step in one transaction, which first makes sure that this node still works on
+ * the name, and tells the reserved domains of the name how far it is.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { orderAt } from '../control/acme-keys.ts'
+import { CHALLENGE } from '../control/live-challenges.ts'
+import { holdKey } from '../control/sealing.ts'
+import { resourceAt, sealFields } from '../control/secrets.ts'
+import { type Clock, timestamp } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
+import {
+  CERTIFICATE_SLOT,
+  type ManagedDomain,
+  type ManagedStatus,
+  reservedDomains,
+} from '../resources/reserved-domains.ts'
+import { issuedCertificate, tlsCertificates } from '../resources/tls-certificates.ts'
+import type { ManagedName, NameStage, StoredChallenge } from '../store/certificate-reader.ts'
+import type { Store } from '../store/store.ts'
+import type { Writer } from '../store/writer.ts'
+import { type NameState, statusOf } from './name-state.ts'
+import type { WantedName } from './wanted-names.ts'
+
+/** How long a node has a name without a sign of life, in milliseconds. */
+export const HOLD_MS = 20_000
+
+const HOUR_MS = 3_600_000
+
+/** Another node works on the name: this one stood still for too long. */
+export class TakenOver extends Error {
+  override readonly name = 'TakenOver'
+}
+
+export interface KeptNamesOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly ids: IdSource
+  readonly now: Clock
+  /** Unlike that of any other process. */
+  readonly holder: string
+  readonly ordersPerHour: number
+}
+
+/** What is kept after a step. */
+export interface NameStep {
+  readonly stage: NameStage
+  readonly dueInMs: number
+  readonly state: NameState
+  /** The private key for the order under way, in PEM; left out, it stays as it is. Empty: there is none. */
+  readonly key?: string
+}
+
+export class KeptNames {
+  readonly #options: KeptNamesOptions
+
+  constructor(options: KeptNamesOptions) {
+    this.#options = options
+  }
+
+  /** Keeps what a step came to. */
+  async keep(wanted: WantedName, step: NameStep): Promise<void> {
+    await this.#holding(wanted.name, async (writer) => {
+      await this.#put(writer, wanted, step, step.state.certificateId ?? null)
+    })
+  }
+
+  /** Begins an order, unless there were too many in the last hour; gives whether it may. */
+  async begin(wanted: WantedName, step: NameStep): Promise<boolean> {
+    const { ids, ordersPerHour } = this.#options
+    return this.#holding(wanted.name, async (writer) => {
+      if (!(await writer.certificates.beginOrder(ids.next('order_'), ordersPerHour, HOUR_MS))) return false
+      await this.#put(writer, wanted, step, step.state.certificateId ?? null)
+      return true
+    })
+  }
+
+  /** Keeps a certificate, in the place of the one before, and what follows from it. Gives its id. */
+  async issued(
+    wanted: WantedName,
+    {
+      pair,
+      former,
+      step,
+    }: { pair: { cert: string; key: string }; former: string | undefined; step: Omit<NameStep, 'key'> },
+  ): Promise<string> {
+    const { sealer, ids, now } = this.#options
+    const { name } = wanted
+    const fields = issuedCertificate(pair, { issued_at: timestamp(now()), issued_for: name })
+    const { kind, secrets, prefix } = tlsCertificates
+    return this.#holding(name, async (writer) => {
+      const before = former === undefined ? undefined : await writer.lock(kind, former)
+      const isOurs = before?.fields.issued_for === name
+      const id = before && isOurs ? before.id : ids.next(prefix)
+      if (before && isOurs) {
+        // What people wrote beside it stays.
+        const { description, metadata } = before.fields
+        const renewed = { ...fields, description, metadata }
+        await writer.replaceFields(id, sealFields(sealer, secrets, renewed, resourceAt(id)))
+      } else {
+        const row = { id, kind, parentId: null, ownerId: null, createdAt: timestamp(now()) }
+        await writer.insert({ ...row, fields: sealFields(sealer, secrets, fields, resourceAt(id)) })
+      }
+      writer.changed(kind, id)
+      const state = { ...step.state, certificateId: id }
+      await this.#put(writer, wanted, { ...step, state, key: '' }, id)
+      await this.#unshow(writer, name)
+      return id
+    })
+  }
+
+  /** Nobody wants a certificate for the name any more. */
+  async forget(name: string): Promise<void> {
+    await this.#holding(name, async (writer) => {
+      await this.#unshow(writer, name)
+      await writer.certificates.forget(name)
+    })
+  }
+
+  /** Has data planes of all nodes answer a challenge. */
+  async show(challenge: StoredChallenge): Promise<void> {
+    await this.#holding(challenge.name, async (writer) => {
+      await writer.certificates.putChallenge(challenge)
+      writer.changed(CHALLENGE, challenge.name)
+    })
+  }
+
+  async unshow(name: string): Promise<void> {
+    await this.#holding(name, (writer) => this.#unshow(writer, name))
+  }
+
+  async challenge(name: string): Promise<StoredChallenge | undefined> {
+    const [found] = await this.#options.store.read(({ certificates }) => certificates.challenges([name]))
+    return found
+  }
+
+  /** The certificate of a name, when there is one and we got it. */
+  async certificate(name: string, id: string | undefined): Promise<KeptCertificate | undefined> {
+    if (id === undefined) return undefined
+    const row = await this.#options.store.read((reader) => reader.resource(tlsCertificates.kind, id))
+    if (row?.fields.issued_for !== name) return undefined
+    const { certificate_pem: cert, not_before, not_after } = row.fields
+    const life = { notBefore: Date.parse(String(not_before)), notAfter: Date.parse(String(not_after)) }
+    return { id: row.id, cert: String(cert), ...life }
+  }
+
+  /** The private key for the order of a name. */
+  openKey(name: string, sealed: string): string {
+    return this.#options.sealer.open(sealed, orderAt(name))
+  }
+
+  /** Holds the name for longer; false when another node has it. */
+  async holdOn(name: string): Promise<boolean> {
+    return this.#options.store.write(({ certificates }) => certificates.hold(name, this.#options.holder, HOLD_MS))
+  }
+
+  /** Takes a name that is due; undefined when another node was faster. */
+  async take(name: string): Promise<ManagedName | undefined> {
+    return this.#options.store.write(({ certificates }) => certificates.take(name, this.#options.holder, HOLD_MS))
+  }
+
+  async letGo(name: string): Promise<void> {
+    await this.#options.store.write(({ certificates }) => certificates.letGo(name, this.#options.holder))
+  }
+
+  async #put(writer: Writer, wanted: WantedName, step: NameStep, certificateId: string | null): Promise<void> {
+    const { sealer, now } = this.#options
+    const { name, domainIds } = wanted
+    const { stage, dueInMs, state, key } = step
+    if (key) await holdKey(writer, sealer)
+    const orderKey =
+      key === undefined
+        ? ((await writer.certificates.managedName(name))?.orderKey ?? '')
+        : key && sealer.seal(key, orderAt(name))
+    await writer.certificates.keep(name, { stage, dueInMs, orderKey, state: JSON.stringify(state) })
+    const status = statusOf(state, now() + dueInMs)
+    for (const id of domainIds) await tell(writer, id, certificateId, status)
+  }
+
+  async #unshow(writer: Writer, name: string): Promise<void> {
+    await writer.certificates.removeChallenge(name)
+    writer.changed(CHALLENGE, name)
+  }
+
+  async #holding<T>(name: string, work: (writer: Writer) => Promise<T>): Promise<T> {
+    return this.#options.store.write(async (writer) => {
+      if (!(await writer.certificates.hold(name, this.#options.holder, HOLD_MS))) throw new TakenOver()
+      return work(writer)
+    })
+  }
+}
+
+export interface KeptCertificate {
+  readonly id: string
+  /** With its chain, in PEM. */
+  readonly cert: string
+  /** In milliseconds since 1970, as is `notAfter`. */
+  readonly notBefore: number
+  readonly notAfter: number
+}
+
+/** Tells a reserved domain how far its certificate is. */
+async function tell(writer: Writer, id: string, certificateId: string | null, status: ManagedStatus): Promise<void> {
+  const { kind } = reservedDomains
+  const row = await writer.lock(kind, id)
+  // Deleted meanwhile, or it has a certificate of its own by now.
+  if (!row?.fields.certificate_management_policy) return
+  const managed: ManagedDomain = { certificate_id: certificateId, status }
+  if (isDeepStrictEqual(row.fields.managed, managed)) return
+  await writer.replaceFields(id, { ...row.fields, managed })
+  await writer.setReferences(id, CERTIFICATE_SLOT, certificateId === null ? [] : [certificateId], false)
+  writer.changed(kind, id)
+}

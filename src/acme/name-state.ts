@@ -1,0 +1,43 @@
+/** What is kept of a name between two steps, and how the API shows it. */
+import { timestamp } from '../lib/clock.ts'
+import type { ManagedStatus } from '../resources/reserved-domains.ts'
+
+export interface NameState {
+  /** The certificate in `/tls_certificates`. */
+  readonly certificateId?: string
+  /** When it is to be renewed, and the window of the authority that this was drawn from, all in milliseconds since 1970. */
+  readonly renewsAt?: number
+  readonly window?: { readonly start: number; readonly end: number }
+  /** The order under way: its address, empty until the authority has told it. */
+  readonly order?: { readonly url: string }
+  /** When getting this certificate began, in milliseconds since 1970. */
+  readonly startedAt?: number
+  /** Failures in a row, and why the last one was. */
+  readonly failures?: number
+  readonly fault?: { readonly code: string; readonly msg: string }
+  /** Nobody wanted a certificate for the name when it was last looked at. */
+  readonly isUnwanted?: boolean
+  /** The authority takes no order that replaces this certificate, since one did already. */
+  readonly isReplaced?: boolean
+}
+
+export function readState(text: string): NameState {
+  return JSON.parse(text) as NameState // written by us alone
+}
+
+/** `retriesAt` is in milliseconds since 1970. */
+export function statusOf(state: NameState, retriesAt: number | undefined): ManagedStatus {
+  const { renewsAt, startedAt, fault, order, certificateId } = state
+  const isAtWork = certificateId === undefined || startedAt !== undefined || order !== undefined || fault !== undefined
+  return {
+    renews_at: renewsAt === undefined ? null : timestamp(renewsAt),
+    provisioning_job: isAtWork
+      ? {
+          error_code: fault ? `ERR_${fault.code}` : null,
+          msg: fault?.msg ?? (order ? 'A certificate is being ordered.' : 'A certificate will be ordered.'),
+          started_at: startedAt === undefined ? null : timestamp(startedAt),
+          retries_at: fault && retriesAt !== undefined ? timestamp(retriesAt) : null,
+        }
+      : null,
+  }
+}

@@ -1,0 +1,85 @@
+/** Composes what gets certificates by itself: which names want one, who works on them, and how the authority is reached. */
+import type { Followed } from '../control/follower.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
+import type { Logger } from '../lib/log/log.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
+import type { Secret } from '../lib/secrets/secret.ts'
+import type { NameChallenge } from '../planes/port.ts'
+import type { Store } from '../store/store.ts'
+import { AcmeAccount } from './accounts.ts'
+import { CertificateOrders, type OrderCounts } from './certificate-orders.ts'
+import type { DnsRecords } from './dns-records.ts'
+import { KeptNames } from './kept-names.ts'
+import { WantedNames } from './wanted-names.ts'
+
+export interface CertificatesByThemselvesOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly ids: IdSource
+  readonly now: Clock
+  readonly log: Logger
+  readonly version: string
+  /** As the operator set them. */
+  readonly acme: {
+    readonly directory: string
+    readonly email: string
+    readonly caFile: string | null
+    readonly eabKeyId: string
+    readonly eabKey: Secret | null
+    readonly ordersPerHour: number
+  }
+  readonly dns?: DnsRecords | undefined
+  readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
+  readonly otherNodes: () => number
+}
+
+export interface ManagedCertificates {
+  /** Must be followed before work starts. */
+  readonly wanted: Followed
+  start(): Promise<void>
+  stop(): Promise<void>
+  numbers(): Promise<CertificateNumbers>
+}
+
+/** For the metrics. */
+export interface CertificateNumbers extends OrderCounts {
+  /** Names by what is to be done for them. */
+  readonly ordering: number
+  readonly first: number
+  readonly renewal: number
+  readonly ordersWithinHour: number
+}
+
+const HOUR_MS = 3_600_000
+
+export function openCertificates(options: CertificatesByThemselvesOptions): ManagedCertificates {
+  const { store, sealer, ids, now, log, version, acme, dns, showChallenge, otherNodes } = options
+  const { ordersPerHour, ...account } = acme
+  const wanted = new WantedNames(store, () => orders.look())
+  const names = new KeptNames({ store, sealer, ids, now, holder: ids.next('holder_'), ordersPerHour })
+  const orders = new CertificateOrders({
+    store,
+    wanted,
+    names,
+    account: new AcmeAccount({ store, sealer, now, version, ...account }),
+    ordersPerHour,
+    dns,
+    showChallenge,
+    otherNodes,
+    random: Math.random,
+    now,
+    log,
+  })
+  return {
+    wanted,
+    start: () => orders.start(),
+    stop: () => orders.stop(),
+    numbers: () =>
+      store.read(async ({ certificates }) => {
+        const [ordering, first, renewal] = await certificates.stageCounts()
+        const ordersWithinHour = await certificates.ordersWithin(HOUR_MS)
+        return { ordering, first, renewal, ordersWithinHour, ...orders.counts }
+      }),
+  }
+}

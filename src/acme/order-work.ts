@@ -1,0 +1,315 @@
+/**
+ * Gets one name its certificate: decides what is to be done, and does it step by step. After each step what it came to is
+ * kept, so that whoever comes next goes on from there: an order that was begun is never begun again, and one that was
+ * finalized is only downloaded.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log/log.ts'
+import { Refusal } from '../model/errors.ts'
+import type { NameChallenge } from '../planes/port.ts'
+import { type ManagedName, nameStage } from '../store/certificate-reader.ts'
+import { type AcmeAccount, newPrivateKey } from './accounts.ts'
+import type { AcmeAuthority, AcmeChallenge, AcmeOrder, ChallengeKind } from './authority.ts'
+import { type DnsRecords, recordOf } from './dns-records.ts'
+import { AcmeFault } from './fault.ts'
+import { type KeptCertificate, type KeptNames, TakenOver } from './kept-names.ts'
+import { type NameState, readState } from './name-state.ts'
+import { renewalId } from './renewal-info.ts'
+import { renewalTime, retryPause } from './timing.ts'
+import { usableLife } from './usable-life.ts'
+import type { WantedName } from './wanted-names.ts'
+
+export interface OrderWorkOptions {
+  readonly names: KeptNames
+  readonly account: AcmeAccount
+  readonly now: Clock
+  readonly random: () => number
+  readonly log: Logger
+  /** Has every data plane of this node answer a challenge; gives whether all of them do. */
+  readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
+  /** How many other nodes there are: they hear of a challenge through the database. */
+  readonly otherNodes: () => number
+  readonly dns: DnsRecords | undefined
+  /** The id of a certificate that was issued for a name before. */
+  readonly issuedFor: (name: string) => string | undefined
+}
+
+/** What came of working on a name. */
+export type WorkOutcome = 'issued' | 'failed' | 'waiting' | 'kept'
+
+/** How long other nodes have to hear of a challenge, in milliseconds. */
+const OTHER_NODES_MS = 2000
+
+/** Pauses between two looks at an order, in milliseconds; the last one repeats. */
+const LOOKS_MS = [250, 500, 1000, 2000, 3000, 5000] as const
+
+/** How often an order is looked at before others get their turn: two minutes. */
+const MAX_LOOKS = 28
+
+/** When an order that takes long is looked at again, in milliseconds. */
+const LATER_MS = 30_000
+
+/** When a name that exceeds the operator's bound is looked at again, in milliseconds. */
+const NEXT_TURN_MS = 60_000
+
+export class OrderWork {
+  readonly #options: OrderWorkOptions
+  readonly #wanted: WantedName
+  readonly #signal: AbortSignal
+  #state: NameState
+  #key: string
+  #certificate: KeptCertificate | undefined
+
+  constructor(options: OrderWorkOptions, work: { taken: ManagedName; wanted: WantedName; signal: AbortSignal }) {
+    const { taken, wanted, signal } = work
+    this.#options = options
+    this.#wanted = wanted
+    this.#signal = signal
+    this.#state = without(readState(taken.state), 'isUnwanted')
+    this.#key = taken.orderKey === '' ? '' : options.names.openKey(taken.name, taken.orderKey)
+  }
+
+  /** Does what is due. Rejects with `TakenOver` when another node has the name, and when the store is away. */
+  async run(): Promise<WorkOutcome> {
+    const { names, issuedFor } = this.#options
+    const { name } = this.#wanted
+    this.#certificate =
+      (await names.certificate(name, this.#state.certificateId)) ?? (await names.certificate(name, issuedFor(name)))
+    if (this.#certificate) this.#state = { ...this.#state, certificateId: this.#certificate.id }
+    else this.#state = without(this.#state, 'certificateId', 'renewsAt', 'window')
+    try {
+      if (!this.#state.order && (await this.#isGood())) return 'kept'
+      return await this.#order()
+    } catch (error) {
+      if (error instanceof TakenOver || this.#signal.aborted) throw error
+      return this.#failed(error)
+    }
+  }
+
+  /** Whether the certificate there is can stay for now; then it is looked at again in time. */
+  async #isGood(): Promise<boolean> {
+    const { now, random, log } = this.#options
+    const certificate = this.#certificate
+    if (!certificate) return false
+    let renewsAt = this.#state.renewsAt ?? renewalTime(certificate, random)
+    let askAgainMs = Number.POSITIVE_INFINITY
+    let { window } = this.#state
+    try {
+      const authority = await this.#options.account.authority()
+      const told = await authority.renewalWindow(certificate.cert)
+      // Drawn once for each window, so that asking again does not move it.
+      if (told && (told.start !== window?.start || told.end !== window.end)) {
+        renewsAt = told.start + random() * (told.end - told.start)
+        window = { start: told.start, end: told.end }
+      }
+      if (told) askAgainMs = told.askAgainMs
+    } catch (err) {
+      // Without its hint there is still the time that was set before.
+      log.debug({ err, name: this.#wanted.name }, 'the certificate authority does not say when to renew')
+    }
+    this.#state = { ...this.#state, renewsAt, ...(window && { window }) }
+    if (renewsAt <= now()) return false
+    this.#state = without(this.#state, 'startedAt', 'failures', 'fault')
+    await this.#keep(nameStage.renewal, Math.min(renewsAt - now(), askAgainMs))
+    return true
+  }
+
+  async #order(): Promise<WorkOutcome> {
+    const { names, now } = this.#options
+    const { name, keyType } = this.#wanted
+    if (name.startsWith('*.') && !this.#options.dns) throw new AcmeFault('CERTIFICATE_NEEDS_DNS', '')
+    const authority = await this.#options.account.authority()
+    if (!this.#state.order) {
+      const key = await newPrivateKey(keyType)
+      const state = { ...this.#state, order: { url: '' }, startedAt: this.#state.startedAt ?? now() }
+      // Kept before it is begun, and counted: after a crash it goes on with the same key, and counts as one.
+      if (!(await names.begin(this.#wanted, { stage: nameStage.ordering, dueInMs: 0, state, key }))) {
+        await this.#keep(this.#stage, NEXT_TURN_MS)
+        return 'waiting'
+      }
+      this.#state = state
+      this.#key = key
+    }
+    const order = await this.#begun(authority)
+    const valid = await this.#proven(authority, order)
+    if (!valid) {
+      await this.#keep(nameStage.ordering, LATER_MS)
+      return 'waiting'
+    }
+    await this.#take(await authority.download(valid))
+    return 'issued'
+  }
+
+  /** The order under way, as it is now. */
+  async #begun(authority: AcmeAuthority): Promise<AcmeOrder> {
+    const { name } = this.#wanted
+    const url = this.#state.order?.url ?? ''
+    if (url !== '') return authority.order(url)
+    const order = await this.#newOrder(authority, name)
+    this.#state = { ...this.#state, order: { url: order.url } }
+    await this.#keep(nameStage.ordering, 0)
+    this.#options.log.info({ name, order: order.url }, 'certificate ordered')
+    return order
+  }
+
+  async #newOrder(authority: AcmeAuthority, name: string): Promise<AcmeOrder> {
+    const { isReplaced, window } = this.#state
+    // Only an authority that gives hints knows what it means to replace a certificate.
+    const replaces = this.#certificate && window && !isReplaced ? renewalId(this.#certificate.cert) : undefined
+    if (replaces === undefined) return authority.begin(name)
+    try {
+      return await authority.begin(name, replaces)
+    } catch (error) {
+      if (!(error instanceof AcmeFault) || error.code !== 'CERTIFICATE_REFUSED') throw error
+      // RFC 9773 §5: it was replaced already, or is not known there.
+      this.#state = { ...this.#state, isReplaced: true }
+      return authority.begin(name)
+    }
+  }
+
+  /** Follows the order until there is a certificate; undefined when that takes too long for now. */
+  async #proven(authority: AcmeAuthority, begun: AcmeOrder): Promise<AcmeOrder | undefined> {
+    let order = begun
+    let isShown = false
+    let isFinalized = false
+    for (let look = 0; look < MAX_LOOKS; look++) {
+      if (look > 0) {
+        await pause(LOOKS_MS[Math.min(look, LOOKS_MS.length) - 1], undefined, { signal: this.#signal })
+        order = await authority.order(order.url)
+      }
+      if (order.status === 'valid') return order
+      if (order.status === 'invalid') throw await this.#whyInvalid(authority, order)
+      if (order.status === 'pending' && !isShown) {
+        await this.#prove(authority, order)
+        isShown = true
+      }
+      if (order.status === 'ready' && !isFinalized) {
+        isFinalized = true
+        order = await authority.finalize(order, this.#wanted.name, this.#key)
+        if (order.status === 'valid') return order
+      }
+    }
+    return undefined
+  }
+
+  async #whyInvalid(authority: AcmeAuthority, order: AcmeOrder): Promise<AcmeFault> {
+    const [authorization] = await authority.authorizations(order)
+    const problem = authorization?.problem ?? order.problem
+    const code = problem && problem.code !== 'CERTIFICATE_REFUSED' ? problem.code : 'CERTIFICATE_REFUSED'
+    return new AcmeFault(code, problem?.detail ?? '', { isOrderLost: true })
+  }
+
+  /** Shows the authority that the name is served here, and says so. */
+  async #prove(authority: AcmeAuthority, order: AcmeOrder): Promise<void> {
+    const { names } = this.#options
+    const [authorization] = await authority.authorizations(order)
+    if (!authorization) throw new AcmeFault('AUTHORITY_UNAVAILABLE', 'Its order names nothing to prove.')
+    if (authorization.status !== 'pending') return
+    const challenge = this.#choose(authorization.challenges)
+    const { kind, token, answer } = challenge
+    await names.show({ name: this.#wanted.name, kind, token, answer })
+    if (kind === 'dns-01') await this.#setRecord(answer)
+    else await this.#showEverywhere({ name: this.#wanted.name, kind, token, answer })
+    await authority.ready(challenge)
+  }
+
+  /** Of those that the authority offers; another one after each failure, since a port may be closed on the way. */
+  #choose(offered: readonly AcmeChallenge[]): AcmeChallenge {
+    const usable: readonly ChallengeKind[] = [
+      ...(this.#options.dns ? (['dns-01'] as const) : []),
+      ...(this.#wanted.name.startsWith('*.') ? [] : (['http-01', 'tls-alpn-01'] as const)),
+    ]
+    const possible = usable.flatMap((kind) => offered.find((each) => each.kind === kind) ?? [])
+    const chosen = possible[(this.#state.failures ?? 0) % Math.max(possible.length, 1)]
+    if (chosen) return chosen
+    const words = offered.map(({ kind }) => kind).join(', ') || 'nothing'
+    throw new AcmeFault('CHALLENGE_FAILED', `It offers ${words} as a proof, none of which is set up here.`)
+  }
+
+  async #showEverywhere(challenge: NameChallenge): Promise<void> {
+    if (!(await this.#options.showChallenge(challenge))) throw new AcmeFault('CHALLENGE_NOT_SHOWN', '')
+    if (this.#options.otherNodes() > 0) await pause(OTHER_NODES_MS, undefined, { signal: this.#signal })
+  }
+
+  async #setRecord(value: string): Promise<void> {
+    try {
+      await this.#options.dns?.present(recordOf(this.#wanted.name), value)
+    } catch (cause) {
+      throw new AcmeFault('DNS_RECORD_FAILED', cause instanceof Error ? cause.message : '', { cause })
+    }
+  }
+
+  /** Nothing depends on the record being gone, so that a failure is only logged. */
+  async #removeRecord(): Promise<void> {
+    const { names, dns, log } = this.#options
+    const { name } = this.#wanted
+    const shown = await names.challenge(name)
+    if (shown?.kind !== 'dns-01') return
+    await dns?.cleanup(recordOf(name), shown.answer).catch((err: unknown) => {
+      log.warn({ err, name }, 'the DNS record that proved a name cannot be removed')
+    })
+  }
+
+  /** Keeps the certificate that came. */
+  async #take(cert: string): Promise<void> {
+    const { names, now, random, log } = this.#options
+    const { name } = this.#wanted
+    const life = usableLife(cert, name, now())
+    const renewsAt = renewalTime(life, random)
+    await this.#removeRecord()
+    const state: NameState = { renewsAt }
+    const former = this.#certificate?.id
+    try {
+      const pair = { cert, key: this.#key }
+      // Looked at again at once, for the authority may have a hint on when to renew it.
+      const step = { stage: nameStage.renewal, dueInMs: 0, state }
+      const id = await names.issued(this.#wanted, { pair, former, step })
+      log.info({ name, certificate: id, renewsAt: new Date(renewsAt).toISOString() }, 'certificate issued')
+    } catch (cause) {
+      if (!(cause instanceof Refusal) || cause.code === 'STORE_UNAVAILABLE') throw cause
+      throw new AcmeFault('CERTIFICATE_UNUSABLE', cause.message, { cause, isOrderLost: true })
+    }
+  }
+
+  /** Keeps why it failed, and when it is tried again. */
+  async #failed(error: unknown): Promise<WorkOutcome> {
+    const { names, account, now, random, log } = this.#options
+    const { name } = this.#wanted
+    if (!(error instanceof AcmeFault)) throw error
+    if (error.isAccountLost) await account.forget()
+    const isLost = error.isOrderLost || error.isAccountLost
+    if (isLost) {
+      await this.#removeRecord()
+      await names.unshow(name)
+    }
+    const failures = (this.#state.failures ?? 0) + 1
+    const waitMs = Math.max(retryPause(failures, random, this.#certificate), error.retryAfterMs ?? 0)
+    const kept = isLost ? without(this.#state, 'order') : this.#state
+    this.#state = {
+      ...kept,
+      failures,
+      fault: { code: error.code, msg: error.message },
+      startedAt: kept.startedAt ?? now(),
+    }
+    const retriesAt = new Date(now() + waitMs).toISOString()
+    const serving = this.#certificate ? 'the former certificate' : "one of the server's own authority"
+    log.warn({ name, err: error, code: error.code, retriesAt, serving }, 'there is no certificate for a name yet')
+    const step = { stage: this.#stage, dueInMs: waitMs, state: this.#state }
+    await names.keep(this.#wanted, isLost ? { ...step, key: '' } : step)
+    return 'failed'
+  }
+
+  get #stage() {
+    if (this.#state.order) return nameStage.ordering
+    return this.#certificate ? nameStage.renewal : nameStage.first
+  }
+
+  async #keep(stage: (typeof nameStage)[keyof typeof nameStage], dueInMs: number): Promise<void> {
+    await this.#options.names.keep(this.#wanted, { stage, dueInMs, state: this.#state })
+  }
+}
+
+function without<Key extends keyof NameState>(state: NameState, ...keys: readonly Key[]): Omit<NameState, Key> {
+  return Object.fromEntries(Object.entries(state).filter(([key]) => !keys.includes(key as Key))) as Omit<NameState, Key>
+}

@@ -1,0 +1,175 @@
+/** Which names are to have a certificate of an authority: those of edges that end TLS, and reserved domains that ask for it. */
+
+import type { Followed } from '../control/follower.ts'
+import { coveredBy, namesOf } from '../control/live-certificates.ts'
+import { readHostport, readName } from '../model/hostport.ts'
+import { httpsEdges } from '../resources/https-edges.ts'
+import { reservedDomains } from '../resources/reserved-domains.ts'
+import { tlsCertificates } from '../resources/tls-certificates.ts'
+import { tlsEdges } from '../resources/tls-edges.ts'
+import type { Change } from '../store/feed.ts'
+import type { StoredResource } from '../store/reader.ts'
+import type { Store } from '../store/store.ts'
+
+export interface WantedName {
+  readonly name: string
+  readonly keyType: 'ecdsa' | 'rsa'
+  /** Reserved domains of this name that ask for a certificate. */
+  readonly domainIds: readonly string[]
+}
+
+/** What one resource has to do with names. */
+interface Part {
+  /** Names that it wants to have certificates. */
+  readonly wants?: readonly string[]
+  readonly policy?: { readonly keyType: 'ecdsa' | 'rsa' }
+  /** Names that an uploaded certificate covers. */
+  readonly covers?: readonly string[]
+  /** The name that a certificate was issued for. */
+  readonly issuedFor?: string
+}
+
+const kinds = [httpsEdges.kind, tlsEdges.kind, reservedDomains.kind, tlsCertificates.kind]
+
+const AT_A_TIME = 100
+
+export class WantedNames implements Followed {
+  readonly #store: Store
+  readonly #parts = new Map<string, Part>()
+  /** Ids of certificates by the name that they were issued for. */
+  readonly #issued = new Map<string, Set<string>>()
+  #wanted: ReadonlyMap<string, WantedName> = new Map()
+  readonly #onChange: () => void
+
+  constructor(store: Store, onChange: () => void) {
+    this.#store = store
+    this.#onChange = onChange
+  }
+
+  get(name: string): WantedName | undefined {
+    return this.#wanted.get(name)
+  }
+
+  get size(): number {
+    return this.#wanted.size
+  }
+
+  /** The id of a certificate that was issued for a name, the newest if there are several. */
+  issuedFor(name: string): string | undefined {
+    return [...(this.#issued.get(name) ?? [])].sort().at(-1)
+  }
+
+  async load(): Promise<void> {
+    this.#parts.clear()
+    this.#issued.clear()
+    for (const kind of kinds) await this.#takeAll(kind)
+    await this.#settle()
+  }
+
+  async apply(changes: readonly Change[]): Promise<void> {
+    const touched = [...new Set(changes.filter(({ kind }) => kinds.includes(kind)).map(({ id }) => id))]
+    if (touched.length === 0) return
+    const found = await this.#store.read((reader) => reader.resources(touched))
+    const before = touched.flatMap((id) => this.#drop(id) ?? [])
+    const after = found.flatMap((each) => this.#take(each) ?? [])
+    const issued = before.flatMap(({ issuedFor }) => issuedFor ?? [])
+    const gone = issued.filter((name) => this.issuedFor(name) === undefined)
+    // A certificate that was issued or renewed changes nothing of what is wanted.
+    const isSame = gone.length === 0 && [...before, ...after].every(({ issuedFor }) => issuedFor !== undefined)
+    if (!isSame) await this.#settle(gone)
+  }
+
+  async #takeAll(kind: string): Promise<void> {
+    let beforeId: string | undefined
+    do {
+      const some = await this.#store.read((reader) =>
+        reader.page({ kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) }),
+      )
+      for (const each of some) this.#take(each)
+      beforeId = some.at(-1)?.id
+    } while (beforeId !== undefined)
+  }
+
+  #take(resource: StoredResource): Part | undefined {
+    const part = partOf(resource)
+    if (!part) return undefined
+    this.#parts.set(resource.id, part)
+    const { issuedFor } = part
+    if (issuedFor !== undefined) {
+      this.#issued.set(issuedFor, (this.#issued.get(issuedFor) ?? new Set()).add(resource.id))
+    }
+    return part
+  }
+
+  #drop(id: string): Part | undefined {
+    const part = this.#parts.get(id)
+    this.#parts.delete(id)
+    const ids = this.#issued.get(part?.issuedFor ?? '')
+    ids?.delete(id)
+    if (ids?.size === 0) this.#issued.delete(part?.issuedFor ?? '')
+    return part
+  }
+
+  /** Works out what is wanted now, and has new names looked after. */
+  async #settle(gone: readonly string[] = []): Promise<void> {
+    const before = this.#wanted
+    const isUploaded = coveredBy(new Set([...this.#parts.values()].flatMap(({ covers = [] }) => covers)))
+    const wanted = new Map<string, WantedName>()
+    for (const [id, { wants = [], policy }] of this.#parts) {
+      for (const name of wants) {
+        if (isUploaded(name)) continue
+        const { keyType = 'ecdsa', domainIds = [] } = wanted.get(name) ?? {}
+        wanted.set(name, {
+          name,
+          keyType: policy?.keyType ?? keyType,
+          domainIds: policy ? [...domainIds, id] : domainIds,
+        })
+      }
+    }
+    const added = [...wanted.keys()].filter((name) => !before.has(name))
+    if (added.length > 0) await this.#store.write(({ certificates }) => certificates.manage(added))
+    // A reserved domain that is new beside an edge wants to be told how far its name is.
+    const named = [...wanted.values()].filter(
+      ({ name, domainIds }) => domainIds.length > (before.get(name)?.domainIds.length ?? 0),
+    )
+    const again = [...gone, ...named.map(({ name }) => name)].filter((name) => wanted.has(name))
+    if (again.length > 0) await this.#store.write(({ certificates }) => certificates.lookAgain(again))
+    this.#wanted = wanted
+    this.#onChange()
+  }
+}
+
+function partOf({ kind, fields, modules }: StoredResource): Part | undefined {
+  switch (kind) {
+    case tlsCertificates.kind:
+      return typeof fields.issued_for === 'string' ? { issuedFor: fields.issued_for } : { covers: namesOf({ fields }) }
+    case reservedDomains.kind: {
+      // What is stored has passed the form of its resource.
+      const policy = fields.certificate_management_policy as { private_key_type: 'ecdsa' | 'rsa' } | null | undefined
+      const name = readName(String(fields.domain))
+      if (fields.certificate_id) return { covers: [name] }
+      return policy ? { wants: [name].filter(isOrdered), policy: { keyType: policy.private_key_type } } : undefined
+    }
+    case tlsEdges.kind:
+      return endsTls(modules) ? { wants: hostsOf(fields) } : undefined
+    default:
+      return { wants: hostsOf(fields) }
+  }
+}
+
+/** D31: TLS ends at an edge that says so, and at one that asks for client certificates. */
+function endsTls(modules: StoredResource['modules']): boolean {
+  const termination = modules.get('tls_termination')
+  if (termination?.enabled === true) return termination.terminate_at === 'edge'
+  return modules.get('mutual_tls')?.enabled === true
+}
+
+function hostsOf(fields: StoredResource['fields']): string[] {
+  // What is stored has passed the form of its resource.
+  return (fields.hostports as readonly string[]).map((each) => readHostport(each).host).filter(isOrdered)
+}
+
+/** Names that no authority can issue for are not asked for: they belong to each machine itself (RFC 6761 §6.3). */
+function isOrdered(name: string): boolean {
+  return name.replace(/^\*\./, '').includes('.') && !/(^|\.)localhost$/.test(name)
+}

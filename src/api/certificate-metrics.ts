@@ -1,0 +1,45 @@
+/** Metrics about certificates that the server gets by itself: what is done, what waits, what fails. */
+import { Gauge, type Registry } from '@prometheus-io/client'
+import { registerReadCounter } from './read-counter.ts'
+
+/** What is counted; names are those that all nodes look after, results those of this node. */
+export interface CertificateReads {
+  readonly ordering: number
+  readonly first: number
+  readonly renewal: number
+  readonly ordersWithinHour: number
+  readonly issued: number
+  readonly failed: number
+}
+
+/** Adds the metrics to `registry`. */
+export function registerCertificates(registry: Registry, read: () => CertificateReads | undefined): void {
+  new Gauge({
+    name: 'postern_certificate_names',
+    help: 'Names whose certificates the server gets by itself, by what is next: an order `ordering`, the `first` certificate, or a `renewal`.',
+    labelNames: ['next'],
+    registers: [registry],
+    collect() {
+      const { ordering = 0, first = 0, renewal = 0 } = read() ?? {}
+      for (const [next, count] of Object.entries({ ordering, first, renewal })) this.set({ next }, count)
+    },
+  })
+  new Gauge({
+    name: 'postern_acme_orders_last_hour',
+    help: 'Orders that all nodes began within the last hour; `--acme-orders-per-hour` is the bound.',
+    registers: [registry],
+    collect() {
+      this.set(read()?.ordersWithinHour ?? 0)
+    },
+  })
+  registerReadCounter(registry, {
+    name: 'postern_acme_issued_total',
+    help: 'Certificates that this node got from the certificate authority.',
+    read: () => read()?.issued ?? 0,
+  })
+  registerReadCounter(registry, {
+    name: 'postern_acme_failures_total',
+    help: 'Tries of this node to get a certificate that failed; each is tried again.',
+    read: () => read()?.failed ?? 0,
+  })
+}

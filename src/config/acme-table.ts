@@ -1,0 +1,59 @@
+/** The settings for certificates that the server gets by itself (ACME, RFC 8555). */
+import * as parse from './parse.ts'
+import { setting } from './setting.ts'
+
+export const acmeTable = {
+  acmeDirectory: setting({
+    name: 'acme-directory',
+    takes: 'name|url',
+    parse: parse.acmeDirectory,
+    default: '',
+    defaultNote: 'off',
+    about:
+      'authority that issues certificates for the names you serve: `letsencrypt`, `letsencrypt-staging`, `zerossl`, or the URL of an ACME directory; with it you agree to its terms',
+    example: 'letsencrypt',
+  }),
+  acmeEmail: setting({
+    name: 'acme-email',
+    takes: 'address',
+    parse: parse.email,
+    default: '',
+    about: 'where that authority may write to you',
+    example: 'ops@example.com',
+  }),
+  acmeCa: setting({
+    name: 'acme-ca',
+    takes: 'path',
+    parse: parse.path,
+    default: null,
+    defaultNote: 'what every browser trusts',
+    about: 'file of the certificates to trust when talking to that authority, in PEM, for one inside a company',
+    example: '/etc/postern/acme-root.pem',
+  }),
+  acmeEabKeyId: setting({
+    name: 'acme-eab-key-id',
+    takes: 'id',
+    parse: parse.keyId,
+    default: '',
+    about: 'id of the key that ties the account to one that you have at that authority, where it asks for this',
+    example: 'kid-1',
+  }),
+  acmeOrdersPerHour: setting({
+    name: 'acme-orders-per-hour',
+    takes: 'number',
+    parse: parse.countBetween(1, 100_000),
+    default: '60',
+    about: 'certificates that all nodes together order in an hour at most; further names wait for their turn',
+    example: '300',
+  }),
+  acmeEabKey: setting({
+    name: 'acme-eab-key',
+    takes: 'key',
+    parse: parse.macKey,
+    default: null,
+    defaultNote: 'none',
+    about: 'the key of `acme-eab-key-id`, in base64url as the authority shows it',
+    example: 'c2VjcmV0LWtleS1vZi10aGUtYWNjb3VudA',
+    envOnly: true,
+  }),
+} as const

@@ -1,0 +1,28 @@
+/** What a setting of the server is: its spellings, its check and its help text. */
+
+export interface Setting<T> {
+  /** The flag without its dashes; the other spellings derive from it. */
+  readonly name: string
+  /** The placeholder of the value in `--help`. */
+  readonly takes: string
+  readonly parse: (text: string) => T
+  /** As an operator would write it; null when it depends on other settings or is unset. */
+  readonly default: string | null
+  /** What the flag means when no value follows it; left out, it needs one. */
+  readonly bare?: string
+  /** What to show instead when `default` is null. */
+  readonly defaultNote?: string
+  readonly about: string
+  readonly example: string
+  /** Read from the environment only: flags show in process lists, and files get committed. */
+  readonly envOnly?: boolean
+  /** Works, but is neither in the help nor in the reference. */
+  readonly hidden?: boolean
+  /** A running server takes a new value over. */
+  readonly isLive?: boolean
+}
+
+/** Keeps the type of each entry's value while checking its shape. */
+export function setting<T>(entry: Setting<T>): Setting<T> {
+  return entry
+}

@@ -1,0 +1,48 @@
+/** Keeps a data plane up to date with what authorities ask for to see that a name is served here. */
+import type { NameChallenge, PlaneCalls } from '../planes/port.ts'
+import type { StoredChallenge } from '../store/certificate-reader.ts'
+import type { Change } from '../store/feed.ts'
+import type { Store } from '../store/store.ts'
+import type { Followed } from './follower.ts'
+
+/** What changes of challenges are filed under; their id is the name. */
+export const CHALLENGE = 'acme_challenge'
+
+type Send = (change: Parameters<PlaneCalls['challenges']>[0]) => Promise<unknown>
+
+export class LiveChallenges implements Followed {
+  readonly #store: Store
+  readonly #send: Send
+  #hasSent = false
+
+  constructor(store: Store, send: Send) {
+    this.#store = store
+    this.#send = send
+  }
+
+  async load(): Promise<void> {
+    const rows = await this.#store.read(({ certificates }) => certificates.challenges())
+    const set = rows.flatMap(answered)
+    // A plane that was told of none has none; one of an earlier version, which knows nothing of them, is left alone.
+    if (set.length === 0 && !this.#hasSent) return
+    await this.#tell({ isAll: true, set, removed: [] })
+  }
+
+  async apply(changes: readonly Change[]): Promise<void> {
+    const names = [...new Set(changes.filter(({ kind }) => kind === CHALLENGE).map(({ id }) => id))]
+    if (names.length === 0) return
+    const set = (await this.#store.read(({ certificates }) => certificates.challenges(names))).flatMap(answered)
+    const removed = names.filter((name) => !set.some((each) => each.name === name))
+    await this.#tell({ isAll: false, set, removed })
+  }
+
+  async #tell(change: Parameters<Send>[0]): Promise<void> {
+    this.#hasSent = true
+    await this.#send(change)
+  }
+}
+
+/** Those that a listener answers; a record in the DNS is none of its business. */
+function answered({ name, kind, token, answer }: StoredChallenge): NameChallenge[] {
+  return kind === 'http-01' || kind === 'tls-alpn-01' ? [{ name, kind, token, answer }] : []
+}

@@ -1,0 +1,58 @@
+/** What a data plane is sent of all that is stored, and in which order. */
+import type { Logger } from '../lib/log/log.ts'
+import type { Sealer } from '../lib/secrets/seal.ts'
+import { type CallLink, LinkFault } from '../planes/call-link.ts'
+import type { ControlCalls, PlaneCalls } from '../planes/port.ts'
+import type { Store } from '../store/store.ts'
+import { CaptureFeed } from './capture-feed.ts'
+import { CertificateFeed } from './certificate-feed.ts'
+import type { Followed } from './follower.ts'
+import { LiveCertificates } from './live-certificates.ts'
+import { LiveChallenges } from './live-challenges.ts'
+import { LiveEdges } from './live-edges.ts'
+import type { ClusterOfPlanes } from './plane-port.ts'
+import { RestrictionFeed } from './restrictions.ts'
+
+type PlaneLink = CallLink<PlaneCalls, ControlCalls>
+
+export interface PlaneFeedsOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly log: Logger
+  readonly nodes?: Pick<ClusterOfPlanes, 'ports'> | undefined
+}
+
+/** Who may connect comes first, and edges when their certificates are there. */
+export function planeFeeds(link: PlaneLink, { store, sealer, log, nodes }: PlaneFeedsOptions): Followed[] {
+  const certificates = new CertificateFeed((change) => link.tell('certificates', change))
+  return [
+    new RestrictionFeed(store, (restrictions) => sent(link, 'restrict', restrictions)),
+    new LiveCertificates({ store, sealer, replace: (served) => certificates.replace(served), log }),
+    new LiveChallenges(store, (change) => sent(link, 'challenges', change)),
+    new LiveEdges({
+      store,
+      sealer,
+      sink: {
+        change: (change) => sent(link, 'edges', change),
+        storedIds: async () => (await sent(link, 'storedEdges', null)) ?? [],
+      },
+      log,
+    }),
+    new CaptureFeed(store, (running) => link.tell('captures', running)),
+    ...(nodes ? [nodes.ports((change) => sent(link, 'distantPorts', change))] : []),
+  ]
+}
+
+/** Asks a plane; one that is gone meanwhile needs no answer, and nothing has failed. */
+async function sent<Name extends keyof PlaneCalls>(
+  link: PlaneLink,
+  name: Name,
+  argument: Parameters<PlaneCalls[Name]>[0],
+): Promise<Awaited<ReturnType<PlaneCalls[Name]>> | undefined> {
+  try {
+    return await link.ask(name, argument)
+  } catch (error) {
+    if (error instanceof LinkFault && link.isClosed) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * Writes which names get their certificates by themselves, inside one transaction.
+ *
+ * Whoever works on a name holds it for a while, by the database's clock. Every later write for that name asks first whether
+ * that is still so: a node that stood still for too long finds that another has taken over.
+ */
+import { sql } from 'kysely'
+import { inBatches } from './batches.ts'
+import {
+  CertificateReader,
+  type ManagedName,
+  type NameStage,
+  nameStage,
+  type StoredChallenge,
+} from './certificate-reader.ts'
+
+/** What is kept of a name after a step. */
+export interface KeptName {
+  readonly stage: NameStage
+  /** From now, in milliseconds. */
+  readonly dueInMs: number
+  readonly orderKey: string
+  readonly state: string
+}
+
+export class CertificateWriter extends CertificateReader {
+  /** Stores an account unless there is one for the directory; returns the one that counts. */
+  async keepAccount(directory: string, key: string): Promise<{ readonly key: string; readonly url: string }> {
+    await this.db
+      .insertInto('acme_accounts')
+      .values({ directory, key, url: '' })
+      .onConflict((oc) => oc.column('directory').doNothing())
+      .execute()
+    return (await this.account(directory)) ?? { key, url: '' }
+  }
+
+  async confirmAccount(directory: string, url: string): Promise<void> {
+    await this.db.updateTable('acme_accounts').set({ url }).where('directory', '=', directory).execute()
+  }
+
+  async replaceAccountKey(directory: string, key: string): Promise<void> {
+    await this.db.updateTable('acme_accounts').set({ key }).where('directory', '=', directory).execute()
+  }
+
+  /** Looks after these names from now on; those that are looked after stay as they are. */
+  async manage(names: readonly string[]): Promise<void> {
+    await inBatches(names.toSorted(), (some) =>
+      this.db
+        .insertInto('managed_names')
+        .values(
+          some.map((name) => ({
+            name,
+            stage: nameStage.first,
+            due_at: this.facts.nowMs,
+            holder: '',
+            held_until: 0,
+            order_key: '',
+            state: '{}',
+          })),
+        )
+        .onConflict((oc) => oc.column('name').doNothing())
+        .execute(),
+    )
+  }
+
+  /** These names have a certificate no more: they are looked at now, unless that was tried and is to wait. */
+  async lookAgain(names: readonly string[]): Promise<void> {
+    await inBatches(names.toSorted(), (some) =>
+      this.db
+        .updateTable('managed_names')
+        .set({ due_at: this.facts.nowMs })
+        .where('name', 'in', some)
+        .where('stage', '=', nameStage.renewal)
+        .execute(),
+    )
+  }
+
+  /** Takes a name that is due and that nobody works on, for `forMs`; undefined when somebody was faster. */
+  async take(name: string, holder: string, forMs: number): Promise<ManagedName | undefined> {
+    const row = await this.db
+      .updateTable('managed_names')
+      .set({ holder, held_until: sql<number>`${this.facts.nowMs} + ${forMs}` })
+      .where('name', '=', name)
+      .where('due_at', '<=', this.facts.nowMs)
+      .where('held_until', '<=', this.facts.nowMs)
+      .returningAll()
+      .executeTakeFirst()
+    return row && { name, stage: row.stage, orderKey: row.order_key, state: row.state }
+  }
+
+  /** Holds a name for longer; false when another has taken it over. */
+  async hold(name: string, holder: string, forMs: number): Promise<boolean> {
+    const { numUpdatedRows } = await this.db
+      .updateTable('managed_names')
+      .set({ held_until: sql<number>`${this.facts.nowMs} + ${forMs}` })
+      .where('name', '=', name)
+      .where('holder', '=', holder)
+      .executeTakeFirst()
+    return numUpdatedRows > 0n
+  }
+
+  /** Keeps what a step came to; the name must be held. */
+  async keep(name: string, kept: KeptName): Promise<void> {
+    await this.db
+      .updateTable('managed_names')
+      .set({
+        stage: kept.stage,
+        due_at: sql<number>`${this.facts.nowMs} + ${Math.round(kept.dueInMs)}`,
+        order_key: kept.orderKey,
+        state: kept.state,
+      })
+      .where('name', '=', name)
+      .execute()
+  }
+
+  async replaceOrderKey(name: string, orderKey: string): Promise<void> {
+    await this.db.updateTable('managed_names').set({ order_key: orderKey }).where('name', '=', name).execute()
+  }
+
+  /** Lets others work on a name. */
+  async letGo(name: string, holder: string): Promise<void> {
+    await this.db
+      .updateTable('managed_names')
+      .set({ holder: '', held_until: 0 })
+      .where('name', '=', name)
+      .where('holder', '=', holder)
+      .execute()
+  }
+
+  /** Lets go of all names, for whoever is alone with this database: what an earlier process held, it holds no more. */
+  async letGoOfAll(): Promise<void> {
+    await this.db.updateTable('managed_names').set({ holder: '', held_until: 0 }).where('held_until', '>', 0).execute()
+  }
+
+  /** Looks after a name no more. */
+  async forget(name: string): Promise<void> {
+    await this.db.deleteFrom('managed_names').where('name', '=', name).execute()
+  }
+
+  /** Names with an order under way, whose keys are sealed; pass the last one to get the next. */
+  async namesWithKeys(after: string, limit: number): Promise<Pick<ManagedName, 'name' | 'orderKey'>[]> {
+    const rows = await this.db
+      .selectFrom('managed_names')
+      .select(['name', 'order_key'])
+      .where('name', '>', after)
+      .where('order_key', '!=', '')
+      .orderBy('name')
+      .limit(limit)
+      .execute()
+    return rows.map(({ name, order_key }) => ({ name, orderKey: order_key }))
+  }
+
+  /**
+   * Counts one more order, unless there were `most` within `withinMs`; returns whether it may begin. Nodes that ask at the
+   * same time wait for each other.
+   */
+  async beginOrder(id: string, most: number, withinMs: number): Promise<boolean> {
+    // Held until the transaction ends, so that two nodes cannot both take the last one.
+    if (this.facts.locksRows) await sql`select pg_advisory_xact_lock(${ORDERS_LOCK})`.execute(this.db)
+    if ((await this.ordersWithin(withinMs)) >= most) return false
+    await this.db
+      .deleteFrom('acme_orders')
+      .where('begun_at', '<=', sql<number>`${this.facts.nowMs} - ${withinMs}`)
+      .execute()
+    await this.db.insertInto('acme_orders').values({ id, begun_at: this.facts.nowMs }).execute()
+    return true
+  }
+
+  async putChallenge(challenge: StoredChallenge): Promise<void> {
+    const { name, ...rest } = challenge
+    await this.db
+      .insertInto('acme_challenges')
+      .values({ name, ...rest })
+      .onConflict((oc) => oc.column('name').doUpdateSet(rest))
+      .execute()
+  }
+
+  async removeChallenge(name: string): Promise<void> {
+    await this.db.deleteFrom('acme_challenges').where('name', '=', name).execute()
+  }
+}
+
+/** The number of an advisory lock, beside that of the change feed. */
+const ORDERS_LOCK = 7_678_377

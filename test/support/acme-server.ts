@@ -1,0 +1,445 @@
+/**
+ * A small certificate authority for tests that speaks ACME (RFC 8555): it validates by really connecting to the platform,
+ * counts what it is asked, and can be slow, wrong, dead, or in a bad mood.
+ */
+import { createHash, createHmac, createPrivateKey, createPublicKey, randomBytes, X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request as requestPlain, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { connect as connectTls } from 'node:tls'
+import { calculateJwkThumbprint, flattenedVerify, importJWK, type JWK } from 'jose'
+import { createAuthority } from '../../src/lib/x509/certificate-authority.ts'
+import { certificateParts } from '../../src/lib/x509/certificate-fields.ts'
+import {
+  distinguishedName,
+  extensions,
+  keyId,
+  keyUsageBit,
+  writeCertificate,
+} from '../../src/lib/x509/certificate-writer.ts'
+import { derSequence } from '../../src/lib/x509/der-writer.ts'
+import { loadX509 } from './make-certificate.ts'
+
+type Kind = 'http-01' | 'tls-alpn-01' | 'dns-01'
+
+/** Where a node of the platform listens for visitors. */
+export interface ListenerPorts {
+  readonly httpPort: number
+  readonly httpsPort: number
+}
+
+/** What the server is asked, as it counts it. */
+export type AcmeStep =
+  | 'account'
+  | 'order'
+  | 'look'
+  | 'authorization'
+  | 'challenge'
+  | 'finalize'
+  | 'download'
+  | 'renewalInfo'
+
+export interface AcmeMood {
+  /** How likely a nonce is refused, from 0 to 1. */
+  badNonces: number
+  offers: readonly Kind[]
+  /** How long certificates live, and how long they lived already when they are issued, in milliseconds. */
+  lifeMs: number
+  ageMs: number
+  /** Says when to renew; without it there is no such address. */
+  renewalWindow: ((notBefore: number, notAfter: number) => { start: number; end: number }) | undefined
+  /** Errors to answer with, each once. */
+  readonly problems: { step: AcmeStep; status: number; type: string; retryAfter?: number }[]
+  /** Asked before each step; what it waits for delays the answer. */
+  before: (step: AcmeStep, name: string) => Promise<void> | void
+  /** Looks as if issued for another name. */
+  issuesFor: string | undefined
+  /** Where validation connects to: every node of these must answer. */
+  nodes: readonly ListenerPorts[]
+  /** The TXT records of a name. */
+  txt: (record: string) => Promise<readonly string[]> | readonly string[]
+  /** How often an order stays in `processing` after it was finalized. */
+  processingLooks: number
+}
+
+interface Account {
+  readonly id: string
+  readonly jwk: JWK
+  readonly thumbprint: string
+}
+
+interface Order {
+  readonly id: string
+  readonly account: Account
+  readonly name: string
+  readonly token: string
+  replaces: string | undefined
+  status: 'pending' | 'ready' | 'processing' | 'valid' | 'invalid'
+  kind: Kind | undefined
+  error: string | undefined
+  looks: number
+  pem: string | undefined
+}
+
+export interface AcmeServer {
+  readonly directory: string
+  /** The root of what it issues, in PEM. */
+  readonly ca: string
+  readonly mood: AcmeMood
+  /** How often each step was asked for, by name. */
+  count(step: AcmeStep, name?: string): number
+  /** Orders in their order: for which name, and what they replace. */
+  readonly orders: readonly { readonly name: string; readonly replaces: string | undefined; readonly status: string }[]
+  readonly accounts: number
+  /** Forgets all accounts, as a test authority does that was set up anew. */
+  forgetAccounts(): void
+  stop(): Promise<void>
+}
+
+export interface AcmeServerOptions {
+  /** Speaks TLS with this certificate. */
+  readonly identity?: { readonly cert: string; readonly key: string }
+  /** Accounts must be bound to this key. */
+  readonly binding?: { readonly keyId: string; readonly key: string }
+}
+
+const DAY_MS = 86_400_000
+
+export async function startAcmeServer({ identity, binding }: AcmeServerOptions = {}): Promise<AcmeServer> {
+  const { certPem, keyPem } = createAuthority()
+  const accounts = new Map<string, Account>()
+  const orders = new Map<string, Order>()
+  const issued = new Map<string, { notBefore: number; notAfter: number }>()
+  const nonces = new Set<string>()
+  const counts: { step: AcmeStep; name: string }[] = []
+  const mood: AcmeMood = {
+    badNonces: 0,
+    offers: ['http-01', 'tls-alpn-01', 'dns-01'],
+    lifeMs: 90 * DAY_MS,
+    ageMs: 0,
+    renewalWindow: undefined,
+    problems: [],
+    before: () => {},
+    issuesFor: undefined,
+    nodes: [],
+    txt: () => [],
+    processingLooks: 0,
+  }
+
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    void answer(request, response).catch((error: unknown) => {
+      if (error instanceof Problem) error.send(response)
+      else response.destroy(error instanceof Error ? error : undefined)
+    })
+  }
+  const server = identity ? createSecureServer(identity, onRequest) : createServer(onRequest)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const base = `${identity ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  const nonce = () => {
+    const made = randomBytes(16).toString('base64url')
+    nonces.add(made)
+    return made
+  }
+
+  async function step(name: AcmeStep, of: string): Promise<void> {
+    counts.push({ step: name, name: of })
+    await mood.before(name, of)
+    const at = mood.problems.findIndex((each) => each.step === name)
+    const [problem] = at === -1 ? [] : mood.problems.splice(at, 1)
+    if (problem) throw new Problem(problem.status, problem.type, 'as the test wants it', problem.retryAfter)
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.setHeader('replay-nonce', nonce())
+    const { pathname } = new URL(request.url ?? '/', base)
+    if (pathname === '/directory') {
+      const meta = { externalAccountRequired: binding !== undefined }
+      const info = mood.renewalWindow && { renewalInfo: `${base}/renewal` }
+      const at = (path: string) => `${base}/${path}`
+      return json(response, 200, {
+        ...{ newNonce: at('nonce'), newAccount: at('accounts'), newOrder: at('orders'), ...info, meta },
+      })
+    }
+    if (pathname === '/nonce') {
+      response.writeHead(200).end()
+      return
+    }
+    if (pathname.startsWith('/renewal/')) return renewal(pathname.slice('/renewal/'.length), response)
+    const { account, jwk, payload } = await verified(request, pathname)
+    if (pathname === '/accounts') return newAccount(jwk, payload, response)
+    if (!account) throw new Problem(400, 'accountDoesNotExist', 'no such account')
+    if (pathname.startsWith('/accounts/')) return json(response, 200, { status: 'valid' })
+    if (pathname === '/orders') return newOrder(account, payload, response)
+    const [, what = '', id = ''] = pathname.split('/')
+    const order = orders.get(id)
+    if (!order || order.account.id !== account.id) throw new Problem(404, 'malformed', 'no such order')
+    if (what === 'order') {
+      await step('look', order.name)
+      if (order.status === 'processing' && order.looks++ >= mood.processingLooks) order.status = 'valid'
+      return json(response, 200, shown(order))
+    }
+    if (what === 'authz') {
+      await step('authorization', order.name)
+      return json(response, 200, authorization(order))
+    }
+    if (what === 'challenge') return challenge(order, pathname.split('/')[3] as Kind, response)
+    if (what === 'finalize') return finalize(order, payload, response)
+    if (what === 'cert') {
+      await step('download', order.name)
+      response.writeHead(200, { 'content-type': 'application/pem-certificate-chain' }).end(order.pem)
+      return
+    }
+    throw new Problem(404, 'malformed', 'no such address')
+  }
+
+  /** Checks the signature, the nonce and the address that was signed. */
+  async function verified(request: IncomingMessage, pathname: string) {
+    const jws = JSON.parse((await buffer(request)).toString())
+    const head = JSON.parse(Buffer.from(jws.protected, 'base64url').toString())
+    if (head.url !== base + pathname) throw new Problem(400, 'unauthorized', 'signed for another address')
+    if (!nonces.delete(head.nonce) || Math.random() < mood.badNonces) throw new Problem(400, 'badNonce', 'try again')
+    const account = head.kid === undefined ? undefined : accounts.get(String(head.kid).split('/').at(-1) ?? '')
+    const jwk: JWK | undefined = account?.jwk ?? head.jwk
+    if (!jwk) throw new Problem(400, 'accountDoesNotExist', 'no such account')
+    const { payload } = await flattenedVerify(jws, await importJWK(jwk, head.alg)).catch(() => {
+      throw new Problem(400, 'malformed', 'the signature is wrong')
+    })
+    const text = Buffer.from(payload).toString()
+    return { account, jwk, payload: text === '' ? {} : JSON.parse(text) }
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: what a test sends is looked at freely
+  async function newAccount(jwk: JWK, payload: any, response: ServerResponse): Promise<void> {
+    await step('account', '')
+    const thumbprint = await calculateJwkThumbprint(jwk)
+    const known = [...accounts.values()].find((each) => each.thumbprint === thumbprint)
+    if (!known && binding && !isBound(payload.externalAccountBinding)) {
+      throw new Problem(403, 'externalAccountRequired', 'bind the account to one of ours')
+    }
+    const account = known ?? { id: randomBytes(6).toString('hex'), jwk, thumbprint }
+    accounts.set(account.id, account)
+    response.setHeader('location', `${base}/accounts/${account.id}`)
+    json(response, known ? 200 : 201, { status: 'valid' })
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: the same
+  function isBound(jws: any): boolean {
+    if (!binding || !jws) return false
+    const { alg, kid } = JSON.parse(Buffer.from(jws.protected, 'base64url').toString())
+    const mac = createHmac('sha256', Buffer.from(binding.key, 'base64url')).update(`${jws.protected}.${jws.payload}`)
+    return alg === 'HS256' && kid === binding.keyId && mac.digest('base64url') === jws.signature
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: the same
+  async function newOrder(account: Account, payload: any, response: ServerResponse): Promise<void> {
+    const name = String(payload.identifiers[0].value)
+    await step('order', name)
+    if (payload.replaces !== undefined && !issued.has(payload.replaces)) {
+      throw new Problem(404, 'malformed', 'replaces a certificate that is not known')
+    }
+    const id = randomBytes(6).toString('hex')
+    const token = randomBytes(24).toString('base64url')
+    const { replaces } = payload
+    const begun = { kind: undefined, error: undefined, looks: 0, pem: undefined }
+    orders.set(id, { id, account, name, token, replaces, status: 'pending', ...begun })
+    response.setHeader('location', `${base}/order/${id}`)
+    json(response, 201, shown(orders.get(id) as Order))
+  }
+
+  function shown(order: Order) {
+    const { id, status, name, error } = order
+    return {
+      status,
+      identifiers: [{ type: 'dns', value: name }],
+      authorizations: [`${base}/authz/${id}`],
+      finalize: `${base}/finalize/${id}`,
+      ...(status === 'valid' && { certificate: `${base}/cert/${id}` }),
+      ...(error !== undefined && { error: { type: `${URN}unauthorized`, detail: error } }),
+    }
+  }
+
+  function authorization({ id, name, status, kind, token, error }: Order) {
+    const isWildcard = name.startsWith('*.')
+    const offered = mood.offers.filter((each) => !isWildcard || each === 'dns-01')
+    return {
+      status: status === 'pending' ? 'pending' : status === 'invalid' ? 'invalid' : 'valid',
+      identifier: { type: 'dns', value: name.replace(/^\*\./, '') },
+      challenges: offered.map((type) => ({
+        type,
+        url: `${base}/challenge/${id}/${type}`,
+        token,
+        status: 'pending',
+        ...(type === kind && error !== undefined && { error: { type: `${URN}unauthorized`, detail: error } }),
+      })),
+    }
+  }
+
+  async function challenge(order: Order, kind: Kind, response: ServerResponse): Promise<void> {
+    await step('challenge', order.name)
+    json(response, 200, {
+      type: kind,
+      status: 'processing',
+      url: `${base}/challenge/${order.id}/${kind}`,
+      token: order.token,
+    })
+    if (order.status !== 'pending') return
+    order.kind = kind
+    const error = await validate(order, kind).catch((cause: unknown) => `cannot be validated: ${String(cause)}`)
+    order.error = error
+    order.status = error === undefined ? 'ready' : 'invalid'
+  }
+
+  /** Why the name is not proven; undefined when it is. */
+  async function validate({ name, token, account }: Order, kind: Kind): Promise<string | undefined> {
+    const expected = `${token}.${account.thumbprint}`
+    if (kind === 'dns-01') {
+      const found = await mood.txt(`_acme-challenge.${name.replace(/^\*\./, '')}`)
+      const digest = createHash('sha256').update(expected).digest('base64url')
+      return found.includes(digest) ? undefined : `no such record: ${found.join(' ')}`
+    }
+    for (const { httpPort, httpsPort } of mood.nodes) {
+      if (kind === 'http-01') {
+        const path = `/.well-known/acme-challenge/${token}`
+        const got = await plainGet(httpPort, name, path)
+        if (got !== expected) return `${path} has ${got.slice(0, 80)}`
+      } else if (!(await handshake(httpsPort, name, expected))) return 'the certificate of the handshake is wrong'
+    }
+    return mood.nodes.length === 0 ? 'the test named no node' : undefined
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: the same
+  async function finalize(order: Order, payload: any, response: ServerResponse): Promise<void> {
+    await step('finalize', order.name)
+    if (order.status !== 'ready') throw new Problem(403, 'orderNotReady', `it is ${order.status}`)
+    const x509 = await loadX509()
+    const csr = new x509.Pkcs10CertificateRequest(Buffer.from(payload.csr, 'base64url'))
+    const hosts = csr.getExtension('2.5.29.17')
+    const names = hosts
+      ? new x509.SubjectAlternativeNameExtension(hosts.rawData).names.items.map(({ value }) => value)
+      : []
+    if (!(await csr.verify()) || names.join() !== order.name) throw new Problem(400, 'badCSR', `for ${names.join()}`)
+    order.pem = issue(mood.issuesFor ?? order.name, Buffer.from(csr.publicKey.rawData))
+    order.status = mood.processingLooks > 0 ? 'processing' : 'valid'
+    json(response, 200, shown(order))
+  }
+
+  function issue(name: string, publicKey: Buffer): string {
+    const root = new X509Certificate(certPem)
+    const notBefore = Math.floor((Date.now() - mood.ageMs) / 1000) * 1000
+    const notAfter = notBefore + mood.lifeMs
+    const serialNumber = randomBytes(8)
+    const rootKeyId = keyId(root.publicKey.export({ type: 'spki', format: 'der' }))
+    const leaf = writeCertificate(
+      {
+        serialNumber,
+        issuer: derSequence(certificateParts(root.raw).subject.body),
+        subject: distinguishedName([['commonName', name.slice(0, 64)]]),
+        notBefore,
+        notAfter,
+        publicKey,
+        extensions: [
+          extensions.basicConstraints({ isCa: false }),
+          extensions.keyUsage(keyUsageBit.digitalSignature),
+          extensions.extendedKeyUsage('serverAuth'),
+          extensions.subjectAltName([name], { isCritical: false }),
+          extensions.authorityKeyId(rootKeyId),
+        ],
+      },
+      createPrivateKey(keyPem),
+    )
+    const positive = (serialNumber[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.of(0), serialNumber]) : serialNumber
+    issued.set(`${rootKeyId.toString('base64url')}.${positive.toString('base64url')}`, { notBefore, notAfter })
+    return leaf + certPem
+  }
+
+  async function renewal(id: string, response: ServerResponse): Promise<void> {
+    await step('renewalInfo', id)
+    const life = issued.get(id)
+    if (!life || !mood.renewalWindow) throw new Problem(404, 'malformed', 'no such certificate')
+    const { start, end } = mood.renewalWindow(life.notBefore, life.notAfter)
+    const at = (ms: number) => new Date(ms).toISOString()
+    response.setHeader('retry-after', '60')
+    json(response, 200, { suggestedWindow: { start: at(start), end: at(end) } })
+  }
+
+  return {
+    directory: `${base}/directory`,
+    ca: certPem,
+    mood,
+    count: (name, of) => counts.filter((each) => each.step === name && (of === undefined || each.name === of)).length,
+    get orders() {
+      return [...orders.values()]
+    },
+    get accounts() {
+      return accounts.size
+    },
+    forgetAccounts: () => accounts.clear(),
+    async stop() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+const URN = 'urn:ietf:params:acme:error:'
+
+class Problem extends Error {
+  readonly #status: number
+  readonly #type: string
+  readonly #retryAfter: number | undefined
+
+  constructor(status: number, type: string, detail: string, retryAfter?: number) {
+    super(detail)
+    this.#status = status
+    this.#type = type
+    this.#retryAfter = retryAfter
+  }
+
+  send(response: ServerResponse): void {
+    if (this.#retryAfter !== undefined) response.setHeader('retry-after', String(this.#retryAfter))
+    response.writeHead(this.#status, { 'content-type': 'application/problem+json' })
+    response.end(JSON.stringify({ type: URN + this.#type, detail: this.message, status: this.#status }))
+  }
+}
+
+function json(response: ServerResponse, status: number, value: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+}
+
+async function plainGet(port: number, host: string, path: string): Promise<string> {
+  const request = requestPlain({ host: '127.0.0.1', port, path, headers: { host }, agent: false }).end()
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  const text = (await buffer(response)).toString()
+  return response.statusCode === 200 ? text : `status ${response.statusCode}`
+}
+
+/** RFC 8737 §3: whether the certificate that is shown is the expected one. */
+async function handshake(port: number, name: string, expected: string): Promise<boolean> {
+  const socket = connectTls({
+    host: '127.0.0.1',
+    port,
+    servername: name,
+    ALPNProtocols: ['acme-tls/1'],
+    rejectUnauthorized: false,
+  })
+  try {
+    await once(socket, 'secureConnect')
+    const shown = socket.getPeerX509Certificate()
+    if (!shown || socket.alpnProtocol !== 'acme-tls/1') return false
+    const digest = createHash('sha256').update(expected).digest()
+    const wanted = Buffer.concat([Buffer.from([0x04, digest.length]), digest])
+    const found = certificateParts(shown.raw).extensions.get('1.3.6.1.5.5.7.1.31')
+    return shown.subjectAltName === `DNS:${name}` && found !== undefined && found.equals(wanted)
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** A certificate's public key in PEM, to compare keys. */
+export function publicKeyOf(pem: string): string {
+  return createPublicKey(pem).export({ type: 'spki', format: 'pem' }).toString()
+}
