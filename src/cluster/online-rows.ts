@@ -69,6 +69,9 @@ export const NODE_LEAVES = 'node'
  */
 const GATHER_MS = 50
 
+/** So many claims are worth a transaction at once. */
+const ENOUGH = 50
+
 /** Sessions that were here lately and are remembered, by id; more than a node has agents. */
 const MAX_REMEMBERED = 100_000
 
@@ -241,7 +244,7 @@ export class OnlineRows {
         resolve()
       }
       if (this.#claims.length === 0 || this.#isClosed) return
-      await pause(begunAt + GATHER_MS - performance.now())
+      if (this.#claims.length < ENOUGH) await pause(begunAt + GATHER_MS - performance.now())
     }
   }
 

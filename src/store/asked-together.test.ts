@@ -115,3 +115,17 @@ test('those that wait are gathered for a while after the query before, and one a
   assert.deepEqual(await Promise.all([second, third]), ['D', 'E'])
   assert.deepEqual(database.asked.slice(3), [['d', 'e']])
 })
+
+test('many are not gathered any longer', async () => {
+  const database = new Database({ apartMs: 60_000 })
+  const all = Array.from({ length: 60 }, (_, i) => database.questions.ask(String(i)))
+  for (let i = 0; i < 2; i++) {
+    database.answer()
+    await settled()
+  }
+  assert.equal((await Promise.all(all)).length, 60)
+  assert.deepEqual(
+    database.asked.map(({ length }) => length),
+    [1, 59],
+  )
+})

@@ -13,6 +13,9 @@ const MAX_TOGETHER = 500
  */
 const APART_MS = 50
 
+/** So many questions are worth a query at once. */
+const ENOUGH = 50
+
 /** How long others wait for a query that is under way, in milliseconds: a database that says nothing holds it for long. */
 const PATIENCE_MS = 100
 
@@ -53,7 +56,8 @@ export class AskedTogether<Key, Answer> {
     const goOn = (): void => {
       clearTimeout(patience)
       if (this.#current !== query) return
-      const earlyMs = this.#waiting.length > 0 ? begunAt + this.#apartMs - performance.now() : 0
+      const isWorthIt = this.#waiting.length === 0 || this.#waiting.length >= ENOUGH
+      const earlyMs = isWorthIt ? 0 : begunAt + this.#apartMs - performance.now()
       // Those who come meanwhile go along.
       this.#current = {}
       if (earlyMs > 0) setTimeout(next, earlyMs)
