@@ -28,7 +28,7 @@ export interface RollingReport {
 const COUNT = 3
 
 /** Visitors of each kind at each node: enough that the rate is kept up while answers are slow. */
-const OF_EACH = 4
+const OF_EACH = 8
 
 /** Longer than any agent takes to move: a node that waits for this time does not end well. */
 const DRAIN = '2m'
