@@ -16,6 +16,7 @@ import { ApiGuard } from './control/api-guard.ts'
 import { CaptureControl } from './control/captures.ts'
 import type { Directory } from './control/directory.ts'
 import { EdgeModules } from './control/edge-modules.ts'
+import { ExchangeStreams } from './control/exchange-streams.ts'
 import { Exchanges } from './control/exchanges.ts'
 import { Explanations } from './control/explanations.ts'
 import { Follower } from './control/follower.ts'
@@ -186,6 +187,7 @@ export async function openManagementApi(options: ManagementOptions) {
     }
     const pageFiles = await readPageFiles()
     if (!pageFiles) log.warn('the dashboard is missing: `npm run page` builds it; the API is not affected')
+    const exchangeStreams = new ExchangeStreams({ nodes: control.exchangeNodes, log })
     const api = await buildApi({
       ids,
       authenticate: (token) => authenticate(store, token),
@@ -195,6 +197,7 @@ export async function openManagementApi(options: ManagementOptions) {
       presence,
       logins: loginsOf(store, logins),
       captures,
+      exchangeStreams,
       exchanges: new Exchanges({ nodes: control.exchangeNodes, log }),
       explanations,
       traffic: (period) => control.traffic(period),
@@ -224,6 +227,7 @@ export async function openManagementApi(options: ManagementOptions) {
       await api.close()
       clearTimeout(overdue)
     })
+    opened.push(() => exchangeStreams.close())
     return opening
   } catch (error) {
     await close()

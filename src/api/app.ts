@@ -22,13 +22,15 @@ import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
 import { type DashboardOptions, mountDashboard } from './dashboard.ts'
 import { dialectOf } from './dialect/choose.ts'
 import type { Dialect } from './dialect/dialect.ts'
-import { type ApiDoor, enter } from './door.ts'
+import { type ApiDoor, enter, recognise } from './door.ts'
+import { exchangeStream } from './exchange-stream.ts'
 import { sendFrontPage, wantsFrontPage } from './front-page.ts'
 import { checkHost, originOf } from './host.ts'
 import { jsonAnswer } from './json-answer.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { type Behind, perform } from './operations.ts'
 import { INDEX } from './page-files.ts'
+import { filterOf } from './passed-traffic.ts'
 import { methodsAt } from './paths.ts'
 import { mountPublic, type PublicPages } from './public-pages.ts'
 import { readQuery } from './query.ts'
@@ -180,10 +182,18 @@ async function serve(
   const contentType = request.raw.headersDistinct['content-type']?.[0]
   const body = await readBody(route, { bytes, contentType, params }, dialect)
 
+  const links = linksUnder(options.apiUrl() ?? originOf(request.raw))
+  if (route.action === 'stream') {
+    reply.type('text/event-stream').header('cache-control', 'no-store')
+    if (request.method === 'HEAD') return reply.send()
+    const { exchangeStreams: streams, exchanges } = options
+    const who = { principal, recognise: () => recognise(request.raw, options) }
+    return reply.send(exchangeStream({ streams, exchanges, links, filter: filterOf(page.filters ?? {}), ...who }))
+  }
   const given = await perform(options, {
     route,
     principal,
-    links: linksUnder(options.apiUrl() ?? originOf(request.raw)),
+    links,
     spellings: dialect.showsSpellings,
     target: { id: params.id ?? '', ...(parentId !== null && { parentId }) },
     parentId,

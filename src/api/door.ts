@@ -15,25 +15,41 @@ export interface ApiDoor {
 }
 
 /** Lets a request in and says whose it is; throws `Refusal`. */
-export async function enter(
-  request: IncomingMessage,
-  { authenticate, admits, rateLimit, pageKey }: ApiDoor,
-): Promise<Principal> {
-  const pageToken = request.headersDistinct.authorization === undefined ? pageKey(request) : undefined
-  const token = pageToken ?? bearerToken(request)
-  const principal = token === undefined ? undefined : await authenticate(token)
+export async function enter(request: IncomingMessage, door: ApiDoor): Promise<Principal> {
+  const { principal, isAdmitted } = await callerOf(request, door)
   if (!principal) {
     throw new Refusal('UNAUTHENTICATED', undefined, { headers: { 'www-authenticate': 'Bearer' } })
   }
-  // D64: a call of the dashboard is a call of the API as well, so a restriction of either holds for it.
-  const parts = pageToken === undefined ? (['api'] as const) : (['dashboard', 'api'] as const)
-  for (const part of parts) {
-    if (!(await admits(part, request.socket.remoteAddress ?? ''))) throw new Refusal('IP_NOT_ALLOWED')
-  }
-  const wait = rateLimit.take(principal.keyId)
+  if (!isAdmitted) throw new Refusal('IP_NOT_ALLOWED')
+  const wait = door.rateLimit.take(principal.keyId)
   if (wait > 0) throw new Refusal('RATE_LIMITED', undefined, { headers: { 'retry-after': String(wait) } })
   checkVersion(request)
   return principal
+}
+
+/** Who calls, without counting it as a call: for an answer that goes on. */
+export async function recognise(
+  request: IncomingMessage,
+  door: Omit<ApiDoor, 'rateLimit'>,
+): Promise<Principal | undefined> {
+  const { principal, isAdmitted } = await callerOf(request, door)
+  return isAdmitted ? principal : undefined
+}
+
+async function callerOf(
+  request: IncomingMessage,
+  { authenticate, admits, pageKey }: Omit<ApiDoor, 'rateLimit'>,
+): Promise<{ readonly principal: Principal | undefined; readonly isAdmitted: boolean }> {
+  const pageToken = request.headersDistinct.authorization === undefined ? pageKey(request) : undefined
+  const token = pageToken ?? bearerToken(request)
+  const principal = token === undefined ? undefined : await authenticate(token)
+  if (!principal) return { principal, isAdmitted: false }
+  // D64: a call of the dashboard is a call of the API as well, so a restriction of either holds for it.
+  const parts = pageToken === undefined ? (['api'] as const) : (['dashboard', 'api'] as const)
+  for (const part of parts) {
+    if (!(await admits(part, request.socket.remoteAddress ?? ''))) return { principal, isAdmitted: false }
+  }
+  return { principal, isAdmitted: true }
 }
 
 function bearerToken(request: IncomingMessage): string | undefined {

@@ -99,10 +99,15 @@ function operation(route: ApiRoute) {
     summary,
     tags: [title(resource.noun)],
     ...(action === 'list' && { parameters: [...pageParameters(resource), ...filterParameters(route)] }),
+    ...(action === 'stream' && { parameters: filterParameters(route) }),
     ...(body && { requestBody: bodyOf(route, sent(body)) }),
     ...(command && { requestBody: { required: false, content: json({ type: 'object' }) } }),
     responses: {
-      [status]: { description: said[status], ...(response && { content: json(answerOf(route, response)) }) },
+      [status]: {
+        description: action === 'stream' ? streamed : said[status],
+        ...(response && { content: json(answerOf(route, response)) }),
+        ...(action === 'stream' && { content: { 'text/event-stream': { schema: { type: 'string' } } } }),
+      },
       '4XX': ref('responses', 'error'),
       default: ref('responses', 'error'),
     },
@@ -118,6 +123,9 @@ function answerOf({ resource, action }: ApiRoute, response: NonNullable<ApiRoute
   const key = resource.listKey ?? ''
   return { ...schema, properties: { ...properties, [key]: { ...properties[key], items: one } } }
 }
+
+const streamed =
+  'Events `exchange`, each with an exchange as in a list, and `missed`, with the `count` of those that were left out at most.'
 
 const said = { 200: 'Done.', 201: 'Created.', 204: 'Done; the answer has no body.' } as const
 

@@ -95,6 +95,7 @@ const actions: Record<RouteAction, (behind: Behind, call: CheckedCall) => Promis
     return traffic(period)
   },
   replay: ofExchangesAlone,
+  stream: ofExchangesAlone,
   har: ofExchangesAlone,
   curl: ofExchangesAlone,
   async command() {

@@ -2,6 +2,7 @@
 
 import { curlOf } from '../control/exchange-curl.ts'
 import { harOf } from '../control/exchange-har.ts'
+import type { ExchangeStreams } from '../control/exchange-streams.ts'
 import { type Exchanges, MASKED } from '../control/exchanges.ts'
 import { BadInput } from '../lib/shape/bad-input.ts'
 import { readRfc3339 } from '../lib/text/rfc3339.ts'
@@ -14,9 +15,10 @@ import type { Page } from './query.ts'
 
 export interface PassedTraffic {
   readonly exchanges: Exchanges
+  readonly exchangeStreams: ExchangeStreams
 }
 
-export async function whatPassed({ exchanges }: PassedTraffic, call: CheckedCall): Promise<unknown> {
+export async function whatPassed({ exchanges }: Pick<PassedTraffic, 'exchanges'>, call: CheckedCall): Promise<unknown> {
   const { route, principal, target, page, links } = call
   if (route.action === 'list') {
     // One more than the limit tells whether there is a next page.
@@ -35,7 +37,7 @@ export async function whatPassed({ exchanges }: PassedTraffic, call: CheckedCall
   return wholeOf(one, exchanges.show(one.exchange, links))
 }
 
-function filterOf(filters: NonNullable<Page['filters']>): ExchangeFilter {
+export function filterOf(filters: NonNullable<Page['filters']>): ExchangeFilter {
   const { edge_id, endpoint_id, tunnel_id, method, path, status, since } = filters
   if (edge_id !== undefined && endpoint_id !== undefined) {
     throw new Refusal('INVALID_VALUE', '`endpoint_id` stands beside `edge_id`; an exchange has one of them')

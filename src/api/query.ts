@@ -47,7 +47,7 @@ export function readQuery(route: ApiRoute, search: string, { queryAliases, ignor
 
 /** The query parameters of a route beside those of pages. */
 export function filtersOf({ action, resource }: ApiRoute): TProperties {
-  return (action === 'list' && resource.filters) || {}
+  return ((action === 'list' || action === 'stream') && resource.filters) || {}
 }
 
 function readFilters(filtered: TProperties, query: URLSearchParams): Pick<Page, 'filters'> {

@@ -28,6 +28,7 @@ export type RouteAction =
   | 'traffic'
   | 'replay'
   | 'har'
+  | 'stream'
   | 'curl'
 
 export interface ApiRoute {
@@ -102,6 +103,17 @@ function explain(resource: Resource): ApiRoute {
 
 function ofExchanges(resource: Resource): ApiRoute[] {
   return [
+    {
+      method: 'GET',
+      path: `${resource.path}/stream`,
+      operation: 'stream_exchanges',
+      summary: 'Follow exchanges as they come, as server-sent events',
+      action: 'stream',
+      resource,
+      status: 200,
+      body: null,
+      response: null,
+    },
     {
       method: 'POST',
       path: `${resource.path}/{id}/replay`,

@@ -13,7 +13,7 @@ export interface OtherExchanges {
 
 export function exchangeNodes(
   nodeId: string,
-  planes: Pick<AttachedPlanes, 'askEach'>,
+  planes: Pick<AttachedPlanes, 'askEach' | 'ready'>,
   cluster: OtherExchanges | undefined,
 ): ExchangeNode[] {
   // Nodes answer as `ExchangeAnswers` says.

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { check } from '../lib/shape/check.ts'
 import { closed } from '../lib/shape/schema.ts'
-import type { ExchangeAsk, ExchangeQuery, SeenExchange, WholeExchange } from '../model/exchange.ts'
+import type { ExchangeAsk, ExchangeNews, ExchangeQuery, SeenExchange, WholeExchange } from '../model/exchange.ts'
 import { readExchangeId, tagOf } from '../model/exchange-id.ts'
 import { replayForm } from '../resources/exchanges.ts'
 import type { AttachedPlanes } from './attached-planes.ts'
@@ -13,6 +13,8 @@ export interface ExchangeAnswers {
   one: WholeExchange | null
   /** The id of the new exchange. */
   replay: string | null
+  /** By data plane. */
+  news: Readonly<Record<string, ExchangeNews>>
 }
 
 export type ExchangeKind = ExchangeAsk['kind']
@@ -23,7 +25,9 @@ export type AskExchanges = <Kind extends ExchangeKind>(
 ) => Promise<ExchangeAnswers[Kind]>
 
 /** Asks the data planes of this node. */
-export function exchangesHere(planes: Pick<AttachedPlanes, 'askEach'>): (ask: ExchangeAsk) => Promise<unknown> {
+export function exchangesHere(
+  planes: Pick<AttachedPlanes, 'askEach' | 'ready'>,
+): (ask: ExchangeAsk) => Promise<unknown> {
   return async (ask) => {
     switch (ask.kind) {
       case 'page': {
@@ -38,6 +42,16 @@ export function exchangesHere(planes: Pick<AttachedPlanes, 'askEach'>): (ask: Ex
         const found = await planes.askEach('exchange', { id: ask.id }, { isAsked: (id) => tagOf(id) === tag })
         return found.find(({ answer }) => answer !== undefined)?.answer ?? null
       }
+      case 'news': {
+        const limit = Math.ceil(MAX_NEWS / Math.max(1, planes.ready.length))
+        const from = (planeId: string): number | undefined => ask.seen[planeId] ?? (ask.isFirst ? undefined : 0)
+        const looks = planes.ready.map(async (planeId) => {
+          const look = { from: from(planeId), limit }
+          return planes.askEach('newExchanges', look, { isAsked: (id) => id === planeId })
+        })
+        const news = (await Promise.all(looks)).flat()
+        return Object.fromEntries(news.map(({ planeId, answer }) => [planeId, answer]))
+      }
       case 'replay': {
         const tag = readExchangeId(ask.id)?.planeTag
         const options = { isAsked: (id: string) => tagOf(id) === tag, withinMs: REPLAY_MS }
@@ -47,6 +61,9 @@ export function exchangesHere(planes: Pick<AttachedPlanes, 'askEach'>): (ask: Ex
     }
   }
 }
+
+/** The most exchanges that a node tells in one look: as many as fit into one call between nodes. */
+const MAX_NEWS = 200
 
 /** How long a data plane may take to repeat an exchange, in milliseconds: longer than the service has. */
 const REPLAY_MS = 11_000
@@ -86,6 +103,11 @@ const asks = {
     mayUseSecrets: Type.Boolean(),
     ...replayForm.properties,
     body: Type.Optional(Type.String()),
+  }),
+  news: closed({
+    kind: text(16),
+    seen: Type.Unsafe({ type: 'object', additionalProperties: { type: 'number' }, maxProperties: 1024 }),
+    isFirst: Type.Boolean(),
   }),
 } satisfies Record<ExchangeKind, unknown>
 

@@ -139,6 +139,7 @@ export class TestPlane {
       exchanges: async () => [],
       exchange: async () => undefined,
       captures() {},
+      newExchanges: () => ({ next: 0, exchanges: [], missed: 0 }),
       replay: async () => undefined,
     }
   }

@@ -128,3 +128,5 @@ export type ExchangeAsk =
   | { readonly kind: 'page'; readonly query: ExchangeQuery }
   | { readonly kind: 'one'; readonly id: string }
   | ({ readonly kind: 'replay' } & ReplayAsk)
+  /** `seen`: the next number of each data plane; the first look only finds out where they are. */
+  | { readonly kind: 'news'; readonly seen: Readonly<Record<string, number>>; readonly isFirst: boolean }

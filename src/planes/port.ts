@@ -8,7 +8,7 @@ import type { AgentCredential } from '../model/agent-credential.ts'
 import type { RunningCapture } from '../model/capture.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import type { AddressHolders, EndpointRequest, ServedEndpoint } from '../model/endpoint.ts'
-import type { ExchangeQuery, ReplayAsk, SeenExchange, WholeExchange } from '../model/exchange.ts'
+import type { ExchangeNews, ExchangeQuery, ReplayAsk, SeenExchange, WholeExchange } from '../model/exchange.ts'
 import type { FormerLabelTunnel } from '../model/former-labels.ts'
 import type { PoolDifference } from '../model/pool.ts'
 import type { AgentCommand, PresentEndpoint, PresentSession, PresentTunnel } from '../model/presence.ts'
@@ -283,6 +283,8 @@ export type PlaneCalls = {
   exchanges(query: ExchangeQuery): Promise<readonly SeenExchange[]>
   /** Undefined when this plane does not have it, or not any more. */
   exchange(by: { readonly id: string }): Promise<WholeExchange | undefined>
+  /** Exchanges from a number on, the latest `limit` of them; none without a number. */
+  newExchanges(look: { readonly from?: number | undefined; readonly limit: number }): ExchangeNews
   /** Repeats an exchange; gives the id of the new one, and undefined when this plane does not have it. */
   replay(ask: ReplayAsk): Promise<string | undefined>
   /** All captures that run from now on. */

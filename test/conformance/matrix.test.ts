@@ -78,7 +78,7 @@ const expectations: Readonly<Record<Access, Readonly<Partial<Record<RouteAction,
   node: { list: forAdmin, get: forAdminMissing },
   dry_run: { explain: forAll },
   // No visitor has come.
-  passed: { list: forAll, get: forNobody, replay: forNobody, har: forNobody, curl: forNobody },
+  passed: { list: forAll, get: forNobody, stream: forAll, replay: forNobody, har: forNobody, curl: forNobody },
   // No agent is online here and nobody has logged in, so these are 404; what counts is that nobody gets 403.
   online: { list: forAll, get: forNobody, delete: forNobody, command: forNobody },
 }

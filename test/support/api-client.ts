@@ -44,7 +44,10 @@ export class ApiClient {
       redirect: 'manual',
       ...(body !== undefined && { body: isRaw ? body : JSON.stringify(body) }),
     })
-    const text = await response.text()
+    // A stream has no end.
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+    if (isStream) await response.body?.cancel()
+    const text = isStream ? '' : await response.text()
     return { status: response.status, headers: response.headers, text, body: parsed(text) }
   }
 

@@ -1,7 +1,7 @@
 /** What a data plane remembers of its traffic, and what it answers when the control plane asks for it. */
 import type { Clock } from '../../lib/clock.ts'
 import type { RunningCapture } from '../../model/capture.ts'
-import type { ExchangeQuery, ReplayAsk, SeenExchange, WholeExchange } from '../../model/exchange.ts'
+import type { ExchangeNews, ExchangeQuery, ReplayAsk, SeenExchange, WholeExchange } from '../../model/exchange.ts'
 import { tagOf } from '../../model/exchange-id.ts'
 import type { AccessRecord } from '../proxy/access-record.ts'
 import { messagesOf } from './captured-parts.ts'
@@ -46,6 +46,11 @@ export class PlaneExchanges {
   readonly calls = {
     exchanges: (query: ExchangeQuery): Promise<readonly SeenExchange[]> => this.#log.page(query),
     exchange: ({ id }: { readonly id: string }): Promise<WholeExchange | undefined> => this.#whole(id),
+    newExchanges: ({ from, limit }: { readonly from?: number | undefined; readonly limit: number }): ExchangeNews => {
+      const { next } = this.#log
+      const exchanges = from === undefined ? [] : this.#log.since(from, limit)
+      return { next, exchanges, missed: Math.max(0, next - (from ?? next) - exchanges.length) }
+    },
     replay: async (ask: ReplayAsk): Promise<string | undefined> => {
       const found = await this.#whole(ask.id)
       return found && this.#replays.repeat(found, ask)

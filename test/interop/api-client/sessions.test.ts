@@ -55,6 +55,7 @@ before(async () => {
     presence,
     logins: never,
     exchanges: never,
+    exchangeStreams: never,
     captures: never,
     groupsOf: () => [],
     metrics: new ApiMetrics(),

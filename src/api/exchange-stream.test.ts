@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import type { Readable } from 'node:stream'
+import { test } from 'node:test'
+import { ExchangeStreams } from '../control/exchange-streams.ts'
+import { type ExchangeNode, Exchanges } from '../control/exchanges.ts'
+import { linksUnder } from '../control/links.ts'
+import { createLog } from '../lib/log/log.ts'
+import type { ExchangeNews, SeenExchange } from '../model/exchange.ts'
+import { exchangeId } from '../model/exchange-id.ts'
+import { exchangeStream } from './exchange-stream.ts'
+
+const log = createLog({ level: 'silent' })
+const principal = { id: 'usr_1', role: 'admin', keyId: 'ak_1' } as const
+
+function seen(number: number, path: string): SeenExchange {
+  return {
+    id: exchangeId({ endedAt: 1000, number, nodeTag: '00000001', planeTag: '00000002' }),
+    startedAt: 1000,
+    durationMs: 5,
+    timings: { modules: 1, dial: 1, wait: 1, receive: 2 },
+    method: 'GET',
+    host: 'a.test',
+    path,
+    isPathCut: false,
+    status: 200,
+    fault: undefined,
+    bytesIn: 0,
+    bytesOut: 0,
+    version: '1.1',
+    scheme: 'https',
+    ip: '192.0.2.1',
+    edgeId: 'edghts_1',
+    routeId: undefined,
+    ownerId: undefined,
+    target: undefined,
+    sessionId: undefined,
+    decided: {},
+    isCut: false,
+    captureId: undefined,
+    replayOf: undefined,
+  }
+}
+
+/** A node whose news the test writes; each look takes all of it. */
+function world() {
+  let news: ExchangeNews = { next: 0, exchanges: [], missed: 0 }
+  const looked: (() => void)[] = []
+  const node = {
+    id: 'nd_1',
+    ask: async () => {
+      const told = news
+      news = { next: told.next, exchanges: [], missed: 0 }
+      for (const each of looked.splice(0)) setImmediate(each)
+      return { plane: told }
+    },
+  } as unknown as ExchangeNode // it is asked for news alone
+  const streams = new ExchangeStreams({ nodes: () => [node], log, everyMs: 1 })
+  const exchanges = new Exchanges({ nodes: () => [node], log })
+  return {
+    streams,
+    open: () =>
+      exchangeStream({
+        ...{ streams, exchanges, principal },
+        links: linksUnder('http://api.test'),
+        filter: {},
+        recognise: async () => principal,
+      }),
+    /** Resolves when it has been told. */
+    async tell(given: readonly SeenExchange[], missed = 0): Promise<void> {
+      news = { next: news.next + given.length + missed, exchanges: given, missed }
+      for (let looks = 0; looks < 2; looks++) await new Promise<void>((resolve) => looked.push(resolve))
+    },
+  }
+}
+
+function readAll(stream: Readable): string {
+  let text = ''
+  for (let chunk: unknown = stream.read(); chunk !== null; chunk = stream.read()) text += String(chunk)
+  return text
+}
+
+test('what a reader is too slow for is counted and told, and never kept', async (t) => {
+  const { streams, open, tell } = world()
+  t.after(() => streams.close())
+  const stream = open()
+  const path = `/${'x'.repeat(1000)}`
+  for (let i = 0; i < 10; i++) await tell(Array.from({ length: 100 }, (_, j) => seen(i * 100 + j, path)))
+  assert.ok(stream.readableLength < 80 * 1024)
+  const kept = readAll(stream).split('event: exchange').length - 1
+  assert.ok(kept > 10 && kept < 100)
+  await tell([seen(2000, '/last')])
+  const later = readAll(stream)
+  assert.match(later, new RegExp(`^event: missed\ndata: \\{"count":${1000 - kept}\\}\n\nid: ex_.*\nevent: exchange\n`))
+  assert.match(later, /"path":"\/last"/)
+})
+
+test('what a data plane could not tell is counted too', async (t) => {
+  const { streams, open, tell } = world()
+  t.after(() => streams.close())
+  const stream = open()
+  await tell([seen(1, '/a')], 7)
+  assert.match(readAll(stream), /event: missed\ndata: \{"count":7\}\n\nid: /)
+})
+
+test('nobody asks nodes for news when nobody watches', async () => {
+  const { streams, open, tell } = world()
+  const stream = open()
+  await tell([])
+  stream.destroy()
+  await new Promise((resolve) => stream.once('close', resolve))
+  streams.close()
+})
+
+test('only so many may watch at once', (t) => {
+  const { streams, open } = world()
+  t.after(() => streams.close())
+  for (let i = 0; i < 200; i++) open()
+  assert.throws(open, /too many streams/)
+})

@@ -1,0 +1,115 @@
+/**
+ * Shows exchanges as they come, to whoever watches. Nodes are asked for their news while somebody does, once for all
+ * watchers; nothing is kept for a watcher that does not read.
+ */
+import type { Logger } from '../lib/log/log.ts'
+import { Refusal } from '../model/errors.ts'
+import type { ExchangeFilter, SeenExchange } from '../model/exchange.ts'
+import { type ExchangeNode, maySee } from './exchanges.ts'
+import type { Principal } from './principal.ts'
+
+export interface ExchangeStreamsOptions {
+  readonly nodes: () => readonly ExchangeNode[]
+  readonly log: Logger
+  readonly everyMs?: number
+}
+
+export interface ExchangeWatcher {
+  /** Who watches; asked for each look, since a role may change. */
+  readonly principal: () => Principal
+  readonly filter: ExchangeFilter
+  /** `missed`: how many more there were, at most: whether they pass the filter is not known. */
+  readonly saw: (exchanges: readonly SeenExchange[], missed: number) => void
+  /** Nothing more will come. */
+  readonly end: () => void
+}
+
+/** Between two looks, in milliseconds. */
+const LOOK_MS = 500
+
+/** Watchers at once. */
+const MAX_WATCHERS = 200
+
+export class ExchangeStreams {
+  readonly #options: ExchangeStreamsOptions
+  readonly #watchers = new Set<ExchangeWatcher>()
+  /** What was seen of each node: the next number of each of its data planes. */
+  readonly #seen = new Map<string, Readonly<Record<string, number>>>()
+  readonly #asking = new Set<string>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: ExchangeStreamsOptions) {
+    this.#options = options
+  }
+
+  /** Gives a function that stops watching. Throws `Refusal` when too many watch. */
+  watch(watcher: ExchangeWatcher): () => void {
+    if (this.#watchers.size >= MAX_WATCHERS) throw new Refusal('SERVER_BUSY', 'too many streams of exchanges are open')
+    this.#watchers.add(watcher)
+    if (this.#timer === undefined) {
+      this.#look()
+      this.#timer = setInterval(() => this.#look(), this.#options.everyMs ?? LOOK_MS).unref()
+    }
+    return () => {
+      this.#watchers.delete(watcher)
+      if (this.#watchers.size === 0) this.#rest()
+    }
+  }
+
+  /** Ends all streams. */
+  close(): void {
+    for (const watcher of [...this.#watchers]) watcher.end()
+    this.#watchers.clear()
+    this.#rest()
+  }
+
+  #rest(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    this.#seen.clear()
+  }
+
+  /** Asks every node that has answered the look before. */
+  #look(): void {
+    const nodes = this.#options.nodes()
+    for (const id of this.#seen.keys()) if (!nodes.some((node) => node.id === id)) this.#seen.delete(id)
+    for (const node of nodes) if (!this.#asking.has(node.id)) void this.#lookAt(node)
+  }
+
+  async #lookAt({ id, ask }: ExchangeNode): Promise<void> {
+    this.#asking.add(id)
+    try {
+      const before = this.#seen.get(id)
+      const news = await ask({ kind: 'news', seen: before ?? {}, isFirst: before === undefined })
+      if (this.#watchers.size === 0) return
+      this.#seen.set(id, Object.fromEntries(Object.entries(news).map(([plane, { next }]) => [plane, next])))
+      const all = Object.values(news)
+      const exchanges = all.flatMap((each) => each.exchanges).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+      const missed = all.reduce((sum, each) => sum + each.missed, 0)
+      if (exchanges.length > 0 || missed > 0) this.#tell(exchanges, missed)
+    } catch (err) {
+      this.#options.log.debug({ err, node: id }, 'a node does not tell its latest exchanges')
+    } finally {
+      this.#asking.delete(id)
+    }
+  }
+
+  #tell(exchanges: readonly SeenExchange[], missed: number): void {
+    for (const { principal, filter, saw } of this.#watchers) {
+      const who = principal()
+      const shown = exchanges.filter((exchange) => maySee(who, exchange) && passes(exchange, filter))
+      if (shown.length > 0 || missed > 0) saw(shown, missed)
+    }
+  }
+}
+
+function passes(exchange: SeenExchange, { edgeId, tunnelId, method, path, status, since }: ExchangeFilter): boolean {
+  return (
+    (edgeId === undefined || exchange.edgeId === edgeId) &&
+    (tunnelId === undefined || exchange.target === tunnelId) &&
+    (method === undefined || exchange.method === method) &&
+    (path === undefined || exchange.path.startsWith(path)) &&
+    (status === undefined || exchange.status === status) &&
+    (since === undefined || exchange.startedAt >= since)
+  )
+}

@@ -1,0 +1,153 @@
+/** `GET /exchanges/stream`: exchanges as they come; a slow reader misses some and is told, and a key that ends ends it. */
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { after, before, test } from 'node:test'
+import type { Json } from '../support/api-client.ts'
+import { until } from '../support/until.ts'
+import { type Recorder, recorder } from './edges/upstreams.ts'
+import { World } from './edges/world.ts'
+
+let world: World
+let service: Recorder
+before(async () => {
+  world = await World.start({ planeCount: 2 })
+  service = await recorder(world)
+})
+after(() => world.stop())
+
+interface Told {
+  readonly event: string
+  readonly data: Json
+}
+
+interface Stream {
+  readonly told: Told[]
+  readonly text: () => string
+  readonly isEnded: () => boolean
+}
+
+/** A stream that is read, or with `isStalled` never is. */
+async function follow(
+  owner: { after(close: () => unknown): void },
+  { query = '', token = world.platform.apiKey, isStalled = false } = {},
+): Promise<Stream> {
+  const told: Told[] = []
+  let text = ''
+  let isEnded = false
+  const asking = request(`${world.platform.url}/exchanges/stream${query}`, {
+    headers: { authorization: `Bearer ${token}`, 'service-version': '2' },
+  })
+  owner.after(() => asking.destroy())
+  asking.on('error', () => {})
+  await new Promise<void>((resolve) => {
+    asking.on('response', (response) => {
+      assert.equal(response.statusCode, 200)
+      assert.match(response.headers['content-type'] ?? '', /^text\/event-stream/)
+      response.on('close', () => {
+        isEnded = true
+      })
+      response.setEncoding('utf8').once('data', resolve)
+      if (isStalled) {
+        response.once('data', () => response.pause())
+        return
+      }
+      response.on('data', (chunk: string) => {
+        text += chunk
+        const events = text.split('\n\n')
+        text = events.pop() ?? ''
+        for (const event of events) {
+          const field = (name: string): string | undefined => new RegExp(`^${name}: (.*)$`, 'm').exec(event)?.[1]
+          const data = field('data')
+          if (data !== undefined) told.push({ event: field('event') ?? '', data: JSON.parse(data) })
+        }
+      })
+    })
+    asking.end()
+  })
+  return { told, text: () => text, isEnded: () => isEnded }
+}
+
+const paths = ({ told }: Stream): string[] =>
+  told.filter(({ event }) => event === 'exchange').map(({ data }) => data.path)
+
+/** Until the first look, nobody knows where the data planes are. */
+async function isFollowing(stream: Stream, name: string, path: string): Promise<void> {
+  await until('the stream follows', async () => {
+    await world.ask(name, { path })
+    return paths(stream).includes(path)
+  })
+}
+
+test('exchanges of all data planes come as they are listed, those that pass the filter', async (t) => {
+  const [edge, other] = [await world.httpsTo(service), await world.httpsTo(service)]
+  const stream = await follow(t, { query: `?edge_id=${edge.id}` })
+  await isFollowing(stream, edge.name, '/first')
+  for (let i = 0; i < 6; i++) {
+    await world.ask(edge.name, { path: `/${i}` })
+    await world.ask(other.name, { path: `/other/${i}` })
+  }
+  await until('all have come', () => paths(stream).filter((path) => path !== '/first').length === 6)
+  assert.deepEqual(
+    paths(stream)
+      .filter((path) => path !== '/first')
+      .toSorted(),
+    ['/0', '/1', '/2', '/3', '/4', '/5'],
+  )
+  const last = stream.told.at(-1)?.data
+  const listed = (await world.api.get(`/exchanges?edge_id=${edge.id}`)).exchanges
+  assert.deepEqual(
+    listed.find((each: Json) => each.id === last.id),
+    last,
+  )
+})
+
+test('markup, bidi controls and line ends stay within their event', async (t) => {
+  const { name } = await world.httpsTo(service)
+  const stream = await follow(t, { query: '?path=/hostile' })
+  await isFollowing(stream, name, '/hostile')
+  await world.ask(name, { path: '/hostile/%E2%80%AE<script>%0A%0Aevent:%20missed' })
+  await until('it has come', () => paths(stream).some((path) => path.includes('<script>')))
+})
+
+test('streams that nobody reads hold up nobody, and nothing is kept for them', async (t) => {
+  const { name } = await world.httpsTo(service)
+  const stalled: Stream[] = []
+  for (let i = 0; i < 100; i++) stalled.push(await follow(t, { isStalled: true }))
+  const reader = await follow(t, { query: '?path=/read' })
+  await isFollowing(reader, name, '/read')
+  const long = 'x'.repeat(900)
+  for (let i = 0; i < 300; i++) await world.ask(name, { path: `/flood/${i}/${long}` })
+  await world.ask(name, { path: '/read/on' })
+  await until('the reader goes on', () => paths(reader).includes('/read/on'))
+  assert.ok(stalled.every(({ isEnded }) => !isEnded()))
+})
+
+test('a stream ends with its key, and a member sees its own alone', async (t) => {
+  const member = await world.platform.member()
+  const { name } = await world.httpsTo(service)
+  const { id, token } = await member.api.create('/api_keys')
+  const stream = await follow(t, { token })
+  await isFollowing(stream, name, '/member')
+  await world.ask(name, { path: '/nobody', host: 'nobody.edge.test' })
+  await world.ask(name, { path: '/after' })
+  await until('the next has come', () => paths(stream).includes('/after'))
+  assert.ok(!paths(stream).includes('/nobody'))
+  await member.api.delete(`/api_keys/${id}`)
+  await until('the stream is over', () => stream.isEnded())
+})
+
+test('a server that stops ends its streams', async (t) => {
+  const short = await World.start()
+  t.after(() => short.stop())
+  const answer = await fetch(`${short.platform.url}/exchanges/stream`, {
+    headers: { authorization: `Bearer ${short.platform.apiKey}`, 'service-version': '2' },
+  })
+  const read = answer.text()
+  await short.platform.stop()
+  assert.match(await read, /^: exchanges follow/)
+})
+
+test('the head of a stream is answered at once', async () => {
+  const answer = await world.api.send('HEAD', '/exchanges/stream')
+  assert.equal(answer.status, 200)
+})
