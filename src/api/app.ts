@@ -143,12 +143,13 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
 
   mountPublic(app, options, routes)
   mountDashboard(app, options)
+  const behind = { ...options, door }
   for (const route of routes) {
     app.route({
       method: route.method,
       url: route.path.replace(/\{(\w+)\}/g, ':$1'),
       config: { route },
-      handler: (request, reply) => serve(options, route, request, reply),
+      handler: (request, reply) => serve(behind, route, request, reply),
     })
   }
   app.setNotFoundHandler((request) => {
@@ -162,7 +163,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
 
 /** Serves one call: checks access, ids, query and body, and runs the operation. */
 async function serve(
-  options: ApiOptions,
+  options: ApiOptions & { readonly door: ApiDoor },
   route: ApiRoute,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -187,7 +188,7 @@ async function serve(
     reply.type('text/event-stream').header('cache-control', 'no-store')
     if (request.method === 'HEAD') return reply.send()
     const { exchangeStreams: streams, exchanges } = options
-    const who = { principal, recognise: () => recognise(request.raw, options) }
+    const who = { principal, recognise: () => recognise(request.raw, options.door) }
     return reply.send(exchangeStream({ streams, exchanges, links, filter: filterOf(page.filters ?? {}), ...who }))
   }
   const given = await perform(options, {

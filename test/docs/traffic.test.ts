@@ -4,6 +4,8 @@ import { after } from 'node:test'
 import { run } from '../../src/cli/program.ts'
 import { testTerminal } from '../../src/cli/test-terminal.ts'
 import { startPlatform } from '../support/platform.ts'
+import { until } from '../support/until.ts'
+import { visit } from '../support/visitor.ts'
 import { followPage } from './follow.ts'
 import type { Reader } from './reader.ts'
 
@@ -35,6 +37,32 @@ followPage('docs/logins.md', {
     'curl -X PUT "$API/edges/https/$EDGE/routes/$ROUTE/oidc"': isEnabled,
     'curl -X PUT "$API/edges/https/$EDGE/routes/$ROUTE/oauth"': isEnabled,
     'curl -X PUT "$API/edges/https/$EDGE/routes/$ROUTE/saml"': (said) => assert.match(said, /"enabled":false/),
+  },
+})
+
+followPage('docs/inspect.md', {
+  async prepare(reader) {
+    const { url, apiKey, admin, ca, httpsPort } = await platform
+    const name = `shop-${edges++}.localhost`
+    const { id: EDGE } = await admin.create('/edges/https', { hostports: [`${name}:443`] })
+    const backend = await admin.create('/backends/http_response', { body: 'hello' })
+    const route = { match_type: 'path_prefix', match: '/', backend: { backend_id: backend.id } }
+    await admin.create(`/edges/https/${EDGE}/routes`, route)
+    let EXCHANGE = ''
+    await until('there is an exchange', async () => {
+      await visit(`https://${name}:${httpsPort}`, { ca }, { path: '/cart' }).catch(() => {})
+      const [found] = (await admin.get(`/exchanges?edge_id=${EDGE}&status=200`)).exchanges
+      EXCHANGE = found?.id ?? ''
+      return EXCHANGE !== ''
+    })
+    reader.meet({ API: url, KEY: apiKey, EDGE, EXCHANGE })
+    return {}
+  },
+  checks: {
+    'curl "$API/exchanges?': (said) => assert.match(said, /"path":"\/cart"/),
+    'curl -X POST "$API/captures"': (said) => assert.match(said, /"duration":300/),
+    'curl -X POST "$API/exchanges/$EXCHANGE/replay"': (said) => assert.match(said, /"replay_of":"ex_/),
+    'curl "$API/exchanges/$EXCHANGE/curl"': (said) => assert.match(said, /"command":.*"version":"1\.2"/s),
   },
 })
 

@@ -42,7 +42,8 @@ export async function startWatched(
   const hook = new URL('./inside-server.ts', import.meta.url).href
   const server = await serve({
     dataDir,
-    flags: { 'log-level': 'error', ...flags },
+    // Little to remember exchanges in, so that it is full before anything is measured.
+    flags: { 'log-level': 'error', 'exchange-memory': '1MiB', ...flags },
     env: { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN },
     nodeFlags: ['--expose-gc', '--import', hook],
     hasChannel: true,
