@@ -29,7 +29,7 @@ test('a million exchanges with capture on stay within their memory', async (t) =
   const { id } = await api.create('/edges/https', { hostports: [`${NAME}:443`] })
   const route = { match_type: 'path_prefix', match: '/', backend: { backend_id: backend.id } }
   await api.create(`/edges/https/${id}/routes`, route)
-  const { addresses } = await (await fetch(`${server.url}/readyz`)).json()
+  const { addresses } = (await (await fetch(`${server.url}/readyz`)).json()) as { addresses: { https: string } }
   const port = Number(String(addresses.https).split(':').at(-1))
   await until('the edge is served', () =>
     flood(port, watched.ca, 50).then(

@@ -24,6 +24,9 @@ const PART_BYTES = 16 * 1024
 /** The most bytes of a head, as it is written here; further headers are left out. */
 const HEAD_BYTES = 64 * 1024
 
+/** What each header takes beside its name and value. */
+const HEADER_BYTES = 48
+
 /** Parts that are read before others may have their turn. */
 const STEPS = 64
 
@@ -82,7 +85,7 @@ export function writtenHead(
   const kept: KeptHeader[] = host === undefined ? [] : [{ name: 'Host', value: host, isMasked: false }]
   let bytes = 0
   for (const [name, value] of headers) {
-    bytes += name.length + value.length
+    bytes += name.length + value.length + HEADER_BYTES
     if (bytes > HEAD_BYTES) break
     kept.push(isMasked(name) ? { name, value: '', isMasked: true } : { name, value, isMasked: false })
   }
@@ -111,9 +114,13 @@ export function messagesOf(
 
 function bodyOf(kept: Buffer, size: number): KeptBody {
   const text = textOf(kept)
-  if (text === undefined) return { size, kept: kept.length, encoding: 'base64', content: kept.toString('base64') }
+  if (text === undefined || Buffer.byteLength(JSON.stringify(text)) > MAX_TEXT)
+    return { size, kept: kept.length, encoding: 'base64', content: kept.toString('base64') }
   return { size, kept: kept.length, encoding: 'text', content: text }
 }
+
+/** A text that takes more than this as JSON, in bytes, is told as bytes: a call between nodes has room for two. */
+const MAX_TEXT = 360 * 1024
 
 /** Undefined when it is not UTF-8; a body that was cut within a character is not either. */
 function textOf(bytes: Buffer): string | undefined {
