@@ -66,7 +66,7 @@ function world() {
         recognise: async () => principal,
       }),
     /** Resolves when it has been told. */
-    async tell(given: readonly SeenExchange[], missed = 0): Promise<void> {
+    tell: async (given: readonly SeenExchange[], missed = 0): Promise<void> => {
       news = { next: news.next + given.length + missed, exchanges: given, missed }
       for (let looks = 0; looks < 2; looks++) await new Promise<void>((resolve) => looked.push(resolve))
     },
@@ -75,7 +75,8 @@ function world() {
 
 function readAll(stream: Readable): string {
   let text = ''
-  for (let chunk: unknown = stream.read(); chunk !== null; chunk = stream.read()) text += String(chunk)
+  stream.setEncoding('utf8')
+  for (let chunk: unknown = stream.read(); typeof chunk === 'string'; chunk = stream.read()) text += chunk
   return text
 }
 

@@ -29,7 +29,7 @@ export function envelope(
 ) {
   const uri = links.list(resource)
   const filters = new URLSearchParams(page.filters)
-  const query = `before_id=${lastId}&limit=${page.limit}${filters.size > 0 ? `&${filters}` : ''}`
+  const query = `before_id=${lastId}&limit=${page.limit}${filters.size > 0 ? `&${filters.toString()}` : ''}`
   const next = lastId === undefined ? null : `${uri}?${query}`
   return { [resource.listKey ?? '']: items, uri, next_page_uri: next }
 }

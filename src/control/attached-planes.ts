@@ -274,7 +274,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
   }
 
   /** Asks every plane, or those that `isAsked` names; one that does not answer is left out. */
-  async askEach<Name extends keyof PlaneCalls & string>(
+  async askEach<Name extends keyof PlaneCalls>(
     name: Name,
     argument: Parameters<PlaneCalls[Name]>[0],
     { isAsked = () => true, withinMs = ASK_MS }: AskEachOptions = {},

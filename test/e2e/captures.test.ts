@@ -32,7 +32,7 @@ async function captured(
   about: Ask = {},
   { api = world.api, isCaptured = true }: { api?: ApiClient; isCaptured?: boolean } = {},
 ): Promise<Json> {
-  let found: Json | undefined
+  let found: Json
   await until(isCaptured ? 'an exchange is captured' : 'an exchange is not captured', async () => {
     const path = `/captured/${++asked}`
     await world.ask(name, { ...about, path })
@@ -43,7 +43,7 @@ async function captured(
     })
     return (found?.request !== null) === isCaptured
   })
-  return found as Json
+  return found
 }
 
 const valuesOf = (headers: Json, name: string): string[] =>

@@ -73,13 +73,8 @@ test('the newest come first, page by page, whichever data plane has them', async
   const edge = await world.httpsTo(service)
   for (let i = 0; i < 12; i++) await world.ask(edge.name, { path: `/${i}` })
   const all = await listed(`edge_id=${edge.id}`, 12)
-  assert.deepEqual(
-    all.map(({ id }) => id),
-    all
-      .map(({ id }) => id)
-      .toSorted()
-      .reverse(),
-  )
+  const ids: string[] = all.map(({ id }) => id)
+  assert.deepEqual(ids, ids.toSorted().reverse())
   const ends = all.map((each) => Date.parse(each.started_at) + each.duration_ms)
   assert.deepEqual(
     ends,

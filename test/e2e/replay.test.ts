@@ -28,7 +28,7 @@ let asked = 0
 
 /** An exchange of `edge` that is captured. */
 async function captured(edge: HttpsEdge, about: Ask = {}): Promise<Json> {
-  let found: Json | undefined
+  let found: Json
   await until('an exchange is captured', async () => {
     const path = `/replay/${++asked}?q=1`
     await world.ask(edge.name, { path, ...about })
@@ -40,7 +40,7 @@ async function captured(edge: HttpsEdge, about: Ask = {}): Promise<Json> {
     })
     return found?.request !== null
   })
-  return found as Json
+  return found
 }
 
 async function capturedEdge(fields: Json = {}, modules: Modules = {}): Promise<HttpsEdge> {
