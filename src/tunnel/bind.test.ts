@@ -78,6 +78,8 @@ describe('a bind', () => {
       isNamed: false,
       tunnel: { kind: 'tunnel', tunnelId: bound.tunnelId, httpVersion: 2, proxyHeader: 2 },
       credentialId: 'cr_test',
+      // Nobody says whose that is.
+      ownerId: 'cr_test',
       sessionId: door.registry.liveSessions()[0]?.id,
       opts,
     })
