@@ -2,6 +2,7 @@
 import type { ListedRow } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
 import { CaptureButton } from './capture-button.tsx'
+import { ExchangeExport } from './exchange-export.tsx'
 import { ExchangeMessage } from './exchange-message.tsx'
 import { Freshness, ReadingFault } from './freshness.tsx'
 import { linkTo } from './page-location.ts'
@@ -26,6 +27,7 @@ export function ExchangeView({ id }: { readonly id: string }) {
         title={value ? `${textIn(value.method)} ${visibleText(textIn(value.path)).slice(0, 120)}` : 'Exchange'}
         note={<Freshness reading={live} />}
       >
+        {value && outline && <ExchangeExport id={id} outline={outline} />}
         {value && value.request === null && <CaptureButton exchange={value} />}
       </ViewHead>
       <p>
@@ -150,7 +152,7 @@ function Timings({ timings }: { readonly timings: unknown }) {
   return (
     <span class="timings">
       {known.map(({ what, ms }) => (
-        <span key={what} class={`timing ${what}`} style={{ flexGrow: ms }}>
+        <span key={what} class="timing" style={{ flexGrow: ms }}>
           {what} {durationText(ms)}
         </span>
       ))}

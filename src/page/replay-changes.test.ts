@@ -18,7 +18,10 @@ test('a request is shown as it was, and nothing that was not changed is sent', (
   const before = requestOf(exchange)
   assert.deepEqual(before, { method: 'POST', path: '/a?b=1', headers: 'Host: x\nX-A: a: b', body: 'hi' })
   assert.deepEqual(changesOf(before, before), {})
-  assert.deepEqual(changesOf(before, { ...before, method: 'PUT', body: '' }), { method: 'PUT', body: '' })
+  assert.deepEqual(changesOf(before, { ...before, method: 'PUT', body: '' }), {
+    method: 'PUT',
+    body: { encoding: 'text', content: '' },
+  })
 })
 
 test('changed headers are sent as a whole, line by line', () => {

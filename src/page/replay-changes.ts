@@ -29,7 +29,7 @@ export function changesOf(before: EditedRequest, after: EditedRequest): Readonly
     ...(after.method !== before.method && { method: after.method }),
     ...(after.path !== before.path && { path: after.path }),
     ...(after.headers !== before.headers && { headers: headersIn(after.headers) }),
-    ...(after.body !== before.body && { body: after.body }),
+    ...(after.body !== before.body && { body: { encoding: 'text', content: after.body } }),
   }
 }
 

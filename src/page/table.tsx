@@ -3,6 +3,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { type ListedRow, MAX_ROWS, type Rows } from './all-rows.ts'
+import { countText } from './count-text.ts'
 import { rowWindow } from './row-window.ts'
 import { textIn } from './text-in.ts'
 import type { Live } from './use-live.ts'
@@ -47,7 +48,7 @@ export function Table({ label, live, columns, empty }: TableProps) {
         />
         <span class="soft" role="status">
           {found.length === value.rows.length ? '' : `${found.length} of `}
-          {value.rows.length.toLocaleString('en')} {label}
+          {countText(value.rows.length, label)}
           {value.isCut && `, the newest ${MAX_ROWS.toLocaleString('en')} of more`}
         </span>
       </div>

@@ -35,7 +35,8 @@ export function TrafficView() {
       </>
     )
   }
-  return <Exchanges filters={filters} onFilters={setFilters} />
+  const hasCaptures = outline.paths.has('/captures')
+  return <Exchanges filters={filters} onFilters={setFilters} hasCaptures={hasCaptures} />
 }
 
 interface ExchangesProps {
@@ -43,7 +44,7 @@ interface ExchangesProps {
   readonly onFilters: (filters: ExchangeFilters) => void
 }
 
-function Exchanges({ filters, onFilters }: ExchangesProps) {
+function Exchanges({ filters, onFilters, hasCaptures }: ExchangesProps & { readonly hasCaptures: boolean }) {
   const { api } = usePage()
   const key = JSON.stringify(filters)
   const known = useRef<{ key: string; rows: Rows }>({ key, rows: { rows: [], isCut: false } })
@@ -56,7 +57,9 @@ function Exchanges({ filters, onFilters }: ExchangesProps) {
   const live = useLive(key, load, LOOK_MS)
   return (
     <>
-      <ViewHead title="Traffic" note={<Freshness reading={live} />} />
+      <ViewHead title="Traffic" note={<Freshness reading={live} />}>
+        {hasCaptures && <a href={linkTo('/captures')}>Captures</a>}
+      </ViewHead>
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <Filter name="method" label="Method" filters={filters} onFilters={onFilters} />
         <Filter name="path" label="Path begins with" filters={filters} onFilters={onFilters} />
