@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { releaseKey } from '../../src/agent/update/release-key.ts'
 import { releaseSource } from '../../src/agent/update/release-source.ts'
 import { readReleases, signedText } from '../../src/agent/update/releases.ts'
+import { portToKeep } from '../support/free-port.ts'
 import { followPage } from './follow.ts'
 import type { Reader } from './reader.ts'
 import { service } from './service.ts'
@@ -36,6 +37,7 @@ followPage('docs/agent.md', {
     const authtoken = authtokenIn(reader)
     return {
       3000: await service(reader),
+      4040: String(await portToKeep()),
       'tunnels.example.com:7443': 'localhost:7443',
       'authtoken: …': `authtoken: ${authtoken}`,
       "authtoken: '…'": `authtoken: '${authtoken}'`,
@@ -53,6 +55,11 @@ followPage('docs/agent.md', {
     // Each is ended once the first of its tunnels is online.
     'postern start --config postern-agent.yml': (said) => online(said, /tunnel online tunnel=(web|ssh|shop)/),
     'postern start --config login.yml': (said) => online(said, /https:\/\/app\.example\.com:/),
+    'curl -s http://127.0.0.1:4040/api/tunnels': (said) => {
+      assert.match(said, /"public_url":"https:.*"uri":"\/api\/tunnels"/)
+      assert.match(said, /"uri":"\/api\/requests\/http"/)
+      assert.match(said, /"uri":"\/api\/exchanges"/)
+    },
     '{ "releases"': async (_said, { folder }) => {
       const [release] = await readReleases(releaseSource(folder))
       assert.equal(release?.version, '0.2.0')

@@ -15,6 +15,7 @@ export interface AgentProcessOptions {
   readonly tunnels: Readonly<Record<string, TunnelOptions>>
   /** The interval of heartbeats, and how late one may be, in seconds. */
   readonly heartbeatS?: number
+  readonly inspectListen?: string | false
 }
 
 export interface AgentProcess {
@@ -26,12 +27,12 @@ export interface AgentProcess {
 
 /** Resolves when its first tunnel is online; it is killed with its owner. */
 export async function startAgent(owner: Owner, options: AgentProcessOptions): Promise<AgentProcess> {
-  const { server, caFile, authtoken, metadata, tunnels, heartbeatS } = options
+  const { server, caFile, authtoken, metadata, tunnels, heartbeatS, inspectListen: inspect_listen } = options
   const folder = await mkdtemp(join(tmpdir(), 'postern-agent-'))
   const file = join(folder, 'postern-agent.yml')
   const beat = heartbeatS && { heartbeat_interval: `${heartbeatS}s`, heartbeat_tolerance: `${heartbeatS}s` }
   // JSON is valid YAML.
-  await writeFile(file, JSON.stringify({ server, ca: caFile, authtoken, metadata, ...beat, tunnels }))
+  await writeFile(file, JSON.stringify({ server, ca: caFile, authtoken, metadata, ...beat, inspect_listen, tunnels }))
   const running = start(['start', '--config', file, '--log-format', 'json'])
   owner.after(async () => {
     running.child.kill('SIGKILL')

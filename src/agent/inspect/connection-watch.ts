@@ -15,13 +15,14 @@ export interface PassingRequest {
   readonly target: string
   /** `HTTP/1.1`. */
   readonly protocol: string
-  /** All of it, with the empty line; lent. */
-  readonly bytes: Buffer
+  /** All of it, with the empty line; each character is a byte. */
+  readonly text: string
 }
 
 export interface PassingResponse {
   readonly status: number
-  readonly bytes: Buffer
+  /** As of a request. */
+  readonly text: string
 }
 
 /** Why an exchange has ended. `unserved`: without an answer. `left`: its visitor, or one of both in its midst. */
@@ -101,42 +102,56 @@ export class ConnectionWatch {
 
   /** Bytes of the visitor, on their way to the service. */
   fromVisitor(chunk: Buffer): void {
-    this.#look(() => {
+    if (this.#isOver) return
+    try {
       const rest = this.#isOpened ? chunk : this.#open(chunk)
       if (rest) this.#requests.read(rest)
-    })
+      this.#check()
+    } catch (error) {
+      this.#failed(error)
+    }
   }
 
   /** Bytes of the service, on their way to the visitor. */
   fromService(chunk: Buffer): void {
-    this.#look(() => this.#responses.read(chunk))
+    if (this.#isOver) return
+    try {
+      this.#responses.read(chunk)
+      this.#check()
+    } catch (error) {
+      this.#failed(error)
+    }
   }
 
   /** The service sends no more, or could not be reached. */
   serviceEnded(): void {
-    this.#look(() => {
-      if (this.#responses.endsWithStream) this.#answered()
+    try {
+      if (!this.#isOver && this.#responses.endsWithStream) this.#answered()
       this.#close('unserved')
-    })
+    } catch (error) {
+      this.#failed(error)
+    }
   }
 
   /** The visitor disconnected, or both are done. */
   closed(): void {
-    this.#look(() => this.#close('left'))
+    try {
+      this.#close('left')
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  /** A direction that makes no sense any more leaves the other without meaning. */
+  #check(): void {
+    const isLost = this.#requests.isLost || this.#responses.isLost
+    if (isLost || this.#sockets?.client.isLost || this.#sockets?.service.isLost) this.#close('left')
   }
 
   /** A defect in what only looks must not reach a visitor. */
-  #look(at: () => void): void {
-    if (this.#isOver) return
-    try {
-      at()
-      // A direction that makes no sense any more leaves the other without meaning.
-      const isLost = this.#requests.isLost || this.#responses.isLost
-      if (isLost || this.#sockets?.client.isLost || this.#sockets?.service.isLost) this.#close('left')
-    } catch (error) {
-      this.#isOver = true
-      process.emitWarning(error instanceof Error ? error : String(error))
-    }
+  #failed(error: unknown): void {
+    this.#isOver = true
+    process.emitWarning(error instanceof Error ? error : String(error))
   }
 
   /** A PROXY header may precede the first request; returns what follows it, once that is there. */
@@ -153,7 +168,7 @@ export class ConnectionWatch {
     const [, method = '', target = '', protocol = ''] = requestLine.exec(text) ?? []
     const fields = framingOf(text)
     if (method === '' || fields.isBroken || this.#pending.length >= MAX_PENDING) return undefined
-    const notes = this.#watcher.began({ method, target, protocol, bytes: head })
+    const notes = this.#watcher.began({ method, target, protocol, text })
     this.#pending.push({ notes, isHead: method === 'HEAD' })
     this.#asking = notes
     return fields.isChunked ? 'chunked' : (fields.length ?? 0)
@@ -166,7 +181,7 @@ export class ConnectionWatch {
     if (Number.isNaN(status) || !pending) return undefined
     this.#isInterim = status < 200 && status !== 101
     if (this.#isInterim) return 0
-    pending.notes.onAnswered({ status, bytes: head })
+    pending.notes.onAnswered({ status, text })
     this.#isAnswering = true
     const fields = framingOf(text)
     if (fields.isBroken) return undefined

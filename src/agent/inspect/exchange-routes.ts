@@ -21,7 +21,8 @@ export function listExchanges({ inspector }: LocalParts, { query }: LocalRequest
   const { exchanges } = inspector
   const found = ofTunnel(exchanges.latest(), query.get('tunnel_name')).slice(0, limit)
   const items = found.map((exchange) => exchangeItem(exchange, exchanges.idOf(exchange)))
-  sendJson(response, 200, { exchanges: items, uri: '/api/exchanges', next_page_uri: null })
+  const { leftOut } = inspector
+  sendJson(response, 200, { exchanges: items, uri: '/api/exchanges', next_page_uri: null, left_out: leftOut })
 }
 
 export function getExchange(

@@ -1,4 +1,4 @@
-/** The parts of an HTTP/1 head that was kept, as text. */
+/** The parts of an HTTP/1 head that was kept, in which each character is a byte. */
 import { isUtf8 } from 'node:buffer'
 
 export interface HeadField {
@@ -7,7 +7,7 @@ export interface HeadField {
 }
 
 /** All fields in their order. */
-export function fieldsOf(head: Buffer): HeadField[] {
+export function fieldsOf(head: string): HeadField[] {
   const [, ...lines] = textOf(head).split('\r\n')
   const fields: HeadField[] = []
   for (const line of lines) {
@@ -18,24 +18,25 @@ export function fieldsOf(head: Buffer): HeadField[] {
 }
 
 /** The value of the first field of this name, which is given in lower case; `''` without one. */
-export function fieldOf(head: Buffer, name: string): string {
+export function fieldOf(head: string, name: string): string {
   return fieldsOf(head).find((field) => field.name.toLowerCase() === name)?.value ?? ''
 }
 
 /** `200 OK` of a status line. */
-export function statusText(head: Buffer): string {
+export function statusText(head: string): string {
   return /^HTTP\/\d\.\d ([^\r\n]*)/.exec(textOf(head))?.[1] ?? ''
 }
 
-export function protocolOf(head: Buffer): string {
+export function protocolOf(head: string): string {
   return /^HTTP\/\d\.\d/.exec(textOf(head))?.[0] ?? ''
 }
 
-export function isChunked(head: Buffer): boolean {
+export function isChunked(head: string): boolean {
   return /chunked\s*$/i.test(fieldOf(head, 'transfer-encoding'))
 }
 
-/** Fields are bytes. Most are ASCII; what is not UTF-8 is shown as Latin-1. */
-function textOf(head: Buffer): string {
-  return head.toString(isUtf8(head) ? 'utf8' : 'latin1')
+/** Of bytes, as characters. Most are ASCII; what is not UTF-8 is shown as Latin-1. */
+function textOf(head: string): string {
+  const bytes = Buffer.from(head, 'latin1')
+  return isUtf8(bytes) ? bytes.toString('utf8') : head
 }

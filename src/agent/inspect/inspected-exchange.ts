@@ -41,14 +41,15 @@ export interface ExchangeOrigin {
   readonly onEnded?: ((durationMs: number) => void) | undefined
 }
 
-export interface ExchangeHooks {
+/** Who keeps it, and has room for so much. One for all, since there is an exchange for each request. */
+export interface ExchangeKeeper {
   /** Milliseconds, for durations. */
-  readonly now: () => number
+  now(): number
   /** Milliseconds since 1970. */
-  readonly clock: () => number
+  clock(): number
   /** It takes so many bytes more, or less. */
-  readonly onGrew: (bytes: number) => void
-  readonly onChange: () => void
+  onGrew(bytes: number): void
+  onChange(exchange: InspectedExchange): void
 }
 
 export class InspectedExchange implements ExchangeNotes {
@@ -57,12 +58,14 @@ export class InspectedExchange implements ExchangeNotes {
   readonly method: string
   readonly target: string
   readonly protocol: string
-  readonly requestHead: Buffer
+  /** Each character is a byte. */
+  readonly requestHead: string
+  /** Milliseconds since 1970. */
   readonly startedAt: number
-  readonly #hooks: ExchangeHooks
+  readonly #keeper: ExchangeKeeper
   readonly #began: number
   #requestBody: KeptBytes | undefined
-  #responseHead: Buffer | undefined
+  #responseHead: string | undefined
   #responseBody: KeptBytes | undefined
   #status: number | undefined
   #durationMs: number | undefined
@@ -78,27 +81,27 @@ export class InspectedExchange implements ExchangeNotes {
 
   constructor(
     number: number,
-    { method, target, protocol, bytes }: PassingRequest,
+    { method, target, protocol, text }: PassingRequest,
     origin: ExchangeOrigin,
-    hooks: ExchangeHooks,
+    keeper: ExchangeKeeper,
   ) {
     this.number = number
     this.origin = origin
     this.method = method
     this.target = target
     this.protocol = protocol
-    this.requestHead = Buffer.from(bytes)
-    this.#hooks = hooks
-    this.startedAt = hooks.clock()
-    this.#began = hooks.now()
-    this.#grew(EXCHANGE_OVERHEAD + bytes.length)
+    this.requestHead = text
+    this.#keeper = keeper
+    this.startedAt = keeper.clock()
+    this.#began = keeper.now()
+    this.#grew(EXCHANGE_OVERHEAD + text.length)
   }
 
   get requestBody(): KeptBytes | undefined {
     return this.#requestBody
   }
 
-  get responseHead(): Buffer | undefined {
+  get responseHead(): string | undefined {
     return this.#responseHead
   }
 
@@ -112,7 +115,7 @@ export class InspectedExchange implements ExchangeNotes {
 
   /** Until its end, or until now. */
   get durationMs(): number {
-    return this.#durationMs ?? this.#hooks.now() - this.#began
+    return this.#durationMs ?? this.#keeper.now() - this.#began
   }
 
   /** Undefined while it goes on. */
@@ -156,12 +159,12 @@ export class InspectedExchange implements ExchangeNotes {
     this.#isRequestWhole = true
   }
 
-  onAnswered({ status, bytes }: PassingResponse): void {
+  onAnswered({ status, text }: PassingResponse): void {
     if (this.#isDropped) return
     this.#status = status
-    this.#responseHead = Buffer.from(bytes)
-    this.#grew(bytes.length)
-    this.#hooks.onChange()
+    this.#responseHead = text
+    this.#grew(text.length)
+    this.#keeper.onChange(this)
   }
 
   onResponseBody(chunk: Buffer): void {
@@ -181,15 +184,15 @@ export class InspectedExchange implements ExchangeNotes {
 
   onEnded(how: ExchangeEnd): void {
     this.#end = how
-    this.#durationMs = this.#hooks.now() - this.#began
+    this.#durationMs = this.#keeper.now() - this.#began
     this.origin.onEnded?.(this.#durationMs)
-    if (!this.#isDropped) this.#hooks.onChange()
+    if (!this.#isDropped) this.#keeper.onChange(this)
   }
 
   /** Lets go of it: there is no room, or nobody wants it any more. What still comes is not kept. */
   drop(): void {
     this.#isDropped = true
-    this.#hooks.onGrew(-this.#memory)
+    this.#keeper.onGrew(-this.#memory)
     this.#memory = 0
     this.#frames.length = 0
     this.#requestBody = undefined
@@ -199,7 +202,7 @@ export class InspectedExchange implements ExchangeNotes {
   #addFrame(frame: Omit<InspectedFrame, 'number' | 'time'>): void {
     if (this.#isDropped) return
     this.#frameCount++
-    this.#frames.push({ ...frame, number: this.#frameCount, time: this.#hooks.clock() })
+    this.#frames.push({ ...frame, number: this.#frameCount, time: this.#keeper.clock() })
     let grown = frame.bytes.length + FRAME_OVERHEAD
     this.#framesBytes += grown
     while (this.#frames.length > MAX_FRAMES || this.#framesBytes > FRAMES_BYTES) {
@@ -208,12 +211,12 @@ export class InspectedExchange implements ExchangeNotes {
       grown -= taken
     }
     this.#grew(grown)
-    this.#hooks.onChange()
+    this.#keeper.onChange(this)
   }
 
   #grew(bytes: number): void {
     if (bytes === 0) return
     this.#memory += bytes
-    this.#hooks.onGrew(bytes)
+    this.#keeper.onGrew(bytes)
   }
 }

@@ -8,8 +8,8 @@ const origin = { tunnelName: 'web', scheme: 'https', clientAddress: '192.0.2.1:1
 function testExchanges(bounds: { maxExchanges?: number; maxBytes?: number } = {}) {
   const exchanges = new InspectedExchanges({ now: () => 0, clock: () => 1_700_000_000_000, ...bounds })
   const begin = (target = '/') => {
-    const bytes = Buffer.from(`GET ${target} HTTP/1.1\r\n\r\n`)
-    return exchanges.begin({ method: 'GET', target, protocol: 'HTTP/1.1', bytes }, origin)
+    const text = `GET ${target} HTTP/1.1\r\n\r\n`
+    return exchanges.begin({ method: 'GET', target, protocol: 'HTTP/1.1', text }, origin)
   }
   return { exchanges, begin, targets: () => exchanges.latest().map(({ target }) => target) }
 }
@@ -25,7 +25,7 @@ describe('exchanges are bounded', () => {
     assert.deepEqual([targets(), exchanges.find(id)], [['/3', '/2'], undefined])
     const before = exchanges.bytes
     first.onRequestBody(Buffer.alloc(1000))
-    first.onAnswered({ status: 200, bytes: Buffer.alloc(1000) })
+    first.onAnswered({ status: 200, text: 'x'.repeat(1000) })
     first.onResponseBody(Buffer.alloc(1000))
     first.onEvent({ size: 1, bytes: Buffer.alloc(1000) })
     first.onEnded('whole')
@@ -38,7 +38,7 @@ describe('exchanges are bounded', () => {
     for (let i = 0; i < 200; i++) {
       const exchange = begin(`/${'x'.repeat(i * 100)}`)
       for (let n = 0; n < i % 7; n++) exchange.onRequestBody(Buffer.alloc(100_000))
-      exchange.onAnswered({ status: 200, bytes: Buffer.alloc(1000) })
+      exchange.onAnswered({ status: 200, text: 'x'.repeat(1000) })
       for (let n = 0; n < i % 11; n++) exchange.onResponseBody(Buffer.alloc(150_000))
       for (let n = 0; n < i % 13; n++) exchange.onEvent({ size: 9, bytes: Buffer.alloc(10_000) })
       assert.ok(exchanges.bytes <= maxBytes)
@@ -88,7 +88,7 @@ test('listeners hear of what changed until they stop', () => {
   const heard: string[] = []
   const stop = exchanges.listen(({ target }, change) => heard.push(`${target} ${change}`))
   const first = begin('/1')
-  first.onAnswered({ status: 200, bytes: Buffer.alloc(0) })
+  first.onAnswered({ status: 200, text: '' })
   first.onEnded('whole')
   begin('/2')
   stop()

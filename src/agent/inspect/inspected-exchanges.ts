@@ -1,6 +1,6 @@
 /** The latest exchanges of an agent, of bounded number and size; they are only in memory. */
 import type { PassingRequest } from './connection-watch.ts'
-import { type ExchangeOrigin, InspectedExchange } from './inspected-exchange.ts'
+import { type ExchangeKeeper, type ExchangeOrigin, InspectedExchange } from './inspected-exchange.ts'
 
 /** How many exchanges are kept, and how many bytes of them in all. */
 const MAX_EXCHANGES = 500
@@ -16,18 +16,25 @@ export interface InspectedExchangesOptions {
 /** Hears of changes; `removed` tells that it is not kept any more. */
 export type ExchangeListener = (exchange: InspectedExchange, change: 'changed' | 'removed') => void
 
-export class InspectedExchanges {
-  readonly #options: InspectedExchangesOptions
-  readonly #all = new Map<number, InspectedExchange>()
+export class InspectedExchanges implements ExchangeKeeper {
+  readonly now: () => number
+  readonly clock: () => number
+  readonly #maxBytes: number
+  /** By number, around and around: from the oldest up to the newest. */
+  readonly #ring: (InspectedExchange | undefined)[]
+  #oldest = 1
+  #newest = 0
   readonly #listeners = new Set<ExchangeListener>()
   /** Tells ids of this process from those of another. */
   readonly #since: number
-  #count = 0
   #bytes = 0
 
-  constructor(options: InspectedExchangesOptions) {
-    this.#options = options
-    this.#since = Math.floor(options.clock() / 1000)
+  constructor({ now, clock, maxExchanges = MAX_EXCHANGES, maxBytes = MAX_BYTES }: InspectedExchangesOptions) {
+    this.now = now
+    this.clock = clock
+    this.#maxBytes = maxBytes
+    this.#ring = Array.from({ length: maxExchanges }, () => undefined)
+    this.#since = Math.floor(clock() / 1000)
   }
 
   /** What they take, about, in bytes. */
@@ -37,13 +44,18 @@ export class InspectedExchanges {
 
   /** The newest first. */
   latest(): InspectedExchange[] {
-    return [...this.#all.values()].reverse()
+    const all: InspectedExchange[] = []
+    for (let number = this.#newest; number >= this.#oldest; number--) {
+      const exchange = this.#at(number)
+      if (exchange) all.push(exchange)
+    }
+    return all
   }
 
   find(id: string): InspectedExchange | undefined {
     if (!/^[0-9a-f]{16}$/.test(id)) return undefined
     const number = Number.parseInt(id.slice(8), 16)
-    return id === this.#idOf(number) ? this.#all.get(number) : undefined
+    return id === this.#idOf(number) ? this.#at(number) : undefined
   }
 
   idOf({ number }: InspectedExchange): string {
@@ -51,28 +63,19 @@ export class InspectedExchanges {
   }
 
   begin(request: PassingRequest, origin: ExchangeOrigin): InspectedExchange {
-    const { now, clock, maxExchanges = MAX_EXCHANGES } = this.#options
-    const number = ++this.#count
-    let isAdded = false
-    const exchange = new InspectedExchange(number, request, origin, {
-      ...{ now, clock },
-      onGrew: (bytes) => {
-        this.#bytes += bytes
-        if (isAdded && bytes > 0) this.#makeRoom()
-      },
-      onChange: () => this.#tell(exchange, 'changed'),
-    })
-    this.#all.set(number, exchange)
-    isAdded = true
-    if (this.#all.size > maxExchanges) this.#dropOldest()
+    if (this.#newest - this.#oldest + 1 === this.#ring.length) this.#dropOldest()
+    const number = this.#newest + 1
+    const exchange = new InspectedExchange(number, request, origin, this)
+    this.#ring[number % this.#ring.length] = exchange
+    this.#newest = number
     this.#makeRoom()
-    this.#tell(exchange, 'changed')
+    this.onChange(exchange)
     return exchange
   }
 
   /** Forgets all of them. */
   clear(): void {
-    while (this.#all.size > 0) this.#dropOldest()
+    while (this.#oldest <= this.#newest) this.#dropOldest()
   }
 
   /** Returns a function that stops listening. */
@@ -81,25 +84,35 @@ export class InspectedExchanges {
     return () => void this.#listeners.delete(listener)
   }
 
+  onGrew(bytes: number): void {
+    this.#bytes += bytes
+    if (bytes > 0) this.#makeRoom()
+  }
+
+  onChange(exchange: InspectedExchange): void {
+    for (const listener of this.#listeners) listener(exchange, 'changed')
+  }
+
   #idOf(number: number): string {
     return (this.#since >>> 0).toString(16).padStart(8, '0') + (number >>> 0).toString(16).padStart(8, '0')
   }
 
-  /** The one that grows stays, if it is the only one: it has bounds of its own. */
+  #at(number: number): InspectedExchange | undefined {
+    const exchange = this.#ring[number % this.#ring.length]
+    return exchange?.number === number ? exchange : undefined
+  }
+
+  /** The newest stays, even if it is large: it has bounds of its own. */
   #makeRoom(): void {
-    const { maxBytes = MAX_BYTES } = this.#options
-    while (this.#bytes > maxBytes && this.#all.size > 1) this.#dropOldest()
+    while (this.#bytes > this.#maxBytes && this.#oldest < this.#newest) this.#dropOldest()
   }
 
   #dropOldest(): void {
-    const [oldest] = this.#all.values()
+    const oldest = this.#at(this.#oldest)
+    this.#ring[this.#oldest % this.#ring.length] = undefined
+    this.#oldest++
     if (!oldest) return
-    this.#all.delete(oldest.number)
     oldest.drop()
-    this.#tell(oldest, 'removed')
-  }
-
-  #tell(exchange: InspectedExchange, change: 'changed' | 'removed'): void {
-    for (const listener of this.#listeners) listener(exchange, change)
+    for (const listener of this.#listeners) listener(oldest, 'removed')
   }
 }

@@ -1,4 +1,5 @@
 /** What an agent knows of the traffic through its tunnels: the latest exchanges, and figures of each tunnel. */
+import { TokenBucket } from '../../lib/limits/token-bucket.ts'
 import type { AgentInspector } from '../agent.ts'
 import type { AgentEvent } from '../events.ts'
 import type { Visitor } from '../forward.ts'
@@ -6,6 +7,12 @@ import type { AgentTunnel } from '../tunnel.ts'
 import type { ExchangeNotes, ExchangeWatcher } from './connection-watch.ts'
 import { InspectedExchanges } from './inspected-exchanges.ts'
 import { type TunnelMeter, TunnelMeters } from './tunnel-meters.ts'
+
+/**
+ * How many exchanges a second are kept, and twice as many at once. Beyond that they would be gone before anybody could look,
+ * and to keep one costs about as much as a tenth of what it costs to forward it.
+ */
+const KEPT_PER_SECOND = 200
 
 export interface InspectorOptions {
   /** Milliseconds, for durations. */
@@ -17,12 +24,22 @@ export interface InspectorOptions {
 export class Inspector implements AgentInspector {
   readonly exchanges: InspectedExchanges
   readonly #meters: TunnelMeters
+  readonly #now: () => number
+  readonly #allowance: TokenBucket
+  #leftOut = 0
   /** Names of the tunnels that somebody started while the agent ran. */
   readonly #started = new Set<string>()
 
   constructor({ now = () => performance.now(), clock = Date.now }: InspectorOptions = {}) {
     this.exchanges = new InspectedExchanges({ now, clock })
     this.#meters = new TunnelMeters(now)
+    this.#now = now
+    this.#allowance = new TokenBucket(KEPT_PER_SECOND, now())
+  }
+
+  /** How many exchanges were not kept, since too many came at once. */
+  get leftOut(): number {
+    return this.#leftOut
   }
 
   /** The local API started a tunnel of this name. */
@@ -59,8 +76,11 @@ export class Inspector implements AgentInspector {
     }
     return {
       began: (request): ExchangeNotes => {
-        requests.began()
-        return this.exchanges.begin(request, origin)
+        const now = this.#now()
+        requests.began(now)
+        if (this.#allowance.take(now)) return this.exchanges.begin(request, origin)
+        this.#leftOut++
+        return { onAnswered() {}, onEnded: () => requests.ended(this.#now() - now) }
       },
     }
   }

@@ -114,7 +114,7 @@ function requestBytes(exchange: InspectedExchange, changes: RequestChanges): Buf
   return Buffer.concat([Buffer.from(`${start}${lines.join('')}\r\n`), content])
 }
 
-function hostField(head: Buffer): HeadField {
+function hostField(head: string): HeadField {
   return { name: 'Host', value: fieldOf(head, 'host') }
 }
 

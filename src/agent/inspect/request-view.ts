@@ -34,16 +34,17 @@ export function requestView(exchange: InspectedExchange, id: string) {
 }
 
 /** A message as it could be sent; a body that came in chunks is one chunk. */
-export function rawMessage(head: Buffer, body: KeptBytes | undefined): Buffer {
+export function rawMessage(head: string, body: KeptBytes | undefined): Buffer {
   const content = body?.bytes ?? Buffer.alloc(0)
-  if (!isChunked(head)) return Buffer.concat([head, content])
+  const start = Buffer.from(head, 'latin1')
+  if (!isChunked(head)) return Buffer.concat([start, content])
   const size = Buffer.from(content.length === 0 ? '' : `${content.length.toString(16)}\r\n`)
   const rest = Buffer.from(content.length === 0 ? '0\r\n\r\n' : '\r\n0\r\n\r\n')
-  return Buffer.concat([head, size, content, rest])
+  return Buffer.concat([start, size, content, rest])
 }
 
 /** The values of each name, which is spelled as programs in Go spell it: `Content-Type`. */
-function headerMap(head: Buffer): Record<string, string[]> {
+function headerMap(head: string): Record<string, string[]> {
   const map = new Map<string, string[]>()
   for (const { name, value } of fieldsOf(head)) {
     const spelled = name.toLowerCase().replace(/(^|-)[a-z]/g, (letters) => letters.toUpperCase())

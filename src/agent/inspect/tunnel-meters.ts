@@ -22,8 +22,9 @@ export class RateMeter {
     this.#tickedAt = now()
   }
 
-  began(): void {
-    this.#tick()
+  /** Those that began, at a moment that the caller knows. */
+  began(now = this.#now()): void {
+    if (now - this.#tickedAt >= TICK_MS) this.#tick()
     this.#count++
     this.#sinceTick++
     this.#open++
