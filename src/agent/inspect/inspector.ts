@@ -10,7 +10,7 @@ import { type TunnelMeter, TunnelMeters } from './tunnel-meters.ts'
 
 /**
  * How many exchanges a second are kept, and twice as many at once. Beyond that they would be gone before anybody could look,
- * and to keep one costs about as much as a tenth of what it costs to forward it.
+ * so keeping them would only cost time.
  */
 const KEPT_PER_SECOND = 200
 
