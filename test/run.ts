@@ -1,10 +1,11 @@
 /**
- * `npm test`: the checks, then every test with a PostgreSQL beside it.
+ * `npm test`: the checks, then the dashboard is built, then every test with a PostgreSQL beside it.
  *
  * `npm test -- <paths or name patterns>` runs only these tests, without the checks. `--workers 2` gives every server of the
  * tests two workers; without it each server is one process, and only the files of `two-workers.ts` are run with two as well.
  * `--fuzz`, `--crash` and `--soak` run the long forms instead.
  */
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -41,6 +42,8 @@ async function main(signal: AbortSignal): Promise<boolean> {
   const checked = whole ? await runChecks(signal) : true
   if (signal.aborted) return false
 
+  // Servers of the tests read it when they start.
+  execFileSync(process.execPath, ['build/page.js'], { stdio: 'inherit' })
   const started = performance.now()
   const postgres = await startPostgres({ durable: long === 'crash' })
   say(`PostgreSQL is up (${seconds(started)})`)
