@@ -156,7 +156,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     // Edges, found by name and port. What they dial is the door's business, which is built below.
     const counts = new TrafficCount({
       isServed: (id) => edges.has(id),
-      addressOf: (id) => addressOfEndpoint(edges, id),
+      addressOf: (id) => edges.endpointAddress(id),
     })
     const caps = new ConnectionCaps({ limits: settings, door: 'visitors', log })
     const agentCaps = new ConnectionCaps({ limits: settings, door: 'agents', log })
@@ -493,10 +493,4 @@ export async function openDataPlane(options: DataPlaneOptions) {
     await close()
     throw error
   }
-}
-
-/** The name or port of an agent's endpoint, for the metrics. */
-function addressOfEndpoint(edges: Edges, id: string): string {
-  const config = edges.endpoint(id)
-  return config?.names[0] ?? (config?.ports[0] === undefined ? '' : `:${config.ports[0]}`)
 }

@@ -14,7 +14,7 @@ export interface ExchangeStreamsOptions {
   readonly everyMs?: number
 }
 
-export interface ExchangeWatcher {
+export interface FollowingReader {
   /** Who watches; asked for each look, since a role may change. */
   readonly principal: () => Principal
   readonly filter: ExchangeFilter
@@ -32,7 +32,7 @@ const MAX_WATCHERS = 200
 
 export class ExchangeStreams {
   readonly #options: ExchangeStreamsOptions
-  readonly #watchers = new Set<ExchangeWatcher>()
+  readonly #watchers = new Set<FollowingReader>()
   /** What was seen of each node: the next number of each of its data planes. */
   readonly #seen = new Map<string, Readonly<Record<string, number>>>()
   readonly #asking = new Set<string>()
@@ -43,7 +43,7 @@ export class ExchangeStreams {
   }
 
   /** Gives a function that stops watching. Throws `Refusal` when too many watch. */
-  watch(watcher: ExchangeWatcher): () => void {
+  watch(watcher: FollowingReader): () => void {
     if (this.#watchers.size >= MAX_WATCHERS) throw new Refusal('SERVER_BUSY', 'too many streams of exchanges are open')
     this.#watchers.add(watcher)
     if (this.#timer === undefined) {

@@ -110,6 +110,12 @@ export class Edges {
     return entry?.config.id.startsWith('ep_') ? entry.config.id : undefined
   }
 
+  /** The name or port of an agent's endpoint, for the metrics; empty when it is not here. */
+  endpointAddress(id: string): string {
+    const config = this.endpoint(id)
+    return config?.names[0] ?? (config?.ports[0] === undefined ? '' : `:${config.ports[0]}`)
+  }
+
   /** What is served at an endpoint of an agent. */
   endpoint(id: string): EdgeConfig | undefined {
     return id.startsWith('ep_') ? this.#entries.get(id)?.config : undefined

@@ -32,7 +32,7 @@ export class ReplayRefused extends Error {
   }
 }
 
-export interface Replay {
+export interface ReplayOptions {
   readonly exchanges: InspectedExchanges
   readonly exchange: InspectedExchange
   readonly tunnel: AgentTunnel
@@ -40,7 +40,7 @@ export interface Replay {
 }
 
 /** Resolves with the new exchange, which has ended unless it takes long; rejects with `ReplayRefused`. */
-export async function replay({ exchanges, exchange, tunnel, changes }: Replay): Promise<InspectedExchange> {
+export async function replay({ exchanges, exchange, tunnel, changes }: ReplayOptions): Promise<InspectedExchange> {
   const { target } = tunnel.plan
   if (!('dial' in target)) throw new ReplayRefused('the tunnel leads into a program, which gets no replays')
   if (target.isHttp2) throw new ReplayRefused('the service speaks HTTP/2, and replays are HTTP/1.1')

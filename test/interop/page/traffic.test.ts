@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { routeTable } from '../../../src/api/routes.ts'
 import { startAgent } from '../../support/agent-process.ts'
 import type { TestChromium } from '../../support/browser.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
@@ -11,9 +10,7 @@ import { type Ask, visit } from '../../support/visitor.ts'
 import { withBrowser } from './browser-suite.ts'
 import { looks, WatchedPage } from './watched-page.ts'
 
-const hasExchanges = routeTable().some(({ path }) => path === '/exchanges')
-if (hasExchanges) await withBrowser('the inspector of the dashboard in a real browser', suite)
-else test('the inspector of the dashboard', (t) => t.skip('this version of the API keeps no exchanges'))
+await withBrowser('the inspector of the dashboard in a real browser', suite)
 
 function suite(chromium: TestChromium): void {
   let platform: Platform
