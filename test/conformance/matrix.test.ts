@@ -83,8 +83,8 @@ const expectations: Readonly<Record<Access, Readonly<Partial<Record<RouteAction,
   online: { list: forAll, get: forNobody, delete: forNobody, command: forNobody },
 }
 
-/** Pages that need no key; everything else that is mounted must be in the route table. */
-const publicPages = /^\/(healthz|readyz|openapi\.json|docs(\/.*)?)$/
+/** Pages that need no key, and the sign-in of the dashboard, which has a guard of its own; everything else that is mounted must be in the route table. */
+const publicPages = /^\/(healthz|readyz|openapi\.json|docs(\/.*)?|page\/(:file|session))$/
 
 eachTarget((target) => {
   const callers = new Map<string, ApiClient>()

@@ -285,10 +285,10 @@ eachTarget((target) => {
       })
       const { path, body } = await world.make('reserved_domain', { certificate_management_policy: {} })
       assert.deepEqual(body.certificate_management_policy, { authority: 'letsencrypt', private_key_type: 'ecdsa' })
-      // Nothing issues certificates yet, and the status says so.
+      // This server orders no certificates, and the status says so.
       const { renews_at, provisioning_job: job } = body.certificate_management_status
       assert.deepEqual([renews_at, job.error_code, job.retries_at], [null, 'ERR_CERTIFICATES_NOT_MANAGED', null])
-      assert.match(job.msg, /does not issue certificates .* upload one/)
+      assert.match(job.msg, /does not order certificates.*`--acme-directory`/)
       await target.api.refused('ERR_CERTIFICATE_OR_POLICY', 'PATCH', path, { body: { certificate_id: id } })
       assert.deepEqual(await target.api.get(path), body)
       await target.api.delete(`${path}/certificate_management_policy`)

@@ -25,6 +25,8 @@ export interface Row {
   readonly kind: KindName | null
   /** A body with every field that the operation takes. */
   readonly body?: (given: Given) => Readonly<Record<string, unknown>>
+  /** The file that tests how it succeeds, where that takes traffic. */
+  readonly testedBy?: string
   /** The module to set first, so that it can be read or deleted. */
   readonly module?: ModuleCase | SpellingCase
 }
@@ -273,6 +275,14 @@ export const rows: Readonly<Record<string, Row>> = {
     shape: shapes.explanation,
     body: () => ({ policy: {}, request: {} }),
   },
+  ...reads(null, '/exchanges', 'exchanges', shapes.exchange),
+  'GET /exchanges/stream': { kind: null, status: 200, shape: null, testedBy: 'test/e2e/exchange-stream.test.ts' },
+  'POST /exchanges/{id}/replay': { kind: null, status: 201, shape: shapes.exchange, body: () => ({}) },
+  'GET /exchanges/{id}/har': { kind: null, status: 200, shape: null },
+  'GET /exchanges/{id}/curl': { kind: null, status: 200, shape: null },
+  ...reads(null, '/captures', 'captures', shapes.capture),
+  'POST /captures': { kind: null, status: 201, shape: shapes.capture, testedBy: 'test/e2e/captures.test.ts' },
+  'DELETE /captures/{id}': { kind: null, status: 204, shape: null },
   'GET /traffic/minutes': { kind: null, status: 200, shape: shapes.traffic },
   'GET /traffic/day': { kind: null, status: 200, shape: shapes.traffic },
   ...reads(null, '/app/users', 'application_users', shapes.application_user),
